@@ -24,6 +24,7 @@ from tensorpack.RL import FrameHistory as FrameHistory
 from tensorpack.RL import GymEnv as GymEnv
 from tensorpack.RL import GymPlayers as GymPlayers
 from tensorpack.RL import HistoryFramePlayer as HistoryFramePlayer
+from tensorpack.RL import LimitIdle as LimitIdle
 from tensorpack.RL import LimitLength as LimitLength
 from tensorpack.RL import LimitLengthPlayer as LimitLengthPlayer
 from tensorpack.RL import MapPlayerState as MapPlayerState

@@ -28,7 +28,7 @@ _NAMES = {  # package or module -> its public names
     # begin names
     "RL": (
         "AtariPlayers AutoRestartPlayer Batch DiscreteActionSpace FrameHistory GymEnv GymPlayers "
-        "HistoryFramePlayer LimitLength LimitLengthPlayer MapPlayerState NStepBatch "
+        "HistoryFramePlayer LimitIdle LimitLength LimitLengthPlayer MapPlayerState NStepBatch "
         "NaiveRLEnvironment Player PlayerStep PreventStuck PreventStuckPlayer PrioritizedReplay "
         "ProxyPlayer RLEnvironment ReplayMemory WeightedBatch check_rom epsilon_greedy find_rom"
     ),

@@ -12,6 +12,7 @@
 import argparse
 import os
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any, Callable, List, Optional, Sequence
 
@@ -62,7 +63,8 @@ def train(args: argparse.Namespace, rom: str) -> None:
     with get_player(args, rom, args.num_players, backend=backend) as player:
         logger.info(f"ROM: {args.rom}, Num Actions: {player.num_actions}")
         resume = checks.prepare_log_dir(args.logdir, args.resume)
-        config = get_config(args, player, lambda n: get_player(args, rom, n, seed=0), resume)
+        evaluated = partial(get_player, args, rom, seed=0, evaluated=True)
+        config = get_config(args, player, evaluated, resume)
         tp.SimpleTrainer(config).train()
 
 
@@ -135,7 +137,8 @@ def evaluate(args: argparse.Namespace, rom: str) -> None:
     from common import play_n_episodes
 
     n = args.eval_episodes
-    with get_player(args, rom, min(n, EVALUATED_AT_ONCE)) as player, tp.get_tqdm(total=n) as bar:
+    player = get_player(args, rom, min(n, EVALUATED_AT_ONCE), evaluated=True)
+    with player, tp.get_tqdm(total=n, desc="Evaluation") as bar:
         logger.info(f"ROM: {args.rom}, Num Actions: {player.num_actions}")
         with _load_predictor(args, player) as predictor:
             scores = play_n_episodes(

@@ -52,7 +52,7 @@ def main(argv: Optional[Sequence[str]] = None) -> None:
         fix_rng_seed(SeedTree(args.seed).child("actor", number).integer() if number else args.seed)
     if cluster is not None and not is_actor:
         checks.give_cores(cluster)
-    if not is_actor:
+    if args.task == "train" and not is_actor:
         checks.check_towers(args.towers)
     checks.check_precision(args.precision)
     if args.load is not None:
@@ -75,7 +75,7 @@ def train(args: argparse.Namespace, rom: str) -> None:
     """Trains until the last epoch, or until a signal."""
     backend = "single" if args.deterministic else "auto"
     with get_player(args, rom, args.num_players, backend=backend) as player:
-        train_on(args, player, lambda n: get_player(args, rom, n, seed=0))
+        train_on(args, player, lambda n: get_player(args, rom, n, 0, evaluated=True))
 
 
 def learn(args: argparse.Namespace, rom: str, cluster: Cluster) -> None:
@@ -86,7 +86,7 @@ def learn(args: argparse.Namespace, rom: str, cluster: Cluster) -> None:
     with get_player(args, rom, args.num_players) as like:
         remote = RemotePlayer(like, ActorGroup(checks.addresses_of(cluster), args.key))
     with remote as player:
-        train_on(args, player, lambda n: get_player(args, rom, n, seed=0))
+        train_on(args, player, lambda n: get_player(args, rom, n, 0, evaluated=True))
 
 
 def act(args: argparse.Namespace, rom: str, cluster: Cluster) -> None:
@@ -205,12 +205,14 @@ def get_callbacks(
     """Returns the callbacks in the order in which they run."""
     from common import EpochTimeWithoutGPU, Evaluator, Progress
 
+    progress = Progress(expreplay, FRAME_SKIP)
     evaluator = Evaluator(
         args.eval_episodes,
         *PREDICTOR,
         get_evaluated,
         history=HISTORY,
         epsilon=args.eval_epsilon,
+        game_seconds=progress.seconds_of_a_game,
         video=args.eval_video,
     )
     chance = tp.ObjAttrParam(expreplay, "exploration")
@@ -223,7 +225,7 @@ def get_callbacks(
             tp.RunOp(model.update_target, verbose=True), every_k_steps=args.target_sync
         ),
         expreplay,
-        Progress(expreplay, FRAME_SKIP),
+        progress,
         tp.ThroughputTracker(),
         tp.ScheduledHyperParamSetter("learning_rate", **settings.learning_rate(args)),
         tp.ScheduledHyperParamSetter(chance, **settings.exploration(args)),
@@ -237,10 +239,11 @@ def evaluate(args: argparse.Namespace, rom: str) -> None:
     from common import play_n_episodes
 
     n = args.eval_episodes
-    with get_player(args, rom, min(n, 8)) as player:
+    with get_player(args, rom, min(n, 8), evaluated=True) as player:
         _log_game(args, player)
         settings.log_rules(games.rules_of(args))
-        with _load_predictor(args, player) as predictor, tp.get_tqdm(total=n) as bar:
+        predictor = _load_predictor(args, player)
+        with predictor, tp.get_tqdm(total=n, desc="Evaluation") as bar:
             scores = play_n_episodes(
                 player,
                 predictor,
@@ -260,7 +263,9 @@ def play(args: argparse.Namespace, rom: str) -> None:
     with get_player(args, rom, 1) as player:
         _log_game(args, player)
         with _load_predictor(args, player) as predictor:
-            with open_screen(args.video, os.path.join(args.logdir, "play.mp4")) as screen:
+            logger.info("Playing one game; Ctrl-C ends it, and keeps the video so far.")
+            screen = open_screen(args.video, os.path.join(args.logdir, "play.mp4"))
+            with screen, tp.get_tqdm(desc="Playing") as bar:
                 panel = ValuePanel(names_of(player))
                 scores = play_n_episodes(
                     player,
@@ -268,6 +273,7 @@ def play(args: argparse.Namespace, rom: str) -> None:
                     1,
                     HISTORY,
                     args.eval_epsilon,
+                    on_tick=lambda *_: bar.update(),
                     watch=lambda _, *decision: screen.show(panel.draw(player.screen(), *decision)),
                 )
     logger.info(f"Total: {scores[0]}")
@@ -303,6 +309,8 @@ def _make_predictor(
 def run() -> None:
     """Runs `main` as a program; also a Ctrl-C outside of the training exits with its code."""
     try:
+        if flags.parse().task == "train":  # shows the shapes of layers, the table of variables
+            os.environ.setdefault("TENSORPACK_VERBOSE", "1")
         main()
     except KeyboardInterrupt as stop:
         sys.exit(getattr(stop, "code", 130))

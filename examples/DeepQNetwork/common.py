@@ -34,6 +34,7 @@ def play_n_episodes(
     seed: Optional[int] = None,
     on_tick: Callable[[np.ndarray, int], None] = lambda frames, finished: None,
     watch: Optional[Watch] = None,
+    actions_so_far: Optional[bytearray] = None,
 ) -> List[float]:
     """Plays n whole games and returns their scores, in the order in which they ended.
 
@@ -53,6 +54,7 @@ def play_n_episodes(
       watch: called in the first game of the first environment before every action, with the frame
         `[*frame_shape]`, the action, and the values of all actions `[num_actions]`, which are None
         where chance chose.
+      actions_so_far: gets all actions, a byte each; those in it are first played again.
 
     Raises:
       ValueError: n is less than 1.
@@ -65,10 +67,16 @@ def play_n_episodes(
     agent.observe(frames, starts=np.ones(count, bool))
     games_left = np.array([n // count + (i < n % count) for i in range(count)])
     scores: List[float] = []
+    record = bytearray() if actions_so_far is None else actions_so_far
+    known = iter(np.frombuffer(bytes(record), np.uint8).reshape(-1, count).astype(np.int64))
     while games_left.any():
-        actions = agent.act(epsilon)
+        actions, values = next(known, None), None
+        if actions is None:
+            actions = agent.act(epsilon)
+            values = agent.decision(0)[1]
+            record.extend(actions.astype(np.uint8).tobytes())
         if watch is not None:
-            watch(frames[0], *agent.decision(0))
+            watch(frames[0], int(actions[0]), values)
         step = player.step(actions)
         frames = step.frames
         agent.observe(frames, starts=step.reset)
@@ -85,8 +93,8 @@ class Evaluator(Callback):
     """Plays whole games when triggered, and logs `mean_score` and `max_score`.
 
     If the run is asked to end meanwhile, the evaluation is cancelled and logs nothing; a resumed
-    run repeats it with the same games. After an evaluation of more than ten minutes the next one
-    has 6 % fewer games, except in a deterministic run.
+    run continues the same games, after it has played their actions again. After an evaluation of
+    more than ten minutes the next has 6 % fewer games, except in a deterministic run.
 
     Args:
       nr_eval: number of games.
@@ -97,6 +105,7 @@ class Evaluator(Callback):
       num_players: environments at a time, at most.
       history: frames that make one state.
       epsilon: probability of a random action.
+      game_seconds: returns how long a game takes about, before there was an evaluation.
       video: whether to write a video of one game of each evaluation, as the agent sees it and with
         the values of the actions, to `videos/game-{global_step}.mp4` in the log directory.
       clock: returns seconds; only differences count.
@@ -111,6 +120,7 @@ class Evaluator(Callback):
         num_players: int = 8,
         history: int = 4,
         epsilon: float = EVAL_EPSILON,
+        game_seconds: Callable[[], float] = lambda: 0.0,
         video: bool = False,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -122,6 +132,9 @@ class Evaluator(Callback):
         self._num_players = num_players
         self._history = history
         self._epsilon = epsilon
+        self._game_seconds = game_seconds
+        self._actions = bytearray()  # of an evaluation that was cancelled ...
+        self._rng_then: Any = None  # ... and the random stream when it was
         self._video = video
         self._clock = clock
         self._rng = get_rng(self)
@@ -135,26 +148,40 @@ class Evaluator(Callback):
         before = rng_state(self._rng)
         try:
             scores = self._play()
-        except BaseException:  # cancelled: the next one plays the same games
+        except BaseException:  # the next one plays the same games
+            if self._rng_then is None:
+                self._actions.clear()
             set_rng_state(self._rng, before)
             raise
+        self._actions.clear()
+        took = self._clock() - start
+        self._game_seconds = lambda: took / len(scores)
         monitors = self.trainer.monitors
         monitors.put_scalar("mean_score", float(np.mean(scores)))
         monitors.put_scalar("max_score", float(np.max(scores)))
-        if self._clock() - start > _LONG_SECONDS and not self.trainer.deterministic:
+        if took > _LONG_SECONDS and not self.trainer.deterministic:
             self.eval_episode = max(int(self.eval_episode * _SHORTEN), 1)
             logger.info(f"That took long: the next evaluation has {self.eval_episode} games.")
 
     def _play(self) -> List[float]:
         n, seed = self.eval_episode, int(self._rng.randint(2**31))
+        seconds = n * self._game_seconds()
+        about = f", about {humanize_time_delta(seconds)}" if seconds else ""
+        what = "The evaluation that was interrupted continues" if self._actions else "Evaluating"
+        logger.info(f"{what}: {n} games, {min(n, self._num_players)} at a time{about}.")
+        if self._actions:
+            set_rng_state(self._rng, self._rng_then)
+        self._rng_then = None
         with ExitStack() as stack:
             player = stack.enter_context(self._get_player(min(n, self._num_players)))
-            bar = stack.enter_context(get_tqdm(total=n))
+            bar = stack.enter_context(get_tqdm(total=n, desc="Evaluation"))
             watch = stack.enter_context(self._open_video(player)).watch if self._video else None
 
             def on_tick(frames: np.ndarray, finished: int) -> None:
-                self.trainer.check_stop()
                 bar.update(finished)
+                if self.trainer.stop_token.requested:  # between two actions
+                    self._rng_then = rng_state(self._rng)
+                self.trainer.check_stop()
 
             return play_n_episodes(
                 player,
@@ -166,6 +193,7 @@ class Evaluator(Callback):
                 seed=seed,
                 on_tick=on_tick,
                 watch=watch,
+                actions_so_far=self._actions,
             )
 
     def _open_video(self, player: Player) -> GameVideo:
@@ -174,12 +202,18 @@ class Evaluator(Callback):
 
     def state_dict(self) -> Dict[str, Any]:
         """Returns the number of games and the state of the random stream."""
-        return {"eval_episode": self.eval_episode, "rng": rng_state(self._rng)}
+        state = {"eval_episode": self.eval_episode, "rng": rng_state(self._rng)}
+        if self._rng_then is not None:
+            state["actions"] = np.frombuffer(bytes(self._actions), np.uint8)
+            state["rng_then"] = self._rng_then
+        return state
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
         """Restores what `state_dict` returned."""
         self.eval_episode = state["eval_episode"]
         set_rng_state(self._rng, state["rng"])
+        self._actions = bytearray(state.get("actions", np.zeros(0, np.uint8)).tobytes())
+        self._rng_then = state.get("rng_then")
 
 
 class Progress(Callback):
@@ -219,6 +253,10 @@ class Progress(Callback):
         }
         for name, value in scalars.items():
             self.trainer.monitors.put_scalar(name, value)
+
+    def seconds_of_a_game(self) -> float:
+        """Returns how long a game of the training takes, at the mean, with the learning."""
+        return self._so_far() / max(self._expreplay.num_episodes, 1)
 
     def _so_far(self) -> float:
         return self._seconds + self._clock() - self._since

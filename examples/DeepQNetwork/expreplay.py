@@ -241,7 +241,7 @@ class ExpReplay(DataFlow, Callback):
         epsilon = self.exploration if self.trainer.resumed else self._init_exploration
         size = self._init_memory_size
         logger.info(f"Populating replay memory with epsilon={epsilon} ...")
-        with get_tqdm(total=size) as bar:
+        with get_tqdm(total=size, desc="Replay memory") as bar:
             while self._needs_more():
                 self.trainer.check_stop()
                 stored = self._simulator.tick(epsilon)

@@ -59,18 +59,18 @@ def parse(argv: Optional[Sequence[str]] = None) -> argparse.Namespace:
         parser.error("--eval-video is for --task train; --task play writes a video of a game")
     if args.report and args.task != "train":
         parser.error("--report is for --task train; for a page of a run: tensorpack report LOGDIR")
-    if args.final_exploration is not None and args.exploration_steps is None:
-        parser.error("--final-exploration needs --exploration-steps")
-    if args.init_memory_size > args.memory_size:
-        parser.error(
-            f"--init-memory-size {args.init_memory_size} is more than --memory-size "
-            f"{args.memory_size}"
-        )
+    if args.task == "train":
+        if args.final_exploration is not None and args.exploration_steps is None:
+            parser.error("--final-exploration needs --exploration-steps")
+        memory, filled = args.memory_size, args.init_memory_size
+        if filled > memory:
+            parser.error(f"--init-memory-size {filled} is more than --memory-size {memory}")
+        batch, towers = args.batch_size, args.towers
+        if batch % towers:
+            parser.error(f"--batch-size {batch} is not a multiple of --towers {towers}")
     check_task(parser, args, NAME)
     _check_deterministic(parser, args)
     _check_actors(parser, args)
-    if args.batch_size % args.towers:
-        parser.error(f"--batch-size {args.batch_size} is not a multiple of --towers {args.towers}")
     return args
 
 

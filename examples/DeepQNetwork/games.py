@@ -9,7 +9,7 @@ from typing import Any, Dict, Optional
 
 from task_flags import at_least, probability, switch
 
-from tensorpack.RL import AtariPlayers
+from tensorpack.RL import AtariPlayers, LimitIdle
 from tensorpack.utils import get_rng
 
 __all__ = ["FRAME_SKIP", "add_games", "get_player", "rules_of"]
@@ -60,6 +60,14 @@ def add_games(group: "argparse._ArgumentGroup") -> None:
         metavar="P",
         help="probability of a random action in evaluations and in --task play (default: 0.001)",
     )
+    add(
+        "--idle-frames",
+        type=at_least(0),
+        default=3600,
+        metavar="N",
+        help="emulator frames after which an evaluation ends a game whose screen and score do not "
+        "change; 0 for never, as in publications (default: 3600, a minute)",
+    )
 
 
 def get_player(
@@ -68,9 +76,10 @@ def get_player(
     num_envs: int,
     seed: Optional[int] = None,
     backend: str = "auto",
-) -> AtariPlayers:
+    evaluated: bool = False,
+) -> Any:
     """Returns games with the options of the flags, see `AtariPlayers`; by default a random seed."""
-    return AtariPlayers(
+    player = AtariPlayers(
         rom,
         num_envs=num_envs,
         frame_skip=FRAME_SKIP,
@@ -81,8 +90,10 @@ def get_player(
         fire_on_reset=args.fire_on_reset,
         max_episode_actions=args.max_frames // FRAME_SKIP,
     )
+    idle_actions = args.idle_frames // FRAME_SKIP
+    return LimitIdle(player, idle_actions) if evaluated and idle_actions else player
 
 
 def rules_of(args: argparse.Namespace) -> Dict[str, Any]:
     """Returns the values of these flags by name."""
-    return {name: getattr(args, name) for name in _RULES}
+    return {name: getattr(args, name) for name in (*_RULES, "idle_frames")}

@@ -79,7 +79,7 @@ def play_at_random(player: Player, games: int, seed: int = 0) -> List[float]:
     def no_network(*states: Any) -> Any:
         raise RuntimeError("Random play needs no network.")
 
-    with get_tqdm(total=games) as bar:
+    with get_tqdm(total=games, desc="Random play") as bar:
         return play_n_episodes(
             player,
             no_network,

@@ -40,6 +40,7 @@ _PUBLISHED: _Table = {
     "steps_per_epoch": 6250,
     "max_epoch": 2000,  # 50 million agent steps, 200 million frames
     "eval_every": 10,
+    "idle_frames": 0,
 }
 
 _DQN2015: _Table = {
@@ -125,6 +126,7 @@ PRESETS: Dict[str, _Table] = {
         "init_memory_size": 10000,
         "exploration_steps": 50000,
         "random_repeat": 100,
+        "idle_frames": 3600,
         "max_epoch": 30,  # 750,000 agent steps
     },
 }

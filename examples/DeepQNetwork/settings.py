@@ -1,11 +1,11 @@
 """What defines a run, from its flags: its schedules, and the rules by which runs compare."""
 
 import argparse
+import textwrap
 from typing import Any, Dict, Mapping
 
 import algorithm_flags
 import games
-from tabulate import tabulate
 
 from tensorpack.utils import logger
 
@@ -60,10 +60,9 @@ def rules_of(args: argparse.Namespace) -> Dict[str, Any]:
 
 
 def log_rules(rules: Mapping[str, Any]) -> None:
-    """Logs the rules as a table."""
-    rows = [[name, str(value)] for name, value in rules.items()]
-    table = tabulate(rows, headers=["setting", "value"], disable_numparse=True)
-    logger.info(f"Settings: \n{table}")
+    """Logs the rules, a few lines of them."""
+    words = ", ".join(f"{name}={value}".replace(" ", "_") for name, value in rules.items())
+    logger.info("Settings: \n" + textwrap.fill(words, 100, break_long_words=False))
 
 
 def _final_exploration(args: argparse.Namespace) -> float:

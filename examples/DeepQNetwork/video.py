@@ -24,7 +24,7 @@ _BACKGROUND, _TEXT, _CHOSEN, _OTHER = (24, 24, 24), (220, 220, 220), (255, 160, 
 class VideoFile:
     """Writes pictures to an mp4 file, which appears when it is whole; to be used in a `with` block.
 
-    If the block raises, there is no file.
+    If the block raises, there is no file, except by Ctrl-C, which keeps what there is.
 
     Args:
       path: of the file; its folder is created.
@@ -88,7 +88,7 @@ class VideoFile:
         return self
 
     def __exit__(self, kind: Any, *exc_info: object) -> None:
-        self.close(keep=kind is None)
+        self.close(keep=kind is None or issubclass(kind, KeyboardInterrupt))
 
 
 class Window:

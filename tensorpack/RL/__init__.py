@@ -9,7 +9,7 @@ from .player import Player, PlayerStep
 from .prioritized import PrioritizedReplay, WeightedBatch
 from .replay import Batch, NStepBatch, ReplayMemory
 from .rom import check_rom, find_rom
-from .wrappers import LimitLength, MapPlayerState, PreventStuck, ProxyPlayer
+from .wrappers import LimitIdle, LimitLength, MapPlayerState, PreventStuck, ProxyPlayer
 
 __all__ = [
     "AtariPlayers",
@@ -20,6 +20,7 @@ __all__ = [
     "GymEnv",
     "GymPlayers",
     "HistoryFramePlayer",
+    "LimitIdle",
     "LimitLength",
     "LimitLengthPlayer",
     "MapPlayerState",

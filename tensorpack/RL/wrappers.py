@@ -1,4 +1,4 @@
-"""Players around players: a limit on the length of games, a way out of a standstill, mapped frames.
+"""Players around players: limits on the length of games, a way out of a standstill, mapped frames.
 
 Each wrapper takes any `Player` and is one itself. Closing the wrapper closes the wrapped player.
 `ProxyPlayer` and `MapPlayerState` also take an `RLEnvironment` of 2017, and are one then.
@@ -14,7 +14,7 @@ from . import envbase
 from ._episode_tracker import EpisodeTracker
 from .player import Player, PlayerStep
 
-__all__ = ["LimitLength", "MapPlayerState", "PreventStuck", "ProxyPlayer"]
+__all__ = ["LimitIdle", "LimitLength", "MapPlayerState", "PreventStuck", "ProxyPlayer"]
 
 
 class ProxyPlayer(Player, envbase.ProxyPlayer):
@@ -86,11 +86,17 @@ class LimitLength(ProxyPlayer):
       TypeError: if the limit is not a number, or the player is an `RLEnvironment`.
     """
 
+    _counts_all = True  # actions; or only those in a row that `_overdue` counts
+
     def __init__(self, player: Player, limit: int):
-        _refuse_environment(player, "LimitLength", "LimitLengthPlayer")
+        _refuse_environment(player, type(self).__name__, "LimitLengthPlayer")
         super().__init__(player)
         self._no_lives = np.zeros(self.num_envs, dtype=np.int64)  # the wrapped player counts them
-        self._tracker = EpisodeTracker(self.num_envs, as_count(self, "limit", limit))
+        self._limit = as_count(self, "limit", limit)
+        self._tracker = EpisodeTracker(self.num_envs, self._limit if self._counts_all else None)
+
+    def _overdue(self, step: PlayerStep) -> np.ndarray:
+        return np.zeros(self.num_envs, dtype=bool)
 
     def _reset(self, seed: Optional[int]) -> np.ndarray:
         self._tracker.begin(self._no_lives)
@@ -99,8 +105,9 @@ class LimitLength(ProxyPlayer):
     def _step(self, actions: np.ndarray) -> PlayerStep:
         step = super()._step(actions)
         self._tracker.ended = step.reset
+        truncated = step.truncated | self._overdue(step)
         limited = self._tracker.record(
-            step.frames, step.reward, step.terminated, self._no_lives, step.truncated
+            step.frames, step.reward, step.terminated, self._no_lives, truncated
         )
         cut = limited.truncated & ~step.truncated
         if not cut.any():
@@ -115,6 +122,34 @@ class LimitLength(ProxyPlayer):
         super()._load_state_dict(state)
         # Older states have the lengths and scores alone, and no other count is used here.
         self._tracker.load_state_dict({"ended": self._no_lives, "lives": self._no_lives, **state})
+
+
+class LimitIdle(LimitLength):
+    """Truncates every game that stands still: whose frame and score have not changed for so long.
+
+    An agent that never presses the start button would wait until another limit. `limit` is a number
+    of actions in a row; the rest is as in `LimitLength`.
+    """
+
+    _counts_all = False
+
+    def _reset(self, seed: Optional[int]) -> np.ndarray:
+        self._idle = np.zeros(self.num_envs, dtype=np.int64)  # actions without a change
+        self._frames = super()._reset(seed).copy()
+        return self._frames.copy()
+
+    def _overdue(self, step: PlayerStep) -> np.ndarray:
+        changed = (step.frames != self._frames).reshape(self.num_envs, -1).any(1)
+        self._idle = np.where(changed | step.reset | (step.reward != 0), 0, self._idle + 1)
+        self._frames = step.frames.copy()
+        return self._idle >= self._limit
+
+    def _state_dict(self) -> Dict[str, Any]:
+        return {**super()._state_dict(), "idle": self._idle.copy(), "frames": self._frames.copy()}
+
+    def _load_state_dict(self, state: Dict[str, Any]) -> None:
+        super()._load_state_dict(state)
+        self._idle, self._frames = np.array(state["idle"]), np.array(state["frames"])
 
 
 class PreventStuck(ProxyPlayer):

@@ -6,6 +6,7 @@ from typing import Any, Dict, Optional
 from tensorpack.utils import logger
 from tensorpack.utils.stopping import Failed, Interrupted
 
+from ._measured import check_measured
 from .base import Callback
 from .monitor import ScalarRecord
 
@@ -15,7 +16,7 @@ __all__ = ["BestValue"]
 class BestValue(Callback):
     """Watches a scalar of `trainer.monitors`; a subclass asks for `_latest` on trigger.
 
-    A run that comes to its end with the scalar asked for and never put ends with a RuntimeError.
+    A run in which nothing measures the scalar ends with a RuntimeError, see `check_measured`.
 
     Attributes:
       monitor_stat: name of the scalar.
@@ -27,16 +28,19 @@ class BestValue(Callback):
         self.monitor_stat = monitor_stat
         self.reverse = reverse
         self.best: Any = None
-        self._asked = False
 
     def _latest(self) -> Optional[ScalarRecord]:
         """Returns the last value; None, with a warning, if there is none yet."""
-        self._asked = True
         try:
             return self.trainer.monitors.latest_record(self.monitor_stat)
         except KeyError:
             logger.warning(f"{self} does nothing: {self.monitor_stat} has no value yet.")
             return None
+
+    def check_over(self) -> None:
+        """Raises if nothing measures the scalar."""
+        if self.was_triggered:
+            check_measured(self, self.monitor_stat)
 
     def _is_better(self, value: float, threshold: float = 0.0) -> bool:
         """Whether a value is better than the best, by more than the threshold; NaN and infinity
@@ -50,8 +54,8 @@ class BestValue(Callback):
         return gain > threshold
 
     def _after_train(self) -> None:
-        asked, self._asked = self._asked, False
-        if not asked or isinstance(self.trainer.stop_token.reason, (Failed, Interrupted)):
+        reason = self.trainer.stop_token.reason
+        if not self.was_triggered or isinstance(reason, (Failed, Interrupted)):
             return
         try:
             self.trainer.monitors.latest_record(self.monitor_stat)

@@ -95,6 +95,13 @@ class ProxyCallback(Callback):
         return f"{type(self).__name__}-{self.cb}"
 
 
+def innermost(callback: Callback) -> Callback:
+    """Returns what is inside of all proxies, the callback itself if it is none."""
+    while isinstance(callback, ProxyCallback):
+        callback = callback.cb
+    return callback
+
+
 _Part = Optional[Callable[[Callback], Any]]
 
 

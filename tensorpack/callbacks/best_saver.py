@@ -8,7 +8,7 @@ from tensorpack.utils import logger
 from tensorpack.utils._directory_lock import absolute_directory
 
 from ._best_value import BestValue
-from .base import Callback, ProxyCallback
+from .base import Callback, innermost
 from .monitor import ScalarRecord
 from .saver import find_directory
 
@@ -21,7 +21,7 @@ class MinSaver(BestValue):
     Put it after the `ModelSaver` and the callback that computes the scalar in the list of
     callbacks; before them it keeps the same checkpoints, an epoch later. Only a checkpoint and a
     value of the same step belong together: if that checkpoint is not there, or not any more, it
-    logs a warning. A run in which the scalar never has a value ends with a RuntimeError.
+    logs a warning. A run in which nothing measures the scalar ends with a RuntimeError.
 
     Args:
       monitor_stat: name of the scalar in `trainer.monitors`.
@@ -113,9 +113,7 @@ class MaxSaver(MinSaver):
 def best_kept(callbacks: Sequence[Callback]) -> List[Tuple[str, str]]:
     """Returns the paths of what these callbacks have kept as the best, and why, in words."""
     found = []
-    for each in callbacks:
-        while isinstance(each, ProxyCallback):
-            each = each.cb
+    for each in map(innermost, callbacks):
         if isinstance(each, MinSaver) and each.best is not None:
             step, value = each.best
             found.append((each.target, f"{each.monitor_stat} {value:.5g} at step {step}"))

@@ -15,7 +15,7 @@ class EarlyStop(BestValue):
 
     Put it after the callback that computes the scalar, such as an `InferenceRunner`. It looks at
     the scalar on trigger, and a value counts once, however often it looks. The training ends before
-    the next epoch, so all callbacks finish theirs. A run in which the scalar never has a value ends
+    the next epoch, so all callbacks finish theirs. A run in which nothing measures the scalar ends
     with a RuntimeError.
 
     Args:
@@ -36,6 +36,7 @@ class EarlyStop(BestValue):
         self._threshold = as_number(self, "threshold", threshold, least=0)
         self._seen = -1  # the step of the last value
         self._waited = 0  # how many values came after the best one
+        self._patience_then = self._patience  # of the run that is resumed
 
     def _trigger(self) -> None:
         latest = self._latest()
@@ -47,19 +48,28 @@ class EarlyStop(BestValue):
         else:
             self._waited += 1
 
-    def _before_epoch(self) -> None:
+    def check_over(self) -> None:
+        """Raises `StopTraining` when it has waited for long enough."""
+        super().check_over()
         if self._waited >= self._patience:
             best = "" if self.best is None else f" than {self.best[1]:.5g} at step {self.best[0]}"
             raise StopTraining(
                 f"{self.monitor_stat} did not become better{best} in {self._waited} values."
             )
 
+    def ended(self, message: str) -> bool:
+        """Whether this callback ended the resumed run with this message, and would again."""
+        mine = message.startswith(f"StopTraining: {self.monitor_stat} did not become better")
+        return mine and self._patience <= self._patience_then
+
     def state_dict(self) -> Dict[str, Any]:
         """Returns the best value so far, and what came after it."""
-        return {**super().state_dict(), "seen": self._seen, "waited": self._waited}
+        own = {"seen": self._seen, "waited": self._waited, "patience": self._patience}
+        return {**super().state_dict(), **own}
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
         """Restores them."""
         if "value" in state:
             super().load_state_dict(state)
         self._seen, self._waited = state["seen"], state["waited"]
+        self._patience_then = state.get("patience", self._patience)

@@ -1,7 +1,7 @@
 """Detects costs and weights that are NaN or infinite before they replace good ones."""
 
 import math
-from typing import Any, Optional, Sequence, Union
+from typing import Any, Dict, Optional, Sequence, Union
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.summary import average_states
@@ -20,21 +20,25 @@ class StopIfNonFinite(Callback):
     """Ends the run in the step in which a scalar is NaN or infinite.
 
     No callback of the epoch saves the weights of that step: the newest checkpoint is older. A
-    trainer with one cost has one of these for its cost.
+    trainer with one cost has one of these for its cost, which also shows it: if the model makes no
+    summary, it puts the mean over the steps of each epoch, as `cost`.
 
     Args:
       tensors: scalar tensors of the training tower, or their names.
 
     Attributes:
       tensors: the same, as a list, which may grow until the callback is set up.
+      shown_as: the name under which the mean is put after each epoch; None, the default, for never.
 
     Raises:
       NonFiniteError: in the step; it names the tensor, its value and the step.
     """
 
     _chief_only = False
+    shown_as: Optional[str] = None
 
     def __init__(self, tensors: Sequence[Union[str, tf.Tensor]]) -> None:
+        self._sum, self._count = 0.0, 0  # of the values of this epoch
         self.tensors = [tensors] if isinstance(tensors, str) else as_list(self, "tensors", tensors)
         self._request: Any = None
 
@@ -62,6 +66,21 @@ class StopIfNonFinite(Callback):
                     "this step, the learning rate, and what the cost divides by or takes a "
                     "logarithm of; the newest checkpoint is from before this step."
                 )
+            self._sum, self._count = self._sum + float(value), self._count + 1
+
+    def _after_epoch(self) -> None:
+        mean, self._sum = self._sum / max(self._count, 1), 0.0
+        if self.shown_as is not None and self._count:
+            self.trainer.monitors.put_scalar(self.shown_as, mean)
+        self._count = 0
+
+    def state_dict(self) -> Dict[str, Any]:
+        """The sum of the values of this epoch, and their number, if their mean is put."""
+        return {"sum": self._sum, "count": self._count} if self.shown_as is not None else {}
+
+    def load_state_dict(self, state: Dict[str, Any]) -> None:
+        """Restores them."""
+        self._sum, self._count = state["sum"], state["count"]
 
 
 class FiniteCheck:

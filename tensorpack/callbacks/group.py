@@ -9,7 +9,7 @@ from tensorpack.dataflow import StateNotKept
 from tensorpack.utils import logger
 from tensorpack.utils.checkpoints import PendingSegments
 
-from .base import Callback
+from .base import Callback, innermost
 from .hooks import CallbackToHook, sees_runs, sees_steps
 
 __all__ = ["Callbacks", "of_other_workers"]
@@ -71,6 +71,11 @@ class Callbacks(Callback):
             each.before_train()
             self._tell()
             self.trainer.check_stop()
+
+    def check_over(self) -> None:
+        """Asks each callback whether the run ends before its next epoch."""
+        for each in map(innermost, self.cbs):
+            each.check_over()
 
     def _before_epoch(self) -> None:
         for each in self.cbs:

@@ -54,6 +54,8 @@ class InferenceRunnerBase(Callback):
       TypeError: an argument is something else.
     """
 
+    puts_scalars = True
+
     def __init__(
         self,
         input: Union[DataFlow, InputSource],

@@ -235,8 +235,8 @@ class Monitors(Callback):
         self._history = {name: _records_of(**records) for name, records in state.items()}
 
     def _no_value(self, name: str) -> str:
-        close = get_close_matches(name, self._history, n=1, cutoff=0.5)
-        advice = f" Did you mean {close[0]!r}?" if close else ""
+        close = get_close_matches(name, self._history, cutoff=0.5)
+        advice = f" Did you mean {' or '.join(map(repr, close))}?" if close else ""
         return f"The scalar {name!r} has no value yet.{advice}"
 
     def _put_value(self, name: str, value: float) -> None:

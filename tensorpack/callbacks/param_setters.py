@@ -11,6 +11,7 @@ import numpy as np
 from tensorpack.utils import logger
 from tensorpack.utils.checks import as_count
 
+from ._measured import check_measured
 from ._schedule import Points, check_interpolation, check_schedule, value_at
 from .base import Callback
 from .param import HyperParam, as_hyper_param
@@ -59,7 +60,8 @@ class HyperParamSetter(Callback):
             ):
                 self._logged_epoch = self.epoch_num
                 name = self.param.readable_name
-                logger.info(f"{name} at {self._moment()} will change to {value:.8f}")
+                digits = ".8f" if value == 0 or abs(value) >= 1e-4 else ".5g"
+                logger.info(f"{name} at {self._moment()} will change to {value:{digits}}")
         return value
 
     def _moment(self) -> str:
@@ -343,6 +345,11 @@ class StatMonitorParamSetter(HyperParamSetter):
         value = self._value_func(self.get_current_value())
         logger.info(f"{self._stat_name} has not improved: {self.param.readable_name} is changed.")
         return value
+
+    def check_over(self) -> None:
+        """Checks before an epoch whether the scalar can still have a value."""
+        if self.was_triggered and self._last_step < 0:
+            check_measured(self, self._stat_name)
 
     def _observe(self) -> bool:
         """Takes the latest value of the scalar; returns whether there was a new one."""

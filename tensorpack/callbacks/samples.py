@@ -40,6 +40,7 @@ class SampleCounter(Callback):
       ValueError: an argument is not a whole number of at least 1.
     """
 
+    puts_scalars = True
     _chief_only = False  # schedules of all workers may depend on it
 
     def __init__(

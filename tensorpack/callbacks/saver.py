@@ -1,5 +1,6 @@
 """Saves the model, and with it the state of the run, every so often."""
 
+import glob
 import os
 import sys
 import threading
@@ -10,6 +11,7 @@ from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.checkpoint import CheckpointStore, save_checkpoint_vars
 from tensorpack.utils import logger
 from tensorpack.utils._directory_lock import absolute_directory
+from tensorpack.utils._sizes import size_text
 from tensorpack.utils.argtools import accepts_old_keywords
 from tensorpack.utils.checkpoints import PendingSegments
 from tensorpack.utils.checks import as_names
@@ -19,6 +21,8 @@ from .base import Callback
 from .finite import FiniteCheck, NonFiniteError
 
 __all__ = ["ModelSaver", "find_directory"]
+
+_MUCH = 10**7  # bytes on the disk
 
 
 class ModelSaver(Callback):
@@ -81,6 +85,7 @@ class ModelSaver(Callback):
         self._failure: Optional[Exception] = None
         self._saved_at: Any = None  # the position of the run
         self._path = ""  # of what is being saved
+        self._size_told = False
         self.last_path: Optional[str] = None
 
     def _setup_graph(self) -> None:
@@ -152,6 +157,7 @@ class ModelSaver(Callback):
             self._failure, self._saved_at = None, position
             self.last_path = self._path
             logger.info(f"Model saved to {self._path}.")
+            self._tell_size()
 
         if self._background is None:
             self._guarded(save)
@@ -161,6 +167,16 @@ class ModelSaver(Callback):
         except BaseException:
             PendingSegments(state).done(False)
             raise
+
+    def _tell_size(self) -> None:
+        """Logs once what the checkpoints will take on the disk, if that is much."""
+        files = [] if self._size_told else glob.glob(glob.escape(self._path) + ".*")
+        size, kept = sum(map(os.path.getsize, files)), max(self._max_to_keep or 0, 2)
+        self._size_told = True
+        if kept * size >= _MUCH:
+            all_of = f"{kept} are kept, {size_text(kept * size)} in all"
+            all_of = all_of if self._max_to_keep else "all of them are kept"
+            logger.info(f"A checkpoint takes {size_text(size)}; {all_of}.")
 
     def _refuse_bad_variables(self) -> None:
         bad = self._finite.first_bad(tf.get_default_session())

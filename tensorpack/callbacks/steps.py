@@ -80,7 +80,8 @@ class ProgressBar(Callback):
 
     def _before_epoch(self) -> None:
         self._done = self.trainer.local_step + 1  # more than 0 where an epoch is continued
-        self._bar = get_tqdm(total=self.trainer.steps_per_epoch, initial=self._done)
+        steps, name = self.trainer.steps_per_epoch, f"Epoch {self.trainer.epoch_num}"
+        self._bar = get_tqdm(total=steps, initial=self._done, desc=name)
         self._next_update = 0.0
 
     def _before_run(self, ctx: tf.train.SessionRunContext) -> Any:

@@ -138,6 +138,8 @@ def _merge(summaries: Sequence[tf.Tensor]) -> Optional[tf.Tensor]:
 
 
 class _SummariesAlone(_Summaries):
+    puts_scalars = True
+
     def _trigger_step(self) -> None:
         step = self.local_step
         if self._due_in_epoch(step) and step != self.trainer.steps_per_epoch - 1:

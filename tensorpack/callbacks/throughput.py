@@ -26,6 +26,8 @@ class ThroughputTracker(Callback):
       ValueError: `samples_per_step` is not a positive number.
     """
 
+    puts_scalars = True
+
     def __init__(
         self,
         samples_per_step: Optional[float] = None,

@@ -37,6 +37,7 @@ class GPUUtilizationTracker(Callback):
       RuntimeError, ValueError: likewise, the driver cannot be asked; there is no such GPU.
     """
 
+    puts_scalars = True
     _chief_only = False
 
     def __init__(self, devices: Optional[Sequence[Union[int, str]]] = None) -> None:
@@ -120,6 +121,8 @@ class GPUMemoryTracker(Callback):
       ValueError: before the training, TensorFlow has GPUs but not one of this number.
     """
 
+    puts_scalars = True
+
     def __init__(self, devices: Sequence[int] = (0,)) -> None:
         self._devices = [f"gpu:{each}" for each in as_list(self, "devices", devices)]
         for each in devices:
@@ -158,6 +161,7 @@ class HostMemoryTracker(Callback):
     systems other than Linux it needs psutil.
     """
 
+    puts_scalars = True
     _chief_only = False
 
     def _setup_graph(self) -> None:

@@ -5,6 +5,8 @@ SUBCOMMANDS = {
     "examples": "tensorpack.command.examples",
     "plot": "tensorpack.command.plot",
     "report": "tensorpack.command.report",
+    "runs": "tensorpack.command.runs",
+    "watch": "tensorpack.command.watch",
     "inspect": "tensorpack.command.inspect",
     "diff": "tensorpack.command.diff",
     "export": "tensorpack.command.export",

@@ -30,6 +30,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("path", metavar="CHECKPOINT", help="a checkpoint, a log directory or an .npz archive")
     add("out", metavar="OUT", help="NAME.npz; with --model also NAME.pb, NAME.tflite, a directory")
     add("--select", metavar="REGEX", help="only variables whose names have a match (.npz)")
+    text = "of a log directory, what a MinSaver or MaxSaver has kept, instead of the newest"
+    add("--best", action="store_true", help=text)
     text = "also what only training uses: what optimizers keep, the step, averages (.npz)"
     add("--all", action="store_true", help=text)
     add("--dtype", choices=_DTYPES, help="write floating-point weights in this dtype (.npz)")
@@ -54,13 +56,13 @@ def run(args: Any) -> int:
     if os.path.lexists(args.out) and (os.path.isdir(args.out) or not args.force):
         next_move = "Remove it first." if os.path.isdir(args.out) else "--force replaces it."
         raise CommandError(f"{args.out} exists. {next_move}")
-    saved = open_saved(args.path)
+    saved = open_saved(_best_of(args.path) if args.best else args.path)
     if args.model is None:
         _write_weights(saved, args)
     else:
         _write_model(saved, _KINDS[suffix], args)
-    for each in _best_in(args.path):
-        args.write(f"{args.path} also has the best, {printable(str(each))}.")
+    for each in [] if args.best else _best_in(args.path):
+        args.write(f"{args.path} also has the best, {printable(str(each))}: --best.")
     return FINE
 
 
@@ -71,6 +73,15 @@ def _best_in(path: str) -> List[Any]:
     with suppress(OSError, ValueError, LookupError, TypeError):
         return list(read_record(path)["sittings"][-1]["best"])  # type: ignore[index]
     return []
+
+
+def _best_of(path: str) -> str:
+    """Returns the checkpoint that the record of a log directory calls the best."""
+    found = [os.path.join(path, str(each).rpartition(" (")[0]) for each in _best_in(path)]
+    if len(found) == 1:
+        return found[0]
+    some = f"several: give one of {', '.join(found)}" if found else "none: leave --best out"
+    raise CommandError(f"--best: {path} must be a log directory with one best, has {some}.")
 
 
 def _check_options(args: Any, kind: str) -> None:

@@ -81,7 +81,7 @@ class TestDataSpeed(ProxyDataFlow):
         count = 0
         length = length_or_none(self.ds)
         available = self.test_size if length is None else max(0, length - self.warmup)
-        with get_tqdm(total=min(self.test_size, available)) as bar:
+        with get_tqdm(total=min(self.test_size, available), desc="Speed") as bar:
             begin = self._clock()
             for _ in itertools.islice(datapoints, self.test_size):
                 count += 1

@@ -275,7 +275,7 @@ def write_lmdb(df: DataFlow, path: PathLike, write_frequency: int = 5000) -> int
 def _write_all(env: Any, df: DataFlow, write_frequency: int) -> int:
     count = size = 0
     batch: List[Tuple[bytes, bytes]] = []
-    with get_tqdm(total=length_or_none(df)) as bar:
+    with get_tqdm(total=length_or_none(df), desc="Writing") as bar:
         for datapoint in df:
             value = encode_datapoint(datapoint, count)
             batch.append((records.KEY_FORMAT.format(count).encode(), value))

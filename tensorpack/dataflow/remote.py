@@ -99,7 +99,7 @@ def send_dataflow_zmq(
 
 def _send_all(flow: RepeatedData, sender: Sender, print_interval: int) -> None:
     flow.reset_state()
-    with get_tqdm(total=length_or_none(flow), miniters=print_interval) as bar:
+    with get_tqdm(total=length_or_none(flow), miniters=print_interval, desc="Sending") as bar:
         for datapoint in flow:
             sender.send(datapoint)
             bar.update()

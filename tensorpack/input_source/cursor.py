@@ -207,7 +207,7 @@ class FlowCursor:
             "seed. Give it state_dict() and load_state_dict() to save the time."
         )
         try:
-            with get_tqdm(total=count) as bar:
+            with get_tqdm(total=count, desc="Skipping data") as bar:
                 for _ in islice(source, count):
                     bar.update()
                     self._check_stop()

@@ -216,14 +216,14 @@ def _call_in_scope(call: Callable[[], Any], scope_name: str, inputs: Any, log_sh
         logs = log_shape and in_main_training_tower() and not silent & {_EVERY_SCOPE, shown_name}
         if logs:
             silent.add(shown_name)
-            logger.info(f"{shown_name} input: {get_shape_str(inputs)}")
+            logger.detail(f"{shown_name} input: {get_shape_str(inputs)}")
         try:
             outputs = call()
         except ValueError as error:
             _say_where(error, shown_name)
             raise
         if logs:
-            logger.info(f"{shown_name} output: {get_shape_str(outputs)}")
+            logger.detail(f"{shown_name} output: {get_shape_str(outputs)}")
         return outputs
 
 

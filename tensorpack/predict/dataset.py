@@ -57,7 +57,7 @@ class DatasetPredictorBase:
         if not self._is_reset:  # a dataflow is reset once per process
             self._results.reset_state()
             self._is_reset = True
-        with get_tqdm(total=_size(self.dataset)) as bar:
+        with get_tqdm(total=_size(self.dataset), desc="Predicting") as bar:
             for result in self._results:
                 yield result
                 bar.update()

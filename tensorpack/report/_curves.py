@@ -9,7 +9,7 @@ from tensorpack.utils._epochs import Epoch
 from ._chart import Line, draw_chart, number_text
 from ._read import Run
 
-__all__ = ["curves_of"]
+__all__ = ["curves_of", "scalar_rank"]
 
 _GROUPS = (
     ("Scores", re.compile(r"score|accuracy|reward|precision|recall|\bauc\b|\bmap\b")),
@@ -30,7 +30,7 @@ def curves_of(run: Run) -> str:
     names = list(dict.fromkeys([*now, *(name for _, series in earlier for name in series)]))
     marks, span = _marks(run), _span_of([now, *(series for _, series in earlier)])
     groups: Dict[str, List[str]] = {}
-    for name in sorted(names, key=_rank)[:_MOST_CHARTS]:
+    for name in sorted(names, key=scalar_rank)[:_MOST_CHARTS]:
         lines = [Line(s[name], "earlier", label) for label, s in earlier if name in s]
         if name in now:
             lines.append(Line(now[name]))
@@ -72,7 +72,8 @@ def _group_of(name: str) -> str:
     return next((t for t, words in _GROUPS if words.search(name.lower())), _OTHERS)
 
 
-def _rank(name: str) -> Tuple[bool, int, str]:
+def scalar_rank(name: str) -> Tuple[bool, int, str]:
+    """Returns a key that sorts the names of scalars: what a run is about first."""
     return not _IS_MAIN.search(name.lower()), name.count("/"), name.lower()
 
 

@@ -14,7 +14,7 @@ from tensorpack.utils._sizes import size_text
 from ._chart import number_text
 from ._read import Run
 
-__all__ = ["duration_text", "facts_of", "headline_of", "sittings_of"]
+__all__ = ["duration_text", "facts_of", "headline_of", "result_of", "sittings_of"]
 
 _CLASSES = {"finished": "good", "stopped": "open", "running": "open"}
 _LOST = "the process has ended without a word, as after a crash or kill -9"
@@ -29,7 +29,7 @@ def headline_of(run: Run) -> str:
             text += f" Its statistics end at step {number_text(last['global_step'])}."
         return f'<p class="result soft">{text}</p>'
     last = run.sittings[-1]
-    result = _result_of(last)
+    result = result_of(last)
     parts = [f'<span class="badge {_CLASSES.get(result, "bad")}">{escape(result)}</span>']
     if last.get("message"):
         parts.append(f"<b>{escape(_plain(last['message']))}</b>")
@@ -68,27 +68,30 @@ def sittings_of(run: Run) -> str:
     """Returns the table of the sittings, if there are several."""
     if len(run.sittings) < 2:
         return ""
-    head = "".join(f"<th>{each}</th>" for each in _COLUMNS)
-    rows = "".join(f"<tr>{_sitting_row(each)}</tr>" for each in run.sittings)
-    return f'<div class="wide"><table><tr>{head}</tr>{rows}</table></div>\n'
+    cells = [_sitting_row(each) for each in run.sittings]
+    columns = [i for i in range(len(_COLUMNS)) if any(row[i] for row in cells)]
+    head = "".join(f"<th>{_COLUMNS[i]}</th>" for i in columns)
+    rows = ("".join(f"<td>{escape(row[i])}</td>" for i in columns) for row in cells)
+    body = "".join(f"<tr>{row}</tr>" for row in rows)
+    return f'<div class="wide"><table><tr>{head}</tr>{body}</table></div>\n'
 
 
 _COLUMNS = ("started", "took", "from step", "to step", "result", "on", "commit", "")
 
 
-def _sitting_row(sitting: Dict[str, Any]) -> str:
+def _sitting_row(sitting: Dict[str, Any]) -> List[str]:
     seconds: Any = sitting.get("seconds")
     cells = [
         _time(sitting.get("started")),
         duration_text(seconds) if _is_number(seconds) else "",
         _dict(sitting, "training").get("first_step", ""),
         sitting.get("step", ""),
-        _result_of(sitting),
+        result_of(sitting),
         sitting.get("host", ""),
         _plain(_dict(sitting, "git").get("commit"))[:10],
         textwrap.shorten(_plain(sitting.get("message")), 80, placeholder=" ..."),
     ]
-    return "".join(f"<td>{escape(_plain(each))}</td>" for each in cells)
+    return [_plain(each) for each in cells]
 
 
 def duration_text(seconds: float) -> str:
@@ -103,7 +106,8 @@ def duration_text(seconds: float) -> str:
     return f"{hours} h {minutes} min" if hours else f"{minutes} min {int(rest)} s"
 
 
-def _result_of(sitting: Dict[str, Any]) -> str:
+def result_of(sitting: Dict[str, Any]) -> str:
+    """Returns how a sitting stands: its result, "running", or "lost"."""
     return _plain(sitting.get("result")) or ("running" if _lives(sitting) else "lost")
 
 

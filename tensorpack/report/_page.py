@@ -2,7 +2,7 @@
 
 import os
 from html import escape
-from typing import Any, List
+from typing import Any, List, Optional
 
 from tensorpack.utils._run_record import utc_now
 
@@ -18,12 +18,13 @@ __all__ = ["page_of"]
 _POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
 
 
-def page_of(run: Run, links_from: str) -> str:
+def page_of(run: Run, links_from: Optional[str], reload_seconds: float = 0) -> str:
     """Returns the page about a run.
 
     Args:
       run: what was read.
-      links_from: the folder where the page is going to be; its links begin there.
+      links_from: the folder where the page is going to be; its links begin there. None for none.
+      reload_seconds: after which a browser loads the page again; 0 for never.
     """
     title = escape(os.path.basename(run.directory) or run.directory)
     sections: List[Any] = [
@@ -36,6 +37,7 @@ def page_of(run: Run, links_from: str) -> str:
         ("The end of the log", log_of(run)),
         ("Files", files_of(run, links_from)),
     ]
+    again = f'<meta http-equiv="refresh" content="{reload_seconds:g}">\n' if reload_seconds else ""
     body = "\n".join(
         f"<section>{f'<h2>{name}</h2>' if name else ''}\n{text}</section>"
         for name, text in sections
@@ -45,7 +47,7 @@ def page_of(run: Run, links_from: str) -> str:
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{title}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n"
+        f"{again}<title>{title}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n"
         f"<header><h1>{title}</h1>\n{headline_of(run)}</header>\n{_notes(run)}{body}\n"
         f'<footer><p class="soft">Written {utc_now()}.</p></footer>\n</body>\n</html>\n'
     )

@@ -19,6 +19,7 @@ STATS, LOG, TIMES = "stats.json", "log.log", "time_reports.jsonl"
 _BACKUP = re.compile(r"\.\d{4}-\d{6}(-\d+)?$")  # see `utils.atomic.backup_name`
 _TAIL_BYTES = 1 << 20  # of a log, or of time reports
 _LOG_LINES = 60
+_EPOCH = "] Start Epoch "
 _MOST_EARLIER = 5  # statistics of earlier runs
 _MOST_FILES = 300
 _TIME_LINE = re.compile(r"^\[(\d{4} [\d:]+) .*?\] (Where the time goes.*)$", re.MULTILINE)
@@ -78,6 +79,7 @@ def read_run(directory: str) -> Run:
     log = _tail(os.path.join(directory, LOG), troubles)
     backups = [name for name in names if name.startswith(STATS) and _BACKUP.search(name)]
     now, *earlier = _statistics(directory, [STATS, *backups[-_MOST_EARLIER:]], troubles)
+    lines = log.splitlines()[-_LOG_LINES:]
     return Run(
         directory,
         record.get("sittings", []),
@@ -86,7 +88,7 @@ def read_run(directory: str) -> Run:
         _times(directory, log, troubles),
         _parameters(record, log),
         find_samples(directory, names, troubles),
-        log.splitlines()[-_LOG_LINES:],
+        lines[next((i for i, line in enumerate(lines) if _EPOCH in line), 0) :],
         _files(directory, names),
         troubles,
     )

@@ -71,7 +71,7 @@ def _share_bar(report: Any) -> str:
     return f'<div class="bar">{bars}</div><p class="key">{keys}</p>\n'
 
 
-def samples_of(run: Run, links_from: str) -> str:
+def samples_of(run: Run, links_from: Optional[str]) -> str:
     """Returns the images."""
     figures = "".join(
         f'<figure class="card"><img src="{each.uri}" alt="{escape(each.name)}">'
@@ -101,7 +101,7 @@ def log_of(run: Run) -> str:
     return f"<pre>{escape(chr(10).join(run.log))}</pre>\n" if run.log else ""
 
 
-def files_of(run: Run, links_from: str) -> str:
+def files_of(run: Run, links_from: Optional[str]) -> str:
     """Returns the files of the directory, with links."""
     rows = []
     for name, size in run.files:
@@ -110,7 +110,9 @@ def files_of(run: Run, links_from: str) -> str:
     return _folded(_table(("file", "size", "what it is"), rows, number=1), len(rows))
 
 
-def _link(run: Run, name: str, links_from: str) -> str:
+def _link(run: Run, name: str, links_from: Optional[str]) -> str:
+    if links_from is None:
+        return escape(name)
     path = os.path.relpath(os.path.join(run.directory, name), links_from)
     # Behind "./" no name is taken for a protocol.
     link = "./" + quote(os.fsencode(path).replace(os.sep.encode(), b"/"))

@@ -59,10 +59,13 @@ def load_named_values(
             f"No variable of this graph is in {source}. Is it that of another model?"
             f"{_scope_hint(variables, saved)}\n{table}"
         )
-    if shown:
-        # A checkpoint of a training always has more than a predictor needs, such as the step.
-        log = logger.warn if any(ours for _, ours, _ in shown) else logger.info
-        log(f"The following variables are not loaded from {source}:\n{table}")
+    text = f"The following variables are not loaded from {source}:\n{table}"
+    if any(ours for _, ours, _ in shown):
+        logger.warn(text)
+    elif shown:  # a checkpoint of a training always has more than a predictor needs
+        logger.detail(text)
+        some = ", ".join(name for name, _, _ in shown[:3])
+        logger.info(f"{source} has {len(shown)} variables that this graph lacks, such as {some}.")
     SessionUpdate(sess, list(variables.values())).update(fitting)
     return frozenset(variables) - frozenset(fitting)
 

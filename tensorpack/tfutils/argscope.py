@@ -172,9 +172,9 @@ def enable_argscope_for_function(func: Layer, log_shape: bool = True) -> Layer:
         scope = tf.get_variable_scope().name
         shown = "/".join(each for each in (scope, by_name.get("name") or name) if each)
         inputs = next((by_name[each] for each in parameters if each in by_name), None)
-        logger.info(f"{shown} input: {get_shape_str(inputs)}")
+        logger.detail(f"{shown} input: {get_shape_str(inputs)}")
         outputs = func(*args, **given)
-        logger.info(f"{shown} output: {get_shape_str(outputs)}")
+        logger.detail(f"{shown} output: {get_shape_str(outputs)}")
         return outputs
 
     def spell(kwargs: Mapping[str, Any]) -> Dict[str, Any]:

@@ -42,6 +42,7 @@ class TrainerContract:
       resumed: whether the run continues a saved state.
       resume_strictly: whether it is an error if the run cannot be continued exactly.
       deterministic: whether equal programs do equal runs, see `TrainConfig`.
+      all_callbacks: all callbacks of the run, those of the trainer included.
       epoch_num, local_step, global_step: see `Callback`.
       steps_per_epoch, starting_epoch, max_epoch: the plan of the run.
     """
@@ -52,6 +53,7 @@ class TrainerContract:
     monitors: Any = None
     stop_token: StopToken
     step_op: Any = None
+    all_callbacks: Sequence[Any] = ()
     towers: Any = None
     state_saver: Any = None
     record: Any = None
@@ -107,6 +109,7 @@ class Callback:
         cb.load_state_dict(state)      # if the run resumes a saved state
         cb.before_train()
         for each epoch:
+            cb.check_over()            # may raise StopTraining
             cb.before_epoch()
             for each step:
                 hooked_sess.run(...)   # cb.before_run(ctx), the run, cb.after_run(ctx, values)
@@ -128,6 +131,7 @@ class Callback:
         variables and summaries that they add.
       sees_runs: set it to False, in `_setup_graph` at the latest, if `before_run` and `after_run`
         have nothing to do in this run although they are overridden: steps become faster.
+      was_triggered: whether `trigger` was called in this run.
     """
 
     _last_request: Tuple[Any, Tuple[Any, ...], Any] = (None, (), None)
@@ -136,6 +140,8 @@ class Callback:
     name_scope: Optional[str] = None
     sets_up_last = False
     sees_runs = True
+    was_triggered = False
+    puts_scalars = False  # of a class of the library: whether it does so when it is triggered
     _chief_only = True
 
     def setup_graph(self, trainer: Any) -> None:
@@ -151,6 +157,7 @@ class Callback:
                 "would run twice on one state: remove it, or create a second one."
             )
         self.trainer = proxy
+        self.was_triggered = False
         self.graph = tf.get_default_graph()
         with tf.name_scope(self.name_scope or type(self).__name__.strip("_")):
             self._setup_graph()
@@ -164,6 +171,9 @@ class Callback:
 
     def _before_train(self) -> None:
         """Override to do something before the first step."""
+
+    def check_over(self) -> None:
+        """Override to raise `StopTraining` where the run ends before its next epoch."""
 
     def before_epoch(self) -> None:
         """Called before each epoch."""
@@ -241,6 +251,7 @@ class Callback:
 
     def trigger(self) -> None:
         """Does what the callback is for; called by the schedule, each epoch by default."""
+        self.was_triggered = True
         self._trigger()
 
     def _trigger(self) -> None:

@@ -9,9 +9,11 @@ from tensorpack.utils import logger
 
 __all__ = ["apply_slim_collections", "describe_model", "describe_trainable_vars", "get_shape_str"]
 
+_FEW = 10  # variables, of which the table is short
+
 
 def describe_trainable_vars() -> None:
-    """Logs a table of the trainable variables of the default graph, with their total size."""
+    """Logs a table of the trainable variables; of many, a terminal has the sum."""
     variables = tf.trainable_variables()
     if not variables:
         logger.warn("There are no trainable variables in the graph!")
@@ -22,10 +24,11 @@ def describe_trainable_vars() -> None:
     total = sum(count for _, _, count in rows)
     table = tabulate(rows, headers=["name", "shape", "dim"])
     megabytes = total * 4 / 1024.0**2
-    logger.info(
-        f"Model Parameters: \n{table}\nTotal #vars={len(rows)}, #param={total} "
-        f"({megabytes:.02f} MB assuming all float32)"
-    )
+    text = f"#vars={len(rows)}, #param={total} ({megabytes:.02f} MB assuming all float32)"
+    is_short = len(rows) <= _FEW or logger.is_verbose()
+    (logger.info if is_short else logger.detail)(f"Model Parameters: \n{table}\nTotal {text}")
+    if not is_short:
+        logger.info(f"The model has {text}. TENSORPACK_VERBOSE=1 lists them here, as log.log does.")
 
 
 describe_model = describe_trainable_vars  # its name of 2017

@@ -304,14 +304,15 @@ class InitFrom(SessionInit):
             shape = " x ".join(str(each) for each in known) or "scalar"
             rows.append((name, shape, reason or "loaded"))
         table = tabulate(rows, headers=["variable", "shape", "what"])
-        logger.info(f"Weights from {self.path}: {len(chosen)} loaded.\n{table}")
+        self.missing = weights - frozenset(chosen)
+        shown = self.missing or self._ignore or not chosen or logger.is_verbose()
+        logger.info(f"Weights from {self.path}: {len(chosen)} loaded." + f"\n{table}" * bool(shown))
         if not chosen:
             raise ValueError(
                 f"No weight of this model is in {self.path}: the table above says why. Is it the "
                 "file of another model?"
             )
         SessionUpdate(sess, [variables[name] for name in chosen]).update(chosen)
-        self.missing = weights - frozenset(chosen)
 
     def _weights(self, variables: Dict[str, tf.Variable]) -> FrozenSet[str]:
         unknown = [name for name in self._also if name not in variables]

@@ -197,6 +197,7 @@ class Trainer(TrainerContract):
         own = [MaintainStepCounter(), StartQueueRunners()]
         everyone = [*own, *callbacks, *registered, *monitors, self.monitors]
         self._callbacks = Callbacks(everyone if self.is_chief else of_other_workers(everyone))
+        self.all_callbacks = self._callbacks.cbs
         logger.info("Setup callbacks graph ...")
         self._callbacks.setup_graph(weakref.proxy(self))
 
@@ -282,7 +283,9 @@ class Trainer(TrainerContract):
             state.load(callbacks, config.starting_epoch)
             step = get_global_step_value()
             self.loop.config(config.steps_per_epoch, state.first_epoch, config.max_epoch, step)
-            if self.signal_token is self.stop_token and state.is_over(step):  # in one process
+            if self.signal_token is self.stop_token and state.is_over(
+                step, callbacks.cbs
+            ):  # in one process
                 return
             callbacks.before_train()
             state.load_random()

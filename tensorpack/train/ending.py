@@ -17,7 +17,8 @@ __all__ = ["Ending", "MODEL", "RESUME", "check_commands", "log_ending"]
 
 _HOOKS = frozenset(
     ["setup_graph", "before_train", "before_epoch", "before_run", "after_run", "trigger_step"]
-    + ["after_epoch", "trigger_epoch", "after_train", "state_dict", "load_state_dict"]
+    + ["check_over", "after_epoch", "trigger_epoch", "after_train", "state_dict"]
+    + ["load_state_dict"]
 )
 
 RESUME = "resume"  # the command of this name continues the run

@@ -77,6 +77,7 @@ class TrainLoop:
             callbacks.finish_round("trigger_epoch", position.turns)
         latest: Deque[float] = deque(maxlen=_LATEST)  # seconds of epochs, with their callbacks
         for epoch in range(self.starting_epoch, self.max_epoch + 1):
+            callbacks.check_over()
             logger.info(f"Start Epoch {epoch} ...{self._time_left(epoch, latest)}")
             start = time.monotonic()
             entered = Position(epoch, 0, None, [])

@@ -11,7 +11,8 @@ from typing import Any, Dict, List, NamedTuple, Optional, Sequence
 
 import numpy as np
 
-from tensorpack.callbacks.base import Callback, ProxyCallback
+from tensorpack.callbacks.base import Callback, innermost
+from tensorpack.callbacks.early_stop import EarlyStop
 from tensorpack.callbacks.json_writer import JSONWriter
 from tensorpack.callbacks.saver import ModelSaver
 from tensorpack.tfutils.checkpoint import (
@@ -118,22 +119,29 @@ class RunState:
         strictly = self._trainer.resume_strictly
         callbacks.load_states(state["callbacks"], state["callback_names"], strictly)
 
-    def is_over(self, step: int) -> bool:
+    def is_over(self, step: int, callbacks: Sequence[Callback]) -> bool:
         """Tells, and logs, whether nothing is left of a run: `run.json` says that it ended in order
-        with this step, and its last epoch is over.
+        with this step, and its last epoch is over, or an `EarlyStop` ended it and would again.
         """
         record = None
-        if self.position is not None and self.first_epoch > self._trainer.max_epoch:
+        if self.position is not None:
             with suppress(OSError, ValueError):
                 record = read_record(logger.get_logger_dir() or "")
-        end = {"result": "finished", "message": "", "step": step}
-        over = any({**each, **end} == each for each in (record or {}).get("sittings", ()))
-        if over:
-            logger.info(
-                f"The run is over: {self._trainer.resumed_from} has its {self._trainer.max_epoch} "
-                "epochs. To train longer, give a greater max_epoch."
-            )
-        return over
+        end = {"result": "finished", "step": step}
+        ended = [each for each in (record or {}).get("sittings", ()) if {**each, **end} == each]
+        messages = [str(each.get("message")) for each in ended]
+        stops = [each for each in map(innermost, callbacks) if isinstance(each, EarlyStop)]
+        early = [text for text in messages if any(each.ended(text) for each in stops)]
+        if early:
+            why = early[-1].partition(": ")[2]
+            advice = f"{why} To train longer, give EarlyStop a greater patience."
+        elif "" in messages and self.first_epoch > self._trainer.max_epoch:
+            epochs = self._trainer.max_epoch
+            advice = f"It has its {epochs} epochs. To train longer, give a greater max_epoch."
+        else:
+            return False
+        logger.info(f"The run is over: {self._trainer.resumed_from} is its end. {advice}")
+        return True
 
     def load_random(self) -> None:
         """Sets the random streams of the process, after all draws at the start."""
@@ -188,12 +196,8 @@ def directory_of_states(callbacks: Sequence[Callback]) -> Optional[str]:
 
 def saver_of_states(callbacks: Sequence[Callback]) -> Optional[ModelSaver]:
     """Returns the one that saves the states of a run with these callbacks, None if none does."""
-    for each in callbacks:
-        while isinstance(each, ProxyCallback):
-            each = each.cb
-        if isinstance(each, ModelSaver) and each.saves_all:
-            return each
-    return None
+    savers = (each for each in map(innermost, callbacks) if isinstance(each, ModelSaver))
+    return next((each for each in savers if each.saves_all), None)
 
 
 def _random_state() -> Dict[str, Any]:

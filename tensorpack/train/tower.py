@@ -298,13 +298,17 @@ class SingleCostTrainer(TowerTrainer):
 
         def get_grads() -> List[Any]:
             optimizer = get_opt_fn()
-            cost = get_cost_fn(*input.get_input_tensors())
+            tensors, summaries = input.get_input_tensors(), tf.GraphKeys.SUMMARIES
+            before = len(tf.get_collection(summaries))
+            cost = get_cost_fn(*tensors)
             if not isinstance(cost, tf.Tensor) or cost.shape.as_list() != []:
                 raise ValueError(
                     f"The cost must be a scalar tensor, got {cost!r}. Return it from "
                     "build_graph(), or set self.cost in _build_graph() (the spelling of 2017)."
                 )
             if not check.tensors:
+                shows_nothing = len(tf.get_collection(summaries)) == before
+                check.shown_as = "cost" if shows_nothing else None
                 self.register_callback(check)
             check.tensors.append(cost)
             grads = optimizer.compute_gradients(

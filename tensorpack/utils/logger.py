@@ -3,7 +3,8 @@
 Lines look like `[0724 10:43:13 @DQN.py:156] text`, with `WRN` or `ERR` before the text of warnings
 and errors. They go to standard output, in colour where that is a terminal, and without colour to
 `log.log` in the log directory once there is one. A full disk or a closed pipe never ends a run: the
-sink that failed complains once on standard error.
+sink that failed complains once on standard error. What is of use now and then (`detail`), such as
+the shapes of layers, goes to `log.log` alone, unless TENSORPACK_VERBOSE=1.
 
 All functions that log take `msg % args`, and two options. `exc_info` (True or an exception) adds a
 traceback. `stacklevel` (also on Python 3.7) is for a function that logs on behalf of its caller:
@@ -31,12 +32,14 @@ __all__ = [
     "close_logger_dir",
     "critical",
     "debug",
+    "detail",
     "dir_of_process",
     "disable_logger",
     "error",
     "exception",
     "get_logger_dir",
     "info",
+    "is_verbose",
     "setLevel",
     "set_logger_dir",
     "traceback_to_file",
@@ -59,6 +62,7 @@ class _RunLog:
         for handler in list(self.logger.handlers):  # where this module is loaded a second time
             self.logger.removeHandler(handler)
         self._console = ConsoleHandler()
+        self._console.addFilter(lambda record: not hasattr(record, "detail") or is_verbose())
         self.logger.addHandler(self._console)
         self.directory: Optional[str] = None
         self._file: Optional[LogFileHandler] = None
@@ -94,6 +98,16 @@ def debug(msg: object, *args: Any, **options: Any) -> None:
 def info(msg: object, *args: Any, **options: Any) -> None:
     """Logs what goes as it should."""
     _log(logging.INFO, msg, args, **options)
+
+
+def detail(msg: object, *args: Any, **options: Any) -> None:
+    """Logs what is of use now and then: to the file, and on the terminal if it is verbose."""
+    _log(logging.INFO, msg, args, detail=True, **options)
+
+
+def is_verbose() -> bool:
+    """Returns whether the terminal shows details, as the variable TENSORPACK_VERBOSE says."""
+    return os.environ.get("TENSORPACK_VERBOSE", "") not in ("", "0")
 
 
 def warning(msg: object, *args: Any, **options: Any) -> None:
@@ -141,7 +155,9 @@ def disable_logger() -> None:
     _run_log.logger.disabled = True
 
 
-def _log(level: int, msg: object, args: tuple, exc_info: Any = None, stacklevel: int = 1) -> None:
+def _log(
+    level: int, msg: object, args: tuple, exc_info: Any = None, stacklevel: int = 1, detail: Any = 0
+) -> None:
     target = _run_log.logger
     if not target.isEnabledFor(level):
         return
@@ -154,7 +170,8 @@ def _log(level: int, msg: object, args: tuple, exc_info: Any = None, stacklevel:
         frame = frame.f_back or frame
     code, line = frame.f_code, frame.f_lineno
     details = (level, code.co_filename, line, msg, args, exc_info, code.co_name)
-    target.handle(target.makeRecord(target.name, *details))
+    extra = {"detail": True} if detail else None
+    target.handle(target.makeRecord(target.name, *details, extra))
 
 
 def get_logger_dir() -> Optional[str]:

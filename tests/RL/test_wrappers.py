@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tensorpack.RL.wrappers import LimitLength, MapPlayerState, PreventStuck, ProxyPlayer
+from tensorpack.RL.wrappers import LimitIdle, LimitLength, MapPlayerState, PreventStuck, ProxyPlayer
 from tests.contracts.player import PlayerContract
 from tests.RL.players import CountingPlayer, Unsaved
 
@@ -22,6 +22,13 @@ class TestLimitLength(PlayerContract):
         return LimitLength(CountingPlayer((3, 9)), 5)
 
 
+class TestLimitIdle(PlayerContract):
+    can_save = True
+
+    def make_player(self):
+        return LimitIdle(Still((3, 9)), 1)
+
+
 class TestPreventStuck(PlayerContract):
     can_save = True
 
@@ -34,6 +41,36 @@ class TestMapPlayerState(PlayerContract):
 
     def make_player(self):
         return MapPlayerState(CountingPlayer(), lambda frames: frames[:, :2] / np.float32(255))
+
+
+class Still(CountingPlayer):
+    """Its picture does not change after two actions in a game."""
+
+    def _frames(self):
+        return np.stack([np.minimum(self._done, 2), self._games, 0 * self._done], 1).astype(
+            np.uint8
+        )
+
+
+@pytest.mark.parametrize(
+    "actions, length", [([0] * 9, 5), ([1, 1, 0, 0, 0], 5), ([0, 0, 0, 0, 2, 0, 0, 0, 0], 8)]
+)
+def test_a_game_that_stands_still_is_ended_with_its_score(actions, length):
+    player = LimitIdle(Still((50,)), 3)
+    player.reset()
+    for _ in range(2):
+        steps = [player.step([action]) for action in actions[:length]]
+        assert [step.truncated[0] for step in steps] == [False] * (length - 1) + [True]
+        assert steps[-1].episode_score[0] == sum(actions)
+        assert player.step([0]).reset[0]
+
+
+def test_games_that_move_are_as_without_the_limit():
+    plain, limited = CountingPlayer((3, 9)), LimitIdle(CountingPlayer((3, 9)), 2)
+    plain.reset(1), limited.reset(1)
+    for _ in range(30):
+        for one, other in zip(plain.step([1, 2]), limited.step([1, 2])):
+            np.testing.assert_array_equal(one, other)
 
 
 def test_a_proxy_closes_what_it_wraps():
@@ -119,6 +156,8 @@ def test_requests_are_counted_within_a_game():
 def test_arguments_out_of_range_are_refused():
     with pytest.raises(ValueError, match="limit must be .* at least 1, but got 0"):
         LimitLength(CountingPlayer(), 0)
+    with pytest.raises(ValueError, match="LimitIdle: limit must be .* at least 1, but got 0"):
+        LimitIdle(CountingPlayer(), 0)
     with pytest.raises(ValueError, match="4 actions"):
         PreventStuck(CountingPlayer(), action=4)
 

@@ -83,6 +83,7 @@ class MiniTrainer(TrainerContract):
         return self
 
     def run_epoch(self, epoch):
+        self.callbacks.check_over()
         self.epoch_num, self.local_step = epoch, -1
         self.callbacks.before_epoch()
         for _ in range(self.steps_per_epoch):

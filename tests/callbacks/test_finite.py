@@ -5,16 +5,21 @@ import glob
 import numpy as np
 import pytest
 
-from tensorpack.callbacks import ModelSaver, StopIfNonFinite
+from tensorpack.callbacks import (
+    MergeAllSummaries,
+    ModelSaver,
+    MovingAverageSummary,
+    StopIfNonFinite,
+)
 from tensorpack.callbacks.finite import FiniteCheck, NonFiniteError
 from tensorpack.compat import tfv1 as tf
-from tensorpack.dataflow import DataFromGenerator
+from tensorpack.dataflow import DataFromGenerator, DataFromList, RepeatedData
 from tensorpack.tfutils.summary import add_moving_summary
 from tensorpack.tfutils.varmanip import load_checkpoint_vars
-from tensorpack.train import QueueInputTrainer, TrainConfig
+from tensorpack.train import QueueInputTrainer, SimpleTrainer, TrainConfig
 from tests.callbacks.driver import MiniTrainer
 from tests.contracts.callback import contract_of
-from tests.helpers import TinyModel
+from tests.helpers import TinyModel, config
 
 TestStopIfNonFinite = contract_of(lambda: StopIfNonFinite(["cost"]))
 
@@ -117,3 +122,22 @@ def test_a_bad_average_of_a_summary_is_not_looked_at():
         assert check.first_bad(sess) is None
         sess.run(tf.assign(tf.trainable_variables()[0], np.nan))
         assert check.first_bad(sess) == "w"
+
+
+class Summing(TinyModel):
+    def build_graph(self, x, y):
+        cost = super().build_graph(x, y)
+        add_moving_summary(tf.identity(cost, name="mine"))
+        return cost
+
+
+@pytest.mark.parametrize("model, names", [(TinyModel, {"cost"}), (Summing, {"mine"})])
+def test_a_model_without_a_summary_shows_its_cost(model, names):
+    rows = DataFromList([[np.ones(1, np.float32), np.float32([i])] for i in (1, 3)], shuffle=False)
+    extra = [MovingAverageSummary(), MergeAllSummaries()]
+    options = {"model": model(0.0), "dataflow": RepeatedData(rows, -1), "max_epoch": 2}
+    trainer = SimpleTrainer(config(extra, **options))
+    trainer.train()
+    assert set(trainer.monitors._history) == names
+    if "cost" in names:
+        assert trainer.monitors.get_history("cost") == [(2, 5.0), (4, 5.0)]  # the mean of 1 and 9

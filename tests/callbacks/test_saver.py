@@ -302,6 +302,19 @@ def test_a_run_that_ends_before_the_first_value_is_asked_for_is_none(tmp_path):
     assert run([ModelSaver(), saver], tmp_path).global_step == 2
 
 
+@pytest.mark.parametrize(
+    "much, kept, said",
+    [(1, 4, "; 4 are kept, "), (1, 1, "; 2 are kept, "), (1, 0, "; all of them"), (10**7, 4, None)],
+)
+def test_it_says_once_what_the_checkpoints_will_take(
+    tmp_path, capsys, monkeypatch, much, kept, said
+):
+    monkeypatch.setattr("tensorpack.callbacks.saver._MUCH", much)
+    run([ModelSaver(max_to_keep=kept)], tmp_path, max_epoch=3)
+    lines = [each for each in log_lines(capsys) if "A checkpoint takes" in each]
+    assert len(lines) == (said is not None) and all(said in each for each in lines)
+
+
 def test_no_checkpoint_at_all_is_an_error(tmp_path):
     with pytest.raises(RuntimeError, match="put a ModelSaver before it"):
         run([putting(1.0), MinSaver("val/error")], tmp_path)

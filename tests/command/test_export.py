@@ -1,6 +1,7 @@
 """`tensorpack export` writes the weights of a checkpoint, or a model that its code builds."""
 
 import json
+import re
 import textwrap
 
 import numpy as np
@@ -105,10 +106,32 @@ def test_the_newest_of_a_directory_and_a_word_about_the_best(tensorpack, tmp_pat
     done = tensorpack("export", log, tmp_path / "out.npz")
     assert done.code == 0, done.err
     assert done.out.startswith(f"1 variables of {log}/model-5 are in ")
-    assert done.out.endswith(f"{log} also has the best, min-e\\x1b (e 0.25 at step 3).\n")
+    assert done.out.endswith(f"{log} also has the best, min-e\\x1b (e 0.25 at step 3): --best.\n")
     for i, other in enumerate(["[]", '{"sittings": []}', '{"sittings": [{"best": 3}]}']):
         (log / "run.json").write_text(other)
         assert tensorpack("export", log, tmp_path / f"{i}.npz").out.count("\n") == 1
+
+
+@needs_tensorflow
+def test_the_best_of_a_directory(tensorpack, tmp_path):
+    from tensorpack.tfutils.checkpoint import CheckpointStore, copy_checkpoint, save_checkpoint_vars
+
+    log = tmp_path / "log"
+    store = CheckpointStore(str(log))
+    for step in (3, 5):
+        store.save(
+            step, lambda path, step=step: save_checkpoint_vars({"W": np.full(2, step)}, path)
+        )
+    copy_checkpoint(str(log / "model-3"), str(log / "min-e (1)"))
+    best = ["min-e (1) (e 0.25 at step 3)"]
+    (log / "run.json").write_text(json.dumps({"sittings": [{"best": best}]}))
+    done = tensorpack("export", "--best", log, tmp_path / "out.npz")
+    assert done.code == 0 and done.out.count("\n") == 1, done.err
+    assert np.load(tmp_path / "out.npz")["W"].tolist() == [3, 3]
+    for names, said in [([], "has none: leave --best out"), (best * 2, "give one of .*min-e")]:
+        (log / "run.json").write_text(json.dumps({"sittings": [{"best": names}]}))
+        done = tensorpack("export", "--best", log, tmp_path / "other.npz")
+        assert done.code == 2 and re.search(said, done.err)
 
 
 @needs_tensorflow

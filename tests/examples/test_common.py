@@ -170,7 +170,7 @@ def test_a_state_gives_the_next_evaluation_again():
     np.testing.assert_array_equal(evaluated(first), evaluated(second))
 
 
-def test_an_evaluation_that_is_cancelled_is_repeated_with_the_same_games():
+def test_an_evaluation_that_is_cancelled_continues_with_the_same_games():
     first, second = Evaluation(num_players=2), Evaluation(num_players=2)
     second.evaluator.load_state_dict(first.evaluator.state_dict())
     second.trainer.stop_token.request(Interrupted(2))
@@ -179,7 +179,9 @@ def test_an_evaluation_that_is_cancelled_is_repeated_with_the_same_games():
     assert second.trainer.scalars == {}
     assert second.players[0].closed
     second.trainer.stop_token = StopToken()
-    np.testing.assert_array_equal(evaluated(first), evaluated(second))
+    whole = evaluated(first)
+    before = np.concatenate(second.seen)
+    np.testing.assert_array_equal(whole, np.concatenate([before, evaluated(second)]))
 
 
 def test_progress_continues_over_the_sittings_of_a_run():
@@ -262,3 +264,56 @@ def test_told_once_from_the_steps_after_the_warm_up(lines):
 def test_with_a_gpu_nothing_is_said(lines):
     run_epochs("CPU", "XLA_GPU", "GPU")
     assert lines == []
+
+
+class StopAfter(FakeTrainer):
+    """Asks the run to end after the tick of this number, as a signal does."""
+
+    ticks = 0
+
+    def check_stop(self):
+        super().check_stop()
+        self.ticks -= 1
+        if not self.ticks:
+            self.stop_token.request(Interrupted(2))
+
+
+@pytest.mark.parametrize("ticks", [[3], [2, 4], [1, 1, 1]])
+def test_an_interrupted_evaluation_continues_in_another_process(ticks):
+    options = {"nr_eval": 5, "num_players": 2, "epsilon": 0.5}
+    whole, state = Evaluation(**options), None
+    begin = whole.evaluator.state_dict()
+    states = evaluated(whole)
+    parts = []
+    for tick in [*ticks, 0]:
+        part = Evaluation(**options)
+        part.trainer = StopAfter(part._note)
+        part.trainer.ticks = tick
+        part.evaluator.setup_graph(part.trainer)
+        part.evaluator.load_state_dict(begin if state is None else state)
+        try:
+            part.evaluator.trigger()
+        except StopRequested:
+            assert part.trainer.scalars == {}
+        state = part.evaluator.state_dict()
+        parts += part.seen
+    assert part.trainer.scalars == whole.trainer.scalars
+    assert "actions" not in state
+    np.testing.assert_array_equal(np.concatenate(parts), states)
+
+
+def test_it_says_what_it_does_and_about_how_long_it_will_take(lines):
+    clock = FakeClock()
+
+    class Slow(Evaluation):
+        def _note(self, states):
+            clock.advance(10)
+            return super()._note(states)
+
+    slow = Slow(num_players=2, clock=clock, epsilon=0.0, game_seconds=lambda: 15.0)
+    for _ in range(2):
+        slow.evaluator.trigger()
+    assert lines == [
+        "Evaluating: 4 games, 2 at a time, about 1 minute.",
+        "Evaluating: 4 games, 2 at a time, about 1 minute 10 seconds.",
+    ]

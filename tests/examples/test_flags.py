@@ -36,6 +36,7 @@ DEFAULTS = {
     "fire_on_reset": False,
     "max_frames": 120000,
     "eval_epsilon": 0.001,
+    "idle_frames": 3600,
     "eval_video": False,
     "report": False,
     "task": "train",

@@ -80,6 +80,7 @@ FIRST_EPOCH = [
     "Running Op PeriodicTrigger/RunOp/update_target_network ...",
     "Epoch 1 (global_step 6) finished, time:{} sec.",
     "Model saved to {logdir}/model-6.",
+    "A checkpoint takes {} MB; 10 are kept, {} MB in all.",
     "exploration at epoch 2 will change to 0.91000000",
     *(name + ": {}" for name in PRINTED),
     "Start Epoch 2 ... Left: 1 of 2 epochs, about {} seconds.",
@@ -87,36 +88,12 @@ FIRST_EPOCH = [
 
 SETTINGS = """
 Settings:
-setting            value
------------------  ---------
-algo               Double
-optimizer_epsilon  0.001
-double             True
-dueling            False
-noisy              False
-munchausen         False
-n_step             1
-priority           0.0
-discount           0.99
-network            2017
-loss               huber
-optimizer          adam
-max_gradient_norm  10.0
-learning_rate      by epochs
-exploration_steps  by epochs
-final_exploration  0.01
-random_repeat      1
-target_sync        3
-batch_size         16
-update_frequency   4
-memory_size        2000
-init_memory_size   800
-sticky             0.0
-life_loss_ends     True
-noop_max           30
-fire_on_reset      False
-max_frames         120000
-eval_epsilon       0.001
+algo=Double, optimizer_epsilon=0.001, double=True, dueling=False, noisy=False, munchausen=False,
+n_step=1, priority=0.0, discount=0.99, network=2017, loss=huber, optimizer=adam,
+max_gradient_norm=10.0, learning_rate=by_epochs, exploration_steps=by_epochs,
+final_exploration=0.01, random_repeat=1, target_sync=3, batch_size=16, update_frequency=4,
+memory_size=2000, init_memory_size=800, sticky=0.0, life_loss_ends=True, noop_max=30,
+fire_on_reset=False, max_frames=120000, eval_epsilon=0.001, idle_frames=3600
 """.split("\n")[1:-1]
 
 PREFIX = re.compile(r"\[\d{4} \d\d:\d\d:\d\d @\w+\.py:\d+\] ")

@@ -45,6 +45,14 @@ def test_without_a_screen_a_file_is_written(tmp_path):
     assert len(read_video(path)) == 5
 
 
+def test_of_a_game_that_ctrl_c_ends_there_is_what_was_played(tmp_path):
+    path = str(tmp_path / "game.mp4")
+    with pytest.raises(KeyboardInterrupt), VideoFile(path) as video:
+        video.show(np.zeros((64, 64, 3), np.uint8))
+        raise KeyboardInterrupt
+    assert len(read_video(path)) == 1 and os.listdir(str(tmp_path)) == ["game.mp4"]
+
+
 def test_of_a_game_that_is_broken_off_there_is_no_file(tmp_path):
     with pytest.raises(ValueError), VideoFile(str(tmp_path / "game.mp4")) as video:
         video.show(np.zeros((60, 120, 3), np.uint8))

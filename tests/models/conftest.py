@@ -10,5 +10,6 @@ def lines(monkeypatch):
     """Collects what is logged."""
     found = []
     monkeypatch.setattr(logger, "info", found.append)
+    monkeypatch.setattr(logger, "detail", found.append)
     monkeypatch.setattr(logger, "warning", found.append)
     return found

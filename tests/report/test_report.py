@@ -107,6 +107,20 @@ def test_the_result_comes_first_then_the_circumstances(tmp_path):
     assert page.text.count("stopped") == 1  # in the table of sittings
 
 
+def test_a_column_without_a_cell_is_left_out(tmp_path):
+    for step in (10, 20):
+        RunRecord(str(tmp_path)).write({"result": "finished", "step": step})
+    page = page_of(tmp_path).text
+    assert "to step" in page and "commit" not in page and "from step" not in page
+
+
+def test_the_log_begins_with_an_epoch_if_there_is_one(tmp_path):
+    said = ["start-up"] * 30 + ["[1125 @loop.py:80] Start Epoch 1 ...", "cost: 3"]
+    (tmp_path / "log.log").write_text("\n".join(said))
+    page = page_of(tmp_path).text
+    assert "cost: 3" in page and "Start Epoch 1" in page and "start-up" not in page
+
+
 def test_a_message_is_cut_between_words(tmp_path):
     first, second = RunRecord(str(tmp_path)), RunRecord(str(tmp_path))
     first.write({"message": "word " * 15 + "unmistakable", "machine": {"cpu": "Quick", "cores": 1}})

@@ -10,7 +10,7 @@ from tensorpack.utils import logger
 def log_lines(monkeypatch):
     """The messages that are logged during the test, as (level, text)."""
     lines = []
-    for level in ["info", "warn", "warning", "error"]:
+    for level in ["info", "detail", "warn", "warning", "error"]:
         kind = {"warning": "warn"}.get(level, level)
 
         def log(text, kind=kind, stacklevel=1):

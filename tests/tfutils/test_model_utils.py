@@ -8,6 +8,7 @@ from tensorpack.tfutils.model_utils import (
     describe_trainable_vars,
     get_shape_str,
 )
+from tensorpack.utils import logger
 
 TABLE = """Model Parameters: \n\
 name           shape            dim
@@ -24,6 +25,18 @@ def test_table_has_the_form_of_the_original_run(log_lines):
         tf.get_variable("target/" + name, shape, trainable=False)
     describe_trainable_vars()
     assert log_lines == [("info", TABLE)]
+
+
+def test_of_many_variables_the_terminal_has_the_sum_alone(log_lines, monkeypatch):
+    for i in range(11):
+        tf.get_variable(f"w{i}", [2])
+    describe_trainable_vars()
+    (kind, table), (_, line) = log_lines
+    assert kind == "detail" and table.count("\n") == 14
+    assert line.startswith("The model has #vars=11, #param=22 (0.00 MB")
+    monkeypatch.setattr(logger, "is_verbose", lambda: True)
+    describe_trainable_vars()
+    assert log_lines[2:] == [("info", table)]
 
 
 def test_a_model_without_parameters_is_a_warning(log_lines):

@@ -72,9 +72,10 @@ def test_restore_loads_what_both_have_and_shows_the_rest_in_a_table(prefix, sess
 def test_what_the_graph_has_no_use_for_is_no_warning(prefix, session, log_lines):
     tf.get_variable("W", [2])
     SaverRestore(prefix).init(session())
-    level, table = log_lines[-1]
-    assert level == "info"
+    (level, table), (_, line) = log_lines[-2:]
+    assert level == "detail"
     assert problems(table) == {"global_step": "extra", "old/b": "extra"}
+    assert line.endswith(" has 2 variables that this graph lacks, such as global_step, old/b.")
 
 
 def test_moments_of_a_batch_normalisation_are_never_hidden(session, log_lines):

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from tensorpack.callbacks import Callback, ModelSaver
+from tensorpack.callbacks import Callback, CallbackFactory, EarlyStop, ModelSaver
 from tensorpack.compat import tfv1 as tf
 from tensorpack.dataflow import FakeData
 from tensorpack.tfutils.checkpoint import CheckpointCorrupt, CheckpointStore, save_checkpoint_vars
@@ -217,10 +217,37 @@ def test_a_run_that_is_over_says_so_and_does_nothing(log_dir, capsys):
     after = sorted({*os.listdir(log_dir)} - {*logs}), os.stat(stats).st_mtime_ns
     assert after == before
     out = capsys.readouterr().out
-    assert out.count("The run is over: ") == 1 and "has its 2 epochs" in out
+    assert out.count("The run is over: ") == 1 and "It has its 2 epochs" in out
     assert "Training has finished" not in out
     assert trainer.monitors.get_latest("turns") == 1  # of the state, for a script that asks
     assert start(log_dir, max_epoch=3)[0] == 2  # the rest of the epoch that was saved, and another
+
+
+def stopped_early(directory, patience):
+    """Starts a run that does not learn, or resumes it; returns the trainer."""
+    logger.set_logger_dir(directory, "keep")
+    constant = CallbackFactory(trigger=lambda cb: cb.trainer.monitors.put_scalar("error", 1.0))
+    callbacks = [ModelSaver(), constant, EarlyStop("error", patience)]
+    data = {"model": TinyModel(), "dataflow": FakeData([[4], [4]], size=8)}
+    with tf.Graph().as_default():
+        trainer = SimpleTrainer(
+            TrainConfig(callbacks=callbacks, steps_per_epoch=2, max_epoch=9, resume="auto", **data)
+        )
+        trainer.train()
+    return trainer
+
+
+def test_a_run_that_was_stopped_early_is_over_unless_it_shall_wait_longer(log_dir, capsys):
+    assert stopped_early(log_dir, 2).loop.steps_taken == 6
+    out = capsys.readouterr().out
+    assert "Epoch 3 (global_step 6) finished" in out and "Start Epoch 4" not in out
+    before = os.listdir(log_dir)
+    assert stopped_early(log_dir, 1).loop.steps_taken == 6
+    out = capsys.readouterr().out
+    assert "is over" in out and "did not become better than 1 at step 2 in 2 values" in out
+    assert "give EarlyStop a greater patience" in out and "Start Epoch" not in out
+    assert [each for each in os.listdir(log_dir) if each not in before][1:] == []  # but a log
+    assert stopped_early(log_dir, 3).loop.steps_taken == 8
 
 
 def test_an_epoch_that_was_left_in_the_middle_is_not_over(log_dir):

@@ -56,6 +56,17 @@ def test_marks(capsys, name, mark):
     assert re.fullmatch(PREFIX + mark + "100%\n", capsys.readouterr().out)
 
 
+def test_details_go_to_the_file_and_to_a_verbose_terminal(tmp_path, capsys, own_log, monkeypatch):
+    logger.set_logger_dir(str(tmp_path / "run"))
+    said = []
+    for wish in ("", "0", "1"):
+        monkeypatch.setenv("TENSORPACK_VERBOSE", wish)
+        logger.detail("shape %d", 1)
+        said.append("shape 1" in capsys.readouterr().out)
+    assert said == [False, False, True]
+    assert log_text(tmp_path / "run").count("shape 1") == 3
+
+
 def test_the_python_logger_has_the_name_that_scripts_use(capsys):
     assert logger._logger.propagate is False
     logger._logger.info("hello %s", "there")

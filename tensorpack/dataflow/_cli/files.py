@@ -50,7 +50,8 @@ def show(args: Any, write: Callable[[str], None]) -> int:
                 facts += [*more, ("datapoints", "unknown" if length is None else str(length))]
                 flow.reset_state()
                 most = None if args.check else args.num
-                for datapoint in get_tqdm(itertools.islice(flow, most), total=most or length):
+                some = itertools.islice(flow, most)
+                for datapoint in get_tqdm(some, "Reading", total=most or length):
                     count += 1
                     datapoints += [datapoint] if count <= args.num else []
         except DamagedFile as error:  # nothing behind it can be read
@@ -70,7 +71,8 @@ def _show_flow(args: Any, write: Callable[[str], None]) -> None:
         length = length_or_none(flow)
         facts = [("flow", args.file), ("datapoints", "unknown" if length is None else str(length))]
         flow.reset_state()
-        datapoints = list(get_tqdm(itertools.islice(flow, args.num), total=args.num))
+        some = itertools.islice(flow, args.num)
+        datapoints = list(get_tqdm(some, "Reading", total=args.num))
     _show_datapoints(facts, datapoints, args, write)
 
 

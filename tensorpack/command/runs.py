@@ -1,0 +1,99 @@
+"""`tensorpack runs DIR`: a table of the runs below a directory."""
+
+import argparse
+import os
+import time
+from contextlib import suppress
+from typing import Any, Dict, List
+
+from tensorpack.utils._epochs import Epoch, read_epochs
+from tensorpack.utils._run_record import FILENAME, read_record
+
+from ._codes import FINE, CommandError
+from ._texts import json_text, table_text
+
+__all__ = ["HELP", "add_arguments", "run"]
+
+HELP = "list the runs below a directory: state, step, best value, age"
+_STATS = "stats.json"
+_COLUMNS = ("run", "state", "step", "epoch", "best", "age")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments."""
+    parser.description = (
+        "Lists the runs in a directory and below it, the youngest first: whether each is running, "
+        "finished, was stopped, has failed or died (its process left without a word), its last "
+        "step and epoch, its best value, and how long ago it wrote."
+    )
+    add = parser.add_argument
+    add("directory", metavar="DIR", nargs="?", default="train_log", help="default: train_log")
+    add("--json", action="store_true", help="print a list of objects of JSON; ages are in seconds")
+
+
+def run(args: Any) -> int:
+    """Prints the runs; returns the exit code."""
+    from tensorpack.report._facts import duration_text
+
+    if not os.path.isdir(args.directory):
+        raise CommandError(f"{args.directory} is not a directory: give one below which runs are.")
+    found = []
+    for folder, _, names in os.walk(args.directory):
+        if FILENAME in names or _STATS in names:
+            name = os.path.relpath(folder, args.directory)
+            found.append({"run": name, **_describe(folder, time.time())})
+    found.sort(key=lambda each: (each["age"], each["run"]))
+    if args.json:
+        args.write(json_text(found))
+    elif not found:
+        args.write(f"There is no run in {args.directory}: a run has a {FILENAME} or a {_STATS}.")
+    else:
+        shown = [{**each, "age": duration_text(int(each["age"]))} for each in found]
+        rows = [["" if each[k] is None else each[k] for k in _COLUMNS] for each in shown]
+        args.write(table_text(rows, _COLUMNS))
+    return FINE
+
+
+def _describe(folder: str, now: float) -> Dict[str, Any]:
+    from tensorpack.report._facts import result_of
+
+    sitting: Dict[str, Any] = {}
+    epochs: List[Epoch] = []
+    with suppress(OSError, ValueError):
+        sitting = ((read_record(folder) or {}).get("sittings") or [{}])[-1]
+    with suppress(OSError, ValueError):  # there may be none yet
+        epochs.extend(read_epochs(os.path.join(folder, _STATS)))
+    last = epochs[-1] if epochs else {}
+    times = [now]
+    for name in (FILENAME, _STATS, "log.log", "checkpoint"):
+        with suppress(OSError):
+            times.append(os.lstat(os.path.join(folder, name)).st_mtime)
+    return {
+        "state": result_of(sitting).replace("lost", "died") if sitting else "unknown",
+        "step": _whole(sitting.get("step"), last.get("global_step")),
+        "epoch": _whole(sitting.get("epoch"), last.get("epoch_num")),
+        "best": _best(sitting.get("best"), epochs),
+        "age": max(0.0, now - max(times[1:], default=now)),
+        "message": str(sitting.get("message") or ""),
+    }
+
+
+def _whole(*values: Any) -> Any:
+    numbers = [each for each in values if isinstance(each, (int, float)) and 0 <= each < 1e15]
+    return int(numbers[0]) if numbers else None
+
+
+def _best(kept: Any, epochs: List[Epoch]) -> str:
+    """What a `MinSaver` has kept, or else the best of the scalar that a page shows first."""
+    from tensorpack.report._curves import scalar_rank
+
+    if isinstance(kept, list) and kept:
+        return ", ".join(str(each).partition(" (")[2].rstrip(")") or str(each) for each in kept)
+    names = {name for epoch in epochs for name in epoch} - {"epoch_num", "global_step"}
+    name = min(names, key=scalar_rank, default="")
+    values = [(each[name], each["global_step"]) for each in epochs if each.get(name) is not None]
+    if not values:
+        return ""
+    best = max if "score" in name.lower() or "accuracy" in name.lower() else min
+    value, step = best(values, key=lambda each: each[0] or 0.0)
+    return f"{name} {value:.5g} at step {step:.0f}"
