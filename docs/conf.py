@@ -86,7 +86,7 @@ highlight_language = "none"  # a block that names no language is output, or comm
 pygments_dark_style = "github-dark"
 
 html_theme = "furo"
-html_title = f"tensorpack {version}"
+html_title = "tensorpack"
 html_static_path = ["_static"]
 html_css_files = ["custom.css"]
 html_js_files = ["sidebar.js"]

@@ -15,7 +15,7 @@ from types import ModuleType
 from tensorpack._public_names import HOMES, MODULES
 
 from .docstrings import rewrite
-from .tasks import SECTIONS, TASKS
+from .tasks import SECTIONS, TASKS, guides_of, names_of
 
 FOLDER = Path(__file__).resolve().parent.parent / "reference" / "api"
 EXAMPLES = FOLDER.parent / "examples"
@@ -46,12 +46,10 @@ def public_objects():
     return {address: names for address, names in documented.items() if names}, others
 
 
-def names_of(task):
+def full_names(title):
     """The full names that a task lists, in its order."""
-    for line in task.names:
-        address, _, names = line.rpartition(": ")
-        for name in names.split():
-            yield f"tensorpack.{address or HOMES.get(name, '')}.{name}"
+    for address, name in names_of(title):
+        yield f"tensorpack.{address or HOMES.get(name, '')}.{name}"
 
 
 def by_task(documented):
@@ -63,7 +61,7 @@ def by_task(documented):
     objects = {
         f"{at}.{name}": thing for at, names in documented.items() for name, thing in names.items()
     }
-    listed = [name for task in TASKS.values() for name in names_of(task)]
+    listed = [name for title in TASKS for name in full_names(title)]
     wrong = {
         "no page lists": sorted(set(objects) - set(listed)),
         "not public, but listed:": sorted(set(listed) - set(objects)),
@@ -72,7 +70,7 @@ def by_task(documented):
     found = [f"{what} {', '.join(names)}" for what, names in wrong.items() if names]
     if found:
         raise ValueError(f"{'; '.join(found)}. Edit docs/_extension/tasks.py.")
-    return {title: {name: objects[name] for name in names_of(TASKS[title])} for title in TASKS}
+    return {title: {name: objects[name] for name in full_names(title)} for title in TASKS}
 
 
 def page(title, names):
@@ -82,7 +80,7 @@ def page(title, names):
       title: its title, a key of `TASKS`.
       names: {full name: object}, in their order.
     """
-    guides = ", ".join(f":doc:`/{guide.partition('#')[0]}`" for guide in TASKS[title].guides)
+    guides = ", ".join(f":doc:`/{guide}`" for guide in guides_of(title))
     lines = [
         _heading(title, "="),
         f".. highlight:: python\n\nSee also: {guides}.",

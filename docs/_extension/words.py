@@ -14,6 +14,7 @@ WORDS = {
     "howto/debugging": "nan, inf, debug",
     "datasets": "image folder, image folder png, own images, train validation split, split",
     "dataflow": "data loader, dataloader, pipeline, multiprocessing",
+    "augmentors": "data augmentation, augmentation, random crop",
     "inputs": "tf.data, queue, feed_dict, placeholder",
     "resuming": "resume, continue training, ctrl-c, preemption, kill",
     "runs": "tensorboard, log directory, logs, checkpoint files",

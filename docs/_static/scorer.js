@@ -14,9 +14,12 @@ var Scorer = {
     else if (own === plain(asked) + "s" || own + "s" === plain(asked)) bonus = 90;
     else if (own.startsWith(plain(asked))) bonus = 40;
     else if (words.every((word) => own.includes(word.replace(/s$/, "")))) bonus = 30;
-    // A page is worth more than one of its sections, a class more than one of its methods.
-    const isPart = kind === "object" ? /^[a-z_]\w*$/.test(parts[parts.length - 1]) : parts.length > 1;
-    return score + bonus - (isPart ? 5 : 0);
+    // Words of docs/_extension/words.py; then pages, classes and functions before their parts.
+    if (kind === "index" && score >= 100) bonus = Math.max(bonus, 60);
+    const isMethod = kind === "object" && /^[A-Z]/.test(parts[parts.length - 2] || "");
+    const isModule = kind === "object" && descr.includes("module");
+    const isSection = kind !== "object" && parts.length > 1;
+    return score + bonus * (isMethod || isModule ? 0.3 : isSection ? 0.7 : 1);
   },
 
   objNameMatch: 11,
