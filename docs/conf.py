@@ -44,7 +44,7 @@ navigation = {
     "quickstart": ["migration", "command", "glossary"],
     "tutorials/index": ["tutorials/*"],
     "howto/index": ["howto/*"],
-    "examples/index": ["examples/*", "examples/scripts/*"],
+    "examples/index": ["examples/dqn", "examples/a3c", "examples/*", "examples/scripts/*"],
     "reference/index": [*[f"reference/api/{slug(title)}" for title in TASKS], "reference/api/*"],
     "project/index": ["comparison", "design/index", "project/*"],
     "design/index": ["design/map", "design/layers", "design/run", "design/threads", "design/*"],

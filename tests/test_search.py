@@ -51,7 +51,7 @@ FIRST = {
     "TrainConfig": f"{API}training#tensorpack.train.TrainConfig",
     "tensorpack.callbacks.MinSaver": f"{API}saving#tensorpack.callbacks.MinSaver",
     "add_moving_summary": f"{API}summaries#tensorpack.tfutils.add_moving_summary",
-    "Dataflow": f"{API}own-dataflows#tensorpack.dataflow.DataFlow",
+    "dataflow": "dataflow",
     "quick start": "quickstart",
     "migration": "migration",
     "glossary": "glossary",

@@ -11,6 +11,7 @@ import pytest
 
 from tests.checks import ROOT
 from tests.conftest import HAS_TENSORFLOW
+from tests.pages import write_files
 
 DOCS = ROOT / "docs"
 
@@ -79,6 +80,15 @@ def test_every_page_has_one_place_in_the_sidebar(extension):
 
 def test_a_list_behind_a_comment_is_cards(extension):
     assert shown(extension, "x.md", "<!-- cards -->\n\n- one\n") == "{.cards}\n- one\n"
+
+
+def test_the_files_of_a_page_are_put_together_as_its_test_does(extension, tmp_path):
+    for path in (DOCS / "tutorials").glob("0*.md"):
+        folder = tmp_path / path.stem
+        folder.mkdir()
+        write_files(path, folder)
+        written = {file.name: file.read_text(encoding="utf-8") for file in folder.iterdir()}
+        assert extension("pages").files_of(path.read_text(encoding="utf-8")) == written
 
 
 def test_each_script_of_the_gallery_has_a_page(extension):

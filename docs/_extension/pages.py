@@ -3,7 +3,8 @@
 On the site, a page with the first line `<!-- the site shows FILE -->` is replaced by that file.
 Links between Markdown files become links between pages, links to other files offer the file, and
 links to folders become text. A list behind `<!-- cards -->` is shown as cards. Each script that
-`examples/README.md` links to has a page: its entry there, and its source.
+`examples/README.md` links to has a page: its entry there, and its source. A page that builds files
+out of blocks (see `tests/pages.py`) offers them whole.
 """
 
 import fnmatch
@@ -22,6 +23,9 @@ _LINK = re.compile(
     r"\((?P<target>[^)\s]+)(?P<title> \"[^\"]*\")?\)"
 )
 _FENCED = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)
+_PIECE = re.compile(
+    r"^(?:In `([\w.]+)`:|<!-- file: ([\w.]+) -->)\n+```python\n(.*?)^```$", re.MULTILINE | re.DOTALL
+)
 _ENTRY = re.compile(r"^- (.+(?:\n  .+)*)", re.MULTILINE)
 
 
@@ -91,6 +95,25 @@ def _rewritten(text, written_in, page, shown_by):
     return "".join(part if part.startswith("```") else _LINK.sub(rewrite, part) for part in parts)
 
 
+def files_of(text):
+    """File -> its content, for a page whose blocks say which file they are a piece of."""
+    pieces = {}
+    for shown, hidden, code in _PIECE.findall(text):
+        pieces.setdefault(shown or hidden, []).append(code)
+    return {name: "\n\n".join(parts) for name, parts in pieces.items()}
+
+
+def _offer_files(page, text):
+    """Writes the files of a page; returns the line that offers them."""
+    folder = page.parent / "files" / page.stem
+    links = []
+    for name, content in files_of(text).items():
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(content, encoding="utf-8")
+        links.append(f"{{download}}`{name} <files/{page.stem}/{name}>`")
+    return f"\n\nThe whole files of this page: {', '.join(links)}.\n" if links else ""
+
+
 def children(navigation, pages):
     """Page -> the pages below it in the sidebar.
 
@@ -135,7 +158,7 @@ def setup(app):
             return
         for source in [path for path, shower in shown_by.items() if shower == page]:
             app.env.note_dependency(str(source))
-        content[0] = text_of_page(page, content[0], shown_by)
+        content[0] = text_of_page(page, content[0], shown_by) + _offer_files(page, content[0])
         below = children(app.config.navigation, app.env.found_docs).get(name)
         if below:
             content[0] += "\n\n" + table_of_contents(below)

@@ -203,11 +203,15 @@ class _Entries:
         bases[:] = list(dict.fromkeys(bases))
 
     def example(self, app, what, name, thing, options, lines):
-        short = name.rpartition(".")[2]
-        if name in self.shown or not (EXAMPLES / f"{short}.py").exists():
+        path = EXAMPLES / f"{name.rpartition('.')[2]}.py"
+        if name in self.shown or not path.exists():
             return
         self.shown.add(name)  # the docstring of `__init__` follows under the same name
-        lines += ["", "Example:", "", f".. literalinclude:: /reference/examples/{short}.py", ""]
+        model = ""
+        if "from classifier" in path.read_text(encoding="utf-8"):
+            model = " with :download:`classifier.py </reference/examples/classifier.py>`"
+        shown = f".. literalinclude:: /reference/examples/{path.name}"
+        lines += ["", f"Example{model}:", "", shown, ""]
 
 
 def add_other_addresses(app, env):
