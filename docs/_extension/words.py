@@ -32,6 +32,7 @@ WORDS = {
     "reference/api/files": "lmdb, tfrecord, hdf5, csv",
     "reference/api/several-gpus": "gpu, gpus",
     "reference/api/gradients": "gradient clipping, clip gradients, accumulate gradients, adam",
+    "examples/a3c": "a3c, a2c, actor critic",
     "examples/dqn": "dqn, deep q learning, deep q network",
     "examples/scripts/GAN-DCGAN": "gan, dcgan",
 }
