@@ -7,6 +7,9 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
+from _extension.reference import slug
+from _extension.tasks import TASKS
+
 from tensorpack import __version__
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
@@ -20,43 +23,42 @@ extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
+    "sphinx.ext.viewcode",
+    "sphinx_copybutton",
     "_extension.docstrings",
     "_extension.pages",
     "_extension.reference",
     "_extension.names",
+    "_extension.head",
+    "_extension.words",
 ]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 
-# The sidebar. A pattern takes every page that no earlier entry has taken, in order of file name.
+# The sidebar: page -> the pages below it. A pattern takes every page that no earlier one has taken,
+# in order of file name.
 navigation = {
-    "Getting started": ["quickstart", "examples/index", "examples/*", "migration"],
-    "Tutorials": ["tutorials/index", "tutorials/your-images", "tutorials/0*", "tutorials/*"],
-    "How-to": ["howto/index", "howto/*"],
-    "Reference": ["reference/index", "command", "glossary", "reference/api/*"],
-    "Design": [
-        *["design/map", "design/layers", "design/run", "design/threads", "design/tests"],
-        "design/*",
+    "index": [
+        *["quickstart", "tutorials/index", "howto/index", "guides", "examples/index"],
+        *["reference/index", "project/index"],
     ],
-    "Project": ["comparison", "project/*"],
-    "Guides": [
+    "quickstart": ["migration", "command", "glossary"],
+    "tutorials/index": ["tutorials/your-images", "tutorials/0*", "tutorials/*"],
+    "howto/index": ["howto/*"],
+    "examples/index": ["examples/dqn", "examples/a3c", "examples/*", "examples/scripts/*"],
+    "reference/index": [*[f"reference/api/{slug(title)}" for title in TASKS], "reference/api/*"],
+    "project/index": ["comparison", "design/index", "project/*"],
+    "design/index": ["design/map", "design/layers", "design/run", "design/threads", "design/*"],
+    "guides": [
         *["models", "trainers", "callbacks", "validation", "precision"],
         *["dataflow", "augmentors", "datasets", "inputs"],
         *["runs", "resuming", "weights", "predicting", "errors", "reliability"],
         *["distributed", "launching", "scaling", "learning", "performance", "profiling", "*"],
     ],
 }
-navigation_order = [
-    "Getting started",
-    "Tutorials",
-    "How-to",
-    "Guides",
-    "Reference",
-    "Design",
-    "Project",
-]
 
 # Markdown: headings have the anchors that a Git host gives them.
 myst_heading_anchors = 4
+myst_enable_extensions = ["attrs_block"]  # {.cards}
 
 # Docstrings: Google's sections; types stand beside the arguments.
 autodoc_class_signature = "mixed"
@@ -84,8 +86,11 @@ highlight_language = "none"  # a block that names no language is output, or comm
 pygments_dark_style = "github-dark"
 
 html_theme = "furo"
-html_title = f"tensorpack {version}"
+html_title = "tensorpack"
 html_static_path = ["_static"]
 html_css_files = ["custom.css"]
+html_js_files = ["sidebar.js"]
+html_favicon = "_static/favicon.svg"
+html_search_scorer = str(Path(__file__).parent / "_static" / "scorer.js")
 html_show_sphinx = False
 html_copy_source = False

@@ -44,7 +44,7 @@ class Block(NamedTuple):
 def documents() -> List[Path]:
     """Every page of the project, in order."""
     found = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/**/*.md")]
-    return sorted(found)
+    return sorted(path for path in found if path.parent.name != "scripts")  # what make docs writes
 
 
 def blocks(path: Path) -> Iterator[Block]:

@@ -1,27 +1,34 @@
 """Every Python block in README and docs compiles; those marked `<!-- run -->` run.
 
-A marked block is a whole program. It runs in a folder and a process of its own, with TensorFlow
-loaded before; programs that name TensorFlow or the trainer are left out where it is not installed.
+A marked block is a whole program, and so is each example of the reference. It runs in a folder and
+a process of its own, with TensorFlow loaded before; programs that name TensorFlow or the trainer
+are left out where it is not installed.
 """
 
 import contextlib
 import re
+import shutil
 
 import pytest
 
 from tests.checks import ROOT
 from tests.conftest import HAS_TENSORFLOW
 from tests.harness import Child, Zygote
-from tests.pages import blocks, documents, programs
+from tests.pages import Block, blocks, documents, programs
 
 LINK = re.compile(r"\]\((?!https?:|mailto:)(?P<target>[^)#\s]*)(?:#(?P<anchor>[^)\s]+))?")
 FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
-NEED_TENSORFLOW = ("tfv1", "import *", "tp.Callback")
+NEED_TENSORFLOW = ("tfv1", "import *", "tp.Callback", "from classifier")
 HEADING = re.compile(r"^#+ (?P<title>.+)$", re.MULTILINE)
 
 
 BLOCKS = [block for path in documents() for block in blocks(path) if block.language == "python"]
+EXAMPLES = ROOT / "docs" / "reference" / "examples"  # they import classifier.py
 PROGRAMS = [block for path in documents() for block in programs(path)]
+PROGRAMS += [
+    Block(f"docs/reference/examples/{path.name}", "python", path.read_text("utf-8"), "run", None)
+    for path in sorted(EXAMPLES.glob("*.py"))
+]
 LONGER = [pytest.mark.slow, pytest.mark.one_row]
 
 
@@ -52,6 +59,8 @@ def test_marked_blocks_run(block, zygote, tmp_path):
         pytest.importorskip("torch")
     script = tmp_path / "block.py"
     script.write_text(block.code, encoding="utf-8")
+    if "from classifier" in block.code:
+        shutil.copy(str(EXAMPLES / "classifier.py"), str(tmp_path))
     if zygote is None:
         child = Child("-m", "tests.run_page", tmp_path, script)
     else:

@@ -11,6 +11,7 @@ import pytest
 
 from tests.checks import ROOT
 from tests.conftest import HAS_TENSORFLOW
+from tests.pages import write_files
 
 DOCS = ROOT / "docs"
 
@@ -35,11 +36,6 @@ def test_a_page_is_replaced_by_the_file_that_it_names(extension):
     assert "here" not in text
 
 
-def test_a_page_stands_behind_the_file_that_it_begins_with(extension):
-    text = shown(extension, "x.md", "<!-- the site begins with ../SECURITY.md -->\n# Own\n")
-    assert text.startswith("# Security\n") and text.endswith("\n## Own\n")
-
-
 @pytest.mark.parametrize(
     "link, expected",
     [
@@ -61,19 +57,53 @@ def test_links_lead_to_pages_of_the_site(extension, link, expected):
 def test_links_of_a_file_from_outside_lead_from_the_page_that_shows_it(extension):
     text = shown(extension, "project/x.md", "<!-- the site shows ../../README.md -->\n")
     assert "](../learning/breakout.svg)" in text
-    assert "](../index.md)" in text
+    assert "](../guides.md)" in text
 
 
 def test_every_page_has_one_place_in_the_sidebar(extension):
-    text = extension("pages").sidebar(
-        {"Last": ["b/*"], "First": ["c", "*"], "None": ["d/*"]},
-        ["First", "None", "Last"],
-        ["index", "a", "b/x", "b/a", "c"],
+    below = extension("pages").children(
+        {
+            "index": ["a", "b/index", "d/index"],
+            "b/index": ["b/z", "b/*"],
+            "d/index": ["d/*"],
+            "a": ["*"],
+        },
+        ["index", "a", "c", "b/index", "b/y", "b/x", "b/z", "b/deep/x"],
     )
-    assert text == (
-        "```{toctree}\n:hidden:\n:caption: First\n\nc\na\n```\n\n"
-        "```{toctree}\n:hidden:\n:caption: Last\n\nb/a\nb/x\n```\n"
+    assert below == {
+        "index": ["a", "b/index"],
+        "b/index": ["b/z", "b/x", "b/y"],
+        "d/index": [],
+        "a": ["c"],
+    }
+
+
+def test_a_list_behind_a_comment_is_cards(extension):
+    assert shown(extension, "x.md", "<!-- cards -->\n\n- one\n") == "{.cards}\n- one\n"
+
+
+def test_the_files_of_a_page_are_put_together_as_its_test_does(extension, tmp_path):
+    for path in (DOCS / "tutorials").glob("0*.md"):
+        folder = tmp_path / path.stem
+        folder.mkdir()
+        write_files(path, folder)
+        written = {file.name: file.read_text(encoding="utf-8") for file in folder.iterdir()}
+        assert extension("pages").files_of(path.read_text(encoding="utf-8")) == written
+
+
+def test_each_script_of_the_gallery_has_a_page(extension):
+    pages = extension("pages")
+    texts = {page.name: text for page, text in pages.pages_of_scripts().items()}
+    text = texts["basics-mnist_convnet.md"]
+    assert text.startswith("# MNIST with layers\n")
+    assert "{download}`mnist_convnet.py <../../../examples/basics/mnist_convnet.py>`" in text
+    assert (
+        shown(extension, "x.md", "[a](../examples/GAN/DCGAN.py)")
+        == "[a](examples/scripts/GAN-DCGAN.md)"
     )
+    gallery = (ROOT / "examples" / "README.md").read_text(encoding="utf-8")
+    for picture in re.findall(r"!\[[^\]]+\]\(([^)]+)\)", gallery):
+        assert (ROOT / "examples" / picture).stat().st_size < 60_000, picture
 
 
 @pytest.mark.parametrize(
@@ -113,14 +143,57 @@ def test_that_nothing_is_returned_is_not_said(extension):
 
 
 @pytest.mark.skipif(not HAS_TENSORFLOW, reason="needs TensorFlow")
-def test_every_public_name_is_in_the_reference(extension):
-    documented, others = extension("reference").public_objects()
-    found = {f"{address}.{name}" for address, names in documented.items() for name in names}
-    found |= set(documented)  # modules with pages of their own
-    assert set(others.values()) <= found
+def test_every_public_name_is_on_one_page(extension):
+    reference, tasks = extension("reference"), extension("tasks")
+    documented, others = reference.public_objects()
+    pages = reference.by_task(documented)
+    found = [name for names in pages.values() for name in names]
+    assert len(found) == len(set(found)) > 600
+    assert set(others.values()) <= set(found)
     recorded = (ROOT / "tests" / "public_names.txt").read_text(encoding="utf-8").split()
-    missing = {f"tensorpack.{name}" for name in recorded} - found - set(others)
+    missing = (
+        {f"tensorpack.{name}" for name in recorded} - set(found) - set(documented) - set(others)
+    )
     assert len(recorded) > 400 and missing == set()
+    assert set(tasks.SECTIONS.values()) <= {*tasks.TASKS, reference.PACKAGES}
+    for title in tasks.TASKS:
+        assert all((DOCS / f"{guide}.md").exists() for guide in tasks.guides_of(title))
+
+
+@pytest.mark.skipif(not HAS_TENSORFLOW, reason="needs TensorFlow")
+def test_a_name_on_no_page_is_an_error(extension):
+    reference = extension("reference")
+    documented, _ = reference.public_objects()
+    documented["tensorpack.utils"]["brand_new"] = print
+    del documented["tensorpack.RL"]["Player"]
+    with pytest.raises(
+        ValueError, match="no page lists tensorpack.utils.brand_new; not public"
+    ) as error:
+        reference.by_task(documented)
+    assert "tensorpack.RL.Player. Edit docs/_extension/tasks.py." in str(error.value)
+
+
+@pytest.mark.skipif(not HAS_TENSORFLOW, reason="needs TensorFlow")
+def test_the_examples_of_the_reference_have_entries(extension):
+    examples = {path.stem for path in (DOCS / "reference" / "examples").glob("*.py")}
+    documented, _ = extension("reference").public_objects()
+    names = [name for found in documented.values() for name in found]
+    assert len(examples) > 40
+    assert {name for name in examples if names.count(name) != 1} == {"classifier"}
+
+
+@pytest.mark.parametrize(
+    "docstring, expected",
+    [
+        ("Writes a list, such as::\n\n  [1]", "Writes a list."),
+        ("Does this:\n\n  x", "Does this."),
+        ("Takes `a.b. c`. More.", "Takes ``a.b. c``."),
+    ],
+)
+@pytest.mark.skipif(not HAS_TENSORFLOW, reason="needs TensorFlow")
+def test_a_summary_is_a_whole_sentence(extension, docstring, expected):
+    thing = type("thing", (), {"__doc__": docstring})
+    assert extension("reference")._first_sentence(thing) == expected
 
 
 @pytest.mark.skipif(not HAS_TENSORFLOW, reason="needs TensorFlow")
