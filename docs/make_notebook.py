@@ -7,6 +7,7 @@ them.
 """
 
 import argparse
+import os
 import re
 from pathlib import Path
 
@@ -15,6 +16,7 @@ import jupytext
 TUTORIALS = Path(__file__).resolve().parent / "tutorials"
 PAGES = [TUTORIALS / "01-classifier.md"]
 _COMMAND = re.compile(r"^<!-- run -->\n+```sh\n.*?^```\n+", re.MULTILINE | re.DOTALL)
+_LINK = re.compile(r"\]\((?!https?:|#)")
 _FILE = re.compile(r"^In `(\w+)\.py`:\n+", re.MULTILINE)
 
 
@@ -29,6 +31,9 @@ def notebook_text(page: str) -> str:
 def write_notebook(page: Path, folder: Path) -> Path:
     """Writes the notebook of a page into a folder, and returns its path."""
     notebook = jupytext.reads(notebook_text(page.read_text(encoding="utf-8")), fmt="md")
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown":  # links lead from the folder of the notebook
+            cell.source = _LINK.sub(f"]({os.path.relpath(page.parent, folder)}/", cell.source)
     python = {"display_name": "Python 3", "language": "python", "name": "python3"}
     notebook.metadata["kernelspec"] = python
     folder.mkdir(parents=True, exist_ok=True)

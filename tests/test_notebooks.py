@@ -132,6 +132,9 @@ def test_the_first_tutorial_is_a_notebook_that_runs(tmp_path, monkeypatch):
     path = made.write_notebook(made.PAGES[0], tmp_path / "notebooks")
     notebook = nbformat.read(path, as_version=4)
     code = [cell.source for cell in notebook.cells if cell.cell_type == "code"]
+    text = "".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
+    for link in re.findall(r"\]\((?!https?:|#)([^)#]+)", text):
+        assert (path.parent / link).exists()
     assert len(code) >= 4 and not any("from train" in source for source in code)
     nbclient.NotebookClient(
         notebook, timeout=300, resources={"metadata": {"path": tmp_path}}

@@ -15,15 +15,15 @@ from tests.examples.small_dqn import read_stats, refusal
 @pytest.mark.one_row
 @pytest.mark.slow
 def test_it_learns_goes_on_and_finds_shapes(log_dir, tmp_path):
-    flags = ["--logdir", log_dir, "--steps-per-epoch", "20"]
+    flags = ["--logdir", log_dir, "--steps-per-epoch", "10"]
     with tf.Graph().as_default():
         segmentation.main([*flags, "--max-epoch", "1"])
     with tf.Graph().as_default():
         segmentation.main([*flags, "--max-epoch", "2", "--resume", "auto"])
     first, second = read_stats(log_dir)
-    assert (first["global_step"], second["global_step"]) == (20, 40)
+    assert (first["global_step"], second["global_step"]) == (10, 20)
     assert 0 < second["cost"] < first["cost"]
-    assert 0 < second["validation_mean_iou"] < 1 and second["validation_iou/background"] > 0.4
+    assert 0 < second["validation_mean_iou"] < second["validation_iou/background"] < 1
     photo, out = str(tmp_path / "photo.png"), str(tmp_path / "masks.png")
     cv2.imwrite(photo, np.full([90, 120, 3], 200, np.uint8))
     segmentation.main(["--predict", photo, photo, "--load", log_dir, "--out", out])
