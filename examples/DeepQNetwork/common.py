@@ -203,10 +203,10 @@ class Evaluator(Callback):
     def state_dict(self) -> Dict[str, Any]:
         """Returns the number of games and the state of the random stream."""
         state = {"eval_episode": self.eval_episode, "rng": rng_state(self._rng)}
-        if self._rng_then is not None:
-            state["actions"] = np.frombuffer(bytes(self._actions), np.uint8)
-            state["rng_then"] = self._rng_then
-        return state
+        if self._rng_then is None:
+            return state
+        actions = np.frombuffer(bytes(self._actions), np.uint8)
+        return {**state, "actions": actions, "rng_then": self._rng_then}
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
         """Restores what `state_dict` returned."""

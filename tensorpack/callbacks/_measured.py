@@ -14,8 +14,7 @@ def check_measured(waiting: Callback, name: str) -> None:
     It may come later from a callback that has not been triggered yet, or from a callback or a
     trainer of a class that is not the library's.
     """
-    trainer = waiting.trainer
-    callbacks = trainer.all_callbacks
+    trainer, callbacks = waiting.trainer, waiting.trainer.all_callbacks
     if not callbacks or not _is_ours(trainer.__class__) or any(map(_may_report, callbacks)):
         return
     try:

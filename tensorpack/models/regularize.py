@@ -134,7 +134,7 @@ def regularize_cost(
     for variable in selected:
         if variable.op.name not in logged:
             logged.add(variable.op.name)
-            logger.info(f"Apply regularizer for {variable.name}")
+            logger.detail(f"Apply regularizer for {variable.name}")
     with tf.name_scope(name) as scope:
         return _sum([func(each) for each in selected], scope)
 

@@ -229,7 +229,7 @@ class ScaleGradient(MapGradient):
         if factor is None:
             return gradient
         if self._verbose:
-            logger.info(f"Apply lr multiplier {factor:g} for {name}")
+            logger.detail(f"Apply lr multiplier {factor:g} for {name}")
         return map_values(gradient, lambda values: values * factor) if factor else None
 
 

@@ -9,7 +9,7 @@ from tensorpack.utils import logger
 
 __all__ = ["apply_slim_collections", "describe_model", "describe_trainable_vars", "get_shape_str"]
 
-_FEW = 10  # variables, of which the table is short
+_FEW = 8  # variables, of which the table is short
 
 
 def describe_trainable_vars() -> None:

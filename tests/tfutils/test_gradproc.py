@@ -213,9 +213,9 @@ def test_scale_gradient_takes_the_first_match_and_drops_at_zero(session, log_lin
     found = dict(zip(names(scaled), values(session(), scaled)))
     assert found == {"fc/b": 2.0, "conv/W": 0.5, "other": 1.0}
     assert log_lines == [
-        ("info", "Apply lr multiplier 0.5 for conv/W"),
-        ("info", "Apply lr multiplier 0 for conv/b"),
-        ("info", "Apply lr multiplier 2 for fc/b"),
+        ("detail", "Apply lr multiplier 0.5 for conv/W"),
+        ("detail", "Apply lr multiplier 0 for conv/b"),
+        ("detail", "Apply lr multiplier 2 for fc/b"),
     ]
 
 

@@ -28,12 +28,12 @@ def test_table_has_the_form_of_the_original_run(log_lines):
 
 
 def test_of_many_variables_the_terminal_has_the_sum_alone(log_lines, monkeypatch):
-    for i in range(11):
+    for i in range(9):
         tf.get_variable(f"w{i}", [2])
     describe_trainable_vars()
     (kind, table), (_, line) = log_lines
-    assert kind == "detail" and table.count("\n") == 14
-    assert line.startswith("The model has #vars=11, #param=22 (0.00 MB")
+    assert kind == "detail" and table.count("\n") == 12
+    assert line.startswith("The model has #vars=9, #param=18 (0.00 MB")
     monkeypatch.setattr(logger, "is_verbose", lambda: True)
     describe_trainable_vars()
     assert log_lines[2:] == [("info", table)]
