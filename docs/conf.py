@@ -2,6 +2,7 @@
 
 import os
 import sys
+import tomllib
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -93,4 +94,12 @@ html_js_files = ["sidebar.js"]
 html_favicon = "_static/favicon.svg"
 html_search_scorer = str(Path(__file__).parent / "_static" / "scorer.js")
 html_show_sphinx = False
+with open(Path(__file__).parent.parent / "pyproject.toml", "rb") as file:
+    repository = tomllib.load(file)["project"].get("urls", {}).get("Repository")
+if repository:
+    html_theme_options = {
+        "source_repository": repository,
+        "source_branch": "main",
+        "source_directory": "docs/",
+    }
 html_copy_source = False

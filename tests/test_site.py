@@ -136,7 +136,8 @@ def test_that_nothing_is_returned_is_not_said(extension):
     def fields(*kinds):
         return nodes.field_list("", *[field(kind) for kind in kinds])
 
-    content = nodes.section("", fields("None"), fields("None", "int"))
+    bases = nodes.paragraph("", "", nodes.Text("Bases: object"))
+    content = nodes.section("", bases, fields("None"), fields("None", "int"))
     extension("docstrings").leave_out_none(None, "py", "method", content)
     (left,) = content.children
     assert [field[1].astext() for field in left] == ["int"]

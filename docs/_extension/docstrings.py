@@ -2,7 +2,7 @@
 
 Single backticks are code whatever they hold and whatever follows; `a, b: text` under `Args:` or
 `Attributes:` is an entry for each name; `Raises (while iterating):` is `Raises:`; a property has no
-type before a colon; that nothing is returned is not said.
+type before a colon; that nothing is returned, or inherited, is not said.
 """
 
 import re
@@ -48,7 +48,9 @@ def _entries_for_each_name(lines):
 
 
 def leave_out_none(app, domain, kind, content):
-    """Takes "Return type: None" out of the description of an object."""
+    """Takes "Return type: None" and "Bases: object" out of the description of an object."""
+    for base in [each for each in content.children if each.astext() == "Bases: object"]:
+        content.remove(base)
     for fields in list(content.findall(lambda node: node.tagname == "field_list")):
         for field in list(fields):
             if [part.astext() for part in field] == ["rtype", "None"]:

@@ -56,8 +56,9 @@ def pages_of_scripts():
             if page is None or page.parent != SCRIPTS or page in found:
                 continue
             source = os.path.relpath(str(GALLERY.parent / link.group("target")), str(SCRIPTS))
+            title = " ".join(link.group("text").split())
             found[page] = (
-                f"# {link.group('text')}\n\n{_rewritten(entry, GALLERY, page, shown_by)}\n\n"
+                f"# {title}\n\n{_rewritten(entry, GALLERY, page, shown_by)}\n\n"
                 f"{{download}}`{Path(source).name} <{source}>`:\n\n"
                 f"```{{literalinclude}} {source}\n:language: python\n```\n"
             )
