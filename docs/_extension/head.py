@@ -10,7 +10,8 @@ _LONGEST = 160  # characters; what is behind them is not shown
 
 def description(doctree):
     """The first paragraph of a page, or of a page of the reference the first of its names."""
-    names = [each.astext() for each in doctree.findall(addnodes.desc_name)][:8]
+    entries = [each for each in doctree.findall(addnodes.desc_signature) if not each.get("class")]
+    names = [each.next_node(addnodes.desc_name).astext() for each in entries][:8]
     if names:
         text = f"{doctree.next_node(nodes.title).astext()} in tensorpack: {', '.join(names)}"
     else:
