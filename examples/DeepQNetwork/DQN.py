@@ -242,8 +242,7 @@ def evaluate(args: argparse.Namespace, rom: str) -> None:
     with get_player(args, rom, min(n, 8), evaluated=True) as player:
         _log_game(args, player)
         settings.log_rules(games.rules_of(args))
-        predictor = _load_predictor(args, player)
-        with predictor, tp.get_tqdm(total=n, desc="Evaluation") as bar:
+        with _load_predictor(args, player) as predictor, tp.get_tqdm(None, "Evaluation", n) as bar:
             scores = play_n_episodes(
                 player,
                 predictor,

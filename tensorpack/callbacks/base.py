@@ -5,7 +5,7 @@ from typing import Any, Callable, Dict, List, Optional
 from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.callback import Callback
 
-__all__ = ["Callback", "CallbackFactory", "ProxyCallback", "Triggerable"]
+__all__ = ["Callback", "CallbackFactory", "ProxyCallback", "Triggerable", "innermost"]
 
 Triggerable = Callback  # the name of 2017 for a callback that is scheduled by another one
 

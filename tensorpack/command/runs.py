@@ -6,16 +6,13 @@ import time
 from contextlib import suppress
 from typing import Any, Dict, List
 
-from tensorpack.utils._epochs import Epoch, read_epochs
-from tensorpack.utils._run_record import FILENAME, read_record
-
 from ._codes import FINE, CommandError
 from ._texts import json_text, table_text
 
 __all__ = ["HELP", "add_arguments", "run"]
 
 HELP = "list the runs below a directory: state, step, best value, age"
-_STATS = "stats.json"
+_RECORD, _STATS = "run.json", "stats.json"
 _COLUMNS = ("run", "state", "step", "epoch", "best", "age")
 
 
@@ -39,14 +36,14 @@ def run(args: Any) -> int:
         raise CommandError(f"{args.directory} is not a directory: give one below which runs are.")
     found = []
     for folder, _, names in os.walk(args.directory):
-        if FILENAME in names or _STATS in names:
+        if _RECORD in names or _STATS in names:
             name = os.path.relpath(folder, args.directory)
             found.append({"run": name, **_describe(folder, time.time())})
     found.sort(key=lambda each: (each["age"], each["run"]))
     if args.json:
         args.write(json_text(found))
     elif not found:
-        args.write(f"There is no run in {args.directory}: a run has a {FILENAME} or a {_STATS}.")
+        args.write(f"There is no run in {args.directory}: a run has a {_RECORD} or a {_STATS}.")
     else:
         shown = [{**each, "age": duration_text(int(each["age"]))} for each in found]
         rows = [["" if each[k] is None else each[k] for k in _COLUMNS] for each in shown]
@@ -56,16 +53,18 @@ def run(args: Any) -> int:
 
 def _describe(folder: str, now: float) -> Dict[str, Any]:
     from tensorpack.report._facts import result_of
+    from tensorpack.utils._epochs import read_epochs
+    from tensorpack.utils._run_record import read_record
 
     sitting: Dict[str, Any] = {}
-    epochs: List[Epoch] = []
+    epochs: List[Any] = []
     with suppress(OSError, ValueError):
         sitting = ((read_record(folder) or {}).get("sittings") or [{}])[-1]
     with suppress(OSError, ValueError):  # there may be none yet
         epochs.extend(read_epochs(os.path.join(folder, _STATS)))
     last = epochs[-1] if epochs else {}
     times = [now]
-    for name in (FILENAME, _STATS, "log.log", "checkpoint"):
+    for name in (_RECORD, _STATS, "log.log", "checkpoint"):
         with suppress(OSError):
             times.append(os.lstat(os.path.join(folder, name)).st_mtime)
     return {
@@ -83,7 +82,7 @@ def _whole(*values: Any) -> Any:
     return int(numbers[0]) if numbers else None
 
 
-def _best(kept: Any, epochs: List[Epoch]) -> str:
+def _best(kept: Any, epochs: List[Any]) -> str:
     """What a `MinSaver` has kept, or else the best of the scalar that a page shows first."""
     from tensorpack.report._curves import scalar_rank
 

@@ -30,4 +30,5 @@ def lines(monkeypatch):
     """What is logged as information."""
     logged = []
     monkeypatch.setattr(logger, "info", logged.append)
+    monkeypatch.setattr(logger, "detail", logged.append)
     return logged
