@@ -46,7 +46,7 @@ def add(app, name, content):
     if Path(app.env.doc2path(name)).suffix == ".rst":
         content[0] = f".. index:: {', '.join(words)}\n\n{content[0]}"
     else:
-        content[0] = f"{content[0]}\n\n```{{index}} {', '.join(words)}\n```\n"
+        content[0] = f"```{{index}} {', '.join(words)}\n```\n\n{content[0]}"
 
 
 def check(app, env):
