@@ -30,6 +30,14 @@ PROGRAMS += [
     for path in sorted(EXAMPLES.glob("*.py"))
 ]
 LONGER = [pytest.mark.slow, pytest.mark.one_row]
+OFTEN = "docs/reference/examples/ModelDesc.py"  # of those of the reference, in each run of CI
+
+
+def marks_of(block):
+    if block.where.startswith("README.md"):
+        return []
+    is_example = block.where.startswith("docs/reference/") and block.where != OFTEN
+    return [*LONGER, pytest.mark.nightly] if is_example else LONGER
 
 
 @pytest.fixture(scope="module")
@@ -46,10 +54,7 @@ def test_blocks_compile(block):
 
 @pytest.mark.parametrize(
     "block",
-    [
-        pytest.param(block, marks=() if block.where.startswith("README.md") else LONGER)
-        for block in PROGRAMS
-    ],
+    [pytest.param(block, marks=marks_of(block)) for block in PROGRAMS],
     ids=lambda block: block.where,
 )
 def test_marked_blocks_run(block, zygote, tmp_path):
