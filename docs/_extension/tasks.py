@@ -23,7 +23,7 @@ TASKS = {
         MultiProcessMapAndBatchData WorkerDied WorkerFailed""",
     "Runners and machines": """dataflow howto/speed
         MultiProcessRunner MultiProcessRunnerZMQ MultiThreadRunner PrefetchOnGPUs RemoteDataZMQ
-        RemoteSender make_remote_key send_dataflow_zmq
+        RemoteSender make_remote_key send_dataflow_zmq to_torch_dataset
         dataflow.dftools: dump_dataflow_to_process_queue""",
     "Files": """dataflow howto/data
         LMDBSerializer LMDBData LMDBDataDecoder LMDBDataPoint CaffeLMDB convert_old_lmdb
@@ -124,7 +124,7 @@ TASKS = {
         tfutils.varmanip: weights_of""",
     "Validation": """validation howto/validation
         InferenceRunner DataParallelInferenceRunner InferenceRunnerBase ScalarStats
-        ClassificationError BinaryClassificationStats Inferencer EarlyStop""",
+        ClassificationError BinaryClassificationStats ConfusionMatrix Inferencer EarlyStop""",
     "Schedules": """howto/learning-rate
         ScheduledHyperParamSetter HyperParamSetterWithFunc StatMonitorParamSetter
         SampleScheduledHyperParamSetter HumanHyperParamSetter HyperParamSetter HyperParam
@@ -163,6 +163,7 @@ TASKS = {
         AsyncPredictorBase MultiProcessQueuePredictWorker FeedfreePredictor""",
     "Environments": """learning tutorials/07-dqn howto/reinforcement-learning
         RL: Player PlayerStep AtariPlayers GymPlayers FrameHistory LimitLength PreventStuck find_rom
+        RL: LimitIdle
         RL: check_rom""",
     "Replay memory": """learning tutorials/07-dqn
         RL: ReplayMemory PrioritizedReplay Batch WeightedBatch NStepBatch epsilon_greedy""",

@@ -345,7 +345,7 @@ def test_the_bar_of_a_resumed_epoch_continues(monkeypatch):
     bars = []
 
     class Bar:
-        def __init__(self, total, initial):
+        def __init__(self, total, initial, desc):
             self.total, self.first, self.n = total, initial, initial
             bars.append(self)
 
