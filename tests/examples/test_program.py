@@ -176,11 +176,13 @@ PHASES = {
 }
 
 
+ON_ONE_ROW = [pytest.mark.slow, pytest.mark.one_row]
 MOMENTS = [
-    pytest.param(seed, marks=pytest.mark.soak if seed else pytest.mark.slow) for seed in range(7)
+    pytest.param(seed, marks=[pytest.mark.soak] if seed else ON_ONE_ROW) for seed in range(7)
 ]
 
 
+@pytest.mark.timed
 @pytest.mark.parametrize("seed", MOMENTS)
 @pytest.mark.parametrize("phase", sorted(PHASES))
 def test_ctrl_c_ends_the_training_in_order(phase, seed, tmp_path):

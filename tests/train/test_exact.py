@@ -66,6 +66,7 @@ def check_equal(got, expected, done):
     assert not different, (different, done)
 
 
+@pytest.mark.one_row
 @pytest.mark.slow
 @pytest.mark.fault_row(11)
 @pytest.mark.parametrize(
