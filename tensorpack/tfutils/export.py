@@ -273,7 +273,12 @@ def _refuse(model: Inference, tables: bool) -> None:
 
 
 def _tensor_infos(names: Sequence[str], tensors: Sequence[tf.Tensor]) -> Dict[str, Any]:
-    return dict(zip(names, map(tf.saved_model.build_tensor_info, tensors)))
+    # Not by tf.saved_model.build_tensor_info, which warns of its deprecation at each call.
+    infos = tf.MetaGraphDef().signature_def["infos"].inputs
+    for name, tensor in zip(names, tensors):
+        infos[name].name, infos[name].dtype = tensor.name, tensor.dtype.as_datatype_enum
+        infos[name].tensor_shape.CopyFrom(tensor.shape.as_proto())
+    return dict(infos)
 
 
 def _op_names(model: Inference) -> List[str]:
