@@ -114,7 +114,7 @@ def test_threads_of_a_coordinator():
 
 def numbers_with_labels():
     """A queue of 4 random numbers and a label each, and its runner."""
-    data, target = 10 * np.random.randn(1000, 4) + 1, np.random.randint(0, 2, size=1000)
+    data, target = 10 * np.random.randn(200, 4) + 1, np.random.randint(0, 2, size=200)
     queue = tf.FIFOQueue(50, [tf.float32, tf.int32], shapes=[[4], []])
     enqueue = queue.enqueue_many([tf.constant(data, tf.float32), tf.constant(target, tf.int32)])
     return queue, tf.train.QueueRunner(queue, [enqueue] * 4)
