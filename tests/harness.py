@@ -127,6 +127,10 @@ class Zygote:
         self._process.wait()
         self._process.stdout.close()
 
+    def run(self, folder, *words, env=None):
+        """Starts `python WORDS...` in a folder, see `run_page`; returns the `Child`."""
+        return Child(folder, *words, env=env, zygote=self, module="tests.run_page")
+
     def start(self, module, args, environ, output):
         """Starts a copy that runs `main(*args)` of a module and writes into a descriptor.
 

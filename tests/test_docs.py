@@ -69,7 +69,7 @@ def test_marked_blocks_run(block, zygote, tmp_path):
     if zygote is None:
         child = Child("-m", "tests.run_page", tmp_path, script)
     else:
-        child = Child(tmp_path, script, zygote=zygote, module="tests.run_page")
+        child = zygote.run(tmp_path, script)
     assert child.end(timeout=300) == 0, child.output[-5000:]
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from tensorpack.tf1 import FOLDER
 from tests.checks import ROOT
-from tests.harness import Child, Zygote
+from tests.harness import Zygote
 
 SCRIPTS = sorted((ROOT / "tests" / "old_scripts").glob("*_20??.py"))
 # In each run of CI: one of each kind of trainer and of input.
@@ -40,7 +40,7 @@ def zygote():
 def test_a_script_trains_goes_on_and_predicts(script, tmp_path, zygote):
     def run(*flags):
         environ = {"TF_USE_LEGACY_KERAS": "1"}  # as the zygote's, when it had loaded TensorFlow
-        child = Child(tmp_path, script, *flags, env=environ, zygote=zygote, module="tests.run_page")
+        child = zygote.run(tmp_path, script, *flags, env=environ)
         assert child.end(timeout=180) == 0, child.output[-8000:]
         return child.output
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.checks import ROOT
-from tests.harness import Child, Zygote
+from tests.harness import Zygote
 from tests.pages import commands, write_files
 
 pytestmark = pytest.mark.slow
@@ -74,7 +74,7 @@ def follow(page, folder, zygote):
         python, *words = shlex.split(line, comments=True) or ["python"]
         assert python == "python", f"{page.name} runs {line!r}"
         if words:
-            child = Child(folder, *words, zygote=zygote, module="tests.run_page")
+            child = zygote.run(folder, *words)
             assert child.end(timeout=300) == 0, child.output[-8000:]
             printed += child.output
     return printed

@@ -41,7 +41,11 @@ def main(argv: Optional[Sequence[str]] = None) -> None:
     Raises:
       SystemExit: with code 2 where the command line is wrong, see also `Trainer.train`.
     """
-    args = flags.parse(argv)
+    start(flags.parse(argv))
+
+
+def start(args: argparse.Namespace) -> None:
+    """Does the task of these flags."""
     rom = checks.find_game(args.rom)
     cluster = checks.find_group(args)
     is_actor = cluster is not None and not cluster.is_chief
@@ -308,9 +312,10 @@ def _make_predictor(
 def run() -> None:
     """Runs `main` as a program; also a Ctrl-C outside of the training exits with its code."""
     try:
-        if flags.parse().task == "train":  # shows the shapes of layers, the table of variables
+        args = flags.parse()
+        if args.task == "train":  # shows the shapes of layers, the table of variables
             os.environ.setdefault("TENSORPACK_VERBOSE", "1")
-        main()
+        start(args)
     except KeyboardInterrupt as stop:
         sys.exit(getattr(stop, "code", 130))
 

@@ -15,7 +15,10 @@ from tensorpack.utils import get_rng
 __all__ = ["FRAME_SKIP", "add_games", "get_player", "rules_of"]
 
 FRAME_SKIP = 4  # emulator frames for each action
-_RULES = ("sticky", "life_loss_ends", "noop_max", "fire_on_reset", "max_frames", "eval_epsilon")
+_RULES = (
+    *("sticky", "life_loss_ends", "noop_max", "fire_on_reset", "max_frames"),
+    *("eval_epsilon", "idle_frames"),
+)
 
 
 def add_games(group: "argparse._ArgumentGroup") -> None:
@@ -53,6 +56,11 @@ def add_games(group: "argparse._ArgumentGroup") -> None:
         help="emulator frames after which a game is cut off, in training and in evaluations; 60 "
         f"are a second, {FRAME_SKIP} an action (default: 120000)",
     )
+    _add_evaluation(group)
+
+
+def _add_evaluation(group: "argparse._ArgumentGroup") -> None:
+    add = group.add_argument
     add(
         "--eval-epsilon",
         type=probability,
@@ -96,4 +104,4 @@ def get_player(
 
 def rules_of(args: argparse.Namespace) -> Dict[str, Any]:
     """Returns the values of these flags by name."""
-    return {name: getattr(args, name) for name in (*_RULES, "idle_frames")}
+    return {name: getattr(args, name) for name in _RULES}

@@ -56,10 +56,10 @@ def _describe(folder: str, now: float) -> Dict[str, Any]:
     from tensorpack.utils._epochs import read_epochs
     from tensorpack.utils._run_record import read_record
 
-    sitting: Dict[str, Any] = {}
+    attempt: Dict[str, Any] = {}
     epochs: List[Any] = []
     with suppress(OSError, ValueError):
-        sitting = ((read_record(folder) or {}).get("sittings") or [{}])[-1]
+        attempt = ((read_record(folder) or {}).get("sittings") or [{}])[-1]
     with suppress(OSError, ValueError):  # there may be none yet
         epochs.extend(read_epochs(os.path.join(folder, _STATS)))
     last = epochs[-1] if epochs else {}
@@ -68,12 +68,12 @@ def _describe(folder: str, now: float) -> Dict[str, Any]:
         with suppress(OSError):
             times.append(os.lstat(os.path.join(folder, name)).st_mtime)
     return {
-        "state": result_of(sitting).replace("lost", "died") if sitting else "unknown",
-        "step": _whole(sitting.get("step"), last.get("global_step")),
-        "epoch": _whole(sitting.get("epoch"), last.get("epoch_num")),
-        "best": _best(sitting.get("best"), epochs),
+        "state": result_of(attempt).replace("lost", "died") if attempt else "unknown",
+        "step": _whole(attempt.get("step"), last.get("global_step")),
+        "epoch": _whole(attempt.get("epoch"), last.get("epoch_num")),
+        "best": _best(attempt.get("best"), epochs),
         "age": max(0.0, now - max(times[1:], default=now)),
-        "message": str(sitting.get("message") or ""),
+        "message": str(attempt.get("message") or ""),
     }
 
 

@@ -188,10 +188,7 @@ class Trainer(TrainerContract):
     ) -> None:
         """Sets up the counter, the queue runners, the callbacks and the monitors, in this order."""
         describe_trainable_vars()
-        monitors = [
-            *monitors,
-            *(each for each in self._registered if isinstance(each, MonitorBase)),
-        ]
+        monitors = [*monitors, *(c for c in self._registered if isinstance(c, MonitorBase))]
         registered = [each for each in self._registered if each not in monitors]
         self.monitors = Monitors(monitors)
         own = [MaintainStepCounter(), StartQueueRunners()]
@@ -283,10 +280,8 @@ class Trainer(TrainerContract):
             state.load(callbacks, config.starting_epoch)
             step = get_global_step_value()
             self.loop.config(config.steps_per_epoch, state.first_epoch, config.max_epoch, step)
-            if self.signal_token is self.stop_token and state.is_over(
-                step, callbacks.cbs
-            ):  # in one process
-                return
+            if self.signal_token is self.stop_token and state.is_over(step, callbacks.cbs):
+                return  # a run in one process
             callbacks.before_train()
             state.load_random()
             self.record.enter_loop()

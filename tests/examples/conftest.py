@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tensorpack.utils import logger
-from tests.harness import Child, Zygote
+from tests.harness import Zygote
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 EXAMPLE = EXAMPLES / "DeepQNetwork"
@@ -20,9 +20,7 @@ for folder in sorted({str(path.parent) for path in EXAMPLES.glob("*/*.py")}):
 def start():
     """Starts a script with its arguments, in a copy of a process with TensorFlow."""
     with Zygote() as zygote:
-        yield lambda script, *args: Child(
-            script.parent, script, *args, zygote=zygote, module="tests.run_page"
-        )
+        yield lambda script, *args: zygote.run(script.parent, script, *args)
 
 
 @pytest.fixture

@@ -24,9 +24,7 @@ OTHER = os.environ.get("TENSORPACK_OTHER_PYTHON")
 def start():
     """Starts the program with its arguments, in a copy of a process with TensorFlow."""
     with Zygote() as zygote:
-        yield lambda log_dir, *flags: Child(
-            log_dir.parent, PROGRAM, log_dir, *flags, zygote=zygote, module="tests.run_page"
-        )
+        yield lambda log_dir, *flags: zygote.run(log_dir.parent, PROGRAM, log_dir, *flags)
 
 
 def whole_run(start, log_dir, *flags):
