@@ -73,6 +73,7 @@ def write_files(path: Path, folder: Path) -> List[str]:
         if block.language == "python" and block.file:
             files.setdefault(block.file, []).append(block.code)
     for name, pieces in files.items():
+        folder.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text("\n\n".join(pieces), encoding="utf-8")
     return list(files)
 

@@ -82,13 +82,14 @@ def test_a_list_behind_a_comment_is_cards(extension):
     assert shown(extension, "x.md", "<!-- cards -->\n\n- one\n") == "{.cards}\n- one\n"
 
 
-def test_the_files_of_a_page_are_put_together_as_its_test_does(extension, tmp_path):
-    for path in (DOCS / "tutorials").glob("0*.md"):
-        folder = tmp_path / path.stem
-        folder.mkdir()
-        write_files(path, folder)
-        written = {file.name: file.read_text(encoding="utf-8") for file in folder.iterdir()}
-        assert extension("pages").files_of(path.read_text(encoding="utf-8")) == written
+def test_a_page_offers_the_files_that_its_test_runs(extension, tmp_path):
+    page, folder = DOCS / "tutorials" / "01-classifier.md", tmp_path / "offered"
+    line = extension("pages").offer_files(page, folder)
+    names = write_files(page, tmp_path / "run")
+    assert names and [f"{name} <" in line for name in names] == [True] * len(names)
+    for name in names:
+        assert (folder / name).read_bytes() == (tmp_path / "run" / name).read_bytes()
+    assert extension("pages").offer_files(DOCS / "guides.md", folder) == ""
 
 
 def test_each_script_of_the_gallery_has_a_page(extension):

@@ -12,6 +12,8 @@ import os
 import re
 from pathlib import Path
 
+from tests.pages import write_files
+
 ROOT = Path(__file__).resolve().parent.parent.parent
 DOCS = ROOT / "docs"
 GALLERY = ROOT / "examples" / "README.md"
@@ -23,9 +25,6 @@ _LINK = re.compile(
     r"\((?P<target>[^)\s]+)(?P<title> \"[^\"]*\")?\)"
 )
 _FENCED = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)
-_PIECE = re.compile(
-    r"^(?:In `([\w.]+)`:|<!-- file: ([\w.]+) -->)\n+```python\n(.*?)^```$", re.MULTILINE | re.DOTALL
-)
 _ENTRY = re.compile(r"^- (.+(?:\n  .+)*)", re.MULTILINE)
 
 
@@ -96,22 +95,10 @@ def _rewritten(text, written_in, page, shown_by):
     return "".join(part if part.startswith("```") else _LINK.sub(rewrite, part) for part in parts)
 
 
-def files_of(text):
-    """File -> its content, for a page whose blocks say which file they are a piece of."""
-    pieces = {}
-    for shown, hidden, code in _PIECE.findall(text):
-        pieces.setdefault(shown or hidden, []).append(code)
-    return {name: "\n\n".join(parts) for name, parts in pieces.items()}
-
-
-def _offer_files(page, text):
-    """Writes the files of a page; returns the line that offers them."""
-    folder = page.parent / "files" / page.stem
-    links = []
-    for name, content in files_of(text).items():
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(content, encoding="utf-8")
-        links.append(f"{{download}}`{name} <files/{page.stem}/{name}>`")
+def offer_files(page, folder):
+    """Writes the files of a page into a folder; returns the line that offers them."""
+    link = os.path.relpath(folder, page.parent)
+    links = [f"{{download}}`{name} <{link}/{name}>`" for name in write_files(page, folder)]
     return f"\n\nThe whole files of this page: {', '.join(links)}.\n" if links else ""
 
 
@@ -159,7 +146,8 @@ def setup(app):
             return
         for source in [path for path, shower in shown_by.items() if shower == page]:
             app.env.note_dependency(str(source))
-        content[0] = text_of_page(page, content[0], shown_by) + _offer_files(page, content[0])
+        content[0] = text_of_page(page, content[0], shown_by)
+        content[0] += offer_files(page, page.parent / "files" / page.stem)
         below = children(app.config.navigation, app.env.found_docs).get(name)
         if below:
             content[0] += "\n\n" + table_of_contents(below)
