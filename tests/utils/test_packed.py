@@ -132,7 +132,7 @@ EXACT = [
     np.timedelta64(5, "25us"),
     np.array((1, [[2, 3, 4], [5, 6, 7]]), INNER)[()],
     np.array(["2020-01-02", "NaT"], "M8[D]"),
-    np.array([1], "m8"),
+    np.array([1], "m8[ns]"),
     np.zeros((2, 30), INNER)[:, ::2],
     np.array((1, 2), "u1,>f8"),
     np.zeros(3, [("a", INNER), ("b", "S3"), ("c", "<U2")])[::2],
