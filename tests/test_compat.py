@@ -47,8 +47,13 @@ print("level", os.environ.get("TF_CPP_MIN_LOG_LEVEL"))
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "first, level, quiet",
-    [("", "1", True), ("os.environ['TF_CPP_MIN_LOG_LEVEL'] = '0'", "0", False)]
-    + [("import tensorflow", "None", False)],
+    [
+        ("", "1", True),
+        pytest.param(
+            "os.environ['TF_CPP_MIN_LOG_LEVEL'] = '0'", "0", False, marks=pytest.mark.one_row
+        ),
+        pytest.param("import tensorflow", "None", False, marks=pytest.mark.one_row),
+    ],
 )
 def test_tensorflow_tells_nothing_of_itself_unless_it_is_asked_to(first, level, quiet):
     environ = {**os.environ, "PYTHONPATH": str(ROOT)}

@@ -113,6 +113,7 @@ def test_a_tutorial_reaches_its_result(name, zygote, tmp_path):
     check(follow(TUTORIALS / f"{name}.md", tmp_path, zygote), PROMISES[name])
 
 
+@pytest.mark.one_row
 def test_the_quick_start_reaches_its_result(tmp_path):
     output = follow_in_a_shell(ROOT / "docs" / "quickstart.md", tmp_path)
     check(output, [(r"accuracy: ([\d.]+)", 0.95, 1), (r"^\[1 (0)\]$", 0, 0)])

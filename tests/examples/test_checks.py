@@ -200,6 +200,7 @@ def predictor_of(path, *more_flags, actions=3):
     return DQN._load_predictor(args, player)
 
 
+@pytest.mark.one_row
 @pytest.mark.slow
 def test_a_model_of_another_algorithm_is_not_evaluated(log_dir, capsys):
     train(small_catch(), "--max-epoch", "1", "--eval-every", "9")

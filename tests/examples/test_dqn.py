@@ -104,6 +104,7 @@ def test_a_run_of_several_sittings_is_one_curve(log_dir):
     assert set(curve.y[:-1]) <= {-1.0, 0.0, 1.0}  # of two games each
 
 
+@pytest.mark.one_row
 @pytest.mark.slow
 def test_a_run_is_not_resumed_with_weights_of_another_kind(log_dir):
     train(small_catch(), "--algo", "C51", "--atoms", "5", "--max-epoch", "1", "--eval-every", "9")

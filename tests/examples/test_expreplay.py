@@ -139,6 +139,7 @@ def test_games_that_end_while_populating_count_for_the_first_epoch(log_dir):
     assert -1 <= first["expreplay/mean_score"] <= first["expreplay/max_score"] <= 1
 
 
+@pytest.mark.one_row
 @pytest.mark.slow
 def test_an_epoch_without_a_finished_game_has_no_score(log_dir):
     class Endless(CatchPlayer):
@@ -232,6 +233,7 @@ def test_a_hint_names_the_flag_that_helps(num_envs, limit, hint, log_dir):
     assert make_expreplay(small_catch(num_envs)).bottleneck_hint(limit) == hint
 
 
+@pytest.mark.one_row
 @pytest.mark.slow
 def test_the_example_reports_where_its_time_goes(log_dir, capsys):
     with open(log_dir + "/report", "w"):

@@ -144,6 +144,7 @@ def test_the_log_has_the_lines_that_users_of_tensorpack_know(trained):
     ]
 
 
+@pytest.mark.one_row
 @pytest.mark.slow
 def test_a_trained_network_is_evaluated_and_played(trained, tmp_path, capsys):
     video = tmp_path / "game.mp4"

@@ -54,6 +54,7 @@ def test_a_truncated_file_of_statistics_does_not_stop_the_next_run(share, run, t
     assert epochs[-3:] == [4, 5, 6]
 
 
+@pytest.mark.one_row
 @pytest.mark.slow
 @pytest.mark.skipif(not can_mount(), reason="needs the right to mount")
 @pytest.mark.fault_row(38)

@@ -104,6 +104,7 @@ def test_a_run_without_standard_descriptors_finishes(redirections, tmp_path):
     assert links[1].startswith("pipe" if redirections == "2>&-" else "/dev/null")
 
 
+@pytest.mark.one_row
 @pytest.mark.slow
 @pytest.mark.fault_row(50)
 @pytest.mark.parametrize("setups", [30, pytest.param(500, marks=pytest.mark.soak)])

@@ -100,6 +100,7 @@ def test_processes_that_are_started_after_a_session_are_not_forked(kind, run):
     run(Case(16, f"{kind}_after_a_session", 0, says=says, never=()))
 
 
+@pytest.mark.one_row
 @pytest.mark.slow
 @pytest.mark.fault_row(11)
 @pytest.mark.parametrize("action", ["work", "stop", "hang"])

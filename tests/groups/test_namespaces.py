@@ -26,7 +26,10 @@ def namespaces():
         pytest.skip(str(error))
 
 
-@pytest.mark.parametrize("cut", [Namespaces.take_link_down, Namespaces.take_address])
+@pytest.mark.parametrize(
+    "cut",
+    [pytest.param(Namespaces.take_link_down, marks=pytest.mark.one_row), Namespaces.take_address],
+)
 def test_a_machine_that_is_cut_off(cut, namespaces, zygote, tmp_path):
     options = [tmp_path, "--epochs", 100000, "--timeout", TIMEOUT]
     with Group(

@@ -69,7 +69,7 @@ def test_a_signal_ends_all_at_one_step(zygote, tmp_path, signum, name):
     [
         (signal.SIGKILL, "worker 1"),
         (signal.SIGKILL, "ps 0"),
-        (signal.SIGSTOP, "worker 0"),
+        pytest.param(signal.SIGSTOP, "worker 0", marks=pytest.mark.one_row),
         (signal.SIGSTOP, "ps 0"),
     ],
 )

@@ -216,6 +216,7 @@ SimpleTrainer(config).train()
 """
 
 
+@pytest.mark.one_row
 @pytest.mark.slow
 @pytest.mark.parametrize("switch, whole", [("", False), ("1", True)])
 def test_a_program_prints_the_lines_of_its_user(switch, whole, tmp_path):
