@@ -21,6 +21,7 @@ pytestmark = pytest.mark.slow
 
 TUTORIALS = ROOT / "docs" / "tutorials"
 
+LONG, NIGHTLY = ["08-performance"], pytest.mark.nightly
 # What a page promises: a line of the output, and the least and the greatest value of its number.
 PROMISES = {
     "01-classifier": [(r"correct: ([\d.]+)", 0.93, 1)],
@@ -108,7 +109,10 @@ def check(output, promises):
 
 
 @pytest.mark.one_row
-@pytest.mark.parametrize("name", sorted(PROMISES))
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(each, marks=NIGHTLY) if each in LONG else each for each in sorted(PROMISES)],
+)
 def test_a_tutorial_reaches_its_result(name, zygote, tmp_path):
     check(follow(TUTORIALS / f"{name}.md", tmp_path, zygote), PROMISES[name])
 

@@ -143,6 +143,7 @@ def test_the_history_and_the_files_are_those_of_one_run(tmp_path):
     assert runs_that_differ(tmp_path, FAULTS) == []
 
 
+@pytest.mark.nightly
 @pytest.mark.one_row
 @pytest.mark.slow
 def test_they_are_wherever_the_state_is_taken(tmp_path):

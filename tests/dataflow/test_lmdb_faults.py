@@ -174,6 +174,7 @@ def test_a_damaged_value_is_found_by_its_checksum(whole):
     assert [number for number, _ in flow] == [number for number, _ in whole_ones]
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_header_that_seems_newer_than_it_is(tmp_path):
     """LMDB takes the older state of the file then, and says nothing. It is whole, too."""

@@ -62,6 +62,7 @@ def test_a_run_writes_its_scalars_and_a_model_each_epoch(log_dir):
     assert {name: saved[name].shape[:1] for name in VARIABLES}  # all are there
 
 
+@pytest.mark.nightly
 @pytest.mark.one_row
 @pytest.mark.slow
 def test_a_run_that_was_interrupted_equals_a_whole_one(tmp_path, log_dir):
@@ -91,6 +92,7 @@ def test_a_run_that_was_interrupted_equals_a_whole_one(tmp_path, log_dir):
     assert scores[0] == scores[1]
 
 
+@pytest.mark.nightly
 @pytest.mark.one_row
 @pytest.mark.slow
 def test_a_trained_network_is_loaded_evaluated_and_played(tmp_path, log_dir, capsys):
@@ -124,6 +126,7 @@ def test_a_model_of_another_game_is_not_evaluated(tmp_path, capsys):
     a3c._load_predictor(args, player).close()
 
 
+@pytest.mark.nightly
 @pytest.mark.one_row
 @pytest.mark.slow
 def test_ctrl_c_ends_the_training_in_order_and_new_games_follow(start, tmp_path):

@@ -17,6 +17,7 @@ def train(log_dir, *flags):
         char_rnn.main([*small, *SIZE, *flags])
 
 
+@pytest.mark.nightly
 @pytest.mark.one_row
 @pytest.mark.slow
 def test_it_learns_goes_on_and_writes(log_dir, capsys):

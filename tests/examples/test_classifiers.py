@@ -23,7 +23,8 @@ SCRIPTS = {
 
 
 LONGER = [pytest.mark.slow, pytest.mark.one_row]
-MARKS = {mnist_convnet: [], cifar10_resnet: [*LONGER, pytest.mark.nightly]}
+NIGHTLY = [*LONGER, pytest.mark.nightly]
+MARKS = {mnist_convnet: [], mnist_tfnn: NIGHTLY, cifar10_resnet: NIGHTLY}
 CASES = [pytest.param(each, marks=MARKS.get(each, LONGER), id=each.__name__) for each in SCRIPTS]
 
 

@@ -113,6 +113,7 @@ def test_a_run_is_not_resumed_with_weights_of_another_kind(log_dir):
         train(small_catch(), "--algo", "QR", "--atoms", "5", resume="auto")
 
 
+@pytest.mark.nightly
 @pytest.mark.one_row
 @pytest.mark.slow
 def test_a_run_is_resumed_with_other_targets_but_not_exactly(log_dir, monkeypatch):

@@ -41,6 +41,7 @@ with tf.Session() as sess:
 """
 
 
+@pytest.mark.nightly
 @pytest.mark.one_row
 @pytest.mark.slow
 def test_a_detector_without_a_box():

@@ -27,7 +27,7 @@ def test_a_script_for_sessions():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["queues", "monitored"])
+@pytest.mark.parametrize("name", ["queues", pytest.param("monitored", marks=pytest.mark.nightly)])
 def test_scripts_that_need_tensorflow_alone(name):
     assert run_script(SCRIPTS / f"{name}.py").returncode == 0
 
@@ -35,7 +35,9 @@ def test_scripts_that_need_tensorflow_alone(name):
 @pytest.mark.one_row
 @needs_extra
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["layers", "slim_net", "cells", "framework"])
+@pytest.mark.parametrize(
+    "name", [pytest.param("layers", marks=pytest.mark.nightly), "slim_net", "cells", "framework"]
+)
 def test_scripts_that_need_the_extra(name):
     done = run_script(SCRIPTS / f"{name}.py")
     assert done.returncode == 0
@@ -56,6 +58,7 @@ def test_processes_have_the_same_interface():
     assert done.returncode == 0
 
 
+@pytest.mark.one_row
 @needs_extra
 @pytest.mark.slow
 def test_keras_is_that_of_tensorflow():
@@ -141,7 +144,11 @@ SLIM = [
 @only_tf2
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "package, statements", [("tf_keras", KERAS), pytest.param("tf_slim", SLIM, marks=needs_extra)]
+    "package, statements",
+    [
+        ("tf_keras", KERAS),
+        pytest.param("tf_slim", SLIM, marks=[needs_extra, pytest.mark.nightly]),
+    ],
 )
 def test_a_missing_package_gives_its_install_line(package, statements, tmp_path):
     (tmp_path / "script.py").write_text(WITHOUT_EXTRA)

@@ -236,7 +236,10 @@ def test_the_script_that_runs_exports_needs_nothing_of_this_package():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("method", ["export_compact", "export_serving", "export_tflite"])
+@pytest.mark.parametrize(
+    "method",
+    [pytest.param("export_compact", marks=pytest.mark.nightly), "export_serving", "export_tflite"],
+)
 def test_exports_compute_the_same_in_a_clean_process(tmp_path, method, monkeypatch):
     found = []
     run = _export_check._run_exported
@@ -275,7 +278,7 @@ def test_a_saved_model_loads_as_an_object_of_tensorflow_2(tmp_path):
     "damage, error",
     [
         (lambda data: data.replace(np.float32(9).tobytes(), np.float32(1).tobytes()), "another"),
-        (lambda data: data[:-20], "cannot be loaded"),
+        pytest.param(lambda data: data[:-20], "cannot be loaded", marks=pytest.mark.nightly),
     ],
 )
 def test_an_export_that_is_wrong_is_not_written(tmp_path, monkeypatch, damage, error):
