@@ -39,7 +39,7 @@ _HELPERS = {  # module -> names that are public there, and in no package
     "tfutils.symbolic_functions": "batch_flatten rms",
     "tfutils.tower": "PredictTowerContext TrainTowerContext",
     "train.distributed_base": "DistributedTrainerBase",
-    "train.loop": "TrainLoop",
+    "train.run": "TrainLoop",
     "utils.argtools": "call_only_once get_data_format",
     "utils.concurrency": "OrderedResultGatherProc",
     "utils.develop": (

@@ -26,7 +26,7 @@ class RunReport(Callback):
 
     def _setup_graph(self) -> None:
         if self.trainer.record is not None:
-            self.trainer.record.then.append(self._trigger)
+            self.trainer.record.on_complete.append(self._trigger)
 
     def _trigger_epoch(self) -> None:
         """Nothing: at the end there is more to tell."""

@@ -36,8 +36,8 @@ class TrainerContract:
       step_op: the op that a step runs, once and alone; None where a step does something else.
       towers: the `TowerTensorHandles` of the towers built so far, or None.
       state_saver: the callback that saves the state of the run, or None.
-      record: keeps `run.json`; `record.then.append(function)` has a function called when that is
-        complete, at the very end of the run. None in a trainer that keeps none.
+      record: keeps `run.json`; functions in its list `on_complete` are called when that is done,
+        at the very end of the run. None in a trainer that keeps none.
       is_chief: whether this process saves and logs.
       resumed: whether the run continues a saved state.
       resume_strictly: whether it is an error if the run cannot be continued exactly.

@@ -12,6 +12,7 @@ from .distributed import (
     DistributedTrainerParameterServer,
     DistributedTrainerReplicated,
 )
+from .ending import DataEnded
 from .feedfree import FeedfreeTrainerBase, SimpleFeedfreeTrainer, SingleCostFeedfreeTrainer
 from .horovod import BytePSTrainer, HorovodTrainer
 from .interface import apply_default_prefetch, launch_train_with_config
@@ -22,8 +23,7 @@ from .multigpu import (
     SyncMultiGPUTrainerParameterServer,
     SyncMultiGPUTrainerReplicated,
 )
-from .run_state import prepare_log_dir
-from .shutdown import DataEnded
+from .resume import prepare_log_dir
 from .signals import TrainingInterrupted
 from .simple import NoOpTrainer, QueueInputTrainer, SimpleTrainer
 from .tower import SingleCostTrainer, TowerTrainer

@@ -1,4 +1,4 @@
-"""The trainer: the phases of a run and its loop, on one screen each."""
+"""The trainer: what a script, a subclass or a callback may call; `run.py` has the life of a run."""
 
 import os
 import weakref
@@ -24,12 +24,10 @@ from tensorpack.utils.stopping import StopToken
 
 from .config import TrainConfig
 from .determinism import fix_draws, fix_graph_seed
-from .ending import log_ending
-from .loop import ENDLESS, TrainLoop
 from .record import TrainingRecord
-from .run_state import RunState
-from .shutdown import Shutdown
-from .signals import SignalGuard
+from .run import ENDLESS, Lifecycle
+from .signals import UNBLOCK_SECONDS, SignalGuard
+from .state import RunState
 
 __all__ = ["StopTraining", "Trainer"]
 
@@ -87,8 +85,9 @@ class Trainer(TrainerContract):
         if tf.executing_eagerly():
             tf.disable_eager_execution()
         self.graph = tf.get_default_graph()
-        self.loop = TrainLoop()
         self.stop_token = self.signal_token = StopToken()
+        self._life = Lifecycle(self.stop_token)
+        self.loop = self._life.loop
         self.sess: Optional[tf.Session] = None
         self.hooked_sess: Optional[HookedSession] = None
         self.monitors: Optional[Monitors] = None
@@ -99,7 +98,6 @@ class Trainer(TrainerContract):
         self._state = RunState(self)
         self._registered: List[Callback] = []
         self._callbacks: Optional[Callbacks] = None
-        self._shutdown = Shutdown(self.stop_token, self.loop)
         self._guard: Optional[SignalGuard] = None
         self._saving_at_end = False
         self.record = TrainingRecord(self)
@@ -211,7 +209,7 @@ class Trainer(TrainerContract):
         logger.info("Creating the session ...")
         queues = all_queues(self.graph)
         self.sess = (session_creator or NewSessionCreator()).create_session()
-        self._shutdown.closes(self.sess, queues, lambda: (self.hooked_sess or self.sess).close())
+        self._life.closes(self.sess, queues, lambda: (self.hooked_sess or self.sess).close())
         self.check_stop()
         self.initialize_hooks()
         logger.info("Initializing the session ...")
@@ -247,51 +245,20 @@ class Trainer(TrainerContract):
         self._run(self._loop)
 
     def _run(self, *phases: Callable[[], None]) -> None:
-        """Runs the phases and, whatever happens in them, the shutdown; raises how the run ended."""
+        """Runs the phases and, whatever happens in them, the end; raises how the run ended."""
         config = self._require_config()
         if self._guard is not None:
             raise RuntimeError("A trainer runs once: to train again, make one in a new graph.")
-        self._guard = guard = SignalGuard(self.stop_token, self.stop_grace)
-        guard.unblock = self._shutdown.unblock
-        guard.request = self.signal_token.request
-        if config.deterministic:
-            # Nothing can be saved without the data that the step has asked for.
-            guard.unblock_seconds = self.stop_grace / 2
-        error: Optional[BaseException] = None
-        with guard:
-            try:
-                for phase in (self.record.begin, *phases):
-                    phase()
-            except BaseException as caught:  # the shutdown decides what it means
-                error = caught
-            finally:
-                guard.left_loop()
-                by_hook = self.hooked_sess is not None and self.hooked_sess.hook_error is error
-                ending = self._shutdown.run(error, self._callbacks, self._save_at_end, by_hook)
-                self.record.end(ending)
-        log_ending(self, self._callbacks, ending)
-        self.record.call_then()
-        if ending.raises is not None:
-            raise ending.raises
+        # In a deterministic run nothing can be saved without the data that the step has asked for.
+        patience = self.stop_grace / 2 if config.deterministic else UNBLOCK_SECONDS
+        request = self.signal_token.request
+        self._guard = SignalGuard(
+            self.stop_token, self._life.unblock, request, self.stop_grace, patience
+        )
+        self._life.run(self, self._guard, *phases)
 
     def _loop(self) -> None:
-        config, state, callbacks = self._require_config(), self._state, self._callbacks
-        with self.graph.as_default(), self.sess.as_default():
-            state.load(callbacks, config.starting_epoch)
-            step = get_global_step_value()
-            self.loop.config(config.steps_per_epoch, state.first_epoch, config.max_epoch, step)
-            if self.signal_token is self.stop_token and state.is_over(step, callbacks.cbs):
-                return  # a run in one process
-            callbacks.before_train()
-            state.load_random()
-            self.record.enter_loop()
-            self.loop.run(
-                callbacks,
-                self.run_step,
-                self.hooked_sess.should_stop,
-                self._end_step,
-                state.position,
-            )
+        self._life.run_loop(self)
 
     def _end_step(self) -> None:
         """Ends each step, after its callbacks; raises StopRequested if the run was asked to end."""
@@ -312,7 +279,7 @@ class Trainer(TrainerContract):
         """See `TrainerContract`."""
         guard = self._guard
         after = guard.unblock_seconds + _END_WAIT_SECONDS
-        return self._shutdown.interruptible(lambda: guard.interruptible(function, after), end_wait)
+        return self._life.interruptible(lambda: guard.interruptible(function, after), end_wait)
 
     def check_stop(self) -> None:
         """As in the base class; while the end of a run is saved, only a second signal counts."""

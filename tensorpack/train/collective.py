@@ -37,7 +37,7 @@ from .base import StopTraining
 from .common_state import choose_state
 from .config import TrainConfig
 from .multi_tower import MultiTowerTrainer
-from .run_state import saver_of_states
+from .resume import find_state_saver
 from .timers import Timers
 from .tower import CostFn, OptFn
 from .worker_group import FAILED, FINISHED, INTERRUPTED, GroupOfWorkers
@@ -186,7 +186,7 @@ class CollectiveTrainer(MultiTowerTrainer):
         """As the base class. The first `ModelSaver` runs on each worker: it saves the variables in
         the chief, and in all workers what they do not share, and the state of the run.
         """
-        saver = None if self.is_chief else saver_of_states(callbacks)
+        saver = None if self.is_chief else find_state_saver(callbacks)
         if saver is not None:
             saver.chief_only = False
         super().setup_callbacks(callbacks, monitors)
@@ -280,7 +280,7 @@ class CollectiveTrainer(MultiTowerTrainer):
         self.stop_token.request(Failed(error, "the group of workers"))
         self._timers.after(self.stop_grace, self._end_process, self.global_step, error)
         self._group.abandon(self.sess)
-        self._shutdown.unblock()
+        self._life.unblock()
 
     def _end_process(self, step: int, error: BaseException) -> None:
         """The last resort, as where a layer adds something up over the workers in the step."""
@@ -292,7 +292,7 @@ class CollectiveTrainer(MultiTowerTrainer):
         """A worker has left, so that the running step has no sums."""
         if flags[self._group.cluster.index] == 0:
             self.stop_token.request(self._reason_of(flags))
-            self._shutdown.unblock()
+            self._life.unblock()
 
     def _reason_of(self, flags: np.ndarray) -> StopReason:
         codes = np.abs(flags)

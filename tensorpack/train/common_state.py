@@ -10,7 +10,8 @@ from tensorpack.utils import logger
 from tensorpack.utils.checkpoints import STATE
 from tensorpack.utils.checkpoints.files import step_of
 
-from .run_state import RunState, directory_of_states, saver_of_states
+from .resume import find_state_saver, state_directory
+from .state import RunState
 
 __all__ = ["choose_state", "common_step"]
 
@@ -32,12 +33,12 @@ def choose_state(config: Any, state: RunState, gather: Gather) -> None:
       RuntimeError: there is no log directory; or there are states, but none that all have.
       ValueError: `resume` is a path.
     """
-    saver = saver_of_states(config.callbacks)
+    saver = find_state_saver(config.callbacks)
     if saver is not None and saver.checkpoint_dir:
         saver.checkpoint_dir = logger.dir_of_process(saver.checkpoint_dir)
     if config.resume == "never":
         return
-    directory = directory_of_states(config.callbacks)
+    directory = state_directory(config.callbacks)
     if config.resume not in ("auto", "must"):
         raise ValueError(
             f'The workers of a group resume with "auto" or "must", each in its own log directory, '

@@ -26,8 +26,8 @@ from tensorpack.utils.checks import as_count, as_number, kind_of
 
 from .determinism import check_deterministic, one_thread, warn_of_threads
 from .ending import check_commands
-from .loop import ENDLESS
-from .run_state import check_policy
+from .resume import check_policy
+from .run import ENDLESS
 
 __all__ = ["AutoResumeTrainConfig", "DEFAULT_CALLBACKS", "DEFAULT_MONITORS", "TrainConfig"]
 

@@ -24,7 +24,7 @@ from .distributed_graph import StartValues, StepTurns, is_on_server
 from .group import READY, Group
 from .multi_tower import MultiTowerTrainer
 from .parameter_server import serve
-from .run_state import saver_of_states
+from .resume import find_state_saver
 from .timers import Timers
 
 __all__ = ["DistributedTrainerBase", "EndAsked", "Towers"]
@@ -99,7 +99,7 @@ class DistributedTrainerBase(MultiTowerTrainer):
         """As in the base class, on the devices of this worker. The first `ModelSaver` runs on each
         worker: all save their state, and what of the variables is theirs.
         """
-        saver = None if self.is_chief else saver_of_states(callbacks)
+        saver = None if self.is_chief else find_state_saver(callbacks)
         if saver is not None:
             saver.chief_only = False
         with self.graph.as_default(), tf.device(self.worker_device):
@@ -179,7 +179,7 @@ class DistributedTrainerBase(MultiTowerTrainer):
             self._over.set()
             self._timers.close()
             in_order = ("finished", "stopped") if self.loop.begun else ("finished",)
-            self.group.leave(self._shutdown.result not in in_order, self.loop.steps_taken)
+            self.group.leave(self._life.result not in in_order, self.loop.steps_taken)
 
     def _on_lost(self, lost: PeerLost) -> None:
         self.stop_token.request(Failed(lost, "the group of processes"))

@@ -1,19 +1,46 @@
-"""How a run has ended, and what it says then: why, where its model is, what can be done next."""
+"""How a run has ended: judged once, and what is logged of it, where its model is, what is next."""
 
 import shlex
 import signal
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional
 
 from tensorpack.callbacks.best_saver import best_kept
+from tensorpack.compat import is_name_of_tf1
+from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils._origin import line_of_failure
 from tensorpack.tfutils.callback import StopTraining
+from tensorpack.tfutils.queues import QueueClosed
 from tensorpack.utils import logger
 from tensorpack.utils._tracebacks import shorten_uncaught
 from tensorpack.utils.notes import add_note
+from tensorpack.utils.stopping import (
+    EndOfData,
+    Failed,
+    Finished,
+    Interrupted,
+    StopReason,
+    StopRequested,
+    StopToken,
+)
 
 from .signals import TrainingInterrupted
 
-__all__ = ["Ending", "MODEL", "RESUME", "check_commands", "log_ending"]
+__all__ = [
+    "DataEnded",
+    "Ending",
+    "MODEL",
+    "RESUME",
+    "check_commands",
+    "judge",
+    "log_ending",
+    "log_late_failures",
+]
+
+_QUEUE_ERRORS = (tf.errors.OutOfRangeError, tf.errors.CancelledError)
+_RUN_AS_TF1 = (
+    "This is a script for TensorFlow 1. It runs on TensorFlow 2 by `python -m tensorpack.tf1 "
+    "script.py args...`; or let it import tensorflow.compat.v1 as tf."
+)
 
 _HOOKS = frozenset(
     ["setup_graph", "before_train", "before_epoch", "before_run", "after_run", "trigger_step"]
@@ -29,6 +56,10 @@ _WHERE = {
     "stopped": "The run is saved in",
     "failed": "The last save before the failure is",
 }
+
+
+class DataEnded(RuntimeError):
+    """The data ended before the training did."""
 
 
 class Ending(NamedTuple):
@@ -47,7 +78,7 @@ class Ending(NamedTuple):
     code: int
 
     @classmethod
-    def judge(cls, error: Optional[BaseException], raises: Optional[BaseException]) -> "Ending":
+    def of(cls, error: Optional[BaseException], raises: Optional[BaseException]) -> "Ending":
         """Returns what it means that the trainer `raises` this, after the main thread an error."""
         if isinstance(raises, TrainingInterrupted):
             return cls(raises, "stopped", signal.Signals(raises.signum).name, 128 + raises.signum)
@@ -59,6 +90,104 @@ class Ending(NamedTuple):
             return cls(raises, "finished", repr(raises), 0)
         text = f"{type(raises).__name__}: {raises}"
         return cls(raises, "failed", text, code if isinstance(code, int) else 1)
+
+
+def judge(
+    error: Optional[BaseException],
+    reason: Optional[StopReason],
+    loop: Any,
+    in_step: bool,
+    closed_queues: Callable[[], List[str]],
+) -> Optional[BaseException]:
+    """Returns what the trainer is to raise, None for an end in order; logs it.
+
+    "The data ended" and "something broke" look the same from inside a step: an error from a closed
+    queue. So the type of such an error proves nothing once there is a reason.
+
+    Args:
+      error: what the main thread raised, None if it came to the end.
+      reason: that of the stop token, or None.
+      loop: the `TrainLoop`.
+      in_step: whether the step itself has failed, and not a hook of the session.
+      closed_queues: returns the names of the queues that are closed and should not be.
+    """
+    failed = f"Training failed at global_step={loop.global_step}"
+    if isinstance(reason, Failed):
+        logger.error(f"{failed} because of {reason.where}.")
+        if error is not None and not isinstance(error, (StopRequested, *_QUEUE_ERRORS)):
+            _add(error, reason.error)
+        return reason.error
+    if error is None:
+        return None  # a signal that came after the last step changes nothing
+    if isinstance(error, StopTraining):
+        logger.info(f"Training was stopped. {error}".rstrip())
+        return None
+    stopped = isinstance(error, (StopRequested, *_QUEUE_ERRORS)) or _is_exit_0(error)
+    if isinstance(reason, Interrupted) and stopped:
+        what = "Ctrl-C" if reason.signum == signal.SIGINT else signal.Signals(reason.signum).name
+        logger.info(f"Detected {what} and exiting main loop.")
+        return TrainingInterrupted(reason.signum)
+    if isinstance(reason, Finished) and isinstance(error, StopRequested):
+        logger.info("Training was stopped through its stop token.")
+        return None
+    if _is_exit_0(error):
+        logger.info(f"Training was ended at global_step={loop.global_step} by {error!r}.")
+        return error
+    if isinstance(error, StopRequested) or (isinstance(error, _QUEUE_ERRORS) and in_step):
+        error = _data_error(error, reason, loop, closed_queues())
+    logger.error(f"{failed} with {type(error).__name__}.")
+    if is_name_of_tf1(error):
+        logger.error(_RUN_AS_TF1)
+    return error
+
+
+def _data_error(
+    error: BaseException, reason: Optional[StopReason], loop: Any, closed: List[str]
+) -> BaseException:
+    """Returns the error to raise for a step that got no data."""
+    where = (
+        f"at step {loop.local_step + 1} of {loop.steps_per_epoch} of epoch {loop.epoch_num} "
+        f"(global_step {loop.global_step})"
+    )
+    if isinstance(error, tf.errors.CancelledError) and not closed:
+        return error
+    if isinstance(reason, EndOfData):
+        verdict: RuntimeError = DataEnded(
+            f"{reason.where} gave its last datapoint {where}. Train for fewer steps, or repeat "
+            "the data."
+        )
+    elif closed:
+        verdict = QueueClosed(
+            f"{' and '.join(closed)} was closed {where}, and the run's stop token has no "
+            "reason. Before closing a queue that the training reads from, call "
+            "trainer.stop_token.request(reason)."
+        )
+    else:
+        verdict = DataEnded(
+            f"The input ran out {where}. Train for fewer steps, or repeat the data."
+        )
+    verdict.__cause__ = error
+    return verdict
+
+
+def _is_exit_0(error: BaseException) -> bool:
+    return isinstance(error, SystemExit) and error.code in (None, 0)
+
+
+def _add(other: BaseException, error: BaseException) -> None:
+    """Logs another error of the run, and shows it with `error` if that has no other context."""
+    if other is error:
+        return
+    logger.error(f"The main thread failed as well: {other!r}")
+    if error.__cause__ is None and error.__context__ is None:
+        error.__context__ = other
+
+
+def log_late_failures(token: StopToken) -> None:
+    """Logs what failed after the reason for which the run ended."""
+    for reason in token.late_reasons:
+        if isinstance(reason, Failed) and not isinstance(reason.error, _QUEUE_ERRORS):
+            logger.warning(f"While the run was ending, {reason.where} failed: {reason.error!r}")
 
 
 def check_commands(commands: Optional[Mapping[str, str]]) -> Dict[str, str]:
@@ -78,17 +207,17 @@ def check_commands(commands: Optional[Mapping[str, str]]) -> Dict[str, str]:
     return dict(commands)
 
 
-def log_ending(trainer: Any, callbacks: Any, ending: Ending) -> None:
+def log_ending(trainer: Any, ending: Ending) -> None:
     """Logs why a run failed, where the last checkpoint is and what can be done with it.
 
     The traceback goes to `log.log`. What the interpreter prints of the error, if nobody catches it,
     is the part of it that lies in the user's own files.
 
     Args:
-      trainer: the `Trainer`, after its shutdown.
-      callbacks: the group of all callbacks, None if there is none yet.
+      trainer: the `Trainer`, after its end.
       ending: how it has ended.
     """
+    callbacks = [] if trainer._callbacks is None else trainer._callbacks.cbs
     try:
         if isinstance(ending.raises, Exception):
             shorten_uncaught()
@@ -98,9 +227,9 @@ def log_ending(trainer: Any, callbacks: Any, ending: Ending) -> None:
         logger.exception("The end of the run could not be described.")
 
 
-def _explain(trainer: Any, callbacks: Any, error: Exception) -> None:
+def _explain(trainer: Any, callbacks: List[Any], error: Exception) -> None:
     try:
-        _name_callback(error, [] if callbacks is None else callbacks.cbs)
+        _name_callback(error, callbacks)
         made = line_of_failure(error, trainer.graph)
         if made is not None:
             add_note(error, made)
@@ -121,14 +250,14 @@ def _name_callback(error: Exception, callbacks: List[Any]) -> None:
         trace = trace.tb_next
 
 
-def _log_model(trainer: Any, callbacks: Any, result: str) -> None:
+def _log_model(trainer: Any, callbacks: List[Any], result: str) -> None:
     saver = trainer.state_saver
     if saver is None or saver.last_path is None or not trainer.is_chief:
         return
     commands = dict(trainer.config.commands)
     resume = commands.pop(RESUME, None)
     lines = [f"{_WHERE[result]} {saver.last_path}."]
-    lines += [f"The best is {path} ({why})." for path, why in best_kept(callbacks.cbs)]
+    lines += [f"The best is {path} ({why})." for path, why in best_kept(callbacks)]
     lines += _how_to_resume(resume, trainer.config.resume, result == "finished")
     lines += [f"To {purpose}: {command}" for purpose, command in commands.items()]
     for line in lines:

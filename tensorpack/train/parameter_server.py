@@ -36,7 +36,7 @@ def serve(cluster: Cluster, target: str, timeout: float, grace: float = 20.0) ->
     logger.info(f"{cluster.name} at {cluster.address} runs in process {os.getpid()}.")
     token = StopToken()
     group = Group(cluster, target, timeout=timeout)
-    with SignalGuard(token, grace) as guard:
+    with SignalGuard(token, grace=grace) as guard:
         group.join(lambda lost: None)
         try:
             _wait(group, token, guard)

@@ -31,11 +31,11 @@ class TrainingRecord:
       trainer: the `Trainer`; not kept alive.
 
     Attributes:
-      then: functions to call when the record is complete, in order; their errors are logged.
+      on_complete: functions to call when the record is complete, in order; their errors are logged.
     """
 
     def __init__(self, trainer: Any) -> None:
-        self.then: List[Callable[[], None]] = []
+        self.on_complete: List[Callable[[], None]] = []
         self._trainer = weakref.proxy(trainer)
         self._record: Optional[RunRecord] = None
         self._facts: Dict[str, Any] = {}
@@ -57,9 +57,9 @@ class TrainingRecord:
         if self._start:
             self._guarded(lambda: self._end(ending))
 
-    def call_then(self) -> None:
+    def run_on_complete(self) -> None:
         """Calls what is to be called when the record is complete and the log has its last lines."""
-        for function in self.then:
+        for function in self.on_complete:
             self._guarded(function)
 
     def _guarded(self, function: Callable[[], None]) -> None:
@@ -116,7 +116,7 @@ def _training_facts(trainer: Any) -> Dict[str, Any]:
     return {
         "trainer": trainer.__class__.__name__,
         "model": None if trainer.model is None else type(trainer.model).__name__,
-        "input": [_describe(source) for source in trainer._shutdown.inputs],
+        "input": [_describe(source) for source in trainer._life.inputs],
         "workers": 1 if cluster is None else cluster.num_workers,
         "towers": len(getattr(trainer, "tower_ids", config.tower)),
         "precision": config.computing.precision,

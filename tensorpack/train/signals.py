@@ -15,10 +15,10 @@ from tensorpack.utils._console import open_standard_descriptors
 from tensorpack.utils.signals import SignalListener
 from tensorpack.utils.stopping import Interrupted, StopToken
 
-__all__ = ["SignalGuard", "TrainingInterrupted"]
+__all__ = ["UNBLOCK_SECONDS", "SignalGuard", "TrainingInterrupted"]
 
 # How long a step, or the setup, may take to return after a stop request.
-_UNBLOCK_SECONDS = 0.5
+UNBLOCK_SECONDS = 0.5
 _SETUP_SECONDS = 0.1
 _HEAR_SECONDS = 1.0  # from hearing a signal to the stop request
 _SAMPLE_SECONDS = 0.005  # between two looks for a moment to interrupt the main thread
@@ -51,26 +51,35 @@ class SignalGuard:
     """Turns signals into a stop request during one run, and ends the process if it does not stop.
 
     The first signal requests the stop, the second skips optional work. The third, or `grace`
-    seconds after the first, kills the child processes and ends the process at once. If the main
-    thread does not leave its step soon after a stop request (from any source), `unblock` is called.
+    seconds after the first, kills the child processes and ends the process at once. `unblock` is
+    called if the main thread does not leave its step in time after a stop request of any source.
     SIGHUP counts unless it is ignored, as under `nohup`.
 
     The thread that hears the signals only counts them and watches the deadline. All that may block
     (logging, the wakers of the stop token, `unblock`) runs on a second thread.
 
-    Attributes:
+    Args:
+      token: of the run.
       unblock: ends what a step may wait for.
-      unblock_seconds: how long a step may take to return before `unblock` is called.
       request: called with the reason that the first signal is; by default that of `token`.
+      unblock_seconds: how long a step may take to return before `unblock` is called.
+
+    Attributes:
       skip_optional: whether optional work must be skipped.
     """
 
     def __init__(
-        self, token: StopToken, grace: float = 20.0, hard_exit: Callable[[int], None] = os._exit
+        self,
+        token: StopToken,
+        unblock: Callable[[], None] = lambda: None,
+        request: Optional[Callable[[Interrupted], Any]] = None,
+        grace: float = 20.0,
+        unblock_seconds: float = UNBLOCK_SECONDS,
+        hard_exit: Callable[[int], None] = os._exit,
     ) -> None:
-        self.unblock: Callable[[], None] = lambda: None
-        self.unblock_seconds = _UNBLOCK_SECONDS
-        self.request: Callable[[Interrupted], Any] = token.request
+        self.unblock_seconds = unblock_seconds
+        self._end_step = unblock
+        self._request = token.request if request is None else request
         self.skip_optional = False
         self._token = token
         self._grace = grace
@@ -121,7 +130,7 @@ class SignalGuard:
             logger.warning(f"The setup was interrupted: {error!r}")
         self._token.raise_if_requested()
 
-    def interruptible(self, function: Callable[[], Any], after: float = _UNBLOCK_SECONDS) -> Any:
+    def interruptible(self, function: Callable[[], Any], after: float = UNBLOCK_SECONDS) -> Any:
         """Calls a function that need not check the stop token, and returns what it returns.
 
         If it still runs `after` seconds after a stop request, StopRequested is raised in the main
@@ -152,7 +161,7 @@ class SignalGuard:
         self._signals += 1
         if self._signals == 1:
             self._signalled_at, self._signum = time.monotonic(), signum
-            self._actions.put(lambda: self.request(Interrupted(signum)))
+            self._actions.put(lambda: self._request(Interrupted(signum)))
         elif self._signals == 2:
             self.skip_optional = True
             self._actions.put(lambda: logger.warning(_LAST_WARNING))
@@ -214,7 +223,7 @@ class SignalGuard:
     def _unblock(self) -> None:
         if self._signum is not None:
             logger.info("Stopping when the running step or callback is over.")
-        self.unblock()
+        self._end_step()
 
     def end_process(self, why: str, code: Optional[int] = None) -> None:
         """Kills the child processes and ends this one. Waits for nothing without a limit.

@@ -168,7 +168,7 @@ class TowerTrainer(Trainer):
         callbacks.
         """
         if not source.setup_done():  # otherwise it belongs to another run, and the setup refuses it
-            self._shutdown.releases(source)  # before: the setup may fail when it has begun
+            self._life.releases(source)  # before: the setup may fail when it has begun
         if isinstance(self.model, ModelDescBase) and self.model.in_spelling_of_2017:
             source.cut_datapoints = True
         return source.setup(signature or self.input_signature)
@@ -270,7 +270,7 @@ class SingleCostTrainer(TowerTrainer):
                     callbacks = self._setup_graph(input, self.tower_func, optimizer)
             except BaseException:
                 if self._guard is None:  # called by hand, so no run comes to its end
-                    self._shutdown.release_inputs()
+                    self._life.release_inputs()
                 raise
             self.register_callback(input_callbacks + list(callbacks or []))
             _warn_about_unused_losses()

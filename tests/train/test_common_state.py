@@ -9,7 +9,7 @@ from tensorpack.callbacks import ModelSaver
 from tensorpack.compat import tfv1 as tf
 from tensorpack.train import Trainer
 from tensorpack.train.common_state import choose_state, common_step
-from tensorpack.train.run_state import RunState
+from tensorpack.train.state import RunState
 from tensorpack.utils import logger
 from tests.helpers import config
 

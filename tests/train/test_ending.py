@@ -150,7 +150,7 @@ def test_the_log_file_has_the_message_and_the_traceback_and_the_terminal_none(tm
     finally:
         logger.close_logger_dir()
     text = (tmp_path / "log.log").read_text()
-    assert "ZeroDivisionError: on purpose" in text and "in fail" in text and "loop.py" in text
+    assert "ZeroDivisionError: on purpose" in text and "in fail" in text and "train/run.py" in text
     assert "raised by the callback Ends in its trigger_step." in text
     assert not any("Traceback" in line for line in said)
 

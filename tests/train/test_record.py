@@ -169,7 +169,7 @@ def test_functions_are_called_when_the_record_is_complete(log_dir, capsys):
 
     class Asks(Callback):
         def _before_train(self):
-            self.trainer.record.then += [
+            self.trainer.record.on_complete += [
                 lambda: results.append(1 / 0),
                 lambda: results.append(sittings(log_dir)[0]["result"]),
             ]

@@ -10,7 +10,7 @@ from tensorpack.dataflow import FakeData
 from tensorpack.tfutils.checkpoint import CheckpointCorrupt, CheckpointStore, save_checkpoint_vars
 from tensorpack.tfutils.sessinit import JustCurrentSession
 from tensorpack.train import AutoResumeTrainConfig, SimpleTrainer, TrainConfig
-from tensorpack.train.run_state import check_policy, find_resumption, prepare_log_dir
+from tensorpack.train.resume import check_policy, find_resumption, prepare_log_dir
 from tensorpack.utils import logger
 from tests.helpers import TinyModel
 from tests.tiers import first_fast

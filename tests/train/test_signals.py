@@ -55,8 +55,7 @@ def test_grace_runs_out():
 @pytest.mark.parametrize("signalled", [False, True])
 def test_a_step_that_hangs_is_unblocked_on_another_thread(signalled, capfd):
     token, threads = StopToken(), []
-    with SignalGuard(token) as guard:
-        guard.unblock = lambda: threads.append(threading.current_thread())
+    with SignalGuard(token, lambda: threads.append(threading.current_thread())) as guard:
         if signalled:
             send()
         else:
@@ -86,8 +85,7 @@ def test_what_blocks_stops_neither_the_counting_nor_the_deadline():
 
 def test_nothing_is_unblocked_once_the_loop_is_left():
     token, calls = StopToken(), []
-    with SignalGuard(token) as guard:
-        guard.unblock = lambda: calls.append(1)
+    with SignalGuard(token, lambda: calls.append(1)) as guard:
         guard.left_loop()
         token.request(Interrupted(2))
         time.sleep(0.7)  # longer than a step is waited for

@@ -1,11 +1,16 @@
-"""The main loop, drawn as a timeline."""
+"""The loop of a run, drawn as a timeline, and the waits of callbacks for data, which its end ends.
+
+test_stopping.py has whole runs.
+"""
 
 import pytest
 
 from tensorpack.callbacks import Callbacks
+from tensorpack.dataflow import DataFlowTerminated
 from tensorpack.tfutils.callback import StopTraining
-from tensorpack.train.loop import TrainLoop
-from tensorpack.train.run_state import Position
+from tensorpack.train.run import Lifecycle, TrainLoop
+from tensorpack.train.state import Position
+from tensorpack.utils.stopping import Finished, StopRequested, StopToken
 from tests.helpers import CallbackSpy
 from tests.tiers import first_fast
 
@@ -98,3 +103,43 @@ def test_a_hook_ends_it_between_two_steps():
     with pytest.raises(StopTraining, match="global_step=1"):
         run.run(should_stop=lambda: True)
     assert not run.loop.in_step and "a.trigger_step" not in run.tape
+
+
+def made():
+    """A token, and what ends the run when it says so."""
+    token = StopToken()
+    return token, Lifecycle(token)
+
+
+def test_only_the_wait_that_is_under_way_is_ended_and_later_ones_do_not_begin():
+    token, life = made()
+    ended = []
+    assert life.interruptible(lambda: 7, lambda: ended.append("first")) == 7
+
+    def wait():
+        token.request(Finished())
+        life.unblock()
+        return list(ended)
+
+    assert life.interruptible(wait, lambda: ended.append("second")) == ["second"]
+    with pytest.raises(StopRequested):
+        life.interruptible(lambda: ended.append("begun"), lambda: ended.append("third"))
+    life.unblock()
+    assert ended == ["second"]
+
+
+@pytest.mark.parametrize("error, is_said", [(DataFlowTerminated(), False), (OSError("!"), True)])
+def test_an_error_of_a_wait_counts_unless_the_run_is_to_end(error, is_said, capsys):
+    token, life = made()
+
+    def fail():
+        raise error
+
+    with pytest.raises(type(error)):
+        life.interruptible(fail, lambda: None)
+    token.request(Finished())
+    with pytest.raises(StopRequested) as caught:
+        life.interruptible(fail, lambda: None)
+    assert caught.value.__cause__ is error
+    said = "While the run was ending, the data failed: OSError('!'"
+    assert (said in capsys.readouterr().out) == is_said

@@ -1,7 +1,7 @@
 """The state of a run without its variables: its position, random streams, and callbacks' states.
 
 A state is captured between two steps, or between the turns of two callbacks. It is a tree as
-`Callback.state_dict` describes it. `TrainConfig` describes the policies of resuming.
+`Callback.state_dict` describes it.
 """
 
 import os
@@ -14,35 +14,17 @@ import numpy as np
 from tensorpack.callbacks.base import Callback, innermost
 from tensorpack.callbacks.early_stop import EarlyStop
 from tensorpack.callbacks.json_writer import JSONWriter
-from tensorpack.callbacks.saver import ModelSaver
-from tensorpack.tfutils.checkpoint import (
-    NoValidCheckpoint,
-    RestorePoint,
-    candidates,
-    find_restore_point,
-    get_checkpoint_path,
-    newest_valid,
-    restore_point_at,
-    verify,
-)
+from tensorpack.tfutils.checkpoint import RestorePoint, restore_point_at
 from tensorpack.tfutils.common import get_global_step_value
 from tensorpack.tfutils.sessinit import ExactRestore
 from tensorpack.utils import logger
-from tensorpack.utils._nearest import did_you_mean_file
 from tensorpack.utils._run_record import read_record
 from tensorpack.utils.rng import rng_state, set_rng_state, set_streams_state, streams_state
 
-__all__ = [
-    "Position",
-    "RunState",
-    "check_policy",
-    "directory_of_states",
-    "find_resumption",
-    "prepare_log_dir",
-    "saver_of_states",
-]
+from .resume import check_complete, find_resumption, state_directory
 
-_WORDS = ("never", "auto", "must")
+__all__ = ["Position", "RunState"]
+
 _NUMPY_STREAM: Any = np.random  # the module has the methods of the generator behind its functions
 
 
@@ -87,12 +69,12 @@ class RunState:
         """Finds the state to resume from, in the directory of the first `ModelSaver`, before
         anything is built that takes time.
         """
-        directory = directory_of_states(callbacks)
+        directory = state_directory(callbacks)
         if self.step is None:
             found = find_resumption(resume, directory)
         else:
             found = restore_point_at(os.path.join(str(directory), f"model-{self.step}"), directory)
-            _check_complete(found, resume == "must")
+            check_complete(found, resume == "must")
         self._restore_point = found
         if found is not None:
             self._trainer.resumed, self._trainer.resumed_from = True, found.prefix
@@ -188,18 +170,6 @@ class RunState:
         logger.warning(message)
 
 
-def directory_of_states(callbacks: Sequence[Callback]) -> Optional[str]:
-    """Returns where the states of a run with these callbacks are, None if that is not known yet."""
-    saver = saver_of_states(callbacks)
-    return (saver and saver.checkpoint_dir) or logger.get_logger_dir()
-
-
-def saver_of_states(callbacks: Sequence[Callback]) -> Optional[ModelSaver]:
-    """Returns the one that saves the states of a run with these callbacks, None if none does."""
-    savers = (each for each in map(innermost, callbacks) if isinstance(each, ModelSaver))
-    return next((each for each in savers if each.saves_all), None)
-
-
 def _random_state() -> Dict[str, Any]:
     """Returns the state of the random streams that belong to the process and not to an object."""
     version, numbers, gauss = random.getstate()
@@ -213,134 +183,3 @@ def _load_random_state(state: Dict[str, Any]) -> None:
     random.setstate((python["version"], numbers, python["gauss"]))
     set_rng_state(_NUMPY_STREAM, state["numpy"])
     set_streams_state(state["streams"])
-
-
-def check_policy(resume: str) -> str:
-    """Returns the policy.
-
-    Raises:
-      ValueError: it is neither a word nor an existing path.
-    """
-    path = os.fspath(resume)
-    if not (path in _WORDS or os.path.exists(path) or os.path.exists(path + ".index")):
-        raise ValueError(
-            f"resume is {', '.join(_WORDS)}, or the path of a checkpoint or log directory; "
-            f"there is nothing at {path!r}.{did_you_mean_file(path, '.index')}"
-        )
-    return path
-
-
-def find_resumption(resume: str, directory: Optional[str]) -> Optional[RestorePoint]:
-    """Returns the state from which a run with this policy resumes, None if it starts a new run.
-
-    Raises:
-      FileNotFoundError: the policy needs a checkpoint, and there is none.
-      RuntimeError: the policy needs a log directory and there is none; or it is "must", and a part
-        of the state is missing.
-      CheckpointCorrupt: all checkpoints are damaged; `NoValidCheckpoint` lists them.
-      UnsupportedState: the state was saved by another version of this library.
-    """
-    if resume == "never":
-        _warn_of_earlier_run(directory)
-        return None
-    if resume in _WORDS and directory is None:
-        raise RuntimeError(
-            f"resume={resume!r} reads the log directory: call logger.set_logger_dir() first."
-        )
-    if resume in _WORDS:
-        point = find_restore_point(str(directory))
-    else:
-        point = restore_point_at(resume, directory)
-    if point is None and resume == "must":
-        raise FileNotFoundError(
-            f'There is no checkpoint in {directory}, and resume="must" needs one. Give the log '
-            'directory of the run, or use resume="auto" to start a new run.'
-        )
-    if point is None:
-        logger.info(f"There is nothing to resume in {directory}: a new run starts.")
-        return None
-    if resume == "auto" and point.state is None and point.prefix.endswith("-0"):
-        # It has the initial variables, from when callbacks may not have begun.
-        logger.warning(f"{point.prefix} was saved before the first step, so a new run starts.")
-        return None
-    _check_complete(point, resume == "must")
-    return point
-
-
-def _check_complete(point: RestorePoint, strictly: bool) -> None:
-    if point.problem is None:
-        return
-    problem = point.problem.rstrip(".")
-    if strictly:
-        raise RuntimeError(
-            f'The run cannot be continued exactly, as resume="must" requires: {problem}. '
-            'resume="auto" continues it as well as possible.'
-        )
-    logger.warning(f"The run cannot be continued exactly: {problem}")
-
-
-def prepare_log_dir(dirname: str, resume: str = "never") -> str:
-    """Sets the log directory for a policy, and returns the policy for the run.
-
-    A run that resumes keeps the log directory without a question; that of a path is the directory
-    that it is in. With "never", the user is asked about a directory that has files in it, at a
-    terminal: the answer "keep" resumes from it. Elsewhere a new numbered directory is taken, with a
-    warning that names what could have been resumed. The same holds where the process has the
-    directory already, as in a notebook, if a run has saved there.
-
-    Args:
-      dirname: the log directory.
-      resume: the policy, see `TrainConfig`.
-
-    Raises:
-      ValueError: the path does not exist, see also `logger.set_logger_dir`.
-      FileNotFoundError: there is no checkpoint at the path; nothing was made or changed.
-      CheckpointCorrupt: the file at the path is damaged, or not a checkpoint; the same.
-    """
-    resume = check_policy(resume)
-    dirname = logger.dir_of_process(dirname)
-    if resume in ("auto", "must"):
-        logger.set_logger_dir(dirname, "keep")
-        return resume
-    if resume != "never":
-        _check_path(resume)
-        path = os.path.abspath(resume)
-        logger.set_logger_dir(path if os.path.isdir(path) else os.path.dirname(path), "keep")
-        return resume
-    left = _newest_name(dirname)
-    if left is not None:
-        logger.warning(
-            f"{dirname} holds a run that saved {left}. It is resumed by --resume auto (in a "
-            'script: resume="auto").'
-        )
-        current = logger.get_logger_dir()
-        if current is not None and os.path.realpath(current) == os.path.realpath(dirname):
-            logger.close_logger_dir()  # the user is asked about it as about any other
-    answer = logger.set_logger_dir(dirname)
-    return "auto" if answer == "k" and candidates(dirname) else "never"
-
-
-def _check_path(path: str) -> None:
-    """Raises if a path clearly holds no state, before anything is written."""
-    if not os.path.isdir(path):
-        verify(get_checkpoint_path(path), content=False)
-    elif not candidates(path):
-        raise FileNotFoundError(f"There is no checkpoint in {path}: nothing can be resumed.")
-
-
-def _warn_of_earlier_run(directory: Optional[str]) -> None:
-    left = None if directory is None else _newest_name(directory)
-    if left is not None:
-        logger.warning(
-            f"A new run starts in {directory}, where an earlier one saved {left}. To resume that "
-            'one, stop now and use resume="auto".'
-        )
-
-
-def _newest_name(directory: str) -> Optional[str]:
-    """Returns the name of the newest checkpoint in a directory, None if there is none."""
-    try:
-        found = newest_valid(directory, content=False)
-    except NoValidCheckpoint:
-        return "checkpoints that are all damaged"
-    return None if found is None else os.path.basename(found)

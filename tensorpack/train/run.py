@@ -1,0 +1,314 @@
+"""The life of a run, top to bottom: its phases, its loop of epochs and steps, and its end."""
+
+import time
+from collections import deque
+from typing import Any, Callable, Deque, List, Optional, Sequence
+
+from tensorpack.dataflow import DataFlowTerminated
+from tensorpack.input_source import InputSource
+from tensorpack.tfutils.callback import StopTraining
+from tensorpack.tfutils.common import get_global_step_value
+from tensorpack.tfutils.queues import QueueControl, QueueDrain
+from tensorpack.utils import humanize_time_delta, logger
+from tensorpack.utils.stopping import Finished, StopRequested, StopToken
+
+from .ending import Ending, judge, log_ending, log_late_failures
+from .signals import SignalGuard, TrainingInterrupted
+from .state import Position
+
+__all__ = ["ENDLESS", "Lifecycle", "TrainLoop"]
+
+ENDLESS = 99999  # epochs: the default, of which the last is not waited for
+_LATEST = 20  # epochs whose time is averaged, so that one with an evaluation is not taken for all
+
+
+class Lifecycle:
+    """Runs the phases of a trainer and, whatever happens in them, ends what they have opened.
+
+    Args:
+      token: its reason decides how the run has ended.
+
+    Attributes:
+      loop: the loop and its counters.
+      inputs: the input sources that are released at the end.
+      result: that of the `Ending` of the run, "" before.
+    """
+
+    def __init__(self, token: StopToken) -> None:
+        self.loop = TrainLoop()
+        self.inputs: List[InputSource] = []
+        self.result = ""
+        self._token = token
+        self._sess: Any = None
+        self._queues: Sequence[QueueControl] = []
+        self._close: Callable[[], None] = lambda: None
+        self._end_wait: Optional[Callable[[], None]] = None
+        self._unblocked = False
+
+    def run(self, trainer: Any, guard: SignalGuard, *phases: Callable[[], None]) -> None:
+        """Runs the phases and the end; raises how the run ended."""
+        error: Optional[BaseException] = None
+        with guard:
+            try:
+                for phase in (trainer.record.begin, *phases):
+                    phase()
+            except BaseException as caught:  # the end decides what it means
+                error = caught
+            finally:
+                guard.left_loop()
+                ending = self._end(trainer, error)
+                trainer.record.end(ending)
+        log_ending(trainer, ending)
+        trainer.record.run_on_complete()
+        if ending.raises is not None:
+            raise ending.raises
+
+    def run_loop(self, trainer: Any) -> None:
+        """The last phase: restores the state that the run resumes, and runs the epochs."""
+        config, state, callbacks = trainer.config, trainer._state, trainer._callbacks
+        with trainer.graph.as_default(), trainer.sess.as_default():
+            state.load(callbacks, config.starting_epoch)
+            step = get_global_step_value()
+            self.loop.config(config.steps_per_epoch, state.first_epoch, config.max_epoch, step)
+            is_alone = trainer.signal_token is trainer.stop_token  # a run in one process
+            if is_alone and state.is_over(step, callbacks.cbs):
+                return
+            callbacks.before_train()
+            state.load_random()
+            trainer.record.enter_loop()
+            should_stop = trainer.hooked_sess.should_stop
+            self.loop.run(
+                callbacks, trainer.run_step, should_stop, trainer._end_step, state.position
+            )
+
+    def _end(self, trainer: Any, error: Optional[BaseException]) -> Ending:
+        """Ends the run: whatever goes wrong in one part of this, the others follow.
+
+        Args:
+          trainer: its callbacks are not used if there is no session yet.
+          error: what the main thread raised, None if it came to the end.
+        """
+        hooked_sess = trainer.hooked_sess
+        by_hook = error is not None and hooked_sess is not None and hooked_sess.hook_error is error
+        in_step = self.loop.in_step and not by_hook
+        verdict: Optional[BaseException] = None
+        try:
+            verdict = judge(error, self._token.reason, self.loop, in_step, self._closed_queues)
+            if isinstance(verdict, TrainingInterrupted):
+                _attempt(trainer._save_at_end)
+        except BaseException as unexpected:
+            verdict = verdict or unexpected
+        finally:
+            late = self._teardown(trainer._callbacks)
+        log_late_failures(self._token)
+        ending = Ending.of(error, verdict or late)
+        self.result = ending.result
+        return ending
+
+    def _teardown(self, callbacks: Any) -> Optional[BaseException]:
+        """Stops, joins and closes everything; returns the first error on the way."""
+        errors: List[Optional[BaseException]] = []
+        self._token.request(Finished())
+        try:
+            if self._sess is not None:
+                with self._sess.graph.as_default(), self._sess.as_default():
+                    with QueueDrain(self._queues, self._sess):
+                        callbacks.after_train()
+        except BaseException as error:
+            errors.append(error)
+        errors.append(self.release_inputs())
+        try:
+            self._close()
+        except BaseException as error:
+            errors.append(error)
+        return next((each for each in errors if each is not None), None)
+
+    def closes(self, sess: Any, queues: Sequence[QueueControl], close: Callable[[], None]) -> None:
+        """Takes the session, the queues of its graph, and what closes the session at the end."""
+        self._sess, self._queues, self._close = sess, queues, close
+
+    def releases(self, source: InputSource) -> None:
+        """Takes an input source, to release it at the end. Called before its setup."""
+        self.inputs.append(source)
+
+    def release_inputs(self) -> Optional[BaseException]:
+        """Releases the input sources, also those that the callbacks have released already; logs all
+        errors and returns the first.
+        """
+        first: Optional[BaseException] = None
+        while self.inputs:
+            source = self.inputs.pop()
+            try:
+                source.release()
+            except BaseException as error:  # the others have processes, too
+                logger.error(f"{type(source).__name__} could not be released: {error!r}")
+                first = first or error
+        return first
+
+    def interruptible(self, function: Callable[[], Any], end_wait: Callable[[], None]) -> Any:
+        """See `TrainerContract`; `unblock` calls `end_wait` while the function runs."""
+        if self._unblocked:
+            raise StopRequested(self._token.reason)
+        self._end_wait = end_wait
+        try:
+            return function()
+        except Exception as error:
+            if not self._token.requested:
+                raise
+            if not isinstance(error, DataFlowTerminated):
+                logger.warning(f"While the run was ending, the data failed: {error!r}")
+            raise StopRequested(self._token.reason) from error
+        finally:
+            self._end_wait = None
+
+    def unblock(self) -> None:
+        """Ends the wait of a step, or of a callback, for data. May be called on any thread."""
+        self._unblocked, end_wait = True, self._end_wait
+        if end_wait is not None:
+            end_wait()
+        for source in self.inputs:
+            source.unblock()
+        for queue in self._queues:
+            queue.close(self._sess)
+
+    def _closed_queues(self) -> List[str]:
+        try:
+            closed = [
+                each for each in self._queues if not each.ended and each.is_closed(self._sess)
+            ]
+        except RuntimeError:  # the session is closed, too
+            return []
+        return [f"Queue {each.op.name!r}" for each in closed]
+
+
+def _attempt(save: Callable[[], None]) -> None:
+    try:
+        save()
+    # The run ends all the same, and what was saved before stays.
+    except (RuntimeError, OSError, StopRequested) as error:
+        logger.error(f"The run was not saved where it ends: {error}")
+    except BaseException:
+        logger.exception("The run was not saved where it ends.")
+
+
+class TrainLoop:
+    """Runs epochs of steps, and counts both.
+
+    Attributes:
+      epoch_num, local_step, global_step, steps_per_epoch, starting_epoch, max_epoch: as those of
+        the `Trainer`.
+      steps_done: how many steps of the running epoch have finished.
+      steps_taken: how many steps have finished in all.
+      begun: whether `run` has begun, so that the state of the run can be saved.
+    """
+
+    def __init__(self) -> None:
+        self.steps_per_epoch = 0
+        self.starting_epoch = 1
+        self.max_epoch = 0
+        self.epoch_num = 0
+        self.local_step = -1
+        self.global_step = 0
+        self.steps_done = 0
+        self.steps_taken = 0
+        self.begun = False
+
+    def config(
+        self, steps_per_epoch: int, starting_epoch: int, max_epoch: int, global_step: int = 0
+    ) -> None:
+        """Sets the plan of a run, and how many steps earlier runs have taken. A run whose last
+        epoch comes before its first has nothing to do.
+        """
+        self.steps_per_epoch = steps_per_epoch
+        self.starting_epoch = starting_epoch
+        self.max_epoch = max_epoch
+        self.global_step = self.steps_taken = global_step
+        self._enter_epoch(self.starting_epoch - 1, 0)
+
+    @property
+    def in_step(self) -> bool:
+        """Whether a step has begun and not finished."""
+        return self.global_step != self.steps_taken
+
+    def run(
+        self,
+        callbacks: Any,
+        run_step: Callable[[], None],
+        should_stop: Callable[[], bool],
+        check_stop: Callable[[], None],
+        position: Optional[Position] = None,
+    ) -> None:
+        """Runs the epochs of the plan.
+
+        Args:
+          callbacks: the group of all; its `before_train` has returned.
+          run_step: called in each step.
+          should_stop: asked after each step; True ends the training in order.
+          check_stop: called after each step and its callbacks; may raise.
+          position: where an earlier run was saved; None to begin with a whole epoch.
+        """
+        self.begun = True
+        if position is not None and position.epoch_is_over:
+            self._enter_epoch(position.epoch, position.steps_done)
+            callbacks.finish_round("trigger_epoch", position.turns)
+        latest: Deque[float] = deque(maxlen=_LATEST)  # seconds of epochs, with their callbacks
+        for epoch in range(self.starting_epoch, self.max_epoch + 1):
+            callbacks.check_over()
+            logger.info(f"Start Epoch {epoch} ...{self._time_left(epoch, latest)}")
+            start = time.monotonic()
+            entered = Position(epoch, 0, None, [])
+            if position is not None and position.epoch == epoch:
+                entered = position
+                logger.info(f"{entered.steps_done} steps of this epoch were done before.")
+            self._enter_epoch(epoch, entered.steps_done)
+            callbacks.before_epoch()
+            if entered.hook == "trigger_step":
+                callbacks.finish_round("trigger_step", entered.turns)
+            self._run_steps(callbacks.trigger_step, run_step, should_stop, check_stop)
+            if entered.hook == "after_epoch":
+                callbacks.finish_round("after_epoch", entered.turns)
+            else:
+                callbacks.after_epoch()
+            took = time.monotonic() - start
+            logger.info(
+                f"Epoch {epoch} (global_step {self.global_step}) finished, time:{took:.2f} sec."
+            )
+            callbacks.trigger_epoch()
+            if not entered.steps_done:  # a part of an epoch says little
+                latest.append(time.monotonic() - start)
+        logger.info("Training has finished!")
+
+    def _time_left(self, epoch: int, latest: "Deque[float]") -> str:
+        """Returns how long the epochs from this one on will take, if that is known, as a sentence
+        to append.
+        """
+        if not latest or self.max_epoch >= ENDLESS:
+            return ""
+        left = self.max_epoch + 1 - epoch
+        seconds = left * sum(latest) / len(latest)
+        epochs = f"{left} of {self.max_epoch} epochs"
+        return f" Left: {epochs}, about {humanize_time_delta(seconds)}."
+
+    def _run_steps(
+        self,
+        trigger_step: Callable[[], None],
+        run_step: Callable[[], None],
+        should_stop: Callable[[], bool],
+        check_stop: Callable[[], None],
+    ) -> None:
+        while self.steps_done < self.steps_per_epoch:
+            self.local_step += 1
+            self.global_step += 1
+            run_step()
+            self.steps_done += 1
+            self.steps_taken = self.global_step
+            if should_stop():
+                raise StopTraining(f"A hook asked for the end at global_step={self.global_step}.")
+            trigger_step()
+            check_stop()
+
+    def _enter_epoch(self, epoch_num: int, steps_done: int) -> None:
+        """Enters an epoch, of which an earlier run may have done some steps."""
+        self.epoch_num = epoch_num
+        self.local_step = steps_done - 1
+        self.steps_done = steps_done
