@@ -5,12 +5,11 @@ import math
 import os
 import signal
 import zlib
-from typing import Any, Callable, List, Optional, Sequence, Tuple, Union
+from typing import Any, List, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
 from tensorpack.callbacks.base import Callback
-from tensorpack.callbacks.monitor import MonitorBase
 from tensorpack.compat import tfv1 as tf
 from tensorpack.graph_builder.allreduce import average_grads
 from tensorpack.input_source import InputSource
@@ -30,15 +29,11 @@ from tensorpack.utils.stopping import (
     Interrupted,
     StopReason,
     StopRequested,
-    StopToken,
 )
 
 from .base import StopTraining
-from .common_state import choose_state
 from .config import TrainConfig
-from .multi_tower import MultiTowerTrainer
-from .resume import find_state_saver
-from .timers import Timers
+from .group_trainer import GroupTrainer, StopVote
 from .tower import CostFn, OptFn
 from .worker_group import FAILED, FINISHED, INTERRUPTED, GroupOfWorkers
 
@@ -48,7 +43,7 @@ _KEYS_OF_A_RUN = 10000
 _runs = itertools.count()  # of this process, whose server keeps what earlier ones have left there
 
 
-class CollectiveTrainer(MultiTowerTrainer):
+class CollectiveTrainer(GroupTrainer):
     """Several processes that train the same model, each on data of its own: in each step all add up
     their gradients, and do the same update. K workers do what one does with the K-fold batch.
 
@@ -104,23 +99,14 @@ class CollectiveTrainer(MultiTowerTrainer):
         self._timeout = as_positive(self, "timeout", timeout)
         self._exchange: Any = None  # an Exchange, when the graph is built
         self._group: Optional[GroupOfWorkers] = None
-        self._timers = Timers()
-        self._announced = False
+        self._announced = self._exchanges = False
         if cluster is not None and cluster.num_workers > 1:
             self.is_chief = cluster.is_chief
-            self.signal_token = StopToken()
-            self._forward = self.signal_token.on_request(self._stop_as_signalled)
+            self._form_group()
             self._group = GroupOfWorkers(cluster, self._timeout, self._on_failure, self._on_leave)
             self._first_key = next(_runs) * _KEYS_OF_A_RUN + 1
             self._keys = itertools.count(self._first_key + _KEYS_OF_A_RUN * 9 // 10)
             self._shared: List[tf.Variable] = []
-
-    def setup(self) -> None:
-        """As the base class, when all workers are there."""
-        self._join()
-        if self._group is not None:
-            choose_state(self._require_config(), self._state, self._gather)
-        super().setup()
 
     def _gather(self, values: Sequence[float]) -> np.ndarray:
         return self._group.gather(values, next(self._keys), self.check_stop)
@@ -129,13 +115,8 @@ class CollectiveTrainer(MultiTowerTrainer):
         if self._group is not None and not self._group.target:
             self._group.join(self._require_config().session_config, self.check_stop)
 
-    def _run(self, *phases: Callable[[], None]) -> None:
-        try:
-            super()._run(*phases)
-        finally:
-            if self._group is not None:
-                self._group.close()
-            self._timers.close()
+    def _leave(self) -> None:
+        self._group.close()
 
     def allreduce(self, grads: Sequence[Tuple[Any, tf.Variable]]) -> List[Tuple[Any, tf.Variable]]:
         """Returns (gradient, variable) pairs with the averages, or sums, over the workers; called
@@ -178,18 +159,7 @@ class CollectiveTrainer(MultiTowerTrainer):
         sent = [*self._shared, *([] if self.resumed else own)]
         self._broadcast = broadcast_op(sent, workers, index, key)
         logger.info(f"Each step exchanges {exchange.bytes:,} bytes of gradients and sums.")
-        return [_Agreement(exchange)]
-
-    def setup_callbacks(
-        self, callbacks: Sequence[Callback], monitors: Sequence[MonitorBase]
-    ) -> None:
-        """As the base class. The first `ModelSaver` runs on each worker: it saves the variables in
-        the chief, and in all workers what they do not share, and the state of the run.
-        """
-        saver = None if self.is_chief else find_state_saver(callbacks)
-        if saver is not None:
-            saver.chief_only = False
-        super().setup_callbacks(callbacks, monitors)
+        return [_FlagVote(exchange)]
 
     def variables_to_save(self) -> List[tf.Variable]:
         """All global variables in the chief; in others the step, and those that they do not share
@@ -242,8 +212,7 @@ class CollectiveTrainer(MultiTowerTrainer):
             super()._loop()
             return
         self._group.start(self.graph, self._exchange)
-        self._forward()  # from now on a signal is agreed upon
-        self.signal_token.on_request(self._on_signal)
+        self._exchanges = True
         flag, limit = FAILED, self._timeout
         try:
             super()._loop()
@@ -264,12 +233,11 @@ class CollectiveTrainer(MultiTowerTrainer):
         reason = self.signal_token.reason
         if reason is not None and self._group is not None and not self._announced:
             self._announced = True
-            logger.info("Stopping when the other workers have come to the end of the next step.")
             self._exchange.set_flag(self.sess, _flag_of_reason(reason))
 
-    def agree(self, flags: np.ndarray) -> None:
-        """Ends the run after this step, as all workers do; called with flags that are set."""
-        self.stop_token.request(self._reason_of(flags))
+    def _agree(self, vote: np.ndarray) -> None:
+        """See `GroupTrainer`; a vote has the flags of all workers."""
+        self.stop_token.request(self._reason_of(vote))
 
     def _save_at_end(self) -> None:
         if self._group is not None and self.loop.in_step:
@@ -325,43 +293,27 @@ class CollectiveTrainer(MultiTowerTrainer):
             return reason.error
         return reason if isinstance(error, StopRequested) else error
 
-    def _on_signal(self) -> None:
-        """Ends the run if the others do not agree in time."""
-        self._timers.after(self.stop_grace / 2, self._stop_alone)
+    def _can_agree(self) -> bool:
+        return self._exchanges
 
-    def _stop_alone(self) -> None:
-        if not self.stop_token.requested:
-            self._stop_as_signalled()
+    def _vote(self, reason: Interrupted) -> None:
+        """Done at the end of the step, see `_end_step`: its flag is a variable of the session."""
+
+    def _release(self) -> None:
+        if self._exchanges:
             self._group.abandon(self.sess)
 
-    def _stop_as_signalled(self) -> None:
-        reason = self.signal_token.reason
-        if reason is not None and not self.stop_token.requested:
-            self.stop_token.request(reason)
 
-
-class _Agreement(Callback):
+class _FlagVote(StopVote):
     """Looks at the flags of the workers after each step."""
 
-    _chief_only = False
-
     def __init__(self, exchange: Exchange) -> None:
+        super().__init__(exchange.flags)
         self._exchange = exchange
-        self._request = tf.train.SessionRunArgs(exchange.flags)
 
     def run_along(self, sess: tf.Session, fetches: Any) -> List[tf.Operation]:
         self._exchange.check_run(fetches)
         return []
-
-    def _before_run(self, ctx: tf.train.SessionRunContext) -> Any:
-        is_step = ctx.original_args.fetches is self.trainer.train_op
-        return self._request if is_step else None
-
-    def _after_run(
-        self, ctx: tf.train.SessionRunContext, run_values: tf.train.SessionRunValues
-    ) -> None:
-        if run_values.results is not None and run_values.results.any():
-            self.trainer.agree(run_values.results)
 
 
 def _flag_of_reason(reason: StopReason) -> int:

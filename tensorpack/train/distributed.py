@@ -11,8 +11,9 @@ from tensorpack.tfutils.common import get_global_step_var
 from tensorpack.tfutils.replicas import replicas
 from tensorpack.tfutils.variables import VariablePairs
 
-from .distributed_base import DistributedTrainerBase, EndAsked, Towers
+from .distributed_base import DistributedTrainerBase, Towers
 from .distributed_graph import StepTurns, is_assigned, move_to_servers, vote_tensor
+from .group_trainer import StopVote
 from .tower import CostFn, OptFn
 
 __all__ = [
@@ -91,7 +92,7 @@ class DistributedReplicatedTrainer(DistributedTrainerBase):
                 for op in self._read(copy, [local, *replicas().copies_of(local)])
             ]
         self.train_op = tf.group(turns.finish(read), name="train_op")
-        return [EndAsked(signal)]
+        return [StopVote(signal)]
 
     def _read(self, source: tf.Variable, variables: Sequence[tf.Variable]) -> List[tf.Operation]:
         """Returns ops that set variables of this worker to one on a server, which is sent once."""
@@ -174,7 +175,7 @@ class DistributedTrainerParameterServer(DistributedTrainerBase):
             self.train_op = optimizer.apply_gradients(pairs, name="train_op")
         with tf.device(self._host):
             signal = vote_tensor(len(self.group.table))
-        return [EndAsked(signal)]
+        return [StopVote(signal)]
 
 
 class DistributedTrainerReplicated(DistributedReplicatedTrainer):

@@ -1,8 +1,9 @@
 """What trainers with parameter servers have in common: the session, and the group of processes."""
 
-import threading
 from contextlib import contextmanager
-from typing import Any, Callable, Iterator, List, Optional, Sequence, Union
+from typing import Any, Iterator, List, Optional, Sequence, Union
+
+import numpy as np
 
 from tensorpack.callbacks.base import Callback
 from tensorpack.callbacks.monitor import MonitorBase
@@ -16,25 +17,22 @@ from tensorpack.utils import logger
 from tensorpack.utils.argtools import accepts_old_keywords
 from tensorpack.utils.checks import as_positive
 from tensorpack.utils.cluster import Cluster
-from tensorpack.utils.stopping import Failed, Finished, Interrupted, StopRequested, StopToken
+from tensorpack.utils.stopping import Failed, Finished, Interrupted, StopRequested
 
-from .common_state import choose_state
 from .config import TrainConfig
 from .distributed_graph import StartValues, StepTurns, is_on_server
 from .group import READY, Group
-from .multi_tower import MultiTowerTrainer
+from .group_trainer import GroupTrainer
 from .parameter_server import serve
-from .resume import find_state_saver
-from .timers import Timers
 
-__all__ = ["DistributedTrainerBase", "EndAsked", "Towers"]
+__all__ = ["DistributedTrainerBase", "Towers"]
 
 Towers = Union[TrainConfig, int, Sequence[int], None]
 
 _LOST_SECONDS = 10.0  # at most, for an end in order when a process is lost
 
 
-class DistributedTrainerBase(MultiTowerTrainer):
+class DistributedTrainerBase(GroupTrainer):
     """What the trainers with parameter servers have in common: the session, and the group.
 
     Attributes:
@@ -58,8 +56,7 @@ class DistributedTrainerBase(MultiTowerTrainer):
         if cluster.job == "ps":
             serve(cluster, server.target, timeout)
         super().__init__(config)
-        self.signal_token = StopToken()
-        self.signal_token.on_request(self._on_signal)
+        self._form_group()
         if self.config is not None:
             _check_creator(self.config.session_creator)
         self._host = "/job:ps/task:0/device:CPU:0"
@@ -69,22 +66,19 @@ class DistributedTrainerBase(MultiTowerTrainer):
         number, in_step = cluster.num_workers, self._in_step
         closing = (lambda: StepTurns.closing(number)) if in_step else tf.no_op
         self.group = Group(cluster, server.target, ("ps", 0), timeout, in_step, closing)
-        self._over = threading.Event()
-        self._timers = Timers()
 
     def setup(self) -> None:
-        """As the base class, when the group has agreed on the state to resume from."""
-        config = self._require_config()
-        self._join(config)
+        """See `GroupTrainer`."""
+        self._join()  # its errors need no explanation
         with self._explaining():
-            choose_state(
-                config, self._state, lambda values: self.group.gather(values, self.check_stop)
-            )
             super().setup()
 
-    def _join(self, config: TrainConfig) -> None:
+    def _gather(self, values: Sequence[float]) -> np.ndarray:
+        return self.group.gather(values, self.check_stop)
+
+    def _join(self) -> None:
         if not self.group.joined:
-            plan = config.steps_per_epoch
+            plan = self._require_config().steps_per_epoch
             self.group.join(self._on_lost, self._on_left, lambda: self.global_step, plan)
             self.group.wait_for("the parameter servers", self.group.connected, self.check_stop)
 
@@ -96,12 +90,7 @@ class DistributedTrainerBase(MultiTowerTrainer):
     def setup_callbacks(
         self, callbacks: Sequence[Callback], monitors: Sequence[MonitorBase]
     ) -> None:
-        """As in the base class, on the devices of this worker. The first `ModelSaver` runs on each
-        worker: all save their state, and what of the variables is theirs.
-        """
-        saver = None if self.is_chief else find_state_saver(callbacks)
-        if saver is not None:
-            saver.chief_only = False
+        """As in the base class, on the devices of this worker."""
         with self.graph.as_default(), tf.device(self.worker_device):
             super().setup_callbacks(callbacks, monitors)
 
@@ -115,7 +104,7 @@ class DistributedTrainerBase(MultiTowerTrainer):
         wait until it has, and take the values that its own variables start with.
         """
         creator = _check_creator(session_creator or NewSessionCreator())
-        self._join(self._require_config())
+        self._join()
         with self.graph.as_default(), tf.device(self.worker_device):
             own = [each for each in tf.global_variables() if not is_on_server(each)]
             start, sync = StartValues(own, self._host), self._sync_op()
@@ -131,21 +120,15 @@ class DistributedTrainerBase(MultiTowerTrainer):
         with self.sess.as_default():
             self.group.ready(get_global_step_value())
 
-    def _on_signal(self) -> None:
-        reason = self.signal_token.reason
-        if not self.loop.begun or not isinstance(reason, Interrupted):
-            self._stop_alone()
-            return
-        logger.info("Asked to end: all workers end after the same step.")
+    def _vote(self, reason: Interrupted) -> None:
         self.group.vote(reason.signum)
-        self._timers.after(self.stop_grace / 2, self._stop_alone)
 
-    def _stop_alone(self) -> None:
-        """Ends this worker because of a signal, also if others do not come to a step in time."""
-        reason = self.signal_token.reason
-        if reason is not None and not self._over.is_set():
-            self.stop_token.request(reason)
-            self.group.release()
+    def _release(self) -> None:
+        self.group.release()
+
+    def _agree(self, vote: Any) -> None:
+        """See `GroupTrainer`; a vote is a signal."""
+        self.stop_token.request(Interrupted(int(vote)))
 
     def _sync_op(self) -> tf.Operation:
         """Override to return what each worker runs before its first step."""
@@ -172,14 +155,9 @@ class DistributedTrainerBase(MultiTowerTrainer):
                 raise
             raise lost from error
 
-    def _run(self, *phases: Callable[[], None]) -> None:
-        try:
-            super()._run(*phases)
-        finally:
-            self._over.set()
-            self._timers.close()
-            in_order = ("finished", "stopped") if self.loop.begun else ("finished",)
-            self.group.leave(self._life.result not in in_order, self.loop.steps_taken)
+    def _leave(self) -> None:
+        in_order = ("finished", "stopped") if self.loop.begun else ("finished",)
+        self.group.leave(self._life.result not in in_order, self.loop.steps_taken)
 
     def _on_lost(self, lost: PeerLost) -> None:
         self.stop_token.request(Failed(lost, "the group of processes"))
@@ -230,24 +208,6 @@ class _WorkerSession(tf.Session):
     def __del__(self) -> None:
         if self._group.lost is None:
             super().__del__()
-
-
-class EndAsked(Callback):
-    """Ends the run of this worker when the group is asked to end."""
-
-    _chief_only = False
-
-    def __init__(self, signal: tf.Tensor) -> None:
-        self._request = tf.train.SessionRunArgs(signal)
-
-    def _before_run(self, ctx: tf.train.SessionRunContext) -> Any:
-        return self._request if ctx.original_args.fetches is self.trainer.train_op else None
-
-    def _after_run(
-        self, ctx: tf.train.SessionRunContext, run_values: tf.train.SessionRunValues
-    ) -> None:
-        if run_values.results:
-            self.trainer.stop_token.request(Interrupted(int(run_values.results)))
 
 
 def _own_server(config: Towers) -> tf.train.Server:

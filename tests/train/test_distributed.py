@@ -32,9 +32,10 @@ from tensorpack.train import (
     TrainingInterrupted,
     distributed_base,
     group,
+    group_trainer,
     launch_train_with_config,
 )
-from tensorpack.train.timers import Timers
+from tensorpack.train.group_trainer import Timers
 from tensorpack.utils.stopping import Interrupted
 from tests.callbacks.driver import log_lines
 from tests.helpers import config
@@ -394,7 +395,7 @@ def test_a_signal_ends_a_worker_that_waits_in_vain_for_the_others(monkeypatch):
         def after(self, seconds, *args):
             super().after(seconds / 50, *args)
 
-    monkeypatch.setattr(distributed_base, "Timers", Hasty)
+    monkeypatch.setattr(group_trainer, "Timers", Hasty)
     monkeypatch.setattr(group, "_TELL_SECONDS", 0.1)
     ended = threading.Event()
 

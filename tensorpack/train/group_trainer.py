@@ -1,0 +1,140 @@
+"""What trainers of several processes have in common: they resume, save and end together."""
+
+import threading
+from typing import Any, Callable, List, Sequence
+
+import numpy as np
+
+from tensorpack.callbacks.base import Callback
+from tensorpack.callbacks.monitor import MonitorBase
+from tensorpack.compat import tfv1 as tf
+from tensorpack.utils import logger
+from tensorpack.utils.stopping import Interrupted, StopToken
+
+from .common_state import choose_state
+from .multi_tower import MultiTowerTrainer
+from .resume import find_state_saver
+
+__all__ = ["GroupTrainer", "StopVote", "Timers"]
+
+_JOIN_SECONDS = 2.0
+
+
+class GroupTrainer(MultiTowerTrainer):
+    """A worker of a group. A signal at one of them ends all after the same step; a worker whose
+    group does not come to an agreement in half of `stop_grace` ends alone.
+
+    A subclass calls `_form_group` in its constructor, unless its process is alone.
+    """
+
+    _has_group = False
+    # What a subclass has:
+    _join: Callable[[], None]  # waits for the others, unless it was called before
+    _gather: Callable[[Sequence[float]], np.ndarray]  # the values of all, [workers, values]
+    _vote: Callable[[Interrupted], None]  # asks all to end after a step; on any thread
+    _agree: Callable[[Any], None]  # ends the run after this step, for a vote that is not 0
+    _release: Callable[[], None]  # ends what this worker waits for in a step
+    _leave: Callable[[], None]  # lets go of the others; the run has ended
+
+    def _form_group(self) -> None:
+        self._has_group = True
+        self._over = threading.Event()
+        self._timers = Timers()
+        self.signal_token = StopToken()
+        self.signal_token.on_request(self._on_signal)
+
+    def _can_agree(self) -> bool:
+        """Whether this worker comes to a step in which all can agree on the end."""
+        return self.loop.begun
+
+    def setup(self) -> None:
+        """As the base class, when the group has agreed on the state to resume from."""
+        if self._has_group:
+            self._join()
+            choose_state(self._require_config(), self._state, self._gather)
+        super().setup()
+
+    def setup_callbacks(
+        self, callbacks: Sequence[Callback], monitors: Sequence[MonitorBase]
+    ) -> None:
+        """As the base class. The first `ModelSaver` runs on each worker: all save the state of
+        their run, and what of the variables is theirs, see `variables_to_save`.
+        """
+        saver = None if self.is_chief else find_state_saver(callbacks)
+        if saver is not None:
+            saver.chief_only = False
+        super().setup_callbacks(callbacks, monitors)
+
+    def _run(self, *phases: Callable[[], None]) -> None:
+        try:
+            super()._run(*phases)
+        finally:
+            if self._has_group:
+                self._over.set()
+                self._timers.close()
+                self._leave()
+
+    def _on_signal(self) -> None:
+        reason = self.signal_token.reason
+        if not self._can_agree() or not isinstance(reason, Interrupted):
+            self._stop_alone()
+            return
+        logger.info("Asked to end: all workers end after the same step.")
+        self._vote(reason)
+        self._timers.after(self.stop_grace / 2, self._stop_alone)
+
+    def _stop_alone(self) -> None:
+        """Ends this worker because of a signal, also if others do not come to a step in time."""
+        reason = self.signal_token.reason
+        if reason is not None and not self._over.is_set():
+            self.stop_token.request(reason)
+            self._release()
+
+
+class StopVote(Callback):
+    """Fetches with each step what the group has voted, and tells the trainer of a vote to end.
+
+    Args:
+      vote: 0, or a vector of zeros, where no worker asks for the end.
+    """
+
+    _chief_only = False
+
+    def __init__(self, vote: tf.Tensor) -> None:
+        self._request = tf.train.SessionRunArgs(vote)
+
+    def _before_run(self, ctx: tf.train.SessionRunContext) -> Any:
+        return self._request if ctx.original_args.fetches is self.trainer.train_op else None
+
+    def _after_run(
+        self, ctx: tf.train.SessionRunContext, run_values: tf.train.SessionRunValues
+    ) -> None:
+        if np.any(run_values.results):
+            self.trainer._agree(run_values.results)
+
+
+class Timers:
+    """Calls functions after some seconds, each on a thread, until it is closed. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._timers: List[threading.Timer] = []
+        self._closed = False
+
+    def after(self, seconds: float, function: Callable[..., Any], *args: Any) -> None:
+        """Calls `function(*args)` in so many seconds, or never if `close` comes first."""
+        with self._lock:
+            if not self._closed:
+                timer = threading.Timer(seconds, function, args)
+                timer.daemon = True  # as a last resort it may wait for a process that hangs
+                timer.start()
+                self._timers.append(timer)
+
+    def close(self) -> None:
+        """Cancels what has not begun, and waits up to 2 seconds for what has."""
+        with self._lock:
+            self._closed = True
+        for timer in self._timers:
+            timer.cancel()
+        for timer in self._timers:
+            timer.join(_JOIN_SECONDS)
