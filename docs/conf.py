@@ -88,6 +88,7 @@ highlight_language = "none"  # a block that names no language is output, or comm
 pygments_dark_style = "github-dark"
 
 html_theme = "furo"
+html_use_index = html_domain_indices = False  # the search and the pages by task find names
 html_title = "tensorpack"
 html_static_path = ["_static"]
 html_css_files = ["custom.css"]
