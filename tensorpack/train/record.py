@@ -52,6 +52,14 @@ class TrainingRecord:
         if self._start:
             self._guarded(self._enter_loop)
 
+    def withdraw(self) -> None:
+        """Takes back what `begin` has written: there is nothing left to do in this run."""
+        if self._record is not None:
+            self._guarded(self._record.withdraw)
+        if self._git is not None:
+            self._git.close()
+        self._start = 0.0
+
     def end(self, ending: Ending) -> None:
         """Adds how it ended."""
         if self._start:

@@ -72,6 +72,7 @@ class Lifecycle:
             self.loop.config(config.steps_per_epoch, state.first_epoch, config.max_epoch, step)
             is_alone = trainer.signal_token is trainer.stop_token  # a run in one process
             if is_alone and state.is_over(step, callbacks.cbs):
+                trainer.record.withdraw()
                 return
             callbacks.before_train()
             state.load_random()

@@ -80,14 +80,19 @@ class RunRecord:
             record = self._load()
             record.update(about_all or {})
             self._put(record["sittings"])
-            text = json.dumps(record, indent=1, allow_nan=False, default=str)
-            path = os.path.join(self.directory, FILENAME)
-            write_atomic(path, text.encode("ascii") + b"\n", sync_folder=False)
+            self._save(record)
         except (OSError, ValueError, TypeError, RecursionError) as error:
             if not self._warned:
                 self._warned = True
                 path = os.path.join(self.directory, FILENAME)
                 logger.warning(f"Cannot write {path}, the training continues: {error}")
+
+    def withdraw(self) -> None:
+        """Takes the sitting out of the file: nothing was done in it."""
+        record = self._load()
+        own = self._sitting["id"]
+        record["sittings"] = [each for each in record["sittings"] if each.get("id") != own]
+        self._save(record)
 
     def _load(self) -> Dict[str, Any]:
         try:
@@ -97,6 +102,11 @@ class RunRecord:
             logger.warning(f"{error} It was renamed to {aside}, and a new one is begun.")
             record = None
         return {"format": _FORMAT, "sittings": []} if record is None else record
+
+    def _save(self, record: Dict[str, Any]) -> None:
+        text = json.dumps(record, indent=1, allow_nan=False, default=str)
+        path = os.path.join(self.directory, FILENAME)
+        write_atomic(path, text.encode("ascii") + b"\n", sync_folder=False)
 
     def _put(self, sittings: List[Dict[str, Any]]) -> None:
         mine = [i for i, each in enumerate(sittings) if each.get("id") == self._sitting["id"]]

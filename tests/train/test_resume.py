@@ -12,6 +12,7 @@ from tensorpack.tfutils.sessinit import JustCurrentSession
 from tensorpack.train import AutoResumeTrainConfig, SimpleTrainer, TrainConfig
 from tensorpack.train.resume import check_policy, find_resumption, prepare_log_dir
 from tensorpack.utils import logger
+from tensorpack.utils._run_record import read_record
 from tests.helpers import TinyModel
 from tests.tiers import first_fast
 
@@ -208,14 +209,14 @@ def start(directory, max_epoch=2, fails=False):
 
 def test_a_run_that_is_over_says_so_and_does_nothing(log_dir, capsys):
     assert start(log_dir)[0] == 2
-    stats = os.path.join(log_dir, "stats.json")
+    stats, record = os.path.join(log_dir, "stats.json"), read_record(log_dir)
     before = sorted(os.listdir(log_dir)), os.stat(stats).st_mtime_ns
     capsys.readouterr()
     turns, trainer = start(log_dir)
     assert turns == 0
     logs = [name for name in os.listdir(log_dir) if name.startswith("log.log.")]
     after = sorted({*os.listdir(log_dir)} - {*logs}), os.stat(stats).st_mtime_ns
-    assert after == before
+    assert after == before and read_record(log_dir) == record
     out = capsys.readouterr().out
     assert out.count("The run is over: ") == 1 and "It has its 2 epochs" in out
     assert "Training has finished" not in out
