@@ -87,7 +87,8 @@ class OldModule(Package):
 def _module_of(asked: ModuleType, name: str) -> Optional[ModuleType]:
     """Returns the module that has a public name, or is called so; None if there is none."""
     if hasattr(asked, "__path__"):
-        path = f"{asked.__name__}.{vars(asked).get('_HOMES', {}).get(name, name)}"
+        home = vars(asked).get("_HOMES", {}).get(name, name)
+        path = home if home.startswith("tensorpack.") else f"{asked.__name__}.{home}"
         try:
             return import_module(path)
         except ModuleNotFoundError as error:

@@ -116,7 +116,9 @@ def declared_names(path: Path) -> List[str]:
         raise ValueError(f"{path} has no `__all__`; write it out, sorted")
     if isinstance(value, ast.List):
         return list(ast.literal_eval(value))
-    (listed,) = value.args  # sorted([*_HOMES, "other"])
+    (listed,) = value.args  # sorted(_HOMES), or sorted([*_HOMES, "other"])
+    if isinstance(listed, ast.Name):
+        return sorted(lazy_names(path))
     others = [ast.literal_eval(each) for each in listed.elts if not isinstance(each, ast.Starred)]
     return sorted([*lazy_names(path), *others])
 

@@ -81,7 +81,8 @@ def _definitions(path: Path) -> Dict[str, Any]:
         else:
             found.update({name: value for name, value in _assigned(node) if value is not None})
     for name, module in checks.lazy_names(path).items():
-        found[name] = ast.ImportFrom(module, [ast.alias(name, None)], 1)
+        level = int(not module.startswith("tensorpack."))
+        found[name] = ast.ImportFrom(module, [ast.alias(name, None)], level)
     return found
 
 

@@ -1,41 +1,19 @@
-"""Environments stepped together, replay memory and exploration; works without TensorFlow."""
+"""Environments stepped together, replay memory and exploration; works without TensorFlow.
 
-from .atari import AtariPlayers
-from .common import AutoRestartPlayer, LimitLengthPlayer, PreventStuckPlayer
-from .envbase import DiscreteActionSpace, NaiveRLEnvironment, RLEnvironment
-from .gymenv import GymEnv, GymPlayers
-from .history import FrameHistory, HistoryFramePlayer, epsilon_greedy
-from .player import Player, PlayerStep
-from .prioritized import PrioritizedReplay, WeightedBatch
-from .replay import Batch, NStepBatch, ReplayMemory
-from .rom import check_rom, find_rom
-from .wrappers import LimitIdle, LimitLength, MapPlayerState, PreventStuck, ProxyPlayer
+A module is loaded when one of its names is first used; `__init__.pyi` has the names for editors.
+"""
 
-__all__ = [
-    "AtariPlayers",
-    "AutoRestartPlayer",
-    "Batch",
-    "DiscreteActionSpace",
-    "FrameHistory",
-    "GymEnv",
-    "GymPlayers",
-    "HistoryFramePlayer",
-    "LimitIdle",
-    "LimitLength",
-    "LimitLengthPlayer",
-    "MapPlayerState",
-    "NStepBatch",
-    "NaiveRLEnvironment",
-    "Player",
-    "PlayerStep",
-    "PreventStuck",
-    "PreventStuckPlayer",
-    "PrioritizedReplay",
-    "ProxyPlayer",
-    "RLEnvironment",
-    "ReplayMemory",
-    "WeightedBatch",
-    "check_rom",
-    "epsilon_greedy",
-    "find_rom",
-]
+_NAMES = {  # module -> its public names; then run scripts/public_names
+    "atari": "AtariPlayers",
+    "common": "AutoRestartPlayer LimitLengthPlayer PreventStuckPlayer",
+    "envbase": "DiscreteActionSpace NaiveRLEnvironment RLEnvironment",
+    "gymenv": "GymEnv GymPlayers",
+    "history": "FrameHistory HistoryFramePlayer epsilon_greedy",
+    "player": "Player PlayerStep",
+    "prioritized": "PrioritizedReplay WeightedBatch",
+    "replay": "Batch NStepBatch ReplayMemory",
+    "rom": "check_rom find_rom",
+    "wrappers": "LimitIdle LimitLength MapPlayerState PreventStuck ProxyPlayer",
+}
+_HOMES = {name: module for module, names in _NAMES.items() for name in names.split()}
+__all__ = sorted(_HOMES)

@@ -1,18 +1,15 @@
-"""Builds the training graph of a model description, for one tower or several."""
+"""Builds the training graph of a model description, for one tower or several.
 
-from .allreduce import allreduce_grads
-from .data_parallel import DataParallelBuilder
-from .model_desc import InputDesc, InputVar, ModelDesc, ModelDescBase
-from .placement import LeastLoadedDeviceSetter
+A module is loaded when one of its names is first used; `__init__.pyi` has the names for editors.
+"""
 
-__all__ = [
-    "DataParallelBuilder",
-    "InputDesc",
-    "InputVar",
-    "LeastLoadedDeviceSetter",
-    "ModelDesc",
-    "ModelDescBase",
-    "allreduce_grads",
-]
+_NAMES = {  # module -> its public names; then run scripts/public_names
+    "allreduce": "allreduce_grads",
+    "data_parallel": "DataParallelBuilder",
+    "model_desc": "InputDesc InputVar ModelDesc ModelDescBase",
+    "placement": "LeastLoadedDeviceSetter",
+}
+_HOMES = {name: module for module, names in _NAMES.items() for name in names.split()}
+__all__ = sorted(_HOMES)
 
 __path__.append(f"{__path__[0]}/../_addresses/graph_builder")  # modules under their old names

@@ -1,35 +1,22 @@
-"""Where datapoints become tensors."""
+"""Where datapoints become tensors.
 
-from .base import FeedfreeInput, InputSource
-from .check import DatapointChecker
-from .cursor import DataFlowEmpty
-from .enqueue import BatchQueueInput, QueueInput
-from .enqueue_thread import EnqueueThread
-from .feed import DataParallelFeedInput, FeedInput, PlaceholderInput
-from .remap import remap_input_source
-from .staging import StagingInput, StagingInputWrapper
-from .tensor import DummyConstantInput, TensorInput
-from .tf_dataset import TFDatasetInput
-from .zmq import ZMQInput
+A module is loaded when one of its names is first used; `__init__.pyi` has the names for editors.
+"""
 
-__all__ = [
-    "BatchQueueInput",
-    "DataFlowEmpty",
-    "DataParallelFeedInput",
-    "DatapointChecker",
-    "DummyConstantInput",
-    "EnqueueThread",
-    "FeedInput",
-    "FeedfreeInput",
-    "InputSource",
-    "PlaceholderInput",
-    "QueueInput",
-    "StagingInput",
-    "StagingInputWrapper",
-    "TFDatasetInput",
-    "TensorInput",
-    "ZMQInput",
-    "remap_input_source",
-]
+_NAMES = {  # module -> its public names; then run scripts/public_names
+    "base": "FeedfreeInput InputSource",
+    "check": "DatapointChecker",
+    "cursor": "DataFlowEmpty",
+    "enqueue": "BatchQueueInput QueueInput",
+    "enqueue_thread": "EnqueueThread",
+    "feed": "DataParallelFeedInput FeedInput PlaceholderInput",
+    "remap": "remap_input_source",
+    "staging": "StagingInput StagingInputWrapper",
+    "tensor": "DummyConstantInput TensorInput",
+    "tf_dataset": "TFDatasetInput",
+    "zmq": "ZMQInput",
+}
+_HOMES = {name: module for module, names in _NAMES.items() for name in names.split()}
+__all__ = sorted(_HOMES)
 
 __path__.append(f"{__path__[0]}/../_addresses/input_source")  # modules under their old names

@@ -1,38 +1,18 @@
-"""Predictors: from arrays to arrays, with the graph that trains or with one of their own."""
+"""Predictors: from arrays to arrays, with the graph that trains or with one of their own.
 
-from .base import (
-    AsyncPredictorBase,
-    OfflinePredictor,
-    OnlinePredictor,
-    PredictorBase,
-    get_predict_func,
-)
-from .concurrency import (
-    MultiProcessPredictWorker,
-    MultiProcessQueuePredictWorker,
-    MultiThreadAsyncPredictor,
-)
-from .config import PredictConfig
-from .dataset import DatasetPredictorBase, MultiProcessDatasetPredictor, SimpleDatasetPredictor
-from .factory import PredictorFactory
-from .feedfree import FeedfreePredictor
-from .multigpu import DataParallelOfflinePredictor, MultiTowerOfflinePredictor
+A module is loaded when one of its names is first used; `__init__.pyi` has the names for editors.
+"""
 
-__all__ = [
-    "AsyncPredictorBase",
-    "DataParallelOfflinePredictor",
-    "DatasetPredictorBase",
-    "FeedfreePredictor",
-    "MultiProcessDatasetPredictor",
-    "MultiProcessPredictWorker",
-    "MultiProcessQueuePredictWorker",
-    "MultiThreadAsyncPredictor",
-    "MultiTowerOfflinePredictor",
-    "OfflinePredictor",
-    "OnlinePredictor",
-    "PredictConfig",
-    "PredictorBase",
-    "PredictorFactory",
-    "SimpleDatasetPredictor",
-    "get_predict_func",
-]
+_NAMES = {  # module -> its public names; then run scripts/public_names
+    "base": "AsyncPredictorBase OfflinePredictor OnlinePredictor PredictorBase get_predict_func",
+    "concurrency": (
+        "MultiProcessPredictWorker MultiProcessQueuePredictWorker MultiThreadAsyncPredictor"
+    ),
+    "config": "PredictConfig",
+    "dataset": "DatasetPredictorBase MultiProcessDatasetPredictor SimpleDatasetPredictor",
+    "factory": "PredictorFactory",
+    "feedfree": "FeedfreePredictor",
+    "multigpu": "DataParallelOfflinePredictor MultiTowerOfflinePredictor",
+}
+_HOMES = {name: module for module, names in _NAMES.items() for name in names.split()}
+__all__ = sorted(_HOMES)

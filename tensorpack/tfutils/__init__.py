@@ -1,209 +1,63 @@
-"""TensorFlow helpers with no opinion about training: graphs, sessions, variables, checkpoints."""
+"""TensorFlow helpers with no opinion about training: graphs, sessions, variables, checkpoints.
 
-from .argscope import (
-    argscope,
-    enable_argscope_for_function,
-    enable_argscope_for_module,
-    get_arg_scope,
-)
-from .checkpoint import (
-    CheckpointCorrupt,
-    get_all_checkpoints,
-    get_checkpoint_path,
-    load_checkpoint_vars,
-    save_checkpoint_vars,
-)
-from .collection import backup_collection, freeze_collection, restore_collection
-from .common import (
-    collect_env_info,
-    get_default_sess_config,
-    get_global_step_value,
-    get_global_step_var,
-    get_op_or_tensor_by_name,
-    get_op_tensor_name,
-    get_tensors_by_names,
-    get_tf_version_number,
-    get_tf_version_tuple,
-)
-from .dependency import dependency_of_fetches, dependency_of_targets
-from .export import ModelExport, ModelExporter
-from .flops import count_flops, describe_flops
-from .gradproc import (
-    CheckGradient,
-    FilterNoneGrad,
-    GlobalNormClip,
-    GradientProcessor,
-    MapGradient,
-    PrintGradient,
-    ScaleGradient,
-    SummaryGradient,
-)
-from .loss_scale import LossScaleOptimizer
-from .model_utils import describe_model, describe_trainable_vars, get_shape_str
-from .optimizer import (
-    AccumGradOptimizer,
-    PostProcessOptimizer,
-    ProxyOptimizer,
-    VariableAssignmentOptimizer,
-    apply_grad_processors,
-)
-from .precision import ComputeOptions
-from .scope_utils import (
-    auto_reuse_variable_scope,
-    cached_name_scope,
-    get_name_scope_name,
-    under_name_scope,
-)
-from .separate_costs import OptimizerPerScope, separate_costs
-from .sesscreate import NewSessionCreator, ReuseSessionCreator, SessionCreatorAdapter
-from .sessinit import (
-    ChainInit,
-    DictRestore,
-    InitFrom,
-    JustCurrentSession,
-    ParamRestore,
-    SaverRestore,
-    SaverRestoreRelaxed,
-    SessionInit,
-    SmartInit,
-    TryResumeTraining,
-    VariableMismatch,
-    get_model_loader,
-)
-from .summary import (
-    MOVING_SUMMARY_OPS_KEY,
-    add_activation_summary,
-    add_moving_summary,
-    add_param_summary,
-    add_tensor_summary,
-    create_histogram_summary,
-    create_scalar_summary,
-)
-from .tower import (
-    BaseTowerContext,
-    TowerContext,
-    TowerFunc,
-    TowerFuncWrapper,
-    TowerTensorHandle,
-    TowerTensorHandles,
-    get_current_tower_context,
-)
-from .variables import VariablePairs, build_twin, record_variables
-from .varmanip import (
-    SessionUpdate,
-    dump_chkpt_vars,
-    dump_session_params,
-    get_savename_from_varname,
-    is_training_name,
-    load_chkpt_vars,
-    save_chkpt_vars,
-)
-from .varreplace import (
-    custom_getter_scope,
-    freeze_get_variable,
-    freeze_variables,
-    remap_get_variable,
-    remap_variables,
-    replace_get_variable,
-)
+A module is loaded when one of its names is first used; `__init__.pyi` has the names for editors.
+"""
 
-__all__ = [
-    "AccumGradOptimizer",
-    "BaseTowerContext",
-    "ChainInit",
-    "CheckGradient",
-    "CheckpointCorrupt",
-    "ComputeOptions",
-    "DictRestore",
-    "FilterNoneGrad",
-    "GlobalNormClip",
-    "GradientProcessor",
-    "InitFrom",
-    "JustCurrentSession",
-    "LossScaleOptimizer",
-    "MOVING_SUMMARY_OPS_KEY",
-    "MapGradient",
-    "ModelExport",
-    "ModelExporter",
-    "NewSessionCreator",
-    "OptimizerPerScope",
-    "ParamRestore",
-    "PostProcessOptimizer",
-    "PrintGradient",
-    "ProxyOptimizer",
-    "ReuseSessionCreator",
-    "SaverRestore",
-    "SaverRestoreRelaxed",
-    "ScaleGradient",
-    "SessionCreatorAdapter",
-    "SessionInit",
-    "SessionUpdate",
-    "SmartInit",
-    "SummaryGradient",
-    "TowerContext",
-    "TowerFunc",
-    "TowerFuncWrapper",
-    "TowerTensorHandle",
-    "TowerTensorHandles",
-    "TryResumeTraining",
-    "VariableAssignmentOptimizer",
-    "VariableMismatch",
-    "VariablePairs",
-    "add_activation_summary",
-    "add_moving_summary",
-    "add_param_summary",
-    "add_tensor_summary",
-    "apply_grad_processors",
-    "argscope",
-    "auto_reuse_variable_scope",
-    "backup_collection",
-    "build_twin",
-    "cached_name_scope",
-    "collect_env_info",
-    "count_flops",
-    "create_histogram_summary",
-    "create_scalar_summary",
-    "custom_getter_scope",
-    "dependency_of_fetches",
-    "dependency_of_targets",
-    "describe_flops",
-    "describe_model",
-    "describe_trainable_vars",
-    "dump_chkpt_vars",
-    "dump_session_params",
-    "enable_argscope_for_function",
-    "enable_argscope_for_module",
-    "freeze_collection",
-    "freeze_get_variable",
-    "freeze_variables",
-    "get_all_checkpoints",
-    "get_arg_scope",
-    "get_checkpoint_path",
-    "get_current_tower_context",
-    "get_default_sess_config",
-    "get_global_step_value",
-    "get_global_step_var",
-    "get_model_loader",
-    "get_name_scope_name",
-    "get_op_or_tensor_by_name",
-    "get_op_tensor_name",
-    "get_savename_from_varname",
-    "get_shape_str",
-    "get_tensors_by_names",
-    "get_tf_version_number",
-    "get_tf_version_tuple",
-    "is_training_name",
-    "load_checkpoint_vars",
-    "load_chkpt_vars",
-    "record_variables",
-    "remap_get_variable",
-    "remap_variables",
-    "replace_get_variable",
-    "restore_collection",
-    "save_checkpoint_vars",
-    "save_chkpt_vars",
-    "separate_costs",
-    "under_name_scope",
-]
+_NAMES = {  # module -> its public names; then run scripts/public_names
+    "argscope": "argscope enable_argscope_for_function enable_argscope_for_module get_arg_scope",
+    "checkpoint": (
+        "CheckpointCorrupt get_all_checkpoints get_checkpoint_path load_checkpoint_vars "
+        "save_checkpoint_vars"
+    ),
+    "collection": "backup_collection freeze_collection restore_collection",
+    "common": (
+        "collect_env_info get_default_sess_config get_global_step_value get_global_step_var "
+        "get_op_or_tensor_by_name get_op_tensor_name get_tensors_by_names get_tf_version_number "
+        "get_tf_version_tuple"
+    ),
+    "dependency": "dependency_of_fetches dependency_of_targets",
+    "export": "ModelExport ModelExporter",
+    "flops": "count_flops describe_flops",
+    "gradproc": (
+        "CheckGradient FilterNoneGrad GlobalNormClip GradientProcessor MapGradient "
+        "PrintGradient ScaleGradient SummaryGradient"
+    ),
+    "loss_scale": "LossScaleOptimizer",
+    "model_utils": "describe_model describe_trainable_vars get_shape_str",
+    "optimizer": (
+        "AccumGradOptimizer PostProcessOptimizer ProxyOptimizer VariableAssignmentOptimizer "
+        "apply_grad_processors"
+    ),
+    "precision": "ComputeOptions",
+    "scope_utils": (
+        "auto_reuse_variable_scope cached_name_scope get_name_scope_name under_name_scope"
+    ),
+    "separate_costs": "OptimizerPerScope separate_costs",
+    "sesscreate": "NewSessionCreator ReuseSessionCreator SessionCreatorAdapter",
+    "sessinit": (
+        "ChainInit DictRestore InitFrom JustCurrentSession ParamRestore SaverRestore "
+        "SaverRestoreRelaxed SessionInit SmartInit TryResumeTraining VariableMismatch "
+        "get_model_loader"
+    ),
+    "summary": (
+        "MOVING_SUMMARY_OPS_KEY add_activation_summary add_moving_summary add_param_summary "
+        "add_tensor_summary create_histogram_summary create_scalar_summary"
+    ),
+    "tower": (
+        "BaseTowerContext TowerContext TowerFunc TowerFuncWrapper TowerTensorHandle "
+        "TowerTensorHandles get_current_tower_context"
+    ),
+    "variables": "VariablePairs build_twin record_variables",
+    "varmanip": (
+        "SessionUpdate dump_chkpt_vars dump_session_params get_savename_from_varname "
+        "is_training_name load_chkpt_vars save_chkpt_vars"
+    ),
+    "varreplace": (
+        "custom_getter_scope freeze_get_variable freeze_variables remap_get_variable "
+        "remap_variables replace_get_variable"
+    ),
+}
+_HOMES = {name: module for module, names in _NAMES.items() for name in names.split()}
+__all__ = sorted(_HOMES)
 
 __path__.append(f"{__path__[0]}/../_addresses/tfutils")  # modules under their old names

@@ -1,69 +1,34 @@
-"""Runs: what to train and how long, the loop, and how it ends."""
+"""Runs: what to train and how long, the loop, and how it ends.
 
-from tensorpack.graph_builder import LeastLoadedDeviceSetter, ModelDesc, ModelDescBase
-from tensorpack.tfutils.peers import PeerLost
-from tensorpack.tfutils.queues import QueueClosed
+A module is loaded when one of its names is first used; `__init__.pyi` has the names for editors.
+"""
 
-from .base import StopTraining, Trainer
-from .collective import CollectiveTrainer
-from .config import DEFAULT_CALLBACKS, DEFAULT_MONITORS, AutoResumeTrainConfig, TrainConfig
-from .distributed import (
-    DistributedReplicatedTrainer,
-    DistributedTrainerParameterServer,
-    DistributedTrainerReplicated,
-)
-from .ending import DataEnded
-from .feedfree import FeedfreeTrainerBase, SimpleFeedfreeTrainer, SingleCostFeedfreeTrainer
-from .horovod import BytePSTrainer, HorovodTrainer
-from .interface import apply_default_prefetch, launch_train_with_config
-from .multi_tower import MultiGPUTrainerBase
-from .multigpu import (
-    AsyncMultiGPUTrainer,
-    SyncMultiGPUTrainer,
-    SyncMultiGPUTrainerParameterServer,
-    SyncMultiGPUTrainerReplicated,
-)
-from .resume import prepare_log_dir
-from .signals import TrainingInterrupted
-from .simple import NoOpTrainer, QueueInputTrainer, SimpleTrainer
-from .tower import SingleCostTrainer, TowerTrainer
-
-__all__ = [
-    "AsyncMultiGPUTrainer",
-    "AutoResumeTrainConfig",
-    "BytePSTrainer",
-    "CollectiveTrainer",
-    "DEFAULT_CALLBACKS",
-    "DEFAULT_MONITORS",
-    "DataEnded",
-    "DistributedReplicatedTrainer",
-    "DistributedTrainerParameterServer",
-    "DistributedTrainerReplicated",
-    "FeedfreeTrainerBase",
-    "HorovodTrainer",
-    "LeastLoadedDeviceSetter",
-    "ModelDesc",
-    "ModelDescBase",
-    "MultiGPUTrainerBase",
-    "NoOpTrainer",
-    "PeerLost",
-    "QueueClosed",
-    "QueueInputTrainer",
-    "SimpleFeedfreeTrainer",
-    "SimpleTrainer",
-    "SingleCostFeedfreeTrainer",
-    "SingleCostTrainer",
-    "StopTraining",
-    "SyncMultiGPUTrainer",
-    "SyncMultiGPUTrainerParameterServer",
-    "SyncMultiGPUTrainerReplicated",
-    "TowerTrainer",
-    "TrainConfig",
-    "Trainer",
-    "TrainingInterrupted",
-    "apply_default_prefetch",
-    "launch_train_with_config",
-    "prepare_log_dir",
-]
+_NAMES = {  # module -> its public names; then run scripts/public_names
+    "base": "StopTraining Trainer",
+    "collective": "CollectiveTrainer",
+    "config": "AutoResumeTrainConfig DEFAULT_CALLBACKS DEFAULT_MONITORS TrainConfig",
+    "distributed": (
+        "DistributedReplicatedTrainer DistributedTrainerParameterServer "
+        "DistributedTrainerReplicated"
+    ),
+    "ending": "DataEnded",
+    "feedfree": "FeedfreeTrainerBase SimpleFeedfreeTrainer SingleCostFeedfreeTrainer",
+    "horovod": "BytePSTrainer HorovodTrainer",
+    "interface": "apply_default_prefetch launch_train_with_config",
+    "multi_tower": "MultiGPUTrainerBase",
+    "multigpu": (
+        "AsyncMultiGPUTrainer SyncMultiGPUTrainer SyncMultiGPUTrainerParameterServer "
+        "SyncMultiGPUTrainerReplicated"
+    ),
+    "resume": "prepare_log_dir",
+    "signals": "TrainingInterrupted",
+    "simple": "NoOpTrainer QueueInputTrainer SimpleTrainer",
+    "tensorpack.graph_builder": "LeastLoadedDeviceSetter ModelDesc ModelDescBase",
+    "tensorpack.tfutils.peers": "PeerLost",
+    "tensorpack.tfutils.queues": "QueueClosed",
+    "tower": "SingleCostTrainer TowerTrainer",
+}
+_HOMES = {name: module for module, names in _NAMES.items() for name in names.split()}
+__all__ = sorted(_HOMES)
 
 __path__.append(f"{__path__[0]}/../_addresses/train")  # modules under their old names

@@ -1,0 +1,32 @@
+"""Public names for editors and type checkers; made by scripts/public_names."""
+
+from typing import List
+
+from .atari import AtariPlayers as AtariPlayers
+from .common import AutoRestartPlayer as AutoRestartPlayer
+from .common import LimitLengthPlayer as LimitLengthPlayer
+from .common import PreventStuckPlayer as PreventStuckPlayer
+from .envbase import DiscreteActionSpace as DiscreteActionSpace
+from .envbase import NaiveRLEnvironment as NaiveRLEnvironment
+from .envbase import RLEnvironment as RLEnvironment
+from .gymenv import GymEnv as GymEnv
+from .gymenv import GymPlayers as GymPlayers
+from .history import FrameHistory as FrameHistory
+from .history import HistoryFramePlayer as HistoryFramePlayer
+from .history import epsilon_greedy as epsilon_greedy
+from .player import Player as Player
+from .player import PlayerStep as PlayerStep
+from .prioritized import PrioritizedReplay as PrioritizedReplay
+from .prioritized import WeightedBatch as WeightedBatch
+from .replay import Batch as Batch
+from .replay import NStepBatch as NStepBatch
+from .replay import ReplayMemory as ReplayMemory
+from .rom import check_rom as check_rom
+from .rom import find_rom as find_rom
+from .wrappers import LimitIdle as LimitIdle
+from .wrappers import LimitLength as LimitLength
+from .wrappers import MapPlayerState as MapPlayerState
+from .wrappers import PreventStuck as PreventStuck
+from .wrappers import ProxyPlayer as ProxyPlayer
+
+__all__: List[str]

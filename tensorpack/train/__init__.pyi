@@ -1,0 +1,41 @@
+"""Public names for editors and type checkers; made by scripts/public_names."""
+
+from typing import List
+
+from .base import StopTraining as StopTraining
+from .base import Trainer as Trainer
+from .collective import CollectiveTrainer as CollectiveTrainer
+from .config import AutoResumeTrainConfig as AutoResumeTrainConfig
+from .config import DEFAULT_CALLBACKS as DEFAULT_CALLBACKS
+from .config import DEFAULT_MONITORS as DEFAULT_MONITORS
+from .config import TrainConfig as TrainConfig
+from .distributed import DistributedReplicatedTrainer as DistributedReplicatedTrainer
+from .distributed import DistributedTrainerParameterServer as DistributedTrainerParameterServer
+from .distributed import DistributedTrainerReplicated as DistributedTrainerReplicated
+from .ending import DataEnded as DataEnded
+from .feedfree import FeedfreeTrainerBase as FeedfreeTrainerBase
+from .feedfree import SimpleFeedfreeTrainer as SimpleFeedfreeTrainer
+from .feedfree import SingleCostFeedfreeTrainer as SingleCostFeedfreeTrainer
+from .horovod import BytePSTrainer as BytePSTrainer
+from .horovod import HorovodTrainer as HorovodTrainer
+from .interface import apply_default_prefetch as apply_default_prefetch
+from .interface import launch_train_with_config as launch_train_with_config
+from .multi_tower import MultiGPUTrainerBase as MultiGPUTrainerBase
+from .multigpu import AsyncMultiGPUTrainer as AsyncMultiGPUTrainer
+from .multigpu import SyncMultiGPUTrainer as SyncMultiGPUTrainer
+from .multigpu import SyncMultiGPUTrainerParameterServer as SyncMultiGPUTrainerParameterServer
+from .multigpu import SyncMultiGPUTrainerReplicated as SyncMultiGPUTrainerReplicated
+from .resume import prepare_log_dir as prepare_log_dir
+from .signals import TrainingInterrupted as TrainingInterrupted
+from .simple import NoOpTrainer as NoOpTrainer
+from .simple import QueueInputTrainer as QueueInputTrainer
+from .simple import SimpleTrainer as SimpleTrainer
+from .tower import SingleCostTrainer as SingleCostTrainer
+from .tower import TowerTrainer as TowerTrainer
+from tensorpack.graph_builder import LeastLoadedDeviceSetter as LeastLoadedDeviceSetter
+from tensorpack.graph_builder import ModelDesc as ModelDesc
+from tensorpack.graph_builder import ModelDescBase as ModelDescBase
+from tensorpack.tfutils.peers import PeerLost as PeerLost
+from tensorpack.tfutils.queues import QueueClosed as QueueClosed
+
+__all__: List[str]
