@@ -23,6 +23,7 @@ if "tensorflow" not in sys.modules:
 
 with interrupt_kept():
     import tensorflow.compat.v1 as tfv1
+    from tensorflow.python.client.timeline import Timeline  # no public name has it
 
 try:
     from tensorflow.core.protobuf.config_pb2 import CallableOptions as _CallableOptions
@@ -31,6 +32,7 @@ except ImportError:
 
 __all__ = [
     "TensorSpec",
+    "Timeline",
     "backport_tensor_spec",
     "forward_op",
     "gpu_memory_peak",
