@@ -8,37 +8,79 @@ import json
 import os
 import sys
 import time
-from typing import Any, Dict
+from typing import Any, Dict, List
+
+import numpy as np
+
+_BATCH, _FEATURES = 64, 64
+_ENOUGH_STEPS = 200  # for the cost to have fallen
 
 
 def describe_tensorflow() -> Dict[str, Any]:
     """Returns the version, whether it is built for CUDA, and the GPUs that it can use."""
+    from tensorpack.utils.nvml import has_driver
+
     begin = time.monotonic()
     from tensorpack.compat import tfv1 as tf
 
-    seconds = time.monotonic() - begin
-    devices = tf.config.experimental.list_physical_devices("GPU")
     return {
         "version": tf.__version__,
-        "import_seconds": seconds,
+        "import_seconds": time.monotonic() - begin,
         "cuda": bool(tf.test.is_built_with_cuda()),
-        "gpus": [each.name for each in devices],
+        "driver": has_driver(),
+        "gpus": [each.name for each in tf.config.experimental.list_physical_devices("GPU")],
     }
 
 
-def main() -> None:
-    """Prints what is found; the argument is for how many seconds to train, 0 for not at all."""
-    seconds = float(sys.argv[1])
-    output = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # logs and bars go to standard error
-    output.write(json.dumps(describe_tensorflow()) + "\n")
-    output.flush()
-    if seconds:
-        from ._probe_training import train  # only now, for its imports may crash
+def train(seconds: float) -> Dict[str, Any]:
+    """Fits a line through a queue for a while; returns the steps, the seconds, the first and the
+    last cost.
+    """
+    import tensorpack as tp
+    from tensorpack.compat import tfv1 as tf
 
-        output.write(json.dumps(train(seconds)) + "\n")
-        output.flush()
+    begin, costs = time.monotonic(), []  # type: float, List[float]
+
+    class Model(tp.ModelDesc):  # type: ignore[misc, name-defined]
+        def inputs(self) -> List[Any]:
+            x = tf.TensorSpec([_BATCH, _FEATURES], tf.float32, "x")
+            return [x, tf.TensorSpec([_BATCH], tf.float32, "y")]
+
+        def build_graph(self, x: Any, y: Any) -> Any:
+            error = tp.FullyConnected("output", x, 1)[:, 0] - y
+            return tf.reduce_mean(tf.square(error), name="cost")
+
+        def optimizer(self) -> Any:
+            return tf.train.AdamOptimizer(0.01)
+
+    class Watch(tp.Callback):  # type: ignore[misc, name-defined]
+        def _before_run(self, ctx: Any) -> Any:
+            return ["cost:0"]
+
+        def _after_run(self, ctx: Any, run_values: Any) -> None:
+            costs.append(float(run_values.results[0]))
+            if len(costs) >= _ENOUGH_STEPS and time.monotonic() > begin + seconds:
+                raise tp.StopTraining()
+
+    x = np.random.RandomState(0).normal(size=(_BATCH, _FEATURES)).astype("float32")
+    flow = tp.DataFromList([[x, x.sum(axis=1)]])
+    tp.SimpleTrainer(
+        tp.TrainConfig(
+            model=Model(),
+            data=tp.QueueInput(flow),
+            callbacks=[Watch()],
+            extra_callbacks=[],
+            monitors=[],
+            steps_per_epoch=100,
+        )
+    ).train()
+    took = time.monotonic() - begin
+    return {"steps": len(costs), "seconds": took, "first": costs[0], "last": costs[-1]}
 
 
 if __name__ == "__main__":
-    main()
+    output = os.fdopen(os.dup(1), "w", 1)
+    os.dup2(2, 1)  # logs and bars go to standard error
+    output.write(json.dumps(describe_tensorflow()) + "\n")
+    if float(sys.argv[1]):
+        output.write(json.dumps(train(float(sys.argv[1]))) + "\n")

@@ -8,14 +8,13 @@ import sys
 from contextlib import suppress
 from typing import Any, Dict, List, Optional, Sequence
 
-from .nvml import NVMLContext, visible_devices
+from .nvml import NVMLContext, has_driver, visible_devices
 from .processes import usable_cores
 
 __all__ = ["machine_facts", "process_facts", "script_path", "without_secrets"]
 
 _CPU_INFO = "/proc/cpuinfo"
 _CPU_INFO_BYTES = 4096  # the first core is enough, of perhaps hundreds
-_DRIVER_FILES = ("/dev/nvidiactl", "/dev/dxg", "/proc/driver/nvidia/version")
 _SECRET = r"passw|secret|token|credential|(?:api|auth|access|private|wandb|comet)[-_]?key"
 _SECRET_FLAG = re.compile(rf"^(-{{0,2}}[\w.-]*(?:{_SECRET})[\w.-]*)(=.*)?$", re.IGNORECASE | re.S)
 _SECRET_IN_URL = re.compile(r"(\w+://)[^/@\s]+@")
@@ -107,7 +106,7 @@ def _memory_bytes() -> Optional[int]:
 
 def _gpus() -> List[Dict[str, Any]]:
     """The GPUs that the process may use, by NVML; it is asked only where there is a driver."""
-    if not any(map(os.path.exists, _DRIVER_FILES)):
+    if not has_driver():
         return []
     found: List[Dict[str, Any]] = []
     visible = visible_devices()

@@ -5,7 +5,9 @@ from typing import Any, Dict, List, Optional, Union
 
 from .optional import require
 
-__all__ = ["NVMLContext", "NvidiaDevice", "visible_devices"]
+__all__ = ["NVMLContext", "NvidiaDevice", "has_driver", "visible_devices"]
+
+_DRIVER_FILES = ("/dev/nvidiactl", "/dev/dxg", "/proc/driver/nvidia/version")
 
 
 class NVMLContext:
@@ -90,6 +92,11 @@ class NvidiaDevice:
             return getattr(self._nvml, function)(self._handle)
         except self._nvml.NVMLError as error:
             raise RuntimeError(f"{function} of NVML failed: {error}.") from error
+
+
+def has_driver() -> bool:
+    """Returns whether this machine has a driver of NVIDIA."""
+    return any(map(os.path.exists, _DRIVER_FILES))
 
 
 def visible_devices() -> Optional[List[str]]:

@@ -9,15 +9,12 @@ import time
 
 import pytest
 
-from tensorpack.command import _doctor_checks as checks
-from tensorpack.command import _doctor_tensorflow as tensorflow
 from tensorpack.command import doctor
-from tensorpack.command._doctor_checks import OK, PROBLEM, WARNING
+from tensorpack.command.doctor import Finding
 from tests.checks import ROOT
 from tests.conftest import HAS_TENSORFLOW
 
-GOOD = {"msgpack": "1.1", "numpy": "2.4", "tabulate": "0.10", "tqdm": "4.70"}
-MACHINE = checks.Machine(cores=8, memory=3e10, shared_memory=1e10, descriptors=4096)
+GOOD = {"msgpack": "1.1", "numpy": "2.4", "tabulate": "0.10", "tqdm": "4.70", "tensorflow": "2.21"}
 
 
 def levels(findings):
@@ -27,70 +24,31 @@ def levels(findings):
 def test_packages_are_found_by_their_metadata(tmp_path):
     for name in "tf_keras-2.21.0.dist-info", "PyYAML-6.0-py3.7.egg-info", "other.txt":
         (tmp_path / name).mkdir()
-    found = checks.installed_packages([str(tmp_path), str(tmp_path / "none")])
+    found = doctor.installed_packages([str(tmp_path), str(tmp_path / "none")])
     assert found == {"tf-keras": "2.21.0", "pyyaml": "6.0"}
-    assert checks.installed_packages(sys.path)["numpy"]
+    assert doctor.installed_packages(sys.path)["numpy"]
 
 
 def test_python_and_the_packages_that_are_needed():
-    assert levels(checks.check_python((3, 11, 2), GOOD)) == [OK, OK]
-    assert levels(checks.check_python((3, 9, 0), GOOD)) == [WARNING, OK]
+    assert levels(doctor.check_packages((3, 11), GOOD)) == ["ok", "ok"]
+    assert levels(doctor.check_packages((3, 9), GOOD)) == ["warning", "ok"]
     less = {name: each for name, each in GOOD.items() if name not in ("tqdm", "numpy")}
-    found = list(checks.check_python((3, 7, 1), less))
-    assert levels(found) == [OK, PROBLEM]
-    assert found[1].advice == "pip install numpy tqdm"
+    found = list(doctor.check_packages((3, 7), less))
+    assert levels(found) == ["ok", "problem"] and found[1].advice == "pip install numpy tqdm"
+    both = list(doctor.check_packages((3, 7), {**GOOD, "tensorflow-cpu": "2.21"}))[-1]
+    assert both.level == "problem" and "pip uninstall -y tensorflow tensorflow-cpu" in both.advice
+    less = {name: each for name, each in GOOD.items() if name != "tensorflow"}
+    none = list(doctor.check_packages((3, 7), less))[-1]
+    assert none.level == "warning" and "pip install tensorflow-cpu" in none.advice
 
 
-@pytest.mark.parametrize(
-    "packages, expected, word",
-    [
-        ({}, [WARNING], "pip install tensorflow-cpu"),
-        ({"tensorflow-cpu": "2.21.0"}, [], ""),
-        ({"tensorflow": "2.10.0"}, [WARNING], "2.16"),
-        ({"tensorflow": "2.21.0", "tensorflow-cpu": "2.21.0"}, [PROBLEM], "pip uninstall -y"),
-        ({"tensorflow": "1.15.5", "numpy": "1.18.5", "protobuf": "3.20.3"}, [], ""),
-        ({"tensorflow": "1.15.5", "numpy": "1.21.6"}, [PROBLEM], "pip install 'numpy<1.19'"),
-        ({"tensorflow": "1.15.5", "protobuf": "4.24.4"}, [PROBLEM], "'protobuf<3.21'"),
-    ],
-)
-def test_which_tensorflow(packages, expected, word):
-    found = list(checks.check_tensorflow_packages(packages))
-    assert levels(found) == expected
-    assert all(word in each.advice for each in found)
-
-
-@pytest.mark.parametrize(
-    "name, value",
-    [
-        ("TF_USE_LEGACY_KERAS", "1"),
-        ("TF_ENABLE_ONEDNN_OPTS", "0"),
-        ("TF_CPP_MIN_LOG_LEVEL", "3"),
-        ("OMP_NUM_THREADS", "1"),
-        ("TF_CONFIG", "{}"),
-        ("PYTHONOPTIMIZE", "1"),
-    ],
-)
-def test_variables(name, value):
-    (found,) = checks.check_environment({"HOME": "/", name: value}, {})
-    assert found.level == WARNING and found.advice
-    assert found.text.startswith(f"{name}={value} ")
-    assert levels(checks.check_environment({"HOME": "/", name: ""}, {})) == [OK]
-
-
-def test_the_machine():
-    assert levels(checks.check_machine(MACHINE)) == [OK] * 4
-    for change, expected in [
-        ({"memory": 1e8}, PROBLEM),
-        ({"memory": 1e9}, WARNING),
-        ({"shared_memory": 64e6}, WARNING),
-        ({"shared_memory": None}, WARNING),
-        ({"descriptors": 256}, WARNING),
-    ]:
-        found = list(checks.check_machine(MACHINE._replace(**change)))
-        assert sorted(levels(found)) == sorted([OK, OK, OK, expected])
-        assert [each.advice for each in found if each.level == expected] != [""]
-    here = checks.look_at_machine()
-    assert here.cores >= 1 and here.descriptors > 0
+@pytest.mark.parametrize("name, value", [("TF_ENABLE_ONEDNN_OPTS", "0"), ("TF_CONFIG", "{}")])
+def test_variables(name, value, tensorpack, monkeypatch):
+    monkeypatch.setattr(doctor, "check_tensorflow", lambda seconds: [])
+    monkeypatch.setenv(name, value)
+    assert f"warning  environment    {name}={value} " in tensorpack("doctor").out
+    monkeypatch.setenv(name, "")
+    assert f"{name}=" not in tensorpack("doctor").out
 
 
 def test_the_page_cache_of_a_container_is_free_memory(tmp_path):
@@ -104,65 +62,80 @@ def test_the_page_cache_of_a_container_is_free_memory(tmp_path):
     for path, text in files.items():
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_text(text)
-    machine = checks.look_at_machine(str(tmp_path))
-    assert machine.memory == 7.1e9
-    assert PROBLEM not in levels(checks.check_machine(machine))
+
+    def memory():
+        return [x for x in doctor.check_machine(str(tmp_path)) if x.topic == "memory"]
+
+    assert memory() == [Finding("ok", "memory", "7.1 GB are free")]
+    (tmp_path / "sys/fs/cgroup/memory.stat").write_text("inactive_file 0\n")
+    assert levels(memory()) == ["problem"]
 
 
 def test_folders(tmp_path):
-    (found,) = checks.check_folder("log", str(tmp_path / "new" / "run"), PROBLEM)
-    assert found.level in (OK, WARNING) and "can be written to" in found.text
+    found = doctor.check_folder("log folder", str(tmp_path / "new" / "run"))
+    assert found.level in ("ok", "warning") and "can be written to" in found.text
     assert list(tmp_path.iterdir()) == []
     (tmp_path / "file").write_text("")
-    (found,) = checks.check_folder("log", str(tmp_path / "file" / "run"), PROBLEM)
-    assert (found.level, found.text) == (PROBLEM, f"{tmp_path}/file is not a folder")
-    (found,) = checks.check_folder("log", "/proc/none", WARNING)
-    assert found.level == WARNING and "cannot be written to" in found.text
-
-
-def test_optional_packages():
-    found = [each.advice for each in checks.check_optional({"opencv-python": "4", "lmdb": "1"})]
-    assert "pip install h5py" in found
-    assert not [each for each in found if "opencv" in each or "lmdb" in each]
+    found = doctor.check_folder("log folder", str(tmp_path / "file"))
+    assert (found.level, "Not a directory" in found.text) == ("problem", True)
+    found = doctor.check_folder("data folder", "/proc/none")
+    assert found.level == "warning" and "cannot be written to" in found.text
 
 
 @pytest.mark.parametrize(
-    "facts, driver, visible, level, word",
+    "facts, visible, level, word",
     [
-        ({"gpus": ["/gpu:0"], "cuda": True}, True, None, OK, "TensorFlow sees 1: /gpu:0"),
-        ({"gpus": [], "cuda": True}, False, None, OK, "no driver"),
-        ({"gpus": [], "cuda": True}, True, "-1", WARNING, "CUDA_VISIBLE_DEVICES=-1 hides them"),
-        ({"gpus": [], "cuda": False}, True, None, WARNING, "built for CPUs"),
-        ({"gpus": [], "cuda": True}, True, "0", WARNING, "Cannot dlopen some GPU libraries."),
+        ({"gpus": ["/gpu:0"], "cuda": True}, None, "ok", "TensorFlow sees 1: /gpu:0"),
+        ({"gpus": [], "cuda": True, "driver": False}, None, "ok", "no driver"),
+        ({"gpus": [], "cuda": True}, "-1", "warning", "CUDA_VISIBLE_DEVICES=-1 hides them"),
+        ({"gpus": [], "cuda": False}, None, "warning", "built for CPUs"),
+        ({"gpus": [], "cuda": True}, "0", "warning", "Cannot dlopen some GPU libraries."),
     ],
 )
-def test_gpus_or_why_not(facts, driver, visible, level, word):
+def test_gpus_or_why_not(facts, visible, level, word):
     errors = "hello\nW0000 00:00:17 gpu_device.cc:2] Cannot dlopen some GPU libraries. Skip.\n"
-    found = tensorflow.check_gpus(facts, driver, visible, errors)
+    found = doctor.check_gpus({"driver": True, **facts}, visible, errors)
     assert found.level == level and word in found.text
-    assert bool(found.advice) == (level == WARNING)
+    assert bool(found.advice) == (level == "warning")
 
 
-def test_a_training_that_fails_or_learns_nothing():
-    result = {"steps": 10, "seconds": 2.0, "first": 3.0, "last": 0.5}
-    probed = tensorflow.Probed([{}, result], 0, "")
-    found = tensorflow.check_training(probed)
-    assert (found.level, "(5 a second)" in found.text) == (OK, True)
-    found = tensorflow.check_training(probed._replace(found=[{}, {**result, "last": 2.9}]))
-    assert found.level == PROBLEM and "does not learn" in found.text
-    for code, errors, word in [
-        (1, "Traceback\nValueError: why\n\n", "failed: ValueError: why"),
+FACTS = {"version": "2.21", "cuda": False, "driver": False, "gpus": [], "import_seconds": 4}
+RESULT = {"steps": 10, "seconds": 2.0, "first": 3.0, "last": 0.5}
+
+
+@pytest.mark.parametrize(
+    "found, failure, expected",
+    [
+        ([FACTS, RESULT], "", ["ok", "ok", "ok"]),
+        ([FACTS, {**RESULT, "last": 2.9}], "", ["ok", "ok", "problem"]),
+        ([FACTS], "ValueError: why", ["ok", "ok", "problem"]),
+        ([], "ImportError", ["problem"]),
+    ],
+)
+def test_a_training_that_fails_or_learns_nothing(found, failure, expected, monkeypatch):
+    monkeypatch.setattr(doctor, "_probe", lambda seconds: (found, failure, ""))
+    findings = list(doctor.check_tensorflow(1.0))
+    assert levels(findings) == expected and failure in findings[-1].text
+    assert bool(findings[-1].advice) == (expected[-1] == "problem")
+
+
+@pytest.mark.parametrize(
+    "code, errors, word",
+    [
+        (0, "a warning", ""),
+        (1, "Traceback\nValueError: why\n\n", "ValueError: why"),
         (-4, "", "AVX"),
         (-9, "", "memory"),
-        (-11, "a\nb", "SIGSEGV; b"),
+        (-11, "a\nb", "SIGSEGV: b"),
         (None, "", "did not end in time"),
-    ]:
-        found = tensorflow.check_training(tensorflow.Probed([{}], code, errors))
-        assert found.level == PROBLEM and word in found.text
+    ],
+)
+def test_how_a_process_failed(code, errors, word):
+    assert (word in doctor.why(code, errors)) and bool(word) == bool(doctor.why(code, errors))
 
 
 def test_exit_codes_and_json(tensorpack, monkeypatch):
-    found = [checks.Finding(OK, "a", "b"), checks.Finding(PROBLEM, "c", "d\n", "e")]
+    found = [Finding("ok", "a", "b"), Finding("problem", "c", "d\n", "e")]
     monkeypatch.setattr(doctor, "_findings", lambda args: iter(found))
     done = tensorpack("doctor")
     assert (done.code, done.err) == (1, "")
@@ -193,10 +166,10 @@ def test_here_with_a_training(tmp_path):
     findings = {each["topic"]: each for each in json.loads(done.stdout)["findings"]}
     assert list(tmp_path.iterdir()) == []
     if HAS_TENSORFLOW:
-        assert findings["training"]["level"] == OK, findings["training"]
-        assert findings["TensorFlow"]["level"] == OK
+        assert findings["training"]["level"] == "ok", findings["training"]
+        assert findings["TensorFlow"]["level"] == "ok"
     else:
-        assert findings["TensorFlow"]["level"] == WARNING
+        assert findings["TensorFlow"]["level"] == "warning"
         assert "training" not in findings
 
 

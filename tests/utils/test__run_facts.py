@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tensorpack
-from tensorpack.utils import _run_facts
+from tensorpack.utils import nvml
 from tensorpack.utils._run_facts import machine_facts, process_facts, without_secrets
 from tests.recorded_nvml import RecordedNvml
 
@@ -44,7 +44,7 @@ def test_what_is_said_about_the_process(monkeypatch, tmp_path):
 
 
 def test_what_is_said_about_the_machine(monkeypatch):
-    monkeypatch.setattr(_run_facts, "_DRIVER_FILES", ())
+    monkeypatch.setattr(nvml, "_DRIVER_FILES", ())
     facts = machine_facts()
     json.dumps(facts)
     assert facts["cores"] >= 1 and facts["memory"] > 1 << 20 and facts["cpu"]
@@ -52,7 +52,7 @@ def test_what_is_said_about_the_machine(monkeypatch):
 
 
 def test_the_gpus_are_those_that_the_process_may_use(monkeypatch, tmp_path):
-    monkeypatch.setattr(_run_facts, "_DRIVER_FILES", (str(tmp_path),))
+    monkeypatch.setattr(nvml, "_DRIVER_FILES", (str(tmp_path),))
     monkeypatch.setitem(sys.modules, "pynvml", RecordedNvml(3))
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     assert machine_facts()["gpus"] == [{"name": "NVIDIA H100", "memory": 80 << 30}] * 3
