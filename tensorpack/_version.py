@@ -1,5 +1,3 @@
 """The version of the package; imports nothing, so build tools can read it."""
 
-__all__ = ["__version__"]
-
 __version__ = "0.12.0.dev0"

@@ -9,8 +9,6 @@ from tensorpack.utils.aligned import aligned_empty
 from ._replay_rings import Rings
 from ._replay_storage import Layout
 
-__all__ = ["Batch", "BatchReader", "NStepBatch"]
-
 
 class Batch(NamedTuple):
     """Sampled transitions; the arrays are new and belong to the caller.

@@ -4,8 +4,6 @@ from typing import Optional, Tuple
 
 import numpy as np
 
-__all__ = ["Rings"]
-
 
 class Rings:
     """The rings of all lanes: entry number n of a lane is in place n % lane_size of its ring.

@@ -10,8 +10,6 @@ from ._measured import check_measured
 from .base import Callback
 from .monitor import ScalarRecord
 
-__all__ = ["BestValue"]
-
 
 class BestValue(Callback):
     """Watches a scalar of `trainer.monitors`; a subclass asks for `_latest` on trigger.

@@ -5,8 +5,6 @@ from typing import Any
 from .base import Callback, CallbackFactory, innermost
 from .graph import ProcessTensors
 
-__all__ = ["check_measured"]
-
 
 def check_measured(waiting: Callback, name: str) -> None:
     """Raises a RuntimeError if a scalar has no value when all callbacks had their turn.

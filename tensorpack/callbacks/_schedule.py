@@ -4,8 +4,6 @@ from typing import List, Optional, Sequence, Tuple
 
 from tensorpack.utils.checks import as_count
 
-__all__ = ["Points", "check_interpolation", "check_schedule", "value_at"]
-
 Points = List[Tuple[int, float]]
 
 

@@ -8,8 +8,6 @@ from tensorpack.utils import logger
 from tensorpack.utils._sizes import size_text
 from tensorpack.utils.memory import available_bytes
 
-__all__ = ["check_room", "waiting_bytes"]
-
 _WORTH_A_LINE = 0.1  # of the free memory
 
 

@@ -8,8 +8,6 @@ from tensorpack.utils.gpu import get_num_gpu
 from tensorpack.utils.nvml import visible_devices
 from tensorpack.utils.processes import usable_cores
 
-__all__ = ["Shares", "environments", "shares"]
-
 _THREADS = ("OMP_NUM_THREADS", "TF_NUM_INTRAOP_THREADS")
 _GPUS = "CUDA_VISIBLE_DEVICES"
 

@@ -17,8 +17,6 @@ from tensorpack.utils.processes import set_parent_death_signal
 
 from ._output import STDERR, STDOUT, Line, Output
 
-__all__ = ["Group", "Outcome", "exit_code"]
-
 _STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _SETTLE_SECONDS = 1.0  # for the others to end by themselves, when one has failed
 _CAUSE_SECONDS = 5.0  # the same, when that one has only missed another

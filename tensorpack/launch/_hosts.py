@@ -8,17 +8,6 @@ from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from tensorpack.utils.cluster import Cluster
 
-__all__ = [
-    "Host",
-    "accepts",
-    "busy_ports",
-    "is_loopback",
-    "names_of_this_machine",
-    "on_host",
-    "on_this_machine",
-    "read_hosts",
-]
-
 LOOPBACK = "127.0.0.1"
 _CONNECT_SECONDS = 0.5
 _LINE = re.compile(r"(?P<name>[\w.-]+|\[[\da-fA-F:.]+\])(?::(?P<port>\d{1,5}))?(?P<rest>(?:\s.*)?)")

@@ -14,8 +14,6 @@ from typing import Callable, Deque, Dict, List, NamedTuple, Optional
 
 from tensorpack.utils._console import ForgivingStream, point_at_devnull
 
-__all__ = ["STDERR", "STDOUT", "Line", "Output", "say"]
-
 STDOUT, STDERR = 1, 2
 _READ_BYTES = 1 << 16
 _LONGEST_LINE = 1 << 20  # bytes; what is longer is shown in pieces

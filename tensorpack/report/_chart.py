@@ -6,8 +6,6 @@ from typing import Any, Callable, List, NamedTuple, Optional, Sequence, Tuple
 
 from tensorpack.utils._epochs import as_finite
 
-__all__ = ["Line", "draw_chart", "number_text", "smoothed"]
-
 Point = Tuple[float, Optional[float]]
 
 _WIDTH, _HEIGHT = 340, 180

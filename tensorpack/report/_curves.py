@@ -9,8 +9,6 @@ from tensorpack.utils._epochs import Epoch
 from ._chart import Line, draw_chart, number_text
 from ._read import Run
 
-__all__ = ["curves_of", "scalar_rank"]
-
 _GROUPS = (
     ("Scores", re.compile(r"score|accuracy|reward|precision|recall|\bauc\b|\bmap\b")),
     ("Costs and errors", re.compile(r"cost|loss|error|perplexity")),

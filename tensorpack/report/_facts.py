@@ -14,8 +14,6 @@ from tensorpack.utils._sizes import size_text
 from ._chart import number_text
 from ._read import Run
 
-__all__ = ["duration_text", "facts_of", "headline_of", "result_of", "sittings_of"]
-
 _CLASSES = {"finished": "good", "stopped": "open", "running": "open"}
 _LOST = "the process has ended without a word, as after a crash or kill -9"
 

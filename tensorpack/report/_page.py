@@ -12,8 +12,6 @@ from ._read import Run
 from ._style import STYLE
 from ._tables import files_of, log_of, parameters_of, samples_of, times_of
 
-__all__ = ["page_of"]
-
 # Nothing is loaded and nothing runs, whatever gets into the page.
 _POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
 

@@ -13,8 +13,6 @@ from tensorpack.utils.untrusted import open_untrusted
 
 from ._samples import Sample, find_samples
 
-__all__ = ["File", "Parameter", "Run", "read_run"]
-
 STATS, LOG, TIMES = "stats.json", "log.log", "time_reports.jsonl"
 _BACKUP = re.compile(r"\.\d{4}-\d{6}(-\d+)?$")  # see `utils.atomic.backup_name`
 _TAIL_BYTES = 1 << 20  # of a log, or of time reports

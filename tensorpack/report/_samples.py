@@ -10,8 +10,6 @@ from typing import Any, Dict, List, NamedTuple, Optional
 
 from tensorpack.utils.untrusted import open_untrusted, read_untrusted
 
-__all__ = ["Sample", "find_samples"]
-
 _MOST = 24
 _IMAGE_BYTES = 1 << 20  # of one image
 _ALL_BYTES = 6 << 20  # of all

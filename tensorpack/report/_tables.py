@@ -11,8 +11,6 @@ from tensorpack.utils._sizes import size_text
 
 from ._read import Run
 
-__all__ = ["files_of", "log_of", "parameters_of", "samples_of", "times_of"]
-
 _SHOWN_ROWS = 30  # of a table that is not folded
 _MOST_PARAMETERS = 2000
 _SHARES = (  # of a time report: field, class, label

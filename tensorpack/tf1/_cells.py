@@ -8,8 +8,6 @@ from typing import Any
 
 from tensorpack.compat import tfv1 as tf
 
-__all__ = ["GRUBlockCell", "GRUBlockCellV2", "LSTMBlockCell"]
-
 
 def LSTMBlockCell(num_units: int, forget_bias: float = 1.0, **kwargs: Any) -> Any:
     """Returns an `LSTMCell`; takes `cell_clip`, `use_peephole`, `dtype`, `reuse` and `name`."""

@@ -9,8 +9,6 @@ from typing import Any
 from ._contrib import require_keras
 from ._interface import import_installed
 
-__all__ = ["install"]
-
 # Public modules -> private ones whose names they have now.
 _PRIVATE = {
     "backend": "backend.tensorflow_backend",

@@ -9,8 +9,6 @@ from tensorpack.compat import forward_op
 from tensorpack.compat import tfv1 as tf
 from tensorpack.utils._tracebacks import is_of_user
 
-__all__ = ["line_of_caller", "line_of_failure", "line_of_op"]
-
 _NODE = re.compile(r"\{\{node ([^}\s]+)\}\}|\[\[node ([^\s\]]+)")
 
 

@@ -7,8 +7,6 @@ from typing import Any, Dict, Iterator, Optional
 
 from .untrusted import open_untrusted
 
-__all__ = ["MOST_VALUES", "Epoch", "as_finite", "read_epochs"]
-
 MOST_VALUES = 2000000  # that are kept, where an epoch counts as four more: some 200 MB
 _PIECE = 1 << 20  # characters that are read at a time; no epoch is longer
 _MOST_BYTES = 256 << 20

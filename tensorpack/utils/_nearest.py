@@ -4,8 +4,6 @@ import os
 from difflib import get_close_matches
 from typing import Iterable
 
-__all__ = ["did_you_mean", "did_you_mean_file"]
-
 
 def did_you_mean(name: str, known: Iterable[str], most: int = 3) -> str:
     """Returns a sentence to append to an error, with a space before it; "" if nothing is near.

@@ -14,8 +14,6 @@ from . import logger
 from .atomic import move_to_backup, write_atomic
 from .untrusted import parse_json, read_untrusted
 
-__all__ = ["FILENAME", "LOST", "RunRecord", "read_record", "utc_now"]
-
 FILENAME = "run.json"
 LOST = "lost"  # the result of a sitting whose process has left without a word
 

@@ -2,8 +2,6 @@
 
 from typing import Optional
 
-__all__ = ["size_text"]
-
 
 def size_text(nbytes: Optional[float], unknown: str = "?") -> str:
     """Returns a number of bytes such as `12.3 MB` (of a million each); `unknown` for None."""

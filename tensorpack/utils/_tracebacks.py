@@ -11,8 +11,6 @@ import traceback
 from types import TracebackType
 from typing import Any, Iterator, List, Optional, Set, Type
 
-__all__ = ["SWITCH", "is_of_user", "shorten_uncaught", "traceback_text"]
-
 SWITCH = "TENSORPACK_FULL_TRACEBACK"
 
 _OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep

@@ -10,7 +10,7 @@ import time
 import pytest
 
 from tensorpack.command import doctor
-from tensorpack.command.doctor import Finding
+from tensorpack.command.doctor import _Finding as Finding
 from tests.checks import ROOT
 from tests.conftest import HAS_TENSORFLOW
 
@@ -24,27 +24,27 @@ def levels(findings):
 def test_packages_are_found_by_their_metadata(tmp_path):
     for name in "tf_keras-2.21.0.dist-info", "PyYAML-6.0-py3.7.egg-info", "other.txt":
         (tmp_path / name).mkdir()
-    found = doctor.installed_packages([str(tmp_path), str(tmp_path / "none")])
+    found = doctor._installed_packages([str(tmp_path), str(tmp_path / "none")])
     assert found == {"tf-keras": "2.21.0", "pyyaml": "6.0"}
-    assert doctor.installed_packages(sys.path)["numpy"]
+    assert doctor._installed_packages(sys.path)["numpy"]
 
 
 def test_python_and_the_packages_that_are_needed():
-    assert levels(doctor.check_packages((3, 11), GOOD)) == ["ok", "ok"]
-    assert levels(doctor.check_packages((3, 9), GOOD)) == ["warning", "ok"]
+    assert levels(doctor._check_packages((3, 11), GOOD)) == ["ok", "ok"]
+    assert levels(doctor._check_packages((3, 9), GOOD)) == ["warning", "ok"]
     less = {name: each for name, each in GOOD.items() if name not in ("tqdm", "numpy")}
-    found = list(doctor.check_packages((3, 7), less))
+    found = list(doctor._check_packages((3, 7), less))
     assert levels(found) == ["ok", "problem"] and found[1].advice == "pip install numpy tqdm"
-    both = list(doctor.check_packages((3, 7), {**GOOD, "tensorflow-cpu": "2.21"}))[-1]
+    both = list(doctor._check_packages((3, 7), {**GOOD, "tensorflow-cpu": "2.21"}))[-1]
     assert both.level == "problem" and "pip uninstall -y tensorflow tensorflow-cpu" in both.advice
     less = {name: each for name, each in GOOD.items() if name != "tensorflow"}
-    none = list(doctor.check_packages((3, 7), less))[-1]
+    none = list(doctor._check_packages((3, 7), less))[-1]
     assert none.level == "warning" and "pip install tensorflow-cpu" in none.advice
 
 
 @pytest.mark.parametrize("name, value", [("TF_ENABLE_ONEDNN_OPTS", "0"), ("TF_CONFIG", "{}")])
 def test_variables(name, value, tensorpack, monkeypatch):
-    monkeypatch.setattr(doctor, "check_tensorflow", lambda seconds: [])
+    monkeypatch.setattr(doctor, "_check_tensorflow", lambda seconds: [])
     monkeypatch.setenv(name, value)
     assert f"warning  environment    {name}={value} " in tensorpack("doctor").out
     monkeypatch.setenv(name, "")
@@ -64,7 +64,7 @@ def test_the_page_cache_of_a_container_is_free_memory(tmp_path):
         (tmp_path / path).write_text(text)
 
     def memory():
-        return [x for x in doctor.check_machine(str(tmp_path)) if x.topic == "memory"]
+        return [x for x in doctor._check_machine(str(tmp_path)) if x.topic == "memory"]
 
     assert memory() == [Finding("ok", "memory", "7.1 GB are free")]
     (tmp_path / "sys/fs/cgroup/memory.stat").write_text("inactive_file 0\n")
@@ -72,13 +72,13 @@ def test_the_page_cache_of_a_container_is_free_memory(tmp_path):
 
 
 def test_folders(tmp_path):
-    found = doctor.check_folder("log folder", str(tmp_path / "new" / "run"))
+    found = doctor._check_folder("log folder", str(tmp_path / "new" / "run"))
     assert found.level in ("ok", "warning") and "can be written to" in found.text
     assert list(tmp_path.iterdir()) == []
     (tmp_path / "file").write_text("")
-    found = doctor.check_folder("log folder", str(tmp_path / "file"))
+    found = doctor._check_folder("log folder", str(tmp_path / "file"))
     assert (found.level, "Not a directory" in found.text) == ("problem", True)
-    found = doctor.check_folder("data folder", "/proc/none")
+    found = doctor._check_folder("data folder", "/proc/none")
     assert found.level == "warning" and "cannot be written to" in found.text
 
 
@@ -94,7 +94,7 @@ def test_folders(tmp_path):
 )
 def test_gpus_or_why_not(facts, visible, level, word):
     errors = "hello\nW0000 00:00:17 gpu_device.cc:2] Cannot dlopen some GPU libraries. Skip.\n"
-    found = doctor.check_gpus({"driver": True, **facts}, visible, errors)
+    found = doctor._check_gpus({"driver": True, **facts}, visible, errors)
     assert found.level == level and word in found.text
     assert bool(found.advice) == (level == "warning")
 
@@ -114,7 +114,7 @@ RESULT = {"steps": 10, "seconds": 2.0, "first": 3.0, "last": 0.5}
 )
 def test_a_training_that_fails_or_learns_nothing(found, failure, expected, monkeypatch):
     monkeypatch.setattr(doctor, "_probe", lambda seconds: (found, failure, ""))
-    findings = list(doctor.check_tensorflow(1.0))
+    findings = list(doctor._check_tensorflow(1.0))
     assert levels(findings) == expected and failure in findings[-1].text
     assert bool(findings[-1].advice) == (expected[-1] == "problem")
 
@@ -131,7 +131,7 @@ def test_a_training_that_fails_or_learns_nothing(found, failure, expected, monke
     ],
 )
 def test_how_a_process_failed(code, errors, word):
-    assert (word in doctor.why(code, errors)) and bool(word) == bool(doctor.why(code, errors))
+    assert (word in doctor._why(code, errors)) and bool(word) == bool(doctor._why(code, errors))
 
 
 def test_exit_codes_and_json(tensorpack, monkeypatch):

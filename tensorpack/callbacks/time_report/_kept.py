@@ -8,8 +8,6 @@ from tensorpack.utils.untrusted import open_regular
 
 from ._diagnosis import Figures
 
-__all__ = ["FILENAME", "append_report"]
-
 FILENAME = "time_reports.jsonl"
 _PRECISION = 4  # digits behind the point
 

@@ -8,8 +8,6 @@ from tensorpack.utils.optional import require
 
 from .transform import keep_channels
 
-__all__ = ["as_dtype", "channels_of", "check_rgb", "linear", "mix_channels", "readable"]
-
 _PerChannel = Union[float, Sequence[float], np.ndarray]
 
 

@@ -8,19 +8,6 @@ from typing import Any, Callable, Dict, List, Optional, Sequence
 
 import numpy as np
 
-__all__ = [
-    "BaseTransform",
-    "NoOpTransform",
-    "Transform",
-    "TransformFactory",
-    "TransformList",
-    "as_coords",
-    "check_size",
-    "given_or",
-    "in_float64",
-    "keep_channels",
-]
-
 
 class Transform:
     """A deterministic function of an image and of what lies on it.
