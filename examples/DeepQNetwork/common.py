@@ -237,7 +237,7 @@ class Progress(Callback):
         self._expreplay = expreplay
         self._frame_skip = frame_skip
         self._clock = clock
-        self._seconds = 0.0  # of earlier sittings
+        self._seconds = 0.0  # of earlier attempts
         self._since = 0.0
 
     def _setup_graph(self) -> None:

@@ -15,7 +15,7 @@ __all__ = ["Episode", "EpisodeLog"]
 class Episode(NamedTuple):
     """A whole game that ended."""
 
-    step: int  # agent steps of the run at its end, over all games and all sittings
+    step: int  # agent steps of the run at its end, over all games and all attempts
     score: float
     length: int  # agent steps of the game
 

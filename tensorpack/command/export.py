@@ -71,7 +71,7 @@ def _best_in(path: str) -> List[Any]:
     from tensorpack.utils._run_record import read_record
 
     with suppress(OSError, ValueError, LookupError, TypeError):
-        return list(read_record(path)["sittings"][-1]["best"])  # type: ignore[index]
+        return list(read_record(path)["attempts"][-1]["best"])  # type: ignore[index]
     return []
 
 

@@ -59,7 +59,7 @@ def _describe(folder: str, now: float) -> Dict[str, Any]:
     attempt: Dict[str, Any] = {}
     epochs: List[Any] = []
     with suppress(OSError, ValueError):
-        attempt = ((read_record(folder) or {}).get("sittings") or [{}])[-1]
+        attempt = ((read_record(folder) or {}).get("attempts") or [{}])[-1]
     with suppress(OSError, ValueError):  # there may be none yet
         epochs.extend(read_epochs(os.path.join(folder, _STATS)))
     last = epochs[-1] if epochs else {}

@@ -54,10 +54,10 @@ def _series_of(epochs: List[Epoch]) -> Dict[str, Points]:
 
 
 def _marks(run: Run) -> List[float]:
-    """The steps from which later sittings went on."""
+    """The steps from which later attempts went on."""
     found = []
-    for sitting in run.sittings[1:]:
-        training = sitting.get("training")
+    for attempt in run.attempts[1:]:
+        training = attempt.get("training")
         step = training.get("first_step") if isinstance(training, dict) else None
         if isinstance(step, int) and 0 < step < 1e15:
             found.append(float(step))

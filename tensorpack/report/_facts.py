@@ -20,20 +20,20 @@ _LOST = "the process has ended without a word, as after a crash or kill -9"
 
 def headline_of(run: Run) -> str:
     """Returns the result of the run in a line."""
-    if not run.sittings:
+    if not run.attempts:
         text = "No run.json tells how this run ended."
         if run.epochs:
             last = run.epochs[-1]
             text += f" Its statistics end at step {number_text(last['global_step'])}."
         return f'<p class="result soft">{text}</p>'
-    last = run.sittings[-1]
+    last = run.attempts[-1]
     result = result_of(last)
     parts = [f'<span class="badge {_CLASSES.get(result, "bad")}">{escape(result)}</span>']
     if last.get("message"):
         parts.append(f"<b>{escape(_plain(last['message']))}</b>")
     elif result == "lost":
         parts.append(_LOST)
-    seconds = _total_seconds(run.sittings)
+    seconds = _total_seconds(run.attempts)
     facts = [f"{name} {_plain(last[name])}" for name in ("epoch", "step") if name in last]
     if seconds:
         facts.append(f"after {duration_text(seconds)}")
@@ -45,10 +45,10 @@ def headline_of(run: Run) -> str:
 
 
 def facts_of(run: Run) -> str:
-    """Returns what was run where, of the last sitting."""
-    if not run.sittings:
+    """Returns what was run where, of the last attempt."""
+    if not run.attempts:
         return ""
-    last = run.sittings[-1]
+    last = run.attempts[-1]
     rows = [
         ("Command", _command(last)),
         ("Folder", _code(last.get("folder"))),
@@ -62,11 +62,11 @@ def facts_of(run: Run) -> str:
     return "<dl>" + "".join(f"<dt>{k}</dt><dd>{v}</dd>" for k, v in rows if v) + "</dl>\n"
 
 
-def sittings_of(run: Run) -> str:
-    """Returns the table of the sittings, if there are several."""
-    if len(run.sittings) < 2:
+def attempts_of(run: Run) -> str:
+    """Returns the table of the attempts, if there are several."""
+    if len(run.attempts) < 2:
         return ""
-    cells = [_sitting_row(each) for each in run.sittings]
+    cells = [_attempt_row(each) for each in run.attempts]
     columns = [i for i in range(len(_COLUMNS)) if any(row[i] for row in cells)]
     head = "".join(f"<th>{_COLUMNS[i]}</th>" for i in columns)
     rows = ("".join(f"<td>{escape(row[i])}</td>" for i in columns) for row in cells)
@@ -77,17 +77,17 @@ def sittings_of(run: Run) -> str:
 _COLUMNS = ("started", "took", "from step", "to step", "result", "on", "commit", "")
 
 
-def _sitting_row(sitting: Dict[str, Any]) -> List[str]:
-    seconds: Any = sitting.get("seconds")
+def _attempt_row(attempt: Dict[str, Any]) -> List[str]:
+    seconds: Any = attempt.get("seconds")
     cells = [
-        _time(sitting.get("started")),
+        _time(attempt.get("started")),
         duration_text(seconds) if _is_number(seconds) else "",
-        _dict(sitting, "training").get("first_step", ""),
-        sitting.get("step", ""),
-        result_of(sitting),
-        sitting.get("host", ""),
-        _plain(_dict(sitting, "git").get("commit"))[:10],
-        textwrap.shorten(_plain(sitting.get("message")), 80, placeholder=" ..."),
+        _dict(attempt, "training").get("first_step", ""),
+        attempt.get("step", ""),
+        result_of(attempt),
+        attempt.get("host", ""),
+        _plain(_dict(attempt, "git").get("commit"))[:10],
+        textwrap.shorten(_plain(attempt.get("message")), 80, placeholder=" ..."),
     ]
     return [_plain(each) for each in cells]
 
@@ -104,16 +104,16 @@ def duration_text(seconds: float) -> str:
     return f"{hours} h {minutes} min" if hours else f"{minutes} min {int(rest)} s"
 
 
-def result_of(sitting: Dict[str, Any]) -> str:
-    """Returns how a sitting stands: its result, "running", or "lost"."""
-    return _plain(sitting.get("result")) or ("running" if _lives(sitting) else "lost")
+def result_of(attempt: Dict[str, Any]) -> str:
+    """Returns how an attempt stands: its result, "running", or "lost"."""
+    return _plain(attempt.get("result")) or ("running" if _lives(attempt) else "lost")
 
 
-def _lives(sitting: Dict[str, Any]) -> bool:
-    """Whether the process of a sitting may be alive: those of other machines may."""
-    if sitting.get("host") != socket.gethostname():
+def _lives(attempt: Dict[str, Any]) -> bool:
+    """Whether the process of an attempt may be alive: those of other machines may."""
+    if attempt.get("host") != socket.gethostname():
         return True
-    process = sitting.get("process")
+    process = attempt.get("process")
     if not isinstance(process, int) or isinstance(process, bool) or process <= 0:
         return False
     with suppress(ProcessLookupError, OverflowError):
@@ -123,20 +123,20 @@ def _lives(sitting: Dict[str, Any]) -> bool:
     return False
 
 
-def _total_seconds(sittings: List[Dict[str, Any]]) -> float:
-    return sum(each["seconds"] for each in sittings if _is_number(each.get("seconds")))
+def _total_seconds(attempts: List[Dict[str, Any]]) -> float:
+    return sum(each["seconds"] for each in attempts if _is_number(each.get("seconds")))
 
 
-def _command(sitting: Dict[str, Any]) -> str:
-    command = sitting.get("command")
+def _command(attempt: Dict[str, Any]) -> str:
+    command = attempt.get("command")
     if not isinstance(command, list) or not command:
         return ""
     return _code(" ".join(shlex.quote(_plain(each)) for each in command))
 
 
-def _times(sitting: Dict[str, Any]) -> str:
-    ended = sitting.get("ended")
-    return escape(f"{_time(sitting.get('started'))} to {_time(ended) if ended else 'now'}")
+def _times(attempt: Dict[str, Any]) -> str:
+    ended = attempt.get("ended")
+    return escape(f"{_time(attempt.get('started'))} to {_time(ended) if ended else 'now'}")
 
 
 def _time(value: Any) -> str:

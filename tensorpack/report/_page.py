@@ -7,7 +7,7 @@ from typing import Any, List, Optional
 from tensorpack.utils._run_record import utc_now
 
 from ._curves import curves_of
-from ._facts import facts_of, headline_of, sittings_of
+from ._facts import attempts_of, facts_of, headline_of
 from ._read import Run
 from ._style import STYLE
 from ._tables import files_of, log_of, parameters_of, samples_of, times_of
@@ -27,7 +27,7 @@ def page_of(run: Run, links_from: Optional[str], reload_seconds: float = 0) -> s
     title = escape(os.path.basename(run.directory) or run.directory)
     sections: List[Any] = [
         ("", facts_of(run)),
-        ("Sittings", sittings_of(run)),
+        ("Attempts", attempts_of(run)),
         ("Curves", curves_of(run)),
         ("Where the time goes", times_of(run)),
         ("Samples", samples_of(run, links_from)),

@@ -46,7 +46,7 @@ class Run(NamedTuple):
     """All that the page shows."""
 
     directory: str
-    sittings: List[Dict[str, Any]]  # of `run.json`, the newest last
+    attempts: List[Dict[str, Any]]  # of `run.json`, the newest last
     epochs: List[Epoch]
     earlier: List[Tuple[str, List[Epoch]]]  # what files that were put aside have alone
     times: List[Dict[str, Any]]  # time reports, each with a "text"
@@ -80,7 +80,7 @@ def read_run(directory: str) -> Run:
     lines = log.splitlines()[-_LOG_LINES:]
     return Run(
         directory,
-        record.get("sittings", []),
+        record.get("attempts", []),
         now[1],
         [(name, dropped) for name, dropped in earlier if dropped],
         _times(directory, log, troubles),

@@ -24,7 +24,7 @@ _WHAT = (
     (r"stats\.json\..*", "the scalars of an earlier run"),
     (r"stats\.csv", "the scalars of each epoch"),
     (r"log\.log", "the log"),
-    (r"log\.log\..*", "the log of an earlier sitting"),
+    (r"log\.log\..*", "the log of an earlier attempt"),
     (r"events\.out\.tfevents\..*", "for TensorBoard"),
     (r"checkpoint", "which checkpoint is the newest"),
     (r"segments", "parts of the saved states"),

@@ -110,7 +110,7 @@ class RunState:
             with suppress(OSError, ValueError):
                 record = read_record(logger.get_logger_dir() or "")
         end = {"result": "finished", "step": step}
-        ended = [each for each in (record or {}).get("sittings", ()) if {**each, **end} == each]
+        ended = [each for each in (record or {}).get("attempts", ()) if {**each, **end} == each]
         messages = [str(each.get("message")) for each in ended]
         stops = [each for each in map(innermost, callbacks) if isinstance(each, EarlyStop)]
         early = [text for text in messages if any(each.ended(text) for each in stops)]

@@ -1,7 +1,7 @@
 """The file `run.json` of a log directory: who ran what, where, and how it ended.
 
-A run that is stopped and resumed has several *sittings*, one for each process (or trainer) that
-worked on it. A sitting is added at its start and completed at its end; those before it are kept.
+A run that is stopped and resumed has several *attempts*, one for each process (or trainer) that
+worked on it. An attempt is added at its start and completed at its end; those before it are kept.
 docs/runs.md describes the fields.
 """
 
@@ -15,7 +15,7 @@ from .atomic import move_to_backup, write_atomic
 from .untrusted import parse_json, read_untrusted
 
 FILENAME = "run.json"
-LOST = "lost"  # the result of a sitting whose process has left without a word
+LOST = "lost"  # the result of an attempt whose process has left without a word
 
 _FORMAT = 1
 _MOST_BYTES = 8 << 20
@@ -27,7 +27,7 @@ def utc_now() -> str:
 
 
 def read_record(directory: str) -> Optional[Dict[str, Any]]:
-    """Returns the record in a directory, with a list of dictionaries as its "sittings".
+    """Returns the record in a directory, with a list of dictionaries as its "attempts".
 
     Returns:
       None if there is none.
@@ -45,14 +45,14 @@ def read_record(directory: str) -> Optional[Dict[str, Any]]:
         record = parse_json(content)
     except ValueError as error:
         raise ValueError(f"{path} is damaged: {error}") from error
-    sittings = record.get("sittings") if isinstance(record, dict) else None
-    if not isinstance(sittings, list) or not all(isinstance(each, dict) for each in sittings):
-        raise ValueError(f"{path} is not the record of a run: it has no list of sittings.")
+    attempts = record.get("attempts") if isinstance(record, dict) else None
+    if not isinstance(attempts, list) or not all(isinstance(each, dict) for each in attempts):
+        raise ValueError(f"{path} is not the record of a run: it has no list of attempts.")
     return record
 
 
 class RunRecord:
-    """Writes one sitting to `run.json` in a directory.
+    """Writes one attempt to `run.json` in a directory.
 
     A file that is damaged is renamed, with `.corrupt` behind its name. What goes wrong here is
     logged once, as a warning, and changes nothing else.
@@ -63,21 +63,21 @@ class RunRecord:
 
     def __init__(self, directory: str) -> None:
         self.directory = directory
-        self._sitting: Dict[str, Any] = {"id": os.urandom(4).hex()}
+        self._attempt: Dict[str, Any] = {"id": os.urandom(4).hex()}
         self._warned = False
 
     def write(self, facts: Dict[str, Any], about_all: Optional[Dict[str, Any]] = None) -> None:
-        """Adds facts to the sitting, and writes it.
+        """Adds facts to the attempt, and writes it.
 
         Args:
-          facts: fields of the sitting.
-          about_all: fields of the record itself, which replace those of earlier sittings.
+          facts: fields of the attempt.
+          about_all: fields of the record itself, which replace those of earlier attempts.
         """
-        self._sitting.update(facts)
+        self._attempt.update(facts)
         try:
             record = self._load()
             record.update(about_all or {})
-            self._put(record["sittings"])
+            self._put(record["attempts"])
             self._save(record)
         except (OSError, ValueError, TypeError, RecursionError) as error:
             if not self._warned:
@@ -86,10 +86,10 @@ class RunRecord:
                 logger.warning(f"Cannot write {path}, the training continues: {error}")
 
     def withdraw(self) -> None:
-        """Takes the sitting out of the file: nothing was done in it."""
+        """Takes the attempt out of the file: nothing was done in it."""
         record = self._load()
-        own = self._sitting["id"]
-        record["sittings"] = [each for each in record["sittings"] if each.get("id") != own]
+        own = self._attempt["id"]
+        record["attempts"] = [each for each in record["attempts"] if each.get("id") != own]
         self._save(record)
 
     def _load(self) -> Dict[str, Any]:
@@ -99,20 +99,20 @@ class RunRecord:
             aside = move_to_backup(os.path.join(self.directory, FILENAME), ".corrupt")
             logger.warning(f"{error} It was renamed to {aside}, and a new one is begun.")
             record = None
-        return {"format": _FORMAT, "sittings": []} if record is None else record
+        return {"format": _FORMAT, "attempts": []} if record is None else record
 
     def _save(self, record: Dict[str, Any]) -> None:
         text = json.dumps(record, indent=1, allow_nan=False, default=str)
         path = os.path.join(self.directory, FILENAME)
         write_atomic(path, text.encode("ascii") + b"\n", sync_folder=False)
 
-    def _put(self, sittings: List[Dict[str, Any]]) -> None:
-        mine = [i for i, each in enumerate(sittings) if each.get("id") == self._sitting["id"]]
+    def _put(self, attempts: List[Dict[str, Any]]) -> None:
+        mine = [i for i, each in enumerate(attempts) if each.get("id") == self._attempt["id"]]
         if mine:
-            sittings[mine[0]] = self._sitting
+            attempts[mine[0]] = self._attempt
             return
         # Its process no longer lives, or the directory would be locked; unless it is this one.
-        for each in sittings:
+        for each in attempts:
             if "result" not in each and each.get("process") != os.getpid():
                 each["result"] = LOST
-        sittings.append(self._sitting)
+        attempts.append(self._attempt)

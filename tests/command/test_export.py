@@ -102,12 +102,12 @@ def test_the_newest_of_a_directory_and_a_word_about_the_best(tensorpack, tmp_pat
     log = tmp_path / "log"
     CheckpointStore(str(log)).save(5, lambda path: save_checkpoint_vars({"W": np.ones(2)}, path))
     best = ["min-e\x1b (e 0.25 at step 3)"]
-    (log / "run.json").write_text(json.dumps({"sittings": [{}, {"best": best}]}))
+    (log / "run.json").write_text(json.dumps({"attempts": [{}, {"best": best}]}))
     done = tensorpack("export", log, tmp_path / "out.npz")
     assert done.code == 0, done.err
     assert done.out.startswith(f"1 variables of {log}/model-5 are in ")
     assert done.out.endswith(f"{log} also has the best, min-e\\x1b (e 0.25 at step 3): --best.\n")
-    for i, other in enumerate(["[]", '{"sittings": []}', '{"sittings": [{"best": 3}]}']):
+    for i, other in enumerate(["[]", '{"attempts": []}', '{"attempts": [{"best": 3}]}']):
         (log / "run.json").write_text(other)
         assert tensorpack("export", log, tmp_path / f"{i}.npz").out.count("\n") == 1
 
@@ -124,12 +124,12 @@ def test_the_best_of_a_directory(tensorpack, tmp_path):
         )
     copy_checkpoint(str(log / "model-3"), str(log / "min-e (1)"))
     best = ["min-e (1) (e 0.25 at step 3)"]
-    (log / "run.json").write_text(json.dumps({"sittings": [{"best": best}]}))
+    (log / "run.json").write_text(json.dumps({"attempts": [{"best": best}]}))
     done = tensorpack("export", "--best", log, tmp_path / "out.npz")
     assert done.code == 0 and done.out.count("\n") == 1, done.err
     assert np.load(tmp_path / "out.npz")["W"].tolist() == [3, 3]
     for names, said in [([], "has none: leave --best out"), (best * 2, "give one of .*min-e")]:
-        (log / "run.json").write_text(json.dumps({"sittings": [{"best": names}]}))
+        (log / "run.json").write_text(json.dumps({"attempts": [{"best": names}]}))
         done = tensorpack("export", "--best", log, tmp_path / "other.npz")
         assert done.code == 2 and re.search(said, done.err)
 

@@ -11,10 +11,10 @@ EPOCHS = [
 ]
 
 
-def make(folder, sitting=None, epochs=None, age=0):
+def make(folder, attempt=None, epochs=None, age=0):
     folder.mkdir(parents=True)
-    if sitting is not None:
-        (folder / "run.json").write_text(json.dumps({"sittings": [sitting]}))
+    if attempt is not None:
+        (folder / "run.json").write_text(json.dumps({"attempts": [attempt]}))
     if epochs is not None:
         (folder / "stats.json").write_text(json.dumps(epochs))
     for each in folder.iterdir():
@@ -51,7 +51,7 @@ def test_runs_are_sorted_by_age_and_have_a_state(listed, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "sitting, epochs, best",
+    "attempt, epochs, best",
     [
         ({"best": ["min-e (e 0.1 at step 7)", "odd"]}, EPOCHS, "e 0.1 at step 7, odd"),
         ({"best": []}, EPOCHS, "error 0.25 at step 20"),
@@ -60,11 +60,11 @@ def test_runs_are_sorted_by_age_and_have_a_state(listed, tmp_path):
         ({}, [], ""),
     ],
 )
-def test_the_best_is_what_was_kept_or_of_the_first_curve(listed, tmp_path, sitting, epochs, best):
+def test_the_best_is_what_was_kept_or_of_the_first_curve(listed, tmp_path, attempt, epochs, best):
     if "x_score" in str(epochs):
         for each in epochs:
             del each["error"]
-    make(tmp_path / "run", sitting, epochs)
+    make(tmp_path / "run", attempt, epochs)
     assert listed()["run"]["best"] == best
 
 
@@ -83,8 +83,8 @@ def test_a_table_and_json(tensorpack, tmp_path):
     for name, result in [("one", "finished"), ("t\x1bwo", "failed")]:
         folder = tmp_path / name
         folder.mkdir()
-        sitting = {"result": result, "step": 1200, "best": ["min-e (e 0.5 at step 3)"]}
-        (folder / "run.json").write_text(json.dumps({"sittings": [sitting]}))
+        attempt = {"result": result, "step": 1200, "best": ["min-e (e 0.5 at step 3)"]}
+        (folder / "run.json").write_text(json.dumps({"attempts": [attempt]}))
     done = tensorpack("runs", tmp_path)
     assert done.code == 0, done.err
     head, _, *rows = done.out.splitlines()

@@ -26,9 +26,9 @@ def serving(directory):
             thread.join()
 
 
-def write(directory, cost, **sitting):
+def write(directory, cost, **attempt):
     (directory / "stats.json").write_text(json.dumps([{"global_step": 1, f"cost{cost}": cost}]))
-    (directory / "run.json").write_text(json.dumps({"sittings": [sitting]}))
+    (directory / "run.json").write_text(json.dumps({"attempts": [attempt]}))
 
 
 def read(url, **headers):

@@ -184,11 +184,11 @@ def test_an_evaluation_that_is_cancelled_continues_with_the_same_games():
     np.testing.assert_array_equal(whole, np.concatenate([before, evaluated(second)]))
 
 
-def test_progress_continues_over_the_sittings_of_a_run():
+def test_progress_continues_over_the_attempts_of_a_run():
     clock = FakeClock()
     source = SimpleNamespace(env_steps=1000, num_episodes=3)
 
-    def sitting(seconds, state=None):
+    def attempt(seconds, state=None):
         progress, trainer = Progress(source, 4, clock), FakeTrainer(None)
         progress.setup_graph(trainer)
         if state is not None:
@@ -197,9 +197,9 @@ def test_progress_continues_over_the_sittings_of_a_run():
         progress.trigger()
         return progress.state_dict(), trainer.scalars
 
-    state, first = sitting(5400)
-    clock.advance(10**6)  # between two sittings
-    _, second = sitting(1800, state)
+    state, first = attempt(5400)
+    clock.advance(10**6)  # between two attempts
+    _, second = attempt(1800, state)
     steps = {"agent_steps": 1000, "emulator_frames": 4000, "episodes": 3}
     assert first == {**steps, "hours": 1.5}
     assert second == {**steps, "hours": 2.0}

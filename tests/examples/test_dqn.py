@@ -87,7 +87,7 @@ def check_games(log_dir, stats):
 
 @pytest.mark.one_row
 @pytest.mark.slow
-def test_a_run_of_several_sittings_is_one_curve(log_dir):
+def test_a_run_of_several_attempts_is_one_curve(log_dir):
     for stop_at in (7, 13, None):  # in both epochs
         with tf.Graph().as_default(), ExitStack() as stack:
             if stop_at is not None:

@@ -49,8 +49,8 @@ def stats(*values, name="cost"):
 
 
 def record(**facts):
-    """The text of a `run.json` with one sitting."""
-    return json.dumps({"format": 1, "sittings": [{"id": "a", "result": "finished", **facts}]})
+    """The text of a `run.json` with one attempt."""
+    return json.dumps({"format": 1, "attempts": [{"id": "a", "result": "finished", **facts}]})
 
 
 def sound(here):
@@ -331,7 +331,7 @@ def _truncated(here, outside, share):
 def _deep(here, outside, brackets):
     write_manifest(here)
     begin, end = (each * 200000 for each in brackets)
-    (here / "run.json").write_text('{"sittings": [{"message": ' + begin + "0" + end + "}]}")
+    (here / "run.json").write_text('{"attempts": [{"message": ' + begin + "0" + end + "}]}")
     (here / "stats.json").write_text('[{"global_step": 1, "cost": ' + begin + "0" + end + "}]")
     (here / "time_reports.jsonl").write_text('{"text": ' + begin + "0" + end + "}\n")
     (here / _MANIFEST).write_text(begin + "0" + end)
@@ -343,7 +343,7 @@ def _deep_by(here, outside, depth):
     nested = "[" * depth + "]" * depth
     sound(here)
     facts = json.dumps(dict.fromkeys((*_FIELDS, *_TRAINING), 0)).replace(" 0", nested)
-    (here / "run.json").write_text(f'{{"sittings": [{facts}, {facts}]}}')
+    (here / "run.json").write_text(f'{{"attempts": [{facts}, {facts}]}}')
     (here / "stats.json").write_text(f'[{{"global_step": 1, "cost": {nested}}}]')
     (here / "time_reports.jsonl").write_text(f'{{"text": "", "at": {nested}, "step": 1}}\n' * 2)
     (here / "checkpoint").write_text("")
@@ -393,8 +393,8 @@ def _numbers(here, outside, values):
     facts = dict.fromkeys(("step", "epoch", "seconds", "process", "started"), values[0])
     sizes = [["W", values, "float32"], ["V", [2**62] * 60, "f"], ["U", [[]], "f"]]
     machine = {"memory": values[0], "cores": values[0], "cpu": "x"}
-    sitting = {**facts, "machine": machine, "training": {"first_step": values[0]}}
-    content = json.dumps({"sittings": [sitting, sitting], "parameters": sizes})
+    attempt = {**facts, "machine": machine, "training": {"first_step": values[0]}}
+    content = json.dumps({"attempts": [attempt, attempt], "parameters": sizes})
     (here / "run.json").write_text(content)
     (here / "log.log").write_text(
         "Model Parameters: \nname\n-----\n"
@@ -409,7 +409,7 @@ def digits(here, outside):
     number = "7" * (4 << 20)
     write_manifest(here)
     some = number[: 1 << 19]
-    (here / "run.json").write_text(f'{{"sittings": [{{"step": {number}}}]}}')
+    (here / "run.json").write_text(f'{{"attempts": [{{"step": {number}}}]}}')
     (here / "stats.json").write_text(f'[{{"global_step": 1, "cost": {some}}}]')
     (here / "time_reports.jsonl").write_text(f'{{"text": "", "step": {some}}}\n')
     (here / _MANIFEST).write_text(f'{{"step": {number}}}')
@@ -443,7 +443,7 @@ def _types(here, outside, value):
     two = {**one, "result": None}
     two.update(dict.fromkeys(("machine", "git", "training", "versions"), inner))
     three = {**two, "machine": {**inner, "gpus": [value, inner]}, "command": [value]}
-    content = {"format": value, "sittings": [one, two, three], "parameters": [[value] * 3]}
+    content = {"format": value, "attempts": [one, two, three], "parameters": [[value] * 3]}
     described = {"W": {"dtype": value, "shape": value}, "V": {"dtype": "int8", "shape": [value]}}
     write_manifest(here, variables=described, step=value, tensorflow=value)
     (here / "run.json").write_text(json.dumps(content))
@@ -591,8 +591,8 @@ def scripts(here, outside):
     facts = dict.fromkeys((*_FIELDS, *_TRAINING), EVIL)
     inner = {**facts, "input": [EVIL], "gpus": [{"name": EVIL, "memory": EVIL}]}
     facts.update(machine=inner, training=inner, git=inner, versions=inner, command=[EVIL])
-    sitting = {**facts, "id": "b"}
-    content = {"sittings": [facts, sitting], "parameters": [[EVIL, [2], EVIL]]}
+    attempt = {**facts, "id": "b"}
+    content = {"attempts": [facts, attempt], "parameters": [[EVIL, [2], EVIL]]}
     (here / "run.json").write_text(json.dumps(content))
     (here / "stats.json").write_text(stats(1, 2, 3, name=EVIL))
     (here / f"stats.json.0131-120000{name}").write_text(stats(3, name=EVIL))
@@ -628,7 +628,7 @@ LOGS = {
 def _log(here, outside, text):
     sound(here)
     (here / "log.log").write_text(text)
-    (here / "run.json").write_text('{"sittings": []}')
+    (here / "run.json").write_text('{"attempts": []}')
 
 
 def listed(parts):
@@ -677,7 +677,7 @@ def _giant_record(here, outside, part):
     write_manifest(here)
     count = (7 << 20) // (len(part) + 1)
     parts = listed([part] * (count // 2))
-    (here / "run.json").write_text(f'{{"sittings": [{{"command": {parts}}}], "a": {parts}}}')
+    (here / "run.json").write_text(f'{{"attempts": [{{"command": {parts}}}], "a": {parts}}}')
     (here / _MANIFEST).write_text(listed([part] * count))
 
 

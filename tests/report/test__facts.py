@@ -2,12 +2,12 @@ import re
 
 import pytest
 
-from tensorpack.report._facts import duration_text, facts_of, headline_of, sittings_of
+from tensorpack.report._facts import attempts_of, duration_text, facts_of, headline_of
 from tensorpack.report._read import Run
 
 
-def run_of(*sittings, epochs=()):
-    return Run("/x", list(sittings), list(epochs), [], [], [], [], [], [], [])
+def run_of(*attempts, epochs=()):
+    return Run("/x", list(attempts), list(epochs), [], [], [], [], [], [], [])
 
 
 def text_of(html):
@@ -31,7 +31,7 @@ def test_durations(seconds, text):
 
 
 @pytest.mark.parametrize(
-    "sitting, css, text",
+    "attempt, css, text",
     [
         ({"result": "finished", "epoch": 3, "step": 9}, "good", "finished epoch 3, step 9"),
         ({"result": "stopped", "message": "SIGINT"}, "open", "stopped SIGINT"),
@@ -41,12 +41,12 @@ def test_durations(seconds, text):
         ({"result": "finished", "checkpoint": "model-9"}, "good", "last checkpoint model-9"),
     ],
 )
-def test_the_headline(sitting, css, text):
-    headline = headline_of(run_of(sitting))
+def test_the_headline(attempt, css, text):
+    headline = headline_of(run_of(attempt))
     assert f'class="badge {css}"' in headline and text in text_of(headline)
 
 
-def test_the_time_of_all_sittings_counts():
+def test_the_time_of_all_attempts_counts():
     run = run_of({"seconds": 3600, "result": "lost"}, {"seconds": 1800.5, "result": "finished"})
     assert "after 1 h 30 min" in text_of(headline_of(run))
 
@@ -54,7 +54,7 @@ def test_the_time_of_all_sittings_counts():
 def test_without_a_record_the_statistics_say_how_far_it_came():
     run = run_of(epochs=[{"global_step": 5}, {"global_step": 7}])
     assert "Its statistics end at step 7." in headline_of(run)
-    assert facts_of(run) == sittings_of(run) == ""
+    assert facts_of(run) == attempts_of(run) == ""
 
 
 def test_how_it_was_trained():
@@ -65,13 +65,13 @@ def test_how_it_was_trained():
     assert "7, deterministic" in text and "c , changes not known" in text
 
 
-def test_the_table_of_sittings():
+def test_the_table_of_attempts():
     first = {"started": "2026-01-31T12:00:00Z", "seconds": 61, "result": "stopped", "step": 1000}
     second = {
         "training": {"first_step": 1000},
         "git": {"commit": "0123456789abc"},
         "result": "lost",
     }
-    text = text_of(sittings_of(run_of(first, second)))
+    text = text_of(attempts_of(run_of(first, second)))
     assert "2026-01-31 12:00:00 UTC 1 min 1 s 1,000 stopped" in text
     assert text.endswith("1,000 lost 0123456789")

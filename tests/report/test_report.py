@@ -104,7 +104,7 @@ def test_the_result_comes_first_then_the_circumstances(tmp_path):
         "3 x 4",
     ):
         assert part in page.text, part
-    assert page.text.count("stopped") == 1  # in the table of sittings
+    assert page.text.count("stopped") == 1  # in the table of attempts
 
 
 def test_a_column_without_a_cell_is_left_out(tmp_path):
@@ -130,7 +130,7 @@ def test_a_message_is_cut_between_words(tmp_path):
     assert "Quick, 1 core;" in text
 
 
-def test_curves_are_grouped_and_sittings_are_marked(tmp_path):
+def test_curves_are_grouped_and_attempts_are_marked(tmp_path):
     epochs = [
         {"epoch_num": i, "global_step": i, "lr": 1, "cost": 2 / i, "score": i, "param-summary/W": i}
         for i in range(1, 6)
@@ -192,8 +192,8 @@ def test_records_of_odd_shapes(tmp_path):
         keys = (
             "command machine versions git training seconds step result message process host epoch"
         )
-        sittings = [dict.fromkeys(keys.split(), value)] * 2
-        record = {"sittings": sittings, "parameters": value}
+        attempts = [dict.fromkeys(keys.split(), value)] * 2
+        record = {"attempts": attempts, "parameters": value}
         (tmp_path / "run.json").write_text(json.dumps(record))
         epochs = [{"epoch_num": i, "global_step": i, "value": value, "other": i}]
         (tmp_path / "stats.json").write_text(json.dumps(epochs))
@@ -303,7 +303,7 @@ def test_odd_numbers_and_characters_in_a_record(tmp_path, text):
     fields = '"message", "checkpoint", "step", "seconds", "process", "host"'.split(", ")
     facts = ", ".join(f"{each}: {value}" for each in fields)
     shapes = f'[["a", [{value}], "f"], ["b", [2], "f"], [{value}, [3], "f"]]'
-    content = f'{{"sittings": [{{{facts}}}, {{{facts}}}], "parameters": {shapes}}}'
+    content = f'{{"attempts": [{{{facts}}}, {{{facts}}}], "parameters": {shapes}}}'
     (tmp_path / "run.json").write_text(content)
     (tmp_path / "stats.json").write_text(f'[{{"global_step": {value}, "cost": {value}}}]')
     (tmp_path / "log.log").write_text("a line\n")
@@ -321,7 +321,7 @@ def test_an_enormous_step_does_not_hide_what_comes_before(tmp_path):
 def test_shapes_that_no_variable_has_are_left_out(tmp_path):
     shapes = [[10**5000], [-1], [2] * 100, ["x"], [float("inf")], {"a": 1}, 3]
     rows = [["no", each, "f"] for each in shapes[1:]] + [["yes", [3, 2], "f"]]
-    (tmp_path / "run.json").write_text(json.dumps({"sittings": [], "parameters": rows}))
+    (tmp_path / "run.json").write_text(json.dumps({"attempts": [], "parameters": rows}))
     assert "1 variables, 6 numbers" in page_of(tmp_path).text
     (tmp_path / "run.json").unlink()
     (tmp_path / "log.log").write_text(

@@ -77,8 +77,8 @@ def test_the_best_model_is_named_with_its_value(tmp_path, capsys):
     SimpleTrainer(config(callbacks, **options)).train()
     path = f"{tmp_path}/log/min-error"
     assert log_lines(capsys)[-1] == f"The best is {path} (error 1.3333 at step 2)."
-    (sitting,) = read_record(str(tmp_path / "log"))["sittings"]
-    assert sitting["best"] == ["min-error (error 1.3333 at step 2)"]
+    (attempt,) = read_record(str(tmp_path / "log"))["attempts"]
+    assert attempt["best"] == ["min-error (error 1.3333 at step 2)"]
     with open(write_report(str(tmp_path / "log")), encoding="utf-8") as page:
         assert "last checkpoint model-4, best min-error (error 1.3333 at step 2)" in page.read()
     logger.close_logger_dir()
@@ -135,7 +135,7 @@ def test_record_log_and_exit_code_agree(code, result, exit_code, where, log_dir,
         said_at_the_end(capsys, log_dir, lambda: sys.exit(code), max_epoch=2)
     assert caught.value.code == code
     assert f"{where} {log_dir}/model-2." in log_lines(capsys)
-    (run,) = read_record(log_dir)["sittings"]
+    (run,) = read_record(log_dir)["attempts"]
     assert (run["result"], run["exit_code"]) == (result, exit_code)
 
 

@@ -26,8 +26,8 @@ def train(*callbacks, trainer=SimpleTrainer, **options):
         trainer(config(*callbacks, **options)).train()
 
 
-def sittings(directory):
-    return read_record(directory)["sittings"]
+def attempts(directory):
+    return read_record(directory)["attempts"]
 
 
 class Does(Callback):
@@ -44,7 +44,7 @@ def test_a_run_that_finishes_says_all(log_dir):
     fix_rng_seed(5)
     train(ModelSaver(), trainer=QueueInputTrainer, max_epoch=3)
     record = read_record(log_dir)
-    (run,) = record["sittings"]
+    (run,) = record["attempts"]
     end = [run[name] for name in ("result", "message", "exit_code", "epoch", "step", "checkpoint")]
     assert end == ["finished", "", 0, 3, 6, "model-6"]
     assert run["started"] <= run["ended"] and 0 < run["seconds"] < 60
@@ -60,14 +60,14 @@ def test_a_run_that_finishes_says_all(log_dir):
 
 def test_it_is_there_before_the_first_step_and_without_an_end(log_dir):
     seen = []
-    train(Does(lambda _: seen.append(sittings(log_dir)[0])), steps_per_epoch=1)
+    train(Does(lambda _: seen.append(attempts(log_dir)[0])), steps_per_epoch=1)
     assert seen[0]["training"]["first_step"] == 0 and "result" not in seen[0]
 
 
-def test_a_resumed_run_adds_a_sitting(log_dir):
+def test_a_resumed_run_adds_a_attempt(log_dir):
     train(ModelSaver())
     train(ModelSaver(), resume="must", max_epoch=2)
-    first, second = sittings(log_dir)
+    first, second = attempts(log_dir)
     assert (first["step"], second["step"]) == (2, 4)
     assert second["training"]["first_step"] == 2
     assert second["training"]["resumed_from"] == "model-2"
@@ -79,7 +79,7 @@ def test_a_failed_run_has_its_message(log_dir):
 
     with pytest.raises(KeyError):
         train(Does(fail))
-    (run,) = sittings(log_dir)
+    (run,) = attempts(log_dir)
     assert (run["result"], run["exit_code"], run["step"]) == ("failed", 1, 1)
     assert run["message"] == "KeyError: '<b>broken</b>'"
 
@@ -91,7 +91,7 @@ def test_a_setup_that_fails_is_recorded(log_dir):
 
     with pytest.raises(ValueError):
         train(Breaks())
-    (run,) = sittings(log_dir)
+    (run,) = attempts(log_dir)
     assert (run["result"], run["message"]) == ("failed", "ValueError: no such tensor")
     assert run["training"]["trainer"] == "SimpleTrainer"
 
@@ -107,7 +107,7 @@ def test_a_signal_and_a_stop_are_told_apart(log_dir):
     with pytest.raises(SystemExit):
         train(Does(interrupt), ModelSaver())
     train(Does(stop))
-    first, second = sittings(log_dir)
+    first, second = attempts(log_dir)
     assert (first["result"], first["exit_code"]) == ("stopped", 143)
     assert (first["message"], first["checkpoint"]) == ("SIGTERM", "model-1")
     assert (second["result"], second["exit_code"]) == ("finished", 0)
@@ -118,7 +118,7 @@ def test_the_seed_is_known_if_it_was_fixed(log_dir, monkeypatch):
     monkeypatch.setattr(rng, "_streams", rng._Streams())
     fix_rng_seed(7)
     train()
-    training = sittings(log_dir)[0]["training"]
+    training = attempts(log_dir)[0]["training"]
     assert training["seed"] == 7 and training["graph_seed"] is not None
 
 
@@ -128,8 +128,8 @@ def test_the_commit_of_the_script_is_known_from_the_start(log_dir, tmp_path, mon
     (tmp_path / "train.py").write_text("")
     monkeypatch.setattr("sys.argv", [str(tmp_path / "train.py")])
     seen = []
-    train(Does(lambda _: seen.append(sittings(log_dir)[0]["git"])), steps_per_epoch=1)
-    seen.append(sittings(log_dir)[0]["git"])
+    train(Does(lambda _: seen.append(attempts(log_dir)[0]["git"])), steps_per_epoch=1)
+    seen.append(attempts(log_dir)[0]["git"])
     assert [each["commit"] for each in seen] == ["c0ffee00" * 5] * 2
 
 
@@ -150,7 +150,7 @@ def test_a_directory_that_is_set_late_gets_the_whole_record(log_dir):
 
     logger.close_logger_dir()
     train(SetsIt())
-    (run,) = sittings(log_dir)
+    (run,) = attempts(log_dir)
     assert run["result"] == "finished" and run["versions"] and run["training"]["model"]
 
 
@@ -171,7 +171,7 @@ def test_functions_are_called_when_the_record_is_complete(log_dir, capsys):
         def _before_train(self):
             self.trainer.record.on_complete += [
                 lambda: results.append(1 / 0),
-                lambda: results.append(sittings(log_dir)[0]["result"]),
+                lambda: results.append(attempts(log_dir)[0]["result"]),
             ]
 
     train(Asks())
