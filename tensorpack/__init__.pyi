@@ -13,6 +13,7 @@ from tensorpack import input_source as input_source
 from tensorpack import models as models
 from tensorpack import predict as predict
 from tensorpack import report as report
+from tensorpack import runs as runs
 from tensorpack import tfutils as tfutils
 from tensorpack import train as train
 from tensorpack import utils as utils
@@ -278,6 +279,8 @@ from tensorpack.predict import PredictorFactory as PredictorFactory
 from tensorpack.predict import SimpleDatasetPredictor as SimpleDatasetPredictor
 from tensorpack.predict import get_predict_func as get_predict_func
 from tensorpack.report import write_report as write_report
+from tensorpack.runs import read_epochs as read_epochs
+from tensorpack.runs import read_record as read_record
 from tensorpack.tfutils import AccumGradOptimizer as AccumGradOptimizer
 from tensorpack.tfutils import BaseTowerContext as BaseTowerContext
 from tensorpack.tfutils import ChainInit as ChainInit

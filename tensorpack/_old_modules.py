@@ -14,10 +14,10 @@ from tensorpack._public_names import HOMES, MODULES
 
 __all__ = ["OldModule", "Package"]
 
-_WITHOUT_TENSORFLOW = frozenset(["RL", "dataflow", "utils"])
+_WITHOUT_TENSORFLOW = frozenset(["RL", "dataflow", "runs", "utils"])
 _SERVED = frozenset(
-    "RL callbacks compat contrib dataflow graph_builder input_source models predict tfutils train "
-    "trainv1 utils".split()
+    "RL callbacks compat contrib dataflow graph_builder input_source models predict runs tfutils "
+    "train trainv1 utils".split()
 )
 _HELPERS = {  # module -> names that are public there, and in no package
     "compat": "is_tfv2",

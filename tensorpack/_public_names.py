@@ -9,7 +9,7 @@ _MODULES = {  # package -> its packages and modules that the root has as attribu
     # begin modules
     "tensorpack": (
         "RL callbacks compat contrib dataflow graph_builder input_source models predict report "
-        "tfutils train utils"
+        "runs tfutils train utils"
     ),
     "tensorpack.dataflow": "dataset dftools imgaug",
     "tensorpack.tfutils": (
@@ -92,6 +92,7 @@ _NAMES = {  # package or module -> its public names
         "PredictConfig PredictorBase PredictorFactory SimpleDatasetPredictor get_predict_func"
     ),
     "report": "write_report",
+    "runs": "read_epochs read_record",
     "tfutils": (
         "AccumGradOptimizer BaseTowerContext ChainInit CheckGradient CheckpointCorrupt "
         "ComputeOptions DictRestore FilterNoneGrad GlobalNormClip GradientProcessor InitFrom "

@@ -16,14 +16,14 @@ from tensorpack.utils.signals import interrupt_kept
 
 # Level 1 leaves out what the C++ code says of each process alike (the instructions of the CPU, the
 # services of XLA); warnings and errors are shown. It is read when TensorFlow logs its first line,
-# in 1.15 when a session is made, so it must stay set. Whoever sets it, or loads TensorFlow first,
-# has what they want.
+# in 1.15 when a session is made, so it must stay set. A program that sets it, or loads
+# TensorFlow first, keeps its own choice.
 if "tensorflow" not in sys.modules:
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
 
 with interrupt_kept():
     import tensorflow.compat.v1 as tfv1
-    from tensorflow.python.client.timeline import Timeline  # no public name has it
+    from tensorflow.python.client.timeline import Timeline as _Timeline
 
 try:
     from tensorflow.core.protobuf.config_pb2 import CallableOptions as _CallableOptions
@@ -32,7 +32,6 @@ except ImportError:
 
 __all__ = [
     "TensorSpec",
-    "Timeline",
     "backport_tensor_spec",
     "forward_op",
     "gpu_memory_peak",
@@ -46,6 +45,7 @@ __all__ = [
     "nccl_all_sum",
     "replace_input",
     "run_after",
+    "step_trace",
     "tf_version",
     "tfv1",
 ]
@@ -132,6 +132,11 @@ def make_raw_callable(
         # Only then: a run with a time-out takes a slower way through TensorFlow.
         options.run_options.timeout_in_ms = _A_YEAR
     return make(options)
+
+
+def step_trace(step_stats: Any) -> str:
+    """Returns what TensorFlow recorded of a run as a trace for Chrome and Perfetto, in JSON."""
+    return _Timeline(step_stats).generate_chrome_trace_format()
 
 
 def is_closed(sess: Any) -> bool:

@@ -10,6 +10,7 @@ PACKAGE = ROOT / "tensorpack"
 # The import table: a module imports from lower rows, or from its own package.
 LAYERS = [
     "utils",
+    "runs",
     "dataflow RL launch report",
     "compat",
     "tfutils",

@@ -29,6 +29,7 @@ WITHOUT_TENSORFLOW = {
     "launch",
     "RL",
     "report",
+    "runs",
     "test_conftest.py",
     "test_docs.py",
     "test_import_cost.py",

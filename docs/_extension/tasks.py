@@ -131,7 +131,8 @@ TASKS = {
         GraphVarParam ObjAttrParam""",
     "Monitors": """callbacks runs
         ScalarPrinter JSONWriter CSVMonitor TFEventWriter WandbMonitor CometMLMonitor
-        SendMonitorData SendStat MonitorBase Monitors ScalarRecord RunReport write_report""",
+        SendMonitorData SendStat MonitorBase Monitors ScalarRecord RunReport write_report
+        read_epochs read_record""",
     "Summaries": """callbacks howto/validation
         add_moving_summary create_scalar_summary create_histogram_summary add_activation_summary
         add_param_summary add_tensor_summary MovingAverageSummary MergeAllSummaries
@@ -190,7 +191,7 @@ TASKS = {
         get_tf_version_tuple
         compat: tf_version is_tfv2 backport_tensor_spec forward_op gpu_memory_peak in_branch
         compat: is_closed is_name_of_tf1 load_keras local_cli_debug_hook make_raw_callable
-        compat: nccl_all_sum replace_input run_after""",
+        compat: nccl_all_sum replace_input run_after step_trace""",
     "Old data names": """migration
         PrefetchData PrefetchDataZMQ MultiProcessPrefetchData MultiThreadPrefetchData
         MultiProcessMapDataZMQ MultiProcessMapAndBatchDataZMQ ThreadedMapData

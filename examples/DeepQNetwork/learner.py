@@ -51,8 +51,8 @@ class RemoteSimulator(Simulator):
     """
 
     def __init__(self, player: RemotePlayer, memory: ReplayMemory) -> None:
-        nobody: Any = None
-        super().__init__(player, memory, agent=nobody)
+        no_agent: Any = None  # the actors have theirs
+        super().__init__(player, memory, agent=no_agent)
         self._group = player.group
         self._lanes = np.arange(player.num_envs).reshape(player.group.size, player.games)
         self._playing = False

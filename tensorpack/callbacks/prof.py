@@ -2,7 +2,7 @@
 
 import os
 
-from tensorpack.compat import Timeline
+from tensorpack.compat import step_trace
 from tensorpack.compat import tfv1 as tf
 from tensorpack.utils import logger
 from tensorpack.utils.atomic import write_atomic
@@ -66,8 +66,7 @@ class GraphProfiler(Callback):
         if self._dump_metadata:
             self._write(f"runmetadata-{step}.pb", metadata.SerializeToString())
         if self._dump_tracing:
-            trace = Timeline(metadata.step_stats).generate_chrome_trace_format()
-            self._write(f"chrome-trace-{step}.json", trace.encode())
+            self._write(f"chrome-trace-{step}.json", step_trace(metadata.step_stats).encode())
         if self._dump_event:
             traced = {"tag": f"trace-{step}", "run_metadata": metadata.SerializeToString()}
             self.trainer.monitors.put_event(tf.Event(tagged_run_metadata=traced))

@@ -7,7 +7,7 @@ import sys
 from contextlib import suppress
 from typing import Dict, List, NamedTuple, Sequence, Tuple
 
-from tensorpack.utils._epochs import Epoch, read_epochs
+from tensorpack.runs.statistics import Epoch, read_epochs
 
 from ._codes import CommandError, did_you_mean
 from ._texts import printable

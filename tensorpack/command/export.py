@@ -68,7 +68,7 @@ def run(args: Any) -> int:
 
 def _best_in(path: str) -> List[Any]:
     """Returns what the record of a log directory, of which the newest is taken, calls the best."""
-    from tensorpack.utils._run_record import read_record
+    from tensorpack.runs.record import read_record
 
     with suppress(OSError, ValueError, LookupError, TypeError):
         return list(read_record(path)["attempts"][-1]["best"])  # type: ignore[index]

@@ -53,8 +53,8 @@ def run(args: Any) -> int:
 
 def _describe(folder: str, now: float) -> Dict[str, Any]:
     from tensorpack.report._facts import result_of
-    from tensorpack.utils._epochs import read_epochs
-    from tensorpack.utils._run_record import read_record
+    from tensorpack.runs.record import read_record
+    from tensorpack.runs.statistics import read_epochs
 
     attempt: Dict[str, Any] = {}
     epochs: List[Any] = []

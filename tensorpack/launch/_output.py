@@ -162,7 +162,7 @@ class Output:
         while view:
             if not poll.poll(1000 * _POLL_SECONDS):
                 if not self._waits_for_reader:
-                    return "nobody reads it"
+                    return "it has no reader"
                 continue
             try:
                 view = view[os.write(sink, view[:_PIECE]) :]

@@ -205,7 +205,7 @@ class MultiProcessPredictWorker(ForkProcess):
     """A process with a predictor of its own, in the spelling of 2017.
 
     Override `run`, and call `_init_runtime` in it first. Start it before this process has a
-    TensorFlow session or other threads: it is forked. Whoever starts it joins it; a `ProcessGroup`
+    TensorFlow session or other threads: it is forked. What starts it joins it, as a `ProcessGroup`
     and `StartProcOrThread` do.
 
     Args:

@@ -4,7 +4,7 @@ import math
 from html import escape
 from typing import Any, Callable, List, NamedTuple, Optional, Sequence, Tuple
 
-from tensorpack.utils._epochs import as_finite
+from tensorpack.runs.statistics import as_finite
 
 Point = Tuple[float, Optional[float]]
 

@@ -4,7 +4,7 @@ import re
 from html import escape
 from typing import Any, Dict, List, Optional, Tuple
 
-from tensorpack.utils._epochs import Epoch
+from tensorpack.runs.statistics import Epoch
 
 from ._chart import Line, draw_chart, number_text
 from ._read import Run

@@ -4,7 +4,7 @@ import os
 from html import escape
 from typing import Any, List, Optional
 
-from tensorpack.utils._run_record import utc_now
+from tensorpack.runs.record import utc_now
 
 from ._curves import curves_of
 from ._facts import attempts_of, facts_of, headline_of

@@ -7,8 +7,8 @@ import stat
 from contextlib import suppress
 from typing import Any, Dict, List, NamedTuple, Optional, Set, Tuple
 
-from tensorpack.utils._epochs import MOST_VALUES, Epoch, read_epochs
-from tensorpack.utils._run_record import read_record
+from tensorpack.runs.record import read_record
+from tensorpack.runs.statistics import MOST_VALUES, Epoch, read_epochs
 from tensorpack.utils.untrusted import open_untrusted
 
 from ._samples import Sample, find_samples

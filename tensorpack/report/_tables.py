@@ -6,7 +6,7 @@ from html import escape
 from typing import Any, List, Optional, Sequence, Tuple
 from urllib.parse import quote
 
-from tensorpack.utils._epochs import as_finite
+from tensorpack.runs.statistics import as_finite
 from tensorpack.utils._sizes import size_text
 
 from ._read import Run

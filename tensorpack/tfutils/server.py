@@ -37,8 +37,8 @@ def make_server(cluster: Cluster, config: Optional[tf.ConfigProto] = None) -> tf
     remote = sorted(host for host in hosts if not _is_loopback(host))
     if remote:
         logger.warning(
-            f"{', '.join(remote)}: whoever reaches the ports of this cluster can run any code in "
-            "its processes. Keep them inside a closed network."
+            f"{', '.join(remote)}: anyone who reaches the ports of this cluster can run any code "
+            "in its processes. Keep them inside a closed network."
         )
     config = worker_config(cluster, config)
     try:

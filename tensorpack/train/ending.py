@@ -210,7 +210,7 @@ def check_commands(commands: Optional[Mapping[str, str]]) -> Dict[str, str]:
 def log_ending(trainer: Any, ending: Ending) -> None:
     """Logs why a run failed, where the last checkpoint is and what can be done with it.
 
-    The traceback goes to `log.log`. What the interpreter prints of the error, if nobody catches it,
+    The traceback goes to `log.log`. What the interpreter prints of the error, if it is not caught,
     is the part of it that lies in the user's own files.
 
     Args:

@@ -7,10 +7,10 @@ from typing import Any, Callable, Dict, List, Optional
 
 from tensorpack.callbacks.best_saver import best_kept
 from tensorpack.compat import tfv1 as tf
+from tensorpack.runs.facts import machine_facts, process_facts, script_path
+from tensorpack.runs.git import GitFacts
+from tensorpack.runs.record import RunRecord, utc_now
 from tensorpack.utils import logger
-from tensorpack.utils._git import GitFacts
-from tensorpack.utils._run_facts import machine_facts, process_facts, script_path
-from tensorpack.utils._run_record import RunRecord, utc_now
 from tensorpack.utils.checkpoints import pointed_to
 from tensorpack.utils.cluster import Cluster
 from tensorpack.utils.rng import is_seeded, streams_state

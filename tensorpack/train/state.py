@@ -14,11 +14,11 @@ import numpy as np
 from tensorpack.callbacks.base import Callback, innermost
 from tensorpack.callbacks.early_stop import EarlyStop
 from tensorpack.callbacks.json_writer import JSONWriter
+from tensorpack.runs.record import read_record
 from tensorpack.tfutils.checkpoint import RestorePoint, restore_point_at
 from tensorpack.tfutils.common import get_global_step_value
 from tensorpack.tfutils.sessinit import ExactRestore
 from tensorpack.utils import logger
-from tensorpack.utils._run_record import read_record
 from tensorpack.utils.rng import rng_state, set_rng_state, set_streams_state, streams_state
 
 from .resume import check_complete, find_resumption, state_directory

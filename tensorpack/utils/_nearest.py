@@ -1,4 +1,4 @@
-"""What to say to somebody who has mistyped a name."""
+"""What to say to a user who has mistyped a name."""
 
 import os
 from difflib import get_close_matches

@@ -25,7 +25,7 @@ _HIDDEN = f"  ({{}} frames of tensorpack and TensorFlow are not shown: {SWITCH}=
 
 
 def shorten_uncaught() -> None:
-    """Has the interpreter print short tracebacks of exceptions that nobody catches.
+    """Has the interpreter print short tracebacks of exceptions that are not caught.
 
     A program with a hook of its own (a debugger, IPython) keeps that, and prints what it likes.
     """

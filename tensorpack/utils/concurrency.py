@@ -291,7 +291,7 @@ class OrderedContainer:
 class OrderedResultGatherProc(multiprocessing.Process):
     """A process that takes numbered results from a queue and returns them in order.
 
-    It ends when each of the producers has put `(DIE, None)`, which `get` returns as well. Whoever
+    It ends when each of the producers has put `(DIE, None)`, which `get` returns as well. What
     starts it joins it.
 
     Args:

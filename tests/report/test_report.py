@@ -14,7 +14,7 @@ from urllib.parse import unquote
 import pytest
 
 from tensorpack.report import _read, _samples, write_report
-from tensorpack.utils._run_record import RunRecord
+from tensorpack.runs.record import RunRecord
 
 EVIL = "\"><script>alert('x')</script>&amp;"
 _VOID = {"meta", "img", "link", "br"}

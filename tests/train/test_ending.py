@@ -12,9 +12,9 @@ from tensorpack.compat import tfv1 as tf
 from tensorpack.dataflow import DataFlow, DataFromList
 from tensorpack.input_source import FeedInput
 from tensorpack.report import write_report
+from tensorpack.runs.record import read_record
 from tensorpack.train import SimpleTrainer, TrainConfig
 from tensorpack.utils import logger
-from tensorpack.utils._run_record import read_record
 from tensorpack.utils.notes import notes_of
 from tests import helpers
 from tests.callbacks.driver import log_lines

@@ -9,9 +9,9 @@ import pytest
 from tensorpack.callbacks import Callback, ModelSaver
 from tensorpack.compat import tfv1 as tf
 from tensorpack.dataflow import DataFromList
+from tensorpack.runs.record import read_record
 from tensorpack.train import QueueInputTrainer, SimpleTrainer, StopTraining
 from tensorpack.utils import fix_rng_seed, logger, rng
-from tensorpack.utils._run_record import read_record
 from tests import helpers
 from tests.helpers import TinyModel
 

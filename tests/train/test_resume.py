@@ -7,12 +7,12 @@ import pytest
 from tensorpack.callbacks import Callback, CallbackFactory, EarlyStop, ModelSaver
 from tensorpack.compat import tfv1 as tf
 from tensorpack.dataflow import FakeData
+from tensorpack.runs.record import read_record
 from tensorpack.tfutils.checkpoint import CheckpointCorrupt, CheckpointStore, save_checkpoint_vars
 from tensorpack.tfutils.sessinit import JustCurrentSession
 from tensorpack.train import AutoResumeTrainConfig, SimpleTrainer, TrainConfig
 from tensorpack.train.resume import check_policy, find_resumption, prepare_log_dir
 from tensorpack.utils import logger
-from tensorpack.utils._run_record import read_record
 from tests.helpers import TinyModel
 from tests.tiers import first_fast
 

@@ -10,9 +10,11 @@ import os
 from datetime import datetime, timezone
 from typing import Any, Dict, List, Optional
 
-from . import logger
-from .atomic import move_to_backup, write_atomic
-from .untrusted import parse_json, read_untrusted
+from tensorpack.utils import logger
+from tensorpack.utils.atomic import move_to_backup, write_atomic
+from tensorpack.utils.untrusted import parse_json, read_untrusted
+
+__all__ = ["FILENAME", "LOST", "RunRecord", "read_record", "utc_now"]
 
 FILENAME = "run.json"
 LOST = "lost"  # the result of an attempt whose process has left without a word

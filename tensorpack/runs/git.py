@@ -11,7 +11,9 @@ import subprocess
 from contextlib import suppress
 from typing import Any, Dict, Optional
 
-from .untrusted import read_untrusted
+from tensorpack.utils.untrusted import read_untrusted
+
+__all__ = ["GitFacts"]
 
 _MOST_BYTES = 16 << 20  # of a list of references
 _HASH = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")

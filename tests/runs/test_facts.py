@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import tensorpack
+from tensorpack.runs.facts import machine_facts, process_facts, without_secrets
 from tensorpack.utils import nvml
-from tensorpack.utils._run_facts import machine_facts, process_facts, without_secrets
 from tests.recorded_nvml import RecordedNvml
 
 

@@ -2,11 +2,15 @@
 
 import io
 import json
+import os
 from contextlib import suppress
 from typing import Any, Dict, Iterator, Optional
 
-from .untrusted import open_untrusted
+from tensorpack.utils.untrusted import open_untrusted
 
+__all__ = ["Epoch", "FILENAME", "MOST_VALUES", "as_finite", "read_epochs"]
+
+FILENAME = "stats.json"
 MOST_VALUES = 2000000  # that are kept, where an epoch counts as four more: some 200 MB
 _PIECE = 1 << 20  # characters that are read at a time; no epoch is longer
 _MOST_BYTES = 256 << 20
@@ -25,13 +29,17 @@ def as_finite(value: Any) -> Optional[float]:
 
 
 def read_epochs(path: str) -> Iterator[Epoch]:
-    """Yields the epochs of a file, each with a finite `global_step`.
+    """Yields the epochs of a run, each with a finite `global_step`; what is no number is None.
+
+    Args:
+      path: the log directory, or a `stats.json`, which may be damaged.
 
     Raises:
       FileNotFoundError: there is none.
       OSError: it cannot be read, or it is a link, a FIFO or huge.
       ValueError: there were all epochs before what is damaged, or more values than are kept.
     """
+    path = os.path.join(path, FILENAME) if os.path.isdir(path) else path
     decoder = json.JSONDecoder(parse_int=float)  # an int of many digits takes long
     names: Dict[str, str] = {}  # each is kept once
     end = count = values = 0

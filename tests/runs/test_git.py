@@ -3,7 +3,7 @@ import subprocess
 
 import pytest
 
-from tensorpack.utils._git import GitFacts
+from tensorpack.runs.git import GitFacts
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
 
@@ -76,8 +76,8 @@ def test_a_git_that_hangs_is_ended(checkout, tmp_path, monkeypatch):
     slow.parent.mkdir()
     slow.write_text("#!/bin/sh\nexec sleep 60\n")
     slow.chmod(0o755)
-    monkeypatch.setattr("tensorpack.utils._git.shutil.which", lambda name: str(slow))
-    monkeypatch.setattr("tensorpack.utils._git._ANSWER_SECONDS", 0.1)
+    monkeypatch.setattr("tensorpack.runs.git.shutil.which", lambda name: str(slow))
+    monkeypatch.setattr("tensorpack.runs.git._ANSWER_SECONDS", 0.1)
     facts = GitFacts(str(checkout / "x.py"))
     assert facts.known()["dirty"] is None
     assert facts.close()["dirty"] is None  # and the process has gone, or the test would fail

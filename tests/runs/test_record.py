@@ -3,7 +3,7 @@ import os
 
 import pytest
 
-from tensorpack.utils._run_record import RunRecord, read_record
+from tensorpack.runs.record import RunRecord, read_record
 
 
 def warnings_in(capsys):

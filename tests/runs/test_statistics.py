@@ -5,8 +5,8 @@ import os
 
 import pytest
 
-from tensorpack.utils import _epochs
-from tensorpack.utils._epochs import as_finite, read_epochs
+from tensorpack.runs import statistics
+from tensorpack.runs.statistics import as_finite, read_epochs
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def test_a_file_is_read_in_pieces_and_to_where_it_is_cut(read, monkeypatch, piec
     wanted = epochs(*range(20))
     text = json.dumps(wanted, indent=indent).replace("cost", "k\u00f6{st}").encode("utf-8")
     wanted = json.loads(text.decode("utf-8"))
-    monkeypatch.setattr(_epochs, "_PIECE", piece)
+    monkeypatch.setattr(statistics, "_PIECE", piece)
     assert read(text) == (wanted, True)
     for cut in range(0, len(text), 7):
         found, whole = read(text[:cut])
@@ -82,13 +82,13 @@ def test_numbers_of_many_digits_take_no_time(read):
 
 def test_what_is_kept_is_bounded(read, monkeypatch):
     wanted = epochs(*range(20))
-    monkeypatch.setattr(_epochs, "_PIECE", 100)
+    monkeypatch.setattr(statistics, "_PIECE", 100)
     assert read(json.dumps([*wanted, {"global_step": 1, "a" * 300: 1}])) == (wanted, False)
-    monkeypatch.setattr(_epochs, "_MOST_NAMES", 5)
+    monkeypatch.setattr(statistics, "_MOST_NAMES", 5)
     names = json.dumps([{"global_step": i, f"name {i}": i} for i in range(9)])
     found, whole = read(names)
     assert (len(found), whole) == (4, False)
-    monkeypatch.setattr(_epochs, "MOST_VALUES", 21)
+    monkeypatch.setattr(statistics, "MOST_VALUES", 21)
     assert read(json.dumps(wanted)) == (wanted[:3], False)
 
 
@@ -100,3 +100,10 @@ def test_links_and_fifos_are_not_read(tmp_path):
             list(read_epochs(str(tmp_path / name)))
     with pytest.raises(FileNotFoundError):
         list(read_epochs(str(tmp_path / "none")))
+
+
+def test_a_log_directory_has_its_epochs_in_stats_json(tmp_path):
+    (tmp_path / "stats.json").write_text('[{"epoch_num": 1, "global_step": 5, "cost": null}]')
+    expected = [{"epoch_num": 1.0, "global_step": 5.0, "cost": None}]
+    assert list(read_epochs(str(tmp_path))) == expected
+    assert list(read_epochs(str(tmp_path / "stats.json"))) == expected
