@@ -7,6 +7,7 @@ what is public elsewhere in the library. What is public nowhere is an AttributeE
 
 import sys
 from importlib import import_module
+from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any, List, Optional
 
@@ -19,6 +20,24 @@ _SERVED = frozenset(
     "RL callbacks compat contrib dataflow graph_builder input_source models predict runs tfutils "
     "train trainv1 utils".split()
 )
+_ADDRESSES = {  # package -> modules that it had; with its names, or with those of another module
+    "callbacks": "dump",
+    "compat": "tensor_spec",
+    "dataflow": "common format parallel parallel_map prefetch serialize",
+    "dataflow.imgaug": "noname",
+    "graph_builder": (
+        "_utils distributed input_source=input_source input_source_base predictor_factory"
+    ),
+    "input_source": "input_source input_source_base",
+    "models": "common model_desc=graph_builder.model_desc utils",
+    "tfutils": "collect_env modelutils=tfutils.model_utils",
+    "train": (
+        "input_source=input_source model_desc=graph_builder monitor predict trainer trainers "
+        "utility"
+    ),
+    "trainv1": "base config distributed interface multigpu simple",
+    "utils": "compatible_serialize utils",
+}
 _HELPERS = {  # module -> names that are public there, and in no package
     "compat": "is_tfv2",
     "dataflow.base": "DataFlowReentrantGuard",
@@ -65,6 +84,7 @@ class Package(ModuleType):
             for each, module in list(sys.modules.items()):
                 if f"{each}.".startswith(f"{path}."):
                     module.__class__ = OldModule
+                    _add_addresses(each)
 
 
 class OldModule(Package):
@@ -82,6 +102,16 @@ class OldModule(Package):
     def __dir__(self) -> List[str]:
         lazy = "_HOMES" in vars(self)
         return list(self.__all__) if lazy else list(super().__dir__())
+
+
+def _add_addresses(package: str) -> None:
+    for entry in _ADDRESSES.get(package.partition(".")[2], "").split():
+        name, _, home = entry.partition("=")
+        path = f"{package}.{name}"
+        module = OldModule(path, f"`{path}` of older versions.")
+        module.__spec__ = ModuleSpec(path, None)
+        vars(module)["_home"] = f"tensorpack.{home}" if home else package
+        vars(sys.modules[package]).setdefault(name, sys.modules.setdefault(path, module))
 
 
 def _module_of(asked: ModuleType, name: str) -> Optional[ModuleType]:

@@ -54,8 +54,6 @@ _A_YEAR = 365 * 24 * 60 * 60 * 1000  # milliseconds
 
 TensorSpec = tfv1.TensorSpec
 
-__path__ = [f"{os.path.dirname(__file__)}/_addresses/compat"]  # modules under their old names
-
 
 def tf_version() -> Tuple[int, int, int]:
     """Returns the version of TensorFlow as numbers, such as `(2, 21, 0)`."""

@@ -1,5 +1,4 @@
 """Old names of modules, in folders that the packages add to their `__path__`.
 
-Each has the names that scripts expect at that address. One with nothing but a docstring has those
-of its package, or of the module that it calls `_home`, see `tensorpack._old_modules`.
+Those that have nothing of their own are in a table, see `tensorpack._old_modules`.
 """

@@ -126,5 +126,3 @@ __all__ = [
     "WarpAffineTransform",
     "perturb_BB",
 ]
-
-__path__.append(f"{__path__[0]}/../../_addresses/dataflow/imgaug")  # modules under their old names

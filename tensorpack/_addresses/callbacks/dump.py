@@ -1,1 +1,0 @@
-"""`tensorpack.callbacks.dump` of older versions; see `tensorpack.callbacks`."""

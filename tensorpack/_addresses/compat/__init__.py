@@ -1,1 +1,0 @@
-"""Modules that `tensorpack.compat` had in older versions."""

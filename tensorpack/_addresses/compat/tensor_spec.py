@@ -1,1 +1,0 @@
-"""`tensorpack.compat.tensor_spec` of older versions; see `tensorpack.compat`."""

@@ -1,1 +1,0 @@
-"""Modules that `tensorpack.dataflow` had in older versions."""

@@ -1,1 +1,0 @@
-"""`tensorpack.dataflow.common` of older versions; see `tensorpack.dataflow`."""

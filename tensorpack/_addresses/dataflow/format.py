@@ -1,1 +1,0 @@
-"""`tensorpack.dataflow.format` of older versions; see `tensorpack.dataflow`."""

@@ -1,1 +1,0 @@
-"""Modules that `tensorpack.dataflow.imgaug` had in older versions."""

@@ -1,1 +1,0 @@
-"""`tensorpack.dataflow.imgaug.noname` of 2017; see `tensorpack.dataflow.imgaug.misc`."""

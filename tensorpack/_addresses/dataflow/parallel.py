@@ -1,1 +1,0 @@
-"""`tensorpack.dataflow.parallel` of older versions; see `tensorpack.dataflow`."""

@@ -1,1 +1,0 @@
-"""`tensorpack.dataflow.parallel_map` of older versions; see `tensorpack.dataflow`."""

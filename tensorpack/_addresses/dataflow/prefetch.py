@@ -1,1 +1,0 @@
-"""`tensorpack.dataflow.prefetch` of older versions; see `tensorpack.dataflow`."""

@@ -1,1 +1,0 @@
-"""`tensorpack.dataflow.serialize` of older versions; see `tensorpack.dataflow`."""

@@ -1,1 +1,0 @@
-"""`tensorpack.graph_builder._utils` of older versions; see `tensorpack.input_source`."""

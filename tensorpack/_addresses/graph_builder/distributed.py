@@ -1,1 +1,0 @@
-"""`tensorpack.graph_builder.distributed` of older versions; see `tensorpack.train.distributed`."""

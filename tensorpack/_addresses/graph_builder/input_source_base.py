@@ -1,1 +1,0 @@
-"""`tensorpack.graph_builder.input_source_base` of older versions; see `tensorpack.input_source`."""

@@ -1,1 +1,0 @@
-"""`tensorpack.graph_builder.predictor_factory` of older versions; see `tensorpack.predict`."""

@@ -1,1 +1,0 @@
-"""Modules that `tensorpack.input_source` had in older versions."""

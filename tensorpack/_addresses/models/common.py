@@ -1,1 +1,0 @@
-"""`tensorpack.models.common` of older versions; see `tensorpack.models`."""

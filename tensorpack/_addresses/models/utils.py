@@ -1,1 +1,0 @@
-"""`tensorpack.models.utils` of older versions; see `tensorpack.models`."""

@@ -1,1 +1,0 @@
-"""Modules that `tensorpack.tfutils` had in older versions."""

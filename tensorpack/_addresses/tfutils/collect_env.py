@@ -1,1 +1,0 @@
-"""`tensorpack.tfutils.collect_env` of older versions; see `tensorpack.tfutils.common`."""

@@ -1,3 +1,0 @@
-"""`tensorpack.tfutils.modelutils` of older versions; see `tensorpack.tfutils.model_utils`."""
-
-_home = "tensorpack.tfutils.model_utils"

@@ -1,1 +1,0 @@
-"""`tensorpack.train.monitor` of older versions; see `tensorpack.callbacks`."""

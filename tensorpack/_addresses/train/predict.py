@@ -1,1 +1,0 @@
-"""`tensorpack.train.predict` of older versions; see `tensorpack.predict`."""

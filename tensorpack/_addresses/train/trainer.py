@@ -1,1 +1,0 @@
-"""`tensorpack.train.trainer` of older versions; see `tensorpack.train.simple`."""

@@ -1,1 +1,0 @@
-"""`tensorpack.train.trainers` of older versions; see `tensorpack.train`."""

@@ -1,1 +1,0 @@
-"""`tensorpack.train.utility` of older versions; see `tensorpack.graph_builder.utils`."""

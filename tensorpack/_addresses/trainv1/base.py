@@ -1,1 +1,0 @@
-"""`tensorpack.trainv1.base` of older versions; see `tensorpack.train`."""

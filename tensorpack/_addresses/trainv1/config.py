@@ -1,1 +1,0 @@
-"""`tensorpack.trainv1.config` of older versions; see `tensorpack.train`."""

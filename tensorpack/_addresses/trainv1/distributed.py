@@ -1,1 +1,0 @@
-"""`tensorpack.trainv1.distributed` of older versions; see `tensorpack.train`."""

@@ -1,1 +1,0 @@
-"""`tensorpack.trainv1.interface` of older versions; see `tensorpack.train`."""

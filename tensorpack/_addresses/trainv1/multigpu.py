@@ -1,1 +1,0 @@
-"""`tensorpack.trainv1.multigpu` of older versions; see `tensorpack.train`."""

@@ -1,1 +1,0 @@
-"""`tensorpack.trainv1.simple` of older versions; see `tensorpack.train`."""

@@ -1,1 +1,0 @@
-"""Modules that `tensorpack.utils` had in older versions."""

@@ -1,1 +1,0 @@
-"""`tensorpack.utils.compatible_serialize` of older versions; see `tensorpack.utils.serialize`."""

@@ -1,1 +1,0 @@
-"""`tensorpack.utils.utils` of older versions; see `tensorpack.utils`."""
