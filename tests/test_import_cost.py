@@ -46,7 +46,8 @@ def test_an_import_costs_nothing_but_itself(module):
 
 def modules_after(statement):
     """The modules that are loaded after a statement, in a Python of its own; not old addresses."""
-    loaded = "sorted(n for n, m in sys.modules.items() if getattr(getattr(m, '__spec__', 1), 'loader', 1))"
+    is_there = "getattr(getattr(m, '__spec__', 1), 'loader', 1)"
+    loaded = f"sorted(n for n, m in sys.modules.items() if {is_there})"
     done = run_probe(f"import sys, numpy\n{statement}\nprint(*{loaded})")
     assert done.returncode == 0, done.stdout
     return set(done.stdout.split())
