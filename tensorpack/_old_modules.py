@@ -32,8 +32,8 @@ _ADDRESSES = {  # package -> modules that it had; with its names, or with those 
     "models": "common model_desc=graph_builder.model_desc utils",
     "tfutils": "collect_env modelutils=tfutils.model_utils",
     "train": (
-        "input_source=input_source model_desc=graph_builder monitor predict trainer trainers "
-        "utility"
+        "distributed=train.group.distributed input_source=input_source model_desc=graph_builder "
+        "monitor predict trainer trainers utility"
     ),
     "trainv1": "base config distributed interface multigpu simple",
     "utils": "compatible_serialize utils",
@@ -57,7 +57,7 @@ _HELPERS = {  # module -> names that are public there, and in no package
     "models.tflayer": "convert_to_tflayer_args monkeypatch_tf_layers rename_get_variable",
     "tfutils.symbolic_functions": "batch_flatten rms",
     "tfutils.tower": "PredictTowerContext TrainTowerContext",
-    "train.distributed_base": "DistributedTrainerBase",
+    "train.group.distributed_base": "DistributedTrainerBase",
     "train.run": "TrainLoop",
     "utils.argtools": "call_only_once get_data_format",
     "utils.concurrency": "OrderedResultGatherProc",
@@ -78,7 +78,9 @@ class Package(ModuleType):
     """A package whose modules become an `OldModule` when the import system binds them to it."""
 
     def __setattr__(self, name: str, value: Any) -> None:
-        super().__setattr__(name, value)
+        hidden = isinstance(value, ModuleType) and name in vars(self).get("_HOMES", ())
+        # A function hides the module of its name, as `argscope` does.
+        super().__setattr__(name, getattr(value, name) if hidden else value)
         path = f"{self.__name__}.{name}"
         if sys.modules.get(path) is value and _part(path) in _SERVED:
             for each, module in list(sys.modules.items()):

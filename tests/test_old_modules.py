@@ -6,7 +6,7 @@ import pytest
 
 import tensorpack
 from tests.conftest import HAS_TENSORFLOW
-from tests.test_import_cost import modules_after
+from tests.test_import_cost import modules_after, run_probe
 
 needs_tensorflow = pytest.mark.skipif(not HAS_TENSORFLOW, reason="needs TensorFlow")
 
@@ -102,3 +102,15 @@ def test_nothing_is_loaded_for_a_name_that_a_module_has():
         "tensorpack.utils",
         "tensorpack.utils.naming",
     }
+
+
+@needs_tensorflow
+def test_a_function_hides_the_module_of_its_name():
+    done = run_probe(
+        "import tensorpack.tfutils.argscope\n"
+        "from tensorpack.tfutils import argscope, separate_costs\n"
+        "from tensorpack.tfutils.argscope import argscope as same\n"
+        "assert argscope is same and callable(separate_costs)\n"
+        "assert tensorpack.tfutils.separate_costs is separate_costs is tensorpack.separate_costs"
+    )
+    assert done.returncode == 0, done.stdout

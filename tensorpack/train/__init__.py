@@ -5,15 +5,15 @@ A module is loaded when one of its names is first used; `__init__.pyi` has the n
 
 _NAMES = {  # module -> its public names; then run scripts/public_names
     "base": "StopTraining Trainer",
-    "collective": "CollectiveTrainer",
     "config": "AutoResumeTrainConfig DEFAULT_CALLBACKS DEFAULT_MONITORS TrainConfig",
-    "distributed": (
+    "ending": "DataEnded",
+    "feedfree": "FeedfreeTrainerBase SimpleFeedfreeTrainer SingleCostFeedfreeTrainer",
+    "group.collective": "CollectiveTrainer",
+    "group.distributed": (
         "DistributedReplicatedTrainer DistributedTrainerParameterServer "
         "DistributedTrainerReplicated"
     ),
-    "ending": "DataEnded",
-    "feedfree": "FeedfreeTrainerBase SimpleFeedfreeTrainer SingleCostFeedfreeTrainer",
-    "horovod": "BytePSTrainer HorovodTrainer",
+    "group.horovod": "BytePSTrainer HorovodTrainer",
     "interface": "apply_default_prefetch launch_train_with_config",
     "multi_tower": "MultiGPUTrainerBase",
     "multigpu": (

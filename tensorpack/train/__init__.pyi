@@ -4,20 +4,20 @@ from typing import List
 
 from .base import StopTraining as StopTraining
 from .base import Trainer as Trainer
-from .collective import CollectiveTrainer as CollectiveTrainer
 from .config import AutoResumeTrainConfig as AutoResumeTrainConfig
 from .config import DEFAULT_CALLBACKS as DEFAULT_CALLBACKS
 from .config import DEFAULT_MONITORS as DEFAULT_MONITORS
 from .config import TrainConfig as TrainConfig
-from .distributed import DistributedReplicatedTrainer as DistributedReplicatedTrainer
-from .distributed import DistributedTrainerParameterServer as DistributedTrainerParameterServer
-from .distributed import DistributedTrainerReplicated as DistributedTrainerReplicated
 from .ending import DataEnded as DataEnded
 from .feedfree import FeedfreeTrainerBase as FeedfreeTrainerBase
 from .feedfree import SimpleFeedfreeTrainer as SimpleFeedfreeTrainer
 from .feedfree import SingleCostFeedfreeTrainer as SingleCostFeedfreeTrainer
-from .horovod import BytePSTrainer as BytePSTrainer
-from .horovod import HorovodTrainer as HorovodTrainer
+from .group.collective import CollectiveTrainer as CollectiveTrainer
+from .group.distributed import DistributedReplicatedTrainer as DistributedReplicatedTrainer
+from .group.distributed import DistributedTrainerParameterServer as DistributedTrainerParameterServer
+from .group.distributed import DistributedTrainerReplicated as DistributedTrainerReplicated
+from .group.horovod import BytePSTrainer as BytePSTrainer
+from .group.horovod import HorovodTrainer as HorovodTrainer
 from .interface import apply_default_prefetch as apply_default_prefetch
 from .interface import launch_train_with_config as launch_train_with_config
 from .multi_tower import MultiGPUTrainerBase as MultiGPUTrainerBase

@@ -9,8 +9,8 @@ import pytest
 from tensorpack.compat import tfv1 as tf
 from tensorpack.launch import _hosts
 from tensorpack.tfutils import peers
-from tensorpack.train import worker_group
-from tensorpack.train.worker_group import GroupOfWorkers
+from tensorpack.train.group import workers as worker_group
+from tensorpack.train.group.workers import GroupOfWorkers
 from tests.callbacks.driver import log_lines
 from tests.processes import wait_until
 

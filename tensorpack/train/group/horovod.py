@@ -8,10 +8,10 @@ from tensorpack.callbacks.base import Callback
 from tensorpack.compat import tfv1 as tf
 from tensorpack.input_source import InputSource
 from tensorpack.tfutils.sesscreate import NewSessionCreator
+from tensorpack.train.tower import CostFn, OptFn
 from tensorpack.utils import logger
 
 from .collective import CollectiveTrainer
-from .tower import CostFn, OptFn
 
 __all__ = ["BytePSTrainer", "HorovodTrainer"]
 

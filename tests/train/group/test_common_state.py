@@ -8,7 +8,7 @@ import pytest
 from tensorpack.callbacks import ModelSaver
 from tensorpack.compat import tfv1 as tf
 from tensorpack.train import Trainer
-from tensorpack.train.common_state import choose_state, common_step
+from tensorpack.train.group.common_state import choose_state, common_step
 from tensorpack.train.state import RunState
 from tensorpack.utils import logger
 from tests.helpers import config

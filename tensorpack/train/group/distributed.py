@@ -10,11 +10,11 @@ from tensorpack.input_source import InputSource
 from tensorpack.tfutils.common import get_global_step_var
 from tensorpack.tfutils.replicas import replicas
 from tensorpack.tfutils.variables import VariablePairs
+from tensorpack.train.tower import CostFn, OptFn
 
 from .distributed_base import DistributedTrainerBase, Towers
-from .distributed_graph import StepTurns, is_assigned, move_to_servers, vote_tensor
-from .group_trainer import StopVote
-from .tower import CostFn, OptFn
+from .server_graph import StepTurns, is_assigned, move_to_servers, vote_tensor
+from .trainer import StopVote
 
 __all__ = [
     "DistributedReplicatedTrainer",

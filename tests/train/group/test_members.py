@@ -7,9 +7,9 @@ import pytest
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.launch import _hosts
-from tensorpack.train import group as group_module
-from tensorpack.train import group_link
-from tensorpack.train.group import FAILED, JOINED, LEFT, READY, Group
+from tensorpack.train.group import link as group_link
+from tensorpack.train.group import members as group_module
+from tensorpack.train.group.members import FAILED, JOINED, LEFT, READY, Group
 from tests.processes import in_thread, wait_until
 
 

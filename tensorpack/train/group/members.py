@@ -16,7 +16,7 @@ from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.peers import PeerLost, wait_for
 from tensorpack.utils.cluster import Cluster
 
-from .group_link import HostLink, Link, Row, refuses, shared_variable
+from .link import HostLink, Link, Row, refuses, shared_variable
 
 __all__ = ["FAILED", "Group", "JOINED", "LEFT", "READY"]
 

@@ -8,12 +8,12 @@ import numpy as np
 from tensorpack.callbacks.base import Callback
 from tensorpack.callbacks.monitor import MonitorBase
 from tensorpack.compat import tfv1 as tf
+from tensorpack.train.multi_tower import MultiTowerTrainer
+from tensorpack.train.resume import find_state_saver
 from tensorpack.utils import logger
 from tensorpack.utils.stopping import Interrupted, StopToken
 
 from .common_state import choose_state
-from .multi_tower import MultiTowerTrainer
-from .resume import find_state_saver
 
 __all__ = ["GroupTrainer", "StopVote", "Timers"]
 

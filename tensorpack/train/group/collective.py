@@ -20,6 +20,9 @@ from tensorpack.tfutils.exchange import HAS_HALF, Exchange
 from tensorpack.tfutils.peers import PeerLost
 from tensorpack.tfutils.server import worker_config
 from tensorpack.tfutils.sesscreate import NewSessionCreator
+from tensorpack.train.base import StopTraining
+from tensorpack.train.config import TrainConfig
+from tensorpack.train.tower import CostFn, OptFn
 from tensorpack.utils import logger
 from tensorpack.utils.checks import as_positive
 from tensorpack.utils.cluster import Cluster
@@ -31,11 +34,8 @@ from tensorpack.utils.stopping import (
     StopRequested,
 )
 
-from .base import StopTraining
-from .config import TrainConfig
-from .group_trainer import GroupTrainer, StopVote
-from .tower import CostFn, OptFn
-from .worker_group import FAILED, FINISHED, INTERRUPTED, GroupOfWorkers
+from .trainer import GroupTrainer, StopVote
+from .workers import FAILED, FINISHED, INTERRUPTED, GroupOfWorkers
 
 __all__ = ["CollectiveTrainer"]
 

@@ -6,12 +6,11 @@ from typing import Any, Callable, List, Optional, Sequence
 import numpy as np
 
 from tensorpack.tfutils.checkpoint import CheckpointCorrupt, candidates, verify
+from tensorpack.train.resume import find_state_saver, state_directory
+from tensorpack.train.state import RunState
 from tensorpack.utils import logger
 from tensorpack.utils.checkpoints import STATE
 from tensorpack.utils.checkpoints.files import step_of
-
-from .resume import find_state_saver, state_directory
-from .state import RunState
 
 __all__ = ["choose_state", "common_step"]
 

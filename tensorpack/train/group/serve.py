@@ -4,12 +4,12 @@ import os
 import time
 
 from tensorpack.tfutils.peers import PeerLost
+from tensorpack.train.signals import SignalGuard, TrainingInterrupted
 from tensorpack.utils import logger
 from tensorpack.utils.cluster import Cluster
 from tensorpack.utils.stopping import Interrupted, StopToken
 
-from .group import FAILED, JOINED, LEFT, READY, Group
-from .signals import SignalGuard, TrainingInterrupted
+from .members import FAILED, JOINED, LEFT, READY, Group
 
 __all__ = ["serve"]
 

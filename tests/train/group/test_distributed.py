@@ -30,12 +30,12 @@ from tensorpack.train import (
     StopTraining,
     TrainConfig,
     TrainingInterrupted,
-    distributed_base,
-    group,
-    group_trainer,
     launch_train_with_config,
 )
-from tensorpack.train.group_trainer import Timers
+from tensorpack.train.group import distributed_base
+from tensorpack.train.group import members as group
+from tensorpack.train.group import trainer as group_trainer
+from tensorpack.train.group.trainer import Timers
 from tensorpack.utils.stopping import Interrupted
 from tests.callbacks.driver import log_lines
 from tests.helpers import config

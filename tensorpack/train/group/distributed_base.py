@@ -13,17 +13,17 @@ from tensorpack.tfutils.peers import PeerLost
 from tensorpack.tfutils.server import make_server
 from tensorpack.tfutils.sesscreate import NewSessionCreator
 from tensorpack.tfutils.sessinit import JustCurrentSession
+from tensorpack.train.config import TrainConfig
 from tensorpack.utils import logger
 from tensorpack.utils.argtools import accepts_old_keywords
 from tensorpack.utils.checks import as_positive
 from tensorpack.utils.cluster import Cluster
 from tensorpack.utils.stopping import Failed, Finished, Interrupted, StopRequested
 
-from .config import TrainConfig
-from .distributed_graph import StartValues, StepTurns, is_on_server
-from .group import READY, Group
-from .group_trainer import GroupTrainer
-from .parameter_server import serve
+from .members import READY, Group
+from .serve import serve
+from .server_graph import StartValues, StepTurns, is_on_server
+from .trainer import GroupTrainer
 
 __all__ = ["DistributedTrainerBase", "Towers"]
 

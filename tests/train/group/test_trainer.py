@@ -2,7 +2,7 @@
 
 import threading
 
-from tensorpack.train.group_trainer import Timers
+from tensorpack.train.group.trainer import Timers
 
 
 def test_what_is_due_happens_until_the_timers_are_closed():

@@ -7,8 +7,8 @@ import pytest
 from tensorpack.compat import tfv1 as tf
 from tensorpack.launch import _hosts
 from tensorpack.tfutils.peers import PeerLost
-from tensorpack.train.group import JOINED, READY, Group
-from tensorpack.train.parameter_server import serve
+from tensorpack.train.group.members import JOINED, READY, Group
+from tensorpack.train.group.serve import serve
 from tensorpack.train.signals import TrainingInterrupted
 from tests.processes import wait_until
 

@@ -5,7 +5,7 @@ from typing import Any, Dict, Sequence
 from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.variables import VariablePairs
 
-from .group_link import TABLE, Row, shared_variable
+from .link import TABLE, Row, shared_variable
 
 __all__ = [
     "StartValues",

@@ -13,7 +13,7 @@ from tensorpack.tfutils.server import make_server, worker_config
 from tensorpack.utils import logger
 from tensorpack.utils.cluster import Cluster
 
-from .group_link import shared_variable
+from .link import shared_variable
 
 __all__ = ["FAILED", "FINISHED", "GroupOfWorkers", "INTERRUPTED"]
 

@@ -1,0 +1,1 @@
+"""Trainers of several processes: how a group of them starts, stops and fails together."""
