@@ -18,11 +18,20 @@ __all__ = sorted([*HOMES, *MODULES, "__version__"])
 
 def __getattr__(name: str) -> Any:
     """Loads the owner of a public name when the name is first used (PEP 562)."""
-    if name in MODULES:
-        return _load(name, MODULES[name])
-    if name in HOMES:
-        return getattr(_load(name, "tensorpack." + HOMES[name]), name)
-    raise AttributeError(f"tensorpack has no public name {name!r}.{_advice(name)}")
+    if name not in MODULES and name not in HOMES:
+        raise AttributeError(f"tensorpack has no public name {name!r}.{_advice(name)}")
+    try:
+        if name in MODULES:
+            return import_module(MODULES[name])
+        return getattr(import_module(f"tensorpack.{HOMES[name]}"), name)
+    except ModuleNotFoundError as error:
+        if error.name != "tensorflow":
+            raise
+        raise ModuleNotFoundError(
+            f"tensorpack.{name} needs TensorFlow, which is not installed. "
+            "Install it with: pip install tensorflow",
+            name="tensorflow",
+        ) from error
 
 
 def _advice(name: str) -> str:
@@ -33,19 +42,6 @@ def _advice(name: str) -> str:
 
 def __dir__() -> List[str]:
     return list(__all__)
-
-
-def _load(name: str, path: str) -> Any:
-    try:
-        return import_module(path)
-    except ModuleNotFoundError as error:
-        if error.name != "tensorflow":
-            raise
-        raise ModuleNotFoundError(
-            f"tensorpack.{name} needs TensorFlow, which is not installed. "
-            "Install it with: pip install tensorflow",
-            name="tensorflow",
-        ) from error
 
 
 __path__.append(f"{__path__[0]}/_addresses")  # `tensorpack.libinfo`, under its old name
