@@ -3,7 +3,7 @@
 import os
 import time
 
-from tensorpack.tfutils.peers import PeerLost
+from tensorpack.tfutils.peers import PeerLost, wait_for
 from tensorpack.train.signals import SignalGuard, TrainingInterrupted
 from tensorpack.utils import logger
 from tensorpack.utils.cluster import Cluster
@@ -14,6 +14,7 @@ from .members import FAILED, JOINED, LEFT, READY, Group
 __all__ = ["serve"]
 
 _LOOK_SECONDS = 0.2
+_OTHERS_SECONDS = 5.0  # for other parameter servers to end before the first one
 
 
 def serve(cluster: Cluster, target: str, timeout: float, grace: float = 20.0) -> None:
@@ -40,6 +41,13 @@ def serve(cluster: Cluster, target: str, timeout: float, grace: float = 20.0) ->
         group.join(lambda lost: None)
         try:
             _wait(group, token, guard)
+            if cluster.index == 0:  # the others read in its table that all workers have ended
+                rows = range(cluster.num_workers + 1, len(group.table))
+                wait_for(
+                    str,
+                    lambda: all(group.table[index].state >= LEFT for index in rows),
+                    limit=_OTHERS_SECONDS,
+                )
         finally:
             group.leave(failed=False)
     reason = token.reason
