@@ -99,7 +99,8 @@ class OldModule(Package):
         home = None if name.startswith("_") else _module_of(self, name)
         if home is None or home is self:
             raise AttributeError(f"module {self.__name__!r} has no public name {name!r}")
-        return home if home.__name__.endswith(f".{name}") else getattr(home, name)
+        is_module = home.__name__.endswith(f".{name}") and name not in vars(self).get("_HOMES", ())
+        return home if is_module else getattr(home, name)
 
     def __dir__(self) -> List[str]:
         lazy = "_HOMES" in vars(self)
