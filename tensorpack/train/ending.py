@@ -29,6 +29,7 @@ __all__ = [
     "DataEnded",
     "Ending",
     "MODEL",
+    "QUEUE_ERRORS",
     "RESUME",
     "check_commands",
     "judge",
@@ -36,7 +37,7 @@ __all__ = [
     "log_late_failures",
 ]
 
-_QUEUE_ERRORS = (tf.errors.OutOfRangeError, tf.errors.CancelledError)
+QUEUE_ERRORS = (tf.errors.OutOfRangeError, tf.errors.CancelledError)
 _RUN_AS_TF1 = (
     "This is a script for TensorFlow 1. It runs on TensorFlow 2 by `python -m tensorpack.tf1 "
     "script.py args...`; or let it import tensorflow.compat.v1 as tf."
@@ -114,7 +115,7 @@ def judge(
     failed = f"Training failed at global_step={loop.global_step}"
     if isinstance(reason, Failed):
         logger.error(f"{failed} because of {reason.where}.")
-        if error is not None and not isinstance(error, (StopRequested, *_QUEUE_ERRORS)):
+        if error is not None and not isinstance(error, (StopRequested, *QUEUE_ERRORS)):
             _add(error, reason.error)
         return reason.error
     if error is None:
@@ -122,7 +123,7 @@ def judge(
     if isinstance(error, StopTraining):
         logger.info(f"Training was stopped. {error}".rstrip())
         return None
-    stopped = isinstance(error, (StopRequested, *_QUEUE_ERRORS)) or _is_exit_0(error)
+    stopped = isinstance(error, (StopRequested, *QUEUE_ERRORS)) or _is_exit_0(error)
     if isinstance(reason, Interrupted) and stopped:
         what = "Ctrl-C" if reason.signum == signal.SIGINT else signal.Signals(reason.signum).name
         logger.info(f"Detected {what} and exiting main loop.")
@@ -133,7 +134,7 @@ def judge(
     if _is_exit_0(error):
         logger.info(f"Training was ended at global_step={loop.global_step} by {error!r}.")
         return error
-    if isinstance(error, StopRequested) or (isinstance(error, _QUEUE_ERRORS) and in_step):
+    if isinstance(error, StopRequested) or (isinstance(error, QUEUE_ERRORS) and in_step):
         error = _data_error(error, reason, loop, closed_queues())
     logger.error(f"{failed} with {type(error).__name__}.")
     if is_name_of_tf1(error):
@@ -186,7 +187,7 @@ def _add(other: BaseException, error: BaseException) -> None:
 def log_late_failures(token: StopToken) -> None:
     """Logs what failed after the reason for which the run ended."""
     for reason in token.late_reasons:
-        if isinstance(reason, Failed) and not isinstance(reason.error, _QUEUE_ERRORS):
+        if isinstance(reason, Failed) and not isinstance(reason.error, QUEUE_ERRORS):
             logger.warning(f"While the run was ending, {reason.where} failed: {reason.error!r}")
 
 

@@ -12,13 +12,14 @@ from tensorpack.tfutils.queues import QueueControl, QueueDrain
 from tensorpack.utils import humanize_time_delta, logger
 from tensorpack.utils.stopping import Finished, StopRequested, StopToken
 
-from .ending import Ending, judge, log_ending, log_late_failures
+from .ending import QUEUE_ERRORS, Ending, judge, log_ending, log_late_failures
 from .signals import SignalGuard, TrainingInterrupted
 from .state import Position
 
 __all__ = ["ENDLESS", "Lifecycle", "TrainLoop"]
 
 ENDLESS = 99999  # epochs: the default, of which the last is not waited for
+_HEAR_SECONDS = 0.5
 _LATEST = 20  # epochs whose time is averaged, so that one with an evaluation is not taken for all
 
 
@@ -92,6 +93,8 @@ class Lifecycle:
         hooked_sess = trainer.hooked_sess
         by_hook = error is not None and hooked_sess is not None and hooked_sess.hook_error is error
         in_step = self.loop.in_step and not by_hook
+        if isinstance(error, QUEUE_ERRORS) and in_step:
+            self._token.wait(_HEAR_SECONDS)  # what has closed the queue may be about to say why
         verdict: Optional[BaseException] = None
         try:
             verdict = judge(error, self._token.reason, self.loop, in_step, self._closed_queues)
