@@ -150,7 +150,7 @@ class ModelSaver(Callback):
         state = self.trainer.run_state(interrupted) if self._has_state else None
         step = self.global_step if state is None else state["global_step"]
         self._path = self._store.path_of(step)
-        position = None if state is None else self.trainer.position(interrupted)
+        position = None if state is None else tuple(state["position"].values())
 
         def save() -> None:
             self._store.save(step, write, state)

@@ -13,7 +13,7 @@ import os
 import re
 import shutil
 from contextlib import suppress
-from typing import Any, Callable, Dict, Iterable, List, Optional
+from typing import Any, Callable, Dict, Iterable, List, Optional, Set
 
 from ..untrusted import UnsafeFile, hash_untrusted, open_untrusted, parse_json, read_untrusted
 
@@ -80,8 +80,10 @@ def step_of(name: str) -> Optional[int]:
     return None if match is None else int(match.group(1))
 
 
-def write_manifest(prefix: str, step: int, known: Dict[str, Dict[str, Any]], more: Any) -> None:
-    """Describes the files `{prefix}.*`, which are a whole checkpoint.
+def write_manifest(
+    prefix: str, step: int, known: Dict[str, Dict[str, Any]], more: Any
+) -> List[str]:
+    """Describes the files `{prefix}.*`, which are a whole checkpoint; returns their `suffixes`.
 
     Args:
       prefix: of the checkpoint.
@@ -98,6 +100,7 @@ def write_manifest(prefix: str, step: int, known: Dict[str, Dict[str, Any]], mor
     content["sha256"] = _checksum(content)
     with open(prefix + MANIFEST, "wb") as file:
         file.write(_encode(content))
+    return _in_order({*files, MANIFEST})
 
 
 def read_manifest(prefix: str) -> Optional[Dict[str, Any]]:
@@ -226,8 +229,11 @@ def suffixes(prefix: str) -> List[str]:
     else:
         found = {path[len(prefix) :] for path in names_with_prefix(prefix + ".data-")}
         found |= {INDEX} if os.path.lexists(prefix + INDEX) else set()
-    first = [MANIFEST] if os.path.lexists(prefix + MANIFEST) else []
-    return first + sorted(found - {INDEX, MANIFEST}) + ([INDEX] if INDEX in found else [])
+    return _in_order(found | {MANIFEST} if os.path.lexists(prefix + MANIFEST) else found)
+
+
+def _in_order(found: Set[str]) -> List[str]:
+    return sorted(found, key=lambda suffix: (suffix != MANIFEST, suffix == INDEX, suffix))
 
 
 def remove_checkpoint(prefix: str) -> None:

@@ -11,7 +11,15 @@ from contextlib import suppress
 from typing import List, Optional
 
 from ..atomic import fsync_path
-from .files import INDEX, CheckpointCorrupt, check_manifest, discard, remove_checkpoint, suffixes
+from .files import (
+    INDEX,
+    MANIFEST,
+    CheckpointCorrupt,
+    check_manifest,
+    discard,
+    remove_checkpoint,
+    suffixes,
+)
 
 __all__ = ["AtomicReplace", "REPLACED", "UNFINISHED"]
 
@@ -42,12 +50,17 @@ class AtomicReplace:
             self._undo()
             discard(self.unfinished)
             return
-        with suppress(OSError):  # it is removed with the checkpoint that has its name now
-            remove_checkpoint(self._target + REPLACED)
+        backup = self._target + REPLACED
+        if any(os.path.lexists(backup + suffix) for suffix in (MANIFEST, INDEX)):
+            with suppress(OSError):  # it is removed with the checkpoint that has its name now
+                remove_checkpoint(backup)
 
-    def publish(self) -> None:
-        """Brings the files to the disk, renames them, and brings their names to the disk."""
-        parts = suffixes(self.unfinished)
+    def publish(self, parts: List[str]) -> None:
+        """Brings the files to the disk, renames them, and brings their names to the disk.
+
+        Args:
+          parts: their suffixes, in the order of `suffixes`.
+        """
         for suffix in parts:
             fsync_path(self.unfinished + suffix)
         fsync_path(self._directory)

@@ -5,7 +5,7 @@ It refers to files in the directory `segments`; these are kept for the newest tw
 """
 
 import os
-from typing import Any, BinaryIO, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 import numpy as np
 
@@ -71,9 +71,10 @@ class RestorePoint(NamedTuple):
 _Loaded = Dict[Tuple[str, str], Dict[str, np.ndarray]]
 
 
-def write_state(file: BinaryIO, tree: Any) -> Dict[str, Any]:
-    """Writes a tree to an open file, and returns the entry of the file in a manifest."""
-    size, sha256 = dump_hashed({"format": FORMAT, "run": tree}, file)
+def write_state(path: str, tree: Any) -> Dict[str, Any]:
+    """Writes a tree to a file, and returns the entry of the file in a manifest."""
+    with open(path, "wb") as file:
+        size, sha256 = dump_hashed({"format": FORMAT, "run": tree}, file)
     return {"sha256": sha256, "size": size}
 
 

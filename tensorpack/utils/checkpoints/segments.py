@@ -30,6 +30,7 @@ __all__ = [
 ]
 
 _MAX_DEPTH = 64  # of a state
+_TOO_DEEP = f"The state is nested deeper than {_MAX_DEPTH} levels, or contains itself: flatten it."
 _MARK = "@segments"  # the one key of the dictionary that a leaf becomes
 # Only files of these names are read or deleted.
 _NAME = re.compile(r"segment-([0-9]{8}|[1-9][0-9]{8,15})\.seg")
@@ -228,6 +229,7 @@ class PendingSegments:
 
     Args:
       tree: the state.
+      store: of the segments.
 
     Attributes:
       names: of all segments that the state needs, once they are written.
@@ -237,14 +239,15 @@ class PendingSegments:
       ValueError: it has a dictionary with the key "@segments", which means something else here.
     """
 
-    def __init__(self, tree: Any) -> None:
+    def __init__(self, tree: Any, store: Optional[SegmentStore] = None) -> None:
         self._tree = tree
+        self._store = store
+        self._leaves = _find_segments(tree)
         self._refs: Dict[int, List[SegmentRef]] = {}  # by the id of the leaf
-        self._leaves: Dict[int, Segments] = {}
+        self._new: List[str] = []
         self.names: Set[str] = set()
-        _rebuild(tree, self._find)
 
-    def write(self, store: SegmentStore) -> Any:
+    def write(self) -> Any:
         """Writes all new segments to the disk.
 
         Returns:
@@ -252,45 +255,37 @@ class PendingSegments:
 
         Raises:
           TypeError: a new segment cannot be stored.
-          OSError: a new segment cannot be written.
-          In both cases those that were written by this call are deleted.
+          OSError: a new segment cannot be written, or an earlier one was deleted.
         """
-        new: List[SegmentRef] = []
-        try:
-            for key, leaf in self._leaves.items():
-                begin = len(new)
-                for meta, arrays in leaf.new:
-                    new.append(store.write(meta, arrays))
-                self._refs[key] = [*leaf.saved, *new[begin:]]
-        except BaseException:
-            self._refs.clear()
-            store.delete(ref.name for ref in new)
-            raise
+        if not self._leaves:
+            return self._tree
+        for leaf in self._leaves:
+            refs = self._refs[id(leaf)] = list(leaf.saved)
+            for meta, arrays in leaf.new:
+                refs.append(self._store.write(meta, arrays))
+                self._new.append(refs[-1].name)
         self.names = {ref.name for refs in self._refs.values() for ref in refs}
+        gone = sorted(self.names - self._store.names())
+        if gone:
+            reason = "A segment that the state needs was deleted"
+            raise FileNotFoundError(errno.ENOENT, reason, gone[0])
         return _rebuild(self._tree, self._encode)
 
     def done(self, ok: bool) -> None:
-        """Tells each owner once whether the state is on the disk. All are told, even if one raises;
+        """Tells each owner once whether the state is on the disk, after the new segments of one
+        that is not have been deleted, perhaps for want of space. All are told, even if one raises;
         then the first exception is raised.
-
-        The files stay, also after a failure, because the state may be on the disk nevertheless.
-        `SegmentStore.delete_others` deletes those that no state needs.
         """
+        if self._new and not ok:
+            self._store.delete(self._new)
         errors = []
-        for key, leaf in self._leaves.items():
+        for leaf in self._leaves:
             try:
-                leaf.on_done(list(self._refs[key]) if ok else None)
+                leaf.on_done(list(self._refs[id(leaf)]) if ok else None)
             except Exception as error:  # raised below, when the others have been told
                 errors.append(error)
         if errors:
             raise errors[0]
-
-    def _find(self, value: Any) -> Any:
-        if isinstance(value, Segments):
-            self._leaves[id(value)] = value
-        if type(value) is dict and _MARK in value:
-            raise ValueError(f"A state cannot have a dictionary with the key {_MARK!r}: rename it.")
-        return value
 
     def _encode(self, value: Any) -> Any:
         if isinstance(value, Segments):
@@ -313,12 +308,29 @@ def load_segments(tree: Any, make: Callable[[List[SegmentRef]], Any]) -> Any:
     return _rebuild(tree, decode)
 
 
+def _find_segments(tree: Any) -> List[Segments]:
+    found, open_nodes = [], [(tree, 0)]
+    while open_nodes:
+        node, depth = open_nodes.pop()
+        if depth > _MAX_DEPTH:
+            raise TypeError(_TOO_DEEP)
+        if isinstance(node, Segments):
+            found += [node] if node not in found else []
+        elif type(node) is dict:
+            if _MARK in node:
+                raise ValueError(
+                    f"A state cannot have a dictionary with the key {_MARK!r}: rename it."
+                )
+            open_nodes += [(each, depth + 1) for each in reversed(list(node.values()))]
+        elif type(node) in (list, tuple):
+            open_nodes += [(each, depth + 1) for each in reversed(node)]
+    return found
+
+
 def _rebuild(tree: Any, change: Callable[[Any], Any], depth: int = 0) -> Any:
     """Returns a copy of a tree in which a function has replaced each node, its children first."""
     if depth > _MAX_DEPTH:
-        raise TypeError(
-            f"The state is nested deeper than {_MAX_DEPTH} levels, or contains itself: flatten it."
-        )
+        raise TypeError(_TOO_DEEP)
     if type(tree) is dict:
         tree = {key: _rebuild(item, change, depth + 1) for key, item in tree.items()}
     elif type(tree) in (list, tuple):

@@ -139,40 +139,26 @@ class CheckpointStore:
           OSError: it failed, or may have. Nothing has changed.
           DirectoryReplaced: the directory is another one than that of the saves before.
         """
-        pending = PendingSegments(state)
-        saved, before = False, None
+        pending = PendingSegments(state, self._segments)
+        final, saved = self.path_of(step), False
         try:
             self._open_directory()
-            before = self._segments.names()
-            tree = None
-            if state is not None:
-                tree = pending.write(self._segments)
-                gone = sorted(pending.names - self._segments.names())
-                if gone:
-                    reason = "A segment that the state needs was deleted"
-                    raise FileNotFoundError(errno.ENOENT, reason, gone[0])
-            self._save_files(step, write, tree)
+            self._save_files(final, step, write, pending.write())
             saved = True
         finally:
             pending.done(saved)
-            if not saved and before is not None:  # perhaps for want of space
-                self._segments.delete(pending.names - before)
         if state is not None:
-            self._keep_segments(self.path_of(step), pending.names)
-        return self.path_of(step)
+            self._keep_segments(final, pending.names)
+        return final
 
-    def _save_files(self, step: int, write: Callable[[str], object], tree: Any) -> None:
-        final = self.path_of(step)
+    def _save_files(self, final: str, step: int, write: Callable[[str], object], tree: Any) -> None:
         with AtomicReplace(final) as replace:
             unfinished = replace.unfinished
             write(unfinished)
-            known = {}
-            if tree is not None:
-                with open(unfinished + STATE, "wb") as file:
-                    known[STATE] = write_state(file, tree)
-            write_manifest(unfinished, step, known, self._description(unfinished))
+            known = {} if tree is None else {STATE: write_state(unfinished + STATE, tree)}
+            parts = write_manifest(unfinished, step, known, self._description(unfinished))
             self._open_directory()  # still the same one
-            replace.publish()
+            replace.publish(parts)
             saved, next_keep, to_delete = self._plan(final)
             self._point_to(list(saved))
         self._saved, self._next_keep = saved, next_keep
@@ -284,13 +270,14 @@ def copy_checkpoint(source: str, target: str, describe: Describe = describe_noth
       OSError: it failed, or may have. Nothing has changed.
     """
     verify(source, describe, content=False)  # nothing is copied that has another size
+    parts = suffixes(source)
     with AtomicReplace(target) as replace:
-        for suffix in suffixes(source):
+        for suffix in parts:
             with open_untrusted(source + suffix) as original:
                 with open(replace.unfinished + suffix, "wb") as copy:
                     shutil.copyfileobj(original, copy, 1 << 20)
         verify(replace.unfinished, describe)
-        replace.publish()
+        replace.publish(parts)
 
 
 def _identity(path: str) -> Optional[Tuple[int, int]]:

@@ -245,8 +245,8 @@ def test_what_cannot_be_deleted_is_warned_of(store, warnings, monkeypatch):
 
 def save(tree, store):
     """The state as it is written, and what tells the owners."""
-    pending = PendingSegments(tree)
-    return pending.write(store), pending
+    pending = PendingSegments(tree, store)
+    return pending.write(), pending
 
 
 def test_a_state_with_segments_comes_back(store):
@@ -291,20 +291,20 @@ def test_if_one_write_fails_the_others_are_deleted(store, bad, monkeypatch):
         return real(meta, parts)
 
     monkeypatch.setattr(store, "write", write)
-    pending = PendingSegments([owner.leaf for owner in owners])
+    pending = PendingSegments([owner.leaf for owner in owners], store)
     with pytest.raises(type(bad)):
-        pending.write(store)
-    assert names(store) == [old.name] and pending.names == set()
+        pending.write()
     pending.done(False)
+    assert names(store) == [old.name]
     assert [owner.heard for owner in owners] == [[None], [None]]
 
 
-def test_done_tells_all_and_deletes_nothing(store):
+def test_done_tells_all_and_deletes_what_is_not_needed(store):
     owners = [Owner(arrays(), error=KeyError("first")), Owner(arrays(), error=KeyError("second"))]
     _, pending = save([owner.leaf for owner in owners], store)
     with pytest.raises(KeyError, match="first"):
         pending.done(False)
-    assert [owner.heard for owner in owners] == [[None], [None]] and len(names(store)) == 2
+    assert [owner.heard for owner in owners] == [[None], [None]] and names(store) == []
 
 
 def test_arrays_that_were_loaded_are_handed_on_once(store):
