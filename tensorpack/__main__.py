@@ -3,8 +3,6 @@
 import signal
 import sys
 
-__all__ = ["main"]
-
 
 def main() -> int:
     """Runs the program. Ctrl-C ends it without a traceback, also while it is loaded."""

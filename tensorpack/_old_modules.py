@@ -13,8 +13,6 @@ from typing import Any, List, Optional
 
 from tensorpack._public_names import HOMES, MODULES
 
-__all__ = ["OldModule", "Package"]
-
 _WITHOUT_TENSORFLOW = frozenset(["RL", "dataflow", "runs", "utils"])
 _SERVED = frozenset(
     "RL callbacks compat contrib dataflow graph_builder input_source models predict runs tfutils "

@@ -3,8 +3,6 @@
 `scripts/public_names` writes the two tables from the packages' own `__all__`.
 """
 
-__all__ = ["HOMES", "MODULES"]
-
 _MODULES = {  # package -> its packages and modules that the root has as attributes
     # begin modules
     "tensorpack": (

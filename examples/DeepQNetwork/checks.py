@@ -138,7 +138,7 @@ def check_precision(precision: str) -> None:
 
 def prepare_log_dir(dirname: str, resume: str) -> str:
     """Does what `tensorpack.prepare_log_dir` does, for `--logdir` and `--resume`."""
-    from tensorpack.tfutils.checkpoint import candidates
+    from tensorpack.utils.checkpoints import candidates
 
     flag = f"--logdir {dirname}" if resume in POLICIES else f"--resume {resume}"
     with refusing(flag, OSError, tp.CheckpointCorrupt):

@@ -13,8 +13,6 @@ from ._episode_tracker import EpisodeTracker
 from .player import Player, PlayerStep
 from .rom import check_rom, find_rom, load_ale
 
-__all__ = ["AtariPlayers"]
-
 _BACKENDS = ("auto", "single", "vector")
 _FIRE = "FIRE"
 _LATER_SETTINGS = {"sticky": 0.0, "fire_on_reset": False}  # older states have none

@@ -4,8 +4,6 @@ from typing import Any, Dict, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 
-__all__ = ["Player", "PlayerStep"]
-
 
 class PlayerStep(NamedTuple):
     """The result of one step of N environments. Its arrays belong to the caller.

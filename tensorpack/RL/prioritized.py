@@ -9,8 +9,6 @@ from tensorpack.utils.checks import as_number, as_positive, check_counts
 from .replay import Batch, NStepBatch, ReplayMemory
 from .sum_tree import SumTree
 
-__all__ = ["PrioritizedReplay", "WeightedBatch"]
-
 _LEAST = 1e-6  # added to priorities, so that every transition can be drawn again
 
 

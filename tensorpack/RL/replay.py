@@ -16,8 +16,6 @@ from ._replay_batch import Batch, BatchReader, NStepBatch
 from ._replay_rings import Rings
 from ._replay_storage import IMMUTABLE, Journal, Layout, check_complete
 
-__all__ = ["Batch", "NStepBatch", "ReplayMemory"]
-
 # Limits of a segment: bytes, entries, and the part (one in 16) of a lane.
 _SEGMENT_BYTES = 32 << 20
 _SEGMENT_ENTRIES = 1 << 16

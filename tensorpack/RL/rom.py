@@ -12,8 +12,6 @@ from typing import Dict, List, Set
 
 from tensorpack.utils.optional import require
 
-__all__ = ["check_rom", "find_rom", "installed_roms", "load_ale"]
-
 # The largest game is 16 KiB; a larger file is not read.
 _MAX_BYTES = 1 << 20
 

@@ -6,8 +6,6 @@ import numpy as np
 
 from tensorpack.utils.checks import check_counts
 
-__all__ = ["SumTree"]
-
 _WIDTH = 16  # children of a node: few levels, and a level is one operation for all draws
 _MOST_WAITING = 4096  # leaves whose sums are out of date
 

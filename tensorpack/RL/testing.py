@@ -18,8 +18,6 @@ from tensorpack.utils.packed import pack, unpack, write
 
 from .player import Player, PlayerStep
 
-__all__ = ["PlayerContract"]
-
 
 class PlayerContract:
     """The contract of `Player` as tests; override `make_player`.

@@ -14,8 +14,6 @@ from . import envbase
 from ._episode_tracker import EpisodeTracker
 from .player import Player, PlayerStep
 
-__all__ = ["LimitIdle", "LimitLength", "MapPlayerState", "PreventStuck", "ProxyPlayer"]
-
 
 class ProxyPlayer(Player, envbase.ProxyPlayer):
     """Passes every call on to another player; the base of wrappers, which override a part.

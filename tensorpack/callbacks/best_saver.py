@@ -12,8 +12,6 @@ from .base import Callback, innermost
 from .monitor import ScalarRecord
 from .saver import find_directory
 
-__all__ = ["MaxSaver", "MinSaver", "best_kept"]
-
 
 class MinSaver(BestValue):
     """Keeps a copy of the checkpoint for which a scalar was least, as `min-{stat}`.

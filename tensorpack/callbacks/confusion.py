@@ -16,8 +16,6 @@ from tensorpack.utils.viz import stack_patches
 from ._images import to_png
 from .inference import Inferencer
 
-__all__ = ["ConfusionMatrix"]
-
 _MOST_SCALARS, _MOST_DRAWN, _MOST_LETTERS = 10, 30, 18
 _CELL, _TILE, _SIDE, _COLUMNS = 44, 128, 112, 6  # pixels, and images in a row
 _RIGHT, _WRONG = np.array([31, 119, 180]), np.array([214, 39, 40])  # colours of a full cell

@@ -7,8 +7,6 @@ from typing import Any, Dict, List
 
 from .epoch_table import RESERVED, EpochTable, Loaded
 
-__all__ = ["CSVMonitor"]
-
 
 class CSVMonitor(EpochTable):
     """Keeps `stats.csv` in the log directory: a line for each epoch, a column for each scalar.

@@ -13,8 +13,6 @@ from tensorpack.utils.atomic import write_atomic
 from ._images import as_images, to_png
 from .base import Callback
 
-__all__ = ["DumpParamAsImage", "DumpTensorAsImage"]
-
 
 class DumpTensorAsImage(Callback):
     """Writes a tensor as images when triggered, which is every epoch by default.

@@ -7,8 +7,6 @@ from tensorpack.utils.checks import as_count, as_number
 
 from ._best_value import BestValue
 
-__all__ = ["EarlyStop"]
-
 
 class EarlyStop(BestValue):
     """Ends the training in order when a scalar has not become better for a while.

@@ -12,8 +12,6 @@ from tensorpack.utils.untrusted import read_untrusted
 
 from .monitor import MonitorBase
 
-__all__ = ["EpochTable", "Loaded", "RESERVED", "is_epoch"]
-
 _MOST_BYTES = 1 << 30  # of the file
 RESERVED = ("epoch_num", "global_step")  # what every epoch has
 

@@ -13,8 +13,6 @@ from ._disk import ERRORS, disk_trouble
 from ._event_files import cut_file, drop_file, event_files, mark_of, marked_files, new_file
 from .monitor import MonitorBase
 
-__all__ = ["TFEventWriter", "TFSummaryWriter"]
-
 
 class TFEventWriter(MonitorBase):
     """Writes the graph, every summary and every event to `events.out.tfevents.*`.

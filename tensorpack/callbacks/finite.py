@@ -9,8 +9,6 @@ from tensorpack.utils.checks import as_list
 
 from .base import Callback
 
-__all__ = ["FiniteCheck", "NonFiniteError", "StopIfNonFinite"]
-
 
 class NonFiniteError(FloatingPointError):
     """A tensor that must stay finite became NaN or infinite."""

@@ -7,8 +7,6 @@ from typing import Any, Dict, List, Optional
 
 from .epoch_table import EpochTable, Loaded, is_epoch
 
-__all__ = ["JSONWriter"]
-
 
 class JSONWriter(EpochTable):
     """Keeps `stats.json` in the log directory: a list with one object for each epoch, such as ::

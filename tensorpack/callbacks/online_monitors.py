@@ -11,8 +11,6 @@ from tensorpack.utils.optional import require
 from ._images import to_png
 from .monitor import MonitorBase
 
-__all__ = ["CometMLMonitor", "WandbMonitor"]
-
 
 class _OnlineMonitor(MonitorBase):
     """Sends to a record of the service, which it opens unless it is given one.

@@ -16,14 +16,6 @@ from ._schedule import Points, check_interpolation, check_schedule, value_at
 from .base import Callback
 from .param import HyperParam, as_hyper_param
 
-__all__ = [
-    "HumanHyperParamSetter",
-    "HyperParamSetter",
-    "HyperParamSetterWithFunc",
-    "ScheduledHyperParamSetter",
-    "StatMonitorParamSetter",
-]
-
 
 class HyperParamSetter(Callback):
     """Sets a hyper-parameter before the training and after each epoch; a base class.

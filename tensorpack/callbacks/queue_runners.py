@@ -15,8 +15,6 @@ from tensorpack.utils.stopping import Failed, StopToken
 
 from .concurrency import StartProcOrThread
 
-__all__ = ["StartQueueRunners"]
-
 _CLOSED = (tf.errors.CancelledError, RuntimeError)
 
 

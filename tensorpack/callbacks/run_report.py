@@ -8,8 +8,6 @@ from tensorpack.utils import logger
 
 from .base import Callback
 
-__all__ = ["RunReport"]
-
 
 class RunReport(Callback):
     """Writes `report.html` in the log directory at the end of the run, however it ends.

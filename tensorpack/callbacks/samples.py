@@ -17,8 +17,6 @@ from .base import Callback
 from .param import HyperParam
 from .param_setters import HyperParamSetter
 
-__all__ = ["SampleCounter", "SampleScheduledHyperParamSetter"]
-
 
 class SampleCounter(Callback):
     """Counts the samples that a run, with those that it resumes, has trained on.

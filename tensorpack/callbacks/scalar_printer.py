@@ -8,8 +8,6 @@ from tensorpack.utils.checks import as_list
 
 from .monitor import MonitorBase
 
-__all__ = ["ScalarPrinter"]
-
 # What TensorBoard is for: there are dozens of them, and they hide what the run is about.
 _STATISTICS = "^(param-summary|SummaryGradient|activation-summary)/"
 _FIRST = ["score|accuracy", "cost|loss|error"]  # what is printed before the others, in this order

@@ -7,8 +7,6 @@ from tensorpack.utils.checks import as_positive
 
 from .base import Callback
 
-__all__ = ["ThroughputTracker"]
-
 
 class ThroughputTracker(Callback):
     """Puts the throughput of each epoch, without the time of what callbacks do at its end.

@@ -16,8 +16,6 @@ from tensorpack.utils.optional import require
 
 from .base import Callback
 
-__all__ = ["GPUMemoryTracker", "GPUUtilizationTracker", "HostMemoryTracker", "PeakMemoryTracker"]
-
 _SAMPLE_SECONDS = 1.0  # over which the driver itself averages, at most
 _MEMINFO = "/proc/meminfo"
 

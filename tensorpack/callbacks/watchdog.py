@@ -16,8 +16,6 @@ from tensorpack.utils.worker import stack_of
 
 from .base import Callback
 
-__all__ = ["StalledTraining", "Watchdog"]
-
 _POLL_SECONDS = 1.0
 
 

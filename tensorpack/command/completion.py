@@ -7,8 +7,6 @@ from tensorpack.utils.optional import require
 
 from ._codes import FINE, CommandError
 
-__all__ = ["HELP", "add_arguments", "run"]
-
 HELP = "print a script by which a shell completes command lines"
 
 

@@ -7,8 +7,6 @@ from ._checkpoints import Saved, matching, open_saved
 from ._codes import FINE, PROBLEM, CommandError, did_you_mean, number
 from ._texts import json_text, table_text
 
-__all__ = ["HELP", "add_arguments", "run"]
-
 HELP = "compare the variables of two checkpoints, log directories or .npz archives"
 _PIECE = 1 << 20  # elements that are compared at a time
 

@@ -20,8 +20,6 @@ from tensorpack.utils._sizes import size_text
 from ._codes import FINE, PROBLEM, number
 from ._texts import json_text, printable
 
-__all__ = ["HELP", "add_arguments", "run"]
-
 HELP = "check this machine: packages, TensorFlow, GPUs, memory, folders, a short training"
 _IMPORT_SECONDS = 240.0  # on a slow network disk
 _REQUIRED = ("msgpack", "numpy", "tabulate", "tqdm")

@@ -8,8 +8,6 @@ from typing import Any, Dict, List, Optional, Tuple
 from ._codes import FINE, CommandError, did_you_mean
 from ._texts import json_text, table_text
 
-__all__ = ["HELP", "add_arguments", "run"]
-
 HELP = "list the example scripts, or copy them into a folder"
 _SUFFIXES = (".py", ".md", ".json", ".txt")
 

@@ -11,8 +11,6 @@ from ._checkpoints import Saved, matching, open_saved
 from ._codes import FINE, CommandError, did_you_mean
 from ._texts import printable
 
-__all__ = ["HELP", "add_arguments", "run"]
-
 HELP = "write the weights of a checkpoint to an .npz, or with the model's code a model to serve"
 _DTYPES = ("float16", "float32", "float64")
 _KINDS = {".npz": "npz", ".pb": "frozen", ".tflite": "tflite", "": "serving"}

@@ -11,8 +11,6 @@ from ._checkpoints import Saved, Variable, matching, open_saved
 from ._codes import FINE, PROBLEM, CommandError
 from ._texts import json_text, shape_text, table_text
 
-__all__ = ["HELP", "add_arguments", "run"]
-
 HELP = "show what is in a checkpoint, a log directory or an .npz archive"
 _PATH = (
     "a checkpoint such as train_log/run/model-5000, a log directory (its newest one), or an .npz"

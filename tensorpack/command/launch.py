@@ -5,8 +5,6 @@ from typing import Any
 
 from ._pass_on import become
 
-__all__ = ["HELP", "TAKES_ALL", "add_arguments", "run"]
-
 HELP = "start, watch and end the processes of a distributed run"
 TAKES_ALL = True
 

@@ -13,8 +13,6 @@ from ._curves import LABELS, Band, Groups, choose_scalars, make_band, read_group
 from ._text_plot import Look, draw_text
 from ._texts import json_text, label_text, printable, table_text
 
-__all__ = ["HELP", "add_arguments", "run"]
-
 HELP = "draw curves of the scalars of runs, as a picture or in the terminal"
 _COLOURS = ("tab:blue", "tab:orange", "tab:green", "tab:purple", "tab:cyan", "tab:red")
 _ROWS = 14  # of characters, of a plot in the terminal

@@ -15,8 +15,6 @@ from ._codes import INTERRUPTED, WRONG, CommandError, did_you_mean
 from ._table import SUBCOMMANDS
 from ._texts import printable
 
-__all__ = ["main", "make_parser"]
-
 _PROGRAM = "tensorpack"
 _EPILOG = (
     "Exit codes: 0 fine; 1 a problem was found, or two things differ; 2 a wrong command line or "

@@ -5,8 +5,6 @@ from typing import Any
 
 from ._codes import FINE, CommandError
 
-__all__ = ["HELP", "add_arguments", "run"]
-
 HELP = "write a page of HTML about a run: result, curves, time, parameters, log"
 
 

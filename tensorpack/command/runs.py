@@ -9,8 +9,6 @@ from typing import Any, Dict, List
 from ._codes import FINE, CommandError
 from ._texts import json_text, table_text
 
-__all__ = ["HELP", "add_arguments", "run"]
-
 HELP = "list the runs below a directory: state, step, best value, age"
 _RECORD, _STATS = "run.json", "stats.json"
 _COLUMNS = ("run", "state", "step", "epoch", "best", "age")

@@ -5,8 +5,6 @@ from typing import Any
 
 from ._pass_on import become
 
-__all__ = ["HELP", "TAKES_ALL", "add_arguments", "run"]
-
 HELP = "run a script for TensorFlow 1, unchanged, on the TensorFlow that is installed"
 TAKES_ALL = True
 

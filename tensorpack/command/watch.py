@@ -6,8 +6,6 @@ from typing import Any
 
 from ._codes import FINE, CommandError, number
 
-__all__ = ["HELP", "PageServer", "add_arguments", "run"]
-
 HELP = "show the page about a run in a browser, renewed while the run goes on"
 _ADDRESS, _HOSTS = "127.0.0.1", ("127.0.0.1", "localhost")
 _RUNNING, _OVER = 5, 60  # seconds between two reloads

@@ -26,8 +26,6 @@ from ._cli.files import convert, show
 from ._cli.formats import KNOWN
 from ._files import DamagedFile
 
-__all__ = ["main"]
-
 _PACKAGE = str(Path(__file__).resolve().parent.parent)
 _PROGRAM = "python -m tensorpack.dataflow"
 _FILE = "the file, or the folder of an LMDB database"

@@ -13,8 +13,6 @@ from ._stack import aggregate
 from .base import DataFlow, Dropped, ProxyDataFlow, ResumableDataFlow
 from .map import component_of
 
-__all__ = ["BatchData", "BatchDataByShape", "check_batch_size"]
-
 
 def check_batch_size(flow: DataFlow, ds: DataFlow, batch_size: Any, remainder: bool) -> None:
     """Raises unless `batch_size` is a count, and there can be a batch of datapoints of `ds`."""

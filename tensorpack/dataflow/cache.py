@@ -11,8 +11,6 @@ from ._flow import check_count, check_state
 from ._length import length_or_none
 from .base import DataFlow, ProxyDataFlow, ResumableDataFlow, RNGDataFlow, StateNotKept
 
-__all__ = ["CacheData"]
-
 _Cache = Tuple[Union[Dict[str, Any], str], List[Any]]
 
 

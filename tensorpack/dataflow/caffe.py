@@ -15,8 +15,6 @@ from ._files import DamagedFile, PathLike, RecordsFlow
 from ._lmdb.records import Records, WantedKeys
 from .image_files import decode_image
 
-__all__ = ["CaffeLMDB", "Datum", "datum_image", "message_fields", "read_datum"]
-
 _VARINT, _EIGHT_BYTES, _BYTES, _FOUR_BYTES = 0, 1, 2, 5  # how a field is encoded
 _FIELDS = {1: "channels", 2: "height", 3: "width", 4: "data", 5: "label", 7: "encoded"}
 _FLOATS = 6  # the number of the field for pixels that are not bytes

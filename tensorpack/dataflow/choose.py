@@ -16,8 +16,6 @@ from ._combined import CombinedDataFlow, listed
 from ._flow import check_count, check_state
 from .base import DataFlow, ResumableDataFlow, RNGDataFlow, UnknownLength
 
-__all__ = ["RandomChooseData", "RandomMixData"]
-
 _END = object()
 
 

@@ -18,8 +18,6 @@ from tensorpack.utils import get_tqdm
 from ._files import DamagedFile, ErrorLimit, PathLike, input_path
 from .raw import DataFromList
 
-__all__ = ["CSVData"]
-
 _MOST_FIRST = 1001  # rows by which the number of columns is decided
 _TRUTH = {"0": False, "1": True, "false": False, "true": True}
 

@@ -11,8 +11,6 @@ from tensorpack.utils.checks import check_counts
 from ._length import length_or_none
 from .base import DataFlow, ProxyDataFlow
 
-__all__ = ["PrintData", "TestDataSpeed", "describe"]
-
 
 class TestDataSpeed(ProxyDataFlow):
     """Measures how many datapoints a flow gives in a second, with nothing consuming them.

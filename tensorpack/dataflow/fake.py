@@ -11,8 +11,6 @@ from tensorpack.utils.rng import rng_state, set_rng_state
 from ._flow import check_count, check_state
 from .base import ResumableDataFlow, RNGDataFlow
 
-__all__ = ["FakeData"]
-
 
 class FakeData(ResumableDataFlow, RNGDataFlow):
     """Yields lists of random arrays, evenly distributed over a range of values."""

@@ -22,8 +22,6 @@ from ._hdf5_rows import VERSION, VERSION_KEY, RowsInFile, RowsInMemory
 from ._length import length_or_none
 from .base import DataFlow
 
-__all__ = ["HDF5Data", "HDF5Serializer", "new_hdf5"]
-
 _LIBVER = ("v110", "v110")  # the first format in which all structures have checksums
 _CHUNK_BYTES = 1 << 18  # a quarter of the cache that HDF5 gives a dataset
 _CHUNK_ROWS = 1024

@@ -12,8 +12,6 @@ from .base import DataFlow
 from .image_files import MOST_PIXELS, check_decoding, decode_image
 from .map import MapDataComponent
 
-__all__ = ["DecodeImageComponent", "EncodeImageComponent"]
-
 
 class DecodeImageComponent(MapDataComponent):
     """Decodes a component that is the content of an image file, such as a JPEG: to uint8

@@ -21,18 +21,6 @@ from ._files import DamagedFile, PathLike, RecordsFlow, input_path
 from ._image_header import JPEG, JPEG_SCAN, PNG, image_size, jpeg_markers
 from .base import DataFlow
 
-__all__ = [
-    "ImageFolder",
-    "ImageFromFile",
-    "ImageFromList",
-    "ImageRecords",
-    "MOST_PIXELS",
-    "check_decoding",
-    "decode_image",
-    "dump_dataflow_images",
-    "read_image_list",
-]
-
 _EXTENSIONS = (".bmp", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp")
 _JPEG_END, _PNG_END = b"\xff\xd9", b"IEND"
 MOST_PIXELS = 2**28  # 16,384 x 16,384; no camera has as many

@@ -12,8 +12,6 @@ from ._flow import check_count, check_state
 from ._length import length_of, length_or_none
 from .base import DataFlow, ResumableDataFlow
 
-__all__ = ["ConcatData", "JoinData"]
-
 
 class JoinData(ResumableDataFlow, CombinedDataFlow):
     """Takes one datapoint of every flow and makes one of them, until one of the flows ends.

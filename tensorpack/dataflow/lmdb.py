@@ -26,18 +26,6 @@ from ._lmdb.records import Datapoints, Records, WantedKeys
 from .base import DataFlow, ProxyDataFlow
 from .map import DatapointMap, checked_function
 
-__all__ = [
-    "DamagedLMDB",
-    "LMDBData",
-    "LMDBDataDecoder",
-    "LMDBDataPoint",
-    "LMDBSerializer",
-    "convert_old_lmdb",
-    "dump_dataflow_to_lmdb",
-    "open_old_lmdb",
-    "write_lmdb",
-]
-
 _FIRST_MAP_BYTES = 2**26  # doubled whenever it is full; no space on the disk is taken by it
 _MOST_BATCH_BYTES = 2**28  # of values that wait for their transaction
 _KEY_BYTES = 8  # of a key as long as they are in order

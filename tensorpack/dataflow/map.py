@@ -10,18 +10,6 @@ from typing import Any, Callable, Hashable, Iterator, List, Optional, Sequence, 
 from ._datapoint import note_datapoint
 from .base import DataFlow, ProxyDataFlow
 
-__all__ = [
-    "DatapointMap",
-    "FilterData",
-    "MapData",
-    "MapDataComponent",
-    "SelectComponent",
-    "apply_function",
-    "check_index",
-    "checked_function",
-    "component_of",
-]
-
 
 def checked_function(flow: DataFlow, func: Any) -> Callable[[Any], Any]:
     """Returns the function that a flow was given; a TypeError if it cannot be called."""

@@ -26,8 +26,6 @@ from ._length import length_or_none
 from .base import DataFlow
 from .raw import DataFromList
 
-__all__ = ["NumpySerializer", "is_old_npz"]
-
 _FORMAT = "tensorpack datapoints"
 _VERSION = 1
 _HEADER = "header"

@@ -20,13 +20,6 @@ from .base import DataFlow, StateNotKept
 from .batch import BatchData, check_batch_size
 from .map import MapData, apply_function
 
-__all__ = [
-    "MultiProcessMapAndBatchData",
-    "MultiProcessMapAndBatchDataZMQ",
-    "MultiProcessMapData",
-    "MultiProcessMapDataZMQ",
-]
-
 _GIB = 2**30
 _NAMES = ("ds", "rng", "number", "over")
 _Position = Tuple[Dict[str, Any], Any, int]

@@ -18,8 +18,6 @@ from ._flow import ProcessLocal, check_count, check_state
 from .base import DataFlow, ProxyDataFlow, ResumableDataFlow, RNGDataFlow
 from .map import DatapointMap, apply_function, checked_function
 
-__all__ = ["RandomMap", "RandomMapData"]
-
 
 class RandomMap(ResumableDataFlow, RNGDataFlow, DatapointMap):
     """Base of maps that draw random numbers. Override `_draw`."""

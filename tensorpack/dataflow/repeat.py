@@ -11,8 +11,6 @@ from tensorpack.utils.checks import as_count, check_counts
 from ._flow import check_count, check_state
 from .base import DataFlow, ProxyDataFlow, ResumableDataFlow, UnknownLength
 
-__all__ = ["FixedSizeData", "RepeatedData", "RepeatedDataPoint", "nothing_in_a_pass"]
-
 
 class RepeatedData(ResumableDataFlow, ProxyDataFlow):
     """Repeats a flow a given number of times, or forever.

@@ -16,8 +16,6 @@ from tensorpack.utils.packed import aligned, pack, unpack, write
 
 from ._processes.shared_memory import SharedFile
 
-__all__ = ["SharedList"]
-
 _LEAST_BYTES = 1 << 20
 
 

@@ -18,8 +18,6 @@ from ._combined import state_or_reason
 from ._flow import check_count, check_state
 from .base import DataFlow, ProxyDataFlow, ResumableDataFlow, RNGDataFlow, StateNotKept
 
-__all__ = ["LocallyShuffleData"]
-
 _ROUND = ["rng", "first", "read", "numbers", "uses"]
 
 

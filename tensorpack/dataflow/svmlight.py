@@ -15,8 +15,6 @@ from tensorpack.utils.optional import require
 from ._files import DamagedFile, ErrorLimit, PathLike, input_path, is_gzip
 from .raw import DataFromList
 
-__all__ = ["SVMLightData"]
-
 _MAX_FEATURES = 1 << 24  # unless told otherwise: a vector of 64 MB
 
 # Some lines: labels, how many features each has, and the indices and values of all features.

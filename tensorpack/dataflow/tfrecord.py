@@ -29,14 +29,6 @@ from ._flow import check_count, check_state
 from ._length import length_or_none
 from .base import DataFlow, ResumableDataFlow, UnknownLength
 
-__all__ = [
-    "TFRecordBytes",
-    "TFRecordData",
-    "TFRecordSerializer",
-    "dump_dataflow_to_tfrecord",
-    "masked_crc32c",
-]
-
 _HEADER = struct.Struct("<QI")  # the length, and the checksum of its 8 bytes
 _CHECKSUM = struct.Struct("<I")
 _FRAMING = _HEADER.size + _CHECKSUM.size

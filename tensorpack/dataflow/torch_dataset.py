@@ -15,8 +15,6 @@ from ._length import length_of
 from ._processes.worker_loop import DatapointSeeds, seed_process
 from .base import DataFlow, Dropped
 
-__all__ = ["to_torch_dataset"]
-
 
 def to_torch_dataset(ds: DataFlow) -> Any:
     """Returns a `torch.utils.data.IterableDataset` of a flow, for a `DataLoader`.

@@ -8,8 +8,6 @@ from tensorpack.tfutils.devices import have_gpus
 from tensorpack.tfutils.replicas import replicas
 from tensorpack.utils import logger
 
-__all__ = ["ALLREDUCE_MODES", "allreduce_grads", "average_grads"]
-
 ALLREDUCE_MODES = ("nccl", "cpu", "hierarchical", "gpu")
 
 

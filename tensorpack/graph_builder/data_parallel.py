@@ -12,8 +12,6 @@ from tensorpack.tfutils.varreplace import custom_getter_scope
 from tensorpack.utils import logger
 from tensorpack.utils.checks import as_list
 
-__all__ = ["DataParallelBuilder", "build_towers"]
-
 _KEYS = tf.GraphKeys
 
 

@@ -6,8 +6,6 @@ from tensorpack.compat import tfv1 as tf
 from tensorpack.utils import logger
 from tensorpack.utils.checks import as_names
 
-__all__ = ["LeastLoadedDeviceSetter"]
-
 _VARIABLE_OPS = frozenset("AutoReloadVariable VarHandleOp Variable VariableV2".split())
 
 

@@ -10,8 +10,6 @@ from tensorpack.utils.argtools import accepts_old_keywords
 
 from .placeholder import InputSpec
 
-__all__ = ["FeedfreeInput", "InputSource", "PositionNotKept", "start_over"]
-
 _INPUT_DESC = ("type", "shape", "name")  # the fields of an `InputDesc`, the spec of 2017
 
 

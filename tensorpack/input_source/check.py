@@ -12,8 +12,6 @@ from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.fed_input import FedInput, describe
 from tensorpack.utils import logger
 
-__all__ = ["DatapointChecker"]
-
 
 class DatapointChecker:
     """A function from a datapoint to the arrays to be fed, one for each input of the model.

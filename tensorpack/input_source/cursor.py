@@ -12,8 +12,6 @@ from tensorpack.dataflow import DataFlow, StateNotKept
 from tensorpack.tfutils.callback import Callback
 from tensorpack.utils import get_tqdm, logger
 
-__all__ = ["DataFlowEmpty", "END_OF_PASS", "FlowCursor", "check_is_dataflow"]
-
 END_OF_PASS = object()  # follows the datapoints of a pass where passes are read one by one
 
 _POSITION = {"count", "flow", "seeded", "callback"}

@@ -7,8 +7,6 @@ from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.common import PerGraph
 from tensorpack.tfutils.dependency import dependency_of_targets
 
-__all__ = ["ConsumedCount", "WaitProbe", "WaitReading", "wait_probes"]
-
 
 class ConsumedCount:
     """A local int64 variable that each dequeue advances by the number of its datapoints.

@@ -16,8 +16,6 @@ from .enqueue_callback import EnqueueCallback
 from .enqueue_thread import EnqueueThread
 from .feed import make_placeholders
 
-__all__ = ["BatchQueueInput", "QueueInput"]
-
 
 class QueueInput(FeedfreeInput):
     """Datapoints that are made ahead of the training and wait in a queue.

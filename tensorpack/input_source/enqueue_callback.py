@@ -16,8 +16,6 @@ from tensorpack.utils.stopping import Failed, Interrupted
 from .dequeue import ConsumedCount
 from .enqueue_thread import EnqueueThread, Positions
 
-__all__ = ["EnqueueCallback"]
-
 _LEAVE_SECONDS = 2.0  # for a thread that was told to stop
 _HURRY_SECONDS = 1.0  # the same after a signal
 _COURTESY_SECONDS = 0.5  # before, and after, the dataflow is closed while it is at work

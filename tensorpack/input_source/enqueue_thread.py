@@ -19,8 +19,6 @@ from ._memory import check_room
 from .check import DatapointChecker
 from .cursor import END_OF_PASS, FlowCursor, check_is_dataflow
 
-__all__ = ["EnqueueThread", "Enqueuer", "Positions", "private"]
-
 _POLL_SECONDS = 0.02
 _SMALL = 4096  # bytes; up to here aligning costs more than a second copy
 # What running an op on a closed queue, or in a closed session, raises.

@@ -14,8 +14,6 @@ from .base import InputSource
 from .check import DatapointChecker
 from .cursor import END_OF_PASS, FlowCursor, check_is_dataflow
 
-__all__ = ["DataParallelFeedInput", "FeedInput", "PlaceholderInput", "make_placeholders"]
-
 
 def make_placeholders(signature: Sequence[tf.TensorSpec], prefix: str = "") -> List[tf.Tensor]:
     """Returns a placeholder for each spec, under `prefix` and the name of the spec."""

@@ -13,8 +13,6 @@ from tensorpack.utils.checks import as_names, check_counts, is_integer
 from .base import FeedfreeInput
 from .enqueue import QueueInput
 
-__all__ = ["StagingInput", "StagingInputWrapper"]
-
 
 class StagingInput(FeedfreeInput):
     """Copies the batches of another input to the device of the tower ahead of their step.

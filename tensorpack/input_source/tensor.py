@@ -8,8 +8,6 @@ from tensorpack.utils import logger
 
 from .base import FeedfreeInput
 
-__all__ = ["DummyConstantInput", "TensorInput"]
-
 
 class TensorInput(FeedfreeInput):
     """Tensors that a function of the user's makes, such as those of a queue that the user fills.

@@ -15,8 +15,6 @@ from .check import DatapointChecker
 from .cursor import FlowCursor, check_is_dataflow
 from .enqueue_thread import private
 
-__all__ = ["TFDatasetInput"]
-
 _ANY_DATASET = tf.data.Dataset.__bases__[0]  # the class of TensorFlow 2; that of 1 is derived
 
 

@@ -9,8 +9,6 @@ from tensorpack.utils.argtools import accepts_old_keywords
 from .enqueue import QueueInput
 from .tf_dataset import TFDatasetInput
 
-__all__ = ["ZMQInput"]
-
 
 class ZMQInput(QueueInput):
     """The datapoints that one or several `send_dataflow_zmq` send: a `QueueInput` of a

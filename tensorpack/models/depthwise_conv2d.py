@@ -19,8 +19,6 @@ from ._legacy_names import RENAMED
 from ._weights import finish, get_weights
 from .registry import layer_register
 
-__all__ = ["DepthwiseConv2D"]
-
 
 @layer_register(spelling=RENAMED["DepthwiseConv2D"])
 def DepthwiseConv2D(

@@ -12,8 +12,6 @@ from tensorpack.utils import logger
 from .base import OnlinePredictor
 from .config import tower_func_of
 
-__all__ = ["PredictorFactory"]
-
 
 class PredictorFactory:
     """Builds inference towers in the default graph, each once, beside those that are trained.

@@ -14,8 +14,6 @@ from typing import Any, Optional, Sequence
 
 from . import ABSENT, FOLDER
 
-__all__ = ["main"]
-
 
 def main(argv: Optional[Sequence[str]] = None) -> None:
     """Runs the script that a command line names, by default that of the program.

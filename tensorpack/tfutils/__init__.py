@@ -5,10 +5,7 @@ A module is loaded when one of its names is first used; `__init__.pyi` has the n
 
 _NAMES = {  # module -> its public names; then run scripts/public_names
     "argscope": "argscope enable_argscope_for_function enable_argscope_for_module get_arg_scope",
-    "checkpoint": (
-        "CheckpointCorrupt get_all_checkpoints get_checkpoint_path load_checkpoint_vars "
-        "save_checkpoint_vars"
-    ),
+    "checkpoint": "get_checkpoint_path load_checkpoint_vars save_checkpoint_vars",
     "collection": "backup_collection freeze_collection restore_collection",
     "common": (
         "collect_env_info get_default_sess_config get_global_step_value get_global_step_var "
@@ -48,6 +45,7 @@ _NAMES = {  # module -> its public names; then run scripts/public_names
         "TowerTensorHandles get_current_tower_context"
     ),
     "variables": "VariablePairs build_twin record_variables",
+    "tensorpack.utils.checkpoints": "CheckpointCorrupt get_all_checkpoints",
     "varmanip": (
         "SessionUpdate dump_chkpt_vars dump_session_params get_savename_from_varname "
         "is_training_name load_chkpt_vars save_chkpt_vars"

@@ -6,8 +6,6 @@ from .argscope import argscope as argscope
 from .argscope import enable_argscope_for_function as enable_argscope_for_function
 from .argscope import enable_argscope_for_module as enable_argscope_for_module
 from .argscope import get_arg_scope as get_arg_scope
-from .checkpoint import CheckpointCorrupt as CheckpointCorrupt
-from .checkpoint import get_all_checkpoints as get_all_checkpoints
 from .checkpoint import get_checkpoint_path as get_checkpoint_path
 from .checkpoint import load_checkpoint_vars as load_checkpoint_vars
 from .checkpoint import save_checkpoint_vars as save_checkpoint_vars
@@ -98,5 +96,7 @@ from .varreplace import freeze_variables as freeze_variables
 from .varreplace import remap_get_variable as remap_get_variable
 from .varreplace import remap_variables as remap_variables
 from .varreplace import replace_get_variable as replace_get_variable
+from tensorpack.utils.checkpoints import CheckpointCorrupt as CheckpointCorrupt
+from tensorpack.utils.checkpoints import get_all_checkpoints as get_all_checkpoints
 
 __all__: List[str]

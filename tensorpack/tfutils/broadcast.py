@@ -7,8 +7,6 @@ from tensorpack.utils import logger
 
 from .exchange import GROUP_KEY
 
-__all__ = ["broadcast_op"]
-
 # What collectives can send, and as what they send the other types.
 _SENT = (tf.float32, tf.float64, tf.int32, tf.int64)
 _SENT_AS = {

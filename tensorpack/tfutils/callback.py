@@ -13,9 +13,6 @@ from tensorpack.utils.stopping import StopToken
 
 from .common import get_op_or_tensor_by_name, get_tensors_by_names
 
-__all__ = ["Callback", "StopTraining", "TrainerContract"]
-
-
 # Looked up once: TensorFlow 1.15 does so by way of a wrapper, in each run of each callback.
 _Args = tf.train.SessionRunArgs
 

@@ -21,42 +21,12 @@ from tensorpack.utils.argtools import accepts_old_keywords
 from tensorpack.utils.atomic import open_atomic
 from tensorpack.utils.checkpoints import (
     CheckpointCorrupt,
-    DirectoryReplaced,
-    NoValidCheckpoint,
     RestorePoint,
-    UnsupportedState,
-    candidates,
-    check_manifest,
-    get_all_checkpoints,
     pointed_to,
 )
 from tensorpack.utils.checkpoints.files import INDEX, MANIFEST, names_with_prefix
 from tensorpack.utils.npz import NAMED_ARRAYS, read_npz, write_npz
 from tensorpack.utils.untrusted import UnsafeFile
-
-__all__ = [
-    "CheckpointCorrupt",
-    "CheckpointReader",
-    "CheckpointStore",
-    "DirectoryReplaced",
-    "NoValidCheckpoint",
-    "RestorePoint",
-    "UnsupportedState",
-    "candidates",
-    "check_manifest",
-    "copy_checkpoint",
-    "find_restore_point",
-    "get_all_checkpoints",
-    "get_checkpoint_path",
-    "is_pattern",
-    "load_checkpoint_vars",
-    "names_without_output",
-    "newest_valid",
-    "pointed_to",
-    "restore_point_at",
-    "save_checkpoint_vars",
-    "verify",
-]
 
 PathLike = Union[str, "os.PathLike[str]"]
 

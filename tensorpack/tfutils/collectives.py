@@ -14,15 +14,6 @@ from tensorpack.compat import tfv1 as tf
 from .common import PerGraph
 from .tower import get_current_tower_context
 
-__all__ = [
-    "WorkerGroup",
-    "adds_up",
-    "get_worker_group",
-    "set_worker_group",
-    "sum_over_towers",
-    "sum_over_workers",
-]
-
 
 class WorkerGroup(NamedTuple):
     """The workers that a graph adds up over.

@@ -6,8 +6,6 @@ from tensorpack.compat import tfv1 as tf
 from tensorpack.utils.checks import as_list, is_integer
 from tensorpack.utils.gpu import get_num_gpu
 
-__all__ = ["as_towers", "device_text", "have_gpus", "tower_device"]
-
 
 def have_gpus() -> bool:
     """Returns whether TensorFlow can use a GPU here; asked without touching any."""

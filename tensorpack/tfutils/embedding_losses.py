@@ -8,8 +8,6 @@ from typing import Any, List, Tuple, Union
 
 from tensorpack.compat import tfv1 as tf
 
-__all__ = ["contrastive_loss", "siamese_cosine_loss", "soft_triplet_loss", "triplet_loss"]
-
 LossAndDistances = Union[tf.Tensor, Tuple[tf.Tensor, tf.Tensor, tf.Tensor]]
 
 

@@ -15,8 +15,6 @@ from tensorpack.compat import tfv1 as tf
 from .dependency import dependency_of_fetches
 from .queues import hide_queue
 
-__all__ = ["Exchange", "GROUP_KEY", "HAS_HALF", "all_reduce"]
-
 _BUCKET_BYTES = 4 << 20
 GROUP_KEY = 1
 _CPU = "/device:CPU:0"

@@ -11,8 +11,6 @@ import numpy as np
 from tensorpack.compat import tfv1 as tf
 from tensorpack.utils import logger
 
-__all__ = ["FedInput", "cast", "describe", "kind_of"]
-
 _KINDS = {"b": "bool", "i": "integer", "u": "integer", "f": "floating", "c": "complex"}
 
 

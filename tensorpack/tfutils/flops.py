@@ -11,8 +11,6 @@ from tensorpack.utils.checks import as_count
 from .dependency import ancestors
 from .inference import build_tower
 
-__all__ = ["count_flops", "describe_flops"]
-
 
 def count_flops(outputs: Iterable[tf.Tensor], fed: Iterable[tf.Tensor] = ()) -> Dict[str, int]:
     """Counts what convolutions and matrix products compute, two for each multiply-add.

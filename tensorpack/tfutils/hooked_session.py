@@ -12,8 +12,6 @@ from tensorpack.compat import tfv1 as tf
 
 from .prepared import pick, prepare
 
-__all__ = ["HookedSession"]
-
 _MAX_PLANS = 32  # distinct sets of fetches and feeds that are kept prepared
 
 # Looked up once: in each run it would cost more than what they do.

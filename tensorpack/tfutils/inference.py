@@ -9,15 +9,6 @@ from .sessinit import SessionInit
 from .tower import TowerContext
 from .varmanip import weights_of
 
-__all__ = [
-    "Inference",
-    "build_inference",
-    "build_tower",
-    "graph_of",
-    "open_session",
-    "require_weights",
-]
-
 
 class Inference(NamedTuple):
     """A tower for inference: the tensors to feed and to compute, and a session of its graph."""

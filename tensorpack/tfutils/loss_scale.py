@@ -13,8 +13,6 @@ from .common import root_variable
 from .gradproc import map_values
 from .optimizer import GradsAndVars, ProxyOptimizer
 
-__all__ = ["LossScaleOptimizer"]
-
 _LARGEST = 2.0**24  # what is too small with this was zero before
 _SMALLEST = 1.0
 

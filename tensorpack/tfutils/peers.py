@@ -13,8 +13,6 @@ from typing import Any, Callable, Dict, Mapping
 from tensorpack.utils import logger
 from tensorpack.utils.optional import require
 
-__all__ = ["PeerLost", "PeerWatch", "wait_for"]
-
 _STATUS = "/tensorflow.WorkerService/GetStatus"
 _TASK = re.compile(rb"/job:(\w+)/replica:0/task:(\d+)/")  # in the names of devices in the answer
 _CHANNEL = [

@@ -13,8 +13,6 @@ import numpy as np
 from tensorpack.compat import tfv1 as tf
 from tensorpack.utils import logger
 
-__all__ = ["ComputeOptions", "PRECISIONS"]
-
 PRECISIONS = ("fp32", "bf16", "fp16")
 
 _ON, _OFF = 1, 2  # RewriterConfig.Toggle, which has no public address

@@ -12,8 +12,6 @@ from tensorpack.compat import tfv1 as tf
 
 from .fed_input import FedInput
 
-__all__ = ["Prepared", "pick", "prepare"]
-
 _WITHOUT_VALUE = (tf.resource, tf.variant)
 
 

@@ -15,15 +15,6 @@ from tensorpack.utils import logger
 
 from .common import PerGraph
 
-__all__ = [
-    "QueueClosed",
-    "QueueControl",
-    "QueueDrain",
-    "all_queues",
-    "control_of",
-    "hide_queue",
-]
-
 _QUEUE_OPS = ("FIFOQueueV2", "RandomShuffleQueueV2", "PaddingFIFOQueueV2", "PriorityQueueV2")
 _POLL_SECONDS = 0.005
 # Producers that look at their stop flag leave within this time; others find the queue closed.

@@ -7,8 +7,6 @@ from tensorpack.compat import tfv1 as tf
 from .common import PerGraph
 from .variables import VariablePairs
 
-__all__ = ["Replicas", "replicas"]
-
 
 class Replicas:
     """The copies of the variables of a graph, and the variable of the main tower behind each.

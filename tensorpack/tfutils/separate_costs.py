@@ -11,8 +11,6 @@ from tensorpack.compat import tfv1 as tf
 
 from .tower import get_current_tower_context
 
-__all__ = ["OptimizerPerScope", "separate_costs"]
-
 Part = Tuple[tf.Tensor, Union[str, Sequence[Any]]]
 
 

@@ -13,8 +13,6 @@ from tensorpack.utils.cluster import Cluster
 
 from .common import get_default_sess_config
 
-__all__ = ["make_server", "worker_config"]
-
 _started: Dict[Cluster, tf.train.Server] = {}  # TensorFlow cannot stop a server
 
 

@@ -9,12 +9,12 @@ from tabulate import tabulate
 from tensorpack.compat import tfv1 as tf
 from tensorpack.utils import logger
 from tensorpack.utils.argtools import accepts_old_keywords
+from tensorpack.utils.checkpoints import check_manifest
 from tensorpack.utils.npz import NAMED_ARRAYS
 
 from ._named_values import describe, describe_variable, load_named_values, mismatch_table
 from .checkpoint import (
     CheckpointReader,
-    check_manifest,
     get_checkpoint_path,
     load_checkpoint_vars,
     names_without_output,

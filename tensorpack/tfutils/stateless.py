@@ -12,8 +12,6 @@ from tensorpack.compat import tfv1 as tf
 
 from .dependency import ancestors
 
-__all__ = ["draw_by_step", "random_ops_of"]
-
 
 def random_ops_of(target: tf.Operation) -> List[tf.Operation]:
     """Returns the ops with a generator of their own that run with an op, in the order of names.

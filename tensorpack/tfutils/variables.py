@@ -13,8 +13,6 @@ from tensorpack.compat import tfv1 as tf
 
 from .varreplace import custom_getter_scope
 
-__all__ = ["VariablePairs", "build_twin", "record_variables"]
-
 
 class VariablePairs:
     """Pairs of variables, alike in shape and dtype: a target, and the source that it is set from.

@@ -6,11 +6,11 @@ import numpy as np
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.utils import logger
+from tensorpack.utils.checkpoints import get_all_checkpoints
 from tensorpack.utils.naming import is_training_name
 
 from .checkpoint import (
     PathLike,
-    get_all_checkpoints,
     get_checkpoint_path,
     load_checkpoint_vars,
     names_without_output,

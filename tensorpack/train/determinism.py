@@ -9,14 +9,6 @@ from tensorpack.tfutils.stateless import draw_by_step, random_ops_of
 from tensorpack.utils import logger
 from tensorpack.utils.rng import SeedTree, is_seeded, streams_state
 
-__all__ = [
-    "check_deterministic",
-    "fix_draws",
-    "fix_graph_seed",
-    "one_thread",
-    "warn_of_threads",
-]
-
 
 def check_deterministic(computing: ComputeOptions) -> None:
     """Raises ValueError if the process has no fixed seed, or a step may depend on earlier ones."""

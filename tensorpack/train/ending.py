@@ -25,18 +25,6 @@ from tensorpack.utils.stopping import (
 
 from .signals import TrainingInterrupted
 
-__all__ = [
-    "DataEnded",
-    "Ending",
-    "MODEL",
-    "QUEUE_ERRORS",
-    "RESUME",
-    "check_commands",
-    "judge",
-    "log_ending",
-    "log_late_failures",
-]
-
 QUEUE_ERRORS = (tf.errors.OutOfRangeError, tf.errors.CancelledError)
 _RUN_AS_TF1 = (
     "This is a script for TensorFlow 1. It runs on TensorFlow 2 by `python -m tensorpack.tf1 "

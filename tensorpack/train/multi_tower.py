@@ -23,8 +23,6 @@ from .config import TrainConfig
 from .feedfree import FeedfreeTrainerBase
 from .tower import CostFn, OptFn, SingleCostTrainer
 
-__all__ = ["MultiGPUTrainerBase", "MultiTowerTrainer"]
-
 _STRATEGIES = ("shared", "replicated")
 
 

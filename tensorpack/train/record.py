@@ -17,8 +17,6 @@ from tensorpack.utils.rng import is_seeded, streams_state
 
 from .ending import Ending
 
-__all__ = ["TrainingRecord"]
-
 _MESSAGE_CHARS = 2000
 
 

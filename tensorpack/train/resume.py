@@ -6,9 +6,7 @@ from typing import Optional, Sequence
 from tensorpack.callbacks.base import Callback, innermost
 from tensorpack.callbacks.saver import ModelSaver
 from tensorpack.tfutils.checkpoint import (
-    NoValidCheckpoint,
     RestorePoint,
-    candidates,
     find_restore_point,
     get_checkpoint_path,
     newest_valid,
@@ -17,15 +15,7 @@ from tensorpack.tfutils.checkpoint import (
 )
 from tensorpack.utils import logger
 from tensorpack.utils._nearest import did_you_mean_file
-
-__all__ = [
-    "check_complete",
-    "check_policy",
-    "find_resumption",
-    "find_state_saver",
-    "prepare_log_dir",
-    "state_directory",
-]
+from tensorpack.utils.checkpoints import NoValidCheckpoint, candidates
 
 _WORDS = ("never", "auto", "must")
 

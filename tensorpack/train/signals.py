@@ -15,8 +15,6 @@ from tensorpack.utils._console import open_standard_descriptors
 from tensorpack.utils.signals import SignalListener
 from tensorpack.utils.stopping import Interrupted, StopToken
 
-__all__ = ["SignalGuard", "TrainingInterrupted", "UNBLOCK_SECONDS"]
-
 # How long a step, or the setup, may take to return after a stop request.
 UNBLOCK_SECONDS = 0.5
 _SETUP_SECONDS = 0.1

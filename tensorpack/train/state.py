@@ -23,8 +23,6 @@ from tensorpack.utils.rng import rng_state, set_rng_state, set_streams_state, st
 
 from .resume import check_complete, find_resumption, state_directory
 
-__all__ = ["Position", "RunState"]
-
 _NUMPY_STREAM: Any = np.random  # the module has the methods of the generator behind its functions
 
 

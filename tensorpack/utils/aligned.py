@@ -4,8 +4,6 @@ from typing import Any, Sequence
 
 import numpy as np
 
-__all__ = ["aligned_empty", "stays_as_it_is"]
-
 _ALIGNMENT = 64  # bytes
 
 

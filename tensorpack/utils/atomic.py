@@ -9,16 +9,6 @@ import time
 from contextlib import contextmanager, suppress
 from typing import BinaryIO, Iterator, Optional
 
-__all__ = [
-    "backup_name",
-    "fsync_path",
-    "keep_backup",
-    "move_to_backup",
-    "open_atomic",
-    "remove_temporaries",
-    "write_atomic",
-]
-
 _TEMPORARY = re.compile(r"\..+\.[0-9]+-[0-9a-f]{8}\.tmp", re.DOTALL)
 _DAY_SECONDS = 86400
 

@@ -11,19 +11,6 @@ from typing import Any, List, Tuple
 
 import numpy as np
 
-__all__ = [
-    "as_count",
-    "as_list",
-    "as_names",
-    "as_number",
-    "as_positive",
-    "as_range",
-    "check_counts",
-    "check_integers",
-    "is_integer",
-    "kind_of",
-]
-
 
 def is_integer(value: Any) -> bool:
     """Returns whether a value is an integer of Python or numpy; a bool is not one."""

@@ -12,8 +12,6 @@ import re
 import zlib
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
-__all__ = ["Cluster", "expand_hosts"]
-
 _JOBS = ("worker", "ps")
 _CHIEFS = ("chief", "master")  # names of TensorFlow's estimators for worker 0
 # Ports below those that Linux gives to outgoing connections (32768), 16 for each run.

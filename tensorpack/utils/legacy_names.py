@@ -2,8 +2,6 @@
 
 from typing import Callable
 
-__all__ = ["give_both_names", "owner_of"]
-
 
 def give_both_names(
     cls: type, name: str, old_name: str, convert: Callable[[Callable], Callable] = lambda f: f

@@ -3,8 +3,6 @@
 import os
 from typing import Dict, Iterator, List, Optional, Tuple
 
-__all__ = ["available_bytes"]
-
 
 def available_bytes(root: str = "/") -> Optional[int]:
     """Returns how many bytes this process can take without swapping or being killed.

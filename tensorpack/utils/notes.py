@@ -6,8 +6,6 @@ that of the exception, or of the first of its causes.
 
 from typing import Iterator, List
 
-__all__ = ["Note", "add_note", "notes_of"]
-
 
 class Note(Exception):
     """The text of a note, in Python 3.10 and before."""

@@ -19,8 +19,6 @@ from .old_values import BadRecord, RefusedRecord, decode_old
 from .packed_arrays import dtype_of, nbytes_of
 from .untrusted import open_untrusted
 
-__all__ = ["NAMED_ARRAYS", "array_of_npy", "read_npz", "write_npz"]
-
 NAMED_ARRAYS = (".npz", ".npy")  # how the names of files end that `read_npz` reads
 
 _MAGIC = b"\x93NUMPY"

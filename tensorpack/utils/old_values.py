@@ -18,8 +18,6 @@ import numpy as np
 from .optional import require
 from .packed_arrays import MAX_DIMENSIONS, check_text, dtype_of, nbytes_of
 
-__all__ = ["BadRecord", "RefusedRecord", "decode_old", "kind_of_old"]
-
 _MOST = 64  # containers in containers, and elements of a key, whose hash is taken each time
 # A pickle can name one value again and again. For each of its bytes,
 _MAX_COPIES = 16  # bytes of arrays that are made of it, and

@@ -4,8 +4,6 @@ import importlib
 from types import ModuleType
 from typing import Optional
 
-__all__ = ["require"]
-
 # Modules whose package has another name.
 _PACKAGES = {
     "PIL": "pillow",

@@ -35,17 +35,6 @@ from .packed_arrays import (
     unfit,
 )
 
-__all__ = [
-    "ALIGNMENT",
-    "MAX_INLINE_BYTES",
-    "MAX_TUPLES",
-    "Packed",
-    "aligned",
-    "pack",
-    "unpack",
-    "write",
-]
-
 ALIGNMENT = 64  # bytes; TensorFlow takes over an array aligned so without a copy
 MAX_TUPLES = 32  # nested in each other
 

@@ -10,19 +10,6 @@ from typing import Any, List, Sequence, Tuple, Union
 
 import numpy as np
 
-__all__ = [
-    "MAX_DIMENSIONS",
-    "MAX_INTEGER_BYTES",
-    "Rows",
-    "check_text",
-    "dtype_of",
-    "header_of",
-    "nbytes_of",
-    "read_header",
-    "record_dtype",
-    "unfit",
-]
-
 MAX_DIMENSIONS = 32
 _COUNTS = struct.Struct("<BB")
 # Numbers, booleans, dates, and text of a fixed width: never an object, and nothing that numpy has

@@ -14,8 +14,6 @@ import numpy as np
 
 from .packed import MAX_INLINE_BYTES, Keep, Packed, aligned, pack, unpack
 
-__all__ = ["LayoutReader", "LayoutWriter"]
-
 _MOST_LAYOUTS = 255
 _MOST_FORMS = 1000  # until a writer asks itself whether any of them come again
 _MOST_TEXT = 100

@@ -21,18 +21,6 @@ import numpy as np
 
 from . import logger
 
-__all__ = [
-    "ProcessGroup",
-    "ensure_proc_terminate",
-    "keep_freed_memory",
-    "mask_sigint",
-    "set_parent_death_signal",
-    "sigint_blocked",
-    "start_proc_mask_signal",
-    "subproc_call",
-    "usable_cores",
-]
-
 _PR_SET_PDEATHSIG = 1
 _LARGE_BLOCK = 31 << 20  # bytes; glibc learns from blocks of less than 32 MiB
 _Processes = Union[BaseProcess, Sequence[BaseProcess]]

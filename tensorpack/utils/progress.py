@@ -9,8 +9,6 @@ from tqdm import tqdm
 
 from ._console import ForgivingStream, is_notebook, is_terminal
 
-__all__ = ["get_tqdm", "get_tqdm_kwargs"]
-
 _TERMINAL_SECONDS = 0.5
 _FILE_SECONDS = 60.0
 _FORMAT = "{l_bar}{bar}|{n_fmt}/{total_fmt}[{elapsed}<{remaining},{rate_noinv_fmt}{postfix}]"

@@ -9,19 +9,6 @@ from typing import Any, Dict, List, Optional, Tuple, Union
 
 import numpy as np
 
-__all__ = [
-    "SeedTree",
-    "fix_rng_seed",
-    "get_rng",
-    "is_seeded",
-    "rng_of_datapoints",
-    "rng_state",
-    "seed_datapoints",
-    "set_rng_state",
-    "set_streams_state",
-    "streams_state",
-]
-
 _WORD = 2**32
 
 

@@ -15,8 +15,6 @@ import threading
 from contextlib import contextmanager, suppress
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence
 
-__all__ = ["SignalListener", "interrupt_kept"]
-
 _POKE = 0  # no signal has this number
 
 

@@ -11,16 +11,6 @@ from typing import Callable, List, Optional, Union
 
 from . import logger
 
-__all__ = [
-    "EndOfData",
-    "Failed",
-    "Finished",
-    "Interrupted",
-    "StopReason",
-    "StopRequested",
-    "StopToken",
-]
-
 
 @dataclass(frozen=True)
 class Interrupted:

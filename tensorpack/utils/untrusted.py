@@ -12,15 +12,6 @@ import os
 import stat
 from typing import Any, BinaryIO, Optional, Tuple
 
-__all__ = [
-    "UnsafeFile",
-    "hash_untrusted",
-    "open_regular",
-    "open_untrusted",
-    "parse_json",
-    "read_untrusted",
-]
-
 _FLAGS = ("O_NOFOLLOW", "O_NONBLOCK", "O_NOCTTY", "O_CLOEXEC", "O_BINARY")
 _ADVICE = "remove it, or use another directory"
 _MOST_PARTS = 500000  # lists and objects in JSON, of which an empty one may take 250 bytes

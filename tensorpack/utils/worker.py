@@ -20,8 +20,6 @@ from .processes import sigint_blocked
 from .worker_errors import WorkerDied, failure_from_bytes, failure_to_bytes
 from .worker_pipes import StarterEnds, WorkerEnds, connect
 
-__all__ = ["Worker", "WorkerWatch", "error_of", "make_worker", "stack_of", "state_of"]
-
 _TOO_LONG = "AF_UNIX path too long"  # what Python says of a socket; it gives no number with it
 # The end of a process is visible a little before its exit code.
 _REAP_SECONDS = 0.5

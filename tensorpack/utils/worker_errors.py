@@ -9,14 +9,6 @@ from typing import Any, Dict, List, Optional
 
 from .notes import add_note, notes_of
 
-__all__ = [
-    "WorkerDied",
-    "WorkerFailed",
-    "WorkerTraceback",
-    "failure_from_bytes",
-    "failure_to_bytes",
-]
-
 _MOST_CHARACTERS = 20000  # of a traceback; together with the rest it fits into a pipe
 _MOST_CHARACTERS_OF_MESSAGE = 2000
 _MOST_NOTES = 3

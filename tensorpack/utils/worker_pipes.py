@@ -19,8 +19,6 @@ from typing import Any, Dict, Optional, Tuple, Type
 
 from .worker_errors import failure_to_bytes
 
-__all__ = ["StarterEnds", "WorkerEnds", "connect"]
-
 # faulthandler does not say when it has done; it writes without a break.
 _QUIET_SECONDS = 0.1
 _CHUNK = 1 << 16

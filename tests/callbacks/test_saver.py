@@ -16,8 +16,9 @@ from tensorpack.callbacks import (
     TFEventWriter,
 )
 from tensorpack.compat import tfv1 as tf
-from tensorpack.tfutils.checkpoint import DirectoryReplaced, newest_valid, verify
+from tensorpack.tfutils.checkpoint import newest_valid, verify
 from tensorpack.utils import logger
+from tensorpack.utils.checkpoints import DirectoryReplaced
 from tests.callbacks.driver import MiniTrainer, log_directory, log_lines, when
 from tests.contracts.callback import contract_of
 

@@ -13,9 +13,10 @@ import numpy as np
 
 from tensorpack.callbacks import ModelSaver
 from tensorpack.compat import tfv1 as tf
-from tensorpack.tfutils.checkpoint import get_all_checkpoints, verify
+from tensorpack.tfutils.checkpoint import verify
 from tensorpack.tfutils.varmanip import load_checkpoint_vars
 from tensorpack.utils import logger
+from tensorpack.utils.checkpoints import get_all_checkpoints
 from tests.helpers import TinyModel
 
 from .marks import mark

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from tensorpack.compat import tfv1 as tf
-from tensorpack.tfutils.checkpoint import get_all_checkpoints
+from tensorpack.utils.checkpoints import get_all_checkpoints
 
 from .enclosed import can_be_counted, can_mount
 from .run_case import Case, params

@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from tensorpack.tfutils.checkpoint import get_all_checkpoints
+from tensorpack.utils.checkpoints import get_all_checkpoints
 
 from .run_case import Case
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from tensorpack.tfutils.checkpoint import CheckpointStore, get_all_checkpoints, newest_valid
+from tensorpack.tfutils.checkpoint import CheckpointStore, newest_valid
+from tensorpack.utils.checkpoints import get_all_checkpoints
 
 from .enclosed import can_mount
 from .run_case import INT, TERM, Case

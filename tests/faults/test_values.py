@@ -2,7 +2,7 @@
 
 import pytest
 
-from tensorpack.tfutils.checkpoint import get_all_checkpoints
+from tensorpack.utils.checkpoints import get_all_checkpoints
 
 from .run_case import Case, params
 from .test_matrix import ENDED

@@ -11,12 +11,12 @@ from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.checkpoint import (
     CheckpointCorrupt,
     CheckpointReader,
-    get_all_checkpoints,
     get_checkpoint_path,
     load_checkpoint_vars,
     save_checkpoint_vars,
     verify,
 )
+from tensorpack.utils.checkpoints import get_all_checkpoints
 
 DATA = ".data-00000-of-00001"
 VALUES = {

@@ -12,12 +12,8 @@ from pathlib import Path
 import pytest
 
 from tensorpack.compat import tfv1 as tf
-from tensorpack.tfutils.checkpoint import (
-    CheckpointStore,
-    get_all_checkpoints,
-    newest_valid,
-    verify,
-)
+from tensorpack.tfutils.checkpoint import CheckpointStore, newest_valid, verify
+from tensorpack.utils.checkpoints import get_all_checkpoints
 from tests.harness import ROOT
 from tests.tfutils.save_checkpoints import EARLIER, LATER
 

@@ -9,7 +9,6 @@ from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.checkpoint import (
     CheckpointCorrupt,
     CheckpointStore,
-    NoValidCheckpoint,
     copy_checkpoint,
     find_restore_point,
     newest_valid,
@@ -17,7 +16,7 @@ from tensorpack.tfutils.checkpoint import (
     verify,
 )
 from tensorpack.tfutils.sessinit import SaverRestore
-from tensorpack.utils.checkpoints import files
+from tensorpack.utils.checkpoints import NoValidCheckpoint, files
 from tensorpack.utils.checkpoints.files import read_manifest
 
 INDEX, DATA, MANIFEST = ".index", ".data-00000-of-00001", ".manifest.json"

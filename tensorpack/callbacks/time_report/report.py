@@ -15,8 +15,6 @@ from ._diagnosis import Figures, advice, describe, diagnose
 from ._kept import append_report
 from ._measure import Meters, SampleSchedule, StepProbe, Window, cpu_seconds, machine_seconds
 
-__all__ = ["TimeReport"]
-
 _WARMUP_STEPS = 20  # slower than the others; the first measured one is prepared in them
 _SAMPLE_SECONDS = 0.1  # between two measured steps, and between two looks at what is due
 _NAMED_SHARE = 0.05  # of the time, above which the slowest callback is searched for

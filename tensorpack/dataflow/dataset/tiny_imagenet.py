@@ -7,8 +7,6 @@ from .._files import DamagedFile, PathLike, RecordsFlow
 from ..image_files import ImageRecords
 from ._files import check_split, read_file
 
-__all__ = ["TinyImageNet"]
-
 _URL = "http://cs231n.stanford.edu/tiny-imagenet-200.zip"
 
 

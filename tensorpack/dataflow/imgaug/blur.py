@@ -11,8 +11,6 @@ from ._pixels import as_dtype, readable
 from .base import PhotometricAugmentor
 from .transform import keep_channels
 
-__all__ = ["GaussianBlur"]
-
 
 class GaussianBlur(PhotometricAugmentor):
     """Blurs the image with a Gaussian of random size, see `cv2.GaussianBlur`.

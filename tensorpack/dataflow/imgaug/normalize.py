@@ -10,8 +10,6 @@ from tensorpack.utils.optional import require
 from ._pixels import channels_of, linear, readable
 from .base import PhotometricAugmentor
 
-__all__ = ["MeanVarianceNormalize", "MinMaxNormalize"]
-
 
 class MeanVarianceNormalize(PhotometricAugmentor):
     """Gives the values mean 0 and standard deviation 1, as float32.

@@ -4,8 +4,6 @@ from typing import Any, Optional
 
 from .transform import Transform
 
-__all__ = ["Target"]
-
 _METHODS = {
     "image": "apply_image",
     "mask": "apply_segmentation",

@@ -37,8 +37,6 @@ from tensorpack.utils.stopping import (
 from .trainer import GroupTrainer, StopVote
 from .workers import FAILED, FINISHED, INTERRUPTED, GroupOfWorkers
 
-__all__ = ["CollectiveTrainer"]
-
 _KEYS_OF_A_RUN = 10000
 _runs = itertools.count()  # of this process, whose server keeps what earlier ones have left there
 

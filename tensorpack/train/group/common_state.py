@@ -5,14 +5,12 @@ from typing import Any, Callable, List, Optional, Sequence
 
 import numpy as np
 
-from tensorpack.tfutils.checkpoint import CheckpointCorrupt, candidates, verify
+from tensorpack.tfutils.checkpoint import CheckpointCorrupt, verify
 from tensorpack.train.resume import find_state_saver, state_directory
 from tensorpack.train.state import RunState
 from tensorpack.utils import logger
-from tensorpack.utils.checkpoints import STATE
+from tensorpack.utils.checkpoints import STATE, candidates
 from tensorpack.utils.checkpoints.files import step_of
-
-__all__ = ["choose_state", "common_step"]
 
 _MOST = 64  # checkpoints that a worker tells of, the newest ones
 

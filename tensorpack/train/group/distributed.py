@@ -16,12 +16,6 @@ from .distributed_base import DistributedTrainerBase, Towers
 from .server_graph import StepTurns, is_assigned, move_to_servers, vote_tensor
 from .trainer import StopVote
 
-__all__ = [
-    "DistributedReplicatedTrainer",
-    "DistributedTrainerParameterServer",
-    "DistributedTrainerReplicated",
-]
-
 
 class DistributedReplicatedTrainer(DistributedTrainerBase):
     """Workers that train copies of variables which parameter servers hold, all at the same pace.

@@ -13,8 +13,6 @@ from tensorpack.utils import logger
 
 from .collective import CollectiveTrainer
 
-__all__ = ["BytePSTrainer", "HorovodTrainer"]
-
 
 class HorovodTrainer(CollectiveTrainer):
     """Several processes that average their gradients by Horovod, where that is installed; elsewhere

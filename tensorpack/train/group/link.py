@@ -8,8 +8,6 @@ from typing import Any, Callable, NamedTuple, Optional, Tuple
 
 from tensorpack.compat import tfv1 as tf
 
-__all__ = ["HostLink", "Link", "Row", "TABLE", "refuses", "shared_variable"]
-
 TABLE = "tensorpack_group"  # name of the variable
 
 _BEAT_SECONDS = 1.0  # at most

@@ -18,8 +18,6 @@ from tensorpack.utils.cluster import Cluster
 
 from .link import HostLink, Link, Row, refuses, shared_variable
 
-__all__ = ["FAILED", "Group", "JOINED", "LEFT", "READY"]
-
 # States of a process; 0 is before.
 JOINED = 1
 READY = 2

@@ -11,8 +11,6 @@ from tensorpack.utils.stopping import Interrupted, StopToken
 
 from .members import FAILED, JOINED, LEFT, READY, Group
 
-__all__ = ["serve"]
-
 _LOOK_SECONDS = 0.2
 _OTHERS_SECONDS = 5.0  # for other parameter servers to end before the first one
 

@@ -7,15 +7,6 @@ from tensorpack.tfutils.variables import VariablePairs
 
 from .link import TABLE, Row, shared_variable
 
-__all__ = [
-    "StartValues",
-    "StepTurns",
-    "is_assigned",
-    "is_on_server",
-    "move_to_servers",
-    "vote_tensor",
-]
-
 
 def is_on_server(variable: tf.Variable) -> bool:
     """Whether a variable is on a parameter server."""

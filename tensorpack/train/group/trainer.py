@@ -15,8 +15,6 @@ from tensorpack.utils.stopping import Interrupted, StopToken
 
 from .common_state import choose_state
 
-__all__ = ["GroupTrainer", "StopVote", "Timers"]
-
 _JOIN_SECONDS = 2.0
 
 

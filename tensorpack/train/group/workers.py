@@ -15,8 +15,6 @@ from tensorpack.utils.cluster import Cluster
 
 from .link import shared_variable
 
-__all__ = ["FAILED", "FINISHED", "GroupOfWorkers", "INTERRUPTED"]
-
 # Flags of `Exchange`. That of a signal is INTERRUPTED + its number.
 FINISHED = 1
 FAILED = 2

@@ -17,25 +17,6 @@ from typing import Any, Callable, Dict, Iterable, List, Optional, Set
 
 from ..untrusted import UnsafeFile, hash_untrusted, open_untrusted, parse_json, read_untrusted
 
-__all__ = [
-    "CheckpointCorrupt",
-    "Describe",
-    "INDEX",
-    "MANIFEST",
-    "check_files",
-    "check_manifest",
-    "corrupt",
-    "describe_nothing",
-    "discard",
-    "names_with_prefix",
-    "read_manifest",
-    "remove_checkpoint",
-    "step_of",
-    "suffixes",
-    "verify",
-    "write_manifest",
-]
-
 INDEX = ".index"
 MANIFEST = ".manifest.json"
 

@@ -13,17 +13,6 @@ from ..untrusted import read_untrusted
 from .files import INDEX, CheckpointCorrupt, Describe, names_with_prefix, step_of, verify
 from .replace import REPLACED
 
-__all__ = [
-    "MAX_POINTER_BYTES",
-    "NoValidCheckpoint",
-    "POINTER",
-    "candidates",
-    "first_whole",
-    "get_all_checkpoints",
-    "newest_valid",
-    "pointed_to",
-]
-
 POINTER = "checkpoint"
 
 MAX_POINTER_BYTES = 1 << 20

@@ -21,8 +21,6 @@ from .files import (
     suffixes,
 )
 
-__all__ = ["AtomicReplace", "REPLACED", "UNFINISHED"]
-
 UNFINISHED = ".unfinished"
 REPLACED = ".replaced"
 

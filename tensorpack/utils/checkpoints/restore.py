@@ -17,17 +17,6 @@ from .files import CheckpointCorrupt, Describe, check_files, corrupt, read_manif
 from .find import first_whole
 from .segments import SavedSegments, SegmentDamaged, SegmentRef, SegmentStore, load_segments
 
-__all__ = [
-    "RestorePoint",
-    "SEGMENTS",
-    "STATE",
-    "UnsupportedState",
-    "find_restore_point",
-    "read_restore_point",
-    "segments_of",
-    "write_state",
-]
-
 STATE = ".state"
 SEGMENTS = "segments"
 FORMAT = 2

@@ -19,16 +19,6 @@ from ..atomic import fsync_path, open_atomic
 from ..serialize import MAX_FILE_BYTES, dump_hashed, load_hashed
 from ..untrusted import UnsafeFile, hash_untrusted, open_untrusted
 
-__all__ = [
-    "PendingSegments",
-    "SavedSegments",
-    "SegmentDamaged",
-    "SegmentRef",
-    "SegmentStore",
-    "Segments",
-    "load_segments",
-]
-
 _MAX_DEPTH = 64  # of a state
 _TOO_DEEP = f"The state is nested deeper than {_MAX_DEPTH} levels, or contains itself: flatten it."
 _MARK = "@segments"  # the one key of the dictionary that a leaf becomes

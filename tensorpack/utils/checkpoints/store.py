@@ -35,8 +35,6 @@ from .replace import REPLACED, UNFINISHED, AtomicReplace
 from .restore import SEGMENTS, STATE, UnsupportedState, segments_of, write_state
 from .segments import PendingSegments, SegmentStore
 
-__all__ = ["CheckpointStore", "DirectoryReplaced", "copy_checkpoint"]
-
 _WITH_SEGMENTS = 2  # how many states keep theirs
 
 
