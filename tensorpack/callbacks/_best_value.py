@@ -65,9 +65,7 @@ class BestValue(Callback):
         """Called when a run with the scalar has come to its end."""
 
     def state_dict(self) -> Dict[str, Any]:
-        """Returns the best value so far, and its step."""
         return {} if self.best is None else {"step": self.best[0], "value": self.best[1]}
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
-        """Restores the best value so far."""
         self.best = (state["step"], state["value"])

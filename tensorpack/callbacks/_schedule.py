@@ -8,22 +8,14 @@ Points = List[Tuple[int, float]]
 
 
 def check_interpolation(interp: Optional[str]) -> Optional[str]:
-    """Returns None or "linear".
-
-    Raises:
-      ValueError: it is something else.
-    """
+    """Returns None or "linear"."""
     if interp not in (None, "linear"):
         raise ValueError(f'interp must be None or "linear", got {interp!r}.')
     return interp
 
 
 def check_schedule(schedule: Sequence[Tuple[int, float]]) -> Points:
-    """Returns pairs of a time and a value, sorted by time.
-
-    Raises:
-      ValueError: there are none, or two for one time.
-    """
+    """Returns pairs of a time and a value, sorted by time."""
     times = [as_count("A schedule", "the time", when, least=0) for when, _ in schedule]
     if not times or len(set(times)) < len(times):
         raise ValueError(

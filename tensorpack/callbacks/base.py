@@ -65,11 +65,9 @@ class ProxyCallback(Callback):
         self.cb.after_train()
 
     def state_dict(self) -> Dict[str, Any]:
-        """That of the callback inside."""
         return self.cb.state_dict()
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
-        """Hands it to the callback inside."""
         self.cb.load_state_dict(state)
 
     @property

@@ -45,7 +45,6 @@ class ConfusionMatrix(Inferencer):
 
     Raises:
       ImportError: OpenCV is not installed.
-      ValueError: while validating: a tensor has another shape, or there is no class of a number.
     """
 
     def __init__(

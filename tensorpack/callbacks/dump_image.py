@@ -30,7 +30,6 @@ class DumpTensorAsImage(Callback):
 
     Raises:
       RuntimeError: there is no log directory, when it is set up.
-      ValueError: the value has another shape, when it is triggered.
     """
 
     def __init__(

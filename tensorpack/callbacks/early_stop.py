@@ -21,9 +21,6 @@ class EarlyStop(BestValue):
       patience: how many values in a row may be no better than the best one.
       reverse: whether greater is better; by default less is.
       threshold: by how much a value must be better, at least 0.
-
-    Raises:
-      ValueError: `patience` is not a whole number of at least 1, or `threshold` is negative.
     """
 
     def __init__(
@@ -61,12 +58,10 @@ class EarlyStop(BestValue):
         return mine and self._patience <= self._patience_then
 
     def state_dict(self) -> Dict[str, Any]:
-        """Returns the best value so far, and what came after it."""
         own = {"seen": self._seen, "waited": self._waited, "patience": self._patience}
         return {**super().state_dict(), **own}
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
-        """Restores them."""
         if "value" in state:
             super().load_state_dict(state)
         self._seen, self._waited = state["seen"], state["waited"]

@@ -99,7 +99,6 @@ class TFEventWriter(MonitorBase):
         self._attempt(self._close)
 
     def state_dict(self) -> Dict[str, Any]:
-        """Which files there are, and what has been written to the open one, flushed before."""
         if self._loaded is not None:
             return dict(self._loaded)
         if not self._active:

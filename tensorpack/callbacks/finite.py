@@ -73,11 +73,9 @@ class StopIfNonFinite(Callback):
         self._count = 0
 
     def state_dict(self) -> Dict[str, Any]:
-        """The sum of the values of this epoch, and their number, if their mean is put."""
         return {"sum": self._sum, "count": self._count} if self.shown_as is not None else {}
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
-        """Restores them."""
         self._sum, self._count = state["sum"], state["count"]
 
 

@@ -163,9 +163,6 @@ class Callbacks(Callback):
           names: as `names` returned them.
           strictly: whether it is an error, not a warning, if there are more or fewer callbacks of
             a kind that has states, or if a state was not kept.
-
-        Raises:
-          ValueError: a state does not suit its callback; or see `strictly`.
         """
         self._compare_kinds(states, names, strictly)
         lost = [name for name, state in states.items() if state is None]

@@ -49,9 +49,6 @@ class InferenceRunnerBase(Callback):
 
     Attributes:
       infs: the inferencers, as a list.
-
-    Raises:
-      TypeError: an argument is something else.
     """
 
     puts_scalars = True
@@ -76,12 +73,7 @@ class InferenceRunnerBase(Callback):
         self._begin: Any = None  # the state of the group at the begin of the running validation
 
     def register_hook(self, hook: tf.train.SessionRunHook) -> None:
-        """Adds a hook around each run of the validation; before `setup_graph`.
-
-        Raises:
-          RuntimeError: it is too late.
-          TypeError: `hook` is something else.
-        """
+        """Adds a hook around each run of the validation; before `setup_graph`."""
         if self._group is not None:
             raise RuntimeError(f"Hooks of {self} are registered before the callbacks are set up.")
         self._hooks.append(HookToCallback(hook))
@@ -217,11 +209,9 @@ class InferenceRunnerBase(Callback):
         return {"states": states, "names": self._group.names()} if states else {}
 
     def state_dict(self) -> Dict[str, Any]:
-        """The states of the input and of the inferencers, as they are between two validations."""
         return self._group_state() if self._begin is None else self._begin
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
-        """Restores them."""
         self._group.load_states(state["states"], state["names"], self.trainer.resume_strictly)
 
 
@@ -244,7 +234,6 @@ class InferenceRunner(InferenceRunnerBase):
       extra_hooks: a list of `tf.train.SessionRunHook` around each run, see `register_hook`.
 
     Raises:
-      TypeError: an argument is something else.
       ValueError: the input is a `StagingInput`.
     """
 
@@ -288,10 +277,6 @@ class DataParallelInferenceRunner(InferenceRunnerBase):
       gpus: relative ids of the GPUs, or names of devices such as "/cpu:1"; or their number.
       tower_name: name scope of the towers, with the index of each behind.
       tower_func: as in `InferenceRunner`.
-
-    Raises:
-      TypeError: an argument is something else.
-      ValueError: there is no device, or one twice.
     """
 
     def __init__(

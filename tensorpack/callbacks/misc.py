@@ -50,9 +50,6 @@ class SendMonitorData(MonitorBase):
     Args:
       command: as in `SendStat`.
       names: names of scalars.
-
-    Raises:
-      ValueError: as in `SendStat`.
     """
 
     def __init__(self, command: Union[str, Sequence[str]], names: Sequence[str]) -> None:
@@ -74,7 +71,6 @@ class SendMonitorData(MonitorBase):
             _send(self._command, values)
 
     def state_dict(self) -> Dict[str, Any]:
-        """The values that wait for the others."""
         return {"values": dict(self._values)}
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
@@ -136,9 +132,6 @@ class EstimatedTimeLeft(Callback):
     Args:
       last_k_epochs: how many of the last epochs are averaged.
       median: whether to take the median of them instead of the mean.
-
-    Raises:
-      ValueError: `last_k_epochs` is not a whole number of at least 1.
     """
 
     def __init__(self, last_k_epochs: int = 5, median: bool = True) -> None:
@@ -162,7 +155,6 @@ class EstimatedTimeLeft(Callback):
             logger.info(f"Estimated Time Left: {humanize_time_delta(seconds)}")
 
     def state_dict(self) -> Dict[str, Any]:
-        """How long the last epochs took, and the running one so far, in seconds."""
         elapsed = self._elapsed
         if elapsed is None:
             elapsed = time.monotonic() - self._last

@@ -143,9 +143,6 @@ class Monitors(Callback):
         Args:
           name: its name, used as it is.
           val: a number, or an array with one element.
-
-        Raises:
-          TypeError: `val` is not a number.
         """
         value = _to_float(name, val)
         summary = tf.Summary(value=[tf.Summary.Value(tag=name, simple_value=value)])
@@ -180,9 +177,6 @@ class Monitors(Callback):
           name: its name, used as it is.
           val: `[H, W]`, `[H, W, C]` or `[N, H, W, C]` with C of 1, 3 (RGB) or 4, in [0, 255];
             values outside are clipped.
-
-        Raises:
-          ValueError: it has another shape.
         """
         images = as_images(name, val)
         summary = image_summary(name, images)
@@ -224,14 +218,12 @@ class Monitors(Callback):
         return [ScalarRecord(*each) for each in zip(records.steps, records.values)]
 
     def state_dict(self) -> Dict[str, Any]:
-        """The history: by name, the steps (int64) and the values (float64)."""
         return {
             name: {"steps": np.array(steps, np.int64), "values": np.array(values, np.float64)}
             for name, (steps, values) in self._history.items()
         }
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
-        """Restores the history of the earlier run."""
         self._history = {name: _records_of(**records) for name, records in state.items()}
 
     def _no_value(self, name: str) -> str:

@@ -54,11 +54,9 @@ class _OnlineMonitor(MonitorBase):
             self._close(opened)
 
     def state_dict(self) -> Dict[str, Any]:
-        """What identifies the record that it opened."""
         return {} if self._key is None else {"key": self._key}
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
-        """Lets that record be continued."""
         self._key = state["key"]
 
 
@@ -73,10 +71,6 @@ class CometMLMonitor(_OnlineMonitor):
         after the training.
       tags: added to the experiment.
       kwargs: of the `comet_ml.Experiment` that is made, such as `project_name`.
-
-    Raises:
-      ImportError: `comet_ml` is not installed: `pip install comet_ml`.
-      TypeError: both an experiment and its arguments are given.
     """
 
     def __init__(
@@ -139,10 +133,6 @@ class WandbMonitor(_OnlineMonitor):
       run: what `wandb.init` returned; by default it is called when the run is first used, and the
         run is finished after the training.
       kwargs: of `wandb.init`, such as `project`, `name`, `config` and `mode="offline"`.
-
-    Raises:
-      ImportError: `wandb` is not installed: `pip install wandb`.
-      TypeError: both a run and its arguments are given.
     """
 
     def __init__(self, run: Any = None, **kwargs: Any) -> None:

@@ -134,11 +134,7 @@ class ObjAttrParam(HyperParam):
         setattr(self.obj, self.attrname, v)
 
     def get_value(self) -> float:
-        """Returns the attribute.
-
-        Raises:
-          AttributeError: the object has no such attribute.
-        """
+        """Returns the attribute."""
         return getattr(self.obj, self.attrname)
 
     @property

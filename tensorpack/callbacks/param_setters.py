@@ -107,7 +107,6 @@ class HyperParamSetter(Callback):
             self.param.set_value(value)
 
     def state_dict(self) -> Dict[str, Any]:
-        """The last value set, and the present one unless it is in the checkpoint of the model."""
         state: Dict[str, Any] = {"began": self._began, "last": self._last}
         if not self.param.in_checkpoint:
             with suppress(NotImplementedError):  # a parameter that can only be set
@@ -115,7 +114,6 @@ class HyperParamSetter(Callback):
         return state
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
-        """Restores it, and sets the hyper-parameter to its value in the state."""
         has_value = "value" in state
         if has_value:
             self.param.set_value(state["value"])
@@ -201,9 +199,6 @@ class ScheduledHyperParamSetter(HyperParamSetter):
         after the last point nothing is set.
       step_based: whether the points are global steps instead of epochs.
       set_at_beginning: whether a run that starts after a point sets the value in force then.
-
-    Raises:
-      ValueError: the schedule is empty, or has two values for one time, or `interp` is unknown.
     """
 
     def __init__(
@@ -234,7 +229,6 @@ class ScheduledHyperParamSetter(HyperParamSetter):
         super()._set()
 
     def state_dict(self) -> Dict[str, Any]:
-        """The state of the base class, the schedule, and when it was last applied."""
         epoch, step = self._last_time
         return {**super().state_dict(), **self._plan(), "epoch": epoch, "step": step}
 
@@ -358,11 +352,9 @@ class StatMonitorParamSetter(HyperParamSetter):
         return True
 
     def state_dict(self) -> Dict[str, Any]:
-        """The state of the base class, and the last values of the scalar."""
         return {**super().state_dict(), "seen": list(self._seen), "last_step": self._last_step}
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
-        """Restores it."""
         super().load_state_dict(state)
         self._seen.clear()
         self._seen.extend(state["seen"])

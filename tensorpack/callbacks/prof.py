@@ -31,7 +31,6 @@ class GraphProfiler(Callback):
 
     Raises:
       RuntimeError: a file is to be written, but the log directory has not been set.
-      ValueError: nothing is to be done.
     """
 
     def __init__(

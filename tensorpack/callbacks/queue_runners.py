@@ -56,7 +56,6 @@ class StartQueueRunners(StartProcOrThread):
         super()._before_train()
 
     def state_dict(self) -> Dict[str, Any]:
-        """Returns how many queue runners there are, which have no position; {} for none."""
         runners = self.graph.get_collection(tf.GraphKeys.QUEUE_RUNNERS) if self.graph else []
         return {"queue_runners": len(runners)} if runners else {}
 

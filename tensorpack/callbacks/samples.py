@@ -33,9 +33,6 @@ class SampleCounter(Callback):
 
     Attributes:
       count: how many samples there have been.
-
-    Raises:
-      ValueError: an argument is not a whole number of at least 1.
     """
 
     puts_scalars = True
@@ -124,11 +121,9 @@ class SampleCounter(Callback):
             raise StopTraining(f"{self.count} samples have been reached, of {self._max}.")
 
     def state_dict(self) -> Dict[str, Any]:
-        """How many samples there have been."""
         return {"samples": self.count}
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
-        """Restores it."""
         self.count = state["samples"]
 
 
@@ -144,10 +139,6 @@ class SampleScheduledHyperParamSetter(HyperParamSetter):
         beginning. Before the first of them nothing is set.
       counter: the `SampleCounter` of the run, which is another of its callbacks.
       interp: "linear" to interpolate between the points, None for steps.
-
-    Raises:
-      TypeError: `counter` is none.
-      ValueError: the schedule is empty, or has two values for one time, or `interp` is unknown.
     """
 
     def __init__(

@@ -52,7 +52,6 @@ class ModelSaver(Callback):
 
     Raises:
       ValueError: the path of `checkpoint_dir` is not UTF-8.
-      TypeError: `asynchronous` is not a bool, as where a script of 2017 passes `keep_recent` there.
     """
 
     sets_up_last = True  # variables that others add while they are set up are saved too

@@ -58,11 +58,9 @@ class ScalarPrinter(MonitorBase):
             self._print()
 
     def state_dict(self) -> Dict[str, Any]:
-        """The scalars that are still to be logged."""
         return {"values": dict(self._values)}
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
-        """Restores them."""
         self._values = dict(state["values"])
 
     def _print(self) -> None:

@@ -138,9 +138,6 @@ class SessionRunTimeout(Callback):
 
     Args:
       timeout_in_ms: how long a run may take, in whole milliseconds.
-
-    Raises:
-      ValueError: `timeout_in_ms` is not a whole number of at least 1.
     """
 
     _chief_only = False

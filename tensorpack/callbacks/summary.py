@@ -112,7 +112,6 @@ class _SummariesWithStep(_Summaries):
             self.trainer.monitors.put_summary(summary)
 
     def state_dict(self) -> Dict[str, Any]:
-        """The last step of which summaries were put."""
         return {"last": self._last}
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
@@ -184,16 +183,10 @@ class SimpleMovingAverage(ProcessTensors):
             self.trainer.monitors.put_scalar(f"{tensor.op.name}/SMA", mean)
 
     def state_dict(self) -> Dict[str, Any]:
-        """The values in the window, float64 `[steps, tensors]`."""
         window = np.array([list(values) for values in self._window], np.float64)
         return {"window": window.reshape(len(self._window), len(self._names))}
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
-        """Restores them.
-
-        Raises:
-          ValueError: they belong to another number of tensors.
-        """
         window = state["window"]
         if window.ndim != 2 or window.shape[1] != len(self._names):
             raise ValueError(

@@ -19,9 +19,6 @@ class ThroughputTracker(Callback):
     Args:
       samples_per_step: how many samples a step takes, over all towers; None to count steps.
       clock: returns seconds; only differences count.
-
-    Raises:
-      ValueError: `samples_per_step` is not a positive number.
     """
 
     puts_scalars = True
@@ -66,11 +63,9 @@ class ThroughputTracker(Callback):
         self.trainer.monitors.put_scalar(f"Throughput ({unit}/sec)", rate)
 
     def state_dict(self) -> Dict[str, Any]:
-        """How many steps of which epoch there have been, and how long they took, in seconds."""
         steps, seconds = self._so_far()
         return {"epoch": self._epoch, "steps": steps, "seconds": seconds}
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
-        """Restores them."""
         self._epoch = state.get("epoch")  # none in an older state, whose epoch counts from here
         self._steps, self._seconds = state["steps"], state["seconds"]

@@ -32,7 +32,6 @@ class GPUUtilizationTracker(Callback):
 
     Raises:
       ImportError: when it is set up, nvidia-ml-py is not installed.
-      RuntimeError, ValueError: likewise, the driver cannot be asked; there is no such GPU.
     """
 
     puts_scalars = True
@@ -114,9 +113,6 @@ class GPUMemoryTracker(Callback):
 
     Args:
       devices: numbers of GPUs, as TensorFlow counts them.
-
-    Raises:
-      ValueError: before the training, TensorFlow has GPUs but not one of this number.
     """
 
     puts_scalars = True

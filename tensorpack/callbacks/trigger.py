@@ -26,9 +26,6 @@ class PeriodicTrigger(ProxyCallback):
       every_k_steps: trigger after the steps whose `global_step` is a multiple of this.
       every_k_epochs: trigger after the epochs whose number is a multiple of this.
       before_train: whether to also trigger before the training, unless the run is resumed.
-
-    Raises:
-      ValueError: it would never be triggered, or a period is not a whole number of at least 1.
     """
 
     def __init__(
@@ -141,9 +138,6 @@ class PeriodicCallback(EnableCallbackIf):
       callback: the callback.
       every_k_steps: on in the steps whose `global_step` is a multiple of this.
       every_k_epochs: on in the epochs whose number is a multiple of this.
-
-    Raises:
-      ValueError: it would never be on, or a period is not a whole number of at least 1.
     """
 
     def __init__(

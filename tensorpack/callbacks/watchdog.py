@@ -38,9 +38,6 @@ class Watchdog(Callback):
       timeout: seconds without progress, more than the longest step and the slowest callback take.
       error: whether to end the run with `StalledTraining`.
       clock: returns seconds; only differences count.
-
-    Raises:
-      ValueError: `timeout` is not positive.
     """
 
     _chief_only = False

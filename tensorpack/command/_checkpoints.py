@@ -89,11 +89,7 @@ def open_saved(path: str) -> Saved:
 
 
 def find_prefix(path: str) -> str:
-    """Returns the prefix of the checkpoint, or the path of the archive, that a path means.
-
-    Raises:
-      CommandError: there is none.
-    """
+    """Returns the prefix of the checkpoint, or the path of the archive, that a path means."""
     from tensorpack.utils.checkpoints import candidates
 
     if os.path.isfile(path) and path.endswith(_ARRAYS):
@@ -205,11 +201,7 @@ def _reader(prefix: str) -> Any:
 
 
 def matching(names: Iterable[str], pattern: Optional[str]) -> List[str]:
-    """Returns the names in which the regular expression of `--select` has a match; all for None.
-
-    Raises:
-      CommandError: it is no regular expression.
-    """
+    """Returns the names in which the regular expression of `--select` has a match; all for None."""
     try:
         return [name for name in names if re.search(pattern or "", name)]
     except re.error as error:

@@ -35,11 +35,7 @@ class Run(NamedTuple):
         return list({name: 0 for each in self.epochs for name in each if each[name] is not None})
 
     def curve(self, name: str, axis: str) -> Tuple[List[float], List[float]]:
-        """Returns x and y of a scalar, x ascending, without epochs that do not have both.
-
-        Raises:
-          CommandError: there is no such axis.
-        """
+        """Returns x and y of a scalar, x ascending, without epochs that do not have both."""
         known = self.names()
         choices = [each for each in _AXES.get(axis, [(axis, 1.0)]) if each[0] in known]
         if not choices:
@@ -71,9 +67,6 @@ def read_groups(arguments: Sequence[str]) -> Groups:
     """Reads the runs that a command line names: `DIR`, `PATTERN`, or `NAME=` and one of them.
 
     Directories without a run are skipped with a line on standard error, if there is another.
-
-    Raises:
-      CommandError: a path does not exist, or there is no run.
     """
     groups: Groups = {}
     problems: List[CommandError] = []
@@ -109,9 +102,6 @@ def choose_scalars(groups: Groups, patterns: Sequence[str]) -> List[str]:
     """Returns the scalars that some run has and that match a pattern, such as `validation_*`.
 
     Without patterns, scores, costs and errors: four at most.
-
-    Raises:
-      CommandError: a pattern matches none.
     """
     known = {name: None for runs in groups.values() for run in runs for name in run.names()}
     names = [name for name in known if name not in ("epoch_num", "global_step")]

@@ -38,12 +38,7 @@ def run(args: Any) -> int:
 
 
 class PageServer(ThreadingHTTPServer):
-    """Answers GET of the page about a run, on loopback only; to be used in a `with` block.
-
-    Raises:
-      ValueError: there is no run in the directory.
-      OSError: the port cannot be used.
-    """
+    """Answers GET of the page about a run, on loopback only; to be used in a `with` block."""
 
     daemon_threads = False  # they are joined when the server is closed
 

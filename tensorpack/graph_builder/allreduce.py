@@ -60,9 +60,6 @@ def average_grads(towers: Sequence[Sequence[Tuple[Any, Any]]]) -> List[Tuple[Any
 
     Args:
       towers: for each tower its (gradient, variable); the variables are the same.
-
-    Raises:
-      ValueError: they are not.
     """
     adder = _Adder(1.0 / len(towers))
     averages = []

@@ -171,11 +171,7 @@ class ModelDesc(ModelDescBase):
         raise NotImplementedError(f"{type(self).__name__} must override optimizer().")
 
     def get_optimizer(self) -> tf.train.Optimizer:
-        """Returns the optimizer of the default graph; creates it on the first call.
-
-        Raises:
-          TypeError: `optimizer` returned something else.
-        """
+        """Returns the optimizer of the default graph; creates it on the first call."""
         return self.__dict__.setdefault("_optimizers", PerGraph(self._checked_optimizer)).get()
 
     def _checked_optimizer(self) -> tf.train.Optimizer:

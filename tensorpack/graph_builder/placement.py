@@ -20,9 +20,6 @@ class LeastLoadedDeviceSetter:
 
     Attributes:
       worker_device, ps_devices: the same.
-
-    Raises:
-      ValueError: there are no `ps_devices`.
     """
 
     def __init__(

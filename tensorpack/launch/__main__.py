@@ -41,11 +41,7 @@ _NOTE = (
 
 
 def main(argv: Optional[Sequence[str]] = None) -> int:
-    """Runs a command line, by default the arguments of the program; returns the exit code.
-
-    Raises:
-      SystemExit: with code 2 where the command line is wrong, 0 after `--help`.
-    """
+    """Runs a command line, by default the arguments of the program; returns the exit code."""
     open_standard_descriptors()
     parser = make_parser()
     args = parser.parse_args(argv)
@@ -128,12 +124,7 @@ def _command(args: argparse.Namespace) -> List[str]:
 
 
 def _place(args: argparse.Namespace) -> Callable[[], List[Cluster]]:
-    """Returns a function that gives the processes of this machine, with free ports each time.
-
-    Raises:
-      ValueError: what the options or the host file say cannot be.
-      OSError: the host file cannot be read.
-    """
+    """Returns a function that gives the processes of this machine, with free ports each time."""
     if args.hosts is None:
         if args.host is not None:
             raise ValueError("--host goes with --hosts")

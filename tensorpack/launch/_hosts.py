@@ -27,9 +27,6 @@ def read_hosts(text: str) -> List[Host]:
     """Parses a host file: lines `host[:port] [workers=N] [ps=N]`, and comments from # on.
 
     A line that gives neither number stands for one worker.
-
-    Raises:
-      ValueError: a line is not of this form, or there is no host or no worker.
     """
     hosts = []
     for number, line in enumerate(text.splitlines(), 1):
@@ -56,9 +53,6 @@ def on_host(hosts: Sequence[Host], here: Sequence[str], port: int) -> List[Clust
       hosts: all machines; the same list, in the same order, on each.
       here: names of this machine, see `names_of_this_machine`.
       port: of the first process of a machine whose line gives none.
-
-    Raises:
-      ValueError: no line has one of these names, or an address cannot be or appears twice.
     """
     addresses: Dict[str, List[str]] = {"worker": [], "ps": []}
     mine: List[Tuple[str, int]] = []

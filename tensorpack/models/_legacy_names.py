@@ -68,11 +68,7 @@ RENAMED: Dict[str, Renaming] = {
 
 
 def translate(layer_name: str, renaming: Renaming, arguments: Mapping[str, Any]) -> Dict[str, Any]:
-    """Returns keyword arguments under their internal names, by the layer's row of `RENAMED`.
-
-    Raises:
-      TypeError: an argument was given in both spellings.
-    """
+    """Returns keyword arguments under their internal names, by the layer's row of `RENAMED`."""
     translated: Dict[str, Any] = {}
     given_as: Dict[str, str] = {}
     for name, value in arguments.items():

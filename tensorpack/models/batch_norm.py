@@ -78,10 +78,6 @@ def BatchNorm(
     Returns:
       The op `<layer>/output`, like `inputs`, with the `.variables` `mean`, `variance`, `beta`,
       `gamma`.
-
-    Raises:
-      ValueError: the input is not such a tensor, or an option is out of range or not supported.
-      TypeError: `training` is not a bool.
     """
     if ema_update not in _EMA_UPDATES:
         raise ValueError(
@@ -142,9 +138,6 @@ def BatchRenorm(
     Returns:
       The op `<layer>/output`, like `inputs`, with the `.variables` `mean`, `variance`, `beta`,
       `gamma`.
-
-    Raises:
-      ValueError: the input is not such a tensor, or a limit is out of range.
     """
     for name, limit, least in [("rmax", rmax, 1), ("dmax", dmax, 0)]:
         if not tf.is_tensor(limit) and not limit >= least:

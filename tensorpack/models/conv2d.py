@@ -67,9 +67,6 @@ def Conv2D(
     Returns:
       The op `<layer>/output`, `[N, H', W', filters]` (or channels first), with the `.variables` `W`
       and `b`.
-
-    Raises:
-      ValueError: the input is not such a tensor, or an option is out of range.
     """
     data_format = get_data_format(data_format)
     inputs = check_image("Conv2D", inputs, data_format)
@@ -173,9 +170,6 @@ def Conv2DTranspose(
 
     Returns:
       The op `<layer>/output` with the `.variables` `W` and `b`.
-
-    Raises:
-      ValueError: the input is not such a tensor, or an option is out of range.
     """
     layer_name = "Conv2DTranspose"
     data_format = get_data_format(data_format)

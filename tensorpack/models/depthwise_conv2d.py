@@ -53,9 +53,6 @@ def DepthwiseConv2D(
     Returns:
       The op `<layer>/output`, `[N, H', W', channels * depth_multiplier]` (or channels first), with
       the `.variables` `W` and `b`.
-
-    Raises:
-      ValueError: the input is not such a tensor, or an option is out of range.
     """
     layer_name = "DepthwiseConv2D"
     data_format = get_data_format(data_format)

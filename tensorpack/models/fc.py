@@ -47,9 +47,6 @@ def FullyConnected(
 
     Returns:
       The op `<layer>/output`, `[N, units]`, with the `.variables` `W` and `b`.
-
-    Raises:
-      ValueError: the input is not such a tensor, or `units` is not positive.
     """
     units = as_count("FullyConnected", "units", units)
     flat = _flatten(check_floating("FullyConnected", tf.convert_to_tensor(inputs)))

@@ -28,9 +28,6 @@ def ImageSample(inputs: Sequence[Any], borderMode: str = "repeat") -> tf.Tensor:
 
     Returns:
       The op `<layer>/output`, `[N, H', W', C]`, of the dtype of the images.
-
-    Raises:
-      ValueError: the inputs are not two such tensors, or the mode is another.
     """
     if borderMode not in _BORDERS:
         raise ValueError(f"ImageSample: borderMode must be one of {_BORDERS}, got {borderMode!r}.")

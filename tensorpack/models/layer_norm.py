@@ -38,9 +38,6 @@ def LayerNorm(
 
     Returns:
       The op `<layer>/output`, like `inputs`, with the `.variables` `beta` and `gamma`.
-
-    Raises:
-      ValueError: the input is not such a tensor.
     """
     data_format = get_data_format(data_format)
     inputs = tf.convert_to_tensor(inputs)
@@ -75,9 +72,6 @@ def InstanceNorm(
 
     Returns:
       The op `<layer>/output`, like `inputs`, with the `.variables` `beta` and `gamma`.
-
-    Raises:
-      ValueError: the input is not such a tensor.
     """
     data_format = get_data_format(data_format)
     inputs = check_image("InstanceNorm", inputs, data_format)
@@ -111,9 +105,6 @@ def GroupNorm(
 
     Returns:
       The op `<layer>/output`, like `inputs`, with the `.variables` `beta` and `gamma`.
-
-    Raises:
-      ValueError: the input is not such a tensor, or the groups are not equal.
     """
     data_format = get_data_format(data_format)
     inputs = check_image("GroupNorm", inputs, data_format)

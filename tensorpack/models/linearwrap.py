@@ -63,11 +63,7 @@ class LinearWrap:
         return LinearWrap(func(self._tensor, *args, **kwargs))
 
     def apply2(self, func: Callable[..., Any], *args: Any, **kwargs: Any) -> "LinearWrap":
-        """Returns a wrap around `func(args[0], tensor, *args[1:], **kwargs)`.
-
-        Raises:
-          TypeError: there is no first argument.
-        """
+        """Returns a wrap around `func(args[0], tensor, *args[1:], **kwargs)`."""
         if not args:
             raise TypeError(
                 "LinearWrap.apply2() puts the tensor second and needs the first argument, as in "

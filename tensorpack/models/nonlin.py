@@ -56,9 +56,6 @@ def LeakyReLU(inputs: tf.Tensor, alpha: float, name: Optional[str] = "output") -
 
     Returns:
       A tensor like `inputs`.
-
-    Raises:
-      ValueError: `alpha` is not in [0, 1].
     """
     alpha = as_number("LeakyReLU", "alpha", alpha, 0, 1)
     return tf.nn.leaky_relu(tf.convert_to_tensor(inputs), alpha, name=name or "output")
@@ -74,9 +71,6 @@ def Maxout(inputs: tf.Tensor, num_unit: int) -> tf.Tensor:
 
     Returns:
       The op `<layer>/output`, `[..., C / num_unit]`.
-
-    Raises:
-      ValueError: C is unknown or not a multiple of `num_unit`.
     """
     inputs = tf.convert_to_tensor(inputs)
     num_unit = as_count("Maxout", "num_unit", num_unit)

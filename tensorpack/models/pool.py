@@ -41,9 +41,6 @@ def MaxPooling(
 
     Returns:
       The op `<layer>/output`.
-
-    Raises:
-      ValueError: the input does not have four dimensions, or an option is out of range.
     """
     name, data_format = "MaxPooling", get_data_format(data_format)
     return _pool(name, tf.nn.max_pool, inputs, pool_size, strides, padding, data_format)
@@ -105,9 +102,6 @@ def GlobalAvgPooling(inputs: tf.Tensor, data_format: str = "channels_last") -> t
 
     Returns:
       The op `<layer>/output`, `[N, C]`.
-
-    Raises:
-      ValueError: the input does not have four dimensions.
     """
     data_format = get_data_format(data_format)
     inputs = check_rank("GlobalAvgPooling", inputs)
@@ -132,9 +126,6 @@ def FixedUnPooling(
 
     Returns:
       The op `<layer>/output`, larger by `shape`.
-
-    Raises:
-      ValueError: the input does not have four dimensions, or the matrix has another shape.
     """
     data_format = get_data_format(data_format)
     inputs = check_rank("FixedUnPooling", inputs)
@@ -165,9 +156,6 @@ def BilinearUpSample(inputs: tf.Tensor, shape: int) -> tf.Tensor:
 
     Returns:
       The op `<layer>/output`, `[N, H * shape, W * shape, C]`.
-
-    Raises:
-      ValueError: the input is not such a tensor, or the factor is not a whole number above 0.
     """
     inputs = check_floating("BilinearUpSample", check_rank("BilinearUpSample", inputs))
     factor = as_count("BilinearUpSample", "shape", shape)

@@ -47,9 +47,6 @@ def Dropout(
 
     Returns:
       A tensor like `inputs`.
-
-    Raises:
-      ValueError: `keep_prob` is not in (0, 1].
     """
     inputs = check_floating("Dropout", tf.convert_to_tensor(inputs))
     if not tf.is_tensor(keep_prob) and not 0 < keep_prob <= 1:

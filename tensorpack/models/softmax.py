@@ -25,9 +25,6 @@ def SoftMax(
 
     Returns:
       The op `<layer>/output`, like `inputs`; with a temperature it has the `.variables` `invtemp`.
-
-    Raises:
-      ValueError: the input is not floating, or the temperature is not above 0.
     """
     inputs = check_floating("SoftMax", tf.convert_to_tensor(inputs))
     variables = VariableHolder()

@@ -46,10 +46,6 @@ class MultiThreadAsyncPredictor(AsyncPredictorBase):
       predictors: `OnlinePredictor`s of the same inputs and outputs, all of which have a first
         dimension for the batch.
       batch_size: the number of requests in a batch, at most.
-
-    Raises:
-      TypeError: one of them is not an `OnlinePredictor`, or `batch_size` is not an integer.
-      ValueError: there are none, one has `return_input`, or `batch_size` is less than 1.
     """
 
     def __init__(self, predictors: Sequence[OnlinePredictor], batch_size: int = 5) -> None:
@@ -66,11 +62,7 @@ class MultiThreadAsyncPredictor(AsyncPredictorBase):
 
     @call_only_once
     def start(self) -> None:
-        """Starts the threads.
-
-        Raises:
-          RuntimeError: it was called before.
-        """
+        """Starts the threads."""
         has_session = tf.get_default_session() is not None
         for number, predictor in enumerate(self._predictors):
             name = f"{type(self).__name__}-{number}"
@@ -95,7 +87,6 @@ class MultiThreadAsyncPredictor(AsyncPredictorBase):
 
         Raises:
           RuntimeError: the predictor is closed.
-          ValueError: there is not one array per input.
         """
         inputs = self._predictors[0].input_tensors
         if len(dp) != len(inputs):

@@ -65,10 +65,6 @@ class PredictConfig:
 
     Attributes:
       model: the same, or None.
-
-    Raises:
-      ValueError: there are no outputs, neither or both of `model` and `tower_func`, or both of
-        `session_creator` and `session_config`.
     """
 
     @_accepts_positions_of_2017

@@ -28,9 +28,6 @@ class DatasetPredictorBase:
 
     Attributes:
       config, dataset: the same.
-
-    Raises:
-      TypeError: `config` or `dataset` is something else.
     """
 
     def __init__(
@@ -123,7 +120,6 @@ class MultiProcessDatasetPredictor(DatasetPredictorBase):
 
     Raises:
       TypeError: as in the base class, or `config` cannot be sent to a process.
-      ValueError: `nr_proc` is less than 1.
     """
 
     def __init__(

@@ -48,9 +48,6 @@ class PredictorFactory:
           tower_name: name scope of the tower.
           device: a GPU id, -1 for the CPU, or the name of a device.
           input: where its inputs come from, set up or not; new placeholders by default.
-
-        Raises:
-          RuntimeError: there is a tower of this name.
         """
         logger.info(f"Building predictor tower '{tower_name}' on device {device_text(device)} ...")
         source = PlaceholderInput() if input is None else input

@@ -29,10 +29,6 @@ class FeedfreePredictor(PredictorBase):
     Args:
       config: what to predict, without `return_input`; `input_names` are not used.
       input_source: an `InputSource` that is not set up, such as `QueueInput(dataflow)`.
-
-    Raises:
-      TypeError: `input_source` is something else.
-      ValueError: `config.return_input` is set.
     """
 
     def __init__(self, config: PredictConfig, input_source: InputSource) -> None:
@@ -76,7 +72,6 @@ class FeedfreePredictor(PredictorBase):
         Raises:
           RuntimeError: the predictor is closed.
           tf.errors.OutOfRangeError: there is no more data.
-          ValueError: there are arguments.
         """
         if inputs:
             raise ValueError(

@@ -23,9 +23,6 @@ class MultiTowerOfflinePredictor(OfflinePredictor):
     Args:
       config: what to build, and where its weights come from.
       towers: the devices: relative GPU ids, -1 for the CPU, or names such as "/cpu:1".
-
-    Raises:
-      ValueError: there are no towers, or as in `OfflinePredictor`.
     """
 
     def __init__(self, config: PredictConfig, towers: Sequence[Union[int, str]]) -> None:

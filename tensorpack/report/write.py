@@ -28,7 +28,6 @@ def write_report(directory: str, out: Optional[str] = None) -> str:
 
     Raises:
       ValueError: there is no such directory, or it has no file of a run.
-      OSError: the page cannot be written.
     """
     path = os.path.join(directory, FILENAME) if out is None else out
     run = read_run(directory)

@@ -118,11 +118,7 @@ def _homes(package: str) -> Optional[Tuple[str, ...]]:
 
 
 def _find(package: str, name: str) -> Any:
-    """Returns what a package of contrib has under a name.
-
-    Raises:
-      LookupError: nothing.
-    """
+    """Returns what a package of contrib has under a name."""
     for home in _homes(package) or ():
         if hasattr(_load(home), name):
             return getattr(_load(home), name)

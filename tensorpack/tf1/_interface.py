@@ -48,9 +48,6 @@ def install() -> None:
     """Imports the installed TensorFlow; if it is a TensorFlow 2, puts version 1 in its place.
 
     With it come names that current versions of private modules and of numpy lack, such as `np.int`.
-
-    Raises:
-      ModuleNotFoundError: no TensorFlow is installed.
     """
     # Where tf.layers and tf.nn.rnn_cell come from; read while TensorFlow is loaded.
     os.environ.setdefault("TF_USE_LEGACY_KERAS", "1")

@@ -33,9 +33,6 @@ def load_named_values(
 
     Returns:
       The names of the variables that have no value, those to be ignored aside.
-
-    Raises:
-      ValueError: a value does not fit, or there is no value for any variable.
     """
     variables = {v.op.name: v for v in tf.global_variables() if v.op.name not in ignore}
     fitting, errors, rows = {}, [], []

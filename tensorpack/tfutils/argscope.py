@@ -113,9 +113,6 @@ def check_arguments(
       parameters: those of the layer; no check without any.
       other_names: names that it takes in place of those of its parameters.
       arguments: the arguments, by the names of the parameters.
-
-    Raises:
-      TypeError: it does not take one of them.
     """
     kinds = [each.kind for each in parameters.values()]
     if not kinds or inspect.Parameter.VAR_KEYWORD in kinds:
@@ -156,9 +153,6 @@ def enable_argscope_for_function(func: Layer, log_shape: bool = True) -> Layer:
     Args:
       func: takes a tensor, or a list of tensors, first.
       log_shape: whether to log the shapes of what goes in and comes out in the main training tower.
-
-    Raises:
-      TypeError: it is not a function.
     """
     if hasattr(func, "__argscope_spelling__"):
         return func
@@ -199,10 +193,6 @@ def enable_argscope_for_module(module: ModuleType, log_shape: bool = True) -> No
     Args:
       module: a module, such as `tf.layers` of TensorFlow 1.
       log_shape: whether the functions log the shapes of what goes in and comes out.
-
-    Raises:
-      TypeError: it is not a module.
-      ValueError: the module has no public function.
     """
     if not isinstance(module, ModuleType):
         raise TypeError(

@@ -142,11 +142,7 @@ class Callback:
     _chief_only = True
 
     def setup_graph(self, trainer: Any) -> None:
-        """Binds the callback to a trainer and lets it add ops to the graph, for the only time.
-
-        Raises:
-          ValueError: it has been set up for this trainer.
-        """
+        """Binds the callback to a trainer and lets it add ops to the graph, for the only time."""
         proxy = trainer if isinstance(trainer, weakref.ProxyTypes) else weakref.proxy(trainer)
         if self.trainer is proxy:
             raise ValueError(

@@ -133,7 +133,6 @@ class CheckpointReader:
       path: as in `get_checkpoint_path`.
 
     Raises:
-      FileNotFoundError: there is no checkpoint.
       CheckpointCorrupt: its index cannot be read.
     """
 
@@ -153,7 +152,6 @@ class CheckpointReader:
         """Returns the value of a variable.
 
         Raises:
-          KeyError: there is none of that name.
           CheckpointCorrupt: its bytes are missing or wrong.
         """
         if name not in self.names:

@@ -30,11 +30,7 @@ _meetings: "PerGraph[Dict[str, _Meeting]]" = PerGraph(dict)
 
 
 def set_worker_group(group: WorkerGroup) -> None:
-    """Says which workers the default graph adds up over; before anything is added up.
-
-    Raises:
-      RuntimeError: that was said before.
-    """
+    """Says which workers the default graph adds up over; before anything is added up."""
     groups = _groups.get()
     if groups:
         raise RuntimeError(f"This graph has a group of workers already: {groups[0]}.")

@@ -73,9 +73,6 @@ def get_default_sess_config(mem_fraction: float = 0.99) -> tf.ConfigProto:
 
     Args:
       mem_fraction: share of the memory of each GPU that may be taken, in (0, 1].
-
-    Raises:
-      ValueError: `mem_fraction` is not in that range.
     """
     if not 0 < mem_fraction <= 1:
         raise ValueError(
@@ -128,11 +125,7 @@ def get_global_step_value() -> int:
 
 
 def get_op_tensor_name(name: str) -> Tuple[str, str]:
-    """Splits the name of an op or tensor: `a` gives `("a", "a:0")`, `a:10` gives `("a", "a:10")`.
-
-    Raises:
-      ValueError: what follows the colon is not an output number.
-    """
+    """Splits a name of an op or tensor: `a` gives `("a", "a:0")`, `a:10` gives `("a", "a:10")`."""
     op_name, colon, index = name.partition(":")
     if not colon:
         return name, name + ":0"
@@ -152,11 +145,7 @@ def get_tensors_by_names(names: Sequence[str]) -> List[tf.Tensor]:
 
 
 def get_tensor_of_graph(graph: tf.Graph, name: str) -> tf.Tensor:
-    """Returns a tensor by name; a bare op name means output 0, that of a variable its value.
-
-    Raises:
-      KeyError: there is no such tensor.
-    """
+    """Returns a tensor by name; a bare op name means output 0, that of a variable its value."""
     tensor = graph.get_tensor_by_name(get_op_tensor_name(name)[1])
     if tensor.dtype == tf.resource:  # the name of a variable is that of its handle
         for key in (tf.GraphKeys.GLOBAL_VARIABLES, tf.GraphKeys.LOCAL_VARIABLES):

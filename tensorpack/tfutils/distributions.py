@@ -68,9 +68,6 @@ class Distribution:
         Args:
           x: samples, `[B, sample_dim]`.
           theta: parameters, `[B, param_dim]` or `[param_dim]`.
-
-        Raises:
-          ValueError: the shapes do not fit.
         """
         with tf.name_scope(f"{self.name}_loglikelihood"):
             x = self._rows("x", x, self.sample_dim)
@@ -85,9 +82,6 @@ class Distribution:
         Args:
           x: samples, `[B, sample_dim]`.
           theta: parameters, `[B, param_dim]` or `[param_dim]`.
-
-        Raises:
-          ValueError: the shapes do not fit.
         """
         with tf.name_scope(f"{self.name}_entropy"):
             return tf.negative(tf.reduce_mean(self.loglikelihood(x, theta)), name="entropy")
@@ -98,9 +92,6 @@ class Distribution:
         Args:
           batch_size: how many; an integer, or an integer scalar tensor.
           theta: parameters, `[batch_size, param_dim]` or `[param_dim]`.
-
-        Raises:
-          ValueError: the shapes do not fit.
         """
         if not tf.is_tensor(batch_size):
             batch_size = as_count(f"{self.name}.sample()", "batch_size", batch_size)
@@ -113,9 +104,6 @@ class Distribution:
 
         Args:
           dist_param: the output of the network, without activation, `[B, param_dim]`.
-
-        Raises:
-          ValueError: the shape does not fit.
         """
         with tf.name_scope(f"{self.name}_encoder_activation"):
             return self._encoder_activation(self._rows("dist_param", dist_param, self.param_dim))
@@ -229,9 +217,6 @@ class ProductDistribution(Distribution):
     Args:
       name: of the distribution.
       dists: the factors.
-
-    Raises:
-      TypeError, ValueError: there is no factor, or one is not a distribution.
     """
 
     def __init__(self, name: str, dists: Sequence[Distribution]) -> None:

@@ -36,9 +36,6 @@ def contrastive_loss(
     Returns:
       The loss; with `extra`, also the mean distances of the similar and of the dissimilar pairs, 0
       where there are none.
-
-    Raises:
-      ValueError: the shapes do not fit.
     """
     with tf.name_scope(scope):
         left, right = _embeddings(left, right)
@@ -70,9 +67,6 @@ def siamese_cosine_loss(
 
     Returns:
       The loss.
-
-    Raises:
-      ValueError: the shapes do not fit.
     """
     with tf.name_scope(scope):
         left, right = _embeddings(left, right)
@@ -105,9 +99,6 @@ def triplet_loss(
 
     Returns:
       The loss; with `extra`, also the mean distances of the anchor to positive and negative.
-
-    Raises:
-      ValueError: the shapes do not fit.
     """
     with tf.name_scope(scope):
         anchor, positive, negative = _embeddings(anchor, positive, negative)
@@ -143,9 +134,6 @@ def soft_triplet_loss(
 
     Returns:
       The loss; with `extra`, also the mean distances of the anchor to positive and negative.
-
-    Raises:
-      ValueError: the shapes do not fit.
     """
     with tf.name_scope(scope):
         anchor, positive, negative = _embeddings(anchor, positive, negative)

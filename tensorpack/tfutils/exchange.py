@@ -142,9 +142,6 @@ class Exchange:
 
         A gradient that is an `IndexedSlices` travels as a dense one, and comes back with the rows
         that any worker has.
-
-        Raises:
-          ValueError: there is no gradient, or a variable has no known shape.
         """
         if not grads:
             raise ValueError("There is no gradient to exchange: no variable is trained.")
@@ -164,9 +161,6 @@ class Exchange:
 
         Each step exchanges it once, whatever depends on it; no other run may ask for it, see
         `check_run`.
-
-        Raises:
-          ValueError: the tensor has no known shape, or a dtype that cannot be added up.
         """
         shape, dtype = tensor.shape, tensor.dtype.base_dtype
         if not shape.is_fully_defined() or dtype not in _ON_THE_WIRE:

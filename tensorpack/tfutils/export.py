@@ -103,7 +103,6 @@ class ModelExporter:
           FileExistsError: there is something in the directory.
           ValueError: the outputs depend on a Python function, or on weights that are missing; or
             TensorFlow cannot load from that path.
-          RuntimeError: the export does not compute what the model computes.
         """
         target = os.path.abspath(filename)
         if is_pattern(target):
@@ -150,8 +149,6 @@ class ModelExporter:
           check_inputs: see the class.
 
         Raises:
-          ValueError: as for `export_compact`.
-          RuntimeError: the export does not compute what the model computes.
           Exception: TFLite does not have an op of the model; TensorFlow says which.
         """
         with self._export("tflite", filename, check_inputs) as (model, path):
@@ -162,9 +159,6 @@ class ModelExporter:
 
         Args:
           filename: ends in `.npz`.
-
-        Raises:
-          ValueError: it does not, or weights are missing.
         """
         if not os.fspath(filename).endswith(".npz"):
             raise ValueError(f"Arrays are written to NAME.npz, got {os.fspath(filename)!r}.")

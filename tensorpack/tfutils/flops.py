@@ -47,9 +47,6 @@ def describe_flops(config: Any, batch_size: int = 1) -> int:
     Args:
       config: a `PredictConfig`; names the inputs and outputs between which operations count.
       batch_size: for the first dimension of each input that has no size.
-
-    Raises:
-      ValueError: see `count_flops`; give an `input_signature` whose other dimensions have sizes.
     """
     batch_size = as_count("describe_flops", "batch_size", batch_size, least=1)
     with tf.Graph().as_default():

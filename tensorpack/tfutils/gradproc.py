@@ -90,9 +90,6 @@ class GlobalNormClip(GradientProcessor):
 
     With n the joint norm, each gradient is multiplied by `global_norm / n` where n is larger than
     `global_norm`, and left alone where it is not. If n is not finite, all gradients become NaN.
-
-    Raises:
-      ValueError: `global_norm` is not positive.
     """
 
     by_tower = True
@@ -117,9 +114,6 @@ class MapGradient(GradientProcessor):
         arguments; returns the new gradient, or None to drop the variable. A sparse gradient comes
         as `tf.IndexedSlices`.
       regex: must match the whole name of the variable, without `:0`.
-
-    Raises:
-      TypeError: `func` takes neither one nor two arguments.
     """
 
     def __init__(self, func: Callable[..., Optional[Gradient]], regex: str = ".*") -> None:

@@ -115,11 +115,7 @@ class HookedSession:
         return pick(values, plan.own)
 
     def run_unseen(self, fetches: Any) -> Any:
-        """Runs `fetches` unseen by the hooks, with what must run along; returns their values.
-
-        Raises:
-          RuntimeError: the session was closed.
-        """
+        """Runs `fetches` unseen by the hooks, with what must run along; returns their values."""
         if self._closed:
             raise RuntimeError(_CLOSED)
         return self._sess.run([fetches, self._run_along(self._sess, [fetches])])[0]

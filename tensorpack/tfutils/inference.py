@@ -28,7 +28,6 @@ def build_inference(config: Any) -> Inference:
 
     Raises:
       KeyError: the tower has no tensor of one of the names.
-      ValueError: see `open_session`.
     """
     with graph_of(config).as_default():
         signature = config.input_signature
@@ -52,9 +51,6 @@ def build_tower(
       make_tensors: returns what the tower function is called with; called in the scopes of the
         tower.
       name: name scope of the tower. One without a name has to be the first; others share variables.
-
-    Raises:
-      KeyError: the tower has no tensor of one of the names.
     """
     with TowerContext(name, is_training=False), config.computing.scope():
         config.tower_func(*make_tensors())

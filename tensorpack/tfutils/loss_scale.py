@@ -32,10 +32,6 @@ class LossScaleOptimizer(ProxyOptimizer):
       opt: the optimizer, with its gradient processors; changed, if it is a `ProxyOptimizer`.
       initial_scale: the first scale.
       growth_steps: good steps after which it is doubled.
-
-    Raises:
-      ValueError: the scale is outside of [1, 2**24], or `growth_steps` is not a whole number of at
-        least 1.
     """
 
     def __init__(

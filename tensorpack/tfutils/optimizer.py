@@ -68,9 +68,6 @@ def apply_grad_processors(
     Args:
       opt: the optimizer that applies them.
       gradprocs: called in this order.
-
-    Raises:
-      TypeError: `gradprocs` is not a list or tuple of `GradientProcessor`.
     """
     if not isinstance(gradprocs, (list, tuple)):
         raise TypeError(f"apply_grad_processors takes a list of processors, got {gradprocs!r}.")
@@ -153,9 +150,6 @@ class AccumGradOptimizer(ProxyOptimizer):
     Args:
       opt: the optimizer that applies the sums.
       niter: number of steps that make one update.
-
-    Raises:
-      ValueError: `niter` is not a whole number of at least 1.
     """
 
     def __init__(self, opt: tf.train.Optimizer, niter: int) -> None:

@@ -43,9 +43,6 @@ class ComputeOptions:
         has to be scaled then, see `LossScaleOptimizer`. "fp32": neither.
       xla: whether XLA compiles what it can; False is what the config says.
       by_scope: whether `scope` alone says so, for a session whose config does not.
-
-    Raises:
-      ValueError: there is no such precision.
     """
 
     def __init__(
@@ -65,11 +62,7 @@ class ComputeOptions:
         return self.precision is not None or self.xla
 
     def configured(self, config: tf.ConfigProto) -> tf.ConfigProto:
-        """Returns a copy of a session config that asks for this.
-
-        Raises:
-          RuntimeError: this TensorFlow has no such precision.
-        """
+        """Returns a copy of a session config that asks for this."""
         copy = tf.ConfigProto()
         copy.CopyFrom(config)
         if self.precision is not None:

@@ -99,9 +99,6 @@ class OptimizerPerScope(tf.train.Optimizer):
     Args:
       optimizers: name of a scope to the optimizer of its variables; "" for all others. The longest
         scope that a variable is in counts.
-
-    Raises:
-      ValueError: there is none; or, in `apply_gradients`, a variable is in none of the scopes.
     """
 
     def __init__(self, optimizers: Dict[str, tf.train.Optimizer]) -> None:

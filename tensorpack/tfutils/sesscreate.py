@@ -36,11 +36,6 @@ class NewSessionCreator(tf.train.SessionCreator):
     Attributes:
       config: the `tf.ConfigProto` that sessions get.
       computing: the `ComputeOptions` that `precision` and `xla` make.
-
-    Raises:
-      RuntimeError: this TensorFlow has no such precision.
-      TypeError: `graph` is neither a graph nor a config, or there are two configs.
-      ValueError: there is no such precision.
     """
 
     def __init__(

@@ -191,7 +191,6 @@ class DictRestore(SessionInit):
       ignore_mismatch: whether a value of the wrong shape or type is left out with a warning.
 
     Raises:
-      TypeError: `variable_dict` is not a dictionary.
       ValueError: in `init`, a value does not fit its variable, or no variable is in both.
     """
 
@@ -229,7 +228,6 @@ def SmartInit(obj: Any, ignore_mismatch: bool = False) -> SessionInit:
       ignore_mismatch: whether values that do not fit are left out with a warning.
 
     Raises:
-      ValueError: it is none of those.
       CheckpointCorrupt: the file cannot be read, or is a pickle that could run code.
       FileNotFoundError: there is no such file.
     """

@@ -218,9 +218,6 @@ def add_tensor_summary(
       name: by default that of the variable, or of the tensor's op.
       collections: names of the collections that get the summaries; `SUMMARIES` by default.
       main_tower_only: whether to do nothing outside the main training tower.
-
-    Raises:
-      ValueError: there is no such type of summary.
     """
     _check_types(types)
     if main_tower_only and not in_main_training_tower():
@@ -249,10 +246,6 @@ def add_activation_summary(
         string in this place is the name, as in 2017.
       name: by default that of the variable, or of the tensor's op.
       collections: names of the collections that get the summaries; `SUMMARIES` by default.
-
-    Raises:
-      TypeError: a string is given for the types that cannot be the name.
-      ValueError: there is no such type of summary.
     """
     if isinstance(types, str):
         if name is not None or types in _SUMMARY_TYPES:
@@ -278,9 +271,6 @@ def add_param_summary(
       *summary_lists: pairs of a regular expression, which must match the whole name of a variable
         (without `:0`), and a list of types, as in `add_tensor_summary`.
       collections: names of the collections that get the summaries; `SUMMARIES` by default.
-
-    Raises:
-      ValueError: there is no such type of summary.
     """
     for _, types in summary_lists:
         _check_types(types)

@@ -235,9 +235,6 @@ def shapeless_placeholder(
       x: a tensor of known rank.
       axis: the dimension or dimensions to make unknown; negative ones count from the end.
       name: of the placeholder.
-
-    Raises:
-      ValueError: a dimension is already unknown in `x`.
     """
     sizes = dict(enumerate(x.shape.as_list()))
     opened = {range(len(sizes))[each]: None for each in np.atleast_1d(axis)}

@@ -153,9 +153,6 @@ class TowerContext(BaseTowerContext):
       is_training: by default unless `tower_name` is that of a predictor (`towerp...`).
       index: which one of the training towers, from 0.
       vs_name: variable scope for a tower that has variables of its own; True for its name.
-
-    Raises:
-      TypeError: there are two variable scopes.
     """
 
     @accepts_old_keywords(use_vs="vs_name")

@@ -22,9 +22,6 @@ class VariablePairs:
     Args:
       targets: variables that are to be set.
       sources: variables to set them from, in the same order.
-
-    Raises:
-      ValueError: the two lists do not match.
     """
 
     def __init__(self, targets: Sequence[tf.Variable], sources: Sequence[tf.Variable]) -> None:

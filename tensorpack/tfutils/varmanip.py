@@ -105,10 +105,6 @@ class SessionUpdate:
           var: the variable.
           ignore_mismatch: whether to reshape a value that has the right number of elements, and
             return None, with a warning, for one that does not fit; rather than raise.
-
-        Raises:
-          ValueError: the shape differs, or a number is out of range.
-          TypeError: the value is of another kind.
         """
         try:
             return fit_value(value, var, reshape=ignore_mismatch)
@@ -126,11 +122,6 @@ class SessionUpdate:
           var: the variable.
           val: its new value, converted as in `relaxed_value_for_var`.
           strict: whether to refuse a value of another shape that has the right number of elements.
-
-        Raises:
-          RuntimeError: there is no default session.
-          ValueError: the shape differs, or a number is out of range.
-          TypeError: the value is of another kind.
         """
         array = fit_value(val, var, reshape=not strict)
         SessionUpdate(_default_session("load_value_to_var"), [var]).update({var.op.name: array})
@@ -176,7 +167,6 @@ def dump_session_params(path: PathLike) -> None:
 
     Raises:
       RuntimeError: there is no default session.
-      ValueError: the path is that of an `.npy` file.
     """
     session = _default_session("dump_session_params")
     save_checkpoint_vars(session.run(weights_of(session.graph)), path)

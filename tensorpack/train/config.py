@@ -88,10 +88,6 @@ class TrainConfig:
       extra_callbacks: these alone.
       session_config: the `tf.ConfigProto` of the session creator, None if it has none.
       computing: what `precision` and `xla` make, or what the session creator has.
-
-    Raises:
-      TypeError: an argument is of a wrong kind, or unknown.
-      ValueError: arguments exclude each other, or a number makes no sense.
     """
 
     def __init__(

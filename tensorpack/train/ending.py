@@ -180,11 +180,7 @@ def log_late_failures(token: StopToken) -> None:
 
 
 def check_commands(commands: Optional[Mapping[str, str]]) -> Dict[str, str]:
-    """Checks the commands of a `TrainConfig`.
-
-    Raises:
-      TypeError: they are not a mapping of text to text.
-    """
+    """Checks the commands of a `TrainConfig`."""
     if commands is None:
         return {}
     items = [*commands, *commands.values()] if isinstance(commands, Mapping) else [commands, None]

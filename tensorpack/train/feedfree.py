@@ -33,9 +33,6 @@ class FeedfreeTrainerBase(TowerTrainer):
     Args:
       config: with a model, and a `FeedfreeInput` as `data`; or the constructor of the subclass sets
         `self._input_source` to one.
-
-    Raises:
-      TypeError: the data is something else.
     """
 
     _input_source: Any = None

@@ -34,10 +34,6 @@ def launch_train_with_config(config: TrainConfig, trainer: SingleCostTrainer) ->
     Args:
       config: has a model and data.
       trainer: made without a config, such as `SimpleTrainer()`.
-
-    Raises:
-      TypeError: an argument is of the wrong kind.
-      ValueError: the config has no model or no data, or the trainer has a config already.
     """
     if not isinstance(config, TrainConfig):
         raise TypeError(f"config must be a TrainConfig, got {type(config).__name__}.")

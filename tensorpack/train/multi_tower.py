@@ -83,10 +83,6 @@ class MultiTowerTrainer(SingleCostTrainer, MultiGPUTrainerBase):
         their GPUs, None for the towers of that config.
       gpu_prefetch: whether a `QueueInput` copies batches to the GPUs ahead of their steps, by a
         `StagingInput`. It does not where there is no GPU, nor in a deterministic run.
-
-    Raises:
-      TypeError: `config` is something else, or an id is not an integer.
-      ValueError: there is no tower, or one twice.
     """
 
     _var_strategy = "shared"  # of its towers, see `build_on_multi_tower`
@@ -118,11 +114,7 @@ class MultiTowerTrainer(SingleCostTrainer, MultiGPUTrainerBase):
         return [self.device_of(gpu) for gpu in self.tower_ids]
 
     def variable_devices(self, ps_device: str) -> List[Any]:
-        """As `devices`, with the variables spread over all of them ("gpu"), or on the CPU ("cpu").
-
-        Raises:
-          ValueError: `ps_device` is neither.
-        """
+        """As `devices`, with the variables over all of them ("gpu"), or on the CPU ("cpu")."""
         if ps_device not in ("gpu", "cpu"):
             raise ValueError(f"ps_device must be 'gpu' or 'cpu', got {ps_device!r}.")
         named = [each for each in self.devices if isinstance(each, str)]  # where there are several

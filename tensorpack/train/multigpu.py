@@ -39,9 +39,6 @@ class SyncMultiGPUTrainerParameterServer(MultiTowerTrainer):
       ps_device: where the variables are: "gpu", spread over the GPUs of the towers, or "cpu". By
         default "gpu" where `config` is a `TrainConfig` or there are at most two towers.
       gpu_prefetch: see `MultiTowerTrainer`.
-
-    Raises:
-      ValueError: there is no such `ps_device`; see also `MultiTowerTrainer`.
     """
 
     @accepts_old_keywords(gpus="config")
@@ -91,10 +88,6 @@ class SyncMultiGPUTrainerReplicated(MultiTowerTrainer):
     Attributes:
       BROADCAST_EVERY_EPOCH: whether the copies are set to the main variables before each epoch,
         too; for what is not updated in each tower, such as moving averages of a layer.
-
-    Raises:
-      TypeError: there are too many options.
-      ValueError: there is no such `mode`; see also `MultiTowerTrainer`.
     """
 
     BROADCAST_EVERY_EPOCH = True
@@ -176,7 +169,6 @@ class _Sync(Callback):
             self._op.run()
 
     def state_dict(self) -> Dict[str, Any]:
-        """Returns the values of the copies that differ from the main variables."""
         if not self._begun or not self._pairs:
             return {}
         values = tf.get_default_session().run(self._pairs)
@@ -187,7 +179,6 @@ class _Sync(Callback):
         return {"copies": differing} if differing else {}
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
-        """Takes them; a run with fewer towers leaves out what those have that it lacks."""
         known = {copy.op.name for copy, _ in self._pairs}
         values = state.get("copies", {})
         self._loaded = {name: each for name, each in values.items() if name in known}

@@ -33,11 +33,7 @@ def find_state_saver(callbacks: Sequence[Callback]) -> Optional[ModelSaver]:
 
 
 def check_policy(resume: str) -> str:
-    """Returns the policy.
-
-    Raises:
-      ValueError: it is neither a word nor an existing path.
-    """
+    """Returns the policy."""
     path = os.fspath(resume)
     if not (path in _WORDS or os.path.exists(path) or os.path.exists(path + ".index")):
         raise ValueError(

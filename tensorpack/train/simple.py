@@ -51,9 +51,6 @@ class QueueInputTrainer(SimpleTrainer):
       config: what to train, with a `dataflow`, or with a `QueueInput` as `data`, or a
         `StagingInput`, which makes a GPU wait less; None as in `SimpleTrainer`.
       input_queue: a `tf.QueueBase` to be used; defaults to that of `QueueInput`.
-
-    Raises:
-      TypeError: `config.data` is another kind of input source.
     """
 
     def __init__(self, config: Optional[TrainConfig] = None, input_queue: Any = None) -> None:

@@ -13,11 +13,7 @@ _PRECISION = 4  # digits behind the point
 
 
 def append_report(directory: str, figures: Figures, where: Dict[str, Any]) -> None:
-    """Adds a line to the file: an object with the figures, `stepping`, and what is in `where`.
-
-    Raises:
-      OSError: it cannot be written.
-    """
+    """Adds a line to the file: an object with the figures, `stepping`, and what is in `where`."""
     fields = {**where, **figures._asdict(), "stepping": figures.stepping}
     rounded = {k: round(v, _PRECISION) if isinstance(v, float) else v for k, v in fields.items()}
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT

@@ -66,8 +66,6 @@ class CollectiveTrainer(GroupTrainer):
 
     Raises:
       RuntimeError: this TensorFlow cannot do the `compression`.
-      ValueError: there are parameter servers, which this trainer has no use for; or an argument
-        makes no sense.
     """
 
     def __init__(

@@ -28,7 +28,6 @@ def choose_state(config: Any, state: RunState, gather: Gather) -> None:
     Raises:
       FileNotFoundError: `resume` is "must", and no worker has saved a state.
       RuntimeError: there is no log directory; or there are states, but none that all have.
-      ValueError: `resume` is a path.
     """
     saver = find_state_saver(config.callbacks)
     if saver is not None and saver.checkpoint_dir:

@@ -131,9 +131,6 @@ class DistributedTrainerParameterServer(DistributedTrainerBase):
       caching_device: where the values of the variables are kept for the time of a step: "cpu", that
         of the worker, or "gpu", the device of each tower.
       timeout: as in `DistributedReplicatedTrainer`.
-
-    Raises:
-      ValueError: there is no such `caching_device`; see also `DistributedReplicatedTrainer`.
     """
 
     _in_step = False
