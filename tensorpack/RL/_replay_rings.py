@@ -72,7 +72,6 @@ class Rings:
 
         Raises:
           ValueError: a lane is not there, or twice.
-          TypeError: they are not integers.
         """
         if lanes is None:
             return self.all_lanes

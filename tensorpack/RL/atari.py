@@ -60,8 +60,6 @@ class AtariPlayers(Player):
 
     Raises:
       FileNotFoundError: if there is no such game.
-      ValueError: if the file is not a game, or an option is out of range or not possible together.
-      ImportError: if ale-py, or OpenCV for "single", is not installed.
     """
 
     def __init__(

@@ -24,10 +24,6 @@ class PreventStuckPlayer(ProxyPlayer):
       player: the environment to wrap.
       nr_repeat: equal requests in a row that count as stuck, at least 1.
       action: taken instead.
-
-    Raises:
-      ValueError: if `nr_repeat` is not a whole number of at least 1.
-      TypeError: if `nr_repeat` is not a number, or the player is a `Player` of N environments.
     """
 
     def __init__(self, player: RLEnvironment, nr_repeat: int, action: Any):
@@ -57,10 +53,6 @@ class LimitLengthPlayer(ProxyPlayer):
     Args:
       player: the environment to wrap.
       limit: actions in a game, at least 1.
-
-    Raises:
-      ValueError: if the limit is not a whole number of at least 1.
-      TypeError: if the limit is not a number, or the player is a `Player` of N environments.
     """
 
     def __init__(self, player: RLEnvironment, limit: int):
@@ -91,9 +83,6 @@ class AutoRestartPlayer(ProxyPlayer):
 
     Args:
       player: the environment to wrap, such as `GymEnv(name, auto_restart=False)`.
-
-    Raises:
-      TypeError: if the player is a `Player` of N environments.
     """
 
     def action(self, act: Any) -> Tuple[float, bool]:

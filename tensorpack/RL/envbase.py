@@ -35,10 +35,6 @@ class DiscreteActionSpace(ActionSpace):
 
     Args:
       num: how many, at least 1.
-
-    Raises:
-      ValueError: if `num` is not a whole number of at least 1.
-      TypeError: if `num` is not a number.
     """
 
     def __init__(self, num: int):
@@ -167,9 +163,6 @@ class ProxyPlayer(RLEnvironment):
 
     Args:
       player: the environment to wrap.
-
-    Raises:
-      TypeError: if it is a `Player` of N environments, or no environment at all.
     """
 
     def __init__(self, player: RLEnvironment):

@@ -40,11 +40,6 @@ class GymPlayers(Player):
 
     Attributes:
       envs: the environments.
-
-    Raises:
-      ValueError: if actions are not discrete, observations are not arrays of one shape, the
-        environments are not alike, or an option is out of range.
-      ImportError: if an id is given and neither gymnasium nor gym is installed.
     """
 
     def __init__(
@@ -130,7 +125,6 @@ class GymEnv(RLEnvironment):
     Raises:
       ValueError: if actions are not discrete, observations are not arrays of one shape, or both
         `dumpdir` and `viz` are given.
-      ImportError: if neither gymnasium nor gym is installed.
     """
 
     _score: float  # of the present game
@@ -170,7 +164,6 @@ class GymEnv(RLEnvironment):
 
         Raises:
           RuntimeError: if the game is over and `auto_restart` is off.
-          TypeError: if the action is not an integer.
         """
         if self._over:
             raise RuntimeError("The game is over: call finish_episode() and restart_episode().")

@@ -25,10 +25,6 @@ class FrameHistory:
       frame_shape: of one frame of one environment.
       history: frames that make one state.
       frame_dtype: of the frames.
-
-    Raises:
-      ValueError: `num_envs` or `history` is not positive.
-      TypeError: one of them is not an integer.
     """
 
     def __init__(
@@ -56,10 +52,6 @@ class FrameHistory:
           frames: `[N, *frame_shape]`, of the dtype given to the constructor.
           starts: bool `[N]`, True where an episode begins with this frame; earlier ones are
             forgotten.
-
-        Raises:
-          ValueError: an argument has the wrong shape.
-          TypeError: an argument has the wrong dtype.
         """
         states = self._states
         frames, starts = np.asarray(frames), np.asarray(starts)
@@ -102,11 +94,7 @@ class FrameHistory:
         return {"states": self.states()}
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
-        """Takes over the frames of another history.
-
-        Raises:
-          ValueError: they are of other sizes or of another dtype.
-        """
+        """Takes over the frames of another history."""
         theirs, ours = np.asarray(state["states"]), self._states
         if theirs.shape != ours.shape or theirs.dtype != ours.dtype:
             raise ValueError(
@@ -126,10 +114,6 @@ class HistoryFramePlayer(ProxyPlayer):
     Args:
       player: the environment to wrap; it begins a new game by itself where one ends.
       hist_len: frames that make one state, at least 1.
-
-    Raises:
-      ValueError: `hist_len` is not positive, or a frame has no axis 2.
-      TypeError: `hist_len` is not an integer, or the player is a `Player` of N environments.
     """
 
     def __init__(self, player: RLEnvironment, hist_len: int):

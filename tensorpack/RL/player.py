@@ -91,8 +91,6 @@ class Player:
           actions: integers `[N]`; those of environments whose game has just ended are ignored.
 
         Raises:
-          TypeError: if the actions are not integers.
-          ValueError: if there are not N of them, or one is out of range.
           RuntimeError: before `reset()` or after `close()`.
         """
         self._check_started()
@@ -105,7 +103,6 @@ class Player:
           mask: bool `[N]`.
 
         Raises:
-          ValueError: if the mask has another shape.
           RuntimeError: before `reset()`, after `close()`, or if these environments cannot do it.
         """
         self._check_started()

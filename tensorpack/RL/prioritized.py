@@ -44,10 +44,6 @@ class PrioritizedReplay(ReplayMemory):
       *sizes, **options: see `ReplayMemory`.
       alpha: exponent of the priorities, above 0, at most 1; the larger, the greedier.
       beta: exponent of the weights, from 0 to 1: with 1 they correct the bias of the draws fully.
-
-    Raises:
-      TypeError: an exponent is not a number; see also `ReplayMemory`.
-      ValueError: it is out of range; see also `ReplayMemory`.
     """
 
     def __init__(self, *sizes: Any, alpha: float = 0.5, beta: float = 0.5, **options: Any) -> None:
@@ -80,9 +76,6 @@ class PrioritizedReplay(ReplayMemory):
         Args:
           slots: int64 `[B]`, from `sample_weighted`; of equal ones the last counts.
           priorities: `[B]`, such as absolute TD errors; finite, not negative.
-
-        Raises:
-          ValueError: a priority is negative or not finite, or there never was such a slot.
         """
         priorities = np.asarray(priorities, np.float32)
         if not (np.isfinite(priorities).all() and (priorities >= 0).all()):

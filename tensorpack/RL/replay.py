@@ -47,10 +47,6 @@ class ReplayMemory:
       frame_dtype: of the frames.
       segment_entries: entries that are saved in one piece, at most. Default: a sixteenth of a
         lane, or what makes 32 MB if that is less.
-
-    Raises:
-      TypeError: a size is not a number.
-      ValueError: a number is not positive, or a lane is too short to hold one transition.
     """
 
     def __init__(
@@ -129,10 +125,6 @@ class ReplayMemory:
           lanes: integers `[L]`, no two alike: the lane of each row. Default: all, in order.
           final_frames: like `frames`, seen after the action; read only for truncated episodes,
             which need it.
-
-        Raises:
-          ValueError: an argument has the wrong shape, or is missing; a lane is not there, or twice.
-          TypeError: an argument has the wrong dtype.
         """
         rows = self._rings.check(lanes)
         count = (len(rows),)
@@ -173,8 +165,6 @@ class ReplayMemory:
           a `Batch` for one step, else an `NStepBatch`.
 
         Raises:
-          TypeError: a number is not an integer.
-          ValueError: a number is not positive.
           RuntimeError: there is nothing to sample yet.
         """
         check_counts("sample", batch_size=batch_size, steps=steps)
@@ -192,7 +182,6 @@ class ReplayMemory:
 
         Raises:
           ValueError: a lane is not there, or twice.
-          TypeError: they are not integers.
         """
         rows = self._rings.check(lanes)
         with self._lock:

@@ -17,11 +17,7 @@ _MAX_BYTES = 1 << 20
 
 
 def load_ale() -> ModuleType:
-    """Imports and returns `ale_py`, with its log silenced below errors.
-
-    Raises:
-      ImportError: if it is not installed.
-    """
+    """Imports and returns `ale_py`, with its log silenced below errors."""
     ale_py = require("ale_py", "ale-py")
     ale_py.ALEInterface.setLoggerMode(ale_py.LoggerMode.Error)
     return ale_py
@@ -96,10 +92,7 @@ def check_rom(path: str) -> str:
       path: of the file, as `find_rom` returns it.
 
     Raises:
-      FileNotFoundError: if there is no such file.
       OSError: if it cannot be read.
-      ValueError: if it is empty, too large, or not the checksum of a game that ale-py supports.
-      ImportError: if ale-py is not installed.
     """
     path = os.fspath(path)
     if not os.path.isfile(path):

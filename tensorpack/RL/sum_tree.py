@@ -20,10 +20,6 @@ class SumTree:
 
     Args:
       size: number of weights.
-
-    Raises:
-      TypeError: it is not an integer.
-      ValueError: it is not positive.
     """
 
     def __init__(self, size: int) -> None:

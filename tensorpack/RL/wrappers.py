@@ -78,10 +78,6 @@ class LimitLength(ProxyPlayer):
     Args:
       player: one whose games can be ended from outside (`truncate`).
       limit: actions in a game, at least 1.
-
-    Raises:
-      ValueError: if the limit is not a whole number of at least 1.
-      TypeError: if the limit is not a number, or the player is an `RLEnvironment`.
     """
 
     _counts_all = True  # actions; or only those in a row that `_overdue` counts
@@ -163,11 +159,6 @@ class PreventStuck(ProxyPlayer):
       player: the player to wrap.
       num_repeat: equal requests in a row that count as stuck, at least 1.
       action: taken instead, in [0, num_actions); 1 is the start button of many Atari games.
-
-    Raises:
-      ValueError: if `num_repeat` or `action` is out of range.
-      TypeError: if `num_repeat` is not a number, `action` not an integer, or the player is an
-        `RLEnvironment`.
     """
 
     def __init__(self, player: Player, num_repeat: int = 30, action: int = 1):

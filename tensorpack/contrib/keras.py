@@ -73,7 +73,6 @@ def setup_keras_trainer(
       the names of the scalars, for the `ScalarStats` of an `InferenceRunner`.
 
     Raises:
-      TypeError: an argument is of another kind.
       ValueError: the number of targets, losses, metrics or weights is not that of the outputs.
     """
     if not isinstance(optimizer, tf.train.Optimizer):

@@ -54,10 +54,6 @@ class BatchData(ProxyDataFlow):
             they are dropped.
           use_list: whether a component of a batch is a list of the components, as they are,
             instead of an array. Needed if their shapes differ.
-
-        Raises:
-          TypeError, ValueError: `batch_size` is not a positive integer, or `ds` is too short for a
-            batch of this size.
         """
         super().__init__(ds)
         check_batch_size(self, ds, batch_size, remainder)
@@ -152,9 +148,6 @@ class BatchDataByShape(ResumableDataFlow, BatchData):
             dicts. It is an array; the others have equal shapes where this one has.
           remainder: whether to yield smaller batches, in the end, of those that still wait. If
             not, they wait for the next pass, until `reset_state`.
-
-        Raises:
-          TypeError, ValueError: as in `BatchData`.
         """
         super().__init__(ds, batch_size, remainder)
         self.idx = idx

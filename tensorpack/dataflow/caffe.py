@@ -44,8 +44,6 @@ class CaffeLMDB(RecordsFlow):
             the log; one more is an error. `len` counts them.
 
         Raises:
-          ImportError: lmdb is not installed.
-          FileNotFoundError: there is no such file.
           ValueError: it is damaged; a `DamagedLMDB` that says where.
         """
         records = _Images(lmdb_path, keys, readahead=not shuffle, probed=probe)

@@ -79,11 +79,6 @@ class RandomChooseData(_DrawnDataFlow):
         Args:
           df_lists: the flows, each as likely as the others, or pairs of a flow and its
             probability.
-
-        Raises:
-          TypeError: it is not a list of flows or such pairs.
-          ValueError: it is empty, only some have a probability, or these are not probabilities
-            that add up to 1 (but for rounding: within one millionth).
         """
         flows, probabilities = _split(self, listed(self, df_lists))
         super().__init__(flows)
@@ -130,9 +125,7 @@ class RandomMixData(_DrawnDataFlow):
           df_lists: the flows, at least one, all of a known length.
 
         Raises:
-          TypeError: it is not a list of flows.
           UnknownLength: the length of one of them is not known.
-          ValueError: it is empty.
         """
         super().__init__(df_lists)
         self._whole()

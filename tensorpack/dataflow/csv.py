@@ -61,10 +61,7 @@ class CSVData(DataFromList):
             `2 * max_errors + 1` rows tell how many columns there are.
 
         Raises:
-          FileNotFoundError: there is no such file.
           KeyError: there is no column of one of the names or positions, or more than one.
-          ValueError: a row is wrong, there are none, a dtype cannot be read from text, or
-            `max_errors` is negative.
         """
         path, limit = input_path(filename), ErrorLimit(max_errors)
         self.names: Optional[List[str]] = None

@@ -36,9 +36,6 @@ class TestDataSpeed(ProxyDataFlow):
           size: the number of datapoints to measure; fewer if a pass of the flow has fewer.
           warmup: the number of datapoints to take first, without measuring.
           clock: returns the time in seconds.
-
-        Raises:
-          TypeError, ValueError: `size` is not an integer above zero, or `warmup` is negative.
         """
         super().__init__(ds)
         check_counts(self, size=size)
@@ -120,10 +117,6 @@ class PrintData(ProxyDataFlow):
           max_depth: how deep to go into lists and dicts. A string is taken as `name`, which was
             the fourth argument in 2017.
           max_list: how many elements of a list or dict to show.
-
-        Raises:
-          TypeError, ValueError: a number is not an integer of at least zero, or there are two
-            names.
         """
         super().__init__(ds)
         if isinstance(max_depth, str) and name is None:

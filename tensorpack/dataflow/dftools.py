@@ -63,11 +63,6 @@ def dump_dataflow_to_process_queue(
 
     Returns:
       The queue, and the process, not started.
-
-    Raises:
-      ImportError: msgpack is not installed.
-      TypeError: a number is not an integer.
-      ValueError: a number is less than one, or there is no such start method.
     """
     check_counts("dump_dataflow_to_process_queue", size=size, nr_consumer=nr_consumer)
     require("msgpack")

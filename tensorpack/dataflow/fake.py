@@ -34,11 +34,6 @@ class FakeData(ResumableDataFlow, RNGDataFlow):
           dtype: of all components, or a list with one for each: bool, integer or floating point.
           domain: `(low, high)` for all components, or a list with one pair for each. `high` is
             excluded, so `(0, 256)` gives every uint8. Has no meaning for bool.
-
-        Raises:
-          TypeError: `shapes` is not a list of shapes, or `size` not a number.
-          ValueError: `size` is not whole or is below 0; as many dtypes or domains as shapes are
-            needed, and each domain must be a pair of numbers that lies within its dtype.
         """
         self._size = as_count(self, "size", size, least=0)
         checked = _shapes(shapes)

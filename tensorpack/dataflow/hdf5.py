@@ -57,10 +57,7 @@ class HDF5Data(RecordsFlow):
             warning in the log; one more is an error. Needs `in_memory=False`.
 
         Raises:
-          FileNotFoundError: there is no such file.
-          ImportError: h5py is not installed.
           KeyError: the file has no dataset of one of the names.
-          TypeError: `data_paths` is a single name, or a dataset has no numbers or text.
           ValueError: the lengths differ, the file is damaged or of a later version, a dataset lies
             in other files or claims more bytes than the file can hold, or `max_errors` is given
             together with `in_memory`.
@@ -94,9 +91,6 @@ class HDF5Serializer:
 
         Raises:
           FileExistsError: there is a file of this name.
-          ImportError: h5py is not installed.
-          OSError: the file cannot be written, for example because the disk is full.
-          TypeError: `data_paths` is a single name, or a component is something else.
           ValueError: the datapoints have another number of components than there are names,
             shapes or dtypes differ, or there are no datapoints.
         """

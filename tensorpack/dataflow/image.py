@@ -72,10 +72,6 @@ class AugmentImageComponents(RandomMap):
           mask_index: of masks, a label for each pixel, `[h, w]` or `[h, w, c]`.
           targets: instead of the four: what the components are, by position or key; "image",
             "mask", "keypoints", "boxes", or an `imgaug.Target` with options.
-
-        Raises:
-          TypeError: an augmentor is none, or an index is a single position or key.
-          ValueError: there is no image, or the first one has options: it has the augmentors'.
         """
         super().__init__(ds)
         coords: Any = coords_index
@@ -161,9 +157,6 @@ class AugmentImageComponent(AugmentImageComponents):
         Args:
           ds, augmentors, copy, catch_exceptions: as in `AugmentImageComponents`.
           index: position or key of the image.
-
-        Raises:
-          TypeError: an augmentor is none, or `index` is a list.
         """
         check_index(self, index, _SEVERAL)
         super().__init__(ds, augmentors, [index], [], copy, catch_exceptions)
@@ -187,9 +180,6 @@ class AugmentImageCoordinates(AugmentImageComponents):
           ds, augmentors, copy, catch_exceptions: as in `AugmentImageComponents`.
           img_index: position or key of the image.
           coords_index: of the coordinates, floats `[N, 2]` of (x, y).
-
-        Raises:
-          TypeError: an augmentor is none, or an index is a list.
         """
         for index in img_index, coords_index:
             check_index(self, index, _SEVERAL)

@@ -34,9 +34,6 @@ class DecodeImageComponent(MapDataComponent):
           channel, max_pixels: as in `ImageFromFile`.
           bgr: whether colours are in OpenCV's order, as from `cv2.imdecode` and `dataset.ILSVRC12`;
             False for RGB, as from `ImageFromFile`.
-
-        Raises:
-          ImportError, TypeError, ValueError: as in `ImageFromFile`; or `index` is a list.
         """
         check_decoding(channel, max_pixels)
         decode = functools.partial(_decode, channel=channel, bgr=bgr, max_pixels=max_pixels)
@@ -62,10 +59,6 @@ class EncodeImageComponent(MapDataComponent):
           extension: ".jpg", or ".png", which loses nothing.
           quality: of a JPEG, 1 to 100.
           bgr: as in `DecodeImageComponent`.
-
-        Raises:
-          ImportError: OpenCV is not installed.
-          TypeError, ValueError: an argument is something else.
         """
         if extension not in (".jpg", ".jpeg", ".png"):
             raise ValueError(f"Images are encoded as '.jpg' or '.png', but got {extension!r}.")

@@ -56,12 +56,6 @@ class ImageFromFile(RecordsFlow):
             log; one more is an error. `len` counts them.
           max_pixels: a file whose header says more, or is of no format that Pillow knows, is not
             decoded, but counts as damaged; None to decode all.
-
-        Raises:
-          ImportError: OpenCV or Pillow is not installed.
-          TypeError: `files` is a single path.
-          ValueError: `channel` is neither 1 nor 3, `max_errors` is negative, or `max_pixels` is
-            not positive.
         """
         if isinstance(files, (str, bytes, os.PathLike)):
             raise TypeError(
@@ -112,12 +106,6 @@ class ImageFolder(RecordsFlow):
           seed: another one makes another split.
           extensions: how the names of images end, in small letters. How many files have other
             names is said in the log.
-
-        Raises:
-          ImportError: OpenCV or Pillow is not installed.
-          NotADirectoryError: there is no such folder.
-          ValueError: a class has no images, or a single one to be split; there are no classes; or
-            an argument is wrong.
         """
         if part not in (None, "train", "test"):
             raise ValueError(f'ImageFolder: part must be "train", "test" or None, got {part!r}.')
@@ -194,8 +182,6 @@ class ImageFromList(RecordsFlow):
           shuffle: whether each pass has its own order.
 
         Raises:
-          FileNotFoundError: there is no such list.
-          ImportError: OpenCV or Pillow is not installed.
           ValueError: a line is wrong, or an argument.
         """
         files, labels = map(list, zip(*read_image_list(list_file, directory)))
@@ -213,10 +199,6 @@ def read_image_list(
     Args:
       list_file: the text file, in UTF-8.
       directory: where relative paths begin; by default the folder of the list.
-
-    Raises:
-      FileNotFoundError: there is no such list.
-      ValueError: a line is something else, or there are none.
     """
     list_file = input_path(list_file)
     root = os.path.dirname(list_file) if directory is None else os.path.abspath(directory)
@@ -252,10 +234,6 @@ def dump_dataflow_images(
 
     Returns:
       how many images there were.
-
-    Raises:
-      ImportError: OpenCV is not installed.
-      ValueError: a component has another shape.
     """
     number = sys.maxsize if max_count is None else max_count
     return _dump_images(df, index, batched=False, number=number, output_dir=dirname)
@@ -332,11 +310,7 @@ def decode_image(
     bgr: bool = False,
     max_pixels: Optional[int] = MOST_PIXELS,
 ) -> np.ndarray:
-    """Returns the image in the content of a file, uint8 `[h, w, 3]`, or `[h, w]` for one channel.
-
-    Raises:
-      DamagedFile: it is no image, cut off, or too large; `path` says which.
-    """
+    """Returns the image in a file's content, uint8 `[h, w, 3]`, or `[h, w]` for one channel."""
     cv2 = require("cv2")
     if _is_cut_off(data):
         raise DamagedFile(f"{path} is cut off after {len(data)} bytes: its end is missing.")

@@ -33,9 +33,6 @@ class JoinData(ResumableDataFlow, CombinedDataFlow):
         Args:
           df_lists: the flows, at least one. Different lengths are logged, because some datapoints
             are then never yielded.
-
-        Raises:
-          TypeError, ValueError: it is not a list of flows, or empty.
         """
         super().__init__(df_lists)
         lengths = [length_or_none(flow) for flow in self.df_lists]
@@ -100,9 +97,6 @@ class ConcatData(ResumableDataFlow, CombinedDataFlow):
         """
         Args:
           df_lists: the flows, at least one.
-
-        Raises:
-          TypeError, ValueError: it is not a list of flows, or empty.
         """
         super().__init__(df_lists)
         # Whether a pass of each flow was ever begun. If so, its state is that of a pass that must

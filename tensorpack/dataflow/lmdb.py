@@ -62,10 +62,7 @@ class LMDBData(RecordsFlow):
             for files that you trust: a damaged one can then crash this process.
 
         Raises:
-          ImportError: lmdb is not installed.
-          FileNotFoundError: there is no such file.
           DamagedLMDB: it is damaged.
-          TypeError, ValueError: `keys` or `max_errors` is not one.
         """
         found = Records(lmdb_path, keys, readahead=not shuffle, probed=probe)
         super().__init__(found, shuffle, max_errors)
@@ -82,9 +79,6 @@ class LMDBDataDecoder(DatapointMap):
         Args:
           lmdb_data: a flow of `[key, value]`, such as `LMDBData`.
           decoder: takes a key and a value, and returns a datapoint or None.
-
-        Raises:
-          TypeError: `decoder` cannot be called.
         """
         super().__init__(lmdb_data)
         self.decoder: Any = checked_function(self, decoder)
@@ -121,7 +115,6 @@ class LMDBDataPoint(ProxyDataFlow):
 
         Raises:
           ImportError, OSError, ValueError: as for `LMDBData`.
-          TypeError: there are other arguments beside a flow.
         """
         if is_flow(lmdb_path):
             if (shuffle, keys, probe) != (True, None, True):
@@ -199,10 +192,7 @@ def dump_dataflow_to_lmdb(df: DataFlow, lmdb_path: PathLike, write_frequency: in
         memory until then; fewer are taken if they have more than 256 MiB.
 
     Raises:
-      ImportError: lmdb or msgpack is not installed.
       FileExistsError: the file exists.
-      OSError: it cannot be written; the disk may be full. Nothing is left of it.
-      TypeError, ValueError: a datapoint has something that cannot be written; it is named.
     """
     count = write_lmdb(df, lmdb_path, write_frequency)
     logger.info("%s", f"{count} datapoints of {type(df).__name__} are in {os.fspath(lmdb_path)}.")

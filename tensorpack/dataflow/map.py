@@ -79,9 +79,6 @@ class MapData(DatapointMap):
           ds: the flow that gives the datapoints.
           func: takes a datapoint and returns a datapoint, or None to drop it. It may change the
             list or dict it gets; the components in it are not copied.
-
-        Raises:
-          TypeError: `func` cannot be called.
         """
         super().__init__(ds)
         self.func = checked_function(self, func)
@@ -107,9 +104,6 @@ class MapDataComponent(DatapointMap):
           func: takes the component and returns the one to put in its place, or None to drop the
             datapoint.
           index: the position of the component, or its key if datapoints are dicts.
-
-        Raises:
-          TypeError: `func` cannot be called, or `index` is a list.
         """
         super().__init__(ds)
         self.func = checked_function(self, func)
@@ -142,9 +136,6 @@ class FilterData(DatapointMap):
           ds: the flow that gives the datapoints.
           predicate: takes the component, or without `index` the datapoint; whether to keep it.
           index: the position of the component, or its key if datapoints are dicts.
-
-        Raises:
-          TypeError: `predicate` cannot be called, or `index` is a list.
         """
         super().__init__(ds)
         self.predicate = checked_function(self, predicate)
@@ -166,9 +157,6 @@ class SelectComponent(DatapointMap):
         Args:
           ds: the flow that gives the datapoints.
           idxs: the positions of the components, or their keys if datapoints are dicts.
-
-        Raises:
-          TypeError: `idxs` is a single position or key.
         """
         super().__init__(ds)
         if isinstance(idxs, (int, str, bytes)):

@@ -87,10 +87,6 @@ class NumpySerializer:
           shuffle: whether each pass has its own order.
           allow_pickle: whether Python unpickles what is no list, dict, number, text or array in a
             file of tensorpack 0.9 to 0.11, which can run any code: only for files that you trust.
-
-        Raises:
-          FileNotFoundError: there is no such file.
-          ValueError: it is damaged, or something else.
         """
         path = input_path(path)
         is_old = is_old_npz(path)

@@ -67,10 +67,6 @@ class MultiProcessMapData(ProcessMap):
           buffer_bytes: how many bytes may be on the way to the processes, and as many back; a
             single datapoint may have more.
           start_method: as in `MultiProcessRunner`.
-
-        Raises:
-          TypeError: `map_func` cannot be called, or a number is not an integer.
-          ValueError: a number is less than one, or the start method does not exist.
         """
         super().__init__(ds, num_proc, map_func, buffer_size, buffer_bytes, start_method)
         self.strict = strict
@@ -204,11 +200,6 @@ class MultiProcessMapAndBatchData(ProcessMap):
             out; by default those of two batches a process.
           remainder: whether to yield a smaller last batch if some datapoints are left.
           buffer_bytes: how many bytes may be on the way to the processes, and as many back.
-
-        Raises:
-          TypeError: `map_func` cannot be called, or a number is not an integer.
-          ValueError: a number is less than one, the buffer is smaller than a batch, the flow is
-            smaller than a batch, or the start method does not exist.
         """
         check_batch_size(self, ds, batch_size, remainder)
         num_proc = usable_cores() if num_proc is None else num_proc

@@ -92,10 +92,6 @@ class MultiProcessRunner(ProcessFlow):
           start_method: "fork", "forkserver" or "spawn", see `multiprocessing`. By default "fork"
             while this process has a single thread and no TensorFlow session, and "forkserver"
             after that. All but "fork" need a flow that can be pickled.
-
-        Raises:
-          TypeError: a number is not an integer.
-          ValueError: a number is less than one, or the start method does not exist.
         """
         super().__init__(ds, num_proc, buffer_bytes, start_method)
         check_counts(self, num_prefetch=num_prefetch)
@@ -257,9 +253,6 @@ class PrefetchOnGPUs(MultiProcessRunnerZMQ):
           ds: the flow.
           gpus: their numbers; `CUDA_VISIBLE_DEVICES` of the process.
           pipedir: None; pipes are not made in folders any more.
-
-        Raises:
-          ValueError: the list is empty, or `pipedir` is not None.
         """
         if pipedir is not None:
             raise ValueError(

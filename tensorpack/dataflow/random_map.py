@@ -105,9 +105,6 @@ class RandomMapData(RandomMap):
           ds: the flow that gives the datapoints.
           func: as in `MapData`, of a datapoint and a `numpy.random.RandomState`, which it must not
             keep.
-
-        Raises:
-          TypeError: `func` cannot be called.
         """
         super().__init__(ds)
         self.func: Callable[..., Any] = checked_function(self, func)

@@ -31,9 +31,6 @@ class DataFromList(ResumableDataFlow, RNGDataFlow):
         Args:
           lst: the datapoints; anything with a length and integer indices.
           shuffle: whether each pass has an order of its own. The list itself is left as it is.
-
-        Raises:
-          TypeError: `lst` has no length, or no indices, or it is a dict.
         """
         _check_list(self, lst)
         self.lst = lst
@@ -105,9 +102,6 @@ class DataFromIterable(DataFlow):
         Args:
           iterable: gives the datapoints of a pass each time it is iterated. If it has a length,
             that is the length of the flow.
-
-        Raises:
-          TypeError: `iterable` cannot be iterated.
         """
         if not _is_iterable(iterable):
             advice = "Put the datapoints into a list."
@@ -168,10 +162,6 @@ class DataFromGenerator(DataFromIterable):
           gen: a function without arguments that returns an iterable, or an iterable.
           size: the number of datapoints in a pass. A pass of an endless generator stops there;
             one that ends earlier is an error. None if the generator alone decides.
-
-        Raises:
-          TypeError: `gen` can be neither called nor iterated, or `size` is not an integer.
-          ValueError: `size` is negative.
         """
         if not callable(gen) and not hasattr(gen, "__iter__"):
             raise TypeError(

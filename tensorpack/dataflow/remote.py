@@ -72,7 +72,6 @@ def send_dataflow_zmq(
 
     Raises:
       DataFlowTerminated: nothing was taken within the timeout, or datapoints were lost.
-      ImportError: pyzmq or msgpack is not installed.
       OSError: the address cannot be bound, or the key cannot be read.
       TypeError: a datapoint has a part that cannot be sent; or `df` is not a flow, or an argument
         has a wrong type.
@@ -133,10 +132,7 @@ class RemoteSender(Sender):
         """Connects, or binds; does not wait for the receiver. See `send_dataflow_zmq`.
 
         Raises:
-          ImportError: pyzmq or msgpack is not installed.
           OSError: the address cannot be bound, or the key cannot be read.
-          TypeError: an argument has a wrong type.
-          ValueError: an argument is out of range, or the address leaves the machine without a key.
         """
         hwm, timeout = _check_sending(self, addr, hwm, bind, key, timeout)
         require("msgpack")
@@ -202,8 +198,6 @@ class RemoteDataZMQ(DataFlow):
 
         Raises:
           OSError: the key cannot be read.
-          TypeError: an address is not a string, or a number has a wrong type.
-          ValueError: an argument is out of range, or an address leaves the machine without a key.
         """
         self._hwm = as_count(self, "hwm", hwm)
         self._max_bytes = as_count(self, "max_bytes", max_bytes)
@@ -241,7 +235,6 @@ class RemoteDataZMQ(DataFlow):
           DataFlowTerminated: `close` was called, nothing came within the timeout, or a sender says
             that datapoints were lost.
           FrameError: there were more malformed messages than allowed; a `ValueError`.
-          ImportError: pyzmq or msgpack is not installed.
           OSError: an address cannot be bound, or the key cannot be read.
         """
         return self._pass(self._connected())

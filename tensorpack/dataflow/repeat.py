@@ -26,9 +26,6 @@ class RepeatedData(ResumableDataFlow, ProxyDataFlow):
         Args:
           ds: the flow to repeat.
           num: how many times, or -1 for forever.
-
-        Raises:
-          TypeError, ValueError: `num` is not an integer of at least -1.
         """
         super().__init__(ds)
         check_counts(self, least=-1, num=num)
@@ -82,9 +79,6 @@ class RepeatedDataPoint(ResumableDataFlow, ProxyDataFlow):
         Args:
           ds: the flow that gives the datapoints.
           num: how often each is yielded, at least once.
-
-        Raises:
-          TypeError, ValueError: `num` is not an integer of at least one.
         """
         super().__init__(ds)
         check_counts(self, num=num)
@@ -133,9 +127,6 @@ class FixedSizeData(ProxyDataFlow):
           ds: the flow that gives the datapoints.
           size: the number of datapoints in a pass; also a whole float, or text such as "100".
           keep_state: False to begin every pass at the beginning of the wrapped flow.
-
-        Raises:
-          TypeError, ValueError: `size` is not a whole number of at least one.
         """
         super().__init__(ds)
         # Scripts give what they read from the command line, or a quotient.

@@ -40,7 +40,6 @@ class SharedList(Sequence[Any]):
 
         Raises:
           OSError: there is not enough shared memory.
-          TypeError: an element cannot be stored; names it.
         """
         self._own(SharedFile())
         starts: List[int] = []
@@ -82,11 +81,7 @@ class SharedList(Sequence[Any]):
         return len(self._starts)
 
     def __getitem__(self, index: Union[int, slice]) -> Any:
-        """Returns an element; or a list of them.
-
-        Raises:
-          IndexError: the index is out of range.
-        """
+        """Returns an element; or a list of them."""
         if isinstance(index, slice):
             return [self[each] for each in range(*index.indices(len(self)))]
         number = operator.index(index)

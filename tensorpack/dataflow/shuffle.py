@@ -51,9 +51,6 @@ class LocallyShuffleData(ResumableDataFlow, RNGDataFlow, ProxyDataFlow):
           shuffle_interval: how many are yielded between two fillings, at most: 1 mixes best, but
             each filling takes a time in proportion to `buffer_size`. A third of the buffer unless
             given.
-
-        Raises:
-          TypeError, ValueError: a number is not an integer of at least one.
         """
         super().__init__(ds)
         check_counts(self, buffer_size=buffer_size, num_reuse=num_reuse)

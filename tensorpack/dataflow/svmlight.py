@@ -48,12 +48,6 @@ class SVMLightData(DataFromList):
             if the file has an index 0 anywhere.
           max_errors: how many wrong lines are skipped, each with a warning in the log; one more is
             an error.
-
-        Raises:
-          FileNotFoundError: there is no such file.
-          ImportError: scikit-learn is not installed.
-          ValueError: a line is wrong, there are no datapoints, or `num_features` is less than 1
-            or `max_errors` negative.
         """
         if num_features is not None:
             check_counts(self, num_features=num_features)

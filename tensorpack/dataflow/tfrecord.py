@@ -58,12 +58,6 @@ class TFRecordBytes(ResumableDataFlow):
           max_errors: how many damaged records a pass skips, each with a warning in the log; one
             more is an error. `len` counts them. A damaged length is always an error, for the
             rest of the file is lost with it.
-
-        Raises:
-          FileNotFoundError: there is no such file.
-          ImportError: google-crc32c is not installed.
-          IsADirectoryError: it is a folder.
-          ValueError: `size` or `max_errors` is negative.
         """
         if size is not None:
             check_counts(self, least=0, size=size)
@@ -182,7 +176,6 @@ class TFRecordSerializer:
 
         Raises:
           FileExistsError: there is a file of this name.
-          ImportError: google-crc32c is not installed.
           TypeError: a datapoint has a component that cannot be encoded.
           ValueError: one is too large, or there are no datapoints.
         """

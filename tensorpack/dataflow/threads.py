@@ -74,9 +74,6 @@ class MultiThreadMapData(ProxyDataFlow):
           buffer_bytes: no more are taken while finished ones of as many bytes wait. Arrays, texts
             and the like are measured; datapoints that the threads are working on are not counted.
           strict: whether to keep the order of `ds`.
-
-        Raises:
-          TypeError, ValueError: `map_func` cannot be called, or a number is not a positive integer.
         """
         super().__init__(ds)
         self.num_thread = usable_cores() if num_thread is None else num_thread

@@ -28,7 +28,6 @@ def to_torch_dataset(ds: DataFlow) -> Any:
     Arrays are copied if they are read-only or have negative strides, which PyTorch cannot use.
 
     Raises:
-      ImportError: PyTorch is not installed.
       TypeError: `ds` is not a flow.
       RuntimeError: while it is iterated in a worker: a map dropped a datapoint of a batch.
     """

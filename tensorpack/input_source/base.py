@@ -57,7 +57,6 @@ class InputSource:
 
         Raises:
           RuntimeError: it was set up before.
-          TypeError: the signature holds something else.
           ValueError: names are missing or not unique.
         """
         if self.setup_done():

@@ -41,11 +41,6 @@ class QueueInput(FeedfreeInput):
       thread: the `EnqueueThread`; it exists after the setup, as the following ones.
       input_placehdrs: the placeholders of a datapoint.
       consumed: the `ConsumedCount` of what steps have taken.
-
-    Raises:
-      TypeError: `queue` is not a queue, or `capacity` is not an integer.
-      ValueError: `ds` is not a `DataFlow`, the queue was made eagerly, or a capacity is given that
-        is not positive or not that of the default queue.
     """
 
     _default_capacity = 50
@@ -163,10 +158,6 @@ class BatchQueueInput(QueueInput):
       queue: as in `QueueInput`; it must know the shapes of its components, or the setup raises a
         ValueError. Defaults to a `tf.FIFOQueue` with room for 3000 datapoints, for which the
         model's inputs must be fully defined but for the batch.
-
-    Raises:
-      TypeError: `batch_size` is not an integer; see also `QueueInput`.
-      ValueError: it is less than 1; see also `QueueInput`.
     """
 
     _default_capacity = 3000

@@ -51,9 +51,6 @@ class FeedInput(InputSource):
 
     Attributes:
       cursor: iterates the dataflow; a resumed run tells it where to begin.
-
-    Raises:
-      ValueError: `ds` is not a `DataFlow`.
     """
 
     def __init__(self, ds: DataFlow, infinite: bool = True) -> None:
@@ -185,10 +182,6 @@ class DataParallelFeedInput(FeedInput):
       ds: as in `FeedInput`; it is repeated when it ends.
       tower_names: names of the towers, all of which take their inputs from here, such as
         `["tower0", "tower1"]`.
-
-    Raises:
-      TypeError: `tower_names` are not names.
-      ValueError: there are none, or one twice; or `ds` is not a `DataFlow`.
     """
 
     def __init__(self, ds: DataFlow, tower_names: Sequence[str]) -> None:
@@ -205,11 +198,6 @@ class DataParallelFeedInput(FeedInput):
 
         Args:
           cnt: the number of towers.
-
-        Raises:
-          RuntimeError: one of the towers was not built; see also `FeedInput`.
-          ValueError: there are not so many towers; see also `FeedInput`.
-          TypeError, StopIteration, DataFlowEmpty: as in `FeedInput`.
         """
         towers = list(self._by_tower.items())
         if not 1 <= cnt <= len(towers):

@@ -6,11 +6,7 @@ __all__ = ["InputSpec", "build_or_reuse_placeholder"]
 
 
 def build_or_reuse_placeholder(tensor_spec: tf.TensorSpec) -> tf.Tensor:
-    """Returns the default graph's placeholder of a spec's name, which is made at the first call.
-
-    Raises:
-      ValueError: something else has the name.
-    """
+    """Returns the default graph's placeholder of a spec's name, which is made at the first call."""
     try:
         found = tf.get_default_graph().get_tensor_by_name(f"{tensor_spec.name}:0")
     except KeyError:

@@ -26,7 +26,6 @@ def remap_input_source(input: InputSource, names: Sequence[str]) -> InputSource:
 
     Raises:
       RuntimeError: `input` is set up already.
-      TypeError: it is not an `InputSource`; or `names` are not names.
       ValueError: at the setup: the model has no such input.
     """
     if not isinstance(input, InputSource):

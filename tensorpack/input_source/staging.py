@@ -33,11 +33,6 @@ class StagingInput(FeedfreeInput):
       nr_stage: batches in each buffer between two steps.
       device: of the buffers, such as "/gpu:0"; by default that of the tower.
       towers: has no use: each tower that asks gets a buffer.
-
-    Raises:
-      TypeError: `input` is not a `FeedfreeInput`, or it is a `StagingInput`; or `nr_stage` is not
-        an integer.
-      ValueError: `nr_stage` is less than 1.
     """
 
     def __init__(
@@ -98,10 +93,6 @@ class StagingInputWrapper(StagingInput):
       devices: of the buffers: with one, that of all of them; with several, or with the ids of the
         towers, each buffer is on the device of its tower.
       nr_stage: batches in each buffer between two steps.
-
-    Raises:
-      TypeError: `devices` are not names; see also `StagingInput`.
-      ValueError: there is no device; see also `StagingInput`.
     """
 
     @accepts_old_keywords(towers="devices")

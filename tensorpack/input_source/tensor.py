@@ -16,10 +16,6 @@ class TensorInput(FeedfreeInput):
       get_tensor_fn: takes nothing and returns a list with a tensor for each input of the model;
         called once for each tower, in its scopes.
       size: how many steps make one pass over the data; None if that has no meaning.
-
-    Raises:
-      TypeError: `get_tensor_fn` cannot be called.
-      ValueError: `size` is not positive.
     """
 
     def __init__(

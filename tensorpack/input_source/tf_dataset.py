@@ -35,9 +35,6 @@ class TFDatasetInput(FeedfreeInput):
       dataset: a `tf.data.Dataset` whose elements are tuples with a component for each input of the
         model, in their order, or dictionaries by their names, or the only component. Or a
         `DataFlow`.
-
-    Raises:
-      TypeError: `dataset` is something else.
     """
 
     def __init__(self, dataset: Any) -> None:
@@ -60,10 +57,6 @@ class TFDatasetInput(FeedfreeInput):
         Args:
           df: its datapoints are lists or tuples.
           types: the dtype of each component.
-
-        Raises:
-          TypeError: `types` is not a list or tuple.
-          ValueError: `df` is not a `DataFlow`.
         """
         types = as_list("dataflow_to_dataset", "types", types)
         check_is_dataflow(df).reset_state()

@@ -24,9 +24,6 @@ class ZMQInput(QueueInput):
       bind: whether to bind to the address instead of connecting to it.
       options: more options of `RemoteDataZMQ`: `key`, `timeout`, `senders`, `max_errors`,
         `max_bytes`.
-
-    Raises:
-      OSError, TypeError, ValueError: see `RemoteDataZMQ`.
     """
 
     @accepts_old_keywords(endpoint="end_point")

@@ -210,12 +210,7 @@ def execute_only_once() -> bool:
 
 
 def shape2d(a: Union[int, Sequence[int]]) -> List[int]:
-    """Returns `[a, a]` for an integer, and a sequence of two integers as a list.
-
-    Raises:
-      TypeError: it is neither, or contains something else than integers.
-      ValueError: the sequence has another length.
-    """
+    """Returns `[a, a]` for an integer, and a sequence of two integers as a list."""
     try:
         return [operator.index(a)] * 2  # type: ignore[arg-type]
     except TypeError:
@@ -230,11 +225,7 @@ def shape2d(a: Union[int, Sequence[int]]) -> List[int]:
 
 
 def shape4d(a: Union[int, Sequence[int]], data_format: str = "NHWC") -> List[int]:
-    """Returns a 2D shape with ones for batch and channel, in the order of a data format.
-
-    Raises:
-      TypeError, ValueError: as in `shape2d` and `get_data_format`.
-    """
+    """Returns a 2D shape with ones for batch and channel, in the order of a data format."""
     height, width = shape2d(a)
     if get_data_format(data_format) == "NHWC":
         return [1, height, width, 1]
@@ -245,9 +236,6 @@ def get_data_format(data_format: str, *, dims: int = 2) -> str:
     """Returns "NHWC" or "NCHW" for either spelling ("channels_last", "channels_first").
 
     With `dims=3` it is "NDHWC" or "NCDHW".
-
-    Raises:
-      ValueError: it is something else.
     """
     axes = "HW" if dims == 2 else "DHW"
     known = {name.replace("HW", axes): each.replace("HW", axes) for name, each in _FORMATS.items()}

@@ -88,10 +88,6 @@ def write_atomic(
     """Writes a file so that at any moment it has either the old content or the new one.
 
     The arguments are those of `open_atomic`, and the content.
-
-    Raises:
-      OSError: the file cannot be written; the new content may be there nevertheless, if only its
-        name could not be brought to the disk.
     """
     with open_atomic(path, temporary, sync_folder) as file:
         file.write(data)

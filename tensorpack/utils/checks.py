@@ -58,7 +58,6 @@ def as_count(owner: Any, name: str, value: Any, least: int = 1) -> int:
     """Returns a whole number as an int, whatever its type.
 
     Raises:
-      TypeError: it is not a number.
       ValueError: it is not whole, not finite, or below `least`.
     """
     number = operator.index(value) if is_integer(value) else _real(owner, name, value)
@@ -75,7 +74,6 @@ def as_number(
     """Returns a finite number as a float.
 
     Raises:
-      TypeError: it is not a number.
       ValueError: it is not finite, or not from `least` to `most`.
     """
     number = _real(owner, name, value)
@@ -89,12 +87,7 @@ def as_number(
 
 
 def as_positive(owner: Any, name: str, value: Any) -> float:
-    """Returns a finite number above zero as a float.
-
-    Raises:
-      TypeError: it is not a number.
-      ValueError: it is not positive, or not finite.
-    """
+    """Returns a finite number above zero as a float."""
     number = _real(owner, name, value)
     if 0 < number < math.inf:
         return number
@@ -109,7 +102,6 @@ def as_range(
     """Returns the two finite numbers (first, last) of a range as floats; they may be equal.
 
     Raises:
-      TypeError: it is not a list of numbers.
       ValueError: it is not two numbers in this order, or one is not from `least` to `most`.
     """
     numbers = [as_number(owner, name, each, least, most) for each in as_list(owner, name, value)]
@@ -135,11 +127,7 @@ def as_list(owner: Any, name: str, value: Any) -> List[Any]:
 
 
 def as_names(owner: Any, name: str, value: Any) -> List[str]:
-    """Returns a list of names, given as one string or as several.
-
-    Raises:
-      TypeError: it is something else.
-    """
+    """Returns a list of names, given as one string or as several."""
     names = [value] if isinstance(value, str) else as_list(owner, name, value)
     for each in names:
         if not isinstance(each, str):

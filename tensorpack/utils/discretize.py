@@ -17,9 +17,6 @@ class UniformDiscretizer1D:
       minv: where the first bin begins.
       maxv: where the last bin ends, at the least.
       spacing: width of a bin.
-
-    Raises:
-      ValueError: the interval is empty, or the width is not positive.
     """
 
     def __init__(self, minv: float, maxv: float, spacing: float) -> None:

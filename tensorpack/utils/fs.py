@@ -77,8 +77,6 @@ def download(
       sha256: the hexadecimal hash of its content, if known.
 
     Raises:
-      ValueError: the address is of another kind, or the content has another size or hash; then no
-        file is left.
       OSError: the file cannot be fetched or written.
     """
     schemes = ("https", "file") if sha256 is None else ("https", "file", "http")

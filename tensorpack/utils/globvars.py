@@ -29,8 +29,5 @@ def use_global_argument(args: argparse.Namespace) -> None:
     Args:
       args: what `ArgumentParser.parse_args` returned. Attributes of earlier calls stay, and are
         replaced where the names are the same.
-
-    Raises:
-      TypeError: it is something else.
     """
     globalns.use_argument(args)

@@ -227,8 +227,6 @@ def set_logger_dir(dirname: str, action: Optional[str] = None) -> Optional[str]:
       empty, or in use by this process.
 
     Raises:
-      ValueError: the path is not UTF-8, the action is none of these, or would delete the working
-        directory.
       OSError: the directory or the file in it cannot be made; it names the path.
       DirectoryInUse: another run writes to it; an OSError that names the process.
       SystemExit: on "quit", with code 1.

@@ -12,7 +12,6 @@ class LookUpTable:
       objlist: the objects, in the order of their indices; hashable and all different.
 
     Raises:
-      TypeError: an object is not hashable.
       ValueError: two objects are equal.
     """
 

@@ -51,11 +51,7 @@ _DAMAGE = (
 
 
 def write_npz(file: Any, arrays: Mapping[str, Any]) -> None:
-    """Writes arrays to a path or file, under any name: `np.savez` takes some for its own arguments.
-
-    Raises:
-      ValueError: one has objects, which would be pickled.
-    """
+    """Writes arrays under any names; `np.savez` takes some for its own arguments."""
     with zipfile.ZipFile(file, "w") as archive:
         for name, array in arrays.items():
             with archive.open(name + ".npy", "w", force_zip64=True) as member:
@@ -66,7 +62,6 @@ def read_npz(path: str) -> Dict[str, np.ndarray]:
     """Returns all arrays of an archive, or of a dictionary in an `.npy` file, by name.
 
     Raises:
-      ValueError: it is damaged, or something else.
       OSError: it cannot be read.
     """
     with open_untrusted(path) as file:

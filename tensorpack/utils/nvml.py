@@ -14,7 +14,6 @@ class NVMLContext:
     """Opens NVML, the library of the driver, for a `with` block; TensorFlow is not involved.
 
     Raises:
-      ImportError: nvidia-ml-py is not installed.
       RuntimeError: on entering, there is no driver; the message is NVML's own.
     """
 

@@ -48,11 +48,6 @@ def decode_old(value: bytes, trusted: bool = False) -> Any:
     also arrays of objects. Bytes of Python 2 become text, of which no character is lost. Anything
     else that a pickle names is an error and is not even imported, unless it is `trusted`: then
     Python unpickles it, which can run any code.
-
-    Raises:
-      BadRecord: the bytes are damaged, or were written by something else.
-      ImportError: msgpack is not installed.
-      RefusedRecord: they need something else.
     """
     is_pickle = kind_of_old(value) == "pickle"
     if not is_pickle:

@@ -21,10 +21,6 @@ def require(module: str, package: Optional[str] = None) -> ModuleType:
     Args:
       module: its name, such as "cv2" or "matplotlib.pyplot".
       package: the name for `pip install`; by default the known one of the module.
-
-    Raises:
-      ImportError: it is not installed; the message says how to install it. Errors inside an
-        installed module are not changed.
     """
     root = module.split(".")[0]
     try:

@@ -74,7 +74,6 @@ def pack(obj: Any) -> Packed:
         or `np.matrix`, are refused, as they would be read as another type.
 
     Raises:
-      ImportError: msgpack is not installed.
       TypeError: it contains anything else, such as an array of objects; the message says where.
       ValueError: it is nested too deeply.
     """
@@ -119,7 +118,6 @@ def unpack(
         `np.copy` for copies.
 
     Raises:
-      ImportError: msgpack is not installed.
       ValueError: the bytes are damaged, or not of an object. Arrays outside of the memory, or of
         dtypes with objects, are refused before they are made.
     """

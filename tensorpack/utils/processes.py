@@ -190,9 +190,6 @@ def subproc_call(args: Sequence[str], timeout: Optional[float] = None) -> Tuple[
       its output and errors together, and its exit code, which is 128 + n if signal n ended it,
       -1 if it was killed by the timeout, -2 if it could not be started (the output is then the
       reason).
-
-    Raises:
-      TypeError: if `args` is a string.
     """
     if isinstance(args, (str, bytes)):
         raise TypeError(f"Got the command line {args!r}: pass a list of arguments.")

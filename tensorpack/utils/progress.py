@@ -33,9 +33,6 @@ def get_tqdm_kwargs(**kwargs: Any) -> Dict[str, Any]:
 
     A bar is refreshed every 0.5 seconds in a terminal or a notebook and every 60 in a file.
     The environment variable TENSORPACK_PROGRESS_REFRESH, read in each call, sets other seconds.
-
-    Raises:
-      ValueError: TENSORPACK_PROGRESS_REFRESH is not a positive number.
     """
     seconds = _refresh_seconds()
     ours = {
@@ -57,9 +54,6 @@ def get_tqdm(iterable: Optional[Iterable] = None, *args: Any, **kwargs: Any) -> 
     Args:
       iterable: the iterable to wrap, or None to call `update()` yourself.
       *args, **kwargs: any of tqdm's arguments; by position only `desc`, `total` and `leave`.
-
-    Raises:
-      ValueError: as in `get_tqdm_kwargs`.
     """
     return _Bar(iterable, *args, **get_tqdm_kwargs(**kwargs))
 

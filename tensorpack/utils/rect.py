@@ -16,9 +16,6 @@ class Rect:
       x, y: the first column and the first row, in pixels.
       w, h: width and height, in pixels.
       allow_neg: whether `x` and `y` may be negative, for what reaches out of the image.
-
-    Raises:
-      ValueError: width or height is negative, or x or y without `allow_neg`.
     """
 
     x: int = 0
@@ -77,9 +74,6 @@ class Rect:
 
         Args:
           img: `[H, W]` or `[H, W, C]`.
-
-        Raises:
-          ValueError: the rectangle is not inside of the image.
         """
         if not self.validate(img.shape):
             raise ValueError(
@@ -93,9 +87,6 @@ class Rect:
 
         Args:
           frac: the new width and height divided by the present ones; positive.
-
-        Raises:
-          ValueError: `frac` is not positive.
         """
         if frac <= 0:
             raise ValueError(f"frac is positive, such as 1.2 for a fifth more, but got {frac}.")

@@ -24,10 +24,6 @@ class SeedTree:
 
     Args:
       seed: a non-negative integer of any size; None takes one from the operating system.
-
-    Raises:
-      TypeError: the seed is not an integer.
-      ValueError: it is negative.
     """
 
     def __init__(self, seed: Optional[int] = None):
@@ -43,7 +39,6 @@ class SeedTree:
 
         Raises:
           TypeError: a name is neither a string nor an integer.
-          ValueError: there is no name, or an integer is negative or has more than 32 bits.
         """
         if not names:
             raise ValueError("child() needs at least one name: without one it would be its parent.")
@@ -139,10 +134,6 @@ def fix_rng_seed(seed: int) -> None:
     own: the first call the first one, and so on. A process forked by `multiprocessing` has its own
     branch, by the order in which processes were started. A process started by "spawn" or
     "forkserver" inherits nothing: send it a `SeedTree`, or a seed to call this with.
-
-    Raises:
-      TypeError: the seed is not an integer.
-      ValueError: it is negative.
     """
     _streams.plant(SeedTree(operator.index(seed)))
     _streams.seeded = True

@@ -64,7 +64,6 @@ def dumps(obj: Any, max_bytes: int = MAX_BYTES) -> bytes:
       max_bytes: how many bytes it may have as a frame.
 
     Raises:
-      ImportError: msgpack is not installed.
       TypeError: there is anything else in it, such as an array of objects; says where.
       ValueError: it is nested too deeply, or too large.
     """
@@ -84,10 +83,6 @@ def dump_hashed(obj: Any, file: BinaryIO) -> Tuple[int, str]:
 
     Returns:
       The number of bytes, and their hexadecimal SHA-256, for `load_hashed`.
-
-    Raises:
-      ImportError, TypeError, ValueError: as in `dumps`; nothing has been written.
-      OSError: the file cannot be written.
     """
     parts = [_BEGIN.pack(_MAGIC, _VERSION, _HASHED, 0, 0), *_parts(obj, MAX_FILE_BYTES)]
     digest, size = hashlib.sha256(), 0
@@ -107,10 +102,6 @@ def load_hashed(memory: np.ndarray) -> Any:
     Args:
       memory: uint8 `[nbytes]`, writable, the file whose SHA-256 has been compared. The large arrays
         of the object are views of it. All of its arrays that have elements may be written to.
-
-    Raises:
-      ImportError: msgpack is not installed.
-      FrameError: the file was written by something else.
     """
     structure_nbytes = _check_header(memory, MAX_FILE_BYTES, _HASHED)
     return _unpack(memory, structure_nbytes, lambda a: a if a.flags.writeable else a.copy())
@@ -130,10 +121,6 @@ def loads(
         to 64 bytes if `buf` is. Of empty arrays nothing is said.
       allow_pickle: whether Python unpickles what is no list, dict, number, text or numpy array,
         which can run any code: only for bytes that you trust.
-
-    Raises:
-      ImportError: msgpack is not installed.
-      FrameError: the bytes are damaged, or were written by something else; a `ValueError`.
     """
     view = memoryview(buf)
     begin = view.cast("B")[:3].tobytes() if view.nbytes else b""

@@ -49,11 +49,7 @@ class StatCounter:
         return np.float64(np.min(self.samples()))
 
     def samples(self) -> List[float]:
-        """Returns a list of the values.
-
-        Raises:
-          RuntimeError: there are none.
-        """
+        """Returns a list of the values."""
         if not self._values:
             raise RuntimeError("There is no value yet: check `count` first.")
         return list(self._values)
@@ -119,11 +115,7 @@ class BinaryStatistics:
         self.nr_neg = self.nr_pred_neg = self.corr_neg = np.int64(0)
 
     def feed(self, pred: Any, label: Any) -> None:
-        """Adds predictions and labels: arrays of 0 and 1 of the same shape.
-
-        Raises:
-          ValueError: the shapes differ, or there are other numbers.
-        """
+        """Adds predictions and labels: arrays of 0 and 1 of the same shape."""
         pred, label = np.asarray(pred), np.asarray(label)
         if pred.shape != label.shape:
             raise ValueError(f"pred has shape {pred.shape} and label {label.shape}: need the same.")

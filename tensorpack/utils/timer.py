@@ -120,9 +120,6 @@ class IterSpeedCounter:
       print_every: rounds between two lines.
       name: what the lines begin with.
       clock: returns the time in seconds.
-
-    Raises:
-      ValueError: `print_every` is not positive.
     """
 
     def __init__(
@@ -150,11 +147,7 @@ class IterSpeedCounter:
 
 
 def humanize_time_delta(sec: float) -> str:
-    """Returns a duration in words: `1 hour 2 minutes 3 seconds`, or `1.23 seconds` below 10.
-
-    Raises:
-      ValueError: it is negative.
-    """
+    """Returns a duration in words: `1 hour 2 minutes 3 seconds`, or `1.23 seconds` below 10."""
     if sec < 0:
         raise ValueError(f"A duration is not negative, got {sec}.")
     if sec < 10:

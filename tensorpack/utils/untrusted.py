@@ -66,11 +66,7 @@ def open_untrusted(path: str, max_bytes: Optional[int] = None) -> BinaryIO:
 
 
 def read_untrusted(path: str, max_bytes: int) -> bytes:
-    """Returns the content of a regular file.
-
-    Raises:
-      UnsafeFile, OSError: as in `open_untrusted`.
-    """
+    """Returns the content of a regular file."""
     with open_untrusted(path, max_bytes) as file:
         return file.read()
 
@@ -85,9 +81,6 @@ def hash_untrusted(path: str, memory: Optional[Any] = None) -> Tuple[int, str]:
 
     Returns:
       How many bytes were read, and their hexadecimal SHA-256.
-
-    Raises:
-      UnsafeFile, OSError: as in `open_untrusted`.
     """
     digest, size = hashlib.sha256(), 0
     piece = memoryview(bytearray(_PIECE_BYTES)) if memory is None else memoryview(memory)

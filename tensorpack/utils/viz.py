@@ -42,7 +42,6 @@ def interactive_imshow(
       **kwargs: `key_cb_<c>=f` calls `f(img)` when key c is pressed.
 
     Raises:
-      ImportError: OpenCV is missing.
       TypeError: there are other keyword arguments.
       SystemExit: `x` was pressed.
     """
@@ -98,9 +97,6 @@ def stack_patches(
 
     Returns:
       uint8 [rows, columns, 3], BGR.
-
-    Raises:
-      ValueError: there are no images, more images than cells, or different sizes without `pad`.
     """
     patches = [_to_bgr(patch) for patch in patch_list]
     if not 0 < len(patches) <= nr_row * nr_col:
@@ -197,9 +193,7 @@ def dump_dataflow_images(
       the number of images.
 
     Raises:
-      ImportError: OpenCV is missing.
       LookupError: a datapoint has no such component; an `IndexError` or `KeyError`.
-      OSError: an image cannot be written; the message has its path.
     """
     cv2 = require("cv2")
     if output_dir is not None:
@@ -258,10 +252,6 @@ def intensity_to_rgb(
       intensity: [H, W], in [0, 1] unless `normalize`.
       cmap: a colour map of matplotlib.
       normalize: whether to stretch the values to [0, 1].
-
-    Raises:
-      ImportError: matplotlib is missing.
-      ValueError: it is not two-dimensional.
     """
     intensity = np.asarray(intensity, dtype=np.float32)
     if intensity.ndim != 2:
@@ -278,9 +268,6 @@ def pyplot2img(plt: Any) -> np.ndarray:
 
     Args:
       plt: the module `matplotlib.pyplot`, or a figure.
-
-    Raises:
-      ImportError: matplotlib is missing.
     """
     file = io.BytesIO()
     plt.savefig(file, format="png")
@@ -302,10 +289,6 @@ def draw_boxes(
       boxes: [N, 4], each (x1, y1, x2, y2) in pixels, inside the image.
       labels: one text per box.
       color: of the boxes, BGR.
-
-    Raises:
-      ImportError: OpenCV is missing.
-      ValueError: a box is empty or not inside the image, or the number of labels differs.
     """
     cv2 = require("cv2")
     image = np.ascontiguousarray(_to_bgr(im))

@@ -193,9 +193,6 @@ def make_worker(
       daemon: whether `multiprocessing` ends it when this interpreter exits. If so, it cannot have
         processes of its own.
       endless: whether it is an error if it ends, even in order.
-
-    Raises:
-      ValueError: the method is unknown.
     """
     kinds = {"spawn": _SpawnWorker, "fork": _ForkWorker, "forkserver": _ForkServerWorker}
     if method not in kinds:

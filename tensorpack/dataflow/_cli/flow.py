@@ -37,11 +37,7 @@ def open_flow(place: str) -> Iterator[DataFlow]:
 
 @contextmanager
 def loaded_source(source: str) -> Iterator[Any]:
-    """Imports a module, or runs a file as one, and gives it; a file is forgotten at the end.
-
-    Raises:
-      CommandError: there is none of that name.
-    """
+    """Imports a module, or runs a file as one, and gives it; a file is forgotten at the end."""
     if not source.endswith(".py"):
         yield _import(source)
         return

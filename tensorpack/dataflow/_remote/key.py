@@ -62,7 +62,6 @@ def make_remote_key(path: str) -> None:
 
     Raises:
       FileExistsError: there is a file of that name; it is not changed.
-      OSError: the file cannot be written.
       RuntimeError: the installed ZeroMQ cannot encrypt.
     """
     zmq = _zmq_with_curve()

@@ -47,9 +47,6 @@ class MultiThreadRunner(DataFlow):
           num_thread: the number of threads and flows.
           buffer_bytes: no more are made while datapoints of as many bytes wait. Arrays, texts and
             the like are measured; datapoints that the threads are making are not counted.
-
-        Raises:
-          TypeError, ValueError: `get_df` cannot be called, or a number is not a positive integer.
         """
         if not callable(get_df):
             raise TypeError(

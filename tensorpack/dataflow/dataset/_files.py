@@ -91,8 +91,6 @@ def find_files(
       download: whether to download missing ones.
 
     Raises:
-      FileNotFoundError: some are missing; the message says what to put where.
-      OSError: one cannot be downloaded.
       ValueError: what came is not the published file.
     """
     directory = os.path.abspath(directory)

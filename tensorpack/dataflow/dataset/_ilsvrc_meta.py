@@ -76,9 +76,6 @@ class ILSVRCMeta:
           name: "train", "val" or "test", where the label means nothing.
           dir_structure: "original" if the images of "val" and "test" are in one folder, "train" if
             they are in a folder for each class, as those of "train" always are.
-
-        Raises:
-          ValueError: there is no such part or structure.
         """
         check_split(name, PARTS)
         if dir_structure not in STRUCTURES:
@@ -116,11 +113,7 @@ class ILSVRCMeta:
 
     @staticmethod
     def guess_dir_structure(dir: PathLike) -> str:
-        """Returns "train" if a folder has a folder for a class in it, "original" otherwise.
-
-        Raises:
-          OSError: there is no such folder.
-        """
+        """Returns "train" if a folder has a folder for a class in it, "original" otherwise."""
         has_classes = any(_SYNSET.match(name) for name in os.listdir(dir))
         structure = "train" if has_classes else "original"
         logger.info("%s", f"[ILSVRC12] Assuming directory {dir} has '{structure}' structure.")

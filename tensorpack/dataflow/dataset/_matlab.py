@@ -18,7 +18,6 @@ def read_matlab(path: str, *names: str, content: Optional[bytes] = None) -> Dict
 
     Raises:
       DamagedFile: it is no such file, or a variable is missing.
-      ImportError: scipy is not installed.
     """
     matlab = require("scipy.io")
     try:

@@ -55,12 +55,6 @@ class BSDS500(DataFromList):
             $TENSORPACK_DATASET.
           shuffle: whether each pass has its own order.
           download: whether to download a missing archive.
-
-        Raises:
-          FileNotFoundError: the archive is missing; the message says what to put where.
-          ImportError: OpenCV or scipy is not installed.
-          OSError: the archive cannot be downloaded.
-          ValueError: it is damaged, or there is no such part.
         """
         check_split(name, ("train", "val", "test"))
         require("cv2")

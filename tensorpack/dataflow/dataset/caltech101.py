@@ -41,12 +41,6 @@ class Caltech101Silhouettes(LabelledFlow):
           shuffle: whether each pass has its own order.
           dir: the folder of the file; by default the one of this dataset in $TENSORPACK_DATASET.
           download: whether to download a missing file.
-
-        Raises:
-          FileNotFoundError: the file is missing; the message says what to put where.
-          ImportError: scipy is not installed.
-          OSError: the file cannot be downloaded.
-          ValueError: it is damaged, or there is no such part.
         """
         check_split(name, ("train", "val", "test"))
         directory = get_dataset_path("caltech101_data") if dir is None else dir

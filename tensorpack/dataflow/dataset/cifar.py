@@ -93,11 +93,6 @@ class CifarBase(LabelledFlow):
           dir: the folder of the archive; by default the one of this dataset in $TENSORPACK_DATASET.
           cifar_classnum: 10 or 100.
           download: whether to download a missing archive.
-
-        Raises:
-          FileNotFoundError: the archive is missing; the message says what to put where.
-          OSError: it cannot be downloaded.
-          ValueError: it is damaged, or there is no such part or dataset.
         """
         check_split(train_or_test)
         if cifar_classnum not in _ARCHIVES:
@@ -128,9 +123,6 @@ class CifarBase(LabelledFlow):
 
         Args:
           names: "train", "test" or both. To evaluate on the test set, take `["train"]`.
-
-        Raises:
-          ValueError: there is no such part.
         """
         total, count = np.zeros(_IMAGE[1:] + _IMAGE[:1], np.int64), 0
         for name in names:

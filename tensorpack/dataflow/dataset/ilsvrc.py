@@ -55,8 +55,6 @@ class ILSVRC12Files(RecordsFlow):
         Raises:
           FileNotFoundError: the images are not there, or the lists; the message says what to put
             where.
-          OSError: the lists cannot be downloaded.
-          ValueError: they are damaged, or there is no such part or structure.
         """
         root, images = _listed(dir, name, meta_dir, dir_structure, download)
         super().__init__(_Paths(root, images), name == "train" if shuffle is None else shuffle)
@@ -90,7 +88,6 @@ class ILSVRC12(ILSVRC12Files):
             log; one more is an error. `len` counts them.
 
         Raises:
-          ImportError: OpenCV is not installed.
           OSError, ValueError: as `ILSVRC12Files` does; or there are no boxes.
         """
         root, images = _listed(dir, name, meta_dir, dir_structure, download)
@@ -114,10 +111,6 @@ class ILSVRC12(ILSVRC12Files):
           bbox_dir: the folder, in which `n02134418/n02134418_198.xml` belongs to the JPEG of this
             name.
           imglist: from `ILSVRCMeta.get_image_list("train")`.
-
-        Raises:
-          NotADirectoryError: there is no such folder.
-          ValueError: a file is damaged.
         """
         if not os.path.isdir(bbox_dir):
             raise NotADirectoryError(f"There is no folder {bbox_dir} with boxes.")

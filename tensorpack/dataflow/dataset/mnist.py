@@ -56,11 +56,6 @@ class Mnist(LabelledFlow):
           shuffle: whether each pass has its own order.
           dir: the folder of the files; by default the one of this dataset in $TENSORPACK_DATASET.
           download: whether to download missing files.
-
-        Raises:
-          FileNotFoundError: files are missing; the message says what to put where.
-          OSError: a file cannot be downloaded.
-          ValueError: a file is damaged, or there is no such part.
         """
         check_split(train_or_test)
         kinds = ["images-idx3", "labels-idx1"]

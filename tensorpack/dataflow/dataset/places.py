@@ -30,11 +30,6 @@ class Places365Standard(RecordsFlow):
           shuffle: whether each pass has its own order; None for "train" only.
           max_errors: how many images that cannot be read a pass skips, each with a warning in the
             log; one more is an error. `len` counts them.
-
-        Raises:
-          FileNotFoundError: the list is not there; the message says where to get it.
-          ImportError: OpenCV is not installed.
-          ValueError: the list is damaged, or there is no such part.
         """
         check_split(name, ("train", "val"))
         self.dir = os.path.abspath(dir)

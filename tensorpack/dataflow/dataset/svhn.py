@@ -47,12 +47,6 @@ class SVHNDigit(LabelledFlow):
             $TENSORPACK_DATASET.
           shuffle: whether each pass has its own order.
           download: whether to download a missing file.
-
-        Raises:
-          FileNotFoundError: the file is missing; the message says what to put where.
-          ImportError: scipy is not installed.
-          OSError: the file cannot be downloaded.
-          ValueError: it is damaged, or there is no such part.
         """
         super().__init__(LabelledImages(*_read_part(name, data_dir, download)), shuffle)
 
@@ -70,7 +64,6 @@ class SVHNDigit(LabelledFlow):
 
         Raises:
           FileNotFoundError: the file of a part is missing.
-          ValueError: there is no such part, or a file is damaged.
         """
         total, count = np.zeros(_SHAPE, np.int64), 0
         for name in names:

@@ -26,11 +26,6 @@ class TinyImageNet(RecordsFlow):
           name: "train" or "val".
           shuffle: whether each pass has its own order; None for "train" only.
           max_errors: as in `ILSVRC12`.
-
-        Raises:
-          FileNotFoundError: a file is not there; the message says where to get it.
-          ImportError: OpenCV is not installed.
-          ValueError: a file is damaged, or there is no such part.
         """
         check_split(name, ("train", "val"))
         self.dir = os.path.abspath(dir)

@@ -30,10 +30,6 @@ class VisualQA(DataFromList):
         Args:
           question_file: such as `OpenEnded_mscoco_train2014_questions.json`.
           annotation_file: such as `mscoco_train2014_annotations.json`.
-
-        Raises:
-          FileNotFoundError: there is no such file.
-          ValueError: a file is damaged, or they do not belong together.
         """
         questions = _read(question_file, "questions", "question")
         annotations = _read(annotation_file, "annotations", "multiple_choice_answer")

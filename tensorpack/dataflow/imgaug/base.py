@@ -94,7 +94,6 @@ class ImageAugmentor:
 
         Raises:
           AugmentationError: it failed.
-          TypeError: `img` is no image, and the augmentor takes nothing else.
         """
         return self.augment_return_params(img)[0]
 
@@ -191,9 +190,6 @@ class AugmentorList(ImageAugmentor):
 
     Args:
       augmentors: the augmentors, in their order.
-
-    Raises:
-      TypeError: one of them is something else.
     """
 
     def __init__(self, augmentors: Sequence[ImageAugmentor]) -> None:

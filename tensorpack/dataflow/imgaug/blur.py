@@ -24,10 +24,6 @@ class GaussianBlur(PhotometricAugmentor):
         OpenCV takes for the window, `0.3 * (n - 1) + 0.8`.
       symmetric: whether both directions have the same size and standard deviation.
       max_size: a second name for one integer as `size_range`.
-
-    Raises:
-      TypeError: a size is not an integer.
-      ValueError: a range is empty or negative.
     """
 
     def __init__(

@@ -17,9 +17,6 @@ class ColorSpace(PhotometricAugmentor):
     Args:
       mode: a conversion of OpenCV, such as `cv2.COLOR_BGR2RGB`.
       keepdims: whether a result of one channel is `[h, w, 1]`; otherwise it is `[h, w]`.
-
-    Raises:
-      TypeError: `mode` is not an integer.
     """
 
     def __init__(self, mode: int, keepdims: bool = True) -> None:
@@ -41,9 +38,6 @@ class Grayscale(ColorSpace):
       keepdims: whether the result is `[h, w, 1]`; otherwise it is `[h, w]`.
       rgb: whether channels are in the order RGB; otherwise BGR.
       keepshape: whether the result is `[h, w, 3]`, of three equal channels; needs `keepdims`.
-
-    Raises:
-      ValueError: `keepshape` without `keepdims`.
     """
 
     def __init__(self, keepdims: bool = True, rgb: bool = False, keepshape: bool = False) -> None:

@@ -37,9 +37,6 @@ class RandomCrop(ImageAugmentor):
 
     Args:
       crop_shape: (height, width) in pixels, or one number for both.
-
-    Raises:
-      ValueError: the size is not positive; later, an image is smaller.
     """
 
     def __init__(self, crop_shape: Union[int, Sequence[int]]) -> None:
@@ -56,9 +53,6 @@ class CenterCrop(ImageAugmentor):
 
     Args:
       crop_shape: (height, width) in pixels, or one number for both.
-
-    Raises:
-      ValueError: the size is not positive; later, an image is smaller.
     """
 
     def __init__(self, crop_shape: Union[int, Sequence[int]]) -> None:
@@ -87,9 +81,6 @@ class RandomCropRandomShape(ImageAugmentor):
       wmin, hmin: the least width and height in pixels.
       wmax, hmax: the largest; None for those of the image, which is the limit in any case.
       max_aspect_ratio: the largest ratio of the longer edge to the shorter one; None for any.
-
-    Raises:
-      ValueError: an argument is out of its range; later, an image is smaller than the least size.
     """
 
     def __init__(
@@ -133,9 +124,6 @@ class RandomCropAroundBox(ImageAugmentor):
     Args:
       perturb_ratio: the widest strip, as a multiple of the square root of the image's area.
       max_aspect_ratio_diff: how much the aspect ratio may change, as a share of the old one.
-
-    Raises:
-      ValueError: an argument is negative.
     """
 
     def __init__(self, perturb_ratio: float, max_aspect_ratio_diff: float = 0.3) -> None:
@@ -164,9 +152,6 @@ class GoogleNetRandomCropAndResize(ImageAugmentor):
         evenly, so that wide and high parts are equally likely.
       target_shape: (height, width) of the result in pixels, or one number for both.
       interp: an interpolation of OpenCV; by default `cv2.INTER_LINEAR`.
-
-    Raises:
-      ValueError: an argument is out of its range.
     """
 
     def __init__(
@@ -213,9 +198,6 @@ class RandomCutout(PhotometricAugmentor):
       h_range: height of the rectangle in pixels: a number, or (least, most).
       w_range: its width.
       fill: the colour: a number, or one for each channel.
-
-    Raises:
-      ValueError: an argument is out of its range; later, an image is smaller than the rectangle.
     """
 
     def __init__(self, h_range: _Edge, w_range: _Edge, fill: Any = 0.0) -> None:

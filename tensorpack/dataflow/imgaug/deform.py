@@ -59,9 +59,6 @@ class GaussianDeform(ImageAugmentor):
       sigma: twice the variance of the Gaussian `exp(-d ** 2 / sigma)`, in the unit of the anchors.
       randrange: by how many pixels an anchor moves at most, in each direction; by default an eighth
         of the height.
-
-    Raises:
-      ValueError: an argument is out of its range; later, an image has another size.
     """
 
     def __init__(

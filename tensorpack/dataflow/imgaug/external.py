@@ -27,10 +27,6 @@ class IAAugmentor(ImageAugmentor):
 
     Args:
       augmentor: an `imgaug.augmenters.Augmenter`, such as a `Sequential`.
-
-    Raises:
-      ImportError: imgaug is not installed.
-      TypeError: `augmentor` is something else.
     """
 
     def __init__(self, augmentor: Any) -> None:
@@ -51,10 +47,6 @@ class Albumentations(ImageAugmentor):
 
     Args:
       augmentor: called with `image=`, and returns a dict with `"image"`, such as a `Compose`.
-
-    Raises:
-      ImportError: albumentations is not installed.
-      TypeError: `augmentor` is something else.
     """
 
     def __init__(self, augmentor: Any) -> None:

@@ -67,9 +67,6 @@ class Shift(ImageAugmentor):
       vert_frac: the same of the height.
       border: a border type of OpenCV; by default `cv2.BORDER_REPLICATE`.
       border_value: for `cv2.BORDER_CONSTANT`: a number, or one for each channel.
-
-    Raises:
-      ValueError: a fraction is not in [0, 1).
     """
 
     def __init__(
@@ -105,9 +102,6 @@ class Rotation(ImageAugmentor):
       border: a border type of OpenCV; by default `cv2.BORDER_REPLICATE`.
       step_deg: the angles are multiples of it, all equally likely.
       border_value: for `cv2.BORDER_CONSTANT`: a number, or one for each channel.
-
-    Raises:
-      ValueError: an argument is out of its range.
     """
 
     def __init__(
@@ -142,9 +136,6 @@ class RotationAndCropValid(ImageAugmentor):
       max_deg: the largest angle in degrees, in either direction.
       interp: an interpolation of OpenCV; by default `cv2.INTER_LINEAR`.
       step_deg: the angles are multiples of it, all equally likely.
-
-    Raises:
-      ValueError: an argument is out of its range.
     """
 
     def __init__(
@@ -196,9 +187,6 @@ class Affine(ImageAugmentor):
       interp: an interpolation of OpenCV; by default `cv2.INTER_LINEAR`.
       border: a border type of OpenCV; by default `cv2.BORDER_REPLICATE`.
       border_value: for `cv2.BORDER_CONSTANT`: a number, or one for each channel.
-
-    Raises:
-      ValueError: an argument is out of its range.
     """
 
     def __init__(

@@ -40,9 +40,6 @@ class Hue(PhotometricAugmentor):
     Args:
       range: (least, most) of the angle, in units of two degrees: 180 is a full turn.
       rgb: whether channels are in the order RGB; otherwise BGR. None is BGR, with a warning.
-
-    Raises:
-      ValueError: the range is empty.
     """
 
     def __init__(self, range: Tuple[float, float] = (0, 180), rgb: Optional[bool] = True) -> None:
@@ -77,9 +74,6 @@ class Saturation(PhotometricAugmentor):
       alpha: `v` is drawn from [1 - alpha, 1 + alpha]; below 1.
       rgb: whether channels are in the order RGB; otherwise BGR. None is BGR, with a warning.
       clip: whether floats are clipped to [0, 255], too.
-
-    Raises:
-      ValueError: `alpha` is not in [0, 1).
     """
 
     def __init__(self, alpha: float = 0.4, rgb: Optional[bool] = True, clip: bool = True) -> None:
@@ -106,9 +100,6 @@ class Brightness(PhotometricAugmentor):
     Args:
       delta: the number is drawn from [-delta, delta]; positive.
       clip: whether floats are clipped to [0, 255], too.
-
-    Raises:
-      ValueError: `delta` is not positive.
     """
 
     def __init__(self, delta: float, clip: bool = True) -> None:
@@ -128,9 +119,6 @@ class BrightnessScale(PhotometricAugmentor):
     Args:
       range: (least, most) of the number; not negative.
       clip: whether floats are clipped to [0, 255], too.
-
-    Raises:
-      ValueError: the range is empty or negative.
     """
 
     def __init__(self, range: Tuple[float, float], clip: bool = True) -> None:
@@ -155,10 +143,6 @@ class Contrast(PhotometricAugmentor):
       rgb: None for a mean of each channel; True or False for the mean of the grey version of an
         RGB or BGR image.
       clip: whether floats are clipped to [0, 255], too.
-
-    Raises:
-      TypeError: there are more than three arguments.
-      ValueError: the range is empty or negative.
     """
 
     def __init__(
@@ -203,9 +187,6 @@ class Gamma(PhotometricAugmentor):
 
     Args:
       range: (least, most) of `g`, above -1; positive numbers make the image brighter.
-
-    Raises:
-      ValueError: the range is empty or reaches to -1.
     """
 
     def __init__(self, range: Tuple[float, float] = (-0.5, 0.5)) -> None:
@@ -232,9 +213,6 @@ class Clip(PhotometricAugmentor):
     Args:
       min: the least value.
       max: the largest value.
-
-    Raises:
-      ValueError: `min` is above `max`.
     """
 
     def __init__(self, min: float = 0, max: float = 255) -> None:
@@ -257,9 +235,6 @@ class Lighting(PhotometricAugmentor):
       eigval: three eigenvalues, for values in [0, 255].
       eigvec: the eigenvectors `[3, 3]`, in columns; their rows are in the order of the channels.
       clip: whether floats are clipped to [0, 255], too.
-
-    Raises:
-      ValueError: a shape differs, or `std` is negative.
     """
 
     def __init__(self, std: float, eigval: Sequence[float], eigvec: Any, clip: bool = True) -> None:

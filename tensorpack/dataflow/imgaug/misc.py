@@ -33,9 +33,6 @@ class Flip(ImageAugmentor):
       horiz: whether left and right change places.
       vert: whether top and bottom do. Exactly one of the two is True; for both use two `Flip`s.
       prob: the probability.
-
-    Raises:
-      ValueError: both or none are True, or `prob` is no probability.
     """
 
     def __init__(self, horiz: bool = False, vert: bool = False, prob: float = 0.5) -> None:
@@ -58,9 +55,6 @@ class Resize(ImageAugmentor):
     Args:
       shape: (height, width) in pixels, or one number for both.
       interp: an interpolation of OpenCV; by default `cv2.INTER_LINEAR`.
-
-    Raises:
-      ValueError: the size is not positive.
     """
 
     def __init__(self, shape: Union[int, Sequence[int]], interp: int = _LINEAR) -> None:
@@ -81,9 +75,6 @@ class ResizeShortestEdge(ImageAugmentor):
     Args:
       size: of the shorter edge in pixels; the other is rounded.
       interp: an interpolation of OpenCV; by default `cv2.INTER_LINEAR`.
-
-    Raises:
-      ValueError: the size is not positive.
     """
 
     def __init__(self, size: int, interp: int = _LINEAR) -> None:
@@ -111,9 +102,6 @@ class RandomResize(ImageAugmentor):
       minimum: (width, height) in pixels that the result has at least: smaller ones are raised.
       aspect_ratio_thres: how much the aspect ratio may change, as a share of the old one.
       interp: an interpolation of OpenCV; by default `cv2.INTER_LINEAR`.
-
-    Raises:
-      ValueError: a range is empty, or the threshold is negative.
     """
 
     def __init__(

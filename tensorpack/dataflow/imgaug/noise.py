@@ -27,9 +27,6 @@ class JpegNoise(PhotometricAugmentor):
 
     Args:
       quality_range: (least, most) of the quality, integers in [0, 100].
-
-    Raises:
-      ValueError: the range is empty or reaches beyond [0, 100].
     """
 
     def __init__(self, quality_range: Tuple[int, int] = (40, 100)) -> None:
@@ -59,9 +56,6 @@ class GaussianNoise(PhotometricAugmentor):
     Args:
       sigma: its standard deviation. No number is farther than `4.4 * sigma` from 0.
       clip: whether floats are clipped to [0, 255], too.
-
-    Raises:
-      ValueError: `sigma` is negative.
     """
 
     def __init__(self, sigma: float = 1, clip: bool = True) -> None:
@@ -87,9 +81,6 @@ class SaltPepperNoise(PhotometricAugmentor):
     Args:
       white_prob: the probability of 255.
       black_prob: the probability of 0.
-
-    Raises:
-      ValueError: they add up to more than 1, or one is not a probability.
     """
 
     def __init__(self, white_prob: float = 0.05, black_prob: float = 0.05) -> None:

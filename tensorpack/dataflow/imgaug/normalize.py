@@ -43,9 +43,6 @@ class MinMaxNormalize(PhotometricAugmentor):
       min: the least value afterwards.
       max: the largest one.
       all_channel: whether the values of all channels are stretched together.
-
-    Raises:
-      ValueError: `min` is above `max`.
     """
 
     def __init__(self, min: float = 0, max: float = 255, all_channel: bool = True) -> None:

@@ -113,10 +113,6 @@ class CenterPaste(ImageAugmentor):
     Args:
       background_shape: (height, width) in pixels, or one number for both.
       background_filler: makes the background; by default one of zeros.
-
-    Raises:
-      ValueError: the size is not positive; later, an image is larger.
-      TypeError: `background_filler` is not a BackgroundFiller.
     """
 
     def __init__(
@@ -152,10 +148,6 @@ class RandomPaste(CenterPaste):
     Args:
       background_shape: (height, width) in pixels, or one number for both.
       background_filler: makes the background; by default one of zeros.
-
-    Raises:
-      ValueError: the size is not positive; later, an image is larger.
-      TypeError: `background_filler` is not a BackgroundFiller.
     """
 
     def _place(self, rows: int, columns: int) -> Tuple[int, int]:

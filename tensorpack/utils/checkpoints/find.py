@@ -52,9 +52,6 @@ def newest_valid(directory: str, describe: Describe, content: bool = True) -> Op
 
     Returns:
       None if there is no checkpoint, damaged or not.
-
-    Raises:
-      NoValidCheckpoint: all that exist are damaged.
     """
 
     def check(prefix: str) -> str:
@@ -71,9 +68,6 @@ def first_whole(directory: str, read: Callable[[str], Optional[Found]]) -> Optio
       directory: of the checkpoints.
       read: takes a prefix; returns None to have the next one, and raises `CheckpointCorrupt` or
         `FileNotFoundError` if that one is damaged.
-
-    Raises:
-      NoValidCheckpoint: all that exist are damaged.
     """
     problems, skipped = [], False
     for prefix in candidates(directory):

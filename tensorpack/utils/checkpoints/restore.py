@@ -81,7 +81,6 @@ def find_restore_point(
       None if there is no checkpoint, damaged or not.
 
     Raises:
-      NoValidCheckpoint: all that exist are damaged.
       UnsupportedState: the newest one was saved by another version of this library.
     """
     loaded: _Loaded = {}  # successive states share most segments

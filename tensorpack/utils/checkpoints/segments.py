@@ -225,7 +225,6 @@ class PendingSegments:
       names: of all segments that the state needs, once they are written.
 
     Raises:
-      TypeError: it is nested too deeply.
       ValueError: it has a dictionary with the key "@segments", which means something else here.
     """
 

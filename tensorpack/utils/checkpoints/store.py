@@ -52,9 +52,6 @@ class CheckpointStore:
       keep_checkpoint_every_n_hours: one that is old enough to be deleted is kept for ever instead,
         each time so many hours have passed.
       clock: seconds that never go back.
-
-    Raises:
-      ValueError: `max_to_keep` is negative.
     """
 
     describe = staticmethod(describe_nothing)  # see `verify`; for subclasses that know the files
