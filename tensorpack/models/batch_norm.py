@@ -5,7 +5,7 @@ from typing import Any, Optional, Tuple
 import numpy as np
 
 from tensorpack.compat import tfv1 as tf
-from tensorpack.tfutils.collectives import adds_up
+from tensorpack.tfutils.collectives import has_other_terms
 from tensorpack.utils.checks import as_count
 
 from ._affine import Affine, get_affine, normalize_by_moments
@@ -84,6 +84,7 @@ def BatchNorm(
             f"BatchNorm: ema_update must be one of {_EMA_UPDATES}, got {ema_update!r}."
         )
     training = _check_training(training)
+    workers = sync_statistics == "horovod"
     _check_sync(sync_statistics, virtual_batch_size)
     images, data_format = as_images("BatchNorm", inputs, data_format, axis)
     channels = images.shape.as_list()[channel_axis(data_format)]
@@ -92,8 +93,7 @@ def BatchNorm(
     if training and virtual_batch_size is not None:
         size = as_count("BatchNorm", "virtual_batch_size", virtual_batch_size)
         normalized, batch = _normalize_in_parts(images, size, affine, epsilon, data_format)
-    elif training and sync_statistics is not None and adds_up(sync_statistics == "horovod"):
-        workers = sync_statistics == "horovod"
+    elif training and sync_statistics is not None and has_other_terms(workers):
         normalized, batch = normalize_over_towers(images, affine, epsilon, data_format, workers)
     else:
         used = None if training else averages

@@ -15,7 +15,7 @@ from .common import PerGraph
 from .tower import get_current_tower_context
 
 
-class WorkerGroup(NamedTuple):
+class ReduceGroup(NamedTuple):
     """The workers that a graph adds up over.
 
     Each of them builds the same graph, but for the devices.
@@ -25,11 +25,11 @@ class WorkerGroup(NamedTuple):
     add_up: Optional[Callable[[tf.Tensor], tf.Tensor]] = None  # makes the ops of a sum
 
 
-_groups: PerGraph[List[WorkerGroup]] = PerGraph(list)
-_meetings: "PerGraph[Dict[str, _Meeting]]" = PerGraph(dict)
+_groups: PerGraph[List[ReduceGroup]] = PerGraph(list)
+_sums: "PerGraph[Dict[str, _CrossTowerSum]]" = PerGraph(dict)
 
 
-def set_worker_group(group: WorkerGroup) -> None:
+def set_worker_group(group: ReduceGroup) -> None:
     """Says which workers the default graph adds up over; before anything is added up."""
     groups = _groups.get()
     if groups:
@@ -37,9 +37,9 @@ def set_worker_group(group: WorkerGroup) -> None:
     groups.append(group)
 
 
-def get_worker_group() -> WorkerGroup:
+def get_worker_group() -> ReduceGroup:
     """Returns the group of the default graph; one worker alone if there is none."""
-    return (_groups.get() or [WorkerGroup(1)])[0]
+    return (_groups.get() or [ReduceGroup(1)])[0]
 
 
 def sum_over_workers(tensor: tf.Tensor) -> tf.Tensor:
@@ -61,8 +61,8 @@ def sum_over_workers(tensor: tf.Tensor) -> tf.Tensor:
     return add_up(tensor)
 
 
-def adds_up(workers: bool = False) -> bool:
-    """Returns whether there may be other terms than that of the tower which is built now."""
+def has_other_terms(workers: bool = False) -> bool:
+    """Returns whether other towers, or workers, may contribute to a sum made now."""
     context = get_current_tower_context()
     if context is None or not context.is_training:
         return False
@@ -85,7 +85,7 @@ def sum_over_towers(tensor: tf.Tensor, workers: bool = False) -> tf.Tensor:
       ValueError: the towers differ, or this is in a branch of `tf.cond` or `tf.while_loop`.
     """
     context = get_current_tower_context()
-    if context is None or not adds_up(workers):
+    if context is None or not has_other_terms(workers):
         return tensor
     if in_branch():
         raise ValueError(
@@ -94,13 +94,13 @@ def sum_over_towers(tensor: tf.Tensor, workers: bool = False) -> tf.Tensor:
         )
     with tf.name_scope("sum_over_towers") as scope:
         name = scope[len(context.ns_name) :]
-    meetings = _meetings.get()
-    if name not in meetings or context.index in meetings[name].terms:
-        meetings[name] = _Meeting(workers and get_worker_group().size > 1)
-    return _add_up(tensor, meetings[name], context.index)
+    sums = _sums.get()
+    if name not in sums or context.index in sums[name].terms:
+        sums[name] = _CrossTowerSum(workers and get_worker_group().size > 1)
+    return _add_up(tensor, sums[name], context.index)
 
 
-class _Meeting:
+class _CrossTowerSum:
     """One sum over the towers, and those that its gradients make.
 
     Attributes:
@@ -112,7 +112,7 @@ class _Meeting:
         self._workers = workers
         self._results: List[tf.Operation] = []  # what takes the sum over the towers
         self._of_all: Optional[tf.Tensor] = None  # the sum over the workers, if there are any
-        self._gradients: List[_Meeting] = []
+        self._gradients: List[_CrossTowerSum] = []
         self._asked: Dict[int, int] = {}  # gradients, by tower
 
     def enter(self, index: int, term: tf.Tensor, result: tf.Operation) -> None:
@@ -125,7 +125,7 @@ class _Meeting:
                 )
         self.terms[index] = term
         terms = [self.terms[each] for each in sorted(self.terms)]
-        where = terms[len(_meetings.get()) % len(terms)]  # the sums take turns
+        where = terms[len(_sums.get()) % len(terms)]  # the sums take turns
         graph = tf.get_default_graph()
         with graph.control_dependencies(None), graph.colocate_with(where.op, ignore_existing=True):
             total = tf.add_n(terms, name="total") if len(terms) > 1 else term
@@ -139,25 +139,25 @@ class _Meeting:
         for each in self._results:
             replace_input(each, 0, total)
 
-    def gradient_of(self, index: int) -> "_Meeting":
+    def gradient_of(self, index: int) -> "_CrossTowerSum":
         """Returns the sum to which a tower's next gradient belongs."""
         number = self._asked[index] = self._asked.get(index, -1) + 1
         if number == len(self._gradients):
-            self._gradients.append(_Meeting(self._workers))
+            self._gradients.append(_CrossTowerSum(self._workers))
         return self._gradients[number]
 
 
-def _add_up(tensor: tf.Tensor, meeting: _Meeting, index: int) -> tf.Tensor:
+def _add_up(tensor: tf.Tensor, over_towers: _CrossTowerSum, index: int) -> tf.Tensor:
     results = []
 
     @tf.custom_gradient
     def add_up(own: tf.Tensor) -> Tuple[tf.Tensor, Any]:
         results.append(tf.identity(own, name="sum"))
-        return results[0], lambda grad: _add_up(grad, meeting.gradient_of(index), index)
+        return results[0], lambda grad: _add_up(grad, over_towers.gradient_of(index), index)
 
     total = add_up(tensor)
     # Afterwards, as `custom_gradient` looks for variables among all that the result depends on.
-    meeting.enter(index, tensor, results[0].op)
+    over_towers.enter(index, tensor, results[0].op)
     return total
 
 

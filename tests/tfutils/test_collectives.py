@@ -6,8 +6,8 @@ import pytest
 from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils import collectives
 from tensorpack.tfutils.collectives import (
-    WorkerGroup,
-    adds_up,
+    ReduceGroup,
+    has_other_terms,
     get_worker_group,
     set_worker_group,
     sum_over_towers,
@@ -74,10 +74,10 @@ def test_where_there_is_nothing_to_add_up():
     x = tf.constant(STARTS)
     assert sum_over_towers(x) is sum_over_workers(x) is x
     with TowerContext("", is_training=True):
-        assert sum_over_towers(x, workers=True) is x and not adds_up()
+        assert sum_over_towers(x, workers=True) is x and not has_other_terms()
     with TowerContext("towerp0", is_training=False):
-        assert sum_over_towers(x) is x and not adds_up()
-    assert get_worker_group() == WorkerGroup(1)
+        assert sum_over_towers(x) is x and not has_other_terms()
+    assert get_worker_group() == ReduceGroup(1)
 
 
 def test_what_is_refused(monkeypatch):
@@ -87,21 +87,21 @@ def test_what_is_refused(monkeypatch):
     with TowerContext("tower9", True, index=9, vs_name="v"):
         with pytest.raises(ValueError, match="in a branch of tf.cond .* do it outside"):
             sum_over_towers(tf.constant(1.0))
-    set_worker_group(WorkerGroup(1))
-    with pytest.raises(RuntimeError, match="has a group of workers already: WorkerGroup"):
-        set_worker_group(WorkerGroup(2))
+    set_worker_group(ReduceGroup(1))
+    with pytest.raises(RuntimeError, match="has a group of workers already: ReduceGroup"):
+        set_worker_group(ReduceGroup(2))
 
 
 class Workers:
     """Two workers in one graph, each on a device: adds up by collective ops, in their order."""
 
     def __init__(self):
-        set_worker_group(WorkerGroup(2, self.add_up))
+        set_worker_group(ReduceGroup(2, self.add_up))
 
     def begin(self, worker):
         """Begins with the graph of a worker; returns its device."""
         self.made, self.device = 0, f"/cpu:{worker}"
-        collectives._meetings.get().clear()
+        collectives._sums.get().clear()
         return self.device
 
     def add_up(self, tensor):
@@ -122,7 +122,7 @@ def test_workers_add_up_the_sums_of_their_towers(towers):
         for i in range(towers):
             name = f"worker{worker}tower{i}" if towers > 1 else ""
             with tf.device(device), TowerContext(name, True, index=i, vs_name="v"):
-                assert adds_up(workers=True)
+                assert has_other_terms(workers=True)
                 x = starts[worker, i]
                 total = sum_over_towers(x * x, workers=True)
                 found.append([total, tf.gradients(tf.reduce_sum(total**2), x)[0]])
@@ -145,6 +145,6 @@ def test_a_sum_over_workers_has_a_gradient():
 
 
 def test_workers_that_cannot_add_up():
-    set_worker_group(WorkerGroup(2))
+    set_worker_group(ReduceGroup(2))
     with pytest.raises(RuntimeError, match="add up gradients, and nothing else"):
         sum_over_workers(tf.constant(1.0))
