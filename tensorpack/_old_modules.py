@@ -27,7 +27,7 @@ _ADDRESSES = {  # package -> modules that it had; with its names, or with those 
         "_utils distributed input_source=input_source input_source_base predictor_factory"
     ),
     "input_source": "input_source input_source_base",
-    "models": "common model_desc=graph_builder.model_desc utils",
+    "models": "common model_desc=graph_builder.model_desc shapes softmax utils",
     "tfutils": "collect_env modelutils=tfutils.model_utils",
     "train": (
         "distributed=train.group.distributed input_source=input_source model_desc=graph_builder "
@@ -52,7 +52,9 @@ _HELPERS = {  # module -> names that are public there, and in no package
     ),
     "input_source.placeholder": "build_or_reuse_placeholder",
     "input_source.remap": "get_sublist_by_names get_tensors_inputs",
-    "models.tflayer": "convert_to_tflayer_args monkeypatch_tf_layers rename_get_variable",
+    "models.tflayer": (
+        "convert_to_tflayer_args map_common_tfargs monkeypatch_tf_layers rename_get_variable"
+    ),
     "tfutils.symbolic_functions": "batch_flatten rms",
     "tfutils.tower": "PredictTowerContext TrainTowerContext",
     "train.group.distributed_base": "DistributedTrainerBase",
@@ -93,7 +95,7 @@ class OldModule(Package):
     def __getattr__(self, name: str) -> Any:
         """Finds a name that neither the module nor its own `__getattr__` has."""
         if name == "__all__":
-            return _home_of(self).__all__
+            return _own_names(self) or _home_of(self).__all__
         home = None if name.startswith("_") else _module_of(self, name)
         if home is None or home is self:
             raise AttributeError(f"module {self.__name__!r} has no public name {name!r}")
@@ -133,6 +135,14 @@ def _module_of(asked: ModuleType, name: str) -> Optional[ModuleType]:
     if not path or loads_tensorflow and _part(asked.__name__) in _WITHOUT_TENSORFLOW:
         return None
     return import_module(path)
+
+
+def _own_names(module: ModuleType) -> List[str]:
+    """Returns the public names that the tables have of a module: its `__all__`."""
+    package, _, last = module.__name__.rpartition(".")
+    homes = vars(sys.modules[package]).get("_HOMES", {})
+    helpers = _HELPERS.get(module.__name__.partition(".")[2], "")
+    return sorted([*(name for name, home in homes.items() if home == last), *helpers.split()])
 
 
 def _home_of(module: ModuleType) -> ModuleType:

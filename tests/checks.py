@@ -107,14 +107,15 @@ def _part_of_name(name: str) -> Optional[str]:
 
 
 def declared_names(path: Path) -> List[str]:
-    """The `__all__` of a file, as written: a list of names, or those of `lazy_names` and others.
-
-    Raises:
-      ValueError: if the file has none.
+    """The `__all__` of a file: a list of names, those of `lazy_names` and others, or, where none is
+    written, those that the tables of its package and of `_old_modules` have of it.
     """
     value = _assigned(path).get("__all__")
     if value is None:
-        raise ValueError(f"{path} has no `__all__`; write it out, sorted")
+        beside = lazy_names(path.parent / "__init__.py")
+        helpers = ast.literal_eval(_assigned(PACKAGE / "_old_modules.py")["_HELPERS"])
+        own = helpers.get(dotted_name(path).partition(".")[2], "").split()
+        return sorted([*own, *(name for name, home in beside.items() if home == path.stem)])
     if isinstance(value, ast.List):
         return list(ast.literal_eval(value))
     (listed,) = value.args  # sorted(_HOMES), or sorted([*_HOMES, "other"])

@@ -10,8 +10,6 @@ from tensorpack.tfutils.common import PerGraph, get_op_tensor_name
 from tensorpack.tfutils.gradproc import FilterNoneGrad
 from tensorpack.tfutils.tower import get_current_tower_context
 
-__all__ = ["InputDesc", "InputVar", "ModelDesc", "ModelDescBase"]
-
 
 class InputDesc(namedtuple("InputDesc", ["type", "shape", "name"])):
     """Describes one input of a model, in the spelling of 2017 (`tf.TensorSpec` is the later one).

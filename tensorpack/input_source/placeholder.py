@@ -2,8 +2,6 @@
 
 from tensorpack.compat import tfv1 as tf
 
-__all__ = ["InputSpec", "build_or_reuse_placeholder"]
-
 
 def build_or_reuse_placeholder(tensor_spec: tf.TensorSpec) -> tf.Tensor:
     """Returns the default graph's placeholder of a spec's name, which is made at the first call."""

@@ -8,8 +8,6 @@ from tensorpack.utils.checks import as_names
 from .base import InputSource
 from .feed import make_placeholders
 
-__all__ = ["get_sublist_by_names", "get_tensors_inputs", "remap_input_source"]
-
 
 def remap_input_source(input: InputSource, names: Sequence[str]) -> InputSource:
     """Makes a source provide the inputs of these names only; the others become placeholders.

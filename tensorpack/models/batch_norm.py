@@ -23,8 +23,6 @@ from ._moving_statistics import (
 )
 from .registry import layer_register
 
-__all__ = ["BatchNorm", "BatchRenorm"]
-
 _EMA_UPDATES = ("default", "collection", "internal", "skip")
 
 

@@ -12,8 +12,6 @@ from ._legacy_names import RENAMED
 from ._weights import default_kernel_initializer, finish, get_weights
 from .registry import layer_register
 
-__all__ = ["FullyConnected"]
-
 
 @layer_register(spelling=RENAMED["FullyConnected"])
 def FullyConnected(

@@ -7,8 +7,6 @@ from tensorpack.compat import tfv1 as tf
 from ._checks import check_floating, check_rank
 from .registry import layer_register
 
-__all__ = ["ImageSample"]
-
 _BORDERS = ("repeat", "constant")
 
 

@@ -11,8 +11,6 @@ from ._checks import channel_axis, check_floating, check_image
 from ._legacy_names import RENAMED
 from .registry import layer_register
 
-__all__ = ["GroupNorm", "InstanceNorm", "LayerNorm"]
-
 
 @layer_register(log_shape=False, spelling=RENAMED["LayerNorm"])
 def LayerNorm(

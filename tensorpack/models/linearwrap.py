@@ -1,15 +1,14 @@
-"""A sequence of layers as a chain of method calls."""
+"""A sequence of layers as a chain of method calls, and a layer for use in it."""
 
-from difflib import get_close_matches
 from types import ModuleType
 from typing import Any, Callable
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.utils import logger
+from tensorpack.utils._nearest import did_you_mean
 
-from .registry import get_registered_layer, registered_names
-
-__all__ = ["LinearWrap"]
+from ._legacy_names import RENAMED
+from .registry import LAYERS, layer_register
 
 
 class LinearWrap:
@@ -36,7 +35,7 @@ class LinearWrap:
         self._tensor = tensor
 
     def __getattr__(self, name: str) -> Callable[..., "LinearWrap"]:
-        layer = None if name.startswith("_") else get_registered_layer(name)
+        layer = None if name.startswith("_") else LAYERS.get(name)
         if layer is None:
             raise AttributeError(_explain_unknown(name))
         found = layer
@@ -100,7 +99,7 @@ class _Functions:
             return _Functions(found, path, self._tensor)
         if not callable(found):
             known = [each for each in dir(self._module) if not each.startswith("_")]
-            raise AttributeError(f"{path} is not a function.{_suggest(name, known)}")
+            raise AttributeError(f"{path} is not a function.{did_you_mean(name, known)}")
 
         def apply_function(*args: Any, **kwargs: Any) -> LinearWrap:
             return LinearWrap(found(self._tensor, *args, **kwargs))
@@ -112,11 +111,22 @@ def _explain_unknown(name: str) -> str:
     methods = [each for each in vars(LinearWrap) if not each.startswith("_")]
     return (
         f"LinearWrap has no method {name!r}, and there is no layer of this name."
-        f"{_suggest(name, [*methods, *registered_names()])} "
+        f"{did_you_mean(name, [*methods, *LAYERS])} "
         "Other functions are applied with .apply(func, ...)."
     )
 
 
-def _suggest(name: str, known: Any) -> str:
-    near = get_close_matches(name, known, 3)
-    return f" Did you mean {' or '.join(near)}?" if near else ""
+@layer_register(log_shape=False, use_scope=None, spelling=RENAMED["ConcatWith"])
+def ConcatWith(inputs: tf.Tensor, tensor: Any, dim: int) -> tf.Tensor:
+    """Concatenates `inputs` with other tensors; for use in a `LinearWrap` chain.
+
+    Args:
+      inputs: the first tensor.
+      tensor: one tensor, or a list of tensors, appended in this order.
+      dim: the axis to concatenate along.
+
+    Returns:
+      The concatenated tensor.
+    """
+    others = list(tensor) if isinstance(tensor, (list, tuple)) else [tensor]
+    return tf.concat([inputs, *others], dim)

@@ -11,16 +11,6 @@ from ._legacy_names import RENAMED
 from .registry import layer_register
 from .shape_utils import StaticDynamicShape
 
-__all__ = [
-    "AvgPooling",
-    "AvgPooling3D",
-    "BilinearUpSample",
-    "FixedUnPooling",
-    "GlobalAvgPooling",
-    "MaxPooling",
-    "MaxPooling3D",
-]
-
 
 @layer_register(spelling=RENAMED["MaxPooling"])
 def MaxPooling(

@@ -19,18 +19,10 @@ from tensorpack.utils.notes import add_note
 
 from ._legacy_names import Renaming, translate
 
-__all__ = [
-    "VariableHolder",
-    "disable_layer_logging",
-    "get_registered_layer",
-    "layer_register",
-    "registered_names",
-]
-
 Layer = Any  # a function that carries `.symbolic_function` and `.use_scope`
 
 # Layers are code, like classes: each is defined once per process, when its module is imported.
-_layers: Dict[str, Layer] = {}
+LAYERS: Dict[str, Layer] = {}
 
 
 class VariableHolder:
@@ -77,12 +69,7 @@ def disable_layer_logging() -> None:
 
 def get_registered_layer(name: str) -> Optional[Layer]:
     """Returns the layer with this name, or None."""
-    return _layers.get(name)
-
-
-def registered_names() -> List[str]:
-    """Returns the names of all registered layers, sorted."""
-    return sorted(_layers)
+    return LAYERS.get(name)
 
 
 def layer_register(
@@ -121,7 +108,7 @@ def layer_register(
 
 
 def _register(name: str, layer: Layer) -> None:
-    taken = _layers.get(name)
+    taken = LAYERS.get(name)
     # Running a notebook cell again replaces the definition by itself.
     if taken is not None and _origin(taken) != _origin(layer):
         # Old scripts define layers that came into this package later.
@@ -130,7 +117,7 @@ def _register(name: str, layer: Layer) -> None:
                 f"The layer name {name!r} is taken by {_origin(taken)}; rename {_origin(layer)}."
             )
         logger.warning(f"LinearWrap.{name} is {_origin(layer)} now, not {_origin(taken)}.")
-    _layers[name] = layer
+    LAYERS[name] = layer
 
 
 def _origin(layer: Layer) -> str:

@@ -14,14 +14,6 @@ from ._checks import check_floating
 from ._legacy_names import RENAMED
 from .registry import layer_register
 
-__all__ = [
-    "Dropout",
-    "l1_regularizer",
-    "l2_regularizer",
-    "regularize_cost",
-    "regularize_cost_from_collection",
-]
-
 _logged_names: PerGraph[Set[str]] = PerGraph(set)  # of the variables
 
 

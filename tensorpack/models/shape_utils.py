@@ -4,8 +4,6 @@ from typing import Any, Callable, List, Optional
 
 from tensorpack.compat import tfv1 as tf
 
-__all__ = ["StaticDynamicAxis", "StaticDynamicShape"]
-
 
 class StaticDynamicAxis:
     """The size of one axis, in both forms.

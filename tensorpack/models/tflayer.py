@@ -8,14 +8,6 @@ from tensorpack.utils.argtools import get_data_format
 
 from ._legacy_names import WEIGHTS, translate
 
-__all__ = [
-    "convert_to_tflayer_args",
-    "map_common_tfargs",
-    "monkeypatch_tf_layers",
-    "rename_get_variable",
-    "rename_tflayer_get_variable",
-]
-
 _NAMES = {
     "bias": "b",
     "kernel": "W",

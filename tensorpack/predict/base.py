@@ -12,14 +12,6 @@ from tensorpack.tfutils.prepared import pick, prepare
 
 from .config import PredictConfig
 
-__all__ = [
-    "AsyncPredictorBase",
-    "OfflinePredictor",
-    "OnlinePredictor",
-    "PredictorBase",
-    "get_predict_func",
-]
-
 
 class PredictorBase:
     """A callable that takes one array per input and returns a list with one array per output.

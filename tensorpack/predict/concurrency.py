@@ -17,12 +17,6 @@ from tensorpack.utils.concurrency import DIE, ShareSessionThread
 from .base import AsyncPredictorBase, OfflinePredictor, OnlinePredictor
 from .config import PredictConfig
 
-__all__ = [
-    "MultiProcessPredictWorker",
-    "MultiProcessQueuePredictWorker",
-    "MultiThreadAsyncPredictor",
-]
-
 _WAITING_PER_PREDICTOR = 100  # requests; put_task then waits
 
 

@@ -10,8 +10,6 @@ from tensorpack.utils.progress import get_tqdm
 from .base import OfflinePredictor
 from .config import PredictConfig
 
-__all__ = ["DatasetPredictorBase", "MultiProcessDatasetPredictor", "SimpleDatasetPredictor"]
-
 _IN_FLIGHT_PER_PROCESS = 4  # datapoints
 _VISIBLE = "CUDA_VISIBLE_DEVICES"
 

@@ -17,8 +17,6 @@ from tensorpack.utils.stopping import EndOfData, Failed, Finished, StopRequested
 from .base import PredictorBase
 from .config import PredictConfig
 
-__all__ = ["FeedfreePredictor"]
-
 
 class FeedfreePredictor(PredictorBase):
     """Predicts with the data of an input source; called without arguments, by one thread at a time.

@@ -12,8 +12,6 @@ from tensorpack.utils.checks import as_list, check_counts
 from .base import OfflinePredictor, OnlinePredictor
 from .config import PredictConfig
 
-__all__ = ["DataParallelOfflinePredictor", "MultiTowerOfflinePredictor"]
-
 
 class MultiTowerOfflinePredictor(OfflinePredictor):
     """A predictor for each of several devices, for a `MultiThreadAsyncPredictor` or threads.

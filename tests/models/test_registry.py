@@ -1,6 +1,7 @@
 """Tests of what makes a function a layer."""
 
 import functools
+from unittest import mock
 
 import pytest
 
@@ -28,10 +29,10 @@ from tensorpack.utils.notes import notes_of
 
 
 @pytest.fixture
-def make_layer(monkeypatch):
+def make_layer():
     """Registers layers for the time of one test."""
-    monkeypatch.setattr(registry, "_layers", dict(registry._layers))
-    return layer_register
+    with mock.patch.dict(registry.LAYERS):
+        yield layer_register
 
 
 def frames():

@@ -7,8 +7,8 @@ from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils import collectives
 from tensorpack.tfutils.collectives import (
     ReduceGroup,
-    has_other_terms,
     get_worker_group,
+    has_other_terms,
     set_worker_group,
     sum_over_towers,
     sum_over_workers,

@@ -1,0 +1,71 @@
+"""Public names for editors and type checkers; made by scripts/public_names."""
+
+from typing import List
+
+from .base import AugmentationError as AugmentationError
+from .base import Augmentor as Augmentor
+from .base import AugmentorList as AugmentorList
+from .base import ImageAugmentor as ImageAugmentor
+from .base import PhotometricAugmentor as PhotometricAugmentor
+from .blur import GaussianBlur as GaussianBlur
+from .convert import ColorSpace as ColorSpace
+from .convert import Grayscale as Grayscale
+from .convert import ToFloat32 as ToFloat32
+from .convert import ToUint8 as ToUint8
+from .crop import CenterCrop as CenterCrop
+from .crop import GoogleNetRandomCropAndResize as GoogleNetRandomCropAndResize
+from .crop import RandomCrop as RandomCrop
+from .crop import RandomCropAroundBox as RandomCropAroundBox
+from .crop import RandomCropRandomShape as RandomCropRandomShape
+from .crop import RandomCutout as RandomCutout
+from .crop import perturb_BB as perturb_BB
+from .deform import GaussianDeform as GaussianDeform
+from .deform import RemapTransform as RemapTransform
+from .external import Albumentations as Albumentations
+from .external import IAAugmentor as IAAugmentor
+from .geometry import Affine as Affine
+from .geometry import Rotation as Rotation
+from .geometry import RotationAndCropValid as RotationAndCropValid
+from .geometry import Shift as Shift
+from .geometry import ShiftTransform as ShiftTransform
+from .imgproc import Brightness as Brightness
+from .imgproc import BrightnessScale as BrightnessScale
+from .imgproc import Clip as Clip
+from .imgproc import Contrast as Contrast
+from .imgproc import Gamma as Gamma
+from .imgproc import Hue as Hue
+from .imgproc import Lighting as Lighting
+from .imgproc import Saturation as Saturation
+from .meta import Identity as Identity
+from .meta import MapImage as MapImage
+from .meta import RandomApplyAug as RandomApplyAug
+from .meta import RandomChooseAug as RandomChooseAug
+from .meta import RandomOrderAug as RandomOrderAug
+from .misc import Flip as Flip
+from .misc import RandomResize as RandomResize
+from .misc import Resize as Resize
+from .misc import ResizeShortestEdge as ResizeShortestEdge
+from .misc import Transpose as Transpose
+from .noise import GaussianNoise as GaussianNoise
+from .noise import JpegNoise as JpegNoise
+from .noise import SaltPepperNoise as SaltPepperNoise
+from .normalize import MeanVarianceNormalize as MeanVarianceNormalize
+from .normalize import MinMaxNormalize as MinMaxNormalize
+from .paste import BackgroundFiller as BackgroundFiller
+from .paste import CenterPaste as CenterPaste
+from .paste import ConstantBackgroundFiller as ConstantBackgroundFiller
+from .paste import PasteTransform as PasteTransform
+from .paste import RandomPaste as RandomPaste
+from .target import Target as Target
+from .transform import CropTransform as CropTransform
+from .transform import FlipTransform as FlipTransform
+from .transform import NoOpTransform as NoOpTransform
+from .transform import PhotometricTransform as PhotometricTransform
+from .transform import ResizeTransform as ResizeTransform
+from .transform import Transform as Transform
+from .transform import TransformFactory as TransformFactory
+from .transform import TransformList as TransformList
+from .transform import TransposeTransform as TransposeTransform
+from .transform import WarpAffineTransform as WarpAffineTransform
+
+__all__: List[str]
