@@ -51,6 +51,11 @@ def channel_axis(data_format: str) -> int:
     return data_format.index("C")
 
 
+def channels_of(inputs: tf.Tensor, data_format: str) -> int:
+    """Returns the number of channels of images or volumes."""
+    return inputs.shape.as_list()[channel_axis(data_format)]
+
+
 def per_axis(sizes: Sequence[int], data_format: str) -> List[int]:
     """Returns sizes or strides of (height, width), or three, for all axes."""
     return [1, *sizes, 1] if data_format.endswith("C") else [1, 1, *sizes]

@@ -8,7 +8,7 @@ from tensorpack.tfutils.tower import get_current_tower_context, in_main_training
 from tensorpack.utils.argtools import get_data_format
 
 from ._affine import Affine, parameter_dtype
-from ._checks import channel_axis, check_channels, check_floating
+from ._checks import channel_axis, channels_of, check_channels, check_floating
 
 _LEAST_EPSILON = 1.001e-5  # what TensorFlow's fused op takes instead of a smaller one
 
@@ -70,7 +70,7 @@ def normalize(
     data_format: str,
 ) -> Tuple[tf.Tensor, Statistics]:
     """Returns the normalized images, and the statistics used: for None, those of the batch."""
-    channels = images.shape.as_list()[channel_axis(data_format)]
+    channels = channels_of(images, data_format)
     normalized, mean, variance = tf.nn.fused_batch_norm(
         images,
         tf.ones([channels]) if affine.gamma is None else affine.gamma,

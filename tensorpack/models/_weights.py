@@ -1,45 +1,43 @@
 """The variables `W` and `b` of layers with a kernel, and their output op, `<layer>/output`."""
 
 import inspect
-from typing import Any, Callable, List, Optional
+from typing import Any, Callable, List, Optional, Tuple
 
 from tensorpack.compat import tfv1 as tf
 
 from .registry import VariableHolder
 
 
-def default_kernel_initializer() -> Any:
+def he_normal() -> Any:
     """Returns He's initializer: an untruncated normal distribution of variance 2 / fan-in."""
     return tf.variance_scaling_initializer(2.0, mode="fan_in", distribution="untruncated_normal")
 
 
 def get_weights(
+    inputs: tf.Tensor,
     kernel_shape: List[int],
-    outputs: int,
-    dtype: tf.DType,
     use_bias: bool,
-    kernel_initializer: Any,
-    bias_initializer: Any,
-    kernel_regularizer: Optional[Callable[..., Any]] = None,
-    bias_regularizer: Optional[Callable[..., Any]] = None,
+    kernel: Tuple[Any, Any],
+    bias: Tuple[Any, Any],
+    outputs: Optional[int] = None,
 ) -> VariableHolder:
-    """Gets `W` and `b` from the current variable scope; `b` is zero by default.
+    """Gets `W` and `b` from the current variable scope.
 
-    Raises:
-      TypeError: an initializer is True, False or a string, which is another option.
+    Args:
+      kernel, bias: their initializer and regularizer; `b` is zero by default.
+      outputs: the size of `b`; by default the last of `kernel_shape`.
     """
-    for each in (kernel_initializer, bias_initializer):
+    for each in (kernel[0], bias[0]):
         if isinstance(each, (bool, str)):
             raise TypeError(
                 f"An initializer of a layer cannot be {each!r}. (Pass options after the sizes by "
                 "name.)"
             )
-    weights = VariableHolder(
-        W=tf.get_variable("W", kernel_shape, dtype, kernel_initializer, kernel_regularizer)
-    )
+    dtype = inputs.dtype.base_dtype
+    weights = VariableHolder(W=tf.get_variable("W", kernel_shape, dtype, *kernel))
     if use_bias:
-        initializer = bias_initializer or tf.zeros_initializer()
-        weights.b = tf.get_variable("b", [outputs], dtype, initializer, bias_regularizer)
+        size, initializer = outputs or kernel_shape[-1], bias[0] or tf.zeros_initializer()
+        weights.b = tf.get_variable("b", [size], dtype, initializer, bias[1])
     return weights
 
 

@@ -9,7 +9,7 @@ from tensorpack.tfutils.collectives import has_other_terms
 from tensorpack.utils.checks import as_count
 
 from ._affine import Affine, get_affine, normalize_by_moments
-from ._checks import channel_axis
+from ._checks import channel_axis, channels_of
 from ._legacy_names import RENAMED
 from ._moving_statistics import (
     Statistics,
@@ -77,15 +77,11 @@ def BatchNorm(
       The op `<layer>/output`, like `inputs`, with the `.variables` `mean`, `variance`, `beta`,
       `gamma`.
     """
-    if ema_update not in _EMA_UPDATES:
-        raise ValueError(
-            f"BatchNorm: ema_update must be one of {_EMA_UPDATES}, got {ema_update!r}."
-        )
-    training = _check_training(training)
+    _check_options(training, ema_update, sync_statistics, virtual_batch_size)
+    training = in_training_tower() if training is None else bool(training)
     workers = sync_statistics == "horovod"
-    _check_sync(sync_statistics, virtual_batch_size)
     images, data_format = as_images("BatchNorm", inputs, data_format, axis)
-    channels = images.shape.as_list()[channel_axis(data_format)]
+    channels = channels_of(images, data_format)
     affine = get_affine(channels, images.dtype, center, scale, beta_initializer, gamma_initializer)
     averages = get_averages(channels)
     if training and virtual_batch_size is not None:
@@ -122,8 +118,8 @@ def BatchRenorm(
         r = clip(batch_deviation / average_deviation, 1 / rmax, rmax)
         d = clip((batch_mean - average_mean) / average_deviation, -dmax, dmax)
 
-    Variables, and arguments that are not listed, are those of `BatchNorm`; the averages are updated
-    by ops in `UPDATE_OPS`.
+    Variables, the result, and arguments that are not listed are those of `BatchNorm`; the averages
+    are updated by ops in `UPDATE_OPS`.
 
     Reference: Ioffe, "Batch Renormalization", 2017; the average deviation is the root of the moving
     average of the variance.
@@ -132,16 +128,12 @@ def BatchRenorm(
       rmax: the limit of `r`, at least 1; a number, or a float32 scalar tensor for a schedule. With
         1, and a `dmax` of 0, this is BatchNorm.
       dmax: the limit of `d`, at least 0; likewise.
-
-    Returns:
-      The op `<layer>/output`, like `inputs`, with the `.variables` `mean`, `variance`, `beta`,
-      `gamma`.
     """
     for name, limit, least in [("rmax", rmax, 1), ("dmax", dmax, 0)]:
         if not tf.is_tensor(limit) and not limit >= least:
             raise ValueError(f"BatchRenorm: {name} must be at least {least}, got {limit!r}.")
     images, data_format = as_images("BatchRenorm", inputs, data_format)
-    channels = images.shape.as_list()[channel_axis(data_format)]
+    channels = channels_of(images, data_format)
     affine = get_affine(channels, images.dtype, center, scale, None, gamma_initializer)
     averages = get_averages(channels)
     if not in_training_tower():
@@ -156,18 +148,18 @@ def BatchRenorm(
     return finish(normalized, inputs, affine, averages)
 
 
-def _check_training(training: Any) -> bool:
-    if training is None:
-        return in_training_tower()
-    if isinstance(training, (bool, np.bool_)):
-        return bool(training)
-    raise TypeError(
-        f"BatchNorm: training must be True, False or None, got {training!r}. The axis of the "
-        "channels is passed by name: BatchNorm(name, inputs, axis=...)."
-    )
-
-
-def _check_sync(sync_statistics: Any, virtual_batch_size: Any) -> None:
+def _check_options(
+    training: Any, ema_update: Any, sync_statistics: Any, virtual_batch_size: Any
+) -> None:
+    if ema_update not in _EMA_UPDATES:
+        raise ValueError(
+            f"BatchNorm: ema_update must be one of {_EMA_UPDATES}, got {ema_update!r}."
+        )
+    if not (training is None or isinstance(training, (bool, np.bool_))):
+        raise TypeError(
+            f"BatchNorm: training must be True, False or None, got {training!r}. The axis of the "
+            "channels is passed by name: BatchNorm(name, inputs, axis=...)."
+        )
     if sync_statistics not in (None, "nccl", "horovod"):
         raise ValueError(
             "BatchNorm: sync_statistics must be None, 'nccl' or 'horovod', got "

@@ -9,6 +9,7 @@ from tensorpack.utils.checks import as_count
 from ._checks import (
     IntPair,
     channel_axis,
+    channels_of,
     check_image,
     check_padding,
     check_sizes,
@@ -16,7 +17,7 @@ from ._checks import (
     per_axis,
 )
 from ._legacy_names import RENAMED
-from ._weights import default_kernel_initializer, finish, get_weights
+from ._weights import finish, get_weights, he_normal
 from .registry import layer_register
 from .shape_utils import StaticDynamicShape
 
@@ -57,10 +58,8 @@ def Conv2D(
       use_bias: whether to use `b`.
       data_format: `"channels_last"`/`"NHWC"` or `"channels_first"`/`"NCHW"`.
       dilation_rate: distance in input pixels between taps of the kernel; one number for both.
-      kernel_regularizer: a function of `W`; its result is added to `REGULARIZATION_LOSSES`, as are
-        those of the next two.
-      bias_regularizer: a function of `b`.
-      activity_regularizer: a function of the output.
+      kernel_regularizer, bias_regularizer, activity_regularizer: functions of `W`, of `b` and of
+        the output; their results are added to `REGULARIZATION_LOSSES`.
 
     Returns:
       The op `<layer>/output`, `[N, H', W', filters]` (or channels first), with the `.variables` `W`
@@ -70,24 +69,31 @@ def Conv2D(
     inputs = check_image("Conv2D", inputs, data_format)
     filters = as_count("Conv2D", "filters", filters)
     kernel_size = check_sizes("Conv2D", "kernel_size", kernel_size)
-    channels = inputs.shape.as_list()[channel_axis(data_format)]
-    _check_groups(channels, filters, split)
+    channels = channels_of(inputs, data_format)
+    split = as_count("Conv2D", "split", split)
+    if channels % split or filters % split:
+        raise ValueError(
+            f"Conv2D: split={split} must divide the input's {channels} channels and the {filters} "
+            "filters."
+        )
     weights = get_weights(
+        inputs,
         [*kernel_size, channels // split, filters],
-        filters,
-        inputs.dtype.base_dtype,
         use_bias,
-        kernel_initializer or default_kernel_initializer(),
-        bias_initializer,
-        kernel_regularizer,
-        bias_regularizer,
+        (kernel_initializer or he_normal(), kernel_regularizer),
+        (bias_initializer, bias_regularizer),
     )
     convolve = _convolution(
         *check_steps("Conv2D", strides, dilation_rate),
         check_padding("Conv2D", padding),
         data_format,
     )
-    convolved = _in_groups(convolve, inputs, weights.W, split, channel_axis(data_format))
+    if split == 1:
+        convolved = convolve(inputs, weights.W)
+    else:
+        axis = channel_axis(data_format)
+        groups = zip(tf.split(inputs, split, axis), tf.split(weights.W, split, 3))
+        convolved = tf.concat([convolve(image, kernel) for image, kernel in groups], axis)
     return finish(convolved, weights, activation, activity_regularizer, data_format)
 
 
@@ -120,14 +126,11 @@ def Conv3D(
     window = check_sizes("Conv3D", "kernel_size", kernel_size, 3)
     steps, dilation = check_steps("Conv3D", strides, dilation_rate, 3)
     weights = get_weights(
-        [*window, inputs.shape.as_list()[channel_axis(data_format)], filters],
-        filters,
-        inputs.dtype.base_dtype,
+        inputs,
+        [*window, channels_of(inputs, data_format), filters],
         use_bias,
-        kernel_initializer or default_kernel_initializer(),
-        bias_initializer,
-        kernel_regularizer,
-        bias_regularizer,
+        (kernel_initializer or he_normal(), kernel_regularizer),
+        (bias_initializer, bias_regularizer),
     )
     padding = check_padding("Conv3D", padding)
     convolved = tf.nn.convolution(inputs, weights.W, padding, steps, dilation, None, data_format)
@@ -177,14 +180,12 @@ def Conv2DTranspose(
     padding = check_padding(layer_name, padding)
     size, outputs = _parse_output_shape(layer_name, filters)
     weights = get_weights(
-        [*window, outputs, inputs.shape.as_list()[channel_axis(data_format)]],
-        outputs,
-        inputs.dtype.base_dtype,
+        inputs,
+        [*window, outputs, channels_of(inputs, data_format)],
         use_bias,
-        kernel_initializer or tf.glorot_uniform_initializer(),
-        bias_initializer,
-        kernel_regularizer,
-        bias_regularizer,
+        (kernel_initializer or tf.glorot_uniform_initializer(), kernel_regularizer),
+        (bias_initializer, bias_regularizer),
+        outputs,
     )
     dilation = check_sizes(layer_name, "dilation_rate", dilation_rate)
     kernel = _dilate(weights.W, window, dilation)
@@ -247,17 +248,15 @@ def DepthwiseConv2D(
     if steps[0] != steps[1]:
         raise ValueError(f"{layer_name} needs equal strides down and across, got {strides!r}.")
     multiplier = as_count(layer_name, "depth_multiplier", depth_multiplier)
-    channels = inputs.shape.as_list()[channel_axis(data_format)]
+    channels = channels_of(inputs, data_format)
     he = tf.random_normal_initializer(0.0, (2.0 / (window[0] * window[1])) ** 0.5)
     weights = get_weights(
+        inputs,
         [*window, channels, multiplier],
-        channels * multiplier,
-        inputs.dtype.base_dtype,
         use_bias,
-        kernel_initializer or he,
-        bias_initializer,
-        kernel_regularizer,
-        bias_regularizer,
+        (kernel_initializer or he, kernel_regularizer),
+        (bias_initializer, bias_regularizer),
+        channels * multiplier,
     )
     convolved = tf.nn.depthwise_conv2d(
         inputs,
@@ -268,15 +267,6 @@ def DepthwiseConv2D(
         data_format=data_format,
     )
     return finish(convolved, weights, activation, activity_regularizer, data_format)
-
-
-def _check_groups(channels: int, filters: int, split: Any) -> None:
-    split = as_count("Conv2D", "split", split)
-    if channels % split or filters % split:
-        raise ValueError(
-            f"Conv2D: split={split} must divide the input's {channels} channels and the {filters} "
-            "filters."
-        )
 
 
 def _convolution(
@@ -291,16 +281,6 @@ def _convolution(
     return lambda image, kernel: tf.nn.convolution(
         image, kernel, padding, dilation_rate=dilation, data_format=data_format
     )
-
-
-def _in_groups(
-    convolve: Callable[[Any, Any], tf.Tensor], image: Any, kernel: Any, groups: int, axis: int
-) -> tf.Tensor:
-    """Convolves each group of channels with its part of the kernel."""
-    if groups == 1:
-        return convolve(image, kernel)
-    pairs = zip(tf.split(image, groups, axis), tf.split(kernel, groups, 3))
-    return tf.concat([convolve(part, share) for part, share in pairs], axis)
 
 
 def _parse_output_shape(layer_name: str, filters: Any) -> Any:

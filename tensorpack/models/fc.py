@@ -9,7 +9,7 @@ from tensorpack.utils.checks import as_count
 
 from ._checks import check_floating
 from ._legacy_names import RENAMED
-from ._weights import default_kernel_initializer, finish, get_weights
+from ._weights import finish, get_weights, he_normal
 from .registry import layer_register
 
 
@@ -28,20 +28,11 @@ def FullyConnected(
 ) -> tf.Tensor:
     """Multiplies each example, flattened, by a matrix.
 
-    Variables: `W` `[inputs, units]`, `b` `[units]`.
+    Variables: `W` `[inputs, units]`, `b` `[units]`. The other arguments are those of `Conv2D`.
 
     Args:
       inputs: floating `[N, ...]`; all dimensions except the first must be known.
       units: number of outputs.
-      kernel_initializer: of `W`; by default He's, an untruncated normal distribution of variance
-        2 / fan-in.
-      bias_initializer: of `b`; zeros by default.
-      activation: a function of a tensor and, optionally, `name`.
-      use_bias: whether to use `b`.
-      kernel_regularizer: a function of `W`; its result is added to `REGULARIZATION_LOSSES`, as are
-        those of the next two.
-      bias_regularizer: a function of `b`.
-      activity_regularizer: a function of the output.
 
     Returns:
       The op `<layer>/output`, `[N, units]`, with the `.variables` `W` and `b`.
@@ -49,14 +40,11 @@ def FullyConnected(
     units = as_count("FullyConnected", "units", units)
     flat = _flatten(check_floating("FullyConnected", tf.convert_to_tensor(inputs)))
     weights = get_weights(
+        flat,
         [flat.shape.as_list()[1], units],
-        units,
-        flat.dtype.base_dtype,
         use_bias,
-        kernel_initializer or default_kernel_initializer(),
-        bias_initializer,
-        kernel_regularizer,
-        bias_regularizer,
+        (kernel_initializer or he_normal(), kernel_regularizer),
+        (bias_initializer, bias_regularizer),
     )
     return finish(tf.matmul(flat, weights.W), weights, activation, activity_regularizer)
 

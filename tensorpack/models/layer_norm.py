@@ -60,16 +60,13 @@ def InstanceNorm(
 ) -> tf.Tensor:
     """Normalizes each channel of each image to mean 0 and variance 1.
 
-    Variables and arguments that are not listed are those of `LayerNorm`.
+    Variables, the result, and arguments that are not listed are those of `LayerNorm`.
 
     Reference: Ulyanov, Vedaldi and Lempitsky, "Instance Normalization", 2016.
 
     Args:
       inputs: floating, `[N, H, W, C]` or `[N, C, H, W]`; C must be known.
       use_affine: if given, sets both `center` and `scale`.
-
-    Returns:
-      The op `<layer>/output`, like `inputs`, with the `.variables` `beta` and `gamma`.
     """
     data_format = get_data_format(data_format)
     inputs = check_image("InstanceNorm", inputs, data_format)
@@ -93,16 +90,13 @@ def GroupNorm(
 ) -> tf.Tensor:
     """Normalizes each group of channels of each image to mean 0 and variance 1.
 
-    Variables and arguments that are not listed are those of `LayerNorm`.
+    Variables, the result, and arguments that are not listed are those of `LayerNorm`.
 
     Reference: Wu and He, "Group Normalization", 2018.
 
     Args:
       inputs: floating, `[N, H, W, C]` or `[N, C, H, W]`; C must be known.
       groups: how many; C must be a multiple of it, and neighbouring channels form a group.
-
-    Returns:
-      The op `<layer>/output`, like `inputs`, with the `.variables` `beta` and `gamma`.
     """
     data_format = get_data_format(data_format)
     inputs = check_image("GroupNorm", inputs, data_format)

@@ -32,8 +32,7 @@ def MaxPooling(
     Returns:
       The op `<layer>/output`.
     """
-    name, data_format = "MaxPooling", get_data_format(data_format)
-    return _pool(name, tf.nn.max_pool, inputs, pool_size, strides, padding, data_format)
+    return _pool("MaxPooling", tf.nn.max_pool, inputs, pool_size, strides, padding, data_format)
 
 
 @layer_register(spelling=RENAMED["AvgPooling"])
@@ -48,8 +47,7 @@ def AvgPooling(
 
     The arguments are those of `MaxPooling`; the input must be floating.
     """
-    name, data_format = "AvgPooling", get_data_format(data_format)
-    return _pool(name, tf.nn.avg_pool, inputs, pool_size, strides, padding, data_format)
+    return _pool("AvgPooling", tf.nn.avg_pool, inputs, pool_size, strides, padding, data_format)
 
 
 @layer_register(spelling=RENAMED["MaxPooling"])
@@ -65,8 +63,8 @@ def MaxPooling3D(
     The arguments are those of `MaxPooling`; the input is floating `[N, D, H, W, C]`, or
     `[N, C, D, H, W]`, and sizes are one number or three, (depth, height, width).
     """
-    name, data_format = "MaxPooling3D", get_data_format(data_format, dims=3)
-    return _pool(name, tf.nn.max_pool3d, inputs, pool_size, strides, padding, data_format)
+    options = pool_size, strides, padding, data_format
+    return _pool("MaxPooling3D", tf.nn.max_pool3d, inputs, *options, dims=3)
 
 
 @layer_register(spelling=RENAMED["AvgPooling"])
@@ -78,8 +76,8 @@ def AvgPooling3D(
     data_format: str = "channels_last",
 ) -> tf.Tensor:
     """Takes the mean of each window of a volume, ignoring padding; see `MaxPooling3D`."""
-    name, data_format = "AvgPooling3D", get_data_format(data_format, dims=3)
-    return _pool(name, tf.nn.avg_pool3d, inputs, pool_size, strides, padding, data_format)
+    options = pool_size, strides, padding, data_format
+    return _pool("AvgPooling3D", tf.nn.avg_pool3d, inputs, *options, dims=3)
 
 
 @layer_register(spelling=RENAMED["GlobalAvgPooling"])
@@ -165,11 +163,12 @@ def _pool(
     strides: Optional[IntPair],
     padding: str,
     data_format: str,
+    dims: int = 2,
 ) -> tf.Tensor:
-    rank = len(data_format)
-    inputs = check_rank(layer_name, inputs, rank)
-    window = check_sizes(layer_name, "pool_size", pool_size, rank - 2)
-    step = window if strides is None else check_sizes(layer_name, "strides", strides, rank - 2)
+    data_format = get_data_format(data_format, dims=dims)
+    inputs = check_rank(layer_name, inputs, dims + 2)
+    window = check_sizes(layer_name, "pool_size", pool_size, dims)
+    step = window if strides is None else check_sizes(layer_name, "strides", strides, dims)
     return pool(
         inputs,
         per_axis(window, data_format),

@@ -66,11 +66,7 @@ def l2_regularizer(scale: float, scope: Optional[str] = None) -> Callable[[Any],
       scope: name of the resulting op, `l2_regularizer` by default.
     """
     scale = as_number("l2_regularizer", "scale", scale, least=0)
-    return lambda variable: tf.multiply(
-        tf.nn.l2_loss(variable),
-        tf.cast(scale, variable.dtype.base_dtype),
-        name=scope or "l2_regularizer",
-    )
+    return _scaled(tf.nn.l2_loss, scale, scope or "l2_regularizer")
 
 
 @accepts_old_keywords(l="scale")
@@ -81,11 +77,7 @@ def l1_regularizer(scale: float = 0.01, scope: Optional[str] = None) -> Callable
       scope: name of the resulting op, `l1_regularizer` by default.
     """
     scale = as_number("l1_regularizer", "scale", scale, least=0)
-    return lambda variable: tf.multiply(
-        tf.reduce_sum(tf.abs(variable)),
-        tf.cast(scale, variable.dtype.base_dtype),
-        name=scope or "l1_regularizer",
-    )
+    return _scaled(lambda w: tf.reduce_sum(tf.abs(w)), scale, scope or "l1_regularizer")
 
 
 def regularize_cost(
@@ -115,7 +107,12 @@ def regularize_cost(
             return tf.constant(0.0, name=name)
         variables = tower.filter_vars_by_vs_name(variables)
         prefix = f"{tower.vs_name}/" if tower.vs_name else ""
-    selected = [each for each in variables if _matches(regex, each.op.name[len(prefix) :])]
+    names = [each.op.name[len(prefix) :] for each in variables]
+    selected = [
+        each
+        for each, name in zip(variables, names)
+        if re.search(regex, name) or re.search(regex, f"{name}:0")
+    ]
     if not selected:
         logger.warning(f"regularize_cost: no trainable variable matches {regex!r}, the cost is 0.")
         return tf.constant(0.0, name=name)
@@ -135,10 +132,7 @@ def regularize_cost_from_collection(name: str = "regularize_cost") -> tf.Tensor:
     the result is zero.
 
     Args:
-      name: of the resulting op.
-
-    Returns:
-      A scalar; zero if there are no such losses.
+      name: of the resulting op, a scalar; zero if there are no such losses.
     """
     key = tf.GraphKeys.REGULARIZATION_LOSSES
     tower = get_current_tower_context()
@@ -153,8 +147,8 @@ def regularize_cost_from_collection(name: str = "regularize_cost") -> tf.Tensor:
         return _sum(losses, scope)
 
 
-def _matches(regex: str, name: str) -> bool:
-    return any(re.search(regex, each) for each in (name, f"{name}:0"))
+def _scaled(norm: Callable[[Any], Any], scale: float, name: str) -> Callable[[Any], tf.Tensor]:
+    return lambda w: tf.multiply(norm(w), tf.cast(scale, w.dtype.base_dtype), name=name)
 
 
 def _sum(costs: List[tf.Tensor], scope: str) -> tf.Tensor:
