@@ -27,7 +27,7 @@ _ADDRESSES = {  # package -> modules that it had; with its names, or with those 
         "_utils distributed input_source=input_source input_source_base predictor_factory"
     ),
     "input_source": "input_source input_source_base",
-    "models": "common model_desc=graph_builder.model_desc shapes softmax utils",
+    "models": "common image_sample model_desc=graph_builder.model_desc shapes softmax utils",
     "tfutils": "collect_env modelutils=tfutils.model_utils",
     "train": (
         "distributed=train.group.distributed input_source=input_source model_desc=graph_builder "

@@ -75,8 +75,7 @@ def is_tfv2() -> bool:
 def load_keras() -> Any:
     """Returns the Keras that builds graphs: `tf.keras` of TensorFlow 1, tf-keras for 2.
 
-    Raises:
-      ImportError: tf-keras is not installed. The line to install it brings no second TensorFlow.
+    Where that is missing, the error has a line to install it, which brings no second TensorFlow.
     """
     major, minor, _ = tf_version()
     line = f"--no-deps 'tf-keras=={major}.{minor}.*'"
@@ -201,11 +200,7 @@ def gpu_memory_peak(device: str) -> Callable[[Any], int]:
 
 
 def local_cli_debug_hook() -> Callable[..., Any]:
-    """Returns the class of the hook by which TensorFlow's own debugger, tfdbg, joins a session.
-
-    Raises:
-      RuntimeError: this TensorFlow has none.
-    """
+    """Returns the class of the hook by which TensorFlow's own debugger, tfdbg, joins a session."""
     try:
         return importlib.import_module("tensorflow.python.debug").LocalCLIDebugHook
     except (ImportError, AttributeError) as error:

@@ -1,6 +1,6 @@
 """Adds up and averages the gradients of several towers."""
 
-from typing import Any, Callable, Dict, List, Sequence, Tuple
+from typing import Any, Dict, List, Sequence, Tuple
 
 from tensorpack.compat import nccl_all_sum
 from tensorpack.compat import tfv1 as tf
@@ -31,8 +31,7 @@ def allreduce_grads(
 
     Raises:
       TypeError: there are pairs with variables instead of gradients.
-      ValueError: there is no such mode, the lists differ in length, or a variable has a gradient
-        in some of the towers only.
+      ValueError: the lists differ in length, or a variable has a gradient in some towers only.
     """
     if mode not in ALLREDUCE_MODES:
         raise ValueError(f"mode must be one of {', '.join(ALLREDUCE_MODES)}, got {mode!r}.")
@@ -44,12 +43,9 @@ def allreduce_grads(
         raise TypeError("allreduce_grads takes lists of gradients, without their variables.")
     if count < 2:
         return [list(each) for each in all_grads]
-    if mode == "nccl" and not _nccl_works(all_grads):
+    if mode == "hierarchical" and count < 4 or mode == "nccl" and not _nccl_works(all_grads):
         mode = "gpu"
-    if mode == "hierarchical" and count < 4:
-        mode = "gpu"
-    factor = 1.0 / count if average else 1.0
-    adder = _Adder(factor)
+    adder = _Adder(1.0 / count if average else 1.0)
     with tf.name_scope("AllReduceGrads"):
         sums = [adder.add(mode, list(grads)) for grads in zip(*all_grads)]
     return [list(each) for each in zip(*sums)] if sums else [[] for _ in all_grads]
@@ -105,13 +101,12 @@ class _Adder:
             raise ValueError("A variable has a gradient in some towers, and none in others.")
         if any(isinstance(each, tf.IndexedSlices) for each in grads):
             return [self._add_sparse(grads)] * len(grads)
-        by_mode: Dict[str, Callable[[List[tf.Tensor]], List[tf.Tensor]]] = {
-            "cpu": lambda grads: [self._sum(grads, "/device:CPU:0")] * len(grads),
-            "gpu": lambda grads: [self._sum(grads, self._device(grads))] * len(grads),
-            "hierarchical": self._add_by_halves,
-            "nccl": self._add_by_nccl,
-        }
-        return by_mode[mode](grads)
+        if mode == "hierarchical":
+            return self._add_by_halves(grads)
+        if mode == "nccl":
+            return self._add_by_nccl(grads)
+        device = "/device:CPU:0" if mode == "cpu" else self._device(grads)
+        return [self._sum(grads, device)] * len(grads)
 
     def mean_at(self, device: str, grads: List[Any]) -> Any:
         """Returns the scaled sum, on a device."""
@@ -122,8 +117,7 @@ class _Adder:
         return self._sum(grads, device)
 
     def _add_by_nccl(self, grads: List[tf.Tensor]) -> List[tf.Tensor]:
-        sums = nccl_all_sum(grads)
-        scaled = []
+        scaled, sums = [], nccl_all_sum(grads)
         for grad, each in zip(grads, sums):
             # A run that takes one must take all, or NCCL waits for the others for ever.
             with tf.device(grad.device), tf.control_dependencies(sums):

@@ -89,7 +89,7 @@ def build_towers(
         logger.info(f"Training a model of {count} tower")
     results, main = [], _Recorder()
     for index, (gpu, device, vs_name) in enumerate(zip(towers, devices, vs_names)):
-        shown = device if isinstance(device, str) else device_text(gpu)
+        shown = device_text(gpu, device)
         logger.info(f"Building graph for training tower {index} on device {shown} ...")
         context = TowerContext(f"tower{index}", is_training=True, index=index, vs_name=vs_name)
         with tf.device(device), ExitStack() as stack:
@@ -113,16 +113,13 @@ class _Recorder:
     @contextmanager
     def recording(self, context: TowerContext) -> Iterator[None]:
         """Records what is asked for in a tower that is built inside of this block."""
-        outer = tf.get_variable_scope().name
-        parts = [each for each in (outer, context.vs_name) if each]
-        scopes = ["".join(f"{each}/" for each in parts), f"{context.ns_name}/"]
+        parts = [each for each in (tf.get_variable_scope().name, context.vs_name) if each]
+        scopes = ["".join(f"{each}/" for each in parts), f"{context.ns_name}/", ""]
 
         def note(variable: Any) -> Any:
             if hasattr(variable, "op"):  # not one in parts, whose parts come here, too
                 name = variable.op.name
-                prefix = max(
-                    (each for each in scopes if name.startswith(each)), key=len, default=""
-                )
+                prefix = max((each for each in scopes if name.startswith(each)), key=len)
                 self.variables.setdefault(name[len(prefix) :], variable)
             return variable
 
@@ -184,14 +181,11 @@ def _check_alike(
     trained: Iterable[int],
 ) -> None:
     main_trained = {id(each) for each in tf.trainable_variables()}
-    lacks = [
-        name for name, each in mains.items() if id(each) in main_trained and name not in copies
-    ]
+    is_trained = {name: id(each) in main_trained for name, each in mains.items()}
+    lacks = [name for name, each in is_trained.items() if each and name not in copies]
     more = [name for name in copies if name not in mains]
     other = [
-        name
-        for name in copies
-        if name in mains and (id(copies[name]) in trained) != (id(mains[name]) in main_trained)
+        n for n, each in copies.items() if n in mains and (id(each) in trained) != is_trained[n]
     ]
     if lacks or more or other:
         raise ValueError(

@@ -64,7 +64,9 @@ class ModelDescBase:
         In the spelling of 2017 a trainer of the user calls it with one list of tensors, or with an
         `InputSource`; it returns None then.
         """
-        return self._build_graph(_unpacked(inputs))
+        given = inputs[0] if _is_of_2017(inputs) else inputs
+        is_source = isinstance(given, InputSource)
+        return self._build_graph(given.get_input_tensors() if is_source else list(given))
 
     def _build_graph(self, inputs: List[tf.Tensor]) -> None:
         """The 2017 spelling of `build_graph`: one list of tensors; sets `self.cost`."""
@@ -90,10 +92,9 @@ class ModelDescBase:
 
     def get_inputs_desc(self) -> List[InputDesc]:
         """Returns the inputs in the spelling of 2017."""
-        return [
-            InputDesc(spec.dtype, _dims(spec.shape), spec.name)
-            for spec in self.get_input_signature()
-        ]
+        specs = self.get_input_signature()
+        dims = [() if each.shape.ndims is None else each.shape.as_list() for each in specs]
+        return [InputDesc(spec.dtype, shape, spec.name) for spec, shape in zip(specs, dims)]
 
     @property
     def input_names(self) -> List[str]:
@@ -111,11 +112,11 @@ class ModelDescBase:
 
         A model that sets it, as scripts for 0.9 do, reads what it has set.
         """
-        return self.__dict__["training"] if "training" in self.__dict__ else _in_training_tower()
+        return vars(self)["training"] if "training" in vars(self) else _in_training_tower()
 
     @training.setter
     def training(self, value: Any) -> None:
-        self.__dict__["training"] = value
+        vars(self)["training"] = value
 
 
 class ModelDesc(ModelDescBase):
@@ -196,24 +197,14 @@ def _is_of_2017(inputs: Sequence[Any]) -> bool:
     return len(inputs) == 1 and isinstance(inputs[0], (list, tuple, InputSource))
 
 
-def _unpacked(inputs: Sequence[Any]) -> List[tf.Tensor]:
-    given = inputs[0] if _is_of_2017(inputs) else inputs
-    return given.get_input_tensors() if isinstance(given, InputSource) else list(given)
-
-
-def _dims(shape: tf.TensorShape) -> Any:
-    return shape.as_list() if shape.ndims is not None else ()
-
-
 def _to_spec(described: Any) -> tf.TensorSpec:
+    spec = described
     if isinstance(described, InputDesc):
         spec = tf.TensorSpec(described.shape, described.type, described.name)
-    elif isinstance(described, tf.TensorSpec):
-        spec = described
     elif isinstance(described, tf.Tensor):
         name = get_op_tensor_name(described.name)[0]
         spec = tf.TensorSpec(described.shape, described.dtype, name)
-    else:
+    elif not isinstance(described, tf.TensorSpec):
         raise TypeError(
             f"An input must be a tf.TensorSpec, an InputDesc or a placeholder, got {described!r}."
         )

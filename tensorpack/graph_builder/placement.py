@@ -54,17 +54,12 @@ class LeastLoadedDeviceSetter:
             device = self.worker_device(op)
         else:
             device = self.worker_device
-        return _merged(device, op.device)
+        if op.device:
+            spec = tf.DeviceSpec.from_string(device)
+            spec.merge_from(tf.DeviceSpec.from_string(op.device))
+            device = spec.to_string()
+        return device
 
     def __str__(self) -> str:
         shown: Any = self.worker_device
         return f"LeastLoadedDeviceSetter on {shown if isinstance(shown, str) else 'a worker'}"
-
-
-def _merged(device: str, asked: str) -> str:
-    """Returns a device, with what an op asks for itself in place of its parts."""
-    if not asked:
-        return device
-    spec = tf.DeviceSpec.from_string(device)
-    spec.merge_from(tf.DeviceSpec.from_string(asked))
-    return spec.to_string()

@@ -9,13 +9,12 @@ _NAMES = {  # module -> its public names; then run scripts/public_names
     "batch_norm": "BatchNorm BatchRenorm",
     "conv2d": "Conv2D Conv2DTranspose Conv3D Deconv2D DepthwiseConv2D",
     "fc": "FullyConnected",
-    "image_sample": "ImageSample",
     "layer_norm": "GroupNorm InstanceNorm LayerNorm",
     "linearwrap": "ConcatWith LinearWrap",
     "nonlin": "BNReLU LeakyReLU Maxout PReLU SoftMax",
     "pool": (
-        "AvgPooling AvgPooling3D BilinearUpSample FixedUnPooling GlobalAvgPooling MaxPooling "
-        "MaxPooling3D"
+        "AvgPooling AvgPooling3D BilinearUpSample FixedUnPooling GlobalAvgPooling ImageSample "
+        "MaxPooling MaxPooling3D"
     ),
     "registry": "VariableHolder disable_layer_logging get_registered_layer layer_register",
     "regularize": (

@@ -10,7 +10,6 @@ from .conv2d import Conv3D as Conv3D
 from .conv2d import Deconv2D as Deconv2D
 from .conv2d import DepthwiseConv2D as DepthwiseConv2D
 from .fc import FullyConnected as FullyConnected
-from .image_sample import ImageSample as ImageSample
 from .layer_norm import GroupNorm as GroupNorm
 from .layer_norm import InstanceNorm as InstanceNorm
 from .layer_norm import LayerNorm as LayerNorm
@@ -26,6 +25,7 @@ from .pool import AvgPooling3D as AvgPooling3D
 from .pool import BilinearUpSample as BilinearUpSample
 from .pool import FixedUnPooling as FixedUnPooling
 from .pool import GlobalAvgPooling as GlobalAvgPooling
+from .pool import ImageSample as ImageSample
 from .pool import MaxPooling as MaxPooling
 from .pool import MaxPooling3D as MaxPooling3D
 from .registry import VariableHolder as VariableHolder

@@ -8,16 +8,18 @@ from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.collectives import has_other_terms
 from tensorpack.utils.checks import as_count
 
-from ._affine import Affine, get_affine, normalize_by_moments
 from ._checks import channel_axis, channels_of
 from ._legacy_names import RENAMED
-from ._moving_statistics import (
+from ._normalization import (
+    Affine,
     Statistics,
     as_images,
     finish,
+    get_affine,
     get_averages,
     in_training_tower,
     normalize,
+    normalize_by_moments,
     normalize_over_towers,
     update,
 )

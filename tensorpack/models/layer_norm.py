@@ -6,9 +6,9 @@ from tensorpack.compat import tfv1 as tf
 from tensorpack.utils.argtools import get_data_format
 from tensorpack.utils.checks import as_count
 
-from ._affine import Affine, get_affine, normalize_by_moments
 from ._checks import channel_axis, check_floating, check_image
 from ._legacy_names import RENAMED
+from ._normalization import Affine, get_affine, normalize_by_moments
 from .registry import layer_register
 
 

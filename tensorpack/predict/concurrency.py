@@ -46,7 +46,14 @@ class MultiThreadAsyncPredictor(AsyncPredictorBase):
         self._predictors = as_list(self, "predictors", predictors)
         check_counts(self, predictors=len(self._predictors), batch_size=batch_size)
         for each in self._predictors:
-            _check_predictor(each)
+            if not isinstance(each, OnlinePredictor):
+                kind = type(each).__name__
+                raise TypeError(f"Each of the predictors must be an OnlinePredictor, got {kind}.")
+            if each.return_input:
+                raise ValueError(
+                    "A predictor with return_input=True cannot be shared: leave that out, a "
+                    "request knows its inputs."
+                )
         self._batch_size = batch_size
         self._most = _WAITING_PER_PREDICTOR * len(self._predictors)
         self._threads: List[threading.Thread] = []
@@ -68,16 +75,10 @@ class MultiThreadAsyncPredictor(AsyncPredictorBase):
     def put_task(
         self, dp: Sequence[Any], callback: Optional[Callable[[Future], Any]] = None
     ) -> Future:
-        """Takes a request; waits while too many others do, unless a callback makes it.
+        """Takes a request, whose arrays and outputs lack the dimension of the batch, see the base
+        class; waits while too many others do, unless a callback makes it.
 
         Requests that come before `start` wait for it.
-
-        Args:
-          dp: one array per input, without the dimension of the batch.
-          callback: called with the future once that is done, on the thread that has computed it.
-
-        Returns:
-          the future of a list with one array per output, likewise.
 
         Raises:
           RuntimeError: the predictor is closed.
@@ -93,7 +94,13 @@ class MultiThreadAsyncPredictor(AsyncPredictorBase):
         if callback is not None:
             request.future.add_done_callback(callback)
         with self._changed:
-            self._changed.wait_for(self._can_take)
+            self._changed.wait_for(
+                lambda: (
+                    self._closed
+                    or len(self._waiting) < self._most
+                    or threading.current_thread() in self._threads
+                )
+            )
             if self._closed:
                 raise RuntimeError(
                     f"This {type(self).__name__} is closed: put tasks before close()."
@@ -118,11 +125,6 @@ class MultiThreadAsyncPredictor(AsyncPredictorBase):
             if thread is not threading.current_thread():
                 thread.join()
 
-    def _can_take(self) -> bool:
-        if self._closed or len(self._waiting) < self._most:
-            return True
-        return threading.current_thread() in self._threads
-
     def _work(self, predictor: OnlinePredictor) -> None:
         for requests in iter(self._take, []):
             _answer(predictor, [each for each in requests if not each.future.cancelled()])
@@ -135,18 +137,6 @@ class MultiThreadAsyncPredictor(AsyncPredictorBase):
             taken = [self._waiting.popleft() for _ in range(count)]
             self._changed.notify_all()
         return taken
-
-
-def _check_predictor(predictor: Any) -> None:
-    if not isinstance(predictor, OnlinePredictor):
-        raise TypeError(
-            f"Each of the predictors must be an OnlinePredictor, got {type(predictor).__name__}."
-        )
-    if predictor.return_input:
-        raise ValueError(
-            "A predictor with return_input=True cannot be shared: leave that out, a request knows "
-            "its inputs."
-        )
 
 
 def _answer(predictor: OnlinePredictor, requests: List[_Request]) -> None:

@@ -31,8 +31,15 @@ class DatasetPredictorBase:
     def __init__(
         self, config: PredictConfig, dataset: DataFlow, results: Optional[DataFlow] = None
     ) -> None:
-        self.config = _check("config", config, PredictConfig)
-        self.dataset = _check("dataset", dataset, DataFlow)
+        for name, value, kind in [
+            ("config", config, PredictConfig),
+            ("dataset", dataset, DataFlow),
+        ]:
+            if not isinstance(value, kind):
+                got = type(value).__name__
+                raise TypeError(f"{name} must be a {kind.__name__}, got {got}.")
+        self.config = config
+        self.dataset = dataset
         self._results = results
         self._is_reset = False
         self._closed = False
@@ -115,9 +122,6 @@ class MultiProcessDatasetPredictor(DatasetPredictorBase):
       nr_proc: the number of processes.
       use_gpu: whether they take the visible GPUs in turn, one each; otherwise they see none.
       ordered: whether the results come in the order of the datapoints; otherwise as they are ready.
-
-    Raises:
-      TypeError: as in the base class, or `config` cannot be sent to a process.
     """
 
     def __init__(
@@ -153,12 +157,6 @@ class _Predict:
         return self.predictor()(*datapoint)
 
 
-def _check(argument: str, value: Any, kind: type) -> Any:
-    if not isinstance(value, kind):
-        raise TypeError(f"{argument} must be a {kind.__name__}, got {type(value).__name__}.")
-    return value
-
-
 def _size(dataset: DataFlow) -> Optional[int]:
     try:
         return len(dataset)
@@ -167,7 +165,7 @@ def _size(dataset: DataFlow) -> Optional[int]:
 
 
 def _environments(count: int, use_gpu: bool) -> Optional[List[Dict[str, str]]]:
-    """What each of so many processes adds to its environment, to see its GPU alone, or none."""
+    """Returns CUDA_VISIBLE_DEVICES for each process."""
     if not use_gpu:
         return [{_VISIBLE: ""}] * count
     number = get_num_gpu()

@@ -49,10 +49,12 @@ class PredictorFactory:
           device: a GPU id, -1 for the CPU, or the name of a device.
           input: where its inputs come from, set up or not; new placeholders by default.
         """
-        logger.info(f"Building predictor tower '{tower_name}' on device {device_text(device)} ...")
+        placed = self._place(device)
+        shown = device_text(device, placed)
+        logger.info(f"Building predictor tower '{tower_name}' on device {shown} ...")
         source = PlaceholderInput() if input is None else input
         # the caller may be inside of scopes of its own
-        with tf.name_scope(None), tf.device(self._place(device)):
+        with tf.name_scope(None), tf.device(placed):
             if not source.setup_done():
                 source.setup(self._tower_func.input_signature)
             with TowerContext(tower_name, is_training=False, vs_name=self._vs_name):

@@ -53,11 +53,9 @@ class DataParallelOfflinePredictor(OfflinePredictor):
 
     def __init__(self, config: PredictConfig, towers: Sequence[Union[int, str]]) -> None:
         built = _build(self, config, towers)
-        inputs, outputs = (
-            _joined(each.inputs for each in built),
-            _joined(each.outputs for each in built),
-        )
-        self._own(Inference(inputs, outputs, built[0].sess), config.return_input)
+        inputs, outputs = [each.inputs for each in built], [each.outputs for each in built]
+        joined = Inference(_joined(inputs), _joined(outputs), built[0].sess)
+        self._own(joined, config.return_input)
 
 
 def _build(

@@ -8,7 +8,5 @@ is loaded when the script asks for it, and processes that `multiprocessing` star
 
 from pathlib import Path
 
-__all__ = ["ABSENT", "FOLDER"]
-
 FOLDER = str(Path(__file__).resolve().parent / "_path")
 ABSENT = str(Path(__file__).resolve().parent / "_absent")

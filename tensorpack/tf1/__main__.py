@@ -10,7 +10,7 @@ import sys
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Optional, Sequence
+from typing import Optional, Sequence
 
 from . import ABSENT, FOLDER
 
@@ -62,11 +62,10 @@ def _enter_folders(script: str) -> None:
 
     Nothing is replaced where Python itself adds no folder (`-I`, `-P`).
     """
-    if not (sys.flags.isolated or getattr(sys.flags, "safe_path", False)):
+    adds_none = sys.flags.isolated or getattr(sys.flags, "safe_path", False)
+    if not adds_none:
         sys.path[0] = os.path.dirname(os.path.realpath(script))
-        sys.path.insert(1, FOLDER)
-    else:
-        sys.path.insert(0, FOLDER)
+    sys.path.insert(0 if adds_none else 1, FOLDER)
     sys.path.append(ABSENT)
 
 
@@ -92,11 +91,7 @@ def _print_without_this_file(error: BaseException) -> None:
     assert error.__traceback__ is not None
     error.__traceback__ = error.__traceback__.tb_next
     sys.excepthook(type(error), error, error.__traceback__)
-    sys.excepthook = _print_nothing
-
-
-def _print_nothing(*_: Any) -> None:
-    pass
+    sys.excepthook = lambda *_: None
 
 
 if __name__ == "__main__":

@@ -50,10 +50,8 @@ class ContribFinder(MetaPathFinder, Loader):
     def find_spec(
         self, fullname: str, path: Optional[Sequence[Any]] = None, target: Any = None
     ) -> Optional[ModuleSpec]:
-        """Returns the spec of a package of contrib, None for a module that is not TensorFlow's.
-
-        Raises:
-          ModuleNotFoundError: it is gone from TensorFlow; the message says what to use instead.
+        """Returns the spec of a package of contrib, None for a module that is not TensorFlow's; the
+        error about one that is gone from TensorFlow says what to use instead.
         """
         package, _, name = fullname.partition(".")
         if package != "tensorflow":

@@ -60,7 +60,10 @@ def install() -> None:
     if installed.__version__.startswith("1."):
         return
     v1: Any = importlib.import_module("tensorflow.compat.v1")
-    _disable_v2_behavior(v1)
+    verbosity = v1.logging.get_verbosity()
+    v1.logging.set_verbosity(v1.logging.ERROR)  # the next call warns about itself
+    v1.disable_v2_behavior()
+    v1.logging.set_verbosity(verbosity)
     if find_spec("tf_keras") is None:
         missing = _NeedsKeras("tf_keras")
         v1.layers = v1.keras = v1.nn.rnn_cell = missing
@@ -93,16 +96,6 @@ def import_installed(name: str) -> Optional[ModuleType]:
     return sys.modules[name]  # TensorFlow 1.15 puts another one there
 
 
-def _disable_v2_behavior(v1: Any) -> None:
-    """Makes graphs the default, and variables, loops and shapes those of version 1."""
-    verbosity = v1.logging.get_verbosity()
-    v1.logging.set_verbosity(v1.logging.ERROR)  # the call warns about itself
-    try:
-        v1.disable_v2_behavior()
-    finally:
-        v1.logging.set_verbosity(verbosity)
-
-
 def _restore_private_names(v1: Any) -> None:
     for old, new in _MOVED.items():
         home, _, name = old.rpartition(".")
@@ -123,11 +116,7 @@ class _Version1(ModuleType):
     """What `import tensorflow` gives: the names of version 1, and TensorFlow's own modules."""
 
     def __getattr__(self, name: str) -> Any:
-        """Returns a module that has been imported, or `contrib`.
-
-        Raises:
-          AttributeError: there is no such name; the message says what to use instead.
-        """
+        """Returns a module that has been imported, or `contrib`; an error says what to use."""
         if name == "contrib":
             return importlib.import_module("tensorflow.contrib")
         if f"tensorflow.{name}" in sys.modules:

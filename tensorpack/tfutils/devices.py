@@ -22,10 +22,12 @@ def as_towers(owner: Any, name: str, towers: Any) -> List[Any]:
     return towers
 
 
-def device_text(gpu: Union[int, str]) -> str:
-    """Returns what the log calls the device of a tower."""
+def device_text(gpu: Union[int, str], device: Any = None) -> str:
+    """Returns what the log calls the device of a tower; `device` is what `tf.device` is given."""
     if isinstance(gpu, str):
         return gpu
+    if isinstance(device, str) and "GPU" not in device:
+        return device
     return f"/gpu:{gpu}" if gpu >= 0 and have_gpus() else "/cpu:0"
 
 

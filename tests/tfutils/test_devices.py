@@ -44,3 +44,5 @@ def test_the_log_names_a_gpu_where_there_is_one(gpus, text, monkeypatch):
     monkeypatch.setattr("tensorpack.tfutils.devices.have_gpus", lambda: gpus)
     assert device_text(1) == text
     assert (device_text(-1), device_text("/cpu:1")) == ("/cpu:0", "/cpu:1")
+    assert device_text(1, tower_device(1)) == text
+    assert device_text(1, "/device:CPU:1") == "/device:CPU:1"

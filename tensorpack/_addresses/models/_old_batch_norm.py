@@ -4,8 +4,7 @@ from typing import Any, Tuple
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.models import BatchNorm
-from tensorpack.models._affine import get_affine
-from tensorpack.models._moving_statistics import Statistics, get_averages, update
+from tensorpack.models._normalization import Statistics, get_affine, get_averages, update
 
 __all__ = ["BatchNorm", "get_bn_variables", "update_bn_ema"]
 
