@@ -25,9 +25,6 @@ def check_room(
       ds: the dataflow.
       available: free bytes; asked of the system by default. If it does not know either, nothing is
         checked.
-
-    Raises:
-      ValueError: the queue would not fit; names the largest capacity that does.
     """
     available = available_bytes() if available is None else available
     each = sum(array.nbytes for array in arrays)

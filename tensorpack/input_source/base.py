@@ -54,10 +54,6 @@ class InputSource:
 
         Returns:
           the callbacks without which the source does not work, as `get_callbacks`.
-
-        Raises:
-          RuntimeError: it was set up before.
-          ValueError: names are missing or not unique.
         """
         if self.setup_done():
             raise RuntimeError(
@@ -79,23 +75,14 @@ class InputSource:
         return self._signature is not None
 
     def get_input_tensors(self) -> List[tf.Tensor]:
-        """Returns a tensor for each input of the model; new ones at each call, unless fed.
-
-        Raises:
-          RuntimeError: the source is not set up.
-          ValueError: the tensors are not what the signature says.
-        """
+        """Returns a tensor for each input of the model; new ones at each call, unless fed."""
         signature = self._require_setup("get_input_tensors")
         tensors = self._get_input_tensors()
         _check_tensors(tensors, signature, type(self).__name__)
         return list(tensors)
 
     def get_callbacks(self) -> List[Callback]:
-        """Returns the callbacks that the trainer must run, the same at each call.
-
-        Raises:
-          RuntimeError: the source is not set up.
-        """
+        """Returns the callbacks that the trainer must run, the same at each call."""
         self._require_setup("get_callbacks")
         return list(self._callbacks)
 
@@ -135,7 +122,6 @@ class InputSource:
           how many steps make a pass; None if a step behind the last raises OutOfRangeError.
 
         Raises:
-          RuntimeError: the source is not set up.
           ValueError: its passes cannot be told apart.
         """
         self._require_setup("read_by_pass")
@@ -225,42 +211,33 @@ class PositionNotKept(Callback):
         self._begun = True
 
     def state_dict(self) -> Dict[str, Any]:
-        """Returns that there is no position, once the data has begun."""
         return {"position": None} if self._begun else {}
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
-        """Warns; RuntimeError if the run is to be resumed strictly."""
         self._begun = True
         start_over(self.trainer, self._message, self._instead)
 
 
 def start_over(trainer: Any, message: str, instead: str) -> None:
-    """Warns that a resumed run reads an input from the start.
-
-    Raises:
-      RuntimeError: the run is to be resumed strictly.
-    """
+    """Warns that a resumed run reads an input from the start; an error if it must not."""
     if trainer.resume_strictly:
         raise RuntimeError(f"{message} {instead}")
     logger.warning(f"{message} It starts over.")
 
 
 def _check_signature(signature: Sequence[Any]) -> List[tf.TensorSpec]:
-    specs = [_to_spec(each) for each in signature]
+    specs = []
+    for each in signature:
+        is_desc = getattr(each, "_fields", None) == _INPUT_DESC
+        if not is_desc and not isinstance(each, tf.TensorSpec):
+            raise TypeError(
+                f"An input signature is a list of tf.TensorSpec, got {type(each).__name__} in it."
+            )
+        specs.append(tf.TensorSpec(each.shape, each.type if is_desc else each.dtype, each.name))
     names = [spec.name for spec in specs]
     if None in names or len(set(names)) < len(names):
         raise ValueError(f"Each input needs a name of its own, got {names}.")
     return specs
-
-
-def _to_spec(described: Any) -> tf.TensorSpec:
-    if getattr(described, "_fields", None) == _INPUT_DESC:
-        return tf.TensorSpec(described.shape, described.type, described.name)
-    if not isinstance(described, tf.TensorSpec):
-        raise TypeError(
-            f"An input signature is a list of tf.TensorSpec, got {type(described).__name__} in it."
-        )
-    return described
 
 
 def _check_tensors(tensors: Any, signature: Sequence[tf.TensorSpec], source: str) -> None:

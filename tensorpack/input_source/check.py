@@ -66,7 +66,13 @@ class DatapointChecker:
             if len(datapoint) == len(self._names):
                 return datapoint
             if self._cut and len(datapoint) > len(self._names):
-                self._log_cut(len(datapoint))
+                if not self._cut_logged:
+                    self._cut_logged = True
+                    logger.warning(
+                        f"Datapoints have {len(datapoint)} components, the model takes "
+                        f"{len(self._names)} ({', '.join(self._names)}): those behind them are "
+                        "left out."
+                    )
                 return datapoint  # the caller takes as many as there are inputs
             got = f"{len(datapoint)} components"
         elif isinstance(datapoint, Mapping):
@@ -82,11 +88,3 @@ class DatapointChecker:
             f"Datapoint {self._index} has {got}, the model takes {len(self._names)} "
             f"({', '.join(self._names)}). Make the model's inputs and the dataflow agree."
         )
-
-    def _log_cut(self, got: int) -> None:
-        if not self._cut_logged:
-            self._cut_logged = True
-            logger.warning(
-                f"Datapoints have {got} components, the model takes {len(self._names)} "
-                f"({', '.join(self._names)}): those behind them are left out."
-            )

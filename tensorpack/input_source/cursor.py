@@ -79,10 +79,6 @@ class FlowCursor:
           position: of a cursor over a dataflow that is made like this one.
           strictly: whether it is an error, not a warning, if the data cannot be made again.
           check_stop: called for each datapoint that is skipped; may raise.
-
-        Raises:
-          RuntimeError: the data cannot be made again, and that is an error.
-          ValueError: this is not such a position.
         """
         if not isinstance(position, dict) or set(position) != _POSITION:
             raise ValueError(f"This is not the position of an input source: {position!r:.200}")

@@ -135,12 +135,6 @@ class EnqueueCallback(Callback):
             self._thread.refill(count, self.trainer.check_stop)
 
     def state_dict(self) -> Dict[str, Any]:
-        """Returns the position behind the last datapoint that was consumed.
-
-        Raises:
-          RuntimeError: it is not known: there is no session any more, a deterministic run is in the
-            middle of a step, or something else takes datapoints out of the queue.
-        """
         if not self._begun:
             return self._enqueuer.cursor.start()
         consumed = self._read_consumed()
@@ -157,12 +151,6 @@ class EnqueueCallback(Callback):
         return self._enqueuer.cursor.position()
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
-        """Begins at this position.
-
-        Raises:
-          RuntimeError: the run is to be resumed strictly, and this cannot be done exactly.
-          ValueError: it is not a position in such a dataflow.
-        """
         trainer = self.trainer
         if trainer.resume_strictly and not self._in_step and not self._is_orderly():
             raise RuntimeError(

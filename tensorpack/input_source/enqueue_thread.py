@@ -104,9 +104,9 @@ class Enqueuer:
         self.cursor = FlowCursor(ds)
         self.control = control_of(queue)
         self._placeholders = list(placeholders)
-        signature = signature or [_spec(each) for each in self._placeholders]
-        self._check = DatapointChecker(signature, cut)
         fed = self._placeholders
+        specs = [tf.TensorSpec(each.shape, each.dtype, each.op.name) for each in fed]
+        self._check = DatapointChecker(signature or specs, cut)
         with tf.device("/cpu:0"):
             self._enqueue_op = queue.enqueue(dict(zip(queue.names, fed)) if queue.names else fed)
         self._source: Any = None  # an iterator, from `begin` on
@@ -312,7 +312,3 @@ class EnqueueThread(ShareSessionThread):
                     "training, call trainer.stop_token.request(reason)."
                 ) from error
         return not self.stopped()
-
-
-def _spec(placeholder: tf.Tensor) -> tf.TensorSpec:
-    return tf.TensorSpec(placeholder.shape, placeholder.dtype, placeholder.op.name)

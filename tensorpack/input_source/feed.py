@@ -68,14 +68,11 @@ class FeedInput(InputSource):
         """Takes the next datapoint and returns it as a feed.
 
         Raises:
-          RuntimeError: the source is not set up, or `reset_state` was not called.
           StopIteration: there are no more, and the source is not infinite; or the pass is over.
-          DataFlowEmpty: a whole pass gave none.
-          TypeError, ValueError: the datapoint does not suit the model.
         """
         datapoint = self._take()
         self._keep_position()
-        return self._feed(self._placeholders, datapoint)
+        return dict(zip(self._placeholders, self._check(datapoint)))
 
     def feed_of_step(self) -> Dict[tf.Tensor, Any]:
         """Returns the feed of a step, see `next_feed`."""
@@ -89,9 +86,6 @@ class FeedInput(InputSource):
         if datapoint is END_OF_PASS:
             raise StopIteration
         return datapoint
-
-    def _feed(self, placeholders: Sequence[tf.Tensor], datapoint: Any) -> Dict[tf.Tensor, Any]:
-        return dict(zip(placeholders, self._check(datapoint)))
 
     @property
     def by_pass(self) -> bool:
@@ -109,11 +103,7 @@ class FeedInput(InputSource):
         self.ds.close()
 
     def position(self) -> Dict[str, Any]:
-        """Returns the position behind the last datapoint that was fed, see `FlowCursor`.
-
-        Raises:
-          RuntimeError: the dataflow was left already.
-        """
+        """Returns the position behind the last datapoint that was fed, see `FlowCursor`."""
         if self._datapoints is not None:
             return self.cursor.position() if self.by_pass else self._position
         if self._reset_done:
@@ -211,7 +201,7 @@ class DataParallelFeedInput(FeedInput):
                     f"DataParallelFeedInput has data for tower {name!r}, but there "
                     "is no such tower: name those that are built."
                 )
-            feed.update(self._feed(placeholders, datapoint))
+            feed.update(zip(placeholders, self._check(datapoint)))
         return feed
 
     def feed_of_step(self) -> Dict[tf.Tensor, Any]:

@@ -64,9 +64,6 @@ def get_tensors_inputs(
       placeholders: of all inputs.
       tensors: one for each of `names`.
       names: of placeholders, as `get_sublist_by_names` finds them.
-
-    Raises:
-      ValueError: there is no such placeholder, or not one tensor for each name.
     """
     if len(tensors) != len(names):
         raise ValueError(f"{len(names)} names ({names}) need as many tensors, got {len(tensors)}.")
@@ -80,17 +77,9 @@ def get_sublist_by_names(lst: Sequence[Any], names: Sequence[str]) -> List[Any]:
 
     Args:
       lst: objects with a `name`; that of a tensor may have its output number.
-      names: the names.
-
-    Raises:
-      ValueError: an element is missing.
     """
-    known = {_name_of(each): each for each in lst}
+    known = {each.op.name if isinstance(each, tf.Tensor) else each.name: each for each in lst}
     missing = [name for name in names if name not in known]
     if missing:
         raise ValueError(f"There is no input named {missing[0]!r}, only {', '.join(known)}.")
     return [known[name] for name in names]
-
-
-def _name_of(described: Any) -> str:
-    return described.op.name if isinstance(described, tf.Tensor) else described.name

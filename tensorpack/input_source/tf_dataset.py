@@ -171,11 +171,7 @@ class _FlowCallback(Callback):
 
 
 def _components(element: Any, names: List[str]) -> List[tf.Tensor]:
-    """Returns the tensors of a dataset's element in the order of the inputs.
-
-    Raises:
-      ValueError: it is a dictionary with other names.
-    """
+    """Returns the tensors of a dataset's element in the order of the inputs."""
     if not isinstance(element, dict):
         return list(element) if isinstance(element, (list, tuple)) else [element]
     if set(element) != set(names):
