@@ -35,10 +35,14 @@ class LinearWrap:
         self._tensor = tensor
 
     def __getattr__(self, name: str) -> Callable[..., "LinearWrap"]:
-        layer = None if name.startswith("_") else LAYERS.get(name)
-        if layer is None:
-            raise AttributeError(_explain_unknown(name))
-        found = layer
+        if name.startswith("_") or name not in LAYERS:
+            methods = [each for each in vars(LinearWrap) if not each.startswith("_")]
+            raise AttributeError(
+                f"LinearWrap has no method {name!r}, and there is no layer of this name."
+                f"{did_you_mean(name, [*methods, *LAYERS])} "
+                "Other functions are applied with .apply(func, ...)."
+            )
+        found = LAYERS[name]
 
         def apply_layer(*args: Any, **kwargs: Any) -> "LinearWrap":
             if args and isinstance(args[0], str):
@@ -79,9 +83,7 @@ class LinearWrap:
         """Returns the tensor."""
         return self._tensor
 
-    def __call__(self) -> Any:
-        """Returns the tensor."""
-        return self._tensor
+    __call__ = tensor
 
 
 class _Functions:
@@ -107,15 +109,6 @@ class _Functions:
         return apply_function
 
 
-def _explain_unknown(name: str) -> str:
-    methods = [each for each in vars(LinearWrap) if not each.startswith("_")]
-    return (
-        f"LinearWrap has no method {name!r}, and there is no layer of this name."
-        f"{did_you_mean(name, [*methods, *LAYERS])} "
-        "Other functions are applied with .apply(func, ...)."
-    )
-
-
 @layer_register(log_shape=False, use_scope=None, spelling=RENAMED["ConcatWith"])
 def ConcatWith(inputs: tf.Tensor, tensor: Any, dim: int) -> tf.Tensor:
     """Concatenates `inputs` with other tensors; for use in a `LinearWrap` chain.
@@ -124,9 +117,6 @@ def ConcatWith(inputs: tf.Tensor, tensor: Any, dim: int) -> tf.Tensor:
       inputs: the first tensor.
       tensor: one tensor, or a list of tensors, appended in this order.
       dim: the axis to concatenate along.
-
-    Returns:
-      The concatenated tensor.
     """
     others = list(tensor) if isinstance(tensor, (list, tuple)) else [tensor]
     return tf.concat([inputs, *others], dim)

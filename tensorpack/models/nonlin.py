@@ -51,10 +51,7 @@ def LeakyReLU(inputs: tf.Tensor, alpha: float, name: Optional[str] = "output") -
     Args:
       inputs: floating, any shape.
       alpha: the slope, in [0, 1].
-      name: of the resulting op.
-
-    Returns:
-      A tensor like `inputs`.
+      name: of the resulting op, a tensor like `inputs`.
     """
     alpha = as_number("LeakyReLU", "alpha", alpha, 0, 1)
     return tf.nn.leaky_relu(tf.convert_to_tensor(inputs), alpha, name=name or "output")
@@ -92,10 +89,7 @@ def BNReLU(inputs: Any, name: Optional[str] = None) -> tf.Tensor:
 
     Args:
       inputs: `[N, C]` or `[N, H, W, C]`.
-      name: of the resulting op.
-
-    Returns:
-      A tensor like `inputs`.
+      name: of the resulting op, a tensor like `inputs`.
     """
     return tf.nn.relu(BatchNorm("bn", inputs), name=name)
 

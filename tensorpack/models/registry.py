@@ -198,7 +198,9 @@ def _find_inputs(
 
 def _call_in_scope(call: Callable[[], Any], scope_name: str, inputs: Any, log_shape: bool) -> Any:
     with tf.variable_scope(scope_name) as scope:
-        shown_name = _name_in_tower(scope.name)
+        tower = get_current_tower_context()
+        prefix = f"{tower.vs_name}/" if tower is not None and tower.vs_name else ""
+        shown_name = scope.name[len(prefix) if scope.name.startswith(prefix) else 0 :]
         silent = _silent_scopes.get()
         logs = log_shape and in_main_training_tower() and not silent & {_EVERY_SCOPE, shown_name}
         if logs:
@@ -215,9 +217,7 @@ def _call_in_scope(call: Callable[[], Any], scope_name: str, inputs: Any, log_sh
 
 
 def _say_where(error: ValueError, layer: str) -> None:
-    """Adds to an error of TensorFlow about a variable that is there already who made it, and who
-    makes it again.
-    """
+    """Adds to an error about a variable that is there already who made it, and makes it again."""
     taken = _TAKEN.match(str(error))
     made = [each for each in tf.global_variables() if taken and each.op.name == taken.group(1)]
     lines = [line_of_op(made[0].op) if made else None, line_of_caller()]
@@ -229,10 +229,3 @@ def _say_where(error: ValueError, layer: str) -> None:
             "tf.variable_scope(..., reuse=True). A model that is built again, as in a notebook, "
             "needs a graph of its own: with tf.Graph().as_default().",
         )
-
-
-def _name_in_tower(scope_name: str) -> str:
-    """Returns the scope name without the variable scope of the tower."""
-    tower = get_current_tower_context()
-    prefix = f"{tower.vs_name}/" if tower is not None and tower.vs_name else ""
-    return scope_name[len(prefix) :] if scope_name.startswith(prefix) else scope_name

@@ -8,12 +8,8 @@ from tensorpack.utils.argtools import get_data_format
 
 from ._legacy_names import WEIGHTS, translate
 
-_NAMES = {
-    "bias": "b",
-    "kernel": "W",
-    "moving_mean": "mean/EMA",
-    "moving_variance": "variance/EMA",
-}
+_MEAN, _VARIANCE = "mean/EMA", "variance/EMA"
+_NAMES = {"bias": "b", "kernel": "W", "moving_mean": _MEAN, "moving_variance": _VARIANCE}
 
 
 def rename_tflayer_get_variable() -> Any:
@@ -26,7 +22,6 @@ def rename_tflayer_get_variable() -> Any:
     `variance/EMA`; `beta` and `gamma` are the same in both. It holds for every `tf.get_variable`
     within the block.
     """
-
     return rename_get_variable(_NAMES)
 
 

@@ -62,14 +62,9 @@ class AsyncPredictorBase(PredictorBase):
     def put_task(
         self, dp: Sequence[Any], callback: Optional[Callable[[Future], Any]] = None
     ) -> Future:
-        """Override to take a request.
-
-        Args:
-          dp: one array per input.
-          callback: called with the future once that is done, on the thread that has computed it.
-
-        Returns:
-          the future of a list with one array per output.
+        """Override to take a request, of one array per input; returns the future of a list with one
+        array per output. `callback` is called with it, once it is done, on the thread that has
+        computed it.
         """
         raise NotImplementedError(f"{type(self).__name__} must override put_task().")
 

@@ -17,15 +17,9 @@ __all__ = ["PredictConfig", "tower_func_of"]
 
 _MEM_FRACTION = 0.4  # of a GPU, which a predictor often shares
 _POSITIONS_OF_2017 = (
-    "model",
-    "session_creator",
-    "session_init",
-    "input_names",
-    "output_names",
-    "return_input",
-    "create_graph",
-    "session_config",
-)
+    "model session_creator session_init input_names output_names return_input create_graph "
+    "session_config"
+).split()
 # By position, where the later order has an argument of another kind.
 _KINDS_OF_2017 = {1: tf.train.SessionCreator, 2: SessionInit, 5: bool, 6: bool, 7: tf.ConfigProto}
 
@@ -88,9 +82,8 @@ class PredictConfig:
         self.tower_func = _tower_func(model, tower_func, input_signature)
         self.input_signature = self.tower_func.input_signature
         default_inputs = [spec.name for spec in self.input_signature]
-        self.input_names = _names(
-            "input_names", default_inputs if input_names is None else input_names
-        )
+        input_names = default_inputs if input_names is None else input_names
+        self.input_names = _names("input_names", input_names)
         self.output_names = _names("output_names", output_names)
         computing = ComputeOptions(precision, xla)
         if session_creator is not None and (session_config is not None or computing.asked):

@@ -42,11 +42,9 @@ class PredictorFactory:
     def build(
         self, tower_name: str, device: Union[int, str], input: Optional[InputSource] = None
     ) -> TowerTensorHandle:
-        """Builds a tower and returns its handle.
+        """Builds a tower in a name scope and on a device, and returns its handle.
 
         Args:
-          tower_name: name scope of the tower.
-          device: a GPU id, -1 for the CPU, or the name of a device.
           input: where its inputs come from, set up or not; new placeholders by default.
         """
         placed = self._place(device)
