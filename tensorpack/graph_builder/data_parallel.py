@@ -87,16 +87,17 @@ def build_towers(
         )
     if count > 1:
         logger.info(f"Training a model of {count} tower")
-    results, main = [], _Recorder()
+    results: List[Any] = []
+    mains: Dict[str, tf.Variable] = {}
     for index, (gpu, device, vs_name) in enumerate(zip(towers, devices, vs_names)):
         shown = device_text(gpu, device)
         logger.info(f"Building graph for training tower {index} on device {shown} ...")
         context = TowerContext(f"tower{index}", is_training=True, index=index, vs_name=vs_name)
         with tf.device(device), ExitStack() as stack:
             if index == 0:
-                stack.enter_context(main.recording(context))
+                stack.enter_context(_recording(context, mains))
             elif vs_name:
-                stack.enter_context(_copying(context, main))
+                stack.enter_context(_copying(context, mains))
             else:
                 stack.enter_context(_hidden([_KEYS.LOSSES]))
             stack.enter_context(context)
@@ -104,39 +105,35 @@ def build_towers(
     return results
 
 
-class _Recorder:
-    """The variables that a tower asks for, by their names within it."""
+@contextmanager
+def _recording(context: TowerContext, variables: Dict[str, tf.Variable]) -> Iterator[None]:
+    """Adds the variables that a tower which is built inside of this block asks for, by their names
+    within it.
+    """
+    parts = [each for each in (tf.get_variable_scope().name, context.vs_name) if each]
+    scopes = ["".join(f"{each}/" for each in parts), f"{context.ns_name}/", ""]
 
-    def __init__(self) -> None:
-        self.variables: Dict[str, tf.Variable] = {}
+    def note(variable: Any) -> Any:
+        if hasattr(variable, "op"):  # not one in parts, whose parts come here, too
+            name = variable.op.name
+            prefix = max((each for each in scopes if name.startswith(each)), key=len)
+            variables.setdefault(name[len(prefix) :], variable)
+        return variable
 
-    @contextmanager
-    def recording(self, context: TowerContext) -> Iterator[None]:
-        """Records what is asked for in a tower that is built inside of this block."""
-        parts = [each for each in (tf.get_variable_scope().name, context.vs_name) if each]
-        scopes = ["".join(f"{each}/" for each in parts), f"{context.ns_name}/", ""]
+    def note_asked(getter: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        return note(getter(*args, **kwargs))
 
-        def note(variable: Any) -> Any:
-            if hasattr(variable, "op"):  # not one in parts, whose parts come here, too
-                name = variable.op.name
-                prefix = max((each for each in scopes if name.startswith(each)), key=len)
-                self.variables.setdefault(name[len(prefix) :], variable)
-            return variable
+    def creator(create: Callable[..., Any], **kwargs: Any) -> Any:
+        variable = create(**kwargs)
+        keys = kwargs.get("collections")
+        return note(variable) if keys is None or _KEYS.GLOBAL_VARIABLES in keys else variable
 
-        def note_asked(getter: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-            return note(getter(*args, **kwargs))
-
-        def creator(create: Callable[..., Any], **kwargs: Any) -> Any:
-            variable = create(**kwargs)
-            keys = kwargs.get("collections")
-            return note(variable) if keys is None or _KEYS.GLOBAL_VARIABLES in keys else variable
-
-        with custom_getter_scope(note_asked), tf.variable_creator_scope(creator):
-            yield
+    with custom_getter_scope(note_asked), tf.variable_creator_scope(creator):
+        yield
 
 
 @contextmanager
-def _copying(context: TowerContext, main: _Recorder) -> Iterator[None]:
+def _copying(context: TowerContext, mains: Dict[str, tf.Variable]) -> Iterator[None]:
     """Makes the variables of a tower that is built inside of this block copies of the main ones."""
     made: List[tf.Variable] = []
 
@@ -152,15 +149,15 @@ def _copying(context: TowerContext, main: _Recorder) -> Iterator[None]:
             made.append(variable)
         return variable
 
-    own = _Recorder()
+    own: Dict[str, tf.Variable] = {}
     with _hidden([_KEYS.LOSSES, _KEYS.REGULARIZATION_LOSSES, _KEYS.TRAINABLE_VARIABLES]):
-        with tf.variable_creator_scope(creator), own.recording(context):
+        with tf.variable_creator_scope(creator), _recording(context, own):
             yield
         trained = {id(each) for each in tf.trainable_variables()}
     ids = {id(each) for each in made}
-    copies = {name: each for name, each in own.variables.items() if id(each) in ids}
-    _check_alike(context, main.variables, copies, trained)
-    replicas().add(list(copies.values()), [main.variables[name] for name in copies])
+    copies = {name: each for name, each in own.items() if id(each) in ids}
+    _check_alike(context, mains, copies, trained)
+    replicas().add(list(copies.values()), [mains[name] for name in copies])
 
 
 @contextmanager

@@ -16,7 +16,7 @@ def check_image(layer_name: str, inputs: Any, data_format: str) -> tf.Tensor:
 
 
 def check_rank(layer_name: str, inputs: Any, rank: int = 4) -> tf.Tensor:
-    """Returns images (rank 4) or volumes (5) as a tensor, or raises ValueError."""
+    """Returns images (rank 4) or volumes (5) as a tensor."""
     tensor = tf.convert_to_tensor(inputs)
     if tensor.shape.ndims != rank:
         what = "images" if rank == 4 else "volumes"

@@ -31,10 +31,8 @@ class DatasetPredictorBase:
     def __init__(
         self, config: PredictConfig, dataset: DataFlow, results: Optional[DataFlow] = None
     ) -> None:
-        for name, value, kind in [
-            ("config", config, PredictConfig),
-            ("dataset", dataset, DataFlow),
-        ]:
+        given = [("config", config, PredictConfig), ("dataset", dataset, DataFlow)]
+        for name, value, kind in given:
             if not isinstance(value, kind):
                 got = type(value).__name__
                 raise TypeError(f"{name} must be a {kind.__name__}, got {got}.")
