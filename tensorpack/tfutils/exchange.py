@@ -1,4 +1,4 @@
-"""The ops by which the workers of a group add up their gradients, step after step.
+"""The ops by which workers add up their gradients in each step, and start with the same variables.
 
 A collective op waits for the other workers, and on TensorFlow 1.15 nothing ends that wait. So it
 does not run in the training step: the step puts its gradients into queues and takes the sums out of
@@ -11,16 +11,23 @@ import numpy as np
 
 from tensorpack.compat import tf_version
 from tensorpack.compat import tfv1 as tf
+from tensorpack.utils import logger
 
 from .dependency import dependency_of_fetches
 from .queues import hide_queue
 
 _BUCKET_BYTES = 4 << 20
-GROUP_KEY = 1
+_GROUP_KEY = 1
 _CPU = "/device:CPU:0"
 _FIRST_SUM = 1000  # the keys of sums are behind those of gradients
 HAS_HALF = tf_version() >= (2,)  # whether collectives can add up float16
 _ON_THE_WIRE = (tf.float32, tf.float64, *[tf.float16] * HAS_HALF)
+_BROADCAST_AS = {  # the types of variables, and as what collectives can send them
+    **dict.fromkeys((tf.float32, tf.float16, tf.bfloat16), tf.float32),
+    **dict.fromkeys((tf.int32, tf.bool, tf.int8, tf.int16, tf.uint8, tf.uint16), tf.int32),
+    **dict.fromkeys((tf.int64, tf.uint32), tf.int64),
+    tf.float64: tf.float64,
+}
 
 GradsAndVars = Sequence[Tuple[Any, tf.Variable]]
 
@@ -37,12 +44,50 @@ def all_reduce(tensor: tf.Tensor, size: int, key: int, average: bool = False) ->
     return tf.raw_ops.CollectiveReduce(
         input=tensor,
         group_size=size,
-        group_key=GROUP_KEY,
+        group_key=_GROUP_KEY,
         instance_key=key,
         merge_op="Add",
         final_op="Div" if average else "Id",
         subdiv_offsets=[0],
     )
+
+
+def broadcast_op(
+    variables: Sequence[tf.Variable], size: int, index: int, first_key: int
+) -> tf.Operation:
+    """Returns an op that sets variables to their values in worker 0. All workers must run it.
+
+    Args:
+      variables: the same on all workers, in this order. Those whose shape is not known, or of a
+        type that cannot be sent, such as strings, are left out, with a warning.
+      size: number of workers.
+      index: of this one.
+      first_key: see `all_reduce`; the variables use as many as there are, from this on.
+    """
+    ops, left_out = [], []
+    with tf.name_scope("Broadcast"):
+        for key, variable in enumerate(variables, first_key):
+            dtype, shape = variable.dtype.base_dtype, variable.shape
+            sent = _BROADCAST_AS.get(dtype)
+            if sent is None or not shape.is_fully_defined():
+                left_out.append(variable.op.name)
+                continue
+            options = {"group_size": size, "group_key": _GROUP_KEY, "instance_key": key}
+            with tf.device(_CPU):
+                if index == 0:
+                    value = tf.cast(variable.read_value(), sent)
+                    send = tf.raw_ops.CollectiveBcastSend(input=value, shape=shape, **options)
+                    ops.append(send.op)
+                    continue
+                received = tf.raw_ops.CollectiveBcastRecv(T=sent, shape=shape, **options)
+                value = tf.cast(received, dtype)
+            ops.append(variable.assign(value, read_value=False))
+        if left_out:
+            logger.warning(
+                f"These variables may differ between the workers, because their shape or type "
+                f"cannot be sent: {', '.join(left_out)}."
+            )
+        return tf.group(*ops, name="broadcast")
 
 
 class _Part(NamedTuple):
@@ -117,19 +162,14 @@ class Exchange:
         wire: tf.DType = tf.float32,
         first_key: int = 1,
     ) -> None:
-        self._size = size
-        self._index = index
-        self._average = average
-        self._wire = wire
-        self._first_key = first_key
+        self._size, self._index, self._average = size, index, average
+        self._wire, self._first_key = wire, first_key
         self._sums: List[Tuple[_Bucket, tf.Tensor]] = []  # with what comes back
         self._grads: List[Tuple[_Bucket, tf.Tensor]] = []
         with tf.device(_CPU), tf.name_scope("Exchange"):
             self._flag = tf.get_variable(
                 "exchange_flag",
-                [],
-                tf.float32,
-                tf.zeros_initializer(),
+                initializer=0.0,
                 trainable=False,
                 collections=[tf.GraphKeys.LOCAL_VARIABLES],
                 use_resource=True,
@@ -229,14 +269,10 @@ class Exchange:
         sends = [each.sent.enqueue(vector) for each, vector in zip(buckets, packed)]
         self.send = tf.group(*sends, *[vector.op for _, vector in self._sums], name="send")
         sums = [each for each, _ in self._sums]
-        self._leave = tf.group(
-            *[
-                each.sent.enqueue(tf.zeros([each.length], each.wire))
-                for each in [*sums, *buckets[:-1]]
-            ],
-            last.sent.enqueue(self._farewell(last, slot)),
-            name="leave",
-        )
+        zeros = [tf.zeros([each.length - each.flags], each.wire) for each in [*sums, *buckets]]
+        zeros[-1] = tf.concat([zeros[-1], tf.cast(slot * self._new_flag, last.wire)], 0)
+        leaves = [each.sent.enqueue(vector) for each, vector in zip([*sums, *buckets], zeros)]
+        self._leave = tf.group(*leaves, name="leave")
         self._collect(buckets)
         got = [each.received.dequeue() for each in buckets]
         self._grads = list(zip(buckets, got))
@@ -250,10 +286,6 @@ class Exchange:
             for each, vector in zip(buckets[len(sums) :], got)
             for part, tensor in zip(each.parts, each.unpack(vector))
         }
-
-    def _farewell(self, bucket: _Bucket, slot: tf.Tensor) -> tf.Tensor:
-        zeros = tf.zeros([bucket.length - self._size], bucket.wire)
-        return tf.concat([zeros, tf.cast(slot * self._new_flag, bucket.wire)], 0)
 
     def _collect(self, buckets: Sequence[_Bucket]) -> None:
         sums = [

@@ -13,10 +13,9 @@ from tensorpack.callbacks.base import Callback
 from tensorpack.compat import tfv1 as tf
 from tensorpack.graph_builder.allreduce import average_grads
 from tensorpack.input_source import InputSource
-from tensorpack.tfutils.broadcast import broadcast_op
 from tensorpack.tfutils.collectives import ReduceGroup, set_worker_group
 from tensorpack.tfutils.common import get_global_step_var
-from tensorpack.tfutils.exchange import HAS_HALF, Exchange
+from tensorpack.tfutils.exchange import HAS_HALF, Exchange, broadcast_op
 from tensorpack.tfutils.peers import PeerLost
 from tensorpack.tfutils.server import worker_config
 from tensorpack.tfutils.sesscreate import NewSessionCreator
@@ -123,7 +122,7 @@ class CollectiveTrainer(GroupTrainer):
     def broadcast(self, _: Any = None) -> None:
         """Gives all workers the variables of worker 0. All must call it after the same step."""
         if self._group is not None:
-            self._group.broadcast(self.graph, self._broadcast, self.check_stop)
+            self._group.run_apart(self.graph, self._broadcast, self.check_stop)
 
     def _setup_graph(
         self, input: InputSource, get_cost_fn: CostFn, get_opt_fn: OptFn
@@ -155,7 +154,7 @@ class CollectiveTrainer(GroupTrainer):
         sent = [*self._shared, *([] if self.resumed else own)]
         self._broadcast = broadcast_op(sent, workers, index, key)
         logger.info(f"Each step exchanges {exchange.bytes:,} bytes of gradients and sums.")
-        return [_FlagVote(exchange)]
+        return [StopVote(exchange.flags, exchange.check_run)]
 
     def variables_to_save(self) -> List[tf.Variable]:
         """All global variables in the chief; in others the step, and those that they do not share
@@ -298,18 +297,6 @@ class CollectiveTrainer(GroupTrainer):
     def _release(self) -> None:
         if self._exchanges:
             self._group.abandon(self.sess)
-
-
-class _FlagVote(StopVote):
-    """Looks at the flags of the workers after each step."""
-
-    def __init__(self, exchange: Exchange) -> None:
-        super().__init__(exchange.flags)
-        self._exchange = exchange
-
-    def run_along(self, sess: tf.Session, fetches: Any) -> List[tf.Operation]:
-        self._exchange.check_run(fetches)
-        return []
 
 
 def _flag_of_reason(reason: StopReason) -> int:

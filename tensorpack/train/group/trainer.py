@@ -94,12 +94,18 @@ class StopVote(Callback):
 
     Args:
       vote: 0, or a vector of zeros, where no worker asks for the end.
+      check_run: called with the fetches of each other run; raises if it would wait for the others.
     """
 
     _chief_only = False
 
-    def __init__(self, vote: tf.Tensor) -> None:
+    def __init__(self, vote: tf.Tensor, check_run: Callable[[Any], None] = lambda _: None) -> None:
         self._request = tf.train.SessionRunArgs(vote)
+        self._check_run = check_run
+
+    def run_along(self, sess: tf.Session, fetches: Any) -> List[tf.Operation]:
+        self._check_run(fetches)
+        return []
 
     def _before_run(self, ctx: tf.train.SessionRunContext) -> Any:
         return self._request if ctx.original_args.fetches is self.trainer.train_op else None

@@ -120,11 +120,7 @@ class GroupOfWorkers:
             table = np.zeros([self.cluster.num_workers, len(values)])
             table[self.cluster.index] = values
             everything = all_reduce(tf.constant(table), self.cluster.num_workers, key)
-        return self._apart(graph, everything, check_stop)
-
-    def broadcast(self, graph: tf.Graph, op: tf.Operation, check_stop: Callable[[], None]) -> None:
-        """Runs an op of the graph that needs all workers, before the exchanges begin."""
-        self._apart(graph, op, check_stop)
+        return self.run_apart(graph, everything, check_stop)
 
     def start(self, graph: tf.Graph, exchange: Exchange) -> None:
         """Begins with the exchanges, one for each step."""
@@ -181,8 +177,10 @@ class GroupOfWorkers:
         found: List[int] = [int(i) for i in np.flatnonzero(flags)]
         return ", ".join(f"worker {i} at {self.cluster.workers[i]}" for i in found)
 
-    def _apart(self, graph: tf.Graph, fetch: Any, check_stop: Callable[[], None]) -> Any:
-        """Runs something on a thread of its own, and waits for it or for the end of the group."""
+    def run_apart(self, graph: tf.Graph, fetch: Any, check_stop: Callable[[], None]) -> Any:
+        """Runs what needs all workers, before the exchanges begin: on a thread of its own, and
+        waits for it or for the end of the group.
+        """
         results: List[Any] = []
 
         def run() -> None:

@@ -107,6 +107,6 @@ def test_an_op_that_fails_ends_the_group_once(make_group, monkeypatch):
         op = tf.debugging.Assert(False, ["broken op"])
     for _ in range(2):
         with pytest.raises(RuntimeError, match="(?s)and all of them answer: .*broken op") as raised:
-            group.broadcast(graph, op, lambda: None)
+            group.run_apart(graph, op, lambda: None)
         assert told == [raised.value] == [group.error]
     assert isinstance(raised.value.__cause__, tf.errors.InvalidArgumentError)
