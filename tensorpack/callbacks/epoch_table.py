@@ -12,7 +12,7 @@ from tensorpack.utils.untrusted import read_untrusted
 
 from .monitor import MonitorBase
 
-__all__ = ["EpochTable", "Loaded", "RESERVED", "is_epoch"]
+__all__ = ["EpochTable", "Loaded", "RESERVED"]
 
 _MOST_BYTES = 1 << 30  # of the file
 RESERVED = ("epoch_num", "global_step")  # what every epoch has
@@ -257,8 +257,3 @@ def _key(name: str) -> str:
 
 def _finite(value: float) -> Optional[float]:
     return value if math.isfinite(value) else None
-
-
-def is_epoch(value: Any) -> bool:
-    """Returns whether a value from a file is an epoch of a table."""
-    return isinstance(value, dict) and all(isinstance(value.get(key), int) for key in RESERVED)
