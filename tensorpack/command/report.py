@@ -3,9 +3,7 @@
 import argparse
 from typing import Any
 
-from ._codes import FINE, CommandError
-
-__all__ = ["HELP", "add_arguments", "run"]
+from ._common import FINE, CommandError
 
 HELP = "write a page of HTML about a run: result, curves, time, parameters, log"
 

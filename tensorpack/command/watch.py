@@ -4,9 +4,7 @@ import argparse
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from ._codes import FINE, CommandError, number
-
-__all__ = ["HELP", "PageServer", "add_arguments", "run"]
+from ._common import FINE, CommandError, number
 
 HELP = "show the page about a run in a browser, renewed while the run goes on"
 _ADDRESS, _HOSTS = "127.0.0.1", ("127.0.0.1", "localhost")

@@ -24,8 +24,6 @@ from ._environment import environments, shares
 from ._group import Group, Outcome
 from ._output import say
 
-__all__ = ["main", "make_parser"]
-
 _PROGRAM = "python -m tensorpack.launch"
 _DEFAULT_PORT = 2222
 _USAGE_ERROR = 2

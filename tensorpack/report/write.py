@@ -9,8 +9,6 @@ from tensorpack.utils.atomic import write_atomic
 from ._page import page_of
 from ._read import read_run
 
-__all__ = ["write_report"]
-
 FILENAME = "report.html"
 
 

@@ -11,8 +11,6 @@ from typing import Any, Dict, List, Optional, Sequence
 from tensorpack.utils.nvml import NVMLContext, has_driver, visible_devices
 from tensorpack.utils.processes import usable_cores
 
-__all__ = ["machine_facts", "process_facts", "script_path", "without_secrets"]
-
 _CPU_INFO = "/proc/cpuinfo"
 _CPU_INFO_BYTES = 4096  # the first core is enough, of perhaps hundreds
 _SECRET = r"passw|secret|token|credential|(?:api|auth|access|private|wandb|comet)[-_]?key"

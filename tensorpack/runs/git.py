@@ -13,8 +13,6 @@ from typing import Any, Dict, Optional
 
 from tensorpack.utils.untrusted import read_untrusted
 
-__all__ = ["GitFacts"]
-
 _MOST_BYTES = 16 << 20  # of a list of references
 _HASH = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _ANSWER_SECONDS = 1.0  # that git still has at the end

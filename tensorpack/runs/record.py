@@ -14,8 +14,6 @@ from tensorpack.utils import logger
 from tensorpack.utils.atomic import move_to_backup, write_atomic
 from tensorpack.utils.untrusted import parse_json, read_untrusted
 
-__all__ = ["FILENAME", "LOST", "RunRecord", "read_record", "utc_now"]
-
 FILENAME = "run.json"
 LOST = "lost"  # the result of an attempt whose process has left without a word
 

@@ -8,8 +8,6 @@ from typing import Any, Dict, Iterator, Optional, Sequence
 
 from tensorpack.utils.untrusted import open_untrusted
 
-__all__ = ["Epoch", "FILENAME", "MOST_VALUES", "as_finite", "parse_epochs", "read_epochs"]
-
 FILENAME = "stats.json"
 MOST_VALUES = 2000000  # that are kept, where an epoch counts as four more: some 200 MB
 _PIECE = 1 << 20  # characters that are read at a time; no epoch is longer
