@@ -3,10 +3,12 @@
 import csv
 import json
 import os
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 from episodes import EpisodeLog
+
+from tensorpack.runs import read_epochs
 
 __all__ = [
     "AXES",
@@ -32,7 +34,7 @@ class Run(NamedTuple):
     """What is known of a run."""
 
     directory: str
-    epochs: List[Dict[str, Any]]  # as in stats.json
+    epochs: List[Dict[str, Optional[float]]]  # as in stats.json
     steps: np.ndarray  # agent steps at the end of each game of the training; empty if unknown
     scores: np.ndarray  # of these games
 
@@ -83,8 +85,7 @@ def read_run(directory: str) -> Run:
     """
     path = os.path.join(directory, "stats.json")
     try:
-        with open(path) as file:
-            epochs: List[Dict[str, Any]] = json.load(file)
+        epochs = list(read_epochs(path))
     except (OSError, ValueError) as error:
         raise ValueError(
             f"{path} cannot be read: {error}. Give the log directory of a run."

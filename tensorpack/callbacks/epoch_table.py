@@ -255,8 +255,3 @@ def _key(name: str) -> str:
 
 def _finite(value: float) -> Optional[float]:
     return value if math.isfinite(value) else None
-
-
-def is_epoch(value: Any) -> bool:
-    """Returns whether a value from a file is an epoch of a table."""
-    return isinstance(value, dict) and all(isinstance(value.get(key), int) for key in RESERVED)

@@ -5,7 +5,9 @@ import math
 from contextlib import suppress
 from typing import Any, Dict, List, Optional
 
-from .epoch_table import EpochTable, Loaded, is_epoch
+from tensorpack.runs.statistics import FILENAME, parse_epochs
+
+from .epoch_table import RESERVED, EpochTable, Loaded
 
 
 class JSONWriter(EpochTable):
@@ -22,7 +24,7 @@ class JSONWriter(EpochTable):
       logdir: the directory; the log directory by default. Without one, nothing is written.
     """
 
-    FILENAME = "stats.json"
+    FILENAME = FILENAME
 
     def __init__(self, logdir: Optional[str] = None) -> None:
         super().__init__(logdir)
@@ -66,22 +68,8 @@ class JSONWriter(EpochTable):
             return None
 
         decoder = json.JSONDecoder(parse_float=number, parse_constant=number)
-        with suppress(ValueError, RecursionError):
-            epochs: List[Dict[str, Any]] = decoder.decode(text)
-            if isinstance(epochs, list) and all(is_epoch(each) for each in epochs):
-                return Loaded(epochs, True, len(unfit))
-        unfit.clear()
-        epochs = _salvage(decoder, text)
+        epochs: List[Dict[str, Any]] = []
+        with suppress(ValueError):
+            epochs.extend(parse_epochs(iter([text]), decoder, RESERVED))
+            return Loaded(epochs, text.rstrip().endswith("]"), len(unfit))
         return Loaded(epochs, False, len(unfit))
-
-
-def _salvage(decoder: json.JSONDecoder, text: str) -> List[Dict[str, Any]]:
-    epochs: List[Dict[str, Any]] = []
-    with suppress(ValueError, RecursionError):
-        end = text.index("[")
-        while True:
-            epoch, end = decoder.raw_decode(text, text.index("{", end))
-            if not is_epoch(epoch):
-                break
-            epochs.append(epoch)
-    return epochs

@@ -9,7 +9,7 @@ import os
 import re
 from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Tuple
 
-from ._codes import CommandError, did_you_mean
+from ._common import CommandError, did_you_mean
 
 _TABLE_END = bytes.fromhex("57fb808b247547db")  # of each table of TensorFlow: its magic number
 _ARRAYS = (".npz", ".npy")  # how the names of files end that `read_npz` reads

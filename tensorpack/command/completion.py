@@ -5,7 +5,7 @@ from typing import Any
 
 from tensorpack.utils.optional import require
 
-from ._codes import FINE, CommandError
+from ._common import FINE, CommandError
 
 HELP = "print a script by which a shell completes command lines"
 

@@ -4,8 +4,7 @@ import argparse
 from typing import Any, Dict, List
 
 from ._checkpoints import Saved, matching, open_saved
-from ._codes import FINE, PROBLEM, CommandError, did_you_mean, number
-from ._texts import json_text, table_text
+from ._common import FINE, PROBLEM, CommandError, did_you_mean, json_text, number, table_text
 
 HELP = "compare the variables of two checkpoints, log directories or .npz archives"
 _PIECE = 1 << 20  # elements that are compared at a time

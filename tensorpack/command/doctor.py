@@ -17,8 +17,7 @@ from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tup
 from tensorpack._version import __version__
 from tensorpack.utils._sizes import size_text
 
-from ._codes import FINE, PROBLEM, number
-from ._texts import json_text, printable
+from ._common import FINE, PROBLEM, json_text, number, printable
 
 HELP = "check this machine: packages, TensorFlow, GPUs, memory, folders, a short training"
 _IMPORT_SECONDS = 240.0  # on a slow network disk

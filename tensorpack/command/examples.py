@@ -5,8 +5,7 @@ import ast
 import os
 from typing import Any, Dict, List, Optional, Tuple
 
-from ._codes import FINE, CommandError, did_you_mean
-from ._texts import json_text, table_text
+from ._common import FINE, CommandError, did_you_mean, json_text, table_text
 
 HELP = "list the example scripts, or copy them into a folder"
 _SUFFIXES = (".py", ".md", ".json", ".txt")

@@ -8,8 +8,7 @@ from typing import Any, Dict, List
 from tensorpack.utils._sizes import size_text
 
 from ._checkpoints import Saved, matching, open_saved
-from ._codes import FINE, CommandError, did_you_mean
-from ._texts import printable
+from ._common import FINE, CommandError, did_you_mean, printable
 
 HELP = "write the weights of a checkpoint to an .npz, or with the model's code a model to serve"
 _DTYPES = ("float16", "float32", "float64")

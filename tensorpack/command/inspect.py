@@ -8,8 +8,7 @@ from typing import Any, Container, Dict, Iterable, List, Optional, Tuple
 from tensorpack.utils._sizes import size_text
 
 from ._checkpoints import Saved, Variable, matching, open_saved
-from ._codes import FINE, PROBLEM, CommandError
-from ._texts import json_text, shape_text, table_text
+from ._common import FINE, PROBLEM, CommandError, json_text, shape_text, table_text
 
 HELP = "show what is in a checkpoint, a log directory or an .npz archive"
 _PATH = (

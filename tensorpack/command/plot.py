@@ -1,22 +1,39 @@
 """`tensorpack plot DIR...`: curves of the scalars of runs, as a picture or in the terminal."""
 
 import argparse
+import fnmatch
+import glob
 import itertools
 import os
 import shutil
 import sys
 from collections import Counter
-from typing import Any, Dict, List
+from contextlib import suppress
+from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
 
-from ._codes import FINE, CommandError, number
-from ._curves import LABELS, Band, Groups, choose_scalars, make_band, read_groups, smooth
+from tensorpack.runs.curves import LABELS, RESERVED, Band, curve_of, make_band, names_of, smooth
+from tensorpack.runs.statistics import FILENAME, Epoch, read_epochs
+
+from ._common import FINE, CommandError, did_you_mean, json_text, number, printable, table_text
 from ._text_plot import Look, draw_text
-from ._texts import json_text, label_text, printable, table_text
 
 HELP = "draw curves of the scalars of runs, as a picture or in the terminal"
 _COLOURS = ("tab:blue", "tab:orange", "tab:green", "tab:purple", "tab:cyan", "tab:red")
 _ROWS = 14  # of characters, of a plot in the terminal
 
+_USUAL = ("score", "accuracy", "error", "cost", "loss", "reward")  # what is drawn by default
+
+
+class _Run(NamedTuple):
+    directory: str
+    epochs: List[Epoch]
+
+    @property
+    def names(self) -> Dict[str, None]:
+        return names_of(self.epochs)
+
+
+Groups = Dict[str, List[_Run]]  # by name, in the order of the command line
 Plots = Dict[str, Dict[str, Band]]  # scalar, group
 
 
@@ -44,13 +61,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: Any) -> int:
     """Draws the curves; returns the exit code."""
-    groups = read_groups(args.runs)
+    groups = _read_groups(args.runs)
     if args.list:
         return _list(groups, args)
-    scalars = choose_scalars(groups, args.scalar or [])
-    plots = {name: _bands(groups, name, args) for name in scalars}
+    plots = {name: _bands(groups, name, args) for name in _choose(groups, args.scalar or [])}
+    x_label = LABELS.get(args.x, args.x)
     if args.out:
-        _draw_picture(plots, args)
+        _draw_picture(plots, x_label, args)
     if args.json:
         shown = {
             name: {g: band._asdict() for g, band in each.items()} for name, each in plots.items()
@@ -63,15 +80,94 @@ def run(args: Any) -> int:
         look = _look(args.ascii)
         for name, bands in plots.items():
             curves = {printable(each): (band.x, band.mean) for each, band in bands.items()}
-            text = draw_text(printable(name), curves, LABELS.get(args.x, printable(args.x)), look)
+            text = draw_text(printable(name), curves, printable(x_label), look)
             args.write(text + "\n", coloured=True)
-    args.write(_summary(plots, LABELS.get(args.x, args.x)))
+    args.write(_summary(plots, x_label))
     return FINE
+
+
+def _read_groups(arguments: Sequence[str]) -> Groups:
+    """Reads the runs that a command line names: `DIR`, `PATTERN`, or `NAME=` and one of them.
+
+    Directories without a run are skipped with a line on standard error, if there is another.
+    """
+    groups: Groups = {}
+    problems: List[CommandError] = []
+    for argument in arguments:
+        name, directories = _named(argument)
+        for directory in directories:
+            own = name or os.path.basename(os.path.abspath(directory))
+            try:
+                run = _Run(directory, _read_run(directory))
+            except CommandError as error:
+                problems.append(error)
+                continue
+            groups.setdefault(own, []).append(run)
+    if not groups:
+        raise problems[0]
+    for problem in problems:
+        sys.stderr.write(printable(f"skipped: {problem}") + "\n")
+    return groups
+
+
+def _named(argument: str) -> Tuple[str, List[str]]:
+    """A name, or "", and directories; "=" belongs to their paths where there are such."""
+    before, _, rest = argument.partition("=")
+    for name, pattern in (("", argument), (before, rest)):
+        found = [pattern] if os.path.isdir(pattern) else sorted(glob.glob(pattern))
+        directories = [each for each in found if os.path.isdir(each)]
+        if directories:
+            return name, directories
+    pattern = rest or argument
+    folder, name = os.path.split(os.path.normpath(pattern))
+    names = sorted(os.listdir(folder or ".")) if os.path.isdir(folder or ".") else []
+    near = did_you_mean(name, names) or " Give the log directory of a run, or a pattern of some."
+    raise CommandError(f"There is no directory {pattern!r}.{near}")
+
+
+def _read_run(directory: str) -> List[Epoch]:
+    path = os.path.join(directory, FILENAME)
+    epochs: List[Epoch] = []
+    try:
+        with suppress(ValueError):  # a run that was killed may have cut it off
+            epochs.extend(read_epochs(path))
+    except FileNotFoundError:
+        below = sorted(glob.glob(os.path.join(glob.escape(directory), "*", FILENAME)))
+        some, pattern = ", ".join(map(os.path.dirname, below[:3])), os.path.join(directory, "*")
+        near = f"There are runs in {some}: give these, or {pattern!r}."
+        near = near if below else "Give the log directory of a run."
+        raise CommandError(f"{directory} has no {FILENAME}. {near}") from None
+    if not epochs:
+        raise CommandError(f"{path} has no epoch yet. Wait for the first one to end.")
+    return epochs
+
+
+def _choose(groups: Groups, patterns: Sequence[str]) -> List[str]:
+    """Returns the scalars that some run has and that match a pattern, such as `validation_*`.
+
+    Without patterns, scores, costs and errors: four at most.
+    """
+    known = {name: None for runs in groups.values() for run in runs for name in run.names}
+    names = [name for name in known if name not in RESERVED]
+    if not names:
+        raise CommandError("No run has a scalar with a finite value. Wait for the next epoch.")
+    if not patterns:
+        ranked = [name for word in _USUAL for name in names if word in name.lower()]
+        plain = [name for name in ranked if not name.startswith(("param-", "Summary"))]
+        return list(dict.fromkeys(plain or names))[:4]
+    chosen: Dict[str, None] = {}
+    for pattern in patterns:
+        found = [pattern] if pattern in known else fnmatch.filter(names, pattern)
+        if not found:
+            near = did_you_mean(pattern, names) or " --list lists all."
+            raise CommandError(f"No run has a scalar {pattern!r}.{near}")
+        chosen.update(dict.fromkeys(found))
+    return list(chosen)
 
 
 def _list(groups: Groups, args: Any) -> int:
     runs = [run for each in groups.values() for run in each]
-    counts = Counter(name for run in runs for name in run.names())
+    counts = Counter(name for run in runs for name in run.names)
     if args.json:
         args.write(json_text({"scalars": counts, "runs": len(runs)}))
     else:
@@ -83,8 +179,16 @@ def _bands(groups: Groups, name: str, args: Any) -> Dict[str, Band]:
     """Returns the band of each group that has the scalar."""
     bands = {}
     for group, runs in groups.items():
-        curves = [run.curve(name, args.x) for run in runs]
-        band = make_band([(x, smooth(y, args.smooth)) for x, y in curves])
+        curves = []
+        for run in runs:
+            curve = curve_of(run.epochs, name, args.x)
+            if curve is None:
+                near = did_you_mean(args.x, [*LABELS, *run.names])
+                near = near or " Give --x step, --x epoch, or the name of a scalar."
+                path = os.path.join(run.directory, FILENAME)
+                raise CommandError(f"{path} has nothing for --x {args.x}.{near}")
+            curves.append((curve[0], smooth(curve[1], args.smooth)))
+        band = make_band(curves)
         if band.x:
             bands[group] = band
     return bands
@@ -113,7 +217,7 @@ def _summary(plots: Plots, x_label: str) -> str:
     return table_text(rows, ["scalar", "run", "runs", "lowest", "highest", f"last (at {x_label})"])
 
 
-def _draw_picture(plots: Plots, args: Any) -> None:
+def _draw_picture(plots: Plots, x_label: str, args: Any) -> None:
     from tensorpack.utils.optional import require
 
     agg = require("matplotlib.backends.backend_agg", "matplotlib")
@@ -123,7 +227,7 @@ def _draw_picture(plots: Plots, args: Any) -> None:
         for (group, band), colour in zip(bands.items(), itertools.cycle(_COLOURS)):
             _draw_band(axes, group, band, colour)
         smoothed = f", smoothed by {args.smooth:g}" if args.smooth else ""
-        axes.set(title=label_text(name + smoothed), xlabel=label_text(LABELS.get(args.x, args.x)))
+        axes.set(title=_label(name + smoothed), xlabel=_label(x_label))
         axes.grid(alpha=0.3)
         axes.legend(fontsize="small")
     figure.tight_layout()
@@ -137,8 +241,14 @@ def _draw_picture(plots: Plots, args: Any) -> None:
 
 
 def _draw_band(axes: Any, group: str, band: Band, colour: str) -> None:
-    label = label_text(f"{group} ({band.runs} runs)" if band.runs > 1 else group)
+    label = _label(f"{group} ({band.runs} runs)" if band.runs > 1 else group)
     marker = "o" if len(band.x) < 3 else None
     axes.plot(band.x, band.mean, label=label, color=colour, marker=marker, linewidth=1.5)
     if band.runs > 1:
         axes.fill_between(band.x, band.low, band.high, color=colour, alpha=0.2, linewidth=0)
+
+
+def _label(text: str) -> str:
+    """A text as matplotlib shows it literally: no formula, and not left out of a legend."""
+    text = printable(text).replace("$", r"\$")
+    return f" {text}" if text.startswith("_") else text

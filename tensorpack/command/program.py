@@ -11,10 +11,23 @@ from typing import Any, List, Optional, Sequence
 
 from tensorpack._version import __version__
 
-from ._codes import INTERRUPTED, WRONG, CommandError, did_you_mean
-from ._table import SUBCOMMANDS
-from ._texts import printable
+from ._common import INTERRUPTED, WRONG, CommandError, did_you_mean, printable
 
+# In the order of `tensorpack --help`: modules of this package, and other programs.
+SUBCOMMANDS = (
+    *("doctor", "examples", "plot", "report", "runs", "watch"),
+    *("inspect", "diff", "export", "launch", "tf1", "completion"),
+)
+_PROGRAMS = {  # which read their own command lines: what each does, and its arguments
+    "launch": (
+        "start, watch and end the processes of a distributed run",
+        "[options] SCRIPT [ARG ...]",
+    ),
+    "tf1": (
+        "run a script for TensorFlow 1, unchanged, on the TensorFlow that is installed",
+        "SCRIPT [ARG ...]",
+    ),
+}
 _PROGRAM = "tensorpack"
 _EPILOG = (
     "Exit codes: 0 fine; 1 a problem was found, or two things differ; 2 a wrong command line or "
@@ -59,40 +72,48 @@ def make_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"tensorpack {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
-    for name, path in SUBCOMMANDS.items():
-        module = import_module(path)
+    for name in SUBCOMMANDS:
+        if name in _PROGRAMS:  # for completion and `--help`
+            text, metavar = _PROGRAMS[name]
+            each = commands.add_parser(name, help=text)
+            each.add_argument("rest", nargs=argparse.REMAINDER, metavar=metavar)
+            continue
+        module = import_module(f"tensorpack.command.{name}")
         text = module.HELP
         each = commands.add_parser(
             name, help=text, description=f"{text[0].upper()}{text[1:]}.", epilog=_EPILOG
         )
         each.set_defaults(run=module.run)
         module.add_arguments(each)
-        if not getattr(module, "TAKES_ALL", False):
-            text = "with an error, show where it comes from"
-            each.add_argument("--traceback", action="store_true", help=text)
+        text = "with an error, show where it comes from"
+        each.add_argument("--traceback", action="store_true", help=text)
     return parser
 
 
 def _parse(argv: List[str]) -> Any:
-    """Returns the arguments.
-
-    A subcommand that has `TAKES_ALL` gets all that follows its name as `args.rest`, `--help` too.
-    """
     name = argv[0] if argv else ""
     if name and not name.startswith("-") and name not in SUBCOMMANDS:
         near = did_you_mean(name, SUBCOMMANDS) or f" There are {', '.join(SUBCOMMANDS)}."
         sys.stderr.write(f"{_PROGRAM}: error: there is no subcommand {name!r}.{near}\n")
         raise SystemExit(WRONG)
-    if name in SUBCOMMANDS:
-        module = import_module(SUBCOMMANDS[name])
-        if getattr(module, "TAKES_ALL", False):
-            return argparse.Namespace(command=name, run=module.run, rest=argv[1:])
+    if name in _PROGRAMS:
+        return argparse.Namespace(command=name, run=_become, rest=argv[1:])
     parser = make_parser()
     args = parser.parse_args(argv)
     if args.command is None:
         parser.print_help(sys.stderr)
         raise SystemExit(WRONG)
     return args
+
+
+def _become(args: Any) -> int:
+    """Replaces this process by another program, with all that follows its name, `--help` too.
+
+    So signals, standard streams and the exit code are those of that program.
+    """
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os.execv(sys.executable, [sys.executable, "-m", f"tensorpack.{args.command}", *args.rest])
 
 
 def _print(stream: Any, text: str, coloured: bool = False) -> None:

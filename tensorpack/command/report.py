@@ -3,7 +3,7 @@
 import argparse
 from typing import Any
 
-from ._codes import FINE, CommandError
+from ._common import FINE, CommandError
 
 HELP = "write a page of HTML about a run: result, curves, time, parameters, log"
 

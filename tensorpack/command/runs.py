@@ -6,8 +6,7 @@ import time
 from contextlib import suppress
 from typing import Any, Dict, List
 
-from ._codes import FINE, CommandError
-from ._texts import json_text, table_text
+from ._common import FINE, CommandError, json_text, table_text
 
 HELP = "list the runs below a directory: state, step, best value, age"
 _RECORD, _STATS = "run.json", "stats.json"
@@ -82,11 +81,11 @@ def _whole(*values: Any) -> Any:
 
 def _best(kept: Any, epochs: List[Any]) -> str:
     """What a `MinSaver` has kept, or else the best of the scalar that a page shows first."""
-    from tensorpack.report._curves import scalar_rank
+    from tensorpack.runs.curves import RESERVED, scalar_rank
 
     if isinstance(kept, list) and kept:
         return ", ".join(str(each).partition(" (")[2].rstrip(")") or str(each) for each in kept)
-    names = {name for epoch in epochs for name in epoch} - {"epoch_num", "global_step"}
+    names = {name for epoch in epochs for name in epoch} - {*RESERVED}
     name = min(names, key=scalar_rank, default="")
     values = [(each[name], each["global_step"]) for each in epochs if each.get(name) is not None]
     if not values:

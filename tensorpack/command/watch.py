@@ -4,7 +4,7 @@ import argparse
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from ._codes import FINE, CommandError, number
+from ._common import FINE, CommandError, number
 
 HELP = "show the page about a run in a browser, renewed while the run goes on"
 _ADDRESS, _HOSTS = "127.0.0.1", ("127.0.0.1", "localhost")
@@ -38,7 +38,12 @@ def run(args: Any) -> int:
 
 
 class PageServer(ThreadingHTTPServer):
-    """Answers GET of the page about a run, on loopback only; to be used in a `with` block."""
+    """Answers GET of the page about a run, on loopback only; to be used in a `with` block.
+
+    Raises:
+      ValueError: there is no run in the directory.
+      OSError: the port cannot be used.
+    """
 
     daemon_threads = False  # they are joined when the server is closed
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Callable, List, Optional, Sequence
 
 from tensorpack.utils._console import open_standard_descriptors
-from tensorpack.utils.cluster import Cluster
+from tensorpack.utils.cluster import Cluster, trouble_at
 from tensorpack.utils.signals import SignalListener
 
 from . import _hosts
@@ -28,6 +28,7 @@ _PROGRAM = "python -m tensorpack.launch"
 _DEFAULT_PORT = 2222
 _USAGE_ERROR = 2
 _NOT_RESTARTED = (0, _USAGE_ERROR, 128 + signal.SIGINT, 128 + signal.SIGTERM)
+_CONNECT_SECONDS = 0.5
 _MISSED_CALLS = 3  # about one a second
 _LONGEST_PAUSE_SECONDS = 30.0
 _WARNING = (
@@ -156,7 +157,9 @@ class _WorkersElsewhere:
         self._missed = 0
 
     def __call__(self) -> bool:
-        running = {address for address in self._awaited if _hosts.accepts(address)}
+        running = {
+            address for address in self._awaited if not trouble_at(address, _CONNECT_SECONDS)
+        }
         self._seen |= running
         self._missed = 0 if running else self._missed + 1
         to_come = len(self._seen) < len(self._awaited)

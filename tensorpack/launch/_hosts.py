@@ -9,7 +9,6 @@ from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 from tensorpack.utils.cluster import Cluster
 
 LOOPBACK = "127.0.0.1"
-_CONNECT_SECONDS = 0.5
 _LINE = re.compile(r"(?P<name>[\w.-]+|\[[\da-fA-F:.]+\])(?::(?P<port>\d{1,5}))?(?P<rest>(?:\s.*)?)")
 _COUNT = re.compile(r"(workers|ps)=(\d{1,5})")
 
@@ -129,13 +128,3 @@ def is_loopback(address: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
-
-
-def accepts(address: str) -> bool:
-    """Whether a process accepts connections at an address "host:port"."""
-    host, _, port = address.rpartition(":")
-    try:
-        with socket.create_connection((host.strip("[]"), int(port)), timeout=_CONNECT_SECONDS):
-            return True
-    except OSError:
-        return False

@@ -4,6 +4,7 @@ import re
 from html import escape
 from typing import Any, Dict, List, Optional, Tuple
 
+from tensorpack.runs.curves import RESERVED, scalar_rank
 from tensorpack.runs.statistics import Epoch
 
 from ._chart import Line, draw_chart, number_text
@@ -13,10 +14,8 @@ _GROUPS = (
     ("Scores", re.compile(r"score|accuracy|reward|precision|recall|\bauc\b|\bmap\b")),
     ("Costs and errors", re.compile(r"cost|loss|error|perplexity")),
 )
-_IS_MAIN = re.compile(r"score|accuracy|cost|loss|error")  # comes first in its group
 _OTHERS, _STATISTICS = "Others", "Statistics of parameters, gradients and activations"
 _IS_STATISTIC = re.compile(r"^(param-summary|SummaryGradient|activation-summary)/")
-_NOT_SCALARS = ("epoch_num", "global_step")
 _MOST_CHARTS = 200
 
 Points = List[Tuple[float, Optional[float]]]
@@ -47,7 +46,7 @@ def _series_of(epochs: List[Epoch]) -> Dict[str, Points]:
     series: Dict[str, Points] = {}
     for epoch in epochs:
         for name, value in epoch.items():
-            if name not in _NOT_SCALARS:
+            if name not in RESERVED:
                 points = series.setdefault(name, [])
                 points.append((epoch["global_step"] or 0.0, value))
     return {name: sorted(points, key=lambda point: point[0]) for name, points in series.items()}
@@ -68,11 +67,6 @@ def _group_of(name: str) -> str:
     if _IS_STATISTIC.match(name):
         return _STATISTICS
     return next((t for t, words in _GROUPS if words.search(name.lower())), _OTHERS)
-
-
-def scalar_rank(name: str) -> Tuple[bool, int, str]:
-    """Returns a key that sorts the names of scalars: what a run is about first."""
-    return not _IS_MAIN.search(name.lower()), name.count("/"), name.lower()
 
 
 def _span_of(all_series: List[Dict[str, Points]]) -> Tuple[float, float]:

@@ -4,7 +4,7 @@ import io
 import json
 import os
 from contextlib import suppress
-from typing import Any, Dict, Iterator, Optional
+from typing import Any, Dict, Iterator, Optional, Sequence
 
 from tensorpack.utils.untrusted import open_untrusted
 
@@ -40,23 +40,50 @@ def read_epochs(path: str) -> Iterator[Epoch]:
     path = os.path.join(path, FILENAME) if os.path.isdir(path) else path
     decoder = json.JSONDecoder(parse_int=float)  # an int of many digits takes long
     names: Dict[str, str] = {}  # each is kept once
-    end = count = values = 0
+    count = values = 0
     raw: Any = open_untrusted(path, _MOST_BYTES)
     with io.TextIOWrapper(io.BufferedReader(raw), "utf-8", "replace") as file:
-        text = file.read(_PIECE)
-        while values < MOST_VALUES and len(names) < _MOST_NAMES:
-            try:
-                content, after = decoder.raw_decode(text, text.index("{", end))
-            except (ValueError, RecursionError):  # perhaps the rest is still to be read
-                more = file.read(_PIECE)
-                text, end = text[end:] + more, 0
-                if not more or len(text) > 2 * _PIECE:
-                    break
-                continue
-            if as_finite(content.get("global_step")) is None:
+        pieces = iter(lambda: file.read(_PIECE), "")
+        try:
+            for content in parse_epochs(pieces, decoder, ("global_step",)):
+                if values >= MOST_VALUES or len(names) >= _MOST_NAMES:
+                    raise ValueError("it has more than is kept")
+                count, values = count + 1, values + len(content) + 4
+                yield {names.setdefault(k, k): as_finite(v) for k, v in content.items()}
+        except ValueError as error:
+            text = f"{path} cannot be read to its end; its first {count} epochs can."
+            raise ValueError(text) from error
+
+
+def parse_epochs(
+    pieces: Iterator[str], decoder: json.JSONDecoder, needed: Sequence[str]
+) -> Iterator[Dict[str, Any]]:
+    """Yields the epochs in the text of a `stats.json`, their values as the decoder gives them.
+
+    Args:
+      pieces: the text.
+      decoder: makes values of it.
+      needed: names of the finite numbers without which an object is no epoch.
+
+    Raises:
+      ValueError: there were all epochs before what is damaged.
+    """
+    text, end, count = next(pieces, ""), 0, 0
+    while True:
+        try:
+            begin = text.index("{", end)
+            content, after = decoder.raw_decode(text, begin)
+        except (ValueError, RecursionError):  # perhaps the rest is still to be read
+            more = next(pieces, "")
+            text, end = text[end:] + more, 0
+            if not more or len(text) > 2 * _PIECE:
                 break
-            end, count, values = after, count + 1, values + len(content) + 4
-            yield {names.setdefault(k, k): as_finite(v) for k, v in content.items()}
+            continue
+        is_next = text[end:begin].strip() == ("," if count else "[")
+        if not is_next or any(as_finite(content.get(name)) is None for name in needed):
+            break
+        end, count = after, count + 1
+        yield content
     rest = "".join(text[end:].split())
     if not (rest.startswith("]") if count else rest in ("", "[]")):
-        raise ValueError(f"{path} cannot be read to its end; its first {count} epochs can.")
+        raise ValueError(f"what follows {count} epochs is none")

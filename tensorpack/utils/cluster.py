@@ -9,6 +9,7 @@ import dataclasses
 import json
 import os
 import re
+import socket
 import zlib
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
@@ -114,6 +115,16 @@ class Cluster:
         workers = _Workers(env)
         addresses = workers.of_slurm() or workers.of_open_mpi()
         return cls(tuple(addresses), index=workers.rank) if addresses else None
+
+
+def trouble_at(address: str, seconds: float) -> Optional[OSError]:
+    """Returns the error of a TCP connection to "host:port"; None if it is accepted in this time."""
+    host, _, port = address.rpartition(":")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), seconds).close()
+    except OSError as error:
+        return error
+    return None
 
 
 def expand_hosts(text: str) -> List[str]:

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from tensorpack.command._table import SUBCOMMANDS
+from tensorpack.command.program import SUBCOMMANDS
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ import sys
 import pytest
 
 from tensorpack.command import plot
-from tensorpack.command._curves import make_band, smooth
 from tensorpack.command._text_plot import Look, axis_text, draw_text
+from tensorpack.runs.curves import make_band, smooth
 
 
 @pytest.fixture

@@ -1,12 +1,12 @@
 """The connections of a process to those whose variables it uses, to tell and to hear who lives."""
 
-import socket
 import threading
 import time
 from contextlib import suppress
-from typing import Any, Callable, NamedTuple, Optional, Tuple
+from typing import Any, Callable, NamedTuple, Tuple
 
 from tensorpack.compat import tfv1 as tf
+from tensorpack.utils.cluster import trouble_at
 
 TABLE = "tensorpack_group"  # name of the variable
 
@@ -72,7 +72,7 @@ class Link(threading.Thread):
     def run(self) -> None:
         """Asks until the group stops; called by `start`."""
         stopping = self._group.stopping
-        while _trouble_at(self.address):
+        while trouble_at(self.address, _CONNECT_SECONDS):
             if stopping.wait(_LOOK_SECONDS):
                 return
         with tf.Graph().as_default() as graph, tf.device(f"{self.device}/device:CPU:0"):
@@ -156,16 +156,6 @@ def shared_variable(name: str, dtype: tf.DType, shape: Any) -> tf.Tensor:
     return tf.raw_ops.VarHandleOp(dtype=dtype, shape=shape, shared_name=name)
 
 
-def _trouble_at(address: str) -> Optional[OSError]:
-    """Returns the error of a connection to "host:port", None if something accepts it."""
-    host, _, port = address.rpartition(":")
-    try:
-        socket.create_connection((host.strip("[]"), int(port)), _CONNECT_SECONDS).close()
-    except OSError as error:
-        return error
-    return None
-
-
 def refuses(address: str) -> bool:
     """Whether the machine of an address answers that nothing accepts connections there."""
-    return isinstance(_trouble_at(address), ConnectionRefusedError)
+    return isinstance(trouble_at(address, _CONNECT_SECONDS), ConnectionRefusedError)

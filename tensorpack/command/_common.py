@@ -1,13 +1,13 @@
-"""What the subcommands agree on: exit codes, the error of a user's mistake, advice on names."""
+"""What the subcommands share: exit codes, the error of a user's mistake, advice, texts."""
 
 import argparse
+import json
 from contextlib import suppress
 from difflib import get_close_matches
-from typing import Callable, Iterable
+from typing import Any, Callable, Iterable, Sequence
 
-from tensorpack.dataflow._cli import CommandError
-
-__all__ = ["FINE", "INTERRUPTED", "PROBLEM", "WRONG", "CommandError", "did_you_mean", "number"]
+from tensorpack.dataflow._cli import CommandError as CommandError
+from tensorpack.dataflow._cli import printable as printable
 
 FINE = 0
 PROBLEM = 1  # a problem was found, or two things differ
@@ -34,3 +34,22 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     if not near:  # a part of a long name, such as one without its scope
         near = [each for each in names if name and name.lower() in each.lower()][:3]
     return f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
+
+
+def shape_text(shape: Iterable[int]) -> str:
+    """Returns a shape such as `3 x 3 x 64`, or `scalar`."""
+    return " x ".join(map(str, shape)) or "scalar"
+
+
+def table_text(rows: Iterable[Sequence[Any]], headers: Sequence[str] = ()) -> str:
+    """Returns rows in columns; columns of numbers are right-aligned."""
+    from tabulate import tabulate
+
+    shown = [[printable(str(each)) for each in row] for row in rows]
+    return tabulate(shown, headers=headers, tablefmt="simple" if headers else "plain")
+
+
+def json_text(value: Any) -> str:
+    """Returns a value as JSON; NaN and infinite numbers become null."""
+    finite = json.loads(json.dumps(value), parse_constant=lambda name: None)
+    return json.dumps(finite, indent=1, allow_nan=False)

@@ -1,0 +1,89 @@
+"""Curves of the scalars of epochs: their order, their axes, smoothed, and of several runs."""
+
+import re
+from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
+
+from .statistics import Epoch
+
+RESERVED = ("epoch_num", "global_step")  # what tells epochs apart, not what came of them
+LABELS = {"step": "step", "epoch": "epoch", "time": "hours"}
+# What the axes are called in stats.json, and the factor that makes their unit of it.
+_AXES = {
+    "step": [("global_step", 1.0)],
+    "epoch": [("epoch_num", 1.0)],
+    "time": [("hours", 1.0), ("wall_hours", 1.0), ("wall_time", 1 / 3600), ("seconds", 1 / 3600)],
+}
+_IS_MAIN = re.compile(r"score|accuracy|cost|loss|error")
+
+
+class Band(NamedTuple):
+    """Mean, lowest and highest of the curves of several runs, each a list as long as `x`."""
+
+    x: List[float]
+    mean: List[float]
+    low: List[float]
+    high: List[float]
+    runs: int
+
+
+def scalar_rank(name: str) -> Tuple[bool, int, str]:
+    """Returns a key that sorts the names of scalars: what a run is about first."""
+    return not _IS_MAIN.search(name.lower()), name.count("/"), name.lower()
+
+
+def names_of(epochs: Sequence[Epoch]) -> Dict[str, None]:
+    """Returns the scalars that have a finite value, in the order in which they first appear."""
+    return {name: None for each in epochs for name in each if each[name] is not None}
+
+
+def curve_of(
+    epochs: Sequence[Epoch], name: str, axis: str
+) -> Optional[Tuple[List[float], List[float]]]:
+    """Returns x and y of a scalar, x ascending, of the epochs that have both.
+
+    Args:
+      epochs: of a run.
+      name: of the scalar.
+      axis: "step", "epoch", "time" (in hours) or the name of a scalar; None is returned if the run
+        has nothing for it.
+    """
+    known = names_of(epochs)
+    choices = [each for each in _AXES.get(axis, [(axis, 1.0)]) if each[0] in known]
+    if not choices:
+        return None
+    x_name, factor = choices[0]
+    pairs = ((epoch.get(x_name), epoch.get(name)) for epoch in epochs)
+    points = [(x * factor, y) for x, y in pairs if x is not None and y is not None]
+    points.sort(key=lambda point: point[0])
+    return [x for x, _ in points], [y for _, y in points]
+
+
+def smooth(values: Sequence[float], weight: float) -> List[float]:
+    """Returns the exponential moving averages, in which earlier values have `weight`, in [0, 1).
+
+    They are divided by the sum of the weights so far, so the first value counts no more than later
+    ones.
+    """
+    smoothed, total, norm = [], 0.0, 0.0
+    for value in values:
+        total = weight * total + (1 - weight) * value
+        norm = weight * norm + (1 - weight)
+        smoothed.append(total / norm)
+    return smoothed
+
+
+def make_band(curves: Sequence[Tuple[List[float], List[float]]]) -> Band:
+    """Returns the band of several curves over the range that all of them cover."""
+    import numpy as np
+
+    curves = [each for each in curves if each[0]]
+    if not curves:
+        return Band([], [], [], [], 0)
+    if len(curves) == 1:
+        x, y = curves[0]
+        return Band(list(x), list(y), list(y), list(y), 1)
+    first, last = max(x[0] for x, _ in curves), min(x[-1] for x, _ in curves)
+    grid = sorted({each for x, _ in curves for each in x if first <= each <= last})
+    values = np.array([np.interp(grid, x, y) for x, y in curves])
+    mean, low, high = (each.tolist() for each in (values.mean(0), values.min(0), values.max(0)))
+    return Band(grid, mean, low, high, len(curves))
