@@ -14,7 +14,7 @@ def need_bf16():
         pytest.skip("TensorFlow 1 has no bfloat16 on CPUs")
     computing = ComputeOptions("bf16")
     try:
-        computing.check(computing.configured(get_default_sess_config()))
+        computing.check(computing.apply_to(get_default_sess_config()))
     except RuntimeError as error:
         pytest.skip(str(error))
 

@@ -133,7 +133,7 @@ def check_precision(precision: str) -> None:
     from tensorpack.tfutils.precision import ComputeOptions
 
     with refusing(f"--precision {precision}", RuntimeError):
-        ComputeOptions(precision).configured(tp.tfv1.ConfigProto())
+        ComputeOptions(precision).apply_to(tp.tfv1.ConfigProto())
 
 
 def prepare_log_dir(dirname: str, resume: str) -> str:

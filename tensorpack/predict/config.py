@@ -86,7 +86,7 @@ class PredictConfig:
         self.input_names = _names("input_names", input_names)
         self.output_names = _names("output_names", output_names)
         computing = ComputeOptions(precision, xla)
-        if session_creator is not None and (session_config is not None or computing.asked):
+        if session_creator is not None and (session_config is not None or computing.is_set):
             raise ValueError(
                 "Give either session_creator or session_config, precision and xla: a creator has "
                 "its own options."

@@ -57,11 +57,11 @@ class ComputeOptions:
         self._by_scope = by_scope or not _config_reaches_cpus()
 
     @property
-    def asked(self) -> bool:
+    def is_set(self) -> bool:
         """Whether it asks for anything at all."""
         return self.precision is not None or self.xla
 
-    def configured(self, config: tf.ConfigProto) -> tf.ConfigProto:
+    def apply_to(self, config: tf.ConfigProto) -> tf.ConfigProto:
         """Returns a copy of a session config that asks for this."""
         copy = tf.ConfigProto()
         copy.CopyFrom(config)
@@ -87,7 +87,7 @@ class ComputeOptions:
         """Tries on a small network whether a session with this config does what was asked for.
 
         Args:
-          config: what `configured` returned.
+          config: what `apply_to` returned.
           target: of the session.
 
         Raises:

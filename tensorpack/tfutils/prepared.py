@@ -53,14 +53,14 @@ def prepare(
         if not all(
             _input(each) and graph.is_feedable(graph.as_graph_element(each)) for each in feeds
         ):
-            raise _Unusual
+            raise _NotPreparable
     except (KeyError, TypeError, ValueError):  # as_graph_element raises all of them
-        return _prepare_unusual(sess, structures, feeds)
+        return _prepare_by_session(sess, structures, feeds)
     if not fetched.tensors and not fetched.ops:  # a callable that computes nothing cannot be made
         return Prepared(lambda *arrays: [], where)
     call = make_raw_callable(sess, fetched.tensors, fetched.ops, feeds, in_caller, waits)
     if call is None:
-        return _prepare_unusual(sess, structures, feeds)
+        return _prepare_by_session(sess, structures, feeds)
     return Prepared(_checking(call, feeds) if feeds else call, where)
 
 
@@ -76,7 +76,7 @@ def pick(values: Sequence[Any], where: Any) -> Any:
     return kind([pick(values, each) for each in parts])
 
 
-class _Unusual(ValueError):
+class _NotPreparable(ValueError):
     """A fetch or feed that is left to `Session.run`, which may refuse it."""
 
 
@@ -99,19 +99,19 @@ class _Fetched:
             return kind, [self.find(each) for each in fetches]
         found = self._graph.as_graph_element(fetches)
         if not self._graph.is_fetchable(found):
-            raise _Unusual
+            raise _NotPreparable
         if isinstance(found, tf.Operation):
             self.ops.append(found)
             return None
         if found.dtype.base_dtype in _WITHOUT_VALUE or found.name in self._fed:
-            raise _Unusual
+            raise _NotPreparable
         if found.name not in self._places:
             self._places[found.name] = len(self.tensors)
             self.tensors.append(found)
         return self._places[found.name]
 
 
-def _prepare_unusual(sess: Any, structures: Sequence[Any], feeds: Sequence[Any]) -> Prepared:
+def _prepare_by_session(sess: Any, structures: Sequence[Any], feeds: Sequence[Any]) -> Prepared:
     # an empty list, unlike None, would take the slow way through Session.run
     call = sess.make_callable(list(structures), feed_list=list(feeds) or None)
     return Prepared(_checking(call, feeds) if feeds else call, list(range(len(structures))))

@@ -57,8 +57,8 @@ class NewSessionCreator(tf.train.SessionCreator):
         self.graph = graph
         self.config = get_default_sess_config() if config is None else config
         self.computing = ComputeOptions(precision, xla)
-        if self.computing.asked:
-            self.config = self.computing.configured(self.config)
+        if self.computing.is_set:
+            self.config = self.computing.apply_to(self.config)
 
     def create_session(self) -> tf.Session:
         """Returns the new session. The graph must not be finalised yet.

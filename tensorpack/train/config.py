@@ -154,7 +154,7 @@ class TrainConfig:
             creator = NewSessionCreator(
                 config=config or default_config(), precision=computing.precision, xla=computing.xla
             )
-        elif computing.asked:
+        elif computing.is_set:
             raise ValueError(
                 "precision and xla are options of the session, and session_creator makes that: "
                 "give them to it, as in NewSessionCreator(precision=..., xla=...), or give "

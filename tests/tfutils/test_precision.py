@@ -44,7 +44,7 @@ def build(optimizer=None):
 
 def run(computing, steps):
     """Returns the costs of so many steps, the gradients of the first, and the nodes that ran."""
-    config = computing.configured(get_default_sess_config())
+    config = computing.apply_to(get_default_sess_config())
     with tf.Graph().as_default() as graph:
         graph.seed = 1
         with computing.scope():
@@ -74,10 +74,10 @@ def test_nothing_runs_in_bf16_otherwise(asked):
 
 @on_tf2
 def test_fp32_undoes_what_a_config_asks_for():
-    config = ComputeOptions("bf16").configured(tf.ConfigProto())
-    rewrites = ComputeOptions("fp32").configured(config).graph_options.rewrite_options
+    config = ComputeOptions("bf16").apply_to(tf.ConfigProto())
+    rewrites = ComputeOptions("fp32").apply_to(config).graph_options.rewrite_options
     assert rewrites.auto_mixed_precision_onednn_bfloat16 == rewrites.OFF
-    rewrites = ComputeOptions(None).configured(config).graph_options.rewrite_options
+    rewrites = ComputeOptions(None).apply_to(config).graph_options.rewrite_options
     assert rewrites.auto_mixed_precision_onednn_bfloat16 == rewrites.ON
 
 

@@ -163,4 +163,4 @@ def test_precision_and_xla_go_to_the_default_session_creator():
 def test_a_session_creator_says_how_it_computes():
     creator = NewSessionCreator(precision="fp16")
     assert TrainConfig(dataflow=flow(), session_creator=creator).computing is creator.computing
-    assert not TrainConfig(dataflow=flow()).computing.asked
+    assert not TrainConfig(dataflow=flow()).computing.is_set
