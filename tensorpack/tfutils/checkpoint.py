@@ -25,6 +25,7 @@ from tensorpack.utils.checkpoints import (
     pointed_to,
 )
 from tensorpack.utils.checkpoints.files import INDEX, MANIFEST, names_with_prefix
+from tensorpack.utils.checkpoints.variables import by_name, without_output
 from tensorpack.utils.npz import NAMED_ARRAYS, read_npz, write_npz
 from tensorpack.utils.untrusted import UnsafeFile
 
@@ -200,10 +201,10 @@ def load_checkpoint_vars(path: PathLike) -> Dict[str, np.ndarray]:
         reader = CheckpointReader(path)
         return {name: reader.read(name) for name in reader.names}
     try:
-        arrays = read_npz(os.path.realpath(path))
+        named = by_name(read_npz(os.path.realpath(path)))
     except (UnsafeFile, ValueError) as error:
         raise CheckpointCorrupt(path, str(error)) from error
-    return dict(zip(names_without_output(arrays), arrays.values()))
+    return named
 
 
 def save_checkpoint_vars(dic: Dict[str, Any], path: PathLike) -> None:
@@ -215,9 +216,9 @@ def save_checkpoint_vars(dic: Dict[str, Any], path: PathLike) -> None:
 
     Raises:
       TypeError: a value is not an array of numbers, booleans or strings.
-      ValueError: the path is that of an `.npy` file.
+      ValueError: the path is that of an `.npy` file, or two names mean one variable.
     """
-    arrays = dict(zip(names_without_output(dic), map(np.asarray, dic.values())))
+    arrays = {name: np.asarray(value) for name, value in by_name(dic).items()}
     for name, array in arrays.items():
         if array.dtype == object:
             raise TypeError(f"{name} cannot be saved: it is an array of objects, not of one type.")
@@ -249,4 +250,4 @@ def _save_bundle(arrays: Dict[str, np.ndarray], prefix: str) -> None:
 
 def names_without_output(names: Optional[Iterable[str]]) -> List[str]:
     """Returns names of variables without `:0`."""
-    return [name[:-2] if name.endswith(":0") else name for name in names or ()]
+    return [without_output(name) for name in names or ()]
