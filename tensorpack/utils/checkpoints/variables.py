@@ -1,7 +1,7 @@
 """What is known of variables by name, and which values of a file fit into which of them."""
 
 import re
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional
 
 import numpy as np
 
@@ -9,10 +9,15 @@ _KINDS = {"bfloat": "float", "half": "float", "double": "float", "uint": "int", 
 
 
 class Variable(NamedTuple):
-    """What is known of a variable without its value; None is a shape or size that may be any."""
+    """What is known of a variable without its value.
+
+    Attributes:
+      dtype: its name.
+      shape: a tuple of sizes; None for any shape, and in it for any size.
+    """
 
     dtype: str
-    shape: Optional[Tuple[Any, ...]]
+    shape: Any
 
     def __str__(self) -> str:
         return f"{self.dtype} {'of any shape' if self.shape is None else list(self.shape)}"
