@@ -14,7 +14,6 @@ from ._codes import CommandError, did_you_mean
 if TYPE_CHECKING:
     from tensorpack.utils.checkpoints.variables import Variable
 
-_TABLE_END = bytes.fromhex("57fb808b247547db")  # of each table of TensorFlow: its magic number
 _ARRAYS = (".npz", ".npy")  # how the names of files end that `read_npz` reads
 _NO_TENSORFLOW = "Install it with: pip install tensorflow"
 
@@ -70,6 +69,7 @@ def open_saved(path: str) -> Saved:
 def find_prefix(path: str) -> str:
     """Returns the prefix of the checkpoint, or the path of the archive, that a path means."""
     from tensorpack.utils.checkpoints import candidates
+    from tensorpack.utils.checkpoints.files import TABLE_END
 
     if os.path.isfile(path) and path.endswith(_ARRAYS):
         return path
@@ -94,8 +94,8 @@ def find_prefix(path: str) -> str:
     # Until 2016 a checkpoint was one file, named as the prefix, in the format that an index has.
     with open(path, "rb") as file:
         file.seek(0, os.SEEK_END)
-        file.seek(max(0, file.tell() - len(_TABLE_END)))
-        if file.read() != _TABLE_END:
+        file.seek(max(0, file.tell() - len(TABLE_END)))
+        if file.read() != TABLE_END:
             raise CommandError(
                 f"{path} is not a checkpoint. Give a log directory, NAME.npz, or a prefix such as "
                 "train_log/run/model-5000."
