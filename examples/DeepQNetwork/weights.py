@@ -2,16 +2,14 @@
 
 from typing import Any, Dict, Iterator, List
 
-import numpy as np
-
 from tensorpack.compat import tfv1 as tf
+from tensorpack.tfutils._named_values import known_of_graph
 from tensorpack.tfutils.checkpoint import CheckpointReader, load_checkpoint_vars
 from tensorpack.tfutils.sessinit import SessionInit, get_model_loader
 from tensorpack.tfutils.varmanip import is_training_name
+from tensorpack.utils.checkpoints.variables import Match, Variable, known_from, known_of, match
 
 __all__ = ["AllWeights", "OtherNetwork"]
-
-_Shapes = Dict[str, List[int]]  # by the names of variables
 
 
 class OtherNetwork(ValueError):
@@ -36,28 +34,28 @@ class AllWeights(SessionInit):
         self._loader = get_model_loader(path)
 
     def _run_init(self, sess: Any) -> None:
-        needed = {each.op.name: each.shape.as_list() for each in tf.global_variables()}
-        differences = list(_differences(needed, _saved_shapes(self._path)))
+        rows = match(known_of_graph(tf.global_variables()), _saved(self._path))
+        differences = list(_differences(rows))
         if differences:
             raise OtherNetwork(f"{'; '.join(differences)}: {self._advice}")
         self._loader.init(sess)
 
 
-def _saved_shapes(path: str) -> _Shapes:
+def _saved(path: str) -> Dict[str, Variable]:
     if path.endswith(".npz"):
-        return {name: list(np.shape(each)) for name, each in load_checkpoint_vars(path).items()}
-    return {name: each["shape"] for name, each in CheckpointReader(path).variables.items()}
+        return known_of(load_checkpoint_vars(path))
+    return known_from(CheckpointReader(path).variables)
 
 
-def _differences(needed: _Shapes, saved: _Shapes) -> Iterator[str]:
+def _differences(rows: List[Match]) -> Iterator[str]:
     """Yields in words what tells a network from that of a file."""
-    missing = [name for name in needed if name not in saved]
+    missing = [row.name for row in rows if row.verdict == "missing"]
     if missing:
         yield f"it has no {', '.join(missing)}, which this network needs"
-    for name, shape in needed.items():
-        if saved.get(name, shape) != shape:
-            yield f"its {name} is {saved[name]}, that of this network {shape}"
-    extra = [name for name in saved if name not in needed and _is_weight(name)]
+    for name, ours, theirs, verdict in rows:
+        if verdict == "shape":
+            yield f"its {name} is {list(theirs.shape)}, that of this network {list(ours.shape)}"
+    extra = [row.name for row in rows if row.verdict == "extra" and _is_weight(row.name)]
     if extra:
         yield f"it has {', '.join(extra)}, which this network does not have"
 

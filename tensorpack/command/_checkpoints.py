@@ -7,34 +7,15 @@ checkpoints that another program wrote, need TensorFlow.
 import functools
 import os
 import re
-from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, NamedTuple, Optional
 
 from ._common import CommandError, did_you_mean
 
-_TABLE_END = bytes.fromhex("57fb808b247547db")  # of each table of TensorFlow: its magic number
+if TYPE_CHECKING:
+    from tensorpack.utils.checkpoints.variables import Variable
+
 _ARRAYS = (".npz", ".npy")  # how the names of files end that `read_npz` reads
 _NO_TENSORFLOW = "Install it with: pip install tensorflow"
-
-
-class Variable(NamedTuple):
-    """What is known of a variable without its value."""
-
-    dtype: str
-    shape: Tuple[int, ...]
-
-    @property
-    def size(self) -> int:
-        """The number of its elements."""
-        size = 1
-        for each in self.shape:
-            size *= each
-        return size
-
-    @property
-    def nbytes(self) -> Optional[int]:
-        """What they take in memory; None for strings and the like."""
-        bits = re.search("[0-9]{1,4}", {"bool": "8"}.get(self.dtype, self.dtype))
-        return int(bits.group()) // 8 * self.size if bits else None
 
 
 class Saved(NamedTuple):
@@ -48,7 +29,7 @@ class Saved(NamedTuple):
     """
 
     path: str
-    variables: Dict[str, Variable]
+    variables: Dict[str, "Variable"]
     manifest: Optional[Dict[str, Any]]
     read: Callable[[str], Any]
 
@@ -73,6 +54,7 @@ def open_saved(path: str) -> Saved:
     if prefix.endswith(_ARRAYS):
         return _open_archive(prefix)
     from tensorpack.utils.checkpoints.files import CheckpointCorrupt, read_manifest
+    from tensorpack.utils.checkpoints.variables import known_from
 
     manifest = read_manifest(prefix)
     described = (manifest or {}).get("variables")
@@ -80,17 +62,14 @@ def open_saved(path: str) -> Saved:
         described = _reader(prefix).variables
     elif not _is_description(described):
         raise CheckpointCorrupt(prefix, "its manifest does not describe variables")
-    variables = {
-        name: Variable(each["dtype"], tuple(each["shape"]))
-        for name, each in sorted(described.items())
-    }
     reader = functools.lru_cache(maxsize=None)(lambda: _reader(prefix))
-    return Saved(prefix, variables, manifest, lambda name: reader().read(name))
+    return Saved(prefix, known_from(described), manifest, lambda name: reader().read(name))
 
 
 def find_prefix(path: str) -> str:
     """Returns the prefix of the checkpoint, or the path of the archive, that a path means."""
     from tensorpack.utils.checkpoints import candidates
+    from tensorpack.utils.checkpoints.files import TABLE_END
 
     if os.path.isfile(path) and path.endswith(_ARRAYS):
         return path
@@ -115,8 +94,8 @@ def find_prefix(path: str) -> str:
     # Until 2016 a checkpoint was one file, named as the prefix, in the format that an index has.
     with open(path, "rb") as file:
         file.seek(0, os.SEEK_END)
-        file.seek(max(0, file.tell() - len(_TABLE_END)))
-        if file.read() != _TABLE_END:
+        file.seek(max(0, file.tell() - len(TABLE_END)))
+        if file.read() != TABLE_END:
             raise CommandError(
                 f"{path} is not a checkpoint. Give a log directory, NAME.npz, or a prefix such as "
                 "train_log/run/model-5000."
@@ -155,17 +134,14 @@ def _no_such(path: str) -> str:
 
 def _open_archive(path: str) -> Saved:
     from tensorpack.utils.checkpoints import CheckpointCorrupt
+    from tensorpack.utils.checkpoints.variables import by_name, known_of
     from tensorpack.utils.npz import read_npz
 
     try:
-        found = read_npz(os.path.realpath(path))
+        arrays = by_name(read_npz(os.path.realpath(path)))
     except ValueError as error:
         raise CheckpointCorrupt(path, str(error)) from error
-    arrays = {name[:-2] if name.endswith(":0") else name: each for name, each in found.items()}
-    variables = {
-        name: Variable(each.dtype.name, each.shape) for name, each in sorted(arrays.items())
-    }
-    return Saved(path, variables, None, arrays.__getitem__)
+    return Saved(path, known_of(arrays), None, arrays.__getitem__)
 
 
 def _is_description(described: Any) -> bool:

@@ -1,10 +1,13 @@
 """`tensorpack diff A B`: in what two checkpoints differ, variable by variable."""
 
 import argparse
-from typing import Any, Dict, List
+from typing import TYPE_CHECKING, Any, Dict, List
 
 from ._checkpoints import Saved, matching, open_saved
 from ._common import FINE, PROBLEM, CommandError, did_you_mean, json_text, number, table_text
+
+if TYPE_CHECKING:
+    from tensorpack.utils.checkpoints.variables import Match
 
 HELP = "compare the variables of two checkpoints, log directories or .npz archives"
 _PIECE = 1 << 20  # elements that are compared at a time
@@ -30,31 +33,33 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: Any) -> int:
     """Prints in what two checkpoints differ; returns the exit code."""
+    from tensorpack.utils.checkpoints.variables import match
+
     first, second = open_saved(args.first), open_saved(args.second)
-    names = sorted({*first.variables, *second.variables})
-    chosen = matching(names, args.select)
+    rows = {row.name: row for row in match(first.variables, second.variables)}
+    chosen = matching(rows, args.select)
     if args.select is not None and not chosen:
-        near = did_you_mean(args.select, names)
+        near = did_you_mean(args.select, rows)
         raise CommandError(f"No variable has a match of --select {args.select!r}.{near}")
-    found = {name: _difference(name, first, second, args.tolerance) for name in chosen}
+    found = {name: _difference(rows[name], first, second, args.tolerance) for name in chosen}
     differing = [name for name, each in found.items() if each["what"] != "equal"]
     if args.json:
         args.write(json_text({"a": first.path, "b": second.path, "variables": found}))
     else:
-        rows = found if args.all else {name: found[name] for name in differing}
-        _write_table(first, second, rows, args)
+        shown = found if args.all else {name: found[name] for name in differing}
+        _write_table(first, second, shown, args)
         args.write(f"{len(differing)} of {len(found)} variables differ.")
     return PROBLEM if differing else FINE
 
 
-def _difference(name: str, first: Saved, second: Saved, tolerance: float) -> Dict[str, Any]:
+def _difference(row: "Match", first: Saved, second: Saved, tolerance: float) -> Dict[str, Any]:
     """Returns `what`, and where the values differ `max` and `mean` of the absolute differences."""
-    ours, theirs = first.variables.get(name), second.variables.get(name)
+    name, ours, theirs, verdict = row
     if ours is None or theirs is None:
         return {"what": "only in A" if theirs is None else "only in B"}
-    if ours.shape != theirs.shape:
+    if verdict == "shape":
         return {"what": f"other shape: {list(ours.shape)}, {list(theirs.shape)}"}
-    if ours.dtype != theirs.dtype:
+    if verdict != "same":
         return {"what": f"other dtype: {ours.dtype}, {theirs.dtype}"}
     return _difference_of_values(first.read(name), second.read(name), tolerance)
 

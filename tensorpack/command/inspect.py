@@ -2,18 +2,28 @@
 
 import argparse
 import os
-import re
-from typing import Any, Container, Dict, Iterable, List, Optional, Tuple
+from collections import Counter
+from typing import TYPE_CHECKING, Any, Container, Dict, Iterable, List, Optional, Tuple
 
 from tensorpack.utils._sizes import size_text
 
-from ._checkpoints import Saved, Variable, matching, open_saved
+from ._checkpoints import Saved, matching, open_saved
 from ._common import FINE, PROBLEM, CommandError, json_text, shape_text, table_text
+
+if TYPE_CHECKING:
+    from tensorpack.utils.checkpoints.variables import Match, Variable
 
 HELP = "show what is in a checkpoint, a log directory or an .npz archive"
 _PATH = (
     "a checkpoint such as train_log/run/model-5000, a log directory (its newest one), or an .npz"
 )
+_VERDICTS = {
+    "same": "loaded",
+    "cast": "loaded, cast",
+    "dtype": "DOES NOT FIT: its dtype",
+    "missing": "missing: keeps its initial value",
+    "extra": "only in the first: left out",
+}
 _MOST_STATE_BYTES = 128 << 20
 _RECORDS = ("log.log", "stats.json", "run.json", "settings.json", "episodes.csv", "report.html")
 
@@ -131,11 +141,11 @@ def _damage(saved: Saved) -> Optional[str]:
     return None
 
 
-def _selected(variables: Dict[str, Variable], pattern: Optional[str]) -> Dict[str, Variable]:
+def _selected(variables: Dict[str, "Variable"], pattern: Optional[str]) -> Dict[str, "Variable"]:
     return {name: variables[name] for name in matching(variables, pattern)}
 
 
-def _ordered(variables: Dict[str, Variable], order: str) -> List[Tuple[str, Variable]]:
+def _ordered(variables: Dict[str, "Variable"], order: str) -> List[Tuple[str, "Variable"]]:
     if order == "size":
         return sorted(variables.items(), key=lambda item: (-(item[1].nbytes or 0), item[0]))
     return sorted(variables.items())
@@ -153,7 +163,7 @@ def _of_training(names: Iterable[str]) -> List[str]:
     return [name for name in names if name == "global_step" or is_training_name(name)]
 
 
-def _variable_table(variables: List[Tuple[str, Variable]], hidden: Container[str]) -> str:
+def _variable_table(variables: List[Tuple[str, "Variable"]], hidden: Container[str]) -> str:
     """Returns a table, and below it what all of them are together, those left out too."""
     shown = [item for item in variables if item[0] not in hidden]
     rows = [
@@ -167,7 +177,7 @@ def _variable_table(variables: List[Tuple[str, Variable]], hidden: Container[str
     return text
 
 
-def _total(variables: List[Variable]) -> str:
+def _total(variables: List["Variable"]) -> str:
     size = sum(each.size for each in variables)
     nbytes = sum(each.nbytes or 0 for each in variables)
     return f"{len(variables)} variables, {size:,} numbers, {size_text(nbytes)}"
@@ -175,59 +185,39 @@ def _total(variables: List[Variable]) -> str:
 
 def _compare(saved: Saved, other: Saved, args: Any) -> int:
     """Tells what would be loaded from one into the model of the other."""
-    names = sorted(_selected({**saved.variables, **other.variables}, args.select))
+    from tensorpack.utils.checkpoints.variables import match
+
+    matched = {row.name: row for row in match(other.variables, saved.variables)}
+    names = matching(matched, args.select)
     hidden = [] if args.all else _of_training(names)
-    rows = {
-        name: _verdict(saved.variables.get(name), other.variables.get(name))
-        for name in names
-        if name not in hidden
-    }
+    found = [matched[name] for name in names if name not in hidden]
+    rows = {row.name: _verdict(row) for row in found}
     if args.json:
         args.write(json_text({"from": saved.path, "into": other.path, "variables": rows}))
     else:
-        _write_comparison(saved, other, rows, args)
+        _write_comparison(saved, other, found, args)
         if hidden:
             args.write(f"and {len(hidden)} that only training uses (--all)")
     fine = {*rows.values()} <= {"loaded", "loaded, cast", "only in the first: left out"}
     return FINE if fine and any(each.startswith("loaded") for each in rows.values()) else PROBLEM
 
 
-def _write_comparison(saved: Saved, other: Saved, rows: Dict[str, str], args: Any) -> None:
-    table = [
-        (name, _described(saved, name), _described(other, name), verdict)
-        for name, verdict in rows.items()
-    ]
+def _write_comparison(saved: Saved, other: Saved, rows: List["Match"], args: Any) -> None:
+    table = [(row.name, row.theirs or "", row.ours or "", _verdict(row)) for row in rows]
     args.write(table_text([("from", saved.path), ("into", other.path)]))
     args.write("\n" + table_text(table, ["variable", "from", "into", "what"]))
-    counts = [f"{list(rows.values()).count(each)} {each}" for each in dict.fromkeys(rows.values())]
+    counts = [f"{count} {each}" for each, count in Counter(row[-1] for row in table).items()]
     args.write(", ".join(counts) + _scope_hint(saved.variables, other.variables))
 
 
-def _verdict(ours: Optional[Variable], theirs: Optional[Variable]) -> str:
-    if theirs is None:
-        return "only in the first: left out"
-    if ours is None:
-        return "missing: keeps its initial value"
-    if ours.shape != theirs.shape:
-        reshaped = ours.size == theirs.size
-        return "DOES NOT FIT" + (": ignore_mismatch=True reshapes it" if reshaped else "")
-    if ours.dtype == theirs.dtype:
-        return "loaded"
-    return "loaded, cast" if _kind(ours.dtype) == _kind(theirs.dtype) else "DOES NOT FIT: its dtype"
+def _verdict(row: "Match") -> str:
+    if row.verdict != "shape":
+        return _VERDICTS[row.verdict]
+    reshaped = row.ours is not None and row.theirs is not None and row.ours.size == row.theirs.size
+    return "DOES NOT FIT" + ": ignore_mismatch=True reshapes it" * reshaped
 
 
-def _kind(dtype: str) -> str:
-    kinds = {"bfloat": "float", "half": "float", "double": "float", "uint": "int", "qint": "int"}
-    letters = re.sub(r"[0-9]+.*", "", dtype)
-    return kinds.get(letters, letters)
-
-
-def _described(saved: Saved, name: str) -> str:
-    each = saved.variables.get(name)
-    return "" if each is None else f"{each.dtype} {list(each.shape)}"
-
-
-def _scope_hint(ours: Dict[str, Variable], theirs: Dict[str, Variable]) -> str:
+def _scope_hint(ours: Dict[str, "Variable"], theirs: Dict[str, "Variable"]) -> str:
     """Returns advice where the variables are the same but for a scope in front."""
     if ours.keys() & theirs.keys():
         return ""

@@ -1,11 +1,12 @@
 """Loads named values into the variables of a graph, and shows in one table what does not fit."""
 
-from typing import Any, Callable, Dict, FrozenSet, Iterable, Optional, Tuple
+from typing import Any, Callable, Dict, FrozenSet, Iterable
 
 from tabulate import tabulate
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.utils import logger
+from tensorpack.utils.checkpoints.variables import Match, Variable, match
 
 from .varmanip import SessionUpdate, fit_value, is_training_name, weights_of
 
@@ -13,7 +14,7 @@ from .varmanip import SessionUpdate, fit_value, is_training_name, weights_of
 def load_named_values(
     sess: tf.Session,
     source: str,
-    saved: Dict[str, str],
+    saved: Dict[str, Variable],
     read: Callable[[str], Any],
     ignore: FrozenSet[str] = frozenset(),
     reshape: bool = False,
@@ -26,7 +27,7 @@ def load_named_values(
     Args:
       sess: the session.
       source: what the values come from, for messages.
-      saved: the `describe` of each value, by name.
+      saved: what is known of each value, by name.
       read: returns a value, given its name.
       ignore: names of variables that keep their values.
       reshape: whether to reshape values, and to leave out those that do not fit.
@@ -36,17 +37,18 @@ def load_named_values(
     """
     variables = {v.op.name: v for v in tf.global_variables() if v.op.name not in ignore}
     fitting, errors, rows = {}, [], []
-    for name in sorted({*variables, *saved} - ignore):
-        if name in variables and name in saved:
-            value = read(name)
+    offered = {name: each for name, each in saved.items() if name not in ignore}
+    for row in match(known_of_graph(variables.values()), offered):
+        if row.ours and row.theirs:
+            value = read(row.name)
             try:
-                fitting[name] = fit_value(value, variables[name], reshape)
+                fitting[row.name] = fit_value(value, variables[row.name], reshape)
                 continue
             except (TypeError, ValueError) as error:
                 errors.append(str(error))
-        rows.append((name, describe_variable(variables.get(name)), saved.get(name, "")))
+        rows.append(row)
     weights = weights_of(sess.graph)
-    shown = [row for row in rows if row[0] in weights or not is_training_name(row[0])]
+    shown = [row for row in rows if row.name in weights or not is_training_name(row.name)]
     table = mismatch_table(shown, len(rows) - len(shown))
     if errors and not reshape:
         advice = "SmartInit(..., ignore_mismatch=True) leaves out what does not fit."
@@ -57,11 +59,11 @@ def load_named_values(
             f"{_scope_hint(variables, saved)}\n{table}"
         )
     text = f"The following variables are not loaded from {source}:\n{table}"
-    if any(ours for _, ours, _ in shown):
+    if any(row.ours for row in shown):
         logger.warn(text)
     elif shown:  # a checkpoint of a training always has more than a predictor needs
         logger.detail(text)
-        some = ", ".join(name for name, _, _ in shown[:3])
+        some = ", ".join(row.name for row in shown[:3])
         logger.info(f"{source} has {len(shown)} variables that this graph lacks, such as {some}.")
     SessionUpdate(sess, list(variables.values())).update(fitting)
     return frozenset(variables) - frozenset(fitting)
@@ -86,30 +88,22 @@ def _scope_hint(variables: Iterable[str], saved: Iterable[str]) -> str:
     return ""
 
 
-def describe(dtype: Any, shape: Iterable[int]) -> str:
-    """Returns a dtype and a shape as one text, such as `float32 [2, 3]`."""
-    return f"{dtype} {list(shape)}"
+def known_of_graph(variables: Iterable[tf.Variable]) -> Dict[str, Variable]:
+    """Returns what is known of the variables of a graph, by name."""
+    return {
+        each.op.name: Variable(
+            each.dtype.base_dtype.name,
+            None if each.shape.ndims is None else tuple(each.shape.as_list()),
+        )
+        for each in variables
+    }
 
 
-def describe_variable(variable: Optional[tf.Variable]) -> str:
-    """Returns `describe` of a variable, or "" if there is none."""
-    if variable is None:
-        return ""
-    dtype = variable.dtype.base_dtype.name
-    known = variable.shape.ndims is not None
-    return describe(dtype, variable.shape.as_list()) if known else f"{dtype} of any shape"
-
-
-def mismatch_table(rows: Iterable[Tuple[str, str, str]], hidden: int = 0) -> str:
-    """Returns the table.
-
-    Args:
-      rows: name, description of the variable and of the value, "" for one that is not there.
-      hidden: number of rows that are left out.
-    """
-    described = [
-        (name, ours, theirs, "does not fit" if ours and theirs else "missing" if ours else "extra")
-        for name, ours, theirs in rows
+def mismatch_table(rows: Iterable[Match], hidden: int = 0) -> str:
+    """Returns the table of rows that are not loaded, and of how many more it does not show."""
+    shown = [
+        (name, ours or "", theirs or "", verdict if not (ours and theirs) else "does not fit")
+        for name, ours, theirs, verdict in rows
     ]
-    table = tabulate(described, headers=["variable", "in the graph", "to load", "problem"])
+    table = tabulate(shown, headers=["variable", "in the graph", "to load", "problem"])
     return f"{table}\nand {hidden} that only training uses" if hidden else table

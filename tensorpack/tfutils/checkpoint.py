@@ -19,48 +19,28 @@ from tensorpack.utils import checkpoints, logger
 from tensorpack.utils._nearest import did_you_mean_file
 from tensorpack.utils.argtools import accepts_old_keywords
 from tensorpack.utils.atomic import open_atomic
-from tensorpack.utils.checkpoints import (
+from tensorpack.utils.checkpoints import (  # noqa: F401  (some are for those who import them here)
     CheckpointCorrupt,
     RestorePoint,
+    copy_checkpoint,
+    find_restore_point,
+    newest_valid,
     pointed_to,
+    verify,
 )
 from tensorpack.utils.checkpoints.files import INDEX, MANIFEST, names_with_prefix
+from tensorpack.utils.checkpoints.variables import by_name, without_output
 from tensorpack.utils.npz import NAMED_ARRAYS, read_npz, write_npz
 from tensorpack.utils.untrusted import UnsafeFile
 
 PathLike = Union[str, "os.PathLike[str]"]
 
 
-def _describe(prefix: str) -> Dict[str, Any]:
-    return {"tensorflow": tf.__version__, "variables": CheckpointReader(prefix).variables}
-
-
 class CheckpointStore(checkpoints.CheckpointStore):
     """Writes the checkpoints of a run, see `utils.checkpoints.CheckpointStore`."""
 
-    describe = staticmethod(_describe)
-
-
-def verify(prefix: str, content: bool = True) -> None:
-    """Checks that a checkpoint is as it was written, see `utils.checkpoints.verify`."""
-    checkpoints.verify(prefix, _describe, content)
-
-
-def newest_valid(directory: str, content: bool = True) -> Optional[str]:
-    """Returns the newest whole checkpoint, see `utils.checkpoints.newest_valid`."""
-    return checkpoints.newest_valid(directory, _describe, content)
-
-
-def copy_checkpoint(source: str, target: str) -> None:
-    """Copies a checkpoint, see `utils.checkpoints.copy_checkpoint`."""
-    checkpoints.copy_checkpoint(source, target, _describe)
-
-
-def find_restore_point(
-    directory: str, next_directory: Optional[str] = None
-) -> Optional[RestorePoint]:
-    """Returns the newest whole state, see `utils.checkpoints.find_restore_point`."""
-    return checkpoints.find_restore_point(directory, _describe, next_directory)
+    def describe(self, prefix: str) -> Dict[str, Any]:
+        return {"tensorflow": tf.__version__, "variables": CheckpointReader(prefix).variables}
 
 
 def restore_point_at(path: str, next_directory: Optional[str] = None) -> RestorePoint:
@@ -77,7 +57,7 @@ def restore_point_at(path: str, next_directory: Optional[str] = None) -> Restore
     """
     if not os.path.isdir(path):
         prefix = get_checkpoint_path(path)
-        return checkpoints.read_restore_point(prefix, _describe, next_directory)
+        return checkpoints.read_restore_point(prefix, next_directory)
     found = find_restore_point(path, next_directory)
     if found is None:
         raise FileNotFoundError(f"There is no checkpoint in {path}: nothing can be resumed.")
@@ -200,10 +180,10 @@ def load_checkpoint_vars(path: PathLike) -> Dict[str, np.ndarray]:
         reader = CheckpointReader(path)
         return {name: reader.read(name) for name in reader.names}
     try:
-        arrays = read_npz(os.path.realpath(path))
+        named = by_name(read_npz(os.path.realpath(path)))
     except (UnsafeFile, ValueError) as error:
         raise CheckpointCorrupt(path, str(error)) from error
-    return dict(zip(names_without_output(arrays), arrays.values()))
+    return named
 
 
 def save_checkpoint_vars(dic: Dict[str, Any], path: PathLike) -> None:
@@ -215,9 +195,9 @@ def save_checkpoint_vars(dic: Dict[str, Any], path: PathLike) -> None:
 
     Raises:
       TypeError: a value is not an array of numbers, booleans or strings.
-      ValueError: the path is that of an `.npy` file.
+      ValueError: the path is that of an `.npy` file, or two names mean one variable.
     """
-    arrays = dict(zip(names_without_output(dic), map(np.asarray, dic.values())))
+    arrays = {name: np.asarray(value) for name, value in by_name(dic).items()}
     for name, array in arrays.items():
         if array.dtype == object:
             raise TypeError(f"{name} cannot be saved: it is an array of objects, not of one type.")
@@ -249,4 +229,4 @@ def _save_bundle(arrays: Dict[str, np.ndarray], prefix: str) -> None:
 
 def names_without_output(names: Optional[Iterable[str]]) -> List[str]:
     """Returns names of variables without `:0`."""
-    return [name[:-2] if name.endswith(":0") else name for name in names or ()]
+    return [without_output(name) for name in names or ()]

@@ -1,7 +1,7 @@
 """Sets the values with which variables start: from a checkpoint, a dictionary, or both."""
 
 import os
-from typing import Any, Dict, FrozenSet, Iterable, List, Optional, Sequence, Tuple
+from typing import Any, Dict, FrozenSet, Iterable, Optional, Sequence
 
 import numpy as np
 from tabulate import tabulate
@@ -10,9 +10,10 @@ from tensorpack.compat import tfv1 as tf
 from tensorpack.utils import logger
 from tensorpack.utils.argtools import accepts_old_keywords
 from tensorpack.utils.checkpoints import check_manifest
+from tensorpack.utils.checkpoints.variables import Match, by_name, known_from, known_of, match
 from tensorpack.utils.npz import NAMED_ARRAYS
 
-from ._named_values import describe, describe_variable, load_named_values, mismatch_table
+from ._named_values import known_of_graph, load_named_values, mismatch_table
 from .checkpoint import (
     CheckpointReader,
     get_checkpoint_path,
@@ -120,11 +121,11 @@ class SaverRestore(SessionInit):
         check_manifest(self.path)
         reader = CheckpointReader(self.path)
         scope = f"{self.prefix}/" if self.prefix else ""
-        saved = {scope + name: describe(**each) for name, each in reader.variables.items()}
+        known = known_from(reader.variables)
         self.missing = load_named_values(
             sess,
             self.path,
-            saved,
+            {scope + name: each for name, each in known.items()},
             lambda name: reader.read(name[len(scope) :]),
             ignore=self.ignore,
             reshape=self.ignore_mismatch,
@@ -166,14 +167,12 @@ class ExactRestore(SessionInit):
         wanted = tf.global_variables() if self._variables is None else self._variables
         reader = CheckpointReader(self._prefix)
         variables = {each.op.name: each for each in wanted}
-        ours = {name: describe_variable(each) for name, each in variables.items()}
-        theirs = {name: describe(**each) for name, each in reader.variables.items()}
-        if ours != theirs:
-            names = sorted({*ours, *theirs})
-            rows = [(name, ours.get(name, ""), theirs.get(name, "")) for name in names]
+        rows = match(known_of_graph(wanted), known_from(reader.variables))
+        wrong = [row for row in rows if row.verdict != "same"]
+        if wrong:
             raise VariableMismatch(
                 f"The run in {self._prefix} cannot be resumed with this graph:\n"
-                + mismatch_table(row for row in rows if row[1] != row[2])
+                + mismatch_table(wrong)
                 + "\nUndo the change of the model; or start a new run with the weights that fit: "
                 f"TrainConfig(session_init=InitFrom({self._prefix!r}))."
             )
@@ -198,7 +197,7 @@ class DictRestore(SessionInit):
     def __init__(self, variable_dict: Dict[str, Any], ignore_mismatch: bool = False) -> None:
         if not isinstance(variable_dict, dict):
             raise TypeError(f"DictRestore takes a dict of arrays, got {type(variable_dict)}.")
-        self._values = dict(zip(names_without_output(variable_dict), variable_dict.values()))
+        self._values = by_name(variable_dict)
         self.ignore_mismatch = ignore_mismatch
 
     def _run_init(self, sess: tf.Session) -> None:
@@ -206,9 +205,8 @@ class DictRestore(SessionInit):
         logger.info(f"Params to restore: {', '.join(sorted(known & self._values.keys()))}")
         logger.info("Restoring from dict ...")
         arrays = {name: np.asarray(value) for name, value in self._values.items()}
-        saved = {name: describe(each.dtype, each.shape) for name, each in arrays.items()}
         self.missing = load_named_values(
-            sess, "the dict", saved, arrays.__getitem__, reshape=self.ignore_mismatch
+            sess, "the dict", known_of(arrays), arrays.__getitem__, reshape=self.ignore_mismatch
         )
 
 
@@ -292,15 +290,14 @@ class InitFrom(SessionInit):
     def _run_init(self, sess: tf.Session) -> None:
         variables = {each.op.name: each for each in tf.global_variables()}
         weights = self._weights(variables)
-        rows: List[Tuple[str, str, str]] = []
-        chosen: Dict[str, np.ndarray] = {}
-        for name in sorted({*variables, *self._values}):
-            reason = self._why_not(name, variables.get(name), name in weights)
+        rows, chosen = [], {}
+        for row in match(known_of_graph(variables.values()), known_of(self._values)):
+            reason = self._why_not(row, weights)
             if not reason:
-                chosen[name] = self._values[name]
-            known: Any = variables[name].shape if name in variables else self._values[name].shape
-            shape = " x ".join(str(each) for each in known) or "scalar"
-            rows.append((name, shape, reason or "loaded"))
+                chosen[row.name] = self._values[row.name]
+            known: Any = row.ours or row.theirs
+            shape = "?" if known.shape is None else " x ".join(map(str, known.shape)) or "scalar"
+            rows.append((row.name, shape, reason or "loaded"))
         table = tabulate(rows, headers=["variable", "shape", "what"])
         self.missing = weights - frozenset(chosen)
         shown = self.missing or self._ignore or not chosen or logger.is_verbose()
@@ -319,15 +316,13 @@ class InitFrom(SessionInit):
         weights = {*weights_of(tf.get_default_graph()), *self._also}
         return frozenset(weights) - self._ignore
 
-    def _why_not(self, name: str, variable: Optional[tf.Variable], is_weight: bool) -> str:
-        if variable is None:
+    def _why_not(self, row: Match, weights: FrozenSet[str]) -> str:
+        if row.verdict == "extra":
             return "only in the file"
-        if name in self._ignore:
+        if row.name in self._ignore:
             return "kept: ignored"
-        if not is_weight:
+        if row.name not in weights:
             return "kept: not a weight"
-        if name not in self._values:
+        if row.theirs is None:
             return "kept: not in the file"
-        if not variable.shape.is_compatible_with(self._values[name].shape):
-            return f"kept: {list(self._values[name].shape)} in the file"
-        return ""
+        return f"kept: {list(row.theirs.shape or ())} in the file" * (row.verdict == "shape")

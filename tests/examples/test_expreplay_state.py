@@ -11,7 +11,6 @@ from expreplay import ExpReplay
 import tensorpack as tp
 from tensorpack.utils import logger
 from tensorpack.utils.checkpoints import SegmentDamaged, find_restore_point
-from tensorpack.utils.checkpoints.files import describe_nothing
 from tensorpack.utils.stopping import Interrupted, StopRequested
 from tests.examples.catch import CatchPlayer, CountingCatch
 from tests.examples.small_dqn import FakeTrainer, make_config, small_catch
@@ -141,7 +140,7 @@ def damage(tmp_path):
     content = bytearray(path.read_bytes())
     content[len(content) // 2] ^= 1
     path.write_bytes(content)
-    return find_restore_point(str(tmp_path), describe_nothing).state["it"]
+    return find_restore_point(str(tmp_path)).state["it"]
 
 
 def test_a_damaged_memory_is_an_error_where_the_run_must_resume_exactly(save, tmp_path):

@@ -88,6 +88,13 @@ def test_saved_values_are_no_pickle(tmp_path):
         save_checkpoint_vars({"W": 1.0}, tmp_path / "saved.npy")
 
 
+@pytest.mark.parametrize("name", ["saved", "saved.npz"])
+def test_two_names_of_one_variable_are_refused(tmp_path, name):
+    with pytest.raises(ValueError, match="'W' and 'W:0' are one variable"):
+        save_checkpoint_vars({"W": 1.0, "W:0": 2.0}, tmp_path / name)
+    assert not list(tmp_path.iterdir())
+
+
 def test_saved_values_can_be_restored_by_tensorflow(tmp_path):
     save_checkpoint_vars({"w": np.float32([1, 2])}, tmp_path / "saved")
     w = tf.get_variable("w", [2])

@@ -278,7 +278,7 @@ class TestDamage:
                 (tmp_path / name).write_bytes(data)
         verify(str(tmp_path / "model-3"))
 
-    def test_without_a_manifest_tensorflow_has_to_read_it(self, tmp_path):
+    def test_without_a_manifest_its_files_have_to_be_there_and_its_index_to_end(self, tmp_path):
         prefix = str(tmp_path / "model-1")
         writer(1)(prefix)
         verify(prefix)

@@ -13,7 +13,7 @@ import os
 import re
 import shutil
 from contextlib import suppress
-from typing import Any, Callable, Dict, Iterable, List, Optional, Set
+from typing import Any, Dict, Iterable, List, Optional, Set
 
 from ..untrusted import UnsafeFile, hash_untrusted, open_untrusted, parse_json, read_untrusted
 
@@ -25,12 +25,9 @@ _MAX_MANIFEST_BYTES = 1 << 23
 _NAME = re.compile(r"model-([0-9]{1,18})")
 # What follows the prefix in the name of a file: never a path to another directory.
 _SUFFIX = re.compile(r"\.[A-Za-z0-9_-][A-Za-z0-9_.-]{0,99}")
+TABLE_END = bytes.fromhex("57fb808b247547db")  # of each table of TensorFlow: its magic number
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _DAMAGED = (errno.EIO, errno.EISDIR, errno.ENOTDIR)  # of a disk or a copy
-
-# Returns what the library that wrote the files at a prefix says of them, for the manifest. Raises
-# `CheckpointCorrupt` if it cannot read them.
-Describe = Callable[[str], Dict[str, Any]]
 
 
 class CheckpointCorrupt(RuntimeError):
@@ -48,11 +45,6 @@ class CheckpointCorrupt(RuntimeError):
 
     def __str__(self) -> str:
         return f"The checkpoint {self.path} is damaged ({self.reason}). Load an earlier one."
-
-
-def describe_nothing(prefix: str) -> Dict[str, Any]:
-    """A `Describe` for files that only their manifest can check."""
-    return {}
 
 
 def step_of(name: str) -> Optional[int]:
@@ -161,15 +153,14 @@ def check_files(
         raise CheckpointCorrupt(prefix, f"{prefix + INDEX} is missing")
 
 
-def verify(prefix: str, describe: Describe = describe_nothing, content: bool = True) -> None:
+def verify(prefix: str, content: bool = True) -> None:
     """Checks that a checkpoint is as it was written.
 
-    A checkpoint without a manifest, which another program wrote, needs to have all its files, and
-    to be readable.
+    One without a manifest, which another program wrote, needs to have all its files, and its
+    index to have an end; other damage shows when it is loaded.
 
     Args:
       prefix: such as `train_log/run/model-5000`.
-      describe: reads one without a manifest.
       content: False to compare sizes only, where there is a manifest.
 
     Raises:
@@ -180,18 +171,20 @@ def verify(prefix: str, describe: Describe = describe_nothing, content: bool = T
     if manifest is not None:
         check_files(prefix, manifest, content=content)
         return
+    paths = names_with_prefix(prefix + ".data-")
+    # Until 2016 a checkpoint was one file, named as the prefix, in the format that an index has.
+    table = prefix + INDEX if paths or not os.path.lexists(prefix) else prefix
     try:
-        paths = names_with_prefix(prefix + ".data-")
-        for path in [*paths, prefix + INDEX]:
-            if paths or os.path.lexists(path):
-                open_untrusted(path).close()
-    except FileNotFoundError:
-        pass  # of the index: the reader knows formats without one
+        for path in paths:
+            open_untrusted(path).close()
+        with open_untrusted(table) as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - len(TABLE_END)))
+            if file.read() != TABLE_END:
+                raise CheckpointCorrupt(prefix, f"{table} is not a table of TensorFlow, or is cut")
     except UnsafeFile as error:
         raise corrupt(prefix, error) from error
-    describe(prefix)
     totals = {path.rpartition("-of-")[2] for path in paths}
-    if os.path.exists(prefix + INDEX) and totals != {f"{len(paths):05d}"}:
+    if table != prefix and totals != {f"{len(paths):05d}"}:
         raise CheckpointCorrupt(prefix, f"a file {prefix}.data-* is missing")
 
 

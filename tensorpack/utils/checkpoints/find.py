@@ -10,7 +10,7 @@ from typing import Callable, List, Optional, Tuple, TypeVar
 
 from .. import logger
 from ..untrusted import read_untrusted
-from .files import INDEX, CheckpointCorrupt, Describe, names_with_prefix, step_of, verify
+from .files import INDEX, CheckpointCorrupt, names_with_prefix, step_of, verify
 from .replace import REPLACED
 
 POINTER = "checkpoint"
@@ -40,7 +40,7 @@ class NoValidCheckpoint(CheckpointCorrupt):
         )
 
 
-def newest_valid(directory: str, describe: Describe, content: bool = True) -> Optional[str]:
+def newest_valid(directory: str, content: bool = True) -> Optional[str]:
     """Returns the newest whole checkpoint in a directory, as a prefix.
 
     That is the one which the file `checkpoint` names; otherwise one of those that it lists, from
@@ -48,14 +48,14 @@ def newest_valid(directory: str, describe: Describe, content: bool = True) -> Op
 
     Args:
       directory: of the checkpoints.
-      describe, content: see `verify`.
+      content: see `verify`.
 
     Returns:
       None if there is no checkpoint, damaged or not.
     """
 
     def check(prefix: str) -> str:
-        verify(prefix, describe, content)
+        verify(prefix, content)
         return prefix
 
     return first_whole(directory, check)

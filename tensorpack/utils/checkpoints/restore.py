@@ -13,7 +13,7 @@ from .. import logger
 from ..aligned import aligned_empty
 from ..serialize import MAX_FILE_BYTES, dump_hashed, load_hashed
 from ..untrusted import UnsafeFile, hash_untrusted
-from .files import CheckpointCorrupt, Describe, check_files, corrupt, read_manifest, verify
+from .files import CheckpointCorrupt, check_files, corrupt, read_manifest, verify
 from .find import first_whole
 from .segments import SavedSegments, SegmentDamaged, SegmentRef, SegmentStore, load_segments
 
@@ -68,14 +68,14 @@ def write_state(path: str, tree: Any) -> Dict[str, Any]:
 
 
 def find_restore_point(
-    directory: str, describe: Describe, next_directory: Optional[str] = None
+    directory: str, next_directory: Optional[str] = None
 ) -> Optional[RestorePoint]:
     """Returns the newest state in a directory that is whole, or else the newest that has at least
     its variables. Each that is skipped is logged.
 
     Args:
       directory: of the checkpoints.
-      describe, next_directory: see `read_restore_point`.
+      next_directory: see `read_restore_point`.
 
     Returns:
       None if there is no checkpoint, damaged or not.
@@ -87,7 +87,7 @@ def find_restore_point(
     incomplete: List[RestorePoint] = []
 
     def read(prefix: str) -> Optional[RestorePoint]:
-        point = read_restore_point(prefix, describe, next_directory, loaded)
+        point = read_restore_point(prefix, next_directory, loaded)
         if point.problem is None:
             return point
         logger.warning(f"Skipping the checkpoint {prefix}: {point.problem}")
@@ -103,7 +103,6 @@ def find_restore_point(
 
 def read_restore_point(
     prefix: str,
-    describe: Describe,
     next_directory: Optional[str] = None,
     loaded: Optional[_Loaded] = None,
 ) -> RestorePoint:
@@ -111,7 +110,6 @@ def read_restore_point(
 
     Args:
       prefix: of the checkpoint.
-      describe: see `verify`.
       next_directory: where the next state will be saved; by default beside this one.
       loaded: segments that have been read already; more are added.
 
@@ -122,7 +120,7 @@ def read_restore_point(
     """
     manifest = read_manifest(prefix)
     if manifest is None:
-        verify(prefix, describe)
+        verify(prefix)
     else:
         check_files(prefix, manifest, except_for=[STATE])
     if manifest is None or STATE not in manifest["files"]:

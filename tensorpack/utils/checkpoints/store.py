@@ -21,8 +21,6 @@ from .files import (
     INDEX,
     MANIFEST,
     CheckpointCorrupt,
-    Describe,
-    describe_nothing,
     discard,
     remove_checkpoint,
     step_of,
@@ -54,8 +52,6 @@ class CheckpointStore:
       clock: seconds that never go back.
     """
 
-    describe = staticmethod(describe_nothing)  # see `verify`; for subclasses that know the files
-
     def __init__(
         self,
         directory: str,
@@ -76,6 +72,10 @@ class CheckpointStore:
         self._needed: Dict[str, Set[str]] = {}  # prefix to names of segments, the newest last
         self._identities = {each: _identity(each) for each in (directory, f"{directory}/{LOCK}")}
         self._clean()
+
+    def describe(self, prefix: str) -> Dict[str, Any]:
+        """Override to return what the manifest says of files that have just been written."""
+        return {}
 
     def path_of(self, step: int) -> str:
         """Returns the prefix of the checkpoint of a step, which need not exist."""
@@ -257,21 +257,21 @@ class CheckpointStore:
         self._delete()
 
 
-def copy_checkpoint(source: str, target: str, describe: Describe = describe_nothing) -> None:
+def copy_checkpoint(source: str, target: str) -> None:
     """Copies a checkpoint with its manifest; the target is the old or the new one, and whole.
 
     Raises:
       CheckpointCorrupt: the copy, and so perhaps the source, is damaged. Nothing has changed.
       OSError: it failed, or may have. Nothing has changed.
     """
-    verify(source, describe, content=False)  # nothing is copied that has another size
+    verify(source, content=False)  # nothing is copied that has another size
     parts = suffixes(source)
     with AtomicReplace(target) as replace:
         for suffix in parts:
             with open_untrusted(source + suffix) as original:
                 with open(replace.unfinished + suffix, "wb") as copy:
                     shutil.copyfileobj(original, copy, 1 << 20)
-        verify(replace.unfinished, describe)
+        verify(replace.unfinished)
         replace.publish(parts)
 
 

@@ -17,7 +17,7 @@ from tensorpack.utils.checkpoints import (
     newest_valid,
     pointed_to,
 )
-from tensorpack.utils.checkpoints.files import _checksum, _encode, describe_nothing, read_manifest
+from tensorpack.utils.checkpoints.files import _checksum, _encode, read_manifest
 from tensorpack.utils.untrusted import UnsafeFile, open_untrusted
 from tests.utils.checkpoints.test_states import write_variables
 
@@ -38,7 +38,7 @@ def log(tmp_path):
 
 
 def find(log):
-    return find_restore_point(str(log), describe_nothing)
+    return find_restore_point(str(log))
 
 
 def forge(log, files, step=2):
@@ -132,7 +132,7 @@ KINDS = ["link", "loop", "device", "fifo", "directory", "8 GB"]
 def test_files_that_are_not_regular_are_passed_over(log, suffix, kind):
     put(kind, log / ("model-2" + suffix))
     assert find(log).state == {"step": 1}
-    assert newest_valid(str(log), describe_nothing) is not None
+    assert newest_valid(str(log)) is not None
     with pytest.raises((CheckpointCorrupt, OSError)):
         copy_checkpoint(str(log / "model-2"), str(log / "best"))
     assert not list(log.glob("best*"))

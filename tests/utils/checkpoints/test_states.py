@@ -19,7 +19,7 @@ from tensorpack.utils.checkpoints import (
     read_restore_point,
     segments,
 )
-from tensorpack.utils.checkpoints.files import describe_nothing, write_manifest
+from tensorpack.utils.checkpoints.files import write_manifest
 from tensorpack.utils.serialize import dump_hashed
 
 
@@ -31,11 +31,11 @@ def write_variables(values, prefix):
 
 
 def newest_state(directory, next_directory=None):
-    return find_restore_point(directory, describe_nothing, next_directory)
+    return find_restore_point(directory, next_directory)
 
 
 def state_at(prefix):
-    return read_restore_point(prefix, describe_nothing)
+    return read_restore_point(prefix)
 
 
 class Journal:

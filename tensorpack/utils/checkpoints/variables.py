@@ -1,0 +1,115 @@
+"""What is known of variables by name, and which values of a file fit into which of them."""
+
+import re
+from typing import Any, Dict, List, NamedTuple, Optional
+
+import numpy as np
+
+_KINDS = {"bfloat": "float", "half": "float", "double": "float", "uint": "int", "qint": "int"}
+
+
+class Variable(NamedTuple):
+    """What is known of a variable without its value.
+
+    Attributes:
+      dtype: its name.
+      shape: a tuple of sizes; None for any shape, and in it for any size.
+    """
+
+    dtype: str
+    shape: Any
+
+    def __str__(self) -> str:
+        return f"{self.dtype} {'of any shape' if self.shape is None else list(self.shape)}"
+
+    @property
+    def kind(self) -> str:
+        """Its dtype without the number of bits, such as "float"."""
+        letters = re.sub(r"[0-9]+.*", "", self.dtype)
+        return _KINDS.get(letters, letters)
+
+    @property
+    def size(self) -> int:
+        """The number of its elements."""
+        size = 1
+        for each in self.shape or ():
+            size *= each
+        return size
+
+    @property
+    def nbytes(self) -> Optional[int]:
+        """What they take in memory; None for strings and the like."""
+        bits = re.search("[0-9]{1,4}", {"bool": "8"}.get(self.dtype, self.dtype))
+        return int(bits.group()) // 8 * self.size if bits else None
+
+
+class Match(NamedTuple):
+    """A row of `match`.
+
+    Attributes:
+      name: of the variable.
+      ours, theirs: what is known of it in the model, and in what is to be loaded.
+      verdict: "same"; "cast" or "dtype" for another dtype of the same or of another kind; "shape";
+        "missing" or "extra" for what only the model or only the other has.
+    """
+
+    name: str
+    ours: Optional[Variable]
+    theirs: Optional[Variable]
+    verdict: str
+
+
+def match(ours: Dict[str, Variable], theirs: Dict[str, Variable]) -> List[Match]:
+    """Returns how each variable of a model and of what is to be loaded into it fit, by name."""
+    names = sorted({*ours, *theirs})
+    pairs = ((name, ours.get(name), theirs.get(name)) for name in names)
+    return [Match(name, our, their, _verdict(our, their)) for name, our, their in pairs]
+
+
+def _verdict(ours: Optional[Variable], theirs: Optional[Variable]) -> str:
+    if ours is None or theirs is None:
+        return "extra" if ours is None else "missing"
+    if not _fits(ours.shape, theirs.shape):
+        return "shape"
+    if ours.dtype == theirs.dtype:
+        return "same"
+    return "cast" if ours.kind == theirs.kind else "dtype"
+
+
+def _fits(ours: Any, theirs: Any) -> bool:
+    if ours is None or theirs is None:
+        return True
+    return len(ours) == len(theirs) and all(a in (None, b) for a, b in zip(ours, theirs))
+
+
+def without_output(name: str) -> str:
+    """Returns the name of a variable without `:0`."""
+    return name[:-2] if name.endswith(":0") else name
+
+
+def by_name(values: Dict[str, Any]) -> Dict[str, Any]:
+    """Returns values by names without `:0`.
+
+    Raises:
+      ValueError: two names mean one variable.
+    """
+    found: Dict[str, Any] = {}
+    for name, value in values.items():
+        short = without_output(name)
+        if short in found:
+            raise ValueError(f"{short!r} and '{short}:0' are one variable: give one of them.")
+        found[short] = value
+    return found
+
+
+def known_of(values: Dict[str, Any]) -> Dict[str, Variable]:
+    """Returns what is known of values, by name."""
+    arrays = {name: np.asarray(value) for name, value in sorted(values.items())}
+    return {name: Variable(each.dtype.name, each.shape) for name, each in arrays.items()}
+
+
+def known_from(manifest: Dict[str, Dict[str, Any]]) -> Dict[str, Variable]:
+    """Returns what a manifest, or the index of a checkpoint, says of variables, by name."""
+    return {
+        n: Variable(each["dtype"], tuple(each["shape"])) for n, each in sorted(manifest.items())
+    }
