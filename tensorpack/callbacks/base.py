@@ -36,9 +36,7 @@ class ProxyCallback(Callback):
     def _before_run(self, ctx: tf.train.SessionRunContext) -> Any:
         return self.cb.before_run(ctx)
 
-    def _after_run(
-        self, ctx: tf.train.SessionRunContext, run_values: tf.train.SessionRunValues
-    ) -> None:
+    def _after_run(self, ctx: tf.train.SessionRunContext, run_values: Any) -> None:
         self.cb.after_run(ctx, run_values)
 
     def run_along(self, sess: tf.Session, fetches: Any) -> List[tf.Operation]:

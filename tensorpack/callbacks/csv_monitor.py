@@ -43,13 +43,13 @@ class CSVMonitor(EpochTable):
         epochs: List[Dict[str, Any]] = []
         try:
             columns = next(table, [])
-            whole = columns[: len(RESERVED)] == list(RESERVED) and not cut
+            complete = columns[: len(RESERVED)] == list(RESERVED) and not cut
             for cells in table:
                 epochs.append(_epoch(columns, cells))
         except (ValueError, csv.Error):
-            whole = False
-        unfit = sum(value is None for each in epochs for value in each.values())
-        return Loaded(epochs, whole, unfit)
+            complete = False
+        non_finite = sum(value is None for each in epochs for value in each.values())
+        return Loaded(epochs, complete, non_finite)
 
 
 def _epoch(columns: List[str], cells: List[str]) -> Dict[str, Any]:

@@ -65,4 +65,4 @@ class EarlyStop(BestValue):
         if "value" in state:
             super().load_state_dict(state)
         self._seen, self._waited = state["seen"], state["waited"]
-        self._patience_then = state.get("patience", self._patience)
+        self._patience_then = state["patience"]

@@ -20,8 +20,8 @@ class Loaded(NamedTuple):
     """What was found in the file of a table."""
 
     epochs: List[Dict[str, Any]]  # the leading ones that are complete
-    whole: bool  # whether they are all of the file
-    unfit: int = 0  # how many numbers are NaN, infinite or too large; they are read as None
+    complete: bool  # whether they are all of the file
+    non_finite: int = 0  # how many numbers are NaN, infinite or too large; they are read as None
 
 
 class EpochTable(MonitorBase):
@@ -52,7 +52,7 @@ class EpochTable(MonitorBase):
         self._given = 0  # how many of them, the first, are not from the history of the monitors
         self._resumed = False
         self._began = False
-        self._taken_over = False
+        self._previous_loaded = False
         self._scalars: Dict[str, float] = {}
         self._warned = False
         self._renamed: Set[str] = set()
@@ -99,7 +99,7 @@ class EpochTable(MonitorBase):
         if self._logdir is None:
             return
         try:
-            self._take_over()
+            self._load_previous()
         except OSError as error:
             self._warn(error)
 
@@ -135,29 +135,30 @@ class EpochTable(MonitorBase):
             for place, value in zip(places[within].tolist(), records["values"][within].tolist()):
                 epochs[place][_key(name)] = _finite(value)
 
-    def _take_over(self) -> None:
+    def _load_previous(self) -> None:
         """Loads the epochs of an earlier run; after an `OSError` it is tried again."""
-        if self._taken_over:
+        if self._previous_loaded:
             return
         path = self._path()
-        epochs, whole, unfit = self.load(self._logdir) or Loaded([], True)
-        if unfit:
+        epochs, complete, non_finite = self.load(self._logdir) or Loaded([], True)
+        if non_finite:
             logger.warning(
-                f"{path} has {unfit} numbers that are NaN, infinite or too large; they become null."
+                f"{path} has {non_finite} numbers that are NaN, infinite or too large; they become "
+                "null."
             )
-        if not whole:
+        if not complete:
             corrupt = move_to_backup(path, ".corrupt")
             logger.warning(
                 f"{path} cannot be read to its end and was renamed to {corrupt}; its first "
                 f"{len(epochs)} epochs are whole."
             )
         if self._resumed:
-            self._resume(path, epochs, whole)
+            self._resume(path, epochs, complete)
         else:
-            self._append_to(path, epochs, whole)
-        self._taken_over = True
+            self._append_to(path, epochs, complete)
+        self._previous_loaded = True
 
-    def _resume(self, path: str, found: List[Dict[str, Any]], whole: bool) -> None:
+    def _resume(self, path: str, found: List[Dict[str, Any]], complete: bool) -> None:
         """Continues after the epochs of a saved state."""
         first = self._epochs[0]["global_step"] if self._epochs else 0
         older = [each for each in found if each["global_step"] < first]
@@ -165,7 +166,7 @@ class EpochTable(MonitorBase):
         known = {(each["epoch_num"], each["global_step"]) for each in self._epochs}
         known.add((self.epoch_num, self.global_step))  # is written again if it is not in the state
         dropped = [each for each in found if (each["epoch_num"], each["global_step"]) not in known]
-        if dropped and whole:
+        if dropped and complete:
             kept = keep_backup(path) if self._epochs else move_to_backup(path)
             logger.info(
                 f"{len(dropped)} epochs in {path} are later than the state that this run resumes "
@@ -173,16 +174,16 @@ class EpochTable(MonitorBase):
             )
         elif found:
             self._log_append(path, found)
-        if self._epochs and (self._epochs != found or not whole):
+        if self._epochs and (self._epochs != found or not complete):
             self._write(path)
 
-    def _append_to(self, path: str, epochs: List[Dict[str, Any]], whole: bool) -> None:
+    def _append_to(self, path: str, epochs: List[Dict[str, Any]], complete: bool) -> None:
         """Continues the file if this run starts with the epoch after its last one."""
         first = self.trainer.starting_epoch
         if epochs and epochs[-1]["epoch_num"] == first - 1:
             self._epochs, self._given = epochs + self._epochs, self._given + len(epochs)
             self._log_append(path, epochs)
-        elif whole and epochs:
+        elif complete and epochs:
             logger.warning(
                 f"{path} ends with epoch {epochs[-1]['epoch_num']}, but this run begins with "
                 f"epoch {first}: it is renamed to {move_to_backup(path)}."
@@ -203,7 +204,7 @@ class EpochTable(MonitorBase):
         self._scalars[key] = val
 
     def _before_epoch(self) -> None:
-        self._amend()
+        self._add_late_scalars()
 
     def _trigger(self) -> None:
         if not self._scalars:
@@ -215,9 +216,9 @@ class EpochTable(MonitorBase):
         self._take_scalars()
 
     def _after_train(self) -> None:
-        self._amend()
+        self._add_late_scalars()
 
-    def _amend(self) -> None:
+    def _add_late_scalars(self) -> None:
         """Adds the scalars that later callbacks put for the last epoch."""
         if self._scalars and self._epochs and self._epochs[-1]["global_step"] == self.global_step:
             self._take_scalars()
@@ -228,7 +229,7 @@ class EpochTable(MonitorBase):
         if self._logdir is None:
             return
         try:
-            self._take_over()  # if the disk failed before
+            self._load_previous()  # if the disk failed before
             os.makedirs(self._logdir, exist_ok=True)
             self._write(self._path())
         except OSError as error:

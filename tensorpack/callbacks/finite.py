@@ -54,9 +54,7 @@ class StopIfNonFinite(Callback):
     def _before_run(self, ctx: tf.train.SessionRunContext) -> Any:
         return self._request
 
-    def _after_run(
-        self, ctx: tf.train.SessionRunContext, run_values: tf.train.SessionRunValues
-    ) -> None:
+    def _after_run(self, ctx: tf.train.SessionRunContext, run_values: Any) -> None:
         for name, value in zip(self._names, run_values.results):
             if not math.isfinite(value):
                 raise NonFiniteError(

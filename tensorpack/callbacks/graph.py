@@ -125,9 +125,7 @@ class ProcessTensors(Callback):
     def _before_run(self, ctx: tf.train.SessionRunContext) -> Any:
         return self._fetches
 
-    def _after_run(
-        self, ctx: tf.train.SessionRunContext, run_values: tf.train.SessionRunValues
-    ) -> None:
+    def _after_run(self, ctx: tf.train.SessionRunContext, run_values: Any) -> None:
         self._fn(*run_values.results)
 
 

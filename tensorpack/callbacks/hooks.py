@@ -58,9 +58,7 @@ class HookToCallback(Callback):
     def _before_run(self, ctx: tf.train.SessionRunContext) -> Any:
         return self._hook.before_run(ctx)
 
-    def _after_run(
-        self, ctx: tf.train.SessionRunContext, run_values: tf.train.SessionRunValues
-    ) -> None:
+    def _after_run(self, ctx: tf.train.SessionRunContext, run_values: Any) -> None:
         self._hook.after_run(ctx, run_values)
 
     def _after_train(self) -> None:

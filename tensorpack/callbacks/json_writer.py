@@ -58,18 +58,18 @@ class JSONWriter(EpochTable):
     @staticmethod
     def decode(text: str) -> Loaded:
         """Returns the epochs in a file."""
-        unfit: List[str] = []
+        non_finite: List[str] = []
 
         def number(text: str) -> Optional[float]:
             value = float(text)
             if math.isfinite(value):
                 return value
-            unfit.append(text)
+            non_finite.append(text)
             return None
 
         decoder = json.JSONDecoder(parse_float=number, parse_constant=number)
         epochs: List[Dict[str, Any]] = []
         with suppress(ValueError):
             epochs.extend(parse_epochs(iter([text]), decoder, RESERVED))
-            return Loaded(epochs, text.rstrip().endswith("]"), len(unfit))
-        return Loaded(epochs, False, len(unfit))
+            return Loaded(epochs, text.rstrip().endswith("]"), len(non_finite))
+        return Loaded(epochs, False, len(non_finite))

@@ -1,6 +1,7 @@
 """Traces the ops of a step."""
 
 import os
+from typing import Any
 
 from tensorpack.compat import step_trace
 from tensorpack.compat import tfv1 as tf
@@ -58,9 +59,7 @@ class GraphProfiler(Callback):
             logger.warning("GraphProfiler traces steps: those are much slower than the others.")
         return self._request
 
-    def _after_run(
-        self, ctx: tf.train.SessionRunContext, run_values: tf.train.SessionRunValues
-    ) -> None:
+    def _after_run(self, ctx: tf.train.SessionRunContext, run_values: Any) -> None:
         metadata, step = run_values.run_metadata, self.global_step
         if self._dump_metadata:
             self._write(f"runmetadata-{step}.pb", metadata.SerializeToString())

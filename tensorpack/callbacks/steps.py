@@ -88,9 +88,7 @@ class ProgressBar(Callback):
         drawn = self._bar is not None and time.monotonic() >= self._next_update
         return self._request if drawn and self._names else None
 
-    def _after_run(
-        self, ctx: tf.train.SessionRunContext, run_values: tf.train.SessionRunValues
-    ) -> None:
+    def _after_run(self, ctx: tf.train.SessionRunContext, run_values: Any) -> None:
         if run_values.results is not None and self._bar is not None:
             values = {tag: f"{value:.4g}" for tag, value in zip(self._tags, run_values.results)}
             self._bar.set_postfix(values, refresh=False)

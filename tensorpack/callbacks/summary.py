@@ -100,9 +100,7 @@ class _SummariesWithStep(_Summaries):
         self._last = trainer.global_step
         return self._merged
 
-    def _after_run(
-        self, ctx: tf.train.SessionRunContext, run_values: tf.train.SessionRunValues
-    ) -> None:
+    def _after_run(self, ctx: tf.train.SessionRunContext, run_values: Any) -> None:
         if not self._due:
             return
         summary = run_values.results or b""

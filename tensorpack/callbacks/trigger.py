@@ -67,9 +67,7 @@ class _SomeRuns(ProxyCallback):
         self._seen = self._is_on()
         return self.cb.before_run(ctx) if self._seen else None
 
-    def _after_run(
-        self, ctx: tf.train.SessionRunContext, run_values: tf.train.SessionRunValues
-    ) -> None:
+    def _after_run(self, ctx: tf.train.SessionRunContext, run_values: Any) -> None:
         if self._seen:
             self.cb.after_run(ctx, run_values)
 

@@ -69,7 +69,7 @@ def test_a_file_truncated_anywhere_gives_its_whole_lines(tmp_path):
         assert [each["epoch_num"] for each in loaded.epochs] == [1, 2][
             : sum(length >= end for end in ends)
         ]
-        assert loaded.whole == (length in ends or length == whole.index(b"\n") + 1)
+        assert loaded.complete == (length in ends or length == whole.index(b"\n") + 1)
 
 
 @pytest.mark.parametrize(

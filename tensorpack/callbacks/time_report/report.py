@@ -1,20 +1,23 @@
 """The callback that measures a run and logs where its time goes."""
 
+import json
 import os
 import time
 from contextlib import suppress
-from typing import Any, Callable, Optional
+from typing import Any, Callable, Dict, Optional
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.utils import logger
 from tensorpack.utils.processes import usable_cores
+from tensorpack.utils.untrusted import open_regular
 
 from ..base import Callback
 from ._callback_sampler import CallbackSampler
 from ._diagnosis import Figures, advice, describe, diagnose
-from ._kept import append_report
 from ._measure import Meters, SampleSchedule, StepProbe, Window, cpu_seconds, machine_seconds
 
+FILENAME = "time_reports.jsonl"
+_PRECISION = 4  # digits behind the point
 _WARMUP_STEPS = 20  # slower than the others; the first measured one is prepared in them
 _SAMPLE_SECONDS = 0.1  # between two measured steps, and between two looks at what is due
 _NAMED_SHARE = 0.05  # of the time, above which the slowest callback is searched for
@@ -229,3 +232,12 @@ def _was_asked(path: str) -> bool:
             os.unlink(path)
             return True
     return False
+
+
+def append_report(directory: str, figures: Figures, where: Dict[str, Any]) -> None:
+    """Adds a line to the file: an object with the figures, `stepping`, and what is in `where`."""
+    fields = {**where, **figures._asdict(), "stepping": figures.stepping}
+    rounded = {k: round(v, _PRECISION) if isinstance(v, float) else v for k, v in fields.items()}
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
+    with os.fdopen(open_regular(os.path.join(directory, FILENAME), flags), "ab") as file:
+        file.write(json.dumps(rounded).encode("ascii") + b"\n")

@@ -3,7 +3,7 @@ import json
 import pytest
 
 from tensorpack.callbacks.time_report._diagnosis import Figures
-from tensorpack.callbacks.time_report._kept import FILENAME, append_report
+from tensorpack.callbacks.time_report.report import FILENAME, append_report
 
 FIGURES = Figures(seconds=1 / 3, steps=3, waiting=0.125, callbacks=0.5, fill=2 / 3)
 
