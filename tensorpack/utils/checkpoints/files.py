@@ -77,11 +77,7 @@ def write_manifest(
 
 
 def read_manifest(prefix: str) -> Optional[Dict[str, Any]]:
-    """Returns the manifest of a checkpoint, None if it has none.
-
-    Raises:
-      CheckpointCorrupt: the manifest is damaged, or was not written by this library.
-    """
+    """Returns the manifest of a checkpoint, None if it has none."""
     path = prefix + MANIFEST
     try:
         data = read_untrusted(path, _MAX_MANIFEST_BYTES)
@@ -116,7 +112,6 @@ def check_manifest(prefix: str) -> bool:
 
     Raises:
       CheckpointCorrupt: a file is missing or not as it was written.
-      PermissionError: a file may not be read.
     """
     manifest = read_manifest(prefix)
     if manifest is not None:

@@ -74,11 +74,7 @@ class SegmentStore:
         self._last = 0
 
     def names(self) -> Set[str]:
-        """Returns the names of all files in the directory.
-
-        Raises:
-          OSError: it cannot be read, or is a link to another directory.
-        """
+        """Returns the names of all files in the directory."""
         if os.path.islink(self.directory):
             reason = "A symbolic link, so nothing in it is read or deleted"
             raise UnsafeFile(errno.EINVAL, reason, self.directory)
@@ -88,16 +84,11 @@ class SegmentStore:
             return set()
 
     def write(self, meta: Dict[str, Any], arrays: Dict[str, np.ndarray]) -> SegmentRef:
-        """Writes a new segment. It is on the disk when this returns.
+        """Writes a new segment. It is on the disk when this returns; after an error no file is left.
 
         Args:
           meta: for the owner; anything that a state can hold.
           arrays: without objects; must not change meanwhile.
-
-        Raises:
-          TypeError: the meta or an array cannot be stored.
-          OSError: the disk is full, or the like.
-          In both cases no file is left.
         """
         if not os.path.isdir(self.directory):
             os.makedirs(self.directory)
@@ -118,7 +109,6 @@ class SegmentStore:
 
         Raises:
           SegmentDamaged: it is missing, truncated or altered.
-          OSError: it cannot be read.
         """
         if not _NAME.fullmatch(ref.name):
             raise ValueError(f"A segment is named such as segment-00000001.seg, got {ref.name!r}.")
@@ -241,10 +231,6 @@ class PendingSegments:
 
         Returns:
           The state with the refs in place of the leaves, to be written.
-
-        Raises:
-          TypeError: a new segment cannot be stored.
-          OSError: a new segment cannot be written, or an earlier one was deleted.
         """
         if not self._leaves:
             return self._tree
@@ -283,12 +269,7 @@ class PendingSegments:
 
 
 def load_segments(tree: Any, make: Callable[[List[SegmentRef]], Any]) -> Any:
-    """Returns a state that was read, with what `make(refs)` returns for each of its `Segments`.
-
-    Raises:
-      ValueError: an entry is not one that `PendingSegments` writes.
-      TypeError: the state is nested too deeply.
-    """
+    """Returns a state that was read, with what `make(refs)` returns for each of its `Segments`."""
 
     def decode(value: Any) -> Any:
         marked = type(value) is dict and _MARK in value
