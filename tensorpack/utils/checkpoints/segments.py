@@ -84,7 +84,7 @@ class SegmentStore:
             return set()
 
     def write(self, meta: Dict[str, Any], arrays: Dict[str, np.ndarray]) -> SegmentRef:
-        """Writes a new segment: it is on the disk when this returns, and no file is left if it fails.
+        """Writes a new segment: it is on the disk when this returns; if it fails, no file is left.
 
         Args:
           meta: for the owner; anything that a state can hold.
