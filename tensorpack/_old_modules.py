@@ -30,8 +30,8 @@ _ADDRESSES = {  # package -> modules that it had; with its names, or with those 
     "models": "common image_sample model_desc=graph_builder.model_desc shapes softmax utils",
     "tfutils": "collect_env modelutils=tfutils.model_utils",
     "train": (
-        "distributed=train.group.distributed input_source=input_source model_desc=graph_builder "
-        "monitor predict trainer trainers utility"
+        "distributed=train.group.distributed feedfree input_source=input_source interface "
+        "model_desc=graph_builder monitor predict trainer trainers utility"
     ),
     "trainv1": "base config distributed interface multigpu simple",
     "utils": "compatible_serialize utils",

@@ -7,14 +7,12 @@ _NAMES = {  # module -> its public names; then run scripts/public_names
     "base": "StopTraining Trainer",
     "config": "AutoResumeTrainConfig DEFAULT_CALLBACKS DEFAULT_MONITORS TrainConfig",
     "ending": "DataEnded",
-    "feedfree": "FeedfreeTrainerBase SimpleFeedfreeTrainer SingleCostFeedfreeTrainer",
     "group.collective": "CollectiveTrainer",
     "group.distributed": (
         "DistributedReplicatedTrainer DistributedTrainerParameterServer "
         "DistributedTrainerReplicated"
     ),
     "group.horovod": "BytePSTrainer HorovodTrainer",
-    "interface": "apply_default_prefetch launch_train_with_config",
     "multi_tower": "MultiGPUTrainerBase",
     "multigpu": (
         "AsyncMultiGPUTrainer SyncMultiGPUTrainer SyncMultiGPUTrainerParameterServer "
@@ -22,7 +20,10 @@ _NAMES = {  # module -> its public names; then run scripts/public_names
     ),
     "resume": "prepare_log_dir",
     "signals": "TrainingInterrupted",
-    "simple": "NoOpTrainer QueueInputTrainer SimpleTrainer",
+    "simple": (
+        "FeedfreeTrainerBase NoOpTrainer QueueInputTrainer SimpleFeedfreeTrainer SimpleTrainer "
+        "SingleCostFeedfreeTrainer apply_default_prefetch launch_train_with_config"
+    ),
     "tensorpack.graph_builder": "LeastLoadedDeviceSetter ModelDesc ModelDescBase",
     "tensorpack.tfutils.peers": "PeerLost",
     "tensorpack.tfutils.queues": "QueueClosed",

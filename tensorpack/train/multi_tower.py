@@ -20,7 +20,7 @@ from tensorpack.tfutils.devices import as_towers, have_gpus
 from tensorpack.utils.checks import as_count, is_integer
 
 from .config import TrainConfig
-from .feedfree import FeedfreeTrainerBase
+from .simple import FeedfreeTrainerBase
 from .tower import CostFn, OptFn, SingleCostTrainer
 
 _STRATEGIES = ("shared", "replicated")

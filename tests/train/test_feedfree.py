@@ -5,7 +5,7 @@ import pytest
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.input_source import FeedInput, QueueInput
-from tensorpack.train.feedfree import (
+from tensorpack.train.simple import (
     FeedfreeTrainerBase,
     SimpleFeedfreeTrainer,
     SingleCostFeedfreeTrainer,

@@ -15,7 +15,7 @@ from tensorpack.train import (
     TowerTrainer,
     TrainConfig,
 )
-from tensorpack.train.feedfree import FeedfreeTrainerBase
+from tensorpack.train.simple import FeedfreeTrainerBase
 from tests import helpers
 from tests.tiers import first_fast
 

@@ -16,7 +16,7 @@ from tensorpack.train import (
     TrainConfig,
     launch_train_with_config,
 )
-from tensorpack.train.interface import apply_default_prefetch
+from tensorpack.train.simple import apply_default_prefetch
 from tests.computing import compiled
 from tests.helpers import CallbackSpy
 from tests.tiers import first_fast
