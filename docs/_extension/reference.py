@@ -243,6 +243,6 @@ def setup(app):
     app.connect("builder-inited", write)
     app.connect("autodoc-skip-member", entries.skip)
     app.connect("autodoc-process-bases", entries.bases)
-    app.connect("autodoc-process-docstring", entries.example, priority=700)  # behind napoleon
+    app.connect("autodoc-process-docstring", entries.example, priority=700)  # after napoleon
     app.connect("env-updated", add_other_addresses)
     return {"parallel_read_safe": True}

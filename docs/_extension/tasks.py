@@ -1,6 +1,6 @@
 """The pages of the reference: which guides explain each, and which names it has.
 
-The first line of an entry has pages of `docs`. A name is one of `tensorpack`; others stand behind
+The first line of an entry has pages of `docs`. A name is one of `tensorpack`; others stand after
 the address that they have in it, up to the end of the line: `dataflow.imgaug: Flip Shift`. A public
 name that no page lists ends `make docs`, and so does one that is listed twice.
 """

@@ -21,7 +21,7 @@ class Rollout(NamedTuple):
     over: np.ndarray  # bool [T, N], nothing follows in the episode
     truncated: np.ndarray  # bool [T, N], the game was cut off: its last frames are the next state
     chosen: np.ndarray  # bool [T, N], False: a new game began, or the player acted by itself
-    values: np.ndarray  # float32 [T + 1, N], of the states and of those behind the last actions
+    values: np.ndarray  # float32 [T + 1, N], of the states and of those after the last actions
 
 
 class Actor:

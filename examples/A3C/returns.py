@@ -30,7 +30,7 @@ def nstep_targets(
       over: bool `[T, N]`, True where the episode ended with step t by its own rules.
       truncated: bool `[T, N]`, True where the game was cut off after step t: V_{t+1} is then the
         value of its last frames, and step t+1 begins a new game.
-      values: `[T + 1, N]`, V_t, of the states before step t; the last row is behind the last step.
+      values: `[T + 1, N]`, V_t, of the states before step t; the last row is after the last step.
       discount: in [0, 1].
     """
     target = np.empty(reward.shape, np.float32)

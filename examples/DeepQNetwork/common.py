@@ -223,7 +223,7 @@ class Progress(Callback):
     times the frames of an action), `episodes` (games that ended in training), `exploration`
     (probability of a random action, where there is one) and `hours` (of wall-clock time, with
     evaluations and saves). A resumed run continues them; time that was lost because the run was
-    killed does not count. Put it behind what plays.
+    killed does not count. Put it after what plays.
 
     Args:
       expreplay: plays the games of the training.

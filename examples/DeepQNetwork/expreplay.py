@@ -51,7 +51,7 @@ class ExpReplay(DataFlow, Callback):
     that the queue need not copy them.
 
     With an `n_step` above 1 there are `2 * history_len` frames, the rewards are `[B, n_step]`, and
-    `steps`, int32 `[B]`, comes behind them: see `NStepBatch`. With a `priority` above 0 two more
+    `steps`, int32 `[B]`, comes after them: see `NStepBatch`. With a `priority` above 0 two more
     come last: `weight`, float32 `[B]`, and `slot`, int64 `[B]`, see `PrioritizedReplay`. The model
     then has an input `slot` and a tensor `priority`, float32 `[B]`, which are fetched in each step.
     Give the trainer `make_input`, so that priorities come back before many batches were sampled.

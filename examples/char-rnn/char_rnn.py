@@ -85,7 +85,7 @@ class Model(ModelDesc):
 
     Tensors by name: `state`, float32 `[layers, 2, B, units]`, the memories and outputs before the
     segment, which are zeros unless a predictor feeds them; `last_state`, those after it;
-    `probability`, float32 `[B, SYMBOLS]`, of the character behind the segment; `temperature`, a
+    `probability`, float32 `[B, SYMBOLS]`, of the character after the segment; `temperature`, a
     scalar that may be fed, 1 by default; `cost`, the mean cross-entropy in nats per character.
 
     Args:
@@ -200,7 +200,7 @@ def train(args: argparse.Namespace) -> None:
 
 
 def sample(args: argparse.Namespace, rng: Optional[np.random.RandomState] = None) -> str:
-    """Returns `args.start`, and the `args.chars` characters that the model puts behind it."""
+    """Returns `args.start`, and the `args.chars` characters that the model puts after it."""
     rng = rng or get_rng()
     config = PredictConfig(
         model=Model(1, args.layers, args.units),

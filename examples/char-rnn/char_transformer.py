@@ -28,7 +28,7 @@ LEARNING_RATES = [(0, 2e-3), (5, 1e-3), (8, 3e-4)]  # (epoch, value after it)
 class Model(tp.ModelDesc):
     """Predicts each next character of a segment from those before it.
 
-    Tensors by name: `probability`, float32 `[B, SYMBOLS]`, of the character behind the segment;
+    Tensors by name: `probability`, float32 `[B, SYMBOLS]`, of the character after the segment;
     `temperature`, a scalar that may be fed, 1 by default; `cost`, in nats per character.
 
     Args:
@@ -145,7 +145,7 @@ def train(args: argparse.Namespace) -> None:
 
 
 def sample(args: argparse.Namespace) -> str:
-    """Returns `args.start`, and the `args.chars` characters that the model puts behind it."""
+    """Returns `args.start`, and the `args.chars` characters that the model puts after it."""
     config = tp.PredictConfig(
         model=Model(args.length, args.layers, args.units, args.heads),
         session_init=tp.SaverRestore(args.load),

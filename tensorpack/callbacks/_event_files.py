@@ -17,7 +17,7 @@ _STAMP_DIGITS = 10
 _MARK = "tensorpack TFEventWriter "
 _DROPPED = "dropped-events"  # TensorBoard reads all files that have "tfevents" in their names
 _HEADER = struct.Struct("<QI")  # of a record: how many bytes it has, and a checksum of that
-_FOOTER_BYTES = 4  # behind the bytes of a record, their checksum
+_FOOTER_BYTES = 4  # after the bytes of a record, their checksum
 _MARK_BYTES = 1 << 12  # a longer record is not a mark
 
 
@@ -55,11 +55,11 @@ def drop_file(path: str) -> str:
 
 
 def cut_file(path: str, size: int) -> Optional[str]:
-    """Cuts an event file behind its first `size` bytes.
+    """Cuts an event file after its first `size` bytes.
 
     The rest is first copied to `dropped-events.MMDD-HHMMSS`, which is an event file too, and whose
     path is returned; None if nothing was cut, as always after an `OSError`. A file with fewer bytes
-    is cut behind its last complete record.
+    is cut after its last complete record.
     """
     length = os.path.getsize(path)
     with open(path, "rb") as file:

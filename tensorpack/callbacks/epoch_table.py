@@ -104,7 +104,7 @@ class EpochTable(MonitorBase):
             self._warn(error)
 
     def state_dict(self) -> Dict[str, Any]:
-        """The pending scalars and, once the file has been read, the epochs; behind those that are
+        """The pending scalars and, once the file has been read, the epochs; after those that are
         given, without the values, which are in the history of the monitors.
         """
         state: Dict[str, Any] = {"scalars": dict(self._scalars)}

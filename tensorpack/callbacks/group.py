@@ -248,7 +248,7 @@ def _names_of(callbacks: Sequence[Callback]) -> Dict[int, str]:
 
 
 def _count_kinds(names: Iterable[str]) -> "Counter[str]":
-    """How many of these names there are of each kind, without the number behind."""
+    """How many of these names there are of each kind, without the number after it."""
     return Counter(name.partition("#")[0] for name in names)
 
 

@@ -60,7 +60,7 @@ class ProgressBar(Callback):
     """A bar for each epoch, of `steps_per_epoch` steps.
 
     Args:
-      names: names of scalar tensors to be shown behind the bar. They are computed only for the
+      names: names of scalar tensors to be shown after the bar. They are computed only for the
         steps at which the bar is drawn.
     """
 

@@ -121,7 +121,7 @@ def _made_of_parameters(graph: tf.Graph) -> Set[tf.Operation]:
     """Returns the ops that read trainable variables and constants, and depend on nothing else."""
     variables = {each.op for each in tf.trainable_variables()}
     found = set(variables)
-    for op in graph.get_operations():  # each behind its inputs, but for loops
+    for op in graph.get_operations():  # each after its inputs, but for loops
         before = {*(each.op for each in op.inputs), *op.control_inputs}
         if before <= found and not op.type.startswith("Placeholder"):
             reads = op.type in ("Identity", "ReadVariableOp")

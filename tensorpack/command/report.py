@@ -13,7 +13,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Writes one file of HTML about the log directory of a training, to be read offline: how it "
         "ended, curves of its scalars, where its time went, its parameters, images, the end of its "
-        "log. The run may still be going on."
+        "log. The run may still be in progress."
     )
     add = parser.add_argument
     add("directory", metavar="DIR", help="the log directory of a training, such as train_log/run")

@@ -1,4 +1,4 @@
-"""`tensorpack watch DIR`: the page about a run, renewed in a browser while the run goes on."""
+"""`tensorpack watch DIR`: the page about a run, renewed in a browser as the run proceeds."""
 
 import argparse
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -6,7 +6,7 @@ from typing import Any
 
 from ._common import FINE, CommandError, number
 
-HELP = "show the page about a run in a browser, renewed while the run goes on"
+HELP = "show the page about a run in a browser, renewed as the run proceeds"
 _ADDRESS, _HOSTS = "127.0.0.1", ("127.0.0.1", "localhost")
 _RUNNING, _OVER = 5, 60  # seconds between two reloads
 

@@ -24,10 +24,10 @@ class CacheData(ResumableDataFlow, RNGDataFlow, ProxyDataFlow):
     the first datapoint is yielded; all of them if the cache was complete.
 
     In a `MultiProcessRunner` with `strict=True` every pass of a process resumes from a state, so
-    nothing is saved there. Put the cache behind the runner.
+    nothing is saved there. Put the cache after the runner.
     """
 
-    # The cached datapoints, behind the state of `ds` before them, or why there is none.
+    # The cached datapoints, after the state of `ds` before them, or why there is none.
     _cache: Optional[_Cache] = None
     # `_position` is a `_Pass`, and how many of its datapoints were yielded.
 
@@ -129,7 +129,7 @@ class _Pass(NamedTuple):
 def _check_enough(flow: CacheData, datapoints: List[Any], count: int) -> None:
     if len(datapoints) < count:
         raise RuntimeError(
-            f"{type(flow).__name__} resumes behind datapoint {count} of a pass, but "
+            f"{type(flow).__name__} resumes after datapoint {count} of a pass, but "
             f"{type(flow.ds).__name__} yielded only {len(datapoints)} when it was read again. Has "
             "the data changed?"
         )

@@ -57,7 +57,7 @@ class CSVData(DataFromList):
           encoding: of the text. The default is UTF-8, with or without a byte order mark.
           max_errors: how many lines that are wrong are skipped, with a warning in the log; one
             more is an error. A row with line breaks in quotes counts for all its lines, because a
-            stray quote takes the lines behind it for one row. Without a header, most of the first
+            stray quote takes the lines after it for one row. Without a header, most of the first
             `2 * max_errors + 1` rows tell how many columns there are.
 
         Raises:

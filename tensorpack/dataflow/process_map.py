@@ -75,7 +75,7 @@ class MultiProcessMapData(ProcessMap):
 
     def _forget(self) -> None:
         # Of the pass that was begun or advanced last: the random stream at its begin, the state of
-        # the flow behind what was given out (or why there is none), and the number of what is next.
+        # the flow after what was given out (or why there is none), and the number of what is next.
         self._position: Optional[_Position] = None
         self._over = False
         self._loaded = 0, False  # the number where the next pass begins, and whether it is over

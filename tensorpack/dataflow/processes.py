@@ -54,7 +54,7 @@ class MultiProcessRunner(ProcessFlow):
     `numpy.random` or `random`, which are seeded for each datapoint; other streams depend on what
     else the process has made. A pass ends as it does without processes, and has a state. Each
     process begins a pass from the state of the flow at the end of the last one, in which there are
-    no datapoints: a `CacheData` in the flow would read everything again, so put it behind this.
+    no datapoints: a `CacheData` in the flow would read everything again, so put it after this.
 
     **Memory.** Arrays are read-only views of shared memory, and are not copied on their way to
     TensorFlow. The memory is reused when the last array that views it is gone. A consumer that

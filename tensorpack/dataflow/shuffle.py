@@ -209,7 +209,7 @@ class _Reader:
                 del self.held[self.read - 1]
 
     def place_before(self, number: int) -> _Place:
-        """Returns the last place not behind a number, and forgets the ones before it."""
+        """Returns the last place not after a number, and forgets the ones before it."""
         while len(self._places) > 1 and self._places[1].number <= number:
             self._places.popleft()
         return self._places[0]

@@ -103,7 +103,7 @@ class TFRecordBytes(ResumableDataFlow):
             )
 
     def _read(self, file: BinaryIO, place: _Place, length: Optional[int], end: int) -> Any:
-        """Returns the datapoint at a place, behind whose length the file is."""
+        """Returns the datapoint at a place; the file is read up to its length."""
         data = _read_bytes(file, _name(self.path, place), length, end - place.offset - _FRAMING)
         try:
             return self._decode(data)

@@ -45,11 +45,11 @@ class MultiThreadMapData(ProxyDataFlow):
     soon as it is known, or if strict in the place of the datapoint. A function that never returns
     cannot be ended: its thread is left behind after two seconds, with a warning.
 
-    If strict, it keeps a state: that of `ds` behind the datapoint that was yielded last, whatever
+    If strict, it keeps a state: that of `ds` after the datapoint that was yielded last, whatever
     has been read ahead.
     """
 
-    # The state of `ds` behind what was yielded last; None where that is the one it has itself.
+    # The state of `ds` after what was yielded last; None where that is the one it has itself.
     _position: Any = None
 
     @accepts_old_keywords(nr_thread="num_thread")

@@ -162,7 +162,7 @@ def _copying(context: TowerContext, mains: Dict[str, tf.Variable]) -> Iterator[N
 
 @contextmanager
 def _hidden(keys: Iterable[str]) -> Iterator[None]:
-    """Empties collections for a block; what they had is there again behind it, and nothing more."""
+    """Empties collections for a block; what they had is there again after it, and nothing more."""
     graph = tf.get_default_graph()
     keys = list(keys)
     with freeze_collection(keys):

@@ -119,7 +119,7 @@ class InputSource:
         `begin_pass`.
 
         Returns:
-          how many steps make a pass; None if a step behind the last raises OutOfRangeError.
+          how many steps make a pass; None if a step after the last raises OutOfRangeError.
 
         Raises:
           ValueError: its passes cannot be told apart.

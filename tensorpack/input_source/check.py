@@ -22,7 +22,7 @@ class DatapointChecker:
 
     Args:
       signature: a `tf.TensorSpec` with a name for each component.
-      cut: whether components behind those of the signature are left out, with one warning.
+      cut: whether components after those of the signature are left out, with one warning.
     """
 
     def __init__(self, signature: Sequence[tf.TensorSpec], cut: bool = False) -> None:
@@ -70,7 +70,7 @@ class DatapointChecker:
                     self._cut_logged = True
                     logger.warning(
                         f"Datapoints have {len(datapoint)} components, the model takes "
-                        f"{len(self._names)} ({', '.join(self._names)}): those behind them are "
+                        f"{len(self._names)} ({', '.join(self._names)}): those after them are "
                         "left out."
                     )
                 return datapoint  # the caller takes as many as there are inputs

@@ -135,7 +135,7 @@ class FlowCursor:
         return self._counted(self._passes(begun=iter(self._ds)))
 
     def flow_state(self) -> Optional[Dict[str, Any]]:
-        """Returns the state of the dataflow behind the last datapoint; None if it keeps none."""
+        """Returns the state of the dataflow after the last datapoint; None if it keeps none."""
         if self._without_state:
             return None
         try:
@@ -145,7 +145,7 @@ class FlowCursor:
             return None
 
     def position(self) -> Dict[str, Any]:
-        """Returns the position behind the last datapoint."""
+        """Returns the position after the last datapoint."""
         return self.position_of(self.count, self.flow_state())
 
     def position_of(self, count: int, flow_state: Optional[Dict[str, Any]]) -> Dict[str, Any]:

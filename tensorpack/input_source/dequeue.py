@@ -68,11 +68,11 @@ class WaitReading(NamedTuple):
     """What a probe measured in one run of the session."""
 
     seconds: float  # from the begin of the run to the last dequeue
-    fill: Optional[float]  # of the queue behind the dequeue, in [0, 1]; None if it has no limit
+    fill: Optional[float]  # of the queue after the dequeue, in [0, 1]; None if it has no limit
 
 
 class WaitProbe:
-    """Two clocks and the size of a queue: one clock at the begin of a run, one behind a dequeue.
+    """Two clocks and the size of a queue: one clock at the begin of a run, one after a dequeue.
 
     Its ops run only where they are fetched, and otherwise cost nothing. Fetching them runs the
     dequeues, so fetch them only along with an op that takes the datapoints anyway, see

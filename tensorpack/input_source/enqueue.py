@@ -25,7 +25,7 @@ class QueueInput(FeedfreeInput):
     the data is too slow. Datapoints are checked against the model's inputs, see
     `DatapointChecker`, and copied unless they are read-only.
 
-    A resumed run continues behind the last datapoint that a step has taken: datapoints that waited
+    A resumed run continues after the last datapoint that a step has taken: datapoints that waited
     in the queue are made again, or lost if the queue does not keep their order. In a deterministic
     run there is no thread: a datapoint is made when a step needs it.
 

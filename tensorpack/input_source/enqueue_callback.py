@@ -28,7 +28,7 @@ _ORDERLY = ("FIFOQueueV2", "PaddingFIFOQueueV2")
 class EnqueueCallback(Callback):
     """Fills the queue of a `QueueInput`.
 
-    Its state is the position in the dataflow behind what the training has consumed, see
+    Its state is the position in the dataflow after what the training has consumed, see
     `FlowCursor`. An error of the thread ends the run: it is the reason that the stop token gets
     before the queue is closed, so a trainer that finds the queue closed finds the reason, too.
 
@@ -79,7 +79,7 @@ class EnqueueCallback(Callback):
         self._begun = True
         self._forget = token.on_request(thread.stop)
         thread.start()
-        # The dataflow and the callbacks behind this one draw their random streams in a fixed order.
+        # The dataflow and the callbacks after this one draw their random streams in a fixed order.
         deadline = time.monotonic() + _RESET_SECONDS
         while thread.is_alive() and not token.requested and time.monotonic() < deadline:
             if thread.is_reset.wait(_POLL_SECONDS):

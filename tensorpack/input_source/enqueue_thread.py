@@ -56,12 +56,12 @@ class Positions:
         self._states: Deque[Tuple[int, Optional[Dict[str, Any]]]] = deque(maxlen=room)
 
     def record(self, count: int, state: Optional[Dict[str, Any]]) -> None:
-        """Remembers the state behind the datapoint of this number; numbers go up by one."""
+        """Remembers the state after the datapoint of this number; numbers go up by one."""
         with self._lock:
             self._states.append((count, state))
 
     def at(self, count: int) -> Optional[Dict[str, Any]]:
-        """Returns the state behind this datapoint (or KeyError), and forgets earlier ones."""
+        """Returns the state after this datapoint (or KeyError), and forgets earlier ones."""
         self.forget(count)
         with self._lock:
             if not self._states or self._states[0][0] != count:
@@ -69,7 +69,7 @@ class Positions:
             return self._states[0][1]
 
     def restart(self, count: int, state: Optional[Dict[str, Any]]) -> None:
-        """Knows nothing but the state behind the datapoint of this number."""
+        """Knows nothing but the state after the datapoint of this number."""
         with self._lock:
             self._states.clear()
             self._states.append((count, state))
@@ -127,7 +127,7 @@ class Enqueuer:
         self._source = self.cursor.begin()
 
     def restart(self, count: int) -> None:
-        """Leaves the pass and begins another; the next datapoint is the one behind this number."""
+        """Leaves the pass and begins another; the next datapoint is the one after this number."""
         self.close()
         self._in_pass = 0
         self._source = self.cursor.restart(count)

@@ -62,7 +62,7 @@ class FeedInput(InputSource):
         self._check: Callable[[Any], Sequence[Any]] = list
         self.cursor = FlowCursor(ds, infinite)
         self._datapoints: Optional[Generator[Any, None, None]] = None
-        self._position: Dict[str, Any] = {}  # behind the last datapoint; the next may be cut off
+        self._position: Dict[str, Any] = {}  # after the last datapoint; the next may be cut off
 
     def next_feed(self) -> Dict[tf.Tensor, Any]:
         """Takes the next datapoint and returns it as a feed.
@@ -103,7 +103,7 @@ class FeedInput(InputSource):
         self.ds.close()
 
     def position(self) -> Dict[str, Any]:
-        """Returns the position behind the last datapoint that was fed, see `FlowCursor`."""
+        """Returns the position after the last datapoint that was fed, see `FlowCursor`."""
         if self._datapoints is not None:
             return self.cursor.position() if self.by_pass else self._position
         if self._reset_done:

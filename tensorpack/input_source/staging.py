@@ -25,7 +25,7 @@ class StagingInput(FeedfreeInput):
     full, whether the caller or a callback asks for a tensor of the tower. A run of the plain
     session (`trainer.sess`) takes a batch that is not replaced, and may wait for ever. A step for
     which the input has no further batch trains on nothing: when the data ends, `nr_stage` batches
-    are left over. The position of a `QueueInput`, from which a resumed run continues, is behind the
+    are left over. The position of a `QueueInput`, from which a resumed run continues, is after the
     last batch that a step has taken; those in the buffers are made again.
 
     Args:
@@ -154,7 +154,7 @@ class _Stager(Callback):
     def _fill(self, buffers: List[_Buffer], sess: tf.Session) -> None:
         if not self._filled:
             logger.info("Pre-filling StagingArea ...")
-        # In turn: the position of a resumed run is behind the first datapoints, those of a step.
+        # In turn: the position of a resumed run is after the first datapoints, those of a step.
         for _ in range(self._nr_stage):
             for each in buffers:
                 sess.run(each.put)

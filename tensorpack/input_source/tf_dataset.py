@@ -27,7 +27,7 @@ class TFDatasetInput(FeedfreeInput):
     the run ends only `Trainer.stop_grace` seconds after a signal.
 
     A dataflow is read by `tf.data`, pass after pass, and checked as by `DatapointChecker`; an error
-    in it ends the run as it is. `QueueInput` makes its datapoints ahead, and continues behind the
+    in it ends the run as it is. `QueueInput` makes its datapoints ahead, and continues after the
     last one in a resumed run: prefer it. `tf.data` does not say where it is, so this one starts
     over, with a warning, and `resume="must"` refuses.
 

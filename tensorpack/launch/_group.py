@@ -285,7 +285,7 @@ class _Member:
         return min([ended_at, *times])
 
     def order_of_failure(self, tail: Sequence[Line]) -> Tuple[bool, float]:
-        """Sorts a process that has missed another one behind those that failed otherwise."""
+        """Sorts a process that has missed another one after those that failed otherwise."""
         return _names_another(tail), self.trouble_at(tail)
 
     def failed_by_itself(self, tail: Sequence[Line]) -> bool:

@@ -53,7 +53,7 @@ def _series_of(epochs: List[Epoch]) -> Dict[str, Points]:
 
 
 def _marks(run: Run) -> List[float]:
-    """The steps from which later attempts went on."""
+    """The steps from which later attempts resumed."""
     found = []
     for attempt in run.attempts[1:]:
         training = attempt.get("training")

@@ -19,7 +19,7 @@ from .queues import hide_queue
 _BUCKET_BYTES = 4 << 20
 _GROUP_KEY = 1
 _CPU = "/device:CPU:0"
-_FIRST_SUM = 1000  # the keys of sums are behind those of gradients
+_FIRST_SUM = 1000  # the keys of sums are after those of gradients
 HAS_HALF = tf_version() >= (2,)  # whether collectives can add up float16
 _ON_THE_WIRE = (tf.float32, tf.float64, *[tf.float16] * HAS_HALF)
 _BROADCAST_AS = {  # the types of variables, and as what collectives can send them

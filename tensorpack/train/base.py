@@ -343,7 +343,7 @@ class Trainer(TrainerContract):
         return self.train_op if type(self).run_step is Trainer.run_step else None
 
     def register_callback(self, cb: Any) -> None:
-        """Adds a callback, or a list of them, behind those of the config; before their setup."""
+        """Adds a callback, or a list of them, after those of the config; before their setup."""
         if self._callbacks is not None:
             raise RuntimeError(
                 "Register callbacks only before setup_callbacks: later, their ops come too late."
@@ -354,7 +354,7 @@ class Trainer(TrainerContract):
             self._registered.append(each)
 
     def register_monitor(self, mon: MonitorBase) -> None:
-        """Adds a monitor behind those of the config; before the setup of the callbacks."""
+        """Adds a monitor after those of the config; before the setup of the callbacks."""
         if not isinstance(mon, MonitorBase):
             raise TypeError(f"register_monitor takes a MonitorBase, got {type(mon).__name__}.")
         self.register_callback(mon)

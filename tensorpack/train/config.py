@@ -52,7 +52,7 @@ class TrainConfig:
       data: the `InputSource` to train on, instead of `dataflow`.
       model: the `ModelDesc` to train.
       callbacks: the callbacks of the run.
-      extra_callbacks: more of them, behind `callbacks`; defaults to `DEFAULT_CALLBACKS()`.
+      extra_callbacks: more of them, after `callbacks`; defaults to `DEFAULT_CALLBACKS()`.
       monitors: where scalars go; defaults to `DEFAULT_MONITORS()`.
       session_creator: defaults to a `NewSessionCreator` with `session_config`.
       session_config: a `tf.ConfigProto`, for the default session creator; defaults to

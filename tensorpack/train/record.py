@@ -23,7 +23,7 @@ _MESSAGE_CHARS = 2000
 class TrainingRecord:
     """Writes the record of one training into the log directory, if this process is the chief.
 
-    Whatever goes wrong in it is logged as a warning, and the training goes on.
+    Whatever goes wrong in it is logged as a warning, and the training continues.
 
     Args:
       trainer: the `Trainer`; not kept alive.

@@ -1,6 +1,6 @@
 """Checks of arguments, each with an error that names the owner, the argument and the value.
 
-`check_*` only checks. `as_*` returns the value in the one form that the code behind it uses, so it
+`check_*` only checks. `as_*` returns the value in the one form that the code after it uses, so it
 also takes `1e6` or `np.float32(3)` for a whole number, and one name for a list of names.
 """
 

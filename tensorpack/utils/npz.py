@@ -36,7 +36,7 @@ _LOCAL = struct.Struct("<4s22xHH")  # of a member: the magic number, lengths of 
 _LISTED_BYTES = 46  # of a member in the list, without its name and extra field
 _UTF8 = 0x800  # the flag of members with such names
 _FLAGS = _UTF8 | 0x6  # the others that may be set tell how well a member is compressed
-_END_BYTES = (22, 22 + 20 + 56)  # behind the list of members: of an archive, and of a large one
+_END_BYTES = (22, 22 + 20 + 56)  # after the list of members: of an archive, and of a large one
 _DAMAGE = (
     zipfile.BadZipFile,
     zlib.error,

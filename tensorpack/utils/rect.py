@@ -43,12 +43,12 @@ class Rect:
 
     @property
     def x1(self) -> int:
-        """The column behind the last one."""
+        """The column after the last one."""
         return self.x + self.w
 
     @property
     def y1(self) -> int:
-        """The row behind the last one."""
+        """The row after the last one."""
         return self.y + self.h
 
     def copy(self) -> "Rect":

@@ -149,7 +149,7 @@ class Worker(BaseProcess):
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
     def __getstate__(self) -> Dict[str, Any]:
-        # the ends first, to report that something behind them cannot be unpickled
+        # the ends first, to report that something after them cannot be unpickled
         return {"_ends": self._ends, **self.__dict__, "_starter": None}
 
 

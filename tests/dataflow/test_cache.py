@@ -203,7 +203,7 @@ def test_data_that_has_become_less_is_an_error(complete):
     list(itertools.islice(flow, 3))
     flow.load_state_dict(flow.state_dict())
     keeping["all"] = False
-    with pytest.raises(RuntimeError, match="behind datapoint 3 of a pass, but MapData .* only 0"):
+    with pytest.raises(RuntimeError, match="after datapoint 3 of a pass, but MapData .* only 0"):
         iter(flow)
 
 

@@ -191,7 +191,7 @@ def machine_seconds() -> Optional[float]:
 
 
 def _fields(path: str, behind: str = ")") -> List[str]:
-    """The fields of a file's first line behind a mark; none if it cannot be read."""
+    """The fields of a file's first line after a mark; none if it cannot be read."""
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
             return file.readline().rpartition(behind)[2].split()

@@ -34,11 +34,11 @@ class TimeReport(Callback):
     answered within seconds, before the next step. `trigger()` reports as well, on the time since
     the last such report, so a `PeriodicTrigger` can ask, too.
 
-    Waiting is measured in the graph, behind the dequeue of a `QueueInput`, in about ten steps
+    Waiting is measured in the graph, after the dequeue of a `QueueInput`, in about ten steps
     a second; with a `FeedInput`, it is the time from the begin of the step to that of the graph.
     Callbacks have the time between two runs of the session; the one that is named was most often
     seen at work. The rest is stepping. Of the hooks around a run, `before_run` of callbacks in
-    front of this one in the list and `after_run` of those behind it are time of callbacks, the
+    front of this one in the list and `after_run` of those after it are time of callbacks, the
     others stepping. In a deterministic run, where data and training take turns, nothing is measured
     or reported.
 

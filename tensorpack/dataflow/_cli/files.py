@@ -54,7 +54,7 @@ def show(args: Any, write: Callable[[str], None]) -> int:
                 for datapoint in get_tqdm(some, "Reading", total=most or length):
                     count += 1
                     datapoints += [datapoint] if count <= args.num else []
-        except DamagedFile as error:  # nothing behind it can be read
+        except DamagedFile as error:  # nothing after it can be read
             if not args.check:
                 raise
             damage.append(str(error))

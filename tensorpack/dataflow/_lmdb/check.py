@@ -12,7 +12,7 @@ import sys
 
 import numpy as np
 
-_BEYOND = 1 << 33  # bytes mapped behind the end: an access to them ends the process
+_BEYOND = 1 << 33  # bytes mapped after the end: an access to them ends the process
 
 
 def check(path: str) -> str:

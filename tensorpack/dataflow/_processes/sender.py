@@ -1,6 +1,6 @@
 """The end of a channel that objects go in at: into shared memory, announced through a pipe.
 
-A sender writes objects one behind another into a *slot* of shared memory and announces each by a
+A sender writes objects one after another into a *slot* of shared memory and announces each by a
 record of fixed size. The receiver (`receiver.py`) gives out arrays that view the slot. When the
 last of these arrays is gone, the receiver sends the slot back. A consumer that keeps many arrays
 gets copies, so that a slot is always free.

@@ -20,7 +20,7 @@ _POLL_SECONDS = 0.1
 class _Result(NamedTuple):
     number: int  # of the datapoint in its pass; -1 comes after all others
     value: Any = None  # the datapoint to yield, or None to drop it
-    state: Any = None  # of the flow behind the datapoint it was made from
+    state: Any = None  # of the flow after the datapoint it was made from
     error: Optional[BaseException] = None  # raised in place of the value
     file: Optional[str] = None  # that it was read from
 

@@ -18,7 +18,7 @@ class GaussianBlur(PhotometricAugmentor):
     The window has `2 * n + 1` pixels. Beyond the border the outermost pixels are repeated.
 
     Args:
-      size_range: `n` is drawn from the integers (first, one behind the last). One integer is that
+      size_range: `n` is drawn from the integers (first, one after the last). One integer is that
         of 2017, for the range from 0.
       sigma_range: (least, most) of the standard deviation in pixels; 0 stands for the one that
         OpenCV takes for the window, `0.3 * (n - 1) + 0.8`.

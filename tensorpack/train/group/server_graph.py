@@ -50,7 +50,7 @@ def move_to_servers(variables: Sequence[tf.Variable], scope: str, setter: Any) -
 
 
 class StepTurns:
-    """Lets the workers update in turn, and go on when all have read the result.
+    """Lets the workers update in turn, and continue when all have read the result.
 
     In each step a worker waits for its turn, updates, and ends its turn. When the last one has,
     each reads the variables; when all have read them, the first one may update again. So the order
