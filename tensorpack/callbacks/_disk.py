@@ -1,4 +1,4 @@
-"""Tells the errors of a disk, which a run survives, from those of the program."""
+"""Tells disk errors, which a run survives, from programming errors."""
 
 from typing import Optional
 

@@ -27,7 +27,7 @@ class Callbacks(Callback):
     error is raised when all have run. Between two callbacks a requested stop ends the round.
 
     A round of `trigger_step`, `after_epoch` or `trigger_epoch` can be saved when only some
-    callbacks had their turn (`unfinished_round`), and finished in another process (`finish_round`).
+    callbacks had their turn (`unfinished_hook`), and finished in another process (`resume_hook`).
 
     Args:
       cbs: the callbacks.
@@ -44,10 +44,10 @@ class Callbacks(Callback):
         self._clock = clock
         self._entered: List[Callback] = []
         self._stepped = [each for each in self.cbs if sees_steps(each)]
-        self._step_round = _Round("trigger_step", self._stepped)
+        self._step_progress = HookProgress("trigger_step", self._stepped)
         self._names = _names_of(self.cbs)
         self._stateless: Set[str] = set()  # names of those that need a state and keep none
-        self._round: Optional[_Round] = None
+        self._progress: Optional[HookProgress] = None
 
     def setup_graph(self, trainer: Any) -> None:
         """Sets each callback up, under its own name scope only."""
@@ -84,49 +84,49 @@ class Callbacks(Callback):
 
     def trigger_step(self) -> None:
         """Calls those that do something after each step."""
-        self._round = turns = self._step_round
-        turns.had_turn = 0
-        for each in turns.members:
+        self._progress = progress = self._step_progress
+        progress.called = 0
+        for each in progress.members:
             each.trigger_step()
-            turns.had_turn += 1
-        self._round = None
+            progress.called += 1
+        self._progress = None
 
     def _after_epoch(self) -> None:
-        self._go_round(_Round("after_epoch", self.cbs))
+        self._call_all(HookProgress("after_epoch", self.cbs))
 
     def _trigger_epoch(self) -> None:
-        self._go_round(_Round("trigger_epoch", self.cbs))
+        self._call_all(HookProgress("trigger_epoch", self.cbs))
 
-    def _go_round(self, turns: "_Round") -> None:
-        """Gives each member of a round outside of the steps its turn."""
-        self._round = turns
+    def _call_all(self, progress: "HookProgress") -> None:
+        """Calls a hook that belongs to no step, and logs what took long."""
+        self._progress = progress
         times: List[Tuple[float, str]] = []
-        for each in turns.members:
+        for each in progress.members:
             start = self._clock()
-            getattr(each, turns.hook)()
+            getattr(each, progress.hook)()
             times.append((self._clock() - start, str(each)))
-            turns.had_turn += 1
+            progress.called += 1
             self._tell()
             self.trainer.check_stop()
-        self._round = None
-        if turns.hook == "trigger_epoch":
+        self._progress = None
+        if progress.hook == "trigger_epoch":
             _report(times)
 
-    def unfinished_round(self, with_current: bool) -> Tuple[Optional[str], List[str]]:
-        """Returns the hook of the round that is under way, None if there is none, and the names
-        of the callbacks that had their turn in it; `with_current` counts the one whose turn it is.
+    def unfinished_hook(self, with_current: bool) -> Tuple[Optional[str], List[str]]:
+        """Returns the hook that is being called, None if there is none, and the names of the
+        callbacks that it was called for; `with_current` counts the one that it is in.
         """
-        if self._round is None:
+        if self._progress is None:
             return None, []
-        turns = self._round
-        had_turn = turns.members[: turns.had_turn + int(with_current)]
-        return turns.hook, [*turns.done_before, *(self._names[id(each)] for each in had_turn)]
+        progress = self._progress
+        called = progress.members[: progress.called + int(with_current)]
+        return progress.hook, [*progress.done_before, *(self._names[id(each)] for each in called)]
 
-    def finish_round(self, hook: str, done: Sequence[str]) -> None:
-        """Calls a hook of those that had no turn in a round that `unfinished_round` described."""
+    def resume_hook(self, hook: str, done: Sequence[str]) -> None:
+        """Calls a hook for those callbacks that `unfinished_hook` did not name."""
         members = self._stepped if hook == "trigger_step" else self.cbs
         rest = [each for each in members if self._names[id(each)] not in done]
-        self._go_round(_Round(hook, rest, done))
+        self._call_all(HookProgress(hook, rest, done))
 
     def state_dict(self) -> Dict[str, Any]:
         """Returns the states of those that have one, by name; None for a state that is not kept."""
@@ -190,8 +190,8 @@ class Callbacks(Callback):
         if not changed:
             return
         message = (
-            f"There were {'; '.join(changed)}. Of several of one kind, the first gets the state of "
-            "the first."
+            f"There were {'; '.join(changed)}. States of several callbacks of one class "
+            "are matched in order."
         )
         if strictly:
             raise ValueError(message)
@@ -224,7 +224,7 @@ def of_other_workers(callbacks: Sequence[Callback]) -> List[Callback]:
     return [each for each in callbacks if not each.chief_only]
 
 
-class _Round:
+class HookProgress:
     """A hook that is called for one callback after the other, and may be left in between."""
 
     def __init__(
@@ -233,7 +233,7 @@ class _Round:
         self.hook = hook
         self.members = members
         self.done_before = done_before  # names of those that had their turn in another process
-        self.had_turn = 0  # how many of the members
+        self.called = 0  # how many of the members
 
 
 def _names_of(callbacks: Sequence[Callback]) -> Dict[int, str]:

@@ -27,7 +27,7 @@ class RunReport(Callback):
             self.trainer.record.on_complete.append(self._trigger)
 
     def _trigger_epoch(self) -> None:
-        """Nothing: at the end there is more to tell."""
+        """Does nothing: the page is written once, after the run."""
 
     def _trigger(self) -> None:
         directory = logger.get_logger_dir()

@@ -17,7 +17,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments."""
     parser.description = (
         "Lists the runs in a directory and below it, the youngest first: whether each is running, "
-        "finished, was stopped, has failed or died (its process left without a word), its last "
+        "finished, was stopped, has failed or died (its process crashed or was killed), its last "
         "step and epoch, its best value, and how long ago it wrote."
     )
     add = parser.add_argument

@@ -15,7 +15,7 @@ from ._chart import number_text
 from ._read import Run
 
 _CLASSES = {"finished": "good", "stopped": "open", "running": "open"}
-_LOST = "the process has ended without a word, as after a crash or kill -9"
+_LOST = "the process crashed or was killed"
 
 
 def headline_of(run: Run) -> str:

@@ -15,7 +15,7 @@ from tensorpack.utils.atomic import move_to_backup, write_atomic
 from tensorpack.utils.untrusted import parse_json, read_untrusted
 
 FILENAME = "run.json"
-LOST = "lost"  # the result of an attempt whose process has left without a word
+LOST = "lost"  # the result of an attempt whose process crashed or was killed
 
 _FORMAT = 1
 _MOST_BYTES = 8 << 20

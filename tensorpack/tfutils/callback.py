@@ -68,7 +68,7 @@ class TrainerContract:
         self.stop_token.raise_if_requested()
 
     def interruptible(self, function: Callable[[], Any], end_wait: Callable[[], None]) -> Any:
-        """Returns what a function returns that may wait for long on the main thread.
+        """Calls a function that may block, so that a stop request can end it.
 
         If the run is asked to end and the function does not return in time, `end_wait` is called on
         another thread, and what the function raises then is StopRequested.

@@ -225,9 +225,9 @@ class Exchange:
         for bucket, vector in [*self._sums, *self._grads]:
             if dependency_of_fetches(fetches, vector):
                 raise RuntimeError(
-                    "A run that is no step needs what the workers add up in their steps only, such "
-                    f"as {bucket.parts[0].tensor.name}. Fetch what depends on it along with the "
-                    "step, as MergeAllSummaries(run_alone=False) does, or use an inference tower."
+                    f"{bucket.parts[0].tensor.name} is summed over the workers inside the training "
+                    "step and cannot be fetched outside it. Fetch it along with the step, as "
+                    "MergeAllSummaries(run_alone=False) does, or use an inference tower."
                 )
 
     def set_flag(self, sess: tf.Session, flag: int) -> None:

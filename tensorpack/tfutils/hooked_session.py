@@ -195,7 +195,7 @@ class HookedSession:
 
 
 def _does(hook: Any, method: str) -> bool:
-    """Whether a hook has a method of its own instead of the one of its base, which does nothing."""
+    """Whether a hook overrides a method of SessionRunHook."""
     return getattr(getattr(hook, method), "__func__", None) is not getattr(_Hook, method)
 
 

@@ -15,7 +15,7 @@ Part = Tuple[tf.Tensor, Union[str, Sequence[Any]]]
 
 
 def separate_costs(*parts: Part) -> tf.Tensor:
-    """Returns a scalar whose gradient for a variable is that of the cost which the variable is for.
+    """Combines costs so that each variable follows the gradient of its own cost.
 
     To be returned from `build_graph`. All costs are differentiated at the same weights: no update
     comes between two of them. With `precision="fp16"` the scale of the cost comes too late for

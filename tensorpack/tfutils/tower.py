@@ -125,7 +125,7 @@ class BaseTowerContext:
         return self.is_main_training_tower or bool(self.vs_name) or not self.ns_name
 
     def filter_vars_by_vs_name(self, varlist: Sequence[tf.Variable]) -> List[tf.Variable]:
-        """Returns those of the variables that live under this tower's variable scope."""
+        """Returns the variables in this tower's scope."""
         prefix = self.vs_name + "/" if self.vs_name else ""
         return [each for each in varlist if each.op.name.startswith(prefix)]
 

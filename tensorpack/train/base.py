@@ -142,7 +142,7 @@ class Trainer(TrainerContract):
         self._run(lambda: self._guard.run_setup(self.setup), self._loop)
 
     def _take(self, defaults: Dict[str, Any], **arguments: Any) -> None:
-        """Makes a config of arguments, if there is none; else there must be no arguments."""
+        """Builds the config from the arguments of `train()`; raises if there is one already."""
         unset = {"starting_epoch": 1, "max_epoch": ENDLESS}
         given = {k: v for k, v in arguments.items() if v is not None and v != unset.get(k)}
         if self.config is None:

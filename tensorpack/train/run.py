@@ -254,7 +254,7 @@ class TrainLoop:
         self.begun = True
         if position is not None and position.epoch_is_over:
             self._enter_epoch(position.epoch, position.steps_done)
-            callbacks.finish_round("trigger_epoch", position.turns)
+            callbacks.resume_hook("trigger_epoch", position.turns)
         latest: Deque[float] = deque(maxlen=_LATEST)  # seconds of epochs, with their callbacks
         for epoch in range(self.starting_epoch, self.max_epoch + 1):
             callbacks.check_over()
@@ -267,10 +267,10 @@ class TrainLoop:
             self._enter_epoch(epoch, entered.steps_done)
             callbacks.before_epoch()
             if entered.hook == "trigger_step":
-                callbacks.finish_round("trigger_step", entered.turns)
+                callbacks.resume_hook("trigger_step", entered.turns)
             self._run_steps(callbacks.trigger_step, run_step, should_stop, check_stop)
             if entered.hook == "after_epoch":
-                callbacks.finish_round("after_epoch", entered.turns)
+                callbacks.resume_hook("after_epoch", entered.turns)
             else:
                 callbacks.after_epoch()
             took = time.monotonic() - start

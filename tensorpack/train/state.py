@@ -145,7 +145,7 @@ class RunState:
     def position_of(self, callbacks: Any, interrupted: bool) -> Position:
         """Returns the position of the run now, see `Trainer.run_state`."""
         loop = self._trainer.loop
-        hook, turns = callbacks.unfinished_round(with_current=not interrupted)
+        hook, turns = callbacks.unfinished_hook(with_current=not interrupted)
         return Position(loop.epoch_num, loop.steps_done, hook, turns)
 
     def _guess_epoch(self) -> int:

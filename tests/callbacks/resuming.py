@@ -45,7 +45,7 @@ class ResumableTrainer(MiniTrainer):
     def take_snapshot(self):
         states = self.callbacks.state_dict()
         assert_is_a_state(states)
-        hook, done = self.callbacks.unfinished_round(True)
+        hook, done = self.callbacks.unfinished_hook(True)
         return {
             "variables": self.sess.run({each.op.name: each for each in tf.global_variables()}),
             "states": frozen(states),
@@ -81,7 +81,7 @@ class ResumableTrainer(MiniTrainer):
         if snapshot["hook"] == "trigger_epoch":
             self.epoch_num, self.local_step = snapshot["epoch"], snapshot["local_step"]
             self.callbacks.before_train()
-            self.callbacks.finish_round("trigger_epoch", snapshot["done"])
+            self.callbacks.resume_hook("trigger_epoch", snapshot["done"])
         else:
             self.epoch_num = snapshot["epoch"] - 1
             self.callbacks.before_train()
@@ -92,7 +92,7 @@ class ResumableTrainer(MiniTrainer):
     def _finish_epoch(self, snapshot):
         self.epoch_num, self.local_step = snapshot["epoch"], snapshot["local_step"]
         self.callbacks.before_epoch()
-        self.callbacks.finish_round(snapshot["hook"], snapshot["done"])
+        self.callbacks.resume_hook(snapshot["hook"], snapshot["done"])
         while self.local_step + 1 < self.steps_per_epoch:
             self.step()
         self.callbacks.after_epoch()

@@ -120,7 +120,7 @@ class Leaving(CallbackSpy):
         super()._note(hook)
         if hook == self._hook:
             group = self.trainer.callbacks
-            self.rounds += [group.unfinished_round(True), group.unfinished_round(False)]
+            self.rounds += [group.unfinished_hook(True), group.unfinished_hook(False)]
             if self._leave:
                 raise KeyError(hook)
 
@@ -139,7 +139,7 @@ def test_a_round_under_way_names_those_that_had_their_turn(hook):
     trainer.train()
     done = [*FIRST[hook], "CallbackSpy", "CallbackSpy#2"]
     assert leaving.rounds == [(hook, [*done, "Leaving"]), (hook, done)] * 2
-    assert trainer.callbacks.unfinished_round(True) == (None, [])
+    assert trainer.callbacks.unfinished_hook(True) == (None, [])
 
 
 def test_no_round_is_under_way_in_a_step():
@@ -147,7 +147,7 @@ def test_no_round_is_under_way_in_a_step():
 
     class Looks(CallbackSpy):
         def _before_run(self, ctx):
-            rounds.append(self.trainer.callbacks.unfinished_round(True))
+            rounds.append(self.trainer.callbacks.unfinished_hook(True))
 
     MiniTrainer([Looks()], steps_per_epoch=3).train()
     assert rounds == [(None, [])] * 3
@@ -160,14 +160,14 @@ def test_a_round_that_was_left_is_finished_by_another_group(hook):
     first = MiniTrainer([CallbackSpy(tape, "a"), leaving, CallbackSpy(tape, "c")])
     with pytest.raises(KeyError):
         first.train()
-    left = first.callbacks.unfinished_round(False)
+    left = first.callbacks.unfinished_hook(False)
     with tf.Graph().as_default():
         tape, other = [], Leaving([], "")
         other.tape = tape
         second = MiniTrainer([CallbackSpy(tape, "a"), other, CallbackSpy(tape, "c")])
         with second.session():
             del tape[:]
-            second.callbacks.finish_round(*left)
+            second.callbacks.resume_hook(*left)
             assert tape == [f"leaving.{hook}", f"c.{hook}"]
 
 
@@ -176,7 +176,7 @@ def test_a_round_that_is_finished_elsewhere_still_names_all_that_had_their_turn(
     leaving = Leaving(tape, "trigger_epoch")
     trainer = MiniTrainer([CallbackSpy(tape), leaving])
     with trainer.session():
-        trainer.callbacks.finish_round("trigger_epoch", ["MaintainStepCounter", "CallbackSpy"])
+        trainer.callbacks.resume_hook("trigger_epoch", ["MaintainStepCounter", "CallbackSpy"])
     done = ["MaintainStepCounter", "CallbackSpy"]
     assert leaving.rounds == [("trigger_epoch", [*done, "Leaving"]), ("trigger_epoch", done)]
 

@@ -384,7 +384,7 @@ def test_the_epoch_that_is_written_again_is_not_dropped(tmp_path, capsys):
         writer.load_state_dict({"scalars": {}, "tail": TWO_EPOCHS[:1]})
         trainer.epoch_num = 2
         trainer.callbacks.before_train()
-        trainer.callbacks.finish_round("trigger_epoch", [])
+        trainer.callbacks.resume_hook("trigger_epoch", [])
     assert [each["epoch_num"] for each in stats(tmp_path)] == [1, 2]
     assert aside(tmp_path) == []
     assert not any("dropped" in line for line in log_lines(capsys))

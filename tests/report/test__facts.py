@@ -36,7 +36,7 @@ def test_durations(seconds, text):
         ({"result": "finished", "epoch": 3, "step": 9}, "good", "finished epoch 3, step 9"),
         ({"result": "stopped", "message": "SIGINT"}, "open", "stopped SIGINT"),
         ({"result": "failed", "message": "E: x"}, "bad", "failed E: x"),
-        ({"result": "lost"}, "bad", "lost the process has ended without a word"),
+        ({"result": "lost"}, "bad", "lost the process crashed or was killed"),
         ({"host": "elsewhere"}, "open", "running"),
         ({"result": "finished", "checkpoint": "model-9"}, "good", "last checkpoint model-9"),
     ],

@@ -151,7 +151,7 @@ class GroupOfWorkers:
         if not wait_for(
             lambda: what, lambda: not thread.is_alive() or self.has_ended(), limit=limit
         ):
-            logger.warning("The other workers do not come to the end of their step.")
+            logger.warning("Timed out waiting for the other workers to finish their step.")
 
     def abandon(self, sess: Any) -> None:
         """Ends a step that waits for the others, and all exchanges. May be called on any thread."""
