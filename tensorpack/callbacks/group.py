@@ -44,10 +44,10 @@ class Callbacks(Callback):
         self._clock = clock
         self._entered: List[Callback] = []
         self._stepped = [each for each in self.cbs if sees_steps(each)]
-        self._step_progress = HookProgress("trigger_step", self._stepped)
+        self._step_progress = _HookProgress("trigger_step", self._stepped)
         self._names = _names_of(self.cbs)
         self._stateless: Set[str] = set()  # names of those that need a state and keep none
-        self._progress: Optional[HookProgress] = None
+        self._progress: Optional[_HookProgress] = None
 
     def setup_graph(self, trainer: Any) -> None:
         """Sets each callback up, under its own name scope only."""
@@ -92,12 +92,12 @@ class Callbacks(Callback):
         self._progress = None
 
     def _after_epoch(self) -> None:
-        self._call_all(HookProgress("after_epoch", self.cbs))
+        self._call_all(_HookProgress("after_epoch", self.cbs))
 
     def _trigger_epoch(self) -> None:
-        self._call_all(HookProgress("trigger_epoch", self.cbs))
+        self._call_all(_HookProgress("trigger_epoch", self.cbs))
 
-    def _call_all(self, progress: "HookProgress") -> None:
+    def _call_all(self, progress: "_HookProgress") -> None:
         """Calls a hook that belongs to no step, and logs what took long."""
         self._progress = progress
         times: List[Tuple[float, str]] = []
@@ -126,7 +126,7 @@ class Callbacks(Callback):
         """Calls a hook for those callbacks that `unfinished_hook` did not name."""
         members = self._stepped if hook == "trigger_step" else self.cbs
         rest = [each for each in members if self._names[id(each)] not in done]
-        self._call_all(HookProgress(hook, rest, done))
+        self._call_all(_HookProgress(hook, rest, done))
 
     def state_dict(self) -> Dict[str, Any]:
         """Returns the states of those that have one, by name; None for a state that is not kept."""
@@ -224,7 +224,7 @@ def of_other_workers(callbacks: Sequence[Callback]) -> List[Callback]:
     return [each for each in callbacks if not each.chief_only]
 
 
-class HookProgress:
+class _HookProgress:
     """A hook that is called for one callback after the other, and may be left in between."""
 
     def __init__(

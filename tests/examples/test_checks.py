@@ -206,7 +206,7 @@ def test_a_model_of_another_algorithm_is_not_evaluated(log_dir, capsys):
     train(small_catch(), "--max-epoch", "1", "--eval-every", "9")
     path = os.path.join(log_dir, "model-10")
     said = refusal(capsys, predictor_of, path, "--algo", "Dueling")
-    assert f"--load {path}: it has no fctV/W, fctV/b, fctA/W, fctA/b, which" in said
+    assert f"--load {path}: it has no fctA/W, fctA/b, fctV/W, fctV/b, which" in said
     assert said.endswith(
         ": give the --preset, the flags of the network and the game that it was trained with"
     )
