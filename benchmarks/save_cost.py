@@ -114,7 +114,7 @@ def run(directory, memory, steps, asynchronous=False, resume="never", epochs=1):
     with tf.Graph().as_default():
         config = tp.TrainConfig(
             dataflow=memory,
-            model=Model(ACTIONS, "Double", FRAME, HISTORY, 0.99),
+            model=Model(ACTIONS, "Double", FRAME, HISTORY),
             callbacks=[memory, Saver(asynchronous=asynchronous), clock],
             extra_callbacks=[],
             monitors=[],
