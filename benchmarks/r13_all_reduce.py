@@ -23,8 +23,8 @@ from _report import Measured, report, say
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.launch import _hosts
-from tensorpack.tfutils.exchange import Exchange, all_reduce
-from tensorpack.tfutils.server import make_server, worker_config
+from tensorpack.train.group.exchange import Exchange, all_reduce
+from tensorpack.train.group.server import make_server, worker_config
 from tensorpack.utils.cluster import Cluster
 
 LINE = "{:>10} kB {:9.3f} {:9.3f} {:9.2f} {:>9}"

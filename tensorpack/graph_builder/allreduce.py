@@ -5,7 +5,7 @@ from typing import Any, Dict, List, Sequence, Tuple
 from tensorpack.compat import nccl_all_sum
 from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.devices import have_gpus
-from tensorpack.tfutils.replicas import replicas
+from tensorpack.tfutils.variables import replicas
 from tensorpack.utils import logger
 
 ALLREDUCE_MODES = ("nccl", "cpu", "hierarchical", "gpu")

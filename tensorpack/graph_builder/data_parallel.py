@@ -6,8 +6,8 @@ from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequ
 from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.collection import freeze_collection
 from tensorpack.tfutils.devices import device_text, tower_device
-from tensorpack.tfutils.replicas import replicas
 from tensorpack.tfutils.tower import TowerContext
+from tensorpack.tfutils.variables import replicas
 from tensorpack.tfutils.varreplace import custom_getter_scope
 from tensorpack.utils import logger
 from tensorpack.utils.checks import as_list
@@ -40,7 +40,7 @@ class DataParallelBuilder:
         The towers share the variables of the first one, which alone may make any. A tower that
         `use_vs` gives variables of its own has them under the variable scope `tower{i}`. If it is
         not the first, they are copies: local variables, each of which belongs to the variable of
-        the first tower that has the same name there, see `tfutils.replicas`. The function finds in
+        the first tower that has the same name there, see `tfutils.variables`. The function finds in
         `tf.trainable_variables()` those that its tower is to be trained by; what it adds to
         `LOSSES`, and with variables of its own to `REGULARIZATION_LOSSES`, is not seen by the other
         towers.

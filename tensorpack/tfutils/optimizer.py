@@ -12,8 +12,7 @@ from tensorpack.utils.checks import as_count
 
 from .common import PerGraph, root_variable
 from .gradproc import FilterNoneGrad, GradientProcessor
-from .replicas import replicas
-from .variables import VariablePairs
+from .variables import VariablePairs, replicas
 
 __all__ = [
     "AccumGradOptimizer",

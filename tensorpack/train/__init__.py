@@ -13,6 +13,7 @@ _NAMES = {  # module -> its public names; then run scripts/public_names
         "DistributedTrainerReplicated"
     ),
     "group.horovod": "BytePSTrainer HorovodTrainer",
+    "group.peers": "PeerLost",
     "multi_tower": "MultiGPUTrainerBase",
     "multigpu": (
         "AsyncMultiGPUTrainer SyncMultiGPUTrainer SyncMultiGPUTrainerParameterServer "
@@ -25,7 +26,6 @@ _NAMES = {  # module -> its public names; then run scripts/public_names
         "SingleCostFeedfreeTrainer apply_default_prefetch launch_train_with_config"
     ),
     "tensorpack.graph_builder": "LeastLoadedDeviceSetter ModelDesc ModelDescBase",
-    "tensorpack.tfutils.peers": "PeerLost",
     "tensorpack.tfutils.queues": "QueueClosed",
     "tower": "SingleCostTrainer TowerTrainer",
 }

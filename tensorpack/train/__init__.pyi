@@ -15,6 +15,7 @@ from .group.distributed import DistributedTrainerParameterServer as DistributedT
 from .group.distributed import DistributedTrainerReplicated as DistributedTrainerReplicated
 from .group.horovod import BytePSTrainer as BytePSTrainer
 from .group.horovod import HorovodTrainer as HorovodTrainer
+from .group.peers import PeerLost as PeerLost
 from .multi_tower import MultiGPUTrainerBase as MultiGPUTrainerBase
 from .multigpu import AsyncMultiGPUTrainer as AsyncMultiGPUTrainer
 from .multigpu import SyncMultiGPUTrainer as SyncMultiGPUTrainer
@@ -35,7 +36,6 @@ from .tower import TowerTrainer as TowerTrainer
 from tensorpack.graph_builder import LeastLoadedDeviceSetter as LeastLoadedDeviceSetter
 from tensorpack.graph_builder import ModelDesc as ModelDesc
 from tensorpack.graph_builder import ModelDescBase as ModelDescBase
-from tensorpack.tfutils.peers import PeerLost as PeerLost
 from tensorpack.tfutils.queues import QueueClosed as QueueClosed
 
 __all__: List[str]

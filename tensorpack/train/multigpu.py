@@ -11,7 +11,7 @@ from tensorpack.graph_builder.allreduce import ALLREDUCE_MODES, average_grads
 from tensorpack.input_source import InputSource
 from tensorpack.tfutils.gradproc import ScaleGradient
 from tensorpack.tfutils.optimizer import ProxyOptimizer, apply_to_replicas
-from tensorpack.tfutils.replicas import replicas
+from tensorpack.tfutils.variables import replicas
 from tensorpack.tfutils.varmanip import SessionUpdate
 from tensorpack.utils import logger
 from tensorpack.utils.argtools import accepts_old_keywords

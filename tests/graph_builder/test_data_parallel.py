@@ -4,9 +4,9 @@ import pytest
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.graph_builder import DataParallelBuilder
-from tensorpack.tfutils.replicas import replicas
 from tensorpack.tfutils.summary import add_moving_summary
 from tensorpack.tfutils.tower import TowerTensorHandle, get_current_tower_context
+from tensorpack.tfutils.variables import replicas
 
 DEVICES = ["/device:CPU:0", "/device:CPU:1"]
 

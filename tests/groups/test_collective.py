@@ -10,8 +10,8 @@ from contextlib import ExitStack
 import numpy as np
 import pytest
 
-from tensorpack.tfutils.exchange import HAS_HALF
 from tensorpack.train import CollectiveTrainer
+from tensorpack.train.group.exchange import HAS_HALF
 from tensorpack.utils.cluster import Cluster
 
 from .group import Group

@@ -134,7 +134,7 @@ class TestFailures:
             time.sleep(0.4)
             sys.exit(3)
         sys.stderr.write("Traceback (most recent call last):\\n")
-        sys.exit("tensorpack.tfutils.peers.PeerLost: worker 0 (...) has failed")
+        sys.exit("tensorpack.train.group.peers.PeerLost: worker 0 (...) has failed")
         """
         done = launch(tmp_path, body, "--workers", "2")
         assert done.returncode == 3 and "First to fail: worker 0" in done.stderr

@@ -2,7 +2,6 @@
 
 import itertools
 import math
-import os
 import signal
 import zlib
 from typing import Any, List, Optional, Sequence, Tuple, Union
@@ -15,12 +14,11 @@ from tensorpack.graph_builder.allreduce import average_grads
 from tensorpack.input_source import InputSource
 from tensorpack.tfutils.collectives import ReduceGroup, set_worker_group
 from tensorpack.tfutils.common import get_global_step_var
-from tensorpack.tfutils.exchange import HAS_HALF, Exchange, broadcast_op
-from tensorpack.tfutils.peers import PeerLost
-from tensorpack.tfutils.server import worker_config
 from tensorpack.tfutils.sesscreate import NewSessionCreator
 from tensorpack.train.base import StopTraining
 from tensorpack.train.config import TrainConfig
+from tensorpack.train.group.exchange import HAS_HALF, Exchange, broadcast_op
+from tensorpack.train.group.server import worker_config
 from tensorpack.train.tower import CostFn, OptFn
 from tensorpack.utils import logger
 from tensorpack.utils.checks import as_positive
@@ -33,8 +31,10 @@ from tensorpack.utils.stopping import (
     StopRequested,
 )
 
+from .peers import PeerLost
+from .table import FAILED, LEFT
 from .trainer import GroupTrainer, StopVote
-from .workers import FAILED, FINISHED, INTERRUPTED, GroupOfWorkers
+from .workers import INTERRUPTED, Workers
 
 _KEYS_OF_A_RUN = 10000
 _runs = itertools.count()  # of this process, whose server keeps what earlier ones have left there
@@ -93,12 +93,12 @@ class CollectiveTrainer(GroupTrainer):
         self._wire = tf.float16 if compression else tf.float32
         self._timeout = as_positive(self, "timeout", timeout)
         self._exchange: Any = None  # an Exchange, when the graph is built
-        self._group: Optional[GroupOfWorkers] = None
+        self._group: Optional[Workers] = None
         self._announced = self._exchanges = False
         if cluster is not None and cluster.num_workers > 1:
             self.is_chief = cluster.is_chief
             self._form_group()
-            self._group = GroupOfWorkers(cluster, self._timeout, self._on_failure, self._on_leave)
+            self._group = Workers(cluster, self._timeout, self._on_lost, self._on_leave)
             self._first_key = next(_runs) * _KEYS_OF_A_RUN + 1
             self._keys = itertools.count(self._first_key + _KEYS_OF_A_RUN * 9 // 10)
             self._shared: List[tf.Variable] = []
@@ -211,7 +211,7 @@ class CollectiveTrainer(GroupTrainer):
         flag, limit = FAILED, self._timeout
         try:
             super()._loop()
-            flag, limit = FINISHED, math.inf
+            flag, limit = LEFT, math.inf
         except BaseException as error:
             flag = self._flag_of(error)
             if flag == FAILED and not self._group.has_ended():
@@ -239,17 +239,14 @@ class CollectiveTrainer(GroupTrainer):
             raise RuntimeError("a worker left in the middle of a step")
         super()._save_at_end()
 
-    def _on_failure(self, error: BaseException) -> None:
-        self.stop_token.request(Failed(error, "the group of workers"))
-        self._timers.after(self.stop_grace, self._end_process, self.global_step, error)
-        self._group.abandon(self.sess)
-        self._life.unblock()
+    def _on_lost(self, error: BaseException) -> None:
+        super()._on_lost(error)
+        self._timers.after(self.stop_grace, self._end_process, error, self.global_step)
 
-    def _end_process(self, step: int, error: BaseException) -> None:
+    def _end_process(self, error: BaseException, step: int) -> None:
         """The last resort, as where a layer adds something up over the workers in the step."""
-        if self.loop.in_step and self.global_step == step:
-            logger.error(f"Ending the process without cleaning up: {error}")
-            os._exit(1)
+        if self.loop.in_step and self.global_step == step and self._guard is not None:
+            self._guard.end_process(str(error).rstrip("."), code=1)
 
     def _on_leave(self, flags: np.ndarray) -> None:
         """A worker has left, so that the running step has no sums."""
@@ -274,12 +271,12 @@ class CollectiveTrainer(GroupTrainer):
     def _flag_of(self, error: BaseException) -> int:
         """What the other workers hear when this one leaves with an error."""
         if isinstance(error, StopTraining):
-            return FINISHED
+            return LEFT
         reason = self.stop_token.reason
         stopped = isinstance(error, (StopRequested, tf.errors.OpError, SystemExit))
         if stopped and isinstance(reason, (Finished, Interrupted)):
             return _flag_of_reason(reason)
-        return FINISHED if isinstance(error, SystemExit) and not error.code else FAILED
+        return LEFT if isinstance(error, SystemExit) and not error.code else FAILED
 
     def _cause_of(self, error: BaseException) -> Any:
         """What is behind an error that ends the loop."""
@@ -300,7 +297,7 @@ class CollectiveTrainer(GroupTrainer):
 
 
 def _flag_of_reason(reason: StopReason) -> int:
-    return INTERRUPTED + reason.signum if isinstance(reason, Interrupted) else FINISHED
+    return INTERRUPTED + reason.signum if isinstance(reason, Interrupted) else LEFT
 
 
 def _is_in(variable: tf.Variable, variables: Sequence[tf.Variable]) -> bool:

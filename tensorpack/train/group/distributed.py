@@ -8,12 +8,12 @@ from tensorpack.graph_builder import LeastLoadedDeviceSetter
 from tensorpack.graph_builder.allreduce import allreduce_grads, average_grads
 from tensorpack.input_source import InputSource
 from tensorpack.tfutils.common import get_global_step_var
-from tensorpack.tfutils.replicas import replicas
-from tensorpack.tfutils.variables import VariablePairs
+from tensorpack.tfutils.variables import VariablePairs, replicas
 from tensorpack.train.tower import CostFn, OptFn
 
 from .distributed_base import DistributedTrainerBase, Towers
-from .server_graph import StepTurns, is_assigned, move_to_servers, vote_tensor
+from .server_graph import StepTurns, is_assigned, move_to_servers
+from .table import vote_tensor
 from .trainer import StopVote
 
 

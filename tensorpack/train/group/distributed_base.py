@@ -9,20 +9,20 @@ from tensorpack.callbacks.base import Callback
 from tensorpack.callbacks.monitor import MonitorBase
 from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.common import get_global_step_value
-from tensorpack.tfutils.peers import PeerLost
-from tensorpack.tfutils.server import make_server
 from tensorpack.tfutils.sesscreate import NewSessionCreator
 from tensorpack.tfutils.sessinit import JustCurrentSession
 from tensorpack.train.config import TrainConfig
+from tensorpack.train.group.server import make_server
 from tensorpack.utils import logger
 from tensorpack.utils.argtools import accepts_old_keywords
 from tensorpack.utils.checks import as_positive
 from tensorpack.utils.cluster import Cluster
-from tensorpack.utils.stopping import Failed, Finished, Interrupted, StopRequested
+from tensorpack.utils.stopping import Finished, Interrupted, StopRequested
 
-from .members import READY, Group
+from .members import Members
 from .serve import serve
 from .server_graph import StartValues, StepTurns, is_on_server
+from .table import HOST, READY
 from .trainer import GroupTrainer
 
 __all__ = ["DistributedTrainerBase", "Towers"]
@@ -39,7 +39,7 @@ class DistributedTrainerBase(GroupTrainer):
       server: the `tf.train.Server` of this process.
       cluster: the `Cluster` that it was made for.
       worker_device: the part of the names of this worker's devices that they have in common.
-      group: the `Group` of all processes.
+      group: the `Members` of all processes.
     """
 
     _in_step = True  # whether the workers wait for each other in each step
@@ -59,13 +59,13 @@ class DistributedTrainerBase(GroupTrainer):
         self._form_group()
         if self.config is not None:
             _check_creator(self.config.session_creator)
-        self._host = "/job:ps/task:0/device:CPU:0"
+        self._host = f"{HOST}/device:CPU:0"
         self._servers = [f"/job:ps/task:{i}/device:CPU:0" for i in range(len(cluster.ps))]
         self.worker_device = f"/job:worker/task:{cluster.index}"
         self._cpu = f"{self.worker_device}/device:CPU:0"
         number, in_step = cluster.num_workers, self._in_step
         closing = (lambda: StepTurns.closing(number)) if in_step else tf.no_op
-        self.group = Group(cluster, server.target, ("ps", 0), timeout, in_step, closing)
+        self.group = Members(cluster, server.target, timeout, in_step, closing)
 
     def setup(self) -> None:
         """See `GroupTrainer`."""
@@ -159,13 +159,15 @@ class DistributedTrainerBase(GroupTrainer):
         in_order = ("finished", "stopped") if self.loop.begun else ("finished",)
         self.group.leave(self._life.result not in in_order, self.loop.steps_taken)
 
-    def _on_lost(self, lost: PeerLost) -> None:
-        self.stop_token.request(Failed(lost, "the group of processes"))
-        self.group.release()
-        in_time = self._over.wait(min(_LOST_SECONDS, self.group.timeout))
-        if not in_time and self._guard is not None:
+    def _on_lost(self, error: BaseException) -> None:
+        super()._on_lost(error)
+        self._timers.after(min(_LOST_SECONDS, self.group.timeout), self._end_process, error)
+
+    def _end_process(self, error: BaseException) -> None:
+        """The last resort, as where a step of TensorFlow 1.15 waits for a server that is gone."""
+        if not self._over.is_set() and self._guard is not None:
             self.group.fail()
-            self._guard.end_process(str(lost).rstrip("."), code=1)
+            self._guard.end_process(str(error).rstrip("."), code=1)
 
     def _on_left(self, who: str) -> None:
         signum = self.group.votes()
@@ -197,7 +199,7 @@ class _WorkerSessionCreator(NewSessionCreator):
 class _WorkerSession(tf.Session):
     """A session that is left open where a process is lost: to close it would wait for that."""
 
-    def __init__(self, group: Group, *args: Any) -> None:
+    def __init__(self, group: Members, *args: Any) -> None:
         super().__init__(*args)
         self._group = group
 

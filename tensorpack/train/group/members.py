@@ -1,45 +1,29 @@
-"""The processes of a distributed run as a group: who lives, who has ended, who asks for the end.
+"""A run with parameter servers as a group: who lives, who has ended, who asks for the end.
 
-Each process has a row in a table, which is a variable on one of them, the host. A thread writes the
-row and reads the table every second through a session of its own: TensorFlow's runtime is the only
-connection. A process that was killed, stopped or cut off is known by a row that stands still, and a
-host by reads that fail. How long a step or a callback takes does not matter.
+How long a step or a callback takes does not matter.
 """
 
 import threading
-import time
-from typing import Any, Callable, Optional, Sequence, Tuple
+from typing import Any, Callable, List, Optional, Sequence
 
 import numpy as np
 
 from tensorpack.compat import tfv1 as tf
-from tensorpack.tfutils.peers import PeerLost, wait_for
 from tensorpack.utils.cluster import Cluster
 
-from .link import HostLink, Link, Row, refuses, shared_variable
+from .peers import PeerLost, PeerWatch, wait_for, wait_for_reason
+from .table import FAILED, HOST, JOINED, LEFT, READY, Row, Table, shared_variable
 
-# States of a process; 0 is before.
-JOINED = 1
-READY = 2
-LEFT = 3
-FAILED = 4
-
-_LOOK_SECONDS = 0.1
-_START_FACTOR = 10  # how many times the time-out a process may take to start
-_GONE_SECONDS = 3.0  # without a sign of life, until one that refuses connections has ended
 _TELL_SECONDS = 2.0  # for the last words to the group
-_ENDED = "has ended, or was killed: it accepts no connection."
 
 
-class Group:
+class Members:
     """The membership of this process in the group.
 
     Args:
       cluster: the addresses of all, and the role of this process.
       target: of the `tf.train.Server` of this process.
-      host: the task that has the table.
-      timeout: seconds without a sign of life after which a process is lost; ten times as many may
-        pass until it starts.
+      timeout: see `PeerWatch`. A parameter server waits for the start of the others without limit.
       in_step: whether workers wait for each other in each step, so that one that has ended before
         the others is an error.
       closing: called under the graph of the table; returns an op that ends what workers wait for.
@@ -53,7 +37,6 @@ class Group:
         self,
         cluster: Cluster,
         target: str,
-        host: Tuple[str, int] = ("ps", 0),
         timeout: float = 60.0,
         in_step: bool = True,
         closing: Callable[[], Any] = tf.no_op,
@@ -63,23 +46,22 @@ class Group:
         self.lost: Optional[PeerLost] = None
         self.stopping = threading.Event()
         self._in_step = in_step
-        servers = [("ps", i) for i in range(len(cluster.ps))]
-        self._tasks = [("worker", i) for i in range(cluster.num_workers)] + servers
-        me = (cluster.job, cluster.index)
-        self.index = self._tasks.index(me)
+        self._names = [f"worker {i}" for i in range(cluster.num_workers)]
+        self._names += [f"ps {i}" for i in range(len(cluster.ps))]
+        self._addresses = [*cluster.workers, *cluster.ps]
+        self.index = self._names.index(cluster.name)
         self.row = Row()
-        self.table = [self.row] * len(self._tasks)
-        self._seen = [(0, 0.0)] * len(self._tasks)  # a beat, and since when it is that
-        self._gone_seconds = _GONE_SECONDS
+        self.table = [self.row] * len(self._names)
         self._lock = threading.Lock()
         self._gathered = 0
         self._on_lost: Callable[[PeerLost], None] = lambda error: None
         self._on_left: Callable[[str], None] = lambda who: None
         self._step: Callable[[], int] = lambda: 0
-        self._host = HostLink(self, target, host, closing)
-        others = [each for each in servers if each not in (host, me)]
-        self._links = [self._host] + [Link(self, target, each) for each in others]
-        self._thread = threading.Thread(target=self._watch, name="GroupWatch", daemon=True)
+        self._host = Table(self, target, closing)
+        others = dict(zip(self._names, self._addresses))
+        del others[cluster.name]
+        self._servers = [name for name in others if name.startswith("ps")]
+        self._peers = PeerWatch(others, timeout, self._on_peer_lost, cluster.job == "ps")
 
     def join(
         self,
@@ -98,15 +80,14 @@ class Group:
           plan: steps in an epoch; the same for all workers that wait for each other.
         """
         self._on_lost, self._on_left, self._step = on_lost, on_left, step
-        self._seen = [(0, time.monotonic())] * len(self._tasks)
         self._enter(state=JOINED, plan=plan)
-        for thread in [*self._links, self._thread]:
-            thread.start()
+        self._peers.start()
+        self._host.start()
 
     @property
     def joined(self) -> bool:
         """Whether `join` was called."""
-        return self._thread.ident is not None
+        return self._host.ident is not None
 
     def ready(self, step: int) -> None:
         """Tells that the variables of this process have values, and the step they belong to."""
@@ -115,8 +96,7 @@ class Group:
     def fail(self) -> None:
         """Tells that this process is about to end without having left in order."""
         self._enter(state=FAILED)
-        if self._host.connected:
-            self._host.told.wait(_TELL_SECONDS)
+        self._tell()
 
     def vote(self, signum: int) -> None:
         """Asks all to end in order, because of this signal."""
@@ -135,19 +115,17 @@ class Group:
         """Tells how this process ends, and stops the threads. One that waits for a process that
         does not answer is left behind.
         """
-        if not self.joined:
+        if not self.joined or self.stopping.is_set():
             return
         self._enter(state=FAILED if failed else LEFT, step=step)
-        if self._host.connected:
-            self._host.told.wait(_TELL_SECONDS)
+        self._tell()
         self.stopping.set()
-        self._thread.join()
-        for link in self._links:
-            link.wake()
-            link.join(_TELL_SECONDS)
+        self._host.wake()
+        self._host.join(_TELL_SECONDS)
+        self._peers.close()
 
     def wait_for(self, what: str, done: Callable[[], bool], check: Callable[[], None]) -> None:
-        """As `tensorpack.tfutils.peers.wait_for`, without a limit.
+        """As `wait_for` of `peers.py`, without a limit.
 
         Raises:
           PeerLost: a process is lost.
@@ -164,7 +142,7 @@ class Group:
           check: called several times a second; may raise.
         """
         graph, me = tf.Graph(), self.index
-        with graph.as_default(), tf.device(self._host.device):
+        with graph.as_default(), tf.device(HOST):
             self._gathered += 1
             rows = [
                 shared_variable(f"tensorpack_gather{self._gathered}_{i}", tf.float64, [len(values)])
@@ -181,47 +159,67 @@ class Group:
 
     def connected(self) -> bool:
         """Whether all parameter servers have answered."""
-        return all(link.connected for link in self._links)
+        return not self._peers.missing(self._servers)
+
+    def has_host(self) -> bool:
+        """Whether the host of the table has answered."""
+        return not self._peers.missing(each for each in self._servers if each == "ps 0")
 
     def explain(self) -> Optional[PeerLost]:
         """Returns what is behind an error of TensorFlow; None if every process seems to live."""
-        self._gone_seconds = 0.0
-        wait_for(str, lambda: self.lost is not None, limit=_TELL_SECONDS)
+        wait_for_reason(lambda: self.lost)
         return self.lost
 
     def alive(self, index: int) -> bool:
-        """Whether a worker has joined and not ended, and gave a sign of life lately."""
+        """Whether a worker has joined, and has not ended or got lost."""
         lives = self.table[index].state in (JOINED, READY)
-        return lives and self._silence(index) is None
+        return lives and self._names[index] not in self._peers.lost
 
     def who(self, index: int) -> str:
         """Returns what messages call a process: its name and address."""
-        job, number = self._tasks[index]
-        return f"{job} {number} at {self.cluster.as_dict()[job][number]}"
+        return f"{self._names[index]} at {self._addresses[index]}"
 
-    def _silence(self, index: int) -> Optional[str]:
-        """Returns what is wrong with a worker that has given no sign of life; None if nothing."""
-        seconds = self._host.answered - self._seen[index][1]
-        job, number = self._tasks[index]
-        if seconds > self._gone_seconds and refuses(self.cluster.as_dict()[job][number]):
-            return _ENDED
-        if seconds > self.timeout:
-            return f"has given no sign of life for {self.timeout:g} seconds."
-        return None
+    def take(self, table: Optional[List[Row]]) -> None:
+        """Takes the rows that the host has now; None if it has lost them."""
+        if table is None:
+            text = "was started again: the variables that it had are lost."
+            self._lose(PeerLost(f"{self.who(self.cluster.num_workers)} {text}"))
+            return
+        self.table = table
+        if self.cluster.job == "worker":
+            for index in range(self.cluster.num_workers):
+                if index != self.index:
+                    self._look_at_worker(index)
 
-    def beat(self) -> Row:
-        """Returns the next row of this process."""
+    def _look_at_worker(self, index: int) -> None:
+        row, who = self.table[index], self.who(index)
+        if row.state == FAILED:
+            self._lose(PeerLost(f"{who} failed: its own log says why."))
+        elif row.state == LEFT:
+            if self._in_step and row.step < self._step():
+                on_left, self._on_left = self._on_left, lambda who: None
+                on_left(who)
+        elif self._names[index] in self._peers.lost:
+            self._lose(self._peers.lost[self._names[index]])
+        elif row.state and self._in_step and row.plan != self.row.plan:
+            text = f"{who} has epochs of {row.plan} steps, and this process of {self.row.plan}:"
+            self._lose(
+                PeerLost(f"{text} give all the same, with TrainConfig(steps_per_epoch=...).")
+            )
+
+    def _on_peer_lost(self, name: str, error: PeerLost) -> None:
+        """A worker may have left in order, which the next look at the table tells."""
+        if name in self._servers:
+            self._lose(error)
+        else:
+            self._host.wake()
+
+    def _lose(self, error: PeerLost) -> None:
         with self._lock:
-            self.row = self.row._replace(beat=self.row.beat + 1)
-            return self.row
-
-    def take(self, table: Any) -> None:
-        """Takes the rows that the host has now."""
-        rows, now = [Row(*map(int, row)) for row in table], time.monotonic()
-        self._seen = [
-            seen if seen[0] == row.beat else (row.beat, now) for row, seen in zip(rows, self._seen)
-        ]
-        self.table = rows
+            if self.lost is not None or self.stopping.is_set():
+                return
+            self.lost = error
+        self._on_lost(error)
 
     def _enter(self, **fields: int) -> None:
         with self._lock:
@@ -229,52 +227,6 @@ class Group:
             self._host.told.clear()
         self._host.wake()
 
-    def _watch(self) -> None:
-        while not self.stopping.wait(_LOOK_SECONDS):
-            message = self._trouble()
-            if message is not None:
-                self._lose(message)
-                return
-
-    def _lose(self, message: str) -> None:
-        with self._lock:
-            if self.lost is not None or self.stopping.is_set():
-                return
-            self.lost = PeerLost(message)
-        self._on_lost(self.lost)
-
-    def _trouble(self) -> Optional[str]:
-        for link in self._links:
-            limit = self.timeout * (1 if link.connected else _START_FACTOR)
-            if link.restarted:
-                return f"{link.who} was started again: the variables that it had are lost."
-            if link.silence() > limit:
-                what = "not answered" if link.connected else "not started"
-                return f"{link.who} has {what} for {limit:g} seconds."
-            if link.connected and link.silence() > self._gone_seconds and refuses(link.address):
-                return f"{link.who} {_ENDED}"
-        if self._host.connected and self.cluster.job == "worker":
-            return self._trouble_of_workers()
-        return None
-
-    def _trouble_of_workers(self) -> Optional[str]:
-        rows = list(zip(self.table, self._seen))[: self.cluster.num_workers]
-        for index, (row, (_, since)) in enumerate(rows):
-            if index == self.index:
-                continue
-            if row.state == FAILED:
-                return f"{self.who(index)} failed: its own log says why."
-            if row.state and self._in_step and row.plan != self.row.plan:
-                return (
-                    f"{self.who(index)} has epochs of {row.plan} steps, and this process of "
-                    f"{self.row.plan}: give all the same, with TrainConfig(steps_per_epoch=...)."
-                )
-            if row.state == LEFT and self._in_step and row.step < self._step():
-                on_left, self._on_left = self._on_left, lambda who: None
-                on_left(self.who(index))
-            if row.state == 0 and self._host.answered - since > self.timeout * _START_FACTOR:
-                return f"{self.who(index)} has not started in {self.timeout * _START_FACTOR:g} s."
-            trouble = self._silence(index)
-            if row.state in (JOINED, READY) and trouble:
-                return f"{self.who(index)} {trouble}"
-        return None
+    def _tell(self) -> None:
+        if self.has_host():
+            self._host.told.wait(_TELL_SECONDS)

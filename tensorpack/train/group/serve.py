@@ -3,13 +3,14 @@
 import os
 import time
 
-from tensorpack.tfutils.peers import PeerLost, wait_for
 from tensorpack.train.signals import SignalGuard, TrainingInterrupted
 from tensorpack.utils import logger
 from tensorpack.utils.cluster import Cluster
 from tensorpack.utils.stopping import Interrupted, StopToken
 
-from .members import FAILED, JOINED, LEFT, READY, Group
+from .members import Members
+from .peers import PeerLost, wait_for
+from .table import FAILED, JOINED, LEFT, READY
 
 _LOOK_SECONDS = 0.2
 _OTHERS_SECONDS = 5.0  # for other parameter servers to end before the first one
@@ -24,7 +25,7 @@ def serve(cluster: Cluster, target: str, timeout: float, grace: float = 20.0) ->
     Args:
       cluster: in which this process is a parameter server.
       target: of the `tf.train.Server`.
-      timeout: see `Group`.
+      timeout: see `Members`.
       grace: seconds.
 
     Raises:
@@ -34,7 +35,7 @@ def serve(cluster: Cluster, target: str, timeout: float, grace: float = 20.0) ->
     """
     logger.info(f"{cluster.name} at {cluster.address} runs in process {os.getpid()}.")
     token = StopToken()
-    group = Group(cluster, target, timeout=timeout)
+    group = Members(cluster, target, timeout=timeout)
     with SignalGuard(token, grace=grace) as guard:
         group.join(lambda lost: None)
         try:
@@ -56,7 +57,7 @@ def serve(cluster: Cluster, target: str, timeout: float, grace: float = 20.0) ->
     raise SystemExit(0)
 
 
-def _wait(group: Group, token: StopToken, guard: SignalGuard) -> None:
+def _wait(group: Members, token: StopToken, guard: SignalGuard) -> None:
     """Returns when all workers have ended; raises if one failed."""
     workers = range(group.cluster.num_workers)
     while not guard.skip_optional:

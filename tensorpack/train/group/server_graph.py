@@ -5,7 +5,7 @@ from typing import Any, Dict, Sequence
 from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.variables import VariablePairs
 
-from .link import TABLE, Row, shared_variable
+from .table import shared_variable, vote_tensor
 
 
 def is_on_server(variable: tf.Variable) -> bool:
@@ -108,18 +108,6 @@ class StepTurns:
         return tf.group(
             *[_queue(name, number).close(cancel_pending_enqueues=True) for name in names]
         )
-
-
-def vote_tensor(rows: int) -> tf.Tensor:
-    """Returns the signal by which a process asks the group to end, 0 if none does; for the device
-    of the host.
-
-    Args:
-      rows: how many processes the group has.
-    """
-    table = shared_variable(TABLE, tf.int64, [rows, len(Row._fields)])
-    votes = tf.raw_ops.ReadVariableOp(resource=table, dtype=tf.int64)[:, Row._fields.index("vote")]
-    return tf.reduce_max(votes)
 
 
 class StartValues:

@@ -11,7 +11,7 @@ from tensorpack.compat import tfv1 as tf
 from tensorpack.train.multi_tower import MultiTowerTrainer
 from tensorpack.train.resume import find_state_saver
 from tensorpack.utils import logger
-from tensorpack.utils.stopping import Interrupted, StopToken
+from tensorpack.utils.stopping import Failed, Interrupted, StopToken
 
 from .common_state import choose_state
 
@@ -80,6 +80,12 @@ class GroupTrainer(MultiTowerTrainer):
         logger.info("Asked to end: all workers end after the same step.")
         self._vote(reason)
         self._timers.after(self.stop_grace / 2, self._stop_alone)
+
+    def _on_lost(self, error: BaseException) -> None:
+        """Ends this worker because the group has broken; called on any thread."""
+        self.stop_token.request(Failed(error, "the group of processes"))
+        self._release()
+        self._life.unblock()
 
     def _stop_alone(self) -> None:
         """Ends this worker because of a signal, also if others do not come to a step in time."""

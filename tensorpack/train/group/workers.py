@@ -7,27 +7,22 @@ from typing import Any, Callable, List, Optional, Sequence
 import numpy as np
 
 from tensorpack.compat import tfv1 as tf
-from tensorpack.tfutils.exchange import Exchange, all_reduce
-from tensorpack.tfutils.peers import PeerWatch, wait_for
-from tensorpack.tfutils.server import make_server, worker_config
+from tensorpack.train.group.exchange import Exchange, all_reduce
+from tensorpack.train.group.server import make_server, worker_config
 from tensorpack.utils import logger
 from tensorpack.utils.cluster import Cluster
 
-from .link import shared_variable
+from .peers import PeerWatch, wait_for, wait_for_reason
+from .table import shared_variable
 
-# Flags of `Exchange`. That of a signal is INTERRUPTED + its number.
-FINISHED = 1
-FAILED = 2
-INTERRUPTED = 100
+INTERRUPTED = 100  # plus the number of a signal: a flag of `Exchange`, besides LEFT and FAILED
 
-_START_TIMEOUTS = 5  # how many times the time-out the others may take to start
 _STAY_SECONDS = 3.0  # that a worker with another list stays, so that the others see it, too
 _NOT_KNOWN = "not known"
 _LAST_SECONDS = 2.0  # that the thread of the exchanges may take to close its session
-_NAME_SECONDS = 5.0  # from the error of a collective until a lost worker is known
 
 
-class GroupOfWorkers:
+class Workers:
     """This worker's side of a group that trains synchronously.
 
     All that waits for other workers runs on threads of its own, which may have to be left behind.
@@ -64,7 +59,7 @@ class GroupOfWorkers:
         self._thread: Optional[threading.Thread] = None
         self._abandoned = False
         others = {f"worker {i}": at for i, at in enumerate(cluster.workers) if i != cluster.index}
-        self._watch = PeerWatch(others, timeout, self._fail)
+        self._watch = PeerWatch(others, timeout, lambda _, lost: self._fail(lost))
 
     def join(self, config: Optional[tf.ConfigProto], check_stop: Callable[[], None]) -> None:
         """Starts the server, and waits until the other workers have started theirs.
@@ -76,9 +71,9 @@ class GroupOfWorkers:
         self._config = worker_config(self.cluster, config)
         self.target = make_server(self.cluster, config).target
         _list_of_workers(self.target, self._config, ", ".join(self.cluster.workers))
-        names = self._watch.wait_for_all(_START_TIMEOUTS * self._timeout, check_stop)
         self._watch.start()
-        for name, called in names.items():
+        self._wait(self._watch.missing, lambda: not self._watch.missing(), check_stop)
+        for name, called in self._watch.names.items():
             if name != called:
                 raise ValueError(self._clash(name, called, check_stop))
 
@@ -96,8 +91,7 @@ class GroupOfWorkers:
             return theirs[0] != _NOT_KNOWN
 
         # A server answers before its process has written the list, and then looks at the others.
-        limit = _START_TIMEOUTS * self._timeout
-        wait_for(lambda: f"the list of {name}", has_written, check_stop, limit)
+        wait_for(lambda: f"the list of {name}", has_written, check_stop)
         wait_for(str, lambda: False, check_stop, _STAY_SECONDS)
         return (
             f"{name} at {at} takes itself for {called}: its list of workers is {theirs[0]}, that "
@@ -193,12 +187,16 @@ class GroupOfWorkers:
         thread = threading.Thread(target=run, name="Exchange", daemon=True)
         thread.start()
         others = self.name_those(np.arange(self.cluster.num_workers) != self.cluster.index)
-        wait_for(
-            lambda: others, lambda: not thread.is_alive() or self.error is not None, check_stop
-        )
+        self._wait(lambda: others, lambda: not thread.is_alive(), check_stop)
+        return results[0]
+
+    def _wait(
+        self, what: Callable[[], str], done: Callable[[], bool], check_stop: Callable[[], None]
+    ) -> None:
+        """As `wait_for`, without a limit; raises what has ended the group."""
+        wait_for(what, lambda: self.error is not None or done(), check_stop)
         if self.error is not None:
             raise self.error
-        return results[0]
 
     def _serve(self, graph: tf.Graph, exchange: Exchange) -> None:
         try:
@@ -221,7 +219,7 @@ class GroupOfWorkers:
 
     def _fail_with(self, error: Exception) -> None:
         """Ends the group because of an error of a collective, or better, of its reason."""
-        wait_for(str, lambda: self.error is not None, limit=_NAME_SECONDS)
+        wait_for_reason(lambda: self.error)
         failure = RuntimeError(
             f"The exchange with the other workers failed, and all of them answer: {error}"
         )

@@ -12,9 +12,9 @@ from tensorpack.compat import tfv1 as tf
 from tensorpack.dataflow import DataFromList
 from tensorpack.launch import _hosts
 from tensorpack.tfutils.checkpoint import load_checkpoint_vars
-from tensorpack.tfutils.peers import PeerLost
 from tensorpack.train import CollectiveTrainer, StopTraining, TrainingInterrupted
 from tensorpack.train.group import collective
+from tensorpack.train.group.peers import PeerLost
 from tensorpack.utils.stopping import Interrupted
 from tests.callbacks.driver import log_lines
 from tests.helpers import TinyModel, config

@@ -2,14 +2,16 @@
 
 import contextlib
 import socket
+import threading
 
 import pytest
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.launch import _hosts
-from tensorpack.train.group import link as group_link
 from tensorpack.train.group import members as group_module
-from tensorpack.train.group.members import FAILED, JOINED, LEFT, READY, Group
+from tensorpack.train.group import peers, table
+from tensorpack.train.group.members import Members
+from tensorpack.train.group.table import FAILED, JOINED, LEFT, READY
 from tests.processes import in_thread, wait_until
 
 
@@ -17,7 +19,7 @@ class Member:
     """A process of a group; here all are in this one.
 
     Attributes:
-      group: its `Group`.
+      group: its `Members`.
       lost: the errors that it was told.
       left: who has ended before it.
     """
@@ -28,7 +30,7 @@ class Member:
         )
         self.target = server.target
         self._server = server
-        self.group = Group(cluster, server.target, timeout=timeout, **options)
+        self.group = Members(cluster, server.target, timeout=timeout, **options)
         self.lost = []
         self.left = []
         self.step = 0
@@ -41,7 +43,8 @@ class Member:
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
     """Has all tell and hear several times a second, so that no test waits for that."""
-    monkeypatch.setattr(group_link, "_BEAT_SECONDS", 0.05)
+    monkeypatch.setattr(table, "_PERIOD_SECONDS", 0.05)
+    monkeypatch.setattr(peers, "_PERIOD_SECONDS", 0.05)
 
 
 @pytest.fixture
@@ -64,7 +67,7 @@ def test_each_hears_what_becomes_of_the_others(members):
         each.join()
     wait_until(lambda: states(server) == states(other) == [JOINED] * 3)
     chief.group.ready(7)
-    wait_until(lambda: other.group.table[0][1:4] == (READY, 7, 0))
+    wait_until(lambda: other.group.table[0][:3] == (READY, 7, 0))
     other.group.vote(15)
     wait_until(lambda: server.group.votes() == chief.group.votes() == 15)
     assert all(server.group.alive(index) for index in (0, 1))
@@ -89,26 +92,26 @@ def test_a_worker_that_waits_hears_who_has_ended(members):
 
 
 def test_a_group_ends_without_waiting_for_its_next_look(monkeypatch):
-    monkeypatch.setattr(group_link, "_BEAT_SECONDS", 20.0)
+    monkeypatch.setattr(table, "_PERIOD_SECONDS", 20.0)
+    monkeypatch.setattr(peers, "_PERIOD_SECONDS", 20.0)
     clusters = sorted(_hosts.on_this_machine(1, 2), key=lambda each: each.job)
     made = [Member(each, timeout=100.0) for each in clusters]
     for each in made:
         each.join()
-    # a member links to each server but itself; one that waits has asked at least once
     wait_until(lambda: all(each.group.connected() for each in made))
     for each in made:
         each.group.leave(failed=False)
-    assert not [link for each in made for link in each.group._links if link.is_alive()]
+    assert {each.name for each in threading.enumerate()} & {"GroupTable", "PeerWatch"} == set()
 
 
 def test_nothing_is_left_open_at_the_server(monkeypatch, members):
-    opened, opens = [], group_link.Link.session
+    opened, opens = [], table.Table.session
 
     def opening(link, graph):
         opened.append(opens(link, graph))
         return opened[-1]
 
-    monkeypatch.setattr(group_link.Link, "session", opening)
+    monkeypatch.setattr(table.Table, "session", opening)
     for each in members:
         each.join()
     wait_until(lambda: all(each.group.connected() for each in members))
@@ -153,8 +156,8 @@ def test_a_host_without_its_table_was_started_again(monkeypatch, members):
         each.join()
     wait_until(lambda: states(other) == [JOINED] * 3)
     with tf.Graph().as_default(), tf.device("/job:ps/task:0/device:CPU:0"):
-        table = group_link.shared_variable(group_link.TABLE, tf.int64, [3, 5])
-        lose = tf.raw_ops.DestroyResourceOp(resource=table)
+        rows = table.shared_variable(table.NAME, tf.int64, [3, 4])
+        lose = tf.raw_ops.DestroyResourceOp(resource=rows)
         with tf.Session(server.target) as session:
             session.run(lose)
     at = server.group.cluster.address
@@ -188,28 +191,19 @@ def test_what_workers_wait_for_is_ended_once():
 
 @pytest.mark.slow
 def test_a_server_that_accepts_connections_but_does_not_answer_is_named(monkeypatch):
-    monkeypatch.setattr(group_link, "_CALL_SECONDS", 0.2)
-    monkeypatch.setattr(group_module, "_TELL_SECONDS", 0.2)  # and is not waited for
+    monkeypatch.setattr(peers, "_START_FACTOR", 0.2)
     server, other, worker = sorted(_hosts.on_this_machine(1, 2), key=lambda each: each.name)
     host, _, port = other.address.rpartition(":")
-    with socket.socket() as listener:
+    with socket.socket() as listener, contextlib.ExitStack() as stack:
         listener.bind((host, int(port)))
         listener.listen(5)
-        server, worker = Member(server), Member(worker)
-        for each in (server, worker):
+        for each in (Member(server), Member(worker)):
             each.join()
-        wait_until(lambda: worker.group.table[0].state == JOINED)
-        assert not worker.group.connected()
-        monkeypatch.setattr(group_module, "_START_FACTOR", 0.1)
-        wait_until(lambda: worker.lost)
-        text = f"{other.name} at {other.address} has not started for 0.5 seconds."
-        assert [str(each) for each in worker.lost] == [text]
-        links = [*server.group._links, *worker.group._links]
-        for each in (server, worker):
-            each.group.leave(failed=True)
-        assert all(each.daemon for each in links)  # so one left behind holds no process
-    Member(other)  # answers, which ends it here
-    wait_until(lambda: not any(each.is_alive() for each in links))
+            stack.callback(each.group.leave, failed=True)
+        wait_until(lambda: each.lost)
+        text = f"{other.name} ({other.address}) did not start within 1 seconds. Start all processes"
+        assert [str(error).startswith(text) for error in each.lost] == [True]
+        assert each.group.table[0].state == JOINED  # so that the first server hears of its end
 
 
 def test_workers_gather_the_values_of_all_as_often_as_they_like(members):
@@ -228,11 +222,14 @@ def test_workers_gather_the_values_of_all_as_often_as_they_like(members):
 
 
 @pytest.mark.slow
-def test_who_never_starts_is_named(members):
-    server, chief, other = members
-    for each in (server, chief):
-        each.group.timeout = 1.0
-        each.join()
-    wait_until(lambda: chief.lost)
-    assert f"{chief.group.who(1)} has not started in 10 s" in str(chief.lost[0])
-    assert server.lost == []  # it waits for as long as it takes
+def test_who_never_starts_is_named(monkeypatch):
+    monkeypatch.setattr(peers, "_START_FACTOR", 0.2)
+    clusters = sorted(_hosts.on_this_machine(2, 1), key=lambda each: each.name)
+    with contextlib.ExitStack() as stack:
+        server, chief = [Member(each) for each in clusters[:2]]
+        for each in (server, chief):
+            each.join()
+            stack.callback(each.group.leave, failed=True)
+        wait_until(lambda: chief.lost)
+        assert str(chief.lost[0]).startswith(f"worker 1 ({clusters[2].address}) did not start")
+        assert server.lost == []  # it waits for as long as it takes

@@ -6,9 +6,10 @@ import pytest
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.launch import _hosts
-from tensorpack.tfutils.peers import PeerLost
-from tensorpack.train.group.members import JOINED, LEFT, READY, Group
+from tensorpack.train.group.members import Members
+from tensorpack.train.group.peers import PeerLost
 from tensorpack.train.group.serve import serve
+from tensorpack.train.group.table import JOINED, LEFT, READY
 from tensorpack.train.signals import TrainingInterrupted
 from tests.processes import wait_until
 
@@ -17,7 +18,7 @@ class Serving:
     """The first parameter server on a thread, and a worker of it, which is ready.
 
     Attributes:
-      worker: the `Group` of the worker.
+      worker: the `Members` of the worker.
       others: those of further parameter servers.
     """
 
@@ -29,7 +30,7 @@ class Serving:
         }
         first = "ps", 0
         groups = {
-            task: Group(each, self._servers[task].target, timeout=5.0)
+            task: Members(each, self._servers[task].target, timeout=5.0)
             for task, each in clusters.items()
             if task != first
         }

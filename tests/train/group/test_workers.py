@@ -8,9 +8,9 @@ import pytest
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.launch import _hosts
-from tensorpack.tfutils import peers
+from tensorpack.train.group import peers
 from tensorpack.train.group import workers as worker_group
-from tensorpack.train.group.workers import GroupOfWorkers
+from tensorpack.train.group.workers import Workers
 from tests.callbacks.driver import log_lines
 from tests.processes import wait_until
 
@@ -38,7 +38,7 @@ def make_group():
     made = []
 
     def make(cluster, on_failure=lambda error: None):
-        group = GroupOfWorkers(cluster, 5.0, on_failure, lambda flags: None)
+        group = Workers(cluster, 5.0, on_failure, lambda flags: None)
         made.append(group)
         return group
 
@@ -100,7 +100,7 @@ def test_the_log_says_for_whom_a_worker_waits(make_group, monkeypatch, capsys):
 
 
 def test_an_op_that_fails_ends_the_group_once(make_group, monkeypatch):
-    monkeypatch.setattr(worker_group, "_NAME_SECONDS", 0.0)
+    monkeypatch.setattr(peers, "_EXPLAIN_SECONDS", 0.0)
     told = []
     group = make_group(_hosts.on_this_machine(2, 0)[0], told.append)
     with tf.Graph().as_default() as graph:

@@ -11,10 +11,9 @@ import numpy as np
 
 from tensorpack.compat import tf_version
 from tensorpack.compat import tfv1 as tf
+from tensorpack.tfutils.dependency import dependency_of_fetches
+from tensorpack.tfutils.queues import hide_queue
 from tensorpack.utils import logger
-
-from .dependency import dependency_of_fetches
-from .queues import hide_queue
 
 _BUCKET_BYTES = 4 << 20
 _GROUP_KEY = 1

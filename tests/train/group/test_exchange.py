@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from tensorpack.compat import tfv1 as tf
-from tensorpack.tfutils import exchange
-from tensorpack.tfutils.exchange import Exchange
+from tensorpack.train.group import exchange
+from tensorpack.train.group.exchange import Exchange
 
 
 @pytest.fixture

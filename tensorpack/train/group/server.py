@@ -8,10 +8,9 @@ import ipaddress
 from typing import Dict, Optional
 
 from tensorpack.compat import tfv1 as tf
+from tensorpack.tfutils.common import get_default_sess_config
 from tensorpack.utils import logger
 from tensorpack.utils.cluster import Cluster
-
-from .common import get_default_sess_config
 
 _started: Dict[Cluster, tf.train.Server] = {}  # TensorFlow cannot stop a server
 

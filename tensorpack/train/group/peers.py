@@ -1,0 +1,178 @@
+"""Watches the other processes of a cluster, so that the end of one is an error and not a freeze.
+
+Each process is asked for its status (a call of TensorFlow's own worker service) over a connection
+of its own. The server answers as long as the process lives, whatever its Python code does.
+"""
+
+import math
+import re
+import threading
+import time
+from typing import Any, Callable, Dict, Iterable, Mapping, Optional
+
+from tensorpack.utils import logger
+from tensorpack.utils.cluster import trouble_at
+from tensorpack.utils.optional import require
+
+_STATUS = "/tensorflow.WorkerService/GetStatus"
+_TASK = re.compile(rb"/job:(\w+)/replica:0/task:(\d+)/")  # in the names of devices in the answer
+_CHANNEL = [
+    ("grpc.enable_http_proxy", 0),
+    ("grpc.use_local_subchannel_pool", 1),  # another's failure to connect delays none here
+    ("grpc.initial_reconnect_backoff_ms", 100),
+    ("grpc.min_reconnect_backoff_ms", 1000),  # so long may a connection take, on a busy machine
+    ("grpc.max_reconnect_backoff_ms", 1000),
+]
+_PERIOD_SECONDS = 1.0
+_START_PERIOD_SECONDS = 0.1  # until all have started
+_START_FACTOR = 10  # how many times the time-out a process may take to start
+_GONE_SECONDS = 3.0  # without a connection, which is sure; a new one may be tried meanwhile
+_EXPLAIN_SECONDS = 5.0  # from an error of TensorFlow until the loss behind it is known
+_CONNECT_SECONDS = 1.0
+_LOOK_SECONDS = 0.05
+_REPORT_SECONDS = 10.0  # between two lines about what is waited for
+
+
+class PeerLost(RuntimeError):
+    """Another process of the group has ended, was stopped, or cannot be reached."""
+
+
+class PeerWatch:
+    """Asks other processes of a cluster, on a thread, whether they are alive.
+
+    Args:
+      peers: what to call a process in messages, such as "worker 1", to its address "host:port".
+      timeout: seconds without an answer after which a process counts as lost. One that refuses
+        connections, because it has ended, is lost after 3 seconds. Ten times as many may pass until
+        it starts.
+      on_lost: called on the thread, once for each process that is lost, with what it is called and
+        the `PeerLost` to raise.
+      patient: whether a process may take any time to start.
+
+    Attributes:
+      names: of each process that has answered, what it calls itself.
+      lost: the errors of those that are lost.
+    """
+
+    def __init__(
+        self,
+        peers: Mapping[str, str],
+        timeout: float,
+        on_lost: Callable[[str, PeerLost], None],
+        patient: bool = False,
+    ) -> None:
+        self._peers = dict(peers)
+        self._timeout = timeout
+        self._start_limit = math.inf if patient else timeout * _START_FACTOR
+        self._on_lost = on_lost
+        self._grpc = require("grpc", "grpcio")
+        self._channels = {
+            name: self._grpc.insecure_channel(at, _CHANNEL) for name, at in self._peers.items()
+        }
+        self._answered: Dict[str, float] = {}
+        self._pending: Dict[str, Any] = {}
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="PeerWatch", daemon=True)
+        self.names: Dict[str, str] = {}
+        self.lost: Dict[str, PeerLost] = {}
+
+    def start(self) -> None:
+        """Starts to watch."""
+        self._answered = dict.fromkeys(self._peers, time.monotonic())
+        self._thread.start()
+
+    def missing(self, among: Optional[Iterable[str]] = None) -> str:
+        """Returns a list of those, of all or of some, that have not answered yet, for messages."""
+        names = self._peers if among is None else among
+        return ", ".join(
+            f"{each} ({self._peers[each]})" for each in names if each not in self.names
+        )
+
+    def close(self) -> None:
+        """Ends the watch: from now on the others may leave."""
+        self._over.set()
+        if self._thread.ident is not None and threading.current_thread() is not self._thread:
+            self._thread.join()
+        for channel in self._channels.values():
+            channel.close()
+
+    def _watch(self) -> None:
+        while not self._over.is_set():
+            asked = [name for name in self._peers if name not in self.lost]
+            for name in asked:
+                if name not in self._pending:
+                    call = self._channels[name].unary_unary(_STATUS)
+                    limit = max(self._timeout, _PERIOD_SECONDS)
+                    self._pending[name] = call.future(b"", timeout=limit)
+            all_started = len(self.names) == len(self._peers)
+            if self._over.wait(_PERIOD_SECONDS if all_started else _START_PERIOD_SECONDS):
+                return
+            for name in asked:
+                why = self._trouble_of(name)
+                if why is not None:
+                    self.lost[name] = PeerLost(why)
+                    self._on_lost(name, self.lost[name])
+
+    def _trouble_of(self, name: str) -> Optional[str]:
+        """Returns why a process is lost, None if it lives or may do so."""
+        asked, now = self._pending[name], time.monotonic()
+        refused = False
+        if asked.done():
+            del self._pending[name]
+            if asked.code() == self._grpc.StatusCode.OK:
+                self._answered[name] = now
+                task = _TASK.search(asked.result())
+                self.names[name] = b" ".join(task.groups()).decode() if task else name
+            elif now - self._answered[name] > min(_GONE_SECONDS, self._timeout):
+                refused = _refuses(self._peers[name])
+        silent = now - self._answered[name]
+        if name not in self.names:
+            if silent < self._start_limit:
+                return None
+            return (
+                f"{self.missing()} did not start within {silent:.0f} seconds. Start all processes "
+                "of the cluster, with the same addresses, and look at the log of this one."
+            )
+        if silent < self._timeout and not refused:
+            return None
+        why = f"has not answered for {silent:.0f} seconds: it is stopped, or cannot be reached"
+        if refused:
+            why = "has ended, or was killed: it accepts no connection"
+        return (
+            f"{name} at {self._peers[name]} {why}. Its own log tells more. The others cannot train "
+            "without it: start all again, with resume to continue from the last state that all "
+            "have saved."
+        )
+
+
+def wait_for(
+    what: Callable[[], str],
+    done: Callable[[], Any],
+    check: Callable[[], None] = lambda: None,
+    limit: float = math.inf,
+) -> bool:
+    """Blocks until `done`, which is asked several times a second, and logs now and then `what` it
+    waits for; returns False after `limit` seconds. `check` is called as often, and may raise.
+    """
+    start = reported = time.monotonic()
+    while not done():
+        check()
+        if time.monotonic() - start > limit:
+            return False
+        if time.monotonic() - reported > _REPORT_SECONDS:
+            reported = time.monotonic()
+            logger.info(f"Waiting for {what()} ...")
+        time.sleep(_LOOK_SECONDS)
+    return True
+
+
+def wait_for_reason(known: Callable[[], Any]) -> None:
+    """Waits after an error of TensorFlow until what is behind it is `known`, such as a process that
+    is lost; for some seconds, as there may be nothing.
+    """
+    wait_for(str, known, limit=_EXPLAIN_SECONDS)
+
+
+def _refuses(address: str) -> bool:
+    """Whether the machine of an address answers that nothing accepts connections there."""
+    return isinstance(trouble_at(address, _CONNECT_SECONDS), ConnectionRefusedError)
