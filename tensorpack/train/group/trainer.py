@@ -13,7 +13,7 @@ from tensorpack.train.resume import find_state_saver
 from tensorpack.utils import logger
 from tensorpack.utils.stopping import Failed, Interrupted, StopToken
 
-from .common_state import choose_state
+from .resume import agree_on_state
 
 _JOIN_SECONDS = 2.0
 
@@ -49,7 +49,7 @@ class GroupTrainer(MultiTowerTrainer):
         """As the base class, when the group has agreed on the state to resume from."""
         if self._has_group:
             self._join()
-            choose_state(self._require_config(), self._state, self._gather)
+            agree_on_state(self._require_config(), self._state, self._gather)
         super().setup()
 
     def setup_callbacks(

@@ -8,7 +8,7 @@ import pytest
 from tensorpack.callbacks import ModelSaver
 from tensorpack.compat import tfv1 as tf
 from tensorpack.train import Trainer
-from tensorpack.train.group.common_state import choose_state, common_step
+from tensorpack.train.group.resume import agree_on_state, common_step
 from tensorpack.train.state import RunState
 from tensorpack.utils import logger
 from tests.helpers import config
@@ -84,7 +84,7 @@ def chosen(resume, gather, *callbacks):
     trainer = Counting(config([*callbacks, ModelSaver()], max_epoch=4))
     trainer.config.resume = resume
     state = RunState(trainer)
-    choose_state(trainer.config, state, gather)
+    agree_on_state(trainer.config, state, gather)
     return trainer.config.resume, state.step
 
 

@@ -17,7 +17,7 @@ _MOST = 64  # checkpoints that a worker tells of, the newest ones
 Gather = Callable[[Sequence[float]], np.ndarray]
 
 
-def choose_state(config: Any, state: RunState, gather: Gather) -> None:
+def agree_on_state(config: Any, state: RunState, gather: Gather) -> None:
     """Finds what the workers of a group resume from, before anything is built.
 
     Args:
