@@ -1,15 +1,18 @@
-"""Every public callback, flow, augmentor, source and player has tests that inherit its contract."""
+"""What is new has its place: a public name, and tests that inherit the contract of its kind."""
 
 import ast
 import functools
 import importlib
+import pkgutil
 
 import pytest
 
 from tensorpack.callbacks import Callback
+from tensorpack.command import program
 from tensorpack.dataflow import DataFlow
 from tensorpack.dataflow.imgaug import ImageAugmentor
 from tensorpack.input_source import InputSource
+from tensorpack.models import registry
 from tensorpack.RL import Player
 from tests.checks import ROOT
 
@@ -22,6 +25,12 @@ CONTRACTS = {
     ImageAugmentor: "AugmentorContract",
     InputSource: "InputSourceContract",
     Player: "PlayerContract",
+}
+
+# What modules share with each other, and scripts are not told of.
+NOT_FOR_USERS = {
+    *("EpochTable", "StartQueueRunners", "ResumableDataFlow", "DatapointMap", "RandomMap"),
+    *("TransformAugmentorBase", "FixedCrop", "PositionNotKept", "EnqueueCallback"),
 }
 
 # Classes that no test class of a contract makes.
@@ -51,6 +60,41 @@ EXCEPTIONS = {
         "ZMQInput": "is a QueueInput of a RemoteDataZMQ",
     },
 }
+
+
+def new_names(package):
+    """Names of what the modules of a package define, of these kinds or as a layer."""
+    folder = importlib.import_module(f"tensorpack.{package}").__path__[0]
+    for each in pkgutil.iter_modules([folder], f"tensorpack.{package}."):
+        if each.ispkg or each.name.rpartition(".")[2].startswith("_"):
+            continue
+        module = importlib.import_module(each.name)
+        for name, thing in vars(module).items():
+            is_class = isinstance(thing, type) and issubclass(thing, tuple(CONTRACTS))
+            is_layer = thing is registry.get_registered_layer(name) is not None
+            if (is_class and thing.__module__ == each.name) or is_layer:
+                yield each.name, name
+
+
+@pytest.mark.parametrize("package", [*PACKAGES, "models"])
+def test_what_is_new_has_a_public_name(package):
+    table = importlib.import_module(f"tensorpack.{package}").__all__
+    for module, name in new_names(package):
+        assert name.startswith("_") or name in NOT_FOR_USERS.union(table), (
+            f"{module} defines {name}, which tensorpack.{package} does not have: add it to _NAMES "
+            f"in tensorpack/{package.replace('.', '/')}/__init__.py and run scripts/public_names; "
+            "docs/design/map.md has the next steps. If it is not for users, its name begins with _."
+        )
+
+
+def test_a_new_module_of_the_program_is_a_subcommand():
+    folder = importlib.import_module("tensorpack.command").__path__
+    names = {each.name for each in pkgutil.iter_modules(folder) if not each.name.startswith("_")}
+    extra = names - set(program.SUBCOMMANDS) - {"program"}
+    assert not extra, (
+        f"tensorpack/command has {sorted(extra)}: add it to SUBCOMMANDS in "
+        "tensorpack/command/program.py and to docs/command.md; or its name begins with _."
+    )
 
 
 def public_classes(base):
@@ -122,6 +166,9 @@ def test_each_public_class_has_its_contract(base, behind_test_classes):
     contract, excepted = CONTRACTS[base], set(EXCEPTIONS.get(base, ()))
     tested = set().union(*(names for names in behind_test_classes if contract in names))
     missing = public_classes(base) - tested - excepted
-    assert not missing, f"no test class that inherits {contract} makes {sorted(missing)}"
+    assert not missing, (
+        f"no test class that inherits {contract} makes {sorted(missing)}: write one as "
+        "docs/design/tests.md shows, in the file of tests/ that mirrors the module."
+    )
     assert not excepted & tested, f"has a test class, so is no exception: {excepted & tested}"
     assert excepted <= public_classes(base)
