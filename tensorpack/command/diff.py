@@ -3,8 +3,10 @@
 import argparse
 from typing import TYPE_CHECKING, Any, Dict, List
 
+from tensorpack.utils._nearest import did_you_mean
+
 from ._checkpoints import Saved, matching, open_saved
-from ._common import FINE, PROBLEM, CommandError, did_you_mean, json_text, number, table_text
+from ._common import FINE, PROBLEM, CommandError, json_text, number, table_text
 
 if TYPE_CHECKING:
     from tensorpack.utils.checkpoints.variables import Match

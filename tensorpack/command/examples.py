@@ -5,7 +5,9 @@ import ast
 import os
 from typing import Any, Dict, List, Optional, Tuple
 
-from ._common import FINE, CommandError, did_you_mean, json_text, table_text
+from tensorpack.utils._nearest import did_you_mean
+
+from ._common import FINE, CommandError, json_text, table_text
 
 HELP = "list the example scripts, or copy them into a folder"
 _SUFFIXES = (".py", ".md", ".json", ".txt")

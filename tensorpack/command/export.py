@@ -5,10 +5,11 @@ import os
 from contextlib import suppress
 from typing import Any, Dict, List
 
+from tensorpack.utils._nearest import did_you_mean
 from tensorpack.utils._sizes import size_text
 
-from ._checkpoints import Saved, matching, open_saved
-from ._common import FINE, CommandError, did_you_mean, printable
+from ._checkpoints import Saved, matching, of_training, open_saved
+from ._common import FINE, CommandError, printable
 
 HELP = "write the weights of a checkpoint to an .npz, or with the model's code a model to serve"
 _DTYPES = ("float16", "float32", "float64")
@@ -123,11 +124,8 @@ def _write_weights(saved: Saved, args: Any) -> None:
 
 
 def _chosen(saved: Saved, args: Any) -> List[str]:
-    from tensorpack.utils.naming import is_training_name
-
-    names = list(saved.variables)
-    if not args.all:
-        names = [each for each in names if each != "global_step" and not is_training_name(each)]
+    hidden = [] if args.all else of_training(saved.variables)
+    names = [each for each in saved.variables if each not in hidden]
     chosen = matching(names, args.select)
     if not chosen:
         near = did_you_mean(args.select, names) if args.select else " --all takes what is there."

@@ -3,11 +3,11 @@
 import argparse
 import os
 from collections import Counter
-from typing import TYPE_CHECKING, Any, Container, Dict, Iterable, List, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Container, Dict, List, Optional, Tuple
 
 from tensorpack.utils._sizes import size_text
 
-from ._checkpoints import Saved, matching, open_saved
+from ._checkpoints import Saved, matching, of_training, open_saved
 from ._common import FINE, PROBLEM, CommandError, json_text, shape_text, table_text
 
 if TYPE_CHECKING:
@@ -57,8 +57,10 @@ def run(args: Any) -> int:
     if other is not None:
         return _compare(saved, open_saved(other), args)
     damage = _damage(saved) if args.check else None
-    variables = _ordered(_selected(saved.variables, args.select), args.sort)
-    hidden = () if args.all else _of_training(saved.variables)
+    variables = [(name, saved.variables[name]) for name in matching(saved.variables, args.select)]
+    by_size = args.sort == "size"
+    variables.sort(key=lambda item: (-(item[1].nbytes or 0) if by_size else 0, item[0]))
+    hidden = () if args.all else of_training(saved.variables)
     facts = _facts(saved)
     if args.check:
         facts["checked"] = damage or ("whole" if saved.manifest else "no manifest to check with")
@@ -141,26 +143,10 @@ def _damage(saved: Saved) -> Optional[str]:
     return None
 
 
-def _selected(variables: Dict[str, "Variable"], pattern: Optional[str]) -> Dict[str, "Variable"]:
-    return {name: variables[name] for name in matching(variables, pattern)}
-
-
-def _ordered(variables: Dict[str, "Variable"], order: str) -> List[Tuple[str, "Variable"]]:
-    if order == "size":
-        return sorted(variables.items(), key=lambda item: (-(item[1].nbytes or 0), item[0]))
-    return sorted(variables.items())
-
-
 def _in_a_line(fact: Any) -> str:
     if isinstance(fact, dict):
         return ", ".join(f"{name} ({text})" for name, text in fact.items())
     return ", ".join(fact) if isinstance(fact, list) else str(fact)
-
-
-def _of_training(names: Iterable[str]) -> List[str]:
-    from tensorpack.utils.naming import is_training_name
-
-    return [name for name in names if name == "global_step" or is_training_name(name)]
 
 
 def _variable_table(variables: List[Tuple[str, "Variable"]], hidden: Container[str]) -> str:
@@ -189,7 +175,7 @@ def _compare(saved: Saved, other: Saved, args: Any) -> int:
 
     matched = {row.name: row for row in match(other.variables, saved.variables)}
     names = matching(matched, args.select)
-    hidden = [] if args.all else _of_training(names)
+    hidden = [] if args.all else of_training(names)
     found = [matched[name] for name in names if name not in hidden]
     rows = {row.name: _verdict(row) for row in found}
     if args.json:

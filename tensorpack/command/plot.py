@@ -13,8 +13,9 @@ from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
 
 from tensorpack.runs.curves import LABELS, RESERVED, Band, curve_of, make_band, names_of, smooth
 from tensorpack.runs.statistics import FILENAME, Epoch, read_epochs
+from tensorpack.utils._nearest import did_you_mean, did_you_mean_file
 
-from ._common import FINE, CommandError, did_you_mean, json_text, number, printable, table_text
+from ._common import FINE, CommandError, json_text, number, printable, table_text
 from ._text_plot import Look, draw_text
 
 HELP = "draw curves of the scalars of runs, as a picture or in the terminal"
@@ -119,9 +120,7 @@ def _named(argument: str) -> Tuple[str, List[str]]:
         if directories:
             return name, directories
     pattern = rest or argument
-    folder, name = os.path.split(os.path.normpath(pattern))
-    names = sorted(os.listdir(folder or ".")) if os.path.isdir(folder or ".") else []
-    near = did_you_mean(name, names) or " Give the log directory of a run, or a pattern of some."
+    near = did_you_mean_file(pattern) or " Give the log directory of a run, or a pattern of some."
     raise CommandError(f"There is no directory {pattern!r}.{near}")
 
 

@@ -10,8 +10,9 @@ from importlib import import_module
 from typing import Any, List, Optional, Sequence
 
 from tensorpack._version import __version__
+from tensorpack.utils._nearest import did_you_mean
 
-from ._common import INTERRUPTED, WRONG, CommandError, did_you_mean, printable
+from ._common import INTERRUPTED, WRONG, CommandError, printable
 
 # In the order of `tensorpack --help`: modules of this package, and other programs.
 SUBCOMMANDS = (

@@ -31,14 +31,16 @@ def curves_of(run: Run) -> str:
         lines = [Line(s[name], "earlier", label) for label, s in earlier if name in s]
         if name in now:
             lines.append(Line(now[name]))
-        groups.setdefault(_group_of(name), []).append(
-            _card(name, lines, now.get(name), marks, span)
-        )
+        card = _card(name, lines, now.get(name), marks, span)
+        groups.setdefault(_group_of(name), []).append(card)
     parts = [_explain(run, marks, len(names))] if names else []
     for title in (*(title for title, _ in _GROUPS), _OTHERS, _STATISTICS):
-        cards = [each for each in groups.get(title, []) if each]
-        if cards:
-            parts.append(_group(title, "".join(cards), len(cards)))
+        cards, count = "".join(groups.get(title, [])), len(groups.get(title, []))
+        cards = f'<div class="cards">{cards}</div>' if cards else ""
+        if cards and title == _STATISTICS:
+            parts.append(f"<details><summary>{title} ({count})</summary>{cards}</details>")
+        elif cards:
+            parts.append(f"<h3>{title}</h3>{cards}")
     return "\n".join(parts)
 
 
@@ -89,13 +91,6 @@ def _card(
     gaps = sum(value is None for _, value in now or [])
     text += f"; {gaps} not finite" if gaps else ""
     return f'<div class="card"><b>{escape(name)}</b><p>{escape(text)}</p>{drawing}</div>'
-
-
-def _group(title: str, cards: str, count: int) -> str:
-    cards = f'<div class="cards">{cards}</div>'
-    if title == _STATISTICS:
-        return f"<details><summary>{title} ({count})</summary>{cards}</details>"
-    return f"<h3>{title}</h3>{cards}"
 
 
 def _explain(run: Run, marks: List[float], count: int) -> str:

@@ -85,7 +85,7 @@ def read_run(directory: str) -> Run:
         [(name, dropped) for name, dropped in earlier if dropped],
         _times(directory, log, troubles),
         _parameters(record, log),
-        find_samples(directory, names, troubles),
+        find_samples(directory, troubles),
         lines[next((i for i, line in enumerate(lines) if _EPOCH in line), 0) :],
         _files(directory, names),
         troubles,

@@ -2,8 +2,10 @@
 
 import os
 import re
+from functools import reduce
 from html import escape
-from typing import Any, List, Optional, Sequence, Tuple
+from operator import mul
+from typing import Any, Iterable, Optional, Sequence
 from urllib.parse import quote
 
 from tensorpack.runs.statistics import as_finite
@@ -83,15 +85,13 @@ def parameters_of(run: Run) -> str:
     """Returns the table of the trainable variables."""
     if not run.parameters:
         return ""
-    sizes = [_product(each.shape) for each in run.parameters]
+    sizes = [reduce(mul, each.shape, 1) for each in run.parameters]
     rows = [
-        (escape(each.name), escape(" x ".join(map(str, each.shape)) or "scalar"), each.dtype, size)
-        for each, size in zip(run.parameters, sizes)
+        (escape(name), " x ".join(map(str, shape)) or "scalar", escape(dtype), f"{size:,}")
+        for (name, shape, dtype), size in zip(run.parameters, sizes)
     ]
-    total = f"{len(rows)} variables, {sum(sizes):,} numbers"
-    cells = [(name, shape, escape(dtype), f"{size:,}") for name, shape, dtype, size in rows]
-    table = _table(("name", "shape", "dtype", "size"), cells[:_MOST_PARAMETERS])
-    return f"<p>{total}</p>" + _folded(table, len(rows))
+    table = table_of(("name", "shape", "dtype", "size"), rows[:_MOST_PARAMETERS], number=3)
+    return f"<p>{len(rows)} variables, {sum(sizes):,} numbers</p>" + _folded(table, len(rows))
 
 
 def log_of(run: Run) -> str:
@@ -104,8 +104,9 @@ def files_of(run: Run, links_from: Optional[str]) -> str:
     rows = []
     for name, size in run.files:
         link = _link(run, name, links_from) + ("" if size is not None else "/")
-        rows.append((link, size_text(size, ""), _what(name)))
-    return _folded(_table(("file", "size", "what it is"), rows, number=1), len(rows))
+        what = next((what for pattern, what in _WHAT if re.fullmatch(pattern, name)), "")
+        rows.append((link, size_text(size, ""), what))
+    return _folded(table_of(("file", "size", "what it is"), rows, number=1), len(rows))
 
 
 def _link(run: Run, name: str, links_from: Optional[str]) -> str:
@@ -117,34 +118,19 @@ def _link(run: Run, name: str, links_from: Optional[str]) -> str:
     return f'<a href="{escape(link)}">{escape(name)}</a>'
 
 
-def _what(name: str) -> str:
-    return next((what for pattern, what in _WHAT if re.fullmatch(pattern, name)), "")
-
-
-def _table(
-    heads: Sequence[str], rows: Sequence[Tuple[str, ...]], number: Optional[int] = None
-) -> str:
-    """A table of cells that are HTML; the column `number`, by default the last, is of numbers."""
-    last = len(heads) - 1 if number is None else number
+def table_of(heads: Sequence[str], rows: Iterable[Sequence[str]], number: int = -1) -> str:
+    """Returns a table of cells that are HTML; those of the column `number` are numbers."""
 
     def line(tag: str, cells: Sequence[str]) -> str:
-        marked = [
-            f"<{tag}{' class=number' * (i == last)}>{cell}</{tag}>" for i, cell in enumerate(cells)
-        ]
+        marks = [" class=number" * (i == number) for i in range(len(cells))]
+        marked = (f"<{tag}{mark}>{cell}</{tag}>" for mark, cell in zip(marks, cells))
         return f"<tr>{''.join(marked)}</tr>"
 
-    lines: List[str] = [line("th", heads), *(line("td", row) for row in rows)]
-    return f'<div class="wide"><table>{"".join(lines)}</table></div>\n'
+    lines = "".join([line("th", heads), *(line("td", row) for row in rows)])
+    return f'<div class="wide"><table>{lines}</table></div>\n'
 
 
 def _folded(table: str, count: int) -> str:
     if count <= _SHOWN_ROWS:
         return table
     return f"<details><summary>all {count}</summary>{table}</details>\n"
-
-
-def _product(shape: Sequence[int]) -> int:
-    total = 1
-    for size in shape:
-        total *= size
-    return total

@@ -41,7 +41,7 @@ def test_python_and_the_packages_that_are_needed():
 
 
 def test_a_group_that_was_left(tensorpack, monkeypatch):
-    monkeypatch.setattr(doctor, "_check_tensorflow", lambda: [])
+    monkeypatch.setattr(doctor, "_check_tensorflow", list)
     monkeypatch.setenv("TF_CONFIG", "{}")
     assert "warning  environment    TF_CONFIG makes " in tensorpack("doctor").out
     monkeypatch.setenv("TF_CONFIG", "")
