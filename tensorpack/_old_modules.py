@@ -36,7 +36,8 @@ _ADDRESSES = {  # package -> modules that it had; with its names, or with those 
     "tfutils": "collect_env modelutils=tfutils.model_utils",
     "train": (
         "distributed=train.group.distributed feedfree input_data=input_source "
-        "input_source=input_source interface model_desc=graph_builder monitor predict trainer trainers utility"
+        "input_source=input_source interface model_desc=graph_builder monitor predict trainer "
+        "trainers utility"
     ),
     "trainv1": "base config distributed interface multigpu simple",
     "utils": "compatible_serialize utils",

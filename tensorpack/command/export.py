@@ -13,7 +13,12 @@ from ._common import FINE, CommandError, printable
 
 HELP = "write the weights of a checkpoint to an .npz, or with the model's code a model to serve"
 _DTYPES = ("float16", "float32", "float64")
-_KINDS = {".npz": "npz", ".pb": "frozen", ".tflite": "tflite", "": "serving"}
+_METHODS = {  # of `ModelExporter`, by the suffix of what they write
+    ".npz": "export_npz",
+    ".pb": "export_compact",
+    ".tflite": "export_tflite",
+    "": "export_serving",
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -45,12 +50,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: Any) -> int:
     """Writes the export; returns the exit code."""
     suffix = os.path.splitext(args.out)[1]
-    if suffix not in _KINDS:
+    if suffix not in _METHODS:
         raise CommandError(
             f"{args.out} has the suffix {suffix!r}. Give NAME.npz, or with --model NAME.pb, "
             "NAME.tflite or a directory."
         )
-    _check_options(args, _KINDS[suffix])
+    _check_options(args, suffix)
     if os.path.lexists(args.out) and (os.path.isdir(args.out) or not args.force):
         next_move = "Remove it first." if os.path.isdir(args.out) else "--force replaces it."
         raise CommandError(f"{args.out} exists. {next_move}")
@@ -58,7 +63,7 @@ def run(args: Any) -> int:
     if args.model is None:
         _write_weights(saved, args)
     else:
-        _write_model(saved, _KINDS[suffix], args)
+        _write_model(saved, _METHODS[suffix], args)
     for each in [] if args.best else _best_in(args.path):
         args.write(f"{args.path} also has the best, {printable(str(each))}: --best.")
     return FINE
@@ -82,9 +87,9 @@ def _best_of(path: str) -> str:
     raise CommandError(f"--best: {path} must be a log directory with one best, has {some}.")
 
 
-def _check_options(args: Any, kind: str) -> None:
+def _check_options(args: Any, suffix: str) -> None:
     if args.model is None:
-        if kind != "npz":
+        if suffix != ".npz":
             raise CommandError(
                 f"{args.out} needs the graph, which a checkpoint does not have: give the code, "
                 "--model path/to/file.py:NAME, and --output. Weights alone go to NAME.npz."
@@ -143,36 +148,25 @@ def _cast(name: str, value: Any, dtype: str) -> Any:
     return result
 
 
-def _write_model(saved: Saved, kind: str, args: Any) -> None:
+def _write_model(saved: Saved, method: str, args: Any) -> None:
     source, _, name = args.model.rpartition(":")
     if not (source and name):
         raise CommandError(f"--model {args.model!r} is not path/to/file.py:NAME or module:NAME.")
     from tensorpack.dataflow._cli.flow import loaded_source
-
-    with loaded_source(source) as module:
-        exporter = _exporter(_find_model(module, args.model, name), saved, args)
-        {
-            "npz": exporter.export_npz,
-            "frozen": exporter.export_compact,
-            "tflite": exporter.export_tflite,
-            "serving": exporter.export_serving,
-        }[kind](args.out)
-    text = f"The model {args.model} with the weights of {saved.path} is in {args.out}."
-    args.write(printable(text))
-
-
-def _exporter(model: Any, saved: Saved, args: Any) -> Any:
     from tensorpack.predict import PredictConfig
     from tensorpack.tfutils.export import ModelExporter
     from tensorpack.tfutils.sessinit import SmartInit
 
-    config = PredictConfig(
-        model=model,
-        session_init=SmartInit(saved.path),
-        input_names=args.input,
-        output_names=args.output,
-    )
-    return ModelExporter(config)
+    with loaded_source(source) as module:
+        config = PredictConfig(
+            model=_find_model(module, args.model, name),
+            session_init=SmartInit(saved.path),
+            input_names=args.input,
+            output_names=args.output,
+        )
+        getattr(ModelExporter(config), method)(args.out)
+    text = f"The model {args.model} with the weights of {saved.path} is in {args.out}."
+    args.write(printable(text))
 
 
 def _find_model(module: Any, place: str, name: str) -> Any:

@@ -71,7 +71,9 @@ def run(args: Any) -> int:
         }
         args.write(json_text({**facts, "variables": described}))
     else:
-        args.write(table_text([(name, _in_a_line(each)) for name, each in facts.items() if each]))
+        facts["files"] = [f"{name} ({size})" for name, size in facts["files"].items()]
+        rows = [(k, ", ".join(v) if isinstance(v, list) else v) for k, v in facts.items() if v]
+        args.write(table_text(rows))
         args.write("\n" + _variable_table(variables, hidden))
     return PROBLEM if damage else FINE
 
@@ -143,12 +145,6 @@ def _damage(saved: Saved) -> Optional[str]:
     return None
 
 
-def _in_a_line(fact: Any) -> str:
-    if isinstance(fact, dict):
-        return ", ".join(f"{name} ({text})" for name, text in fact.items())
-    return ", ".join(fact) if isinstance(fact, list) else str(fact)
-
-
 def _variable_table(variables: List[Tuple[str, "Variable"]], hidden: Container[str]) -> str:
     """Returns a table, and below it what all of them are together, those left out too."""
     shown = [item for item in variables if item[0] not in hidden]
@@ -177,23 +173,21 @@ def _compare(saved: Saved, other: Saved, args: Any) -> int:
     names = matching(matched, args.select)
     hidden = [] if args.all else of_training(names)
     found = [matched[name] for name in names if name not in hidden]
-    rows = {row.name: _verdict(row) for row in found}
+    verdicts = {row.name: _verdict(row) for row in found}
     if args.json:
-        args.write(json_text({"from": saved.path, "into": other.path, "variables": rows}))
+        args.write(json_text({"from": saved.path, "into": other.path, "variables": verdicts}))
     else:
-        _write_comparison(saved, other, found, args)
+        rows = [(row.name, row.theirs or "", row.ours or "", verdicts[row.name]) for row in found]
+        args.write(table_text([("from", saved.path), ("into", other.path)]))
+        args.write("\n" + table_text(rows, ["variable", "from", "into", "what"]))
+        counts = [f"{count} {each}" for each, count in Counter(verdicts.values()).items()]
+        args.write(", ".join(counts) + _scope_hint(saved.variables, other.variables))
         if hidden:
             args.write(f"and {len(hidden)} that only training uses (--all)")
-    fine = {*rows.values()} <= {"loaded", "loaded, cast", "only in the first: left out"}
-    return FINE if fine and any(each.startswith("loaded") for each in rows.values()) else PROBLEM
-
-
-def _write_comparison(saved: Saved, other: Saved, rows: List["Match"], args: Any) -> None:
-    table = [(row.name, row.theirs or "", row.ours or "", _verdict(row)) for row in rows]
-    args.write(table_text([("from", saved.path), ("into", other.path)]))
-    args.write("\n" + table_text(table, ["variable", "from", "into", "what"]))
-    counts = [f"{count} {each}" for each, count in Counter(row[-1] for row in table).items()]
-    args.write(", ".join(counts) + _scope_hint(saved.variables, other.variables))
+    fine = {*verdicts.values()} <= {"loaded", "loaded, cast", "only in the first: left out"}
+    return (
+        FINE if fine and any(each.startswith("loaded") for each in verdicts.values()) else PROBLEM
+    )
 
 
 def _verdict(row: "Match") -> str:

@@ -224,7 +224,11 @@ def _draw_picture(plots: Plots, x_label: str, args: Any) -> None:
     canvas = agg.FigureCanvasAgg(figure)  # draws without a screen
     for axes, (name, bands) in zip(figure.subplots(len(plots), squeeze=False)[:, 0], plots.items()):
         for (group, band), colour in zip(bands.items(), itertools.cycle(_COLOURS)):
-            _draw_band(axes, group, band, colour)
+            label = _label(f"{group} ({band.runs} runs)" if band.runs > 1 else group)
+            style = {"marker": "o" if len(band.x) < 3 else None, "linewidth": 1.5}
+            axes.plot(band.x, band.mean, label=label, color=colour, **style)
+            if band.runs > 1:
+                axes.fill_between(band.x, band.low, band.high, color=colour, alpha=0.2, linewidth=0)
         smoothed = f", smoothed by {args.smooth:g}" if args.smooth else ""
         axes.set(title=_label(name + smoothed), xlabel=_label(x_label))
         axes.grid(alpha=0.3)
@@ -237,14 +241,6 @@ def _draw_picture(plots: Plots, x_label: str, args: Any) -> None:
         canvas.print_figure(args.out, dpi=120)
     except ValueError as error:  # of the format
         raise CommandError(f"--out {args.out}: {error}. Give a name such as curves.svg.") from error
-
-
-def _draw_band(axes: Any, group: str, band: Band, colour: str) -> None:
-    label = _label(f"{group} ({band.runs} runs)" if band.runs > 1 else group)
-    marker = "o" if len(band.x) < 3 else None
-    axes.plot(band.x, band.mean, label=label, color=colour, marker=marker, linewidth=1.5)
-    if band.runs > 1:
-        axes.fill_between(band.x, band.low, band.high, color=colour, alpha=0.2, linewidth=0)
 
 
 def _label(text: str) -> str:

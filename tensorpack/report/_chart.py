@@ -56,7 +56,9 @@ def draw_chart(
     across = _linear(left, right, _LEFT, _WIDTH - _RIGHT, 4)
     up = _y_axis([y for _, y in known])
     parts = [_grid(across, up)]
-    parts += [_mark(across.place(mark)) for mark in marks if left < mark < right]
+    shown = [across.place(mark) for mark in marks if left < mark < right]
+    bottom = _HEIGHT - _BOTTOM
+    parts += [f'<path class="mark" d="M{x:.1f} {_TOP}V{bottom}"/>' for x in shown]
     for line in lines:
         parts += _drawn(line, across, up)
     return (
@@ -137,10 +139,6 @@ def _dot(x: float, y: float, across: _Axis, up: _Axis, line: Line) -> str:
     text = f"{line.label + ', ' if line.label else ''}step {x:.0f}: {y:.6g}"
     at = f'cx="{across.place(x):.1f}" cy="{up.place(y):.1f}"'
     return f'<circle class="dot {line.kind}" {at} r="2.2"><title>{escape(text)}</title></circle>'
-
-
-def _mark(x: float) -> str:
-    return f'<path class="mark" d="M{x:.1f} {_TOP}V{_HEIGHT - _BOTTOM}"/>'
 
 
 def _grid(across: _Axis, up: _Axis) -> str:

@@ -25,7 +25,10 @@ def curves_of(run: Run) -> str:
     """Returns the charts, in groups."""
     now, earlier = _series_of(run.epochs), [(name, _series_of(e)) for name, e in run.earlier]
     names = list(dict.fromkeys([*now, *(name for _, series in earlier for name in series)]))
-    marks, span = _marks(run), _span_of([now, *(series for _, series in earlier)])
+    marks, every = _marks(run), [now, *(series for _, series in earlier)]
+    # One axis for all, so that one can compare the charts.
+    steps = [x for series in every for points in series.values() for x, _ in points]
+    span = min(steps, default=0.0), max(steps, default=1.0)
     groups: Dict[str, List[str]] = {}
     for name in sorted(names, key=scalar_rank)[:_MOST_CHARTS]:
         lines = [Line(s[name], "earlier", label) for label, s in earlier if name in s]
@@ -69,12 +72,6 @@ def _group_of(name: str) -> str:
     if _IS_STATISTIC.match(name):
         return _STATISTICS
     return next((t for t, words in _GROUPS if words.search(name.lower())), _OTHERS)
-
-
-def _span_of(all_series: List[Dict[str, Points]]) -> Tuple[float, float]:
-    """The first and the last step of all, so that one can compare the charts."""
-    steps = [x for series in all_series for points in series.values() for x, _ in points]
-    return min(steps, default=0.0), max(steps, default=1.0)
 
 
 def _card(

@@ -123,18 +123,13 @@ def page_of(run: Run, links_from: Optional[str], reload_seconds: float = 0) -> s
         for name, text in sections
         if text
     )
+    notes = "".join(f"<p>{escape(each)}</p>" for each in run.troubles)
+    notes = f'<div class="notes">{notes}</div>\n' if notes else ""
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"{again}<title>{title}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n"
-        f"<header><h1>{title}</h1>\n{headline_of(run)}</header>\n{_notes(run)}{body}\n"
+        f"<header><h1>{title}</h1>\n{headline_of(run)}</header>\n{notes}{body}\n"
         f'<footer><p class="soft">Written {utc_now()}.</p></footer>\n</body>\n</html>\n'
     )
-
-
-def _notes(run: Run) -> str:
-    if not run.troubles:
-        return ""
-    lines = "".join(f"<p>{escape(each)}</p>" for each in run.troubles)
-    return f'<div class="notes">{lines}</div>\n'

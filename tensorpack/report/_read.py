@@ -73,7 +73,11 @@ def read_run(directory: str) -> Run:
             "such as train_log/NAME."
         )
     troubles: List[str] = []
-    record = _record(directory, troubles)
+    record: Dict[str, Any] = {}
+    try:
+        record.update(read_record(directory) or {})
+    except (OSError, ValueError) as error:
+        troubles.append(str(error))
     log = _tail(os.path.join(directory, LOG), troubles)
     backups = [name for name in names if name.startswith(STATS) and _BACKUP.search(name)]
     now, *earlier = _statistics(directory, [STATS, *backups[-_MOST_EARLIER:]], troubles)
@@ -90,14 +94,6 @@ def read_run(directory: str) -> Run:
         _files(directory, names),
         troubles,
     )
-
-
-def _record(directory: str, troubles: List[str]) -> Dict[str, Any]:
-    try:
-        return read_record(directory) or {}
-    except (OSError, ValueError) as error:
-        troubles.append(str(error))
-        return {}
 
 
 def _tail(path: str, troubles: List[str]) -> str:
@@ -159,17 +155,12 @@ def _parameters(record: Dict[str, Any], log: str) -> List[Parameter]:
     found: List[Parameter] = []
     for each in rows if isinstance(rows, list) else []:
         with suppress(TypeError, ValueError, OverflowError):
-            name, shape, dtype = each
-            found.append(Parameter(str(name), _shape(shape), str(dtype)))
+            name, sizes, dtype = each
+            shape = tuple(int(size) for size in sizes)
+            # No variable has others, such as a number of thousands of digits.
+            if len(shape) <= _MOST_SIZES and all(0 <= size < _MOST_SIZE for size in shape):
+                found.append(Parameter(str(name), shape, str(dtype)))
     return found
-
-
-def _shape(sizes: Any) -> Tuple[int, ...]:
-    """A shape; ValueError for what no variable has, such as a number of thousands of digits."""
-    shape = tuple(int(size) for size in sizes)
-    if len(shape) > _MOST_SIZES or not all(0 <= size < _MOST_SIZE for size in shape):
-        raise ValueError("not the shape of a variable")
-    return shape
 
 
 def _files(directory: str, names: List[str]) -> List[File]:
