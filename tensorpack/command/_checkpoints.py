@@ -44,11 +44,8 @@ class Saved(NamedTuple):
 
 
 def open_saved(path: str) -> Saved:
-    """Opens what a user names.
-
-    Args:
-      path: an `.npz` archive; the prefix of a checkpoint, one of its files, the file `checkpoint`,
-        or a log directory, which mean the newest one there.
+    """Opens an `.npz` archive; or a checkpoint by its prefix, one of its files, the file
+    `checkpoint` or a log directory, which mean the newest one there.
 
     Raises:
       CommandError: there is no checkpoint, or TensorFlow is needed to read it and is missing.

@@ -179,13 +179,7 @@ def _check_tensorflow() -> Iterator[_Finding]:
 
 
 def _check_gpus(facts: Mapping[str, Any], visible: Optional[str], errors: str) -> _Finding:
-    """Tells how many GPUs TensorFlow sees, or why it sees none.
-
-    Args:
-      facts: of `_describe_tensorflow`.
-      visible: the variable CUDA_VISIBLE_DEVICES.
-      errors: what TensorFlow wrote to standard error.
-    """
+    """Tells how many GPUs TensorFlow sees, or by what it wrote (`errors`) why it sees none."""
     if facts["gpus"]:
         count = len(facts["gpus"])
         return _Finding("ok", "GPU", f"TensorFlow sees {count}: {', '.join(facts['gpus'])}")

@@ -42,11 +42,8 @@ def draw_chart(
 ) -> str:
     """Returns the `<svg>` of lines that share their axes; "" if there is nothing to draw.
 
-    Args:
-      name: what the values are.
-      lines: the last one is drawn on top.
-      marks: steps at which a vertical line is drawn.
-      span: the least and the greatest step of the axis; by default those of the lines.
+    The last one is drawn on top, and vertical lines at the steps `marks`. `span` is the least and
+    the greatest step of the axis, by default those of the lines.
     """
     lines = [each._replace(points=[(x, as_finite(y)) for x, y in each.points]) for each in lines]
     known = [(x, y) for line in lines for x, y in line.points if y is not None]

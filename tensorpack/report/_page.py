@@ -99,12 +99,9 @@ def write_report(directory: str, out: Optional[str] = None) -> str:
 
 
 def page_of(run: Run, links_from: Optional[str], reload_seconds: float = 0) -> str:
-    """Returns the page about a run.
+    """Returns the page about a run, for the folder where its links begin (None for no links).
 
-    Args:
-      run: what was read.
-      links_from: the folder where the page is going to be; its links begin there. None for none.
-      reload_seconds: after which a browser loads the page again; 0 for never.
+    A browser loads it again after `reload_seconds`; 0 for never.
     """
     title = escape(os.path.basename(run.directory) or run.directory)
     sections: List[Any] = [

@@ -39,9 +39,7 @@ class Sample(NamedTuple):
 def find_samples(directory: str, troubles: List[str]) -> List[Sample]:
     """Returns the newest image of each series, then the last frame of the newest video.
 
-    Args:
-      directory: of the run.
-      troubles: gets a line if some are left out.
+    `troubles` gets a line if some are left out.
     """
     found: List[Sample] = []
     left_out = total = 0
