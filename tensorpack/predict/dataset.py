@@ -4,6 +4,7 @@ import os
 from typing import Any, Dict, Iterator, List, Optional
 
 from tensorpack.dataflow import DataFlow, MapData, MultiProcessMapData
+from tensorpack.dataflow._length import length_or_none
 from tensorpack.utils.gpu import get_num_gpu
 from tensorpack.utils.progress import get_tqdm
 
@@ -57,7 +58,7 @@ class DatasetPredictorBase:
         if not self._is_reset:  # a dataflow is reset once per process
             self._results.reset_state()
             self._is_reset = True
-        with get_tqdm(total=_size(self.dataset), desc="Predicting") as bar:
+        with get_tqdm(total=length_or_none(self.dataset), desc="Predicting") as bar:
             for result in self._results:
                 yield result
                 bar.update()
@@ -153,13 +154,6 @@ class _Predict:
 
     def __call__(self, datapoint: Any) -> Any:
         return self.predictor()(*datapoint)
-
-
-def _size(dataset: DataFlow) -> Optional[int]:
-    try:
-        return len(dataset)
-    except NotImplementedError:
-        return None
 
 
 def _environments(count: int, use_gpu: bool) -> Optional[List[Dict[str, str]]]:

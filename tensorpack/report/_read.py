@@ -9,6 +9,7 @@ from typing import Any, Dict, List, NamedTuple, Optional, Set, Tuple
 
 from tensorpack.runs.record import read_record
 from tensorpack.runs.statistics import MOST_VALUES, Epoch, read_epochs
+from tensorpack.utils.checkpoints.variables import Variable
 from tensorpack.utils.untrusted import open_untrusted
 
 from ._samples import Sample, find_samples
@@ -34,14 +35,6 @@ class File(NamedTuple):
     size: Optional[int]  # bytes; None of a folder
 
 
-class Parameter(NamedTuple):
-    """A trainable variable."""
-
-    name: str
-    shape: Tuple[int, ...]
-    dtype: str
-
-
 class Run(NamedTuple):
     """All that the page shows."""
 
@@ -50,7 +43,7 @@ class Run(NamedTuple):
     epochs: List[Epoch]
     earlier: List[Tuple[str, List[Epoch]]]  # what files that were put aside have alone
     times: List[Dict[str, Any]]  # time reports, each with a "text"
-    parameters: List[Parameter]
+    parameters: List[Tuple[str, Variable]]  # the trainable variables
     samples: List[Sample]
     log: List[str]
     files: List[File]
@@ -145,21 +138,21 @@ def _times(directory: str, log: str, troubles: List[str]) -> List[Dict[str, Any]
     return found or [{"at": at, "text": text} for at, text in _TIME_LINE.findall(log)]
 
 
-def _parameters(record: Dict[str, Any], log: str) -> List[Parameter]:
+def _parameters(record: Dict[str, Any], log: str) -> List[Tuple[str, Variable]]:
     """The trainable variables, from the record, or else from the table in the log."""
     rows = record.get("parameters")
     table = _TABLE.match(log.rpartition(_TABLE_TITLE)[2])
     if table and not (isinstance(rows, list) and rows):
         lines = map(_ROW.match, map(str.strip, table.group(1).splitlines()))
         rows = [(row.group(1), _DIGITS.findall(row.group(2)), "") for row in lines if row]
-    found: List[Parameter] = []
+    found: List[Tuple[str, Variable]] = []
     for each in rows if isinstance(rows, list) else []:
         with suppress(TypeError, ValueError, OverflowError):
             name, sizes, dtype = each
             shape = tuple(int(size) for size in sizes)
             # No variable has others, such as a number of thousands of digits.
             if len(shape) <= _MOST_SIZES and all(0 <= size < _MOST_SIZE for size in shape):
-                found.append(Parameter(str(name), shape, str(dtype)))
+                found.append((str(name), Variable(str(dtype), shape)))
     return found
 
 

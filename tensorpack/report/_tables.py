@@ -2,9 +2,7 @@
 
 import os
 import re
-from functools import reduce
 from html import escape
-from operator import mul
 from typing import Any, Iterable, Optional, Sequence
 from urllib.parse import quote
 
@@ -85,13 +83,18 @@ def parameters_of(run: Run) -> str:
     """Returns the table of the trainable variables."""
     if not run.parameters:
         return ""
-    sizes = [reduce(mul, each.shape, 1) for each in run.parameters]
     rows = [
-        (escape(name), " x ".join(map(str, shape)) or "scalar", escape(dtype), f"{size:,}")
-        for (name, shape, dtype), size in zip(run.parameters, sizes)
+        (
+            escape(name),
+            " x ".join(map(str, each.shape)) or "scalar",
+            escape(each.dtype),
+            f"{each.size:,}",
+        )
+        for name, each in run.parameters
     ]
+    total = sum(each.size for _, each in run.parameters)
     table = table_of(("name", "shape", "dtype", "size"), rows[:_MOST_PARAMETERS], number=3)
-    return f"<p>{len(rows)} variables, {sum(sizes):,} numbers</p>" + _folded(table, len(rows))
+    return f"<p>{len(rows)} variables, {total:,} numbers</p>" + _folded(table, len(rows))
 
 
 def log_of(run: Run) -> str:
