@@ -14,10 +14,7 @@ from typing import Any, List, Optional
 from tensorpack._public_names import HOMES, MODULES
 
 _WITHOUT_TENSORFLOW = frozenset(["RL", "dataflow", "runs", "utils"])
-_SERVED = frozenset(
-    "RL callbacks compat contrib dataflow graph_builder input_source models predict runs tfutils "
-    "train trainv1 utils".split()
-)
+_SERVED = {*HOMES.values(), "contrib", "trainv1"} - {"report"}  # which never held names of others
 _ADDRESSES = {  # package -> modules that it had; with its names, or with those of another module
     "callbacks": "dump stats=_addresses.of_callbacks",
     "compat": "tensor_spec",

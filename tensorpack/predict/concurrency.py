@@ -188,7 +188,6 @@ class MultiProcessPredictWorker(ForkProcess):
       config: what to predict.
 
     Attributes:
-      idx, config: the same.
       predictor: the `OfflinePredictor`, in the process, after `_init_runtime`.
     """
 
@@ -209,7 +208,6 @@ class MultiProcessQueuePredictWorker(MultiProcessPredictWorker):
     ends it; it puts `(DIE, None)` then. An exception ends it with the exit code 1.
 
     Args:
-      idx, config: as in the base class.
       inqueue, outqueue: queues of `multiprocessing`.
     """
 

@@ -24,9 +24,6 @@ class DatasetPredictorBase:
         `config.input_names`.
       results: a flow of what is predicted for each datapoint; a subclass that overrides
         `get_result` needs none.
-
-    Attributes:
-      config, dataset: the same.
     """
 
     def __init__(
@@ -85,9 +82,6 @@ class SimpleDatasetPredictor(DatasetPredictorBase):
 
     Processes of the dataset are started before it makes its session, while they may be forked.
 
-    Args:
-      config, dataset: as in the base class.
-
     Attributes:
       predictor: the `OfflinePredictor`.
     """
@@ -117,7 +111,6 @@ class MultiProcessDatasetPredictor(DatasetPredictorBase):
     iteration.
 
     Args:
-      config, dataset: as in the base class.
       nr_proc: the number of processes.
       use_gpu: whether they take the visible GPUs in turn, one each; otherwise they see none.
       ordered: whether the results come in the order of the datapoints; otherwise as they are ready.
