@@ -95,7 +95,6 @@ class SyncMultiGPUReplicatedBuilder(_TowersOf):
     _trainer_type = SyncMultiGPUTrainerReplicated
 
     def build(self, grad_list: Any, get_opt_fn: Callable[[], Any]) -> Any:
-        """Returns both ops; see the base class."""
         return super().build(grad_list, get_opt_fn), self._trainer.get_post_init_ops()
 
 

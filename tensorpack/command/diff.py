@@ -16,7 +16,6 @@ _PIECE = 1 << 20  # elements that are compared at a time
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the arguments."""
     parser.description = (
         "Compares two checkpoints, log directories (the newest one there) or .npz archives: "
         "variables that only one has, other shapes and dtypes, and by how much the values differ. "
@@ -34,7 +33,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: Any) -> int:
-    """Prints in what two checkpoints differ; returns the exit code."""
     from tensorpack.utils.checkpoints.variables import match
 
     first, second = open_saved(args.first), open_saved(args.second)

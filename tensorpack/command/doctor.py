@@ -36,8 +36,11 @@ class _Finding(NamedTuple):
     advice: str = ""
 
 
+def _found(topic: str, text: str, advice: str = "", level: str = "warning") -> _Finding:
+    return _Finding(level if advice else "ok", topic, text, advice)
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the arguments."""
     parser.description = (
         "Checks what a training needs, one line each: ok, warning or problem, and the next move. "
         "Exit code 1 if there is a problem."
@@ -48,7 +51,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: Any) -> int:
-    """Prints the findings as they are made; returns the exit code."""
     found: List[_Finding] = []
     for each in _findings(args.logdir):
         found.append(each)
@@ -67,12 +69,12 @@ def run(args: Any) -> int:
 
 def _findings(logdir: str) -> Iterator[_Finding]:
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    yield _Finding("ok", "tensorpack", f"{__version__} ({package})")
+    yield _found("tensorpack", f"{__version__} ({package})")
     packages = _installed_packages(sys.path)
     yield from _check_packages(sys.version_info[:2], packages)
     if os.environ.get("TF_CONFIG"):  # left by a launcher
         text = "TF_CONFIG makes every training a part of a group, and wait for the others"
-        yield _Finding("warning", "environment", text, "unset TF_CONFIG, unless this is meant")
+        yield _found("environment", text, "unset TF_CONFIG, unless this is meant")
     yield from _check_machine()
     yield _check_folder("log folder", logdir)
     data = os.environ.get("TENSORPACK_DATASET") or os.path.expanduser("~/tensorpack_data")
@@ -83,7 +85,7 @@ def _findings(logdir: str) -> Iterator[_Finding]:
         roms = installed_roms()
         text = f"ale-py {packages['ale-py']}, {len(roms)} games"
         advice = "" if roms else "pip install 'ale-py>=0.9' has all games"
-        yield _Finding("ok" if roms else "warning", "Atari", text, advice)
+        yield _found("Atari", text, advice)
     if importlib.util.find_spec("tensorflow") is not None:
         yield from _check_tensorflow()
 
@@ -104,23 +106,20 @@ def _check_packages(python: Tuple[int, ...], packages: Mapping[str, str]) -> Ite
     tested = (3, 10) <= python <= (3, 13) or python == (3, 7)
     text = f"{'.'.join(map(str, sys.version_info[:3]))} ({sys.executable})"
     advice = "" if tested else "Tested are 3.10 to 3.13, and 3.7 for TensorFlow 1.15."
-    yield _Finding("ok" if tested else "warning", "Python", text, advice)
+    yield _found("Python", text, advice)
     missing = [name for name in _REQUIRED if name not in packages]
-    if missing:
-        text = f"not installed: {', '.join(missing)}"
-        yield _Finding("problem", "packages", text, f"pip install {' '.join(missing)}")
-    else:
-        text = ", ".join(f"{name} {packages[name]}" for name in _REQUIRED)
-        yield _Finding("ok", "packages", text)
+    text = ", ".join(f"{name} {packages.get(name, 'is not installed')}" for name in _REQUIRED)
+    advice = f"pip install {' '.join(missing)}" if missing else ""
+    yield _found("packages", text, advice, "problem")
     found = [name for name in _TENSORFLOWS if name in packages]
     if not found:
         text = "not installed; tensorpack.dataflow, tensorpack.RL and this program work without it"
         advice = "To train: pip install tensorflow-cpu, or for a GPU: 'tensorflow[and-cuda]'"
-        yield _Finding("warning", "TensorFlow", text, advice)
+        yield _found("TensorFlow", text, advice)
     elif len(found) > 1:
         text = f"{' and '.join(found)} are both installed, and overwrite each other's files"
         advice = f"pip uninstall -y {' '.join(found)}, then install one of them"
-        yield _Finding("problem", "TensorFlow", text, advice)
+        yield _found("TensorFlow", text, advice, "problem")
 
 
 def _check_machine(root: str = "/") -> Iterator[_Finding]:
@@ -128,16 +127,16 @@ def _check_machine(root: str = "/") -> Iterator[_Finding]:
     from tensorpack.utils.memory import available_bytes
     from tensorpack.utils.processes import usable_cores
 
-    yield _Finding("ok", "cores", str(usable_cores()))
+    yield _found("cores", str(usable_cores()))
     free = available_bytes(root)
     if free is not None:
-        level = "problem" if free < 0.5e9 else "warning" if free < 4e9 else "ok"
-        advice = "" if level == "ok" else "End other programs, or make replay memories smaller"
-        yield _Finding(level, "memory", f"{size_text(free)} are free", advice)
+        advice = "End other programs, or make replay memories smaller" if free < 4e9 else ""
+        level = "problem" if free < 0.5e9 else "warning"
+        yield _found("memory", f"{size_text(free)} are free", advice, level)
     shared = shutil.disk_usage("/dev/shm").free if os.path.isdir("/dev/shm") else 0
     advice = "" if shared >= 256e6 else "Processes share batches there. With docker: --shm-size=2g"
     text = f"{size_text(shared)} are free in /dev/shm"
-    yield _Finding("warning" if advice else "ok", "shared memory", text, advice)
+    yield _found("shared memory", text, advice)
 
 
 def _check_folder(topic: str, path: str) -> _Finding:
@@ -150,10 +149,10 @@ def _check_folder(topic: str, path: str) -> _Finding:
             free = shutil.disk_usage(existing).free
     except OSError as error:
         text, advice = f"{path} cannot be written to: {error.strerror}", "Choose another folder"
-        return _Finding("problem" if topic == "log folder" else "warning", topic, text, advice)
+        return _found(topic, text, advice, "problem" if topic == "log folder" else "warning")
     text = f"{path} can be written to; {size_text(free)} are free"
     advice = "Make room: a run keeps 10 checkpoints by default" if free < 1e9 else ""
-    return _Finding("warning" if advice else "ok", topic, text, advice)
+    return _found(topic, text, advice)
 
 
 def _check_tensorflow() -> Iterator[_Finding]:
@@ -169,12 +168,12 @@ def _check_tensorflow() -> Iterator[_Finding]:
         failure = "it did not end in time and was killed"
     if failure:
         advice = "python -c 'import tensorflow' shows all; try a fresh virtual environment"
-        yield _Finding("problem", "TensorFlow", f"cannot be imported: {failure}", advice)
+        yield _found("TensorFlow", f"cannot be imported: {failure}", advice, "problem")
         return
     facts = json.loads(done.stdout.splitlines()[-1])
     kind = "for CUDA" if facts["cuda"] else "for CPUs"
     text = f"{facts['version']}, built {kind}, imported in {facts['import_seconds']:.1f} s"
-    yield _Finding("ok", "TensorFlow", text)
+    yield _found("TensorFlow", text)
     yield _check_gpus(facts, os.environ.get("CUDA_VISIBLE_DEVICES"), errors)
 
 
@@ -182,10 +181,9 @@ def _check_gpus(facts: Mapping[str, Any], visible: Optional[str], errors: str) -
     """Tells how many GPUs TensorFlow sees, or by what it wrote (`errors`) why it sees none."""
     if facts["gpus"]:
         count = len(facts["gpus"])
-        return _Finding("ok", "GPU", f"TensorFlow sees {count}: {', '.join(facts['gpus'])}")
+        return _found("GPU", f"TensorFlow sees {count}: {', '.join(facts['gpus'])}")
     if not facts["driver"]:
-        text = "none: this machine has no driver of NVIDIA; training runs on the CPU"
-        return _Finding("ok", "GPU", text)
+        return _found("GPU", "none: this machine has no driver of NVIDIA; training runs on the CPU")
     if visible is not None and visible.strip() in ("", "-1", "NoDevFiles"):
         text, advice = f"CUDA_VISIBLE_DEVICES={visible} hides them", "unset CUDA_VISIBLE_DEVICES"
     elif not facts["cuda"]:
@@ -195,7 +193,7 @@ def _check_gpus(facts: Mapping[str, Any], visible: Optional[str], errors: str) -
         reasons = [line for line in errors.splitlines() if _NO_GPU.search(line)]
         text = f"there is a driver, and {(reasons or ['no reason is given'])[0][-200:]}"
         advice = "pip install 'tensorflow[and-cuda]'; does nvidia-smi work?"
-    return _Finding("warning", "GPU", f"none: {text}", advice)
+    return _found("GPU", f"none: {text}", advice)
 
 
 def _why(code: int, errors: str) -> str:

@@ -14,7 +14,6 @@ _SUFFIXES = (".py", ".md", ".json", ".txt")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the arguments."""
     parser.description = (
         "Lists the example scripts. With DIR, copies them there, and overwrites nothing."
     )
@@ -26,7 +25,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: Any) -> int:
-    """Lists or copies the examples; returns the exit code."""
     source = _find_folder()
     files = _files(source, args.only)
     if args.directory is None:
@@ -88,7 +86,6 @@ def _list(source: str, files: List[str], args: Any) -> None:
 
 
 def _scripts(source: str, files: List[str]) -> List[str]:
-    """Returns those files that are programs."""
     main = '\nif __name__ == "__main__":'
     return [each for each in files if each.endswith(".py") and main in _text(source, each)]
 

@@ -22,7 +22,6 @@ _METHODS = {  # of `ModelExporter`, by the suffix of what they write
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the arguments."""
     parser.description = (
         "Without --model, writes the weights of a checkpoint to an .npz archive, which SmartInit "
         "and numpy.load read: no code of the model is needed. With --model, builds the graph of "
@@ -48,7 +47,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: Any) -> int:
-    """Writes the export; returns the exit code."""
     suffix = os.path.splitext(args.out)[1]
     if suffix not in _METHODS:
         raise CommandError(

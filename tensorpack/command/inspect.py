@@ -29,7 +29,6 @@ _RECORDS = ("log.log", "stats.json", "run.json", "settings.json", "episodes.csv"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the arguments."""
     parser.description = (
         "Shows the variables of a checkpoint, their dtypes, shapes and sizes, the step, and what "
         "is beside it. With a second one, tells which of its variables would be loaded from the "
@@ -49,7 +48,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: Any) -> int:
-    """Prints what is in a checkpoint; returns the exit code."""
     if args.other is not None and args.model is not None:
         raise CommandError("OTHER and --model OTHER are the same: give one of them.")
     saved = open_saved(args.path)

@@ -39,7 +39,6 @@ Plots = Dict[str, Dict[str, Band]]  # scalar, group
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the arguments."""
     parser.description = (
         "Draws scalars of one or several runs from their stats.json. NAME='runs/fast-*' makes one "
         "curve of all directories that match: their mean, in a band from the lowest to the highest."
@@ -61,7 +60,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: Any) -> int:
-    """Draws the curves; returns the exit code."""
     groups = _read_groups(args.runs)
     if args.list:
         return _list(groups, args)
@@ -175,7 +173,6 @@ def _list(groups: Groups, args: Any) -> int:
 
 
 def _bands(groups: Groups, name: str, args: Any) -> Dict[str, Band]:
-    """Returns the band of each group that has the scalar."""
     bands = {}
     for group, runs in groups.items():
         curves = []

@@ -286,7 +286,6 @@ class _Member:
         return self.told_at is None or self.trouble_at(tail) < self.told_at
 
     def describe(self) -> str:
-        """Says how it ended."""
         if self.code > 128:
             with suppress(ValueError):
                 name = signal.Signals(self.code - 128).name

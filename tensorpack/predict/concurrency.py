@@ -165,7 +165,6 @@ def _cancel(request: _Request) -> None:
 
 
 def _compute(predictor: OnlinePredictor, datapoints: List[List[Any]]) -> List[List[np.ndarray]]:
-    """Returns the outputs of each datapoint."""
     outputs = predictor(*[np.stack(column) for column in zip(*datapoints)])
     for output, tensor in zip(outputs, predictor.output_tensors):
         if np.shape(output)[:1] != (len(datapoints),):

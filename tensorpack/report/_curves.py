@@ -22,7 +22,6 @@ Points = List[Tuple[float, Optional[float]]]
 
 
 def curves_of(run: Run) -> str:
-    """Returns the charts, in groups."""
     now, earlier = _series_of(run.epochs), [(name, _series_of(e)) for name, e in run.earlier]
     names = list(dict.fromkeys([*now, *(name for _, series in earlier for name in series)]))
     marks, every = _marks(run), [now, *(series for _, series in earlier)]

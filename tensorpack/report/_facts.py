@@ -66,7 +66,6 @@ def facts_of(run: Run) -> str:
 
 
 def attempts_of(run: Run) -> str:
-    """Returns the table of the attempts, if there are several."""
     if len(run.attempts) < 2:
         return ""
     cells = [_attempt_row(each) for each in run.attempts]

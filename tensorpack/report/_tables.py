@@ -70,7 +70,6 @@ def _share_bar(report: Any) -> str:
 
 
 def samples_of(run: Run, links_from: Optional[str]) -> str:
-    """Returns the images."""
     figures = "".join(
         f'<figure class="card"><img src="{each.uri}" alt="{escape(each.name)}">'
         f"<figcaption>{_link(run, each.name, links_from)} {escape(each.note)}</figcaption></figure>"
@@ -80,7 +79,6 @@ def samples_of(run: Run, links_from: Optional[str]) -> str:
 
 
 def parameters_of(run: Run) -> str:
-    """Returns the table of the trainable variables."""
     if not run.parameters:
         return ""
     rows = [
@@ -98,12 +96,10 @@ def parameters_of(run: Run) -> str:
 
 
 def log_of(run: Run) -> str:
-    """Returns the last lines of the log."""
     return f"<pre>{escape(chr(10).join(run.log))}</pre>\n" if run.log else ""
 
 
 def files_of(run: Run, links_from: Optional[str]) -> str:
-    """Returns the files of the directory, with links."""
     rows = []
     for name, size in run.files:
         link = _link(run, name, links_from) + ("" if size is not None else "/")
