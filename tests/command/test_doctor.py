@@ -2,8 +2,10 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -153,3 +155,26 @@ def test_here(tmp_path):
     assert list(tmp_path.iterdir()) == []
     assert findings["TensorFlow"]["level"] == ("ok" if HAS_TENSORFLOW else "warning")
     assert ("GPU" in findings) == HAS_TENSORFLOW
+
+
+@pytest.mark.one_row
+@pytest.mark.slow
+@pytest.mark.skipif(not HAS_TENSORFLOW, reason="needs TensorFlow")
+def test_ctrl_c_ends_the_import_too(tmp_path):
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tensorpack", "doctor"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=str(tmp_path),
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+    with process:
+        for line in process.stdout:
+            if "data folder" in line:
+                break
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=60)
+    assert (process.returncode, errors) == (130, "tensorpack doctor: interrupted.\n")
+    assert list(tmp_path.iterdir()) == []
