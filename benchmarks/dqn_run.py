@@ -1,6 +1,6 @@
 """The main job, timed from one of its steps to another: what R1 to R3 hold against others.
 
-    python benchmarks/dqn_run.py [--steps 300] [--exploration 0.91] [flags of DQN.py]
+    python benchmarks/dqn_run.py [--steps 300] [--exploration 0.91] [--staging] [flags of DQN.py]
 
 All flags have their defaults but the sizes of the memory. The steps that count lie within the first
 epoch, which is never over: what is done once in 25,000 steps is not in the figure. Prints updates
@@ -20,6 +20,7 @@ import flags
 from games import get_player
 
 import tensorpack as tp
+from tensorpack.input_source import StagingInput
 from tensorpack.RL import find_rom
 
 SMALL = ["--init-memory-size", "3000", "--memory-size", "20000"]
@@ -65,6 +66,7 @@ def main():
     parser.add_argument("--warm-up", type=int, default=60, help="steps that do not count")
     parser.add_argument("--steps", type=int, default=300, help="steps that do")
     parser.add_argument("--exploration", type=float, default=0.91)
+    parser.add_argument("--staging", action="store_true", help="copy a batch to the GPU ahead")
     ours, theirs = parser.parse_known_args()
     with tempfile.TemporaryDirectory() as folder:
         where = ["--rom", ours.rom, "--logdir", str(Path(folder) / "log")]
@@ -75,7 +77,10 @@ def main():
             config = DQN.get_config(args, player, lambda n: get_player(args, rom, n), resume)
             watch = Stopwatch(config.data.ds, ours.exploration, ours.warm_up, ours.steps)
             config.callbacks.append(watch)
-            tp.QueueInputTrainer(config).train()
+            if ours.staging:
+                config.data = StagingInput(config.data)
+            several = tp.SyncMultiGPUTrainerReplicated
+            (tp.QueueInputTrainer if args.towers == 1 else several)(config).train()
     sys.stdout.write(f"updates/s: {watch.rate:.2f}\n")
 
 

@@ -64,8 +64,8 @@ def bare(seconds):
     return last
 
 
-def whole(args, flags):
-    """Steps and megabytes of the main job after each epoch."""
+def whole(args, flags, measure=resident):
+    """Steps and megabytes of the main job after each epoch; `measure` takes the process."""
     points, output = [], []
     with tempfile.TemporaryDirectory() as folder:
         job = [DQN, "--rom", args.rom, "--logdir", Path(folder) / "log", "--eval-every", 10**6]
@@ -76,7 +76,7 @@ def whole(args, flags):
                 output.append(line)
                 found = EPOCH.search(line)
                 if found:
-                    points.append((int(found.group(1)), resident(child)))
+                    points.append((int(found.group(1)), measure(child)))
     if child.returncode:
         raise RuntimeError(f"DQN.py ended with {child.returncode}:\n{''.join(output)}")
     return points
