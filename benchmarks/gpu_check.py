@@ -155,7 +155,14 @@ def tests(args):
     """The tests that need a GPU."""
     try:
         text = output_of(
-            "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "gpu", ROOT / "tests"
+            "-m",
+            "pytest",
+            "-q",
+            "-p",
+            "no:cacheprovider",
+            "-m",
+            "gpu",
+            ROOT / "tests" / "callbacks",
         )
     except RuntimeError as error:
         if "No module named pytest" in str(error):
