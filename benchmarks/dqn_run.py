@@ -3,8 +3,8 @@
     python benchmarks/dqn_run.py [--steps 300] [--exploration 0.91] [--staging] [flags of DQN.py]
 
 All flags have their defaults but the sizes of the memory. The steps that count lie within the first
-epoch, which is never over: what is done once in 25,000 steps is not in the figure. Prints updates
-per second.
+epoch, which is never over: what is done once in 25,000 steps is not in the figure. Prints where the
+time went, and updates per second.
 """
 
 import argparse
@@ -31,6 +31,7 @@ class Stopwatch(tp.Callback):
 
     Args:
       expreplay: whose exploration is set.
+      report: the `TimeReport`, which reports at the end.
       exploration: the probability of an action by chance.
       warm_up: steps that do not count.
       steps: steps that do.
@@ -39,8 +40,9 @@ class Stopwatch(tp.Callback):
       rate: steps per second; 0.0 until it is known.
     """
 
-    def __init__(self, expreplay, exploration, warm_up, steps):
+    def __init__(self, expreplay, report, exploration, warm_up, steps):
         self._expreplay = expreplay
+        self._report = report
         self._exploration = exploration
         self._warm_up = warm_up
         self._steps = steps
@@ -56,6 +58,7 @@ class Stopwatch(tp.Callback):
             self._start = time.perf_counter()
         elif done == self._warm_up + self._steps:
             self.rate = self._steps / (time.perf_counter() - self._start)
+            self._report.trigger()
             raise tp.StopTraining("That is enough to know.")
 
 
@@ -75,7 +78,8 @@ def main():
         with get_player(args, rom, args.num_players) as player:
             resume = tp.prepare_log_dir(args.logdir, args.resume)
             config = DQN.get_config(args, player, lambda n: get_player(args, rom, n), resume)
-            watch = Stopwatch(config.data.ds, ours.exploration, ours.warm_up, ours.steps)
+            report = next(each for each in config.callbacks if isinstance(each, tp.TimeReport))
+            watch = Stopwatch(config.data.ds, report, ours.exploration, ours.warm_up, ours.steps)
             config.callbacks.append(watch)
             if ours.staging:
                 config.data = StagingInput(config.data)

@@ -3,9 +3,9 @@
     python benchmarks/gpu_check.py [--only rates,memory] [--steps 1000] [--anywhere]
 
 Each step is a process of its own, or several, and the next one runs whatever became of it; what a
-failed one printed is kept in the log folder. Where there is no GPU, nothing is run and nothing is
+failed one printed is kept in build/gpu-check. Where there is no GPU, nothing is run and nothing is
 claimed: `--anywhere` runs the steps nevertheless, to try this script. The exit code is 1 if a step
-failed or was not run for want of a GPU.
+failed, or if there is no GPU.
 """
 
 import argparse
@@ -21,7 +21,7 @@ from functools import partial
 from pathlib import Path
 
 import r10_memory
-from _programs import HERE, ROOT, bare, output_of, whole
+from _programs import HERE, RATE, ROOT, bare, output_of, whole
 from _report import parse, say
 
 from tensorpack.utils.gpu import get_num_gpu
@@ -31,6 +31,7 @@ MINUTES = 10  # after which a part of a step is taken to hang, see `_programs.LI
 NOT_THERE = "has no effect here"  # how tfutils.precision refuses what this device does not have
 ROW = "{:16} {:9} {:>6}  {}"
 SMALL = ["--memory-size", "5000", "--init-memory-size", "1000", "--eval-every", "1000000"]
+WHERE = re.compile(r"Where the time goes: .*")
 EPOCH, SAVED = r10_memory.EPOCH, re.compile(r"Model saved to \S+model-(\d+)")
 
 
@@ -54,11 +55,13 @@ def rates(args):
     for xla in ([], ["--xla"]):
         for precision in ("fp32", "bf16", "fp16"):
             flags = ["--precision", precision, *xla]
+            # what XLA compiles is compiled before the steps that count
+            job = [*flags, "--warm-up", args.steps if xla else 60]
             name = " ".join([precision, *xla])
             try:
                 alone = bare(args.seconds, flags)
-                run = whole(args.steps, args.rom, flags)
-                staged = whole(args.steps, args.rom, [*flags, "--staging"])
+                run = whole(args.steps, args.rom, job)
+                staged = whole(args.steps, args.rom, [*job, "--staging"])
             except (RuntimeError, subprocess.TimeoutExpired) as error:
                 if NOT_THERE in str(error):
                     yield f"{name}: refused, as this device does not have it"
@@ -71,6 +74,12 @@ def rates(args):
             )
     if errors:
         raise RuntimeError("\n".join(errors))
+
+
+def where(args):
+    """Where the time of the main job goes, as it says itself."""
+    text = output_of(HERE / "dqn_run.py", "--rom", args.rom, "--steps", args.steps)
+    return [f"{rate} updates/s" for rate in RATE.findall(text)] + WHERE.findall(text)
 
 
 def nchw(args):
@@ -172,13 +181,14 @@ def tests(args):
 
 
 STEPS = {
-    each.__name__: each for each in (doctor, interrupt, rates, nchw, memory, r5, r1, towers, tests)
+    each.__name__: each
+    for each in (doctor, interrupt, nchw, memory, where, r5, rates, r1, towers, tests)
 }
 
 
 def run(name, args):
-    """Runs a step, prints its rows as they come, and returns whether it succeeded."""
-    start, outcome = time.perf_counter(), "ok"
+    """Runs a step, prints its rows as they come, and returns whether it did not fail."""
+    start, failed = time.perf_counter(), False
 
     def show(outcome, line):
         say(ROW.format(name, outcome, f"{time.perf_counter() - start:.0f} s", line))
@@ -191,13 +201,13 @@ def run(name, args):
     except (RuntimeError, OSError, subprocess.TimeoutExpired) as error:
         args.logs.mkdir(parents=True, exist_ok=True)
         (args.logs / f"{name}.txt").write_text(f"{error}\n{getattr(error, 'output', None) or ''}")
-        outcome = "failed"
+        failed = True
         last = str(error).strip().splitlines()[-1]
-        show(outcome, f"{last[:200]} (all of it: {args.logs / name}.txt)")
-    return outcome == "ok"
+        show("failed", f"{last[:200]} (all of it: {args.logs / name}.txt)")
+    return not failed
 
 
-def main():
+def main(argv=None):
     """Runs the steps; the exit code is 1 if any of them failed or was not run."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     add = parser.add_argument
@@ -208,8 +218,8 @@ def main():
     add("--pairs", type=int, default=3, help="of R1 and R5 (default: 3)")
     add("--anywhere", action="store_true", help="also where there is no GPU")
     add("--rom", default="breakout.bin")
-    add("--logs", type=Path, default=ROOT / "gpu-check-logs")
-    args = parser.parse_args()
+    add("--logs", type=Path, default=ROOT / "build" / "gpu-check")
+    args = parser.parse_args(argv)
     unknown = set(args.only.split(",")).difference(STEPS)
     if unknown:
         parser.error(f"there is no step {', '.join(sorted(unknown))}")
