@@ -15,9 +15,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import time
-from functools import partial
 from pathlib import Path
 
 import r10_memory
@@ -27,7 +25,6 @@ from _report import parse, say
 from tensorpack.utils.gpu import get_num_gpu
 from tensorpack.utils.nvml import NVMLContext
 
-MINUTES = 10  # after which a part of a step is taken to hang, see `_programs.LIMIT`
 NOT_THERE = "has no effect here"  # how tfutils.precision refuses what this device does not have
 ROW = "{:16} {:9} {:>6}  {}"
 SMALL = ["--memory-size", "5000", "--init-memory-size", "1000", "--eval-every", "1000000"]
@@ -134,13 +131,11 @@ def used(child):
 def interrupt(args):
     """Ctrl-C in the second epoch, then the rest of the run: it has to start where it was saved."""
     with tempfile.TemporaryDirectory() as folder:
+        program = ROOT / "examples" / "DeepQNetwork" / "DQN.py"
         flags = [*SMALL, "--rom", args.rom, "--logdir", Path(folder) / "log"]
         flags += ["--steps-per-epoch", args.steps, "--max-epoch", "4"]
-        job = partial(r10_memory.start, ROOT / "examples" / "DeepQNetwork" / "DQN.py", *flags)
-        with job() as child:
+        with r10_memory.start(program, *flags) as child:
             lines, pressed = [], 0.0
-            limit = threading.Timer(60 * MINUTES, child.kill)
-            limit.start()
             for line in child.stdout:
                 lines.append(line)
                 if "Start Epoch 2" in line:
@@ -148,12 +143,11 @@ def interrupt(args):
                     pressed = time.perf_counter()
                     child.send_signal(signal.SIGINT)
             code, took = child.wait(), time.perf_counter() - pressed
-            limit.cancel()
         text = "".join(lines)
         if code != 128 + signal.SIGINT:
             raise RuntimeError(f"Ctrl-C ended the run with {code}:\n{text}")
         saved = int(SAVED.findall(text)[-1])
-        again = output_of(ROOT / "examples" / "DeepQNetwork" / "DQN.py", *flags, "--resume", "must")
+        again = output_of(program, *flags, "--resume", "must")
         ended = [int(step) for step in EPOCH.findall(again)]
         if saved < args.steps or ended[-1] != 4 * args.steps or ended[0] <= saved - args.steps:
             raise RuntimeError(f"saved at {saved}, resumed to {ended}:\n{text}\n{again}")

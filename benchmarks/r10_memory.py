@@ -16,6 +16,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
 
@@ -29,18 +30,23 @@ DQN = HERE.parent / "examples" / "DeepQNetwork" / "DQN.py"
 EPOCH = re.compile(r"Epoch \d+ \(global_step (\d+)\) finished")
 FRAME, HISTORY = (84, 84), 4
 MB = 1e6
+LIMIT = 1800  # seconds, after which a program is taken to hang
 HEAD = "          bare    run  replay  beyond  per 10,000 steps"
 
 
 def start(*command):
-    """A program whose output can be read line by line."""
-    return subprocess.Popen(
+    """A program whose output can be read line by line; killed after `LIMIT`."""
+    child = subprocess.Popen(
         [sys.executable, *map(str, command)],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         stdin=subprocess.DEVNULL,
         text=True,
     )
+    limit = threading.Timer(LIMIT, child.kill)
+    limit.daemon = True
+    limit.start()
+    return child
 
 
 def resident(child):
