@@ -25,7 +25,7 @@ __all__ = [
 ]
 
 POLICIES = ("never", "auto", "must")
-PRECISIONS = ("fp32", "bf16")
+PRECISIONS = ("fp32", "bf16", "fp16")
 TASKS = ("train", "play", "eval")
 
 
@@ -81,8 +81,8 @@ def add_computing(group: "argparse._ArgumentGroup") -> None:
         choices=PRECISIONS,
         default="fp32",
         help="bf16 computes convolutions and matrix products in bfloat16: faster on CPUs that have "
-        "instructions for it, with other rounding; needs TensorFlow 2 and no GPU; models stay "
-        "float32 (default: fp32)",
+        "instructions for it, with other rounding; needs TensorFlow 2 and no GPU; fp16 is float16, "
+        "for GPUs of compute capability 7.0; models stay float32 (default: fp32)",
     )
 
 
