@@ -32,6 +32,7 @@ NOT_FOR_USERS = {
     *(
         "BestValue",
         "EpochTable",
+        "LastValues",
         "StartQueueRunners",
         "ResumableDataFlow",
         "DatapointMap",

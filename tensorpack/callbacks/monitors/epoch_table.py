@@ -109,7 +109,7 @@ class EpochTable(LastValues):
         return state
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
-        super().load_state_dict(state)
+        super().load_state_dict({"values": state.get("scalars"), **state})  # its earlier name
         self._resumed = "tail" in state
         self._epochs = [dict(each) for each in state.get("tail", ())]
         self._given = state.get("given", len(self._epochs))  # earlier states have all values
