@@ -166,7 +166,7 @@ class SummaryGradient(MapGradient):
         if name in done or not in_main_training_tower():
             return gradient
         done.add(name)
-        values = _values(gradient)
+        values = values_of(gradient)
         with tf.device(values.device):
             scalar = rms(values, name=f"{name}/rms")
         add_tagged_moving_summary(
@@ -242,7 +242,8 @@ class PrintGradient(MapGradient):
         return map_values(gradient, lambda values: print_stat(values, message))
 
 
-def _values(gradient: Gradient) -> tf.Tensor:
+def values_of(gradient: Gradient) -> tf.Tensor:
+    """Returns a gradient as a tensor: of a sparse one, the rows that it has."""
     return gradient.values if isinstance(gradient, tf.IndexedSlices) else gradient
 
 
@@ -269,16 +270,15 @@ def _times_if(condition: tf.Tensor, factor: tf.Tensor) -> Callable[[tf.Tensor], 
 
 
 def _with_two_arguments(func: Callable[..., Any]) -> Callable[[Gradient, Any], Any]:
-    try:
-        parameters = inspect.signature(func).parameters.values()
-    except ValueError:  # a builtin that does not say
+    def takes(number: int) -> bool:
+        try:
+            inspect.signature(func).bind(*[None] * number)
+        except (TypeError, ValueError) as error:
+            return isinstance(error, ValueError)  # a builtin that does not say
+        return True
+
+    if takes(1):
         return lambda gradient, variable: func(gradient)
-    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    positional = [each for each in parameters if each.kind in kinds]
-    required = sum(each.default is each.empty for each in positional)
-    if required == 2:
-        return func
-    any_number = any(each.kind == each.VAR_POSITIONAL for each in parameters)
-    if required > 2 or not (positional or any_number):
+    if not takes(2):
         raise TypeError(f"A gradient is mapped by func(grad) or func(grad, var), not by {func}.")
-    return lambda gradient, variable: func(gradient)
+    return func

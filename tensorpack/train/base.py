@@ -118,7 +118,7 @@ class Trainer(TrainerContract):
           TrainingInterrupted: a signal ended the run.
           Exception: what failed, with its original type and traceback.
         """
-        self._train(
+        self._take(
             {"extra_callbacks": [], "monitors": []},
             callbacks=callbacks,
             monitors=monitors,
@@ -128,6 +128,7 @@ class Trainer(TrainerContract):
             starting_epoch=starting_epoch,
             max_epoch=max_epoch,
         )
+        self._run(self._set_up, self._loop)
 
     def train_with_defaults(self, **arguments: Any) -> None:
         """As `train`, with the default extra callbacks and monitors where none are given.
@@ -135,11 +136,11 @@ class Trainer(TrainerContract):
         Args:
           arguments: those of `train` and others of `TrainConfig`, such as `resume`, by name.
         """
-        self._train({}, **arguments)
+        self._take({}, **arguments)
+        self._run(self._set_up, self._loop)
 
-    def _train(self, defaults: Dict[str, Any], **arguments: Any) -> None:
-        self._take(defaults, **arguments)
-        self._run(lambda: self._guard.run_setup(self.setup), self._loop)
+    def _set_up(self) -> None:
+        self._guard.run_setup(self.setup)
 
     def _take(self, defaults: Dict[str, Any], **arguments: Any) -> None:
         """Builds the config from the arguments of `train()`; raises if there is one already."""
@@ -209,7 +210,7 @@ class Trainer(TrainerContract):
         logger.info("Creating the session ...")
         queues = all_queues(self.graph)
         self.sess = (session_creator or NewSessionCreator()).create_session()
-        self._life.closes(self.sess, queues, lambda: (self.hooked_sess or self.sess).close())
+        self._life.sess, self._life.queues = self.sess, queues
         self.check_stop()
         self.initialize_hooks()
         logger.info("Initializing the session ...")

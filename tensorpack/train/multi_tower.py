@@ -17,6 +17,7 @@ from tensorpack.input_source import (
 )
 from tensorpack.tfutils.dependency import ancestors
 from tensorpack.tfutils.devices import as_towers, have_gpus
+from tensorpack.tfutils.gradproc import values_of
 from tensorpack.utils.checks import as_count, is_integer
 
 from .config import TrainConfig
@@ -198,13 +199,9 @@ def _update_behind(towers: Sequence[Sequence[Any]]) -> None:
     """Makes updates of averages wait for the gradients of all towers, which may read them."""
     updates = tf.get_collection(tf.GraphKeys.UPDATE_OPS)
     pairs = [pair for tower in towers for pair in tower]
-    gradients = [_values(gradient).op for gradient, _ in pairs]
+    gradients = [values_of(gradient).op for gradient, _ in pairs]
     needed = set(ancestors(gradients))
     computed = tf.group(*gradients)
     for op in ancestors(updates):
         if op not in needed and op.type.startswith(("Assign", "ResourceScatter", "Scatter")):
             run_after(op, computed)
-
-
-def _values(gradient: Any) -> tf.Tensor:
-    return gradient.values if isinstance(gradient, tf.IndexedSlices) else gradient

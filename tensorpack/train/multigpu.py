@@ -8,7 +8,6 @@ from tensorpack.callbacks.base import Callback
 from tensorpack.compat import tfv1 as tf
 from tensorpack.graph_builder import allreduce_grads
 from tensorpack.graph_builder.allreduce import ALLREDUCE_MODES, average_grads
-from tensorpack.input_source import InputSource
 from tensorpack.tfutils.gradproc import ScaleGradient
 from tensorpack.tfutils.optimizer import ProxyOptimizer, apply_to_replicas
 from tensorpack.tfutils.variables import replicas
@@ -18,7 +17,7 @@ from tensorpack.utils.argtools import accepts_old_keywords
 
 from .config import TrainConfig
 from .multi_tower import MultiTowerTrainer
-from .tower import CostFn, OptFn
+from .tower import OptFn
 
 __all__ = [
     "AsyncMultiGPUTrainer",
@@ -113,13 +112,9 @@ class SyncMultiGPUTrainerReplicated(MultiTowerTrainer):
             raise ValueError(f"mode must be one of {', '.join(ALLREDUCE_MODES)}, got {mode!r}.")
         self._average, self._mode = average, mode
 
-    def _setup_graph(
-        self, input: InputSource, get_cost_fn: CostFn, get_opt_fn: OptFn
-    ) -> List[Callback]:
-        super()._setup_graph(input, get_cost_fn, get_opt_fn)
-        return [_Sync(self.BROADCAST_EVERY_EPOCH)] if len(self.tower_ids) > 1 else []
-
     def _update_op(self, towers: Any, get_opt_fn: OptFn, devices: Any) -> tf.Operation:
+        if len(towers) > 1:
+            self.register_callback(_Sync(self.BROADCAST_EVERY_EPOCH))
         towers = replicas().align(towers)
         grads = [[gradient for gradient, _ in each] for each in towers]
         reduced = allreduce_grads(grads, self._average, self._mode)
@@ -203,17 +198,12 @@ class AsyncMultiGPUTrainer(MultiTowerTrainer):
         super().__init__(config)
         self._scale_gradient = scale_gradient
 
-    def _setup_graph(
-        self, input: InputSource, get_cost_fn: CostFn, get_opt_fn: OptFn
-    ) -> List[Callback]:
+    def _tower_devices(self) -> List[Any]:
         if self.config is not None and self.config.deterministic:
             raise ValueError(
                 "AsyncMultiGPUTrainer cannot be deterministic: its results depend on which tower "
                 "is ready first. Use a synchronous trainer, or leave deterministic out."
             )
-        return super()._setup_graph(input, get_cost_fn, get_opt_fn)
-
-    def _tower_devices(self) -> List[Any]:
         return self.variable_devices("gpu")
 
     def _update_op(self, towers: Any, get_opt_fn: OptFn, devices: Any) -> tf.Operation:

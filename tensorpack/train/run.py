@@ -31,7 +31,8 @@ class Lifecycle:
 
     Attributes:
       loop: the loop and its counters.
-      inputs: the input sources that are released at the end.
+      inputs: the input sources that are released at the end, also if their setup fails.
+      queues: those of the graph of `sess`, once that is created.
       result: that of the `Ending` of the run, "" before.
     """
 
@@ -40,9 +41,8 @@ class Lifecycle:
         self.inputs: List[InputSource] = []
         self.result = ""
         self._token = token
-        self._sess: Any = None
-        self._queues: Sequence[QueueControl] = []
-        self._close: Callable[[], None] = lambda: None
+        self.sess: Any = None
+        self.queues: Sequence[QueueControl] = []
         self._end_wait: Optional[Callable[[], None]] = None
         self._unblocked = False
 
@@ -103,37 +103,30 @@ class Lifecycle:
         except BaseException as unexpected:
             verdict = verdict or unexpected
         finally:
-            late = self._teardown(trainer._callbacks)
+            late = self._teardown(trainer._callbacks, trainer.hooked_sess or trainer.sess)
         log_late_failures(self._token)
         ending = Ending.of(error, verdict or late)
         self.result = ending.result
         return ending
 
-    def _teardown(self, callbacks: Any) -> Optional[BaseException]:
+    def _teardown(self, callbacks: Any, closing: Any) -> Optional[BaseException]:
         """Stops, joins and closes everything; returns the first error on the way."""
         errors: List[Optional[BaseException]] = []
         self._token.request(Finished())
         try:
-            if self._sess is not None:
-                with self._sess.graph.as_default(), self._sess.as_default():
-                    with QueueDrain(self._queues, self._sess):
+            if self.sess is not None:
+                with self.sess.graph.as_default(), self.sess.as_default():
+                    with QueueDrain(self.queues, self.sess):
                         callbacks.after_train()
         except BaseException as error:
             errors.append(error)
         errors.append(self.release_inputs())
         try:
-            self._close()
+            if closing is not None:
+                closing.close()
         except BaseException as error:
             errors.append(error)
         return next((each for each in errors if each is not None), None)
-
-    def closes(self, sess: Any, queues: Sequence[QueueControl], close: Callable[[], None]) -> None:
-        """Takes the session, the queues of its graph, and what closes the session at the end."""
-        self._sess, self._queues, self._close = sess, queues, close
-
-    def releases(self, source: InputSource) -> None:
-        """Takes an input source, to release it at the end. Called before its setup."""
-        self.inputs.append(source)
 
     def release_inputs(self) -> Optional[BaseException]:
         """Releases the input sources, also those that the callbacks have released already; logs all
@@ -172,14 +165,12 @@ class Lifecycle:
             end_wait()
         for source in self.inputs:
             source.unblock()
-        for queue in self._queues:
-            queue.close(self._sess)
+        for queue in self.queues:
+            queue.close(self.sess)
 
     def _closed_queues(self) -> List[str]:
         try:
-            closed = [
-                each for each in self._queues if not each.ended and each.is_closed(self._sess)
-            ]
+            closed = [each for each in self.queues if not each.ended and each.is_closed(self.sess)]
         except RuntimeError:  # the session is closed, too
             return []
         return [f"Queue {each.op.name!r}" for each in closed]

@@ -168,7 +168,7 @@ class TowerTrainer(Trainer):
         callbacks.
         """
         if not source.setup_done():  # otherwise it belongs to another run, and the setup refuses it
-            self._life.releases(source)  # before: the setup may fail when it has begun
+            self._life.inputs.append(source)  # before: the setup may fail when it has begun
         if isinstance(self.model, ModelDescBase) and self.model.in_spelling_of_2017:
             source.cut_datapoints = True
         return source.setup(signature or self.input_signature)
