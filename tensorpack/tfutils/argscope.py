@@ -58,7 +58,6 @@ def argscope(layers: Union[Layer, Sequence[Layer]], **kwargs: Any) -> Iterator[N
 
     Args:
       layers: one layer or function, or several.
-      **kwargs: arguments that every one of the layers takes.
 
     Raises:
       TypeError: one of the layers is not a function, or does not take one of the arguments.
@@ -85,14 +84,7 @@ def get_arg_scope() -> Dict[str, Dict[str, Any]]:
 def add_defaults(
     layer: Layer, parameters: Parameters, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> Dict[str, Any]:
-    """Returns the keyword arguments of a call, and the defaults in force for what it leaves out.
-
-    Args:
-      layer: the layer that is called.
-      parameters: those of the layer, in order.
-      args: the positional arguments of the call.
-      kwargs: its keyword arguments, under the layer's own names.
-    """
+    """Returns the keyword arguments of a call, and the defaults in force for what it leaves out."""
     current: Defaults = _open_scopes.get()[-1]
     defaults = dict(current.get(inspect.unwrap(layer), {}))
     for name in list(parameters)[: len(args)]:
@@ -109,7 +101,6 @@ def check_arguments(
     """Checks that a layer has the arguments that it is to have defaults for.
 
     Args:
-      layer_name: of the layer.
       parameters: those of the layer; no check without any.
       other_names: names that it takes in place of those of its parameters.
       arguments: the arguments, by the names of the parameters.
@@ -189,10 +180,6 @@ def enable_argscope_for_module(module: ModuleType, log_shape: bool = True) -> No
         enable_argscope_for_module(tf.layers)
         with argscope(tf.layers.conv2d, padding="same"):
             x = tf.layers.conv2d(x, 32, 3)
-
-    Args:
-      module: a module, such as `tf.layers` of TensorFlow 1.
-      log_shape: whether the functions log the shapes of what goes in and comes out.
     """
     if not isinstance(module, ModuleType):
         raise TypeError(

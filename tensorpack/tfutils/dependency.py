@@ -30,12 +30,7 @@ def ancestors(targets: Iterable[OpOrTensor], fed: Iterable[OpOrTensor] = ()) -> 
 
 
 def dependency_of_targets(targets: Sequence[OpOrTensor], op: OpOrTensor) -> bool:
-    """Returns whether computing any of the targets makes `op` run. The answer is remembered.
-
-    Args:
-      targets: ops, tensors or variables of one graph.
-      op: an op, tensor or variable of the same graph.
-    """
+    """Returns whether computing any of the targets makes `op` run. The answer is remembered."""
     wanted = _op_of(op)
     key = (frozenset(_op_of(target).name for target in targets), wanted.name)
     known = _known.get(wanted.graph)
@@ -50,7 +45,6 @@ def dependency_of_fetches(fetches: Any, op: OpOrTensor) -> bool:
     Args:
       fetches: whatever `Session.run` takes: an op, tensor, variable or name, or lists, tuples and
         dictionaries of them.
-      op: an op, tensor or variable.
     """
     graph = _op_of(op).graph
     return dependency_of_targets([_element(each, graph) for each in _flatten(fetches)], op)

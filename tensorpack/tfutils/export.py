@@ -65,10 +65,8 @@ class ModelExporter:
         Tensors have the names that they have in the model. Inputs become placeholders.
 
         Args:
-          filename: of the protocol buffer.
           optimize: whether to remove identities and checks of numbers.
           toco_compatible: whether to try if TFLite takes the graph, and to raise if not.
-          check_inputs: see the class.
 
         Raises:
           ValueError: the outputs depend on a Python function, a table, or weights that are missing;
@@ -97,7 +95,6 @@ class ModelExporter:
           tags: by default `["serve"]`.
           signature_name: of the signature, whose inputs and outputs have the names in the config.
             It is also there as "serving_default".
-          check_inputs: see the class.
 
         Raises:
           FileExistsError: there is something in the directory.
@@ -143,10 +140,6 @@ class ModelExporter:
 
         On TensorFlow 1, sizes of inputs that vary, other than that of the batch, are refused, and
         the batch becomes 1; a caller resizes the inputs.
-
-        Args:
-          filename: of the flat buffer.
-          check_inputs: see the class.
 
         Raises:
           Exception: TFLite does not have an op of the model; TensorFlow says which.
@@ -203,13 +196,7 @@ class ModelExporter:
 
 
 class ModelExport:
-    """Exports a model for TensorFlow Serving, in the spelling of 2017; see `ModelExporter`.
-
-    Args:
-      model: a `ModelDescBase`.
-      input_names: names of the tensors to feed.
-      output_names: names of the tensors to compute.
-    """
+    """Exports a model for TensorFlow Serving, in the spelling of 2017; see `ModelExporter`."""
 
     def __init__(self, model: Any, input_names: Sequence[str], output_names: Sequence[str]) -> None:
         self.model = model
@@ -228,10 +215,7 @@ class ModelExport:
 
         Args:
           checkpoint: where the weights come from, as in `SmartInit`.
-          export_path: the directory that TensorFlow Serving is given.
-          version: of the model.
           tags: by default `["serve"]`.
-          signature_name: see `ModelExporter.export_serving`.
 
         Raises:
           FileExistsError, RuntimeError, ValueError: see `ModelExporter.export_serving`.

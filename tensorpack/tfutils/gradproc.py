@@ -27,6 +27,7 @@ __all__ = [
     "ScaleGradient",
     "SummaryGradient",
     "map_values",
+    "values_of",
 ]
 
 # A gradient is a tensor, `tf.IndexedSlices` where only some rows were used, or None.
@@ -44,16 +45,13 @@ class GradientProcessor:
 
     by_tower = False
 
-    def __init__(self) -> None:
-        self._scopes: PerGraph[List[str]] = PerGraph(list)
-
     def process(self, grads: Sequence[Tuple[Gradient, Any]]) -> GradVars:
         """Returns the processed list of (gradient, variable).
 
         All ops go under one name scope, named after the class, however often this is called for a
         graph.
         """
-        # A subclass of a user may not call our constructor.
+        # A subclass of a user may not call a constructor of ours.
         scopes = self.__dict__.setdefault("_scopes", PerGraph(list)).get()
         with tf.name_scope(scopes[0] if scopes else type(self).__name__) as scope:
             if not scopes:
@@ -66,16 +64,11 @@ class GradientProcessor:
 
 
 class FilterNoneGrad(GradientProcessor):
-    """Drops the variables that have no gradient.
-
-    Args:
-      verbose: whether to warn about them.
-    """
+    """Drops the variables that have no gradient."""
 
     by_tower = True
 
     def __init__(self, verbose: bool = True) -> None:
-        super().__init__()
         self._verbose = verbose
 
     def _process(self, grads: GradVars) -> GradVars:
@@ -95,7 +88,6 @@ class GlobalNormClip(GradientProcessor):
     by_tower = True
 
     def __init__(self, global_norm: float) -> None:
-        super().__init__()
         self._norm = as_positive(self, "global_norm", global_norm)
 
     def _process(self, grads: GradVars) -> GradVars:
@@ -117,7 +109,6 @@ class MapGradient(GradientProcessor):
     """
 
     def __init__(self, func: Callable[..., Optional[Gradient]], regex: str = ".*") -> None:
-        super().__init__()
         self._func = _with_two_arguments(func)
         self._regex = re.compile(regex)
 

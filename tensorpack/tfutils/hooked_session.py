@@ -38,7 +38,6 @@ class HookedSession:
 
     Args:
       sess: the session; closed by `close`.
-      hooks: called in this order, before and after each run.
       run_along: called with the session and a list of all that the caller and the hooks fetch, when
         a kind of run is prepared; returns ops that must run in each run of that kind.
 

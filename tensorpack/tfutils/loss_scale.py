@@ -30,7 +30,6 @@ class LossScaleOptimizer(ProxyOptimizer):
 
     Args:
       opt: the optimizer, with its gradient processors; changed, if it is a `ProxyOptimizer`.
-      initial_scale: the first scale.
       growth_steps: good steps after which it is doubled.
     """
 

@@ -27,12 +27,7 @@ GradsAndVars = Sequence[Tuple[Any, Any]]
 
 
 class ProxyOptimizer(tf.train.Optimizer):
-    """Does what the wrapped optimizer does; the base of those that do more.
-
-    Args:
-      opt: the wrapped optimizer.
-      name: of this one.
-    """
+    """Does what the wrapped optimizer does; the base of those that do more."""
 
     def __init__(self, opt: tf.train.Optimizer, name: str = "ProxyOptimizer") -> None:
         super().__init__(use_locking=False, name=name)
@@ -62,12 +57,7 @@ class ProxyOptimizer(tf.train.Optimizer):
 def apply_grad_processors(
     opt: tf.train.Optimizer, gradprocs: Sequence[GradientProcessor]
 ) -> tf.train.Optimizer:
-    """Returns an optimizer that sends the gradients through processors before it applies them.
-
-    Args:
-      opt: the optimizer that applies them.
-      gradprocs: called in this order.
-    """
+    """Returns an optimizer that sends the gradients through processors before it applies them."""
     if not isinstance(gradprocs, (list, tuple)):
         raise TypeError(f"apply_grad_processors takes a list of processors, got {gradprocs!r}.")
     for each in gradprocs:
@@ -92,7 +82,6 @@ class PostProcessOptimizer(ProxyOptimizer):
     """Runs an op for each variable after the update.
 
     Args:
-      opt: the optimizer that updates.
       func: takes a variable; returns an op, or None for nothing to do.
       colocate: whether the ops go to the devices of their variables.
     """
@@ -128,7 +117,6 @@ class VariableAssignmentOptimizer(PostProcessOptimizer):
     """Sets variables after the update, as to keep them within bounds.
 
     Args:
-      opt: the optimizer that updates.
       func: takes a variable; returns the tensor that it is set to, or None to leave it.
     """
 
@@ -147,7 +135,6 @@ class AccumGradOptimizer(ProxyOptimizer):
     gradients are made dense.
 
     Args:
-      opt: the optimizer that applies the sums.
       niter: number of steps that make one update.
     """
 
@@ -214,7 +201,6 @@ def apply_to_replicas(
     Args:
       opt: any optimizer; changed, if it is a `ProxyOptimizer`.
       towers: for each tower its (gradient, variable), the gradients of which are the same.
-      name: of the op.
 
     Raises:
       ValueError: the towers have gradients of different variables.
@@ -248,12 +234,7 @@ def apply_to_replicas(
 
 
 class _ToReplicas(ProxyOptimizer):
-    """Around the innermost optimizer: updates the copies of the variables by the same gradients.
-
-    Args:
-      opt: the optimizer.
-      pairs: each copy, with its variable.
-    """
+    """Around the innermost optimizer: updates the copies of the variables by the same gradients."""
 
     def __init__(self, opt: tf.train.Optimizer, pairs: Sequence[Tuple[Any, Any]]) -> None:
         super().__init__(opt, "ToReplicas")
@@ -261,15 +242,10 @@ class _ToReplicas(ProxyOptimizer):
         for copy, variable in pairs:
             self._copies.setdefault(id(variable), []).append(copy)
 
-    def apply_gradients(
-        self,
-        grads_and_vars: GradsAndVars,
-        global_step: Optional[tf.Variable] = None,
-        name: Optional[str] = None,
-    ) -> tf.Operation:
+    def apply_gradients(self, grads_and_vars: GradsAndVars, *args: Any, **kwargs: Any) -> Any:
         grads = list(grads_and_vars)
         more = [(gradient, copy) for gradient, v in grads for copy in self._copies[id(v)]]
-        return self._opt.apply_gradients(grads + more, global_step, name)
+        return self._opt.apply_gradients(grads + more, *args, **kwargs)
 
 
 def _process_by_tower(

@@ -30,11 +30,7 @@ class QueueControl:
 
     It adds ops to the graph, so it is made before that is finalised.
 
-    Args:
-      op: the op that makes the queue.
-
     Attributes:
-      op: the same.
       capacity: of the queue; not positive if it has no limit.
       kept: how many elements stay in the queue until it is closed, see `tf.RandomShuffleQueue`.
       ended: whether what fills the queue has come to its end, so that it is closed in order.
@@ -126,11 +122,6 @@ class QueueDrain:
 
     Producers that wait for room come out and see their stop flag. If some have not after
     `patience`, the queues are closed. Enter it when nothing consumes from the queues any more.
-
-    Args:
-      queues: the queues.
-      sess: their session.
-      patience: seconds.
     """
 
     def __init__(

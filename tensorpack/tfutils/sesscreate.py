@@ -34,7 +34,6 @@ class NewSessionCreator(tf.train.SessionCreator):
       xla: whether XLA compiles what it can; False for what `config` says.
 
     Attributes:
-      config: the `tf.ConfigProto` that sessions get.
       computing: the `ComputeOptions` that `precision` and `xla` make.
     """
 
@@ -127,7 +126,6 @@ class SessionCreatorAdapter(tf.train.SessionCreator):
     """Puts the sessions of another creator through a function.
 
     Args:
-      session_creator: makes the session.
       func: called with it; returns a session, such as a debugger's around it.
     """
 

@@ -13,14 +13,19 @@ from tensorpack.utils.checkpoints import check_manifest
 from tensorpack.utils.checkpoints.variables import Match, by_name, known_from, known_of, match
 from tensorpack.utils.npz import NAMED_ARRAYS
 
-from ._named_values import known_of_graph, load_named_values, mismatch_table
 from .checkpoint import (
     CheckpointReader,
     get_checkpoint_path,
     load_checkpoint_vars,
     names_without_output,
 )
-from .varmanip import SessionUpdate, weights_of
+from .varmanip import (
+    SessionUpdate,
+    known_of_graph,
+    load_named_values,
+    mismatch_table,
+    weights_of,
+)
 
 __all__ = [
     "ChainInit",

@@ -37,11 +37,7 @@ def _called_by(node: Any) -> List[str]:
 
 
 def _random_functions(nodes: Dict[str, Any]) -> Set[str]:
-    """Returns which of some functions draw, by themselves or by calling others.
-
-    Args:
-      nodes: those of each function, by its name.
-    """
+    """Returns which of some functions draw, by themselves or by calling others."""
     random: Set[str] = set()
     while True:
         more = {

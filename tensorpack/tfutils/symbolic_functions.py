@@ -47,7 +47,6 @@ def prediction_incorrect(
       logits: float32 `[B, C]`.
       label: int32 or int64 `[B]`.
       topk: how many of the best predictions count; ties as in `tf.nn.in_top_k`.
-      name: of the result.
     """
     return tf.cast(tf.logical_not(tf.nn.in_top_k(logits, label, topk)), tf.float32, name=name)
 
@@ -118,7 +117,6 @@ def print_stat(x: tf.Tensor, message: Optional[str] = None) -> tf.Tensor:
     """Returns `x`, and prints its shape, mean, rms and first values whenever it is computed.
 
     Args:
-      x: a numeric tensor.
       message: what the line begins with; by default the name of the op.
     """
     with tf.name_scope("print_stat"):
@@ -132,7 +130,6 @@ def rms(x: tf.Tensor, name: Optional[str] = None) -> tf.Tensor:
     """Returns the root mean square of all elements, a scalar.
 
     Args:
-      x: a float tensor.
       name: of the result; by default `{op}/rms`, in the scope of the op of `x`.
     """
     if name is not None:
@@ -155,10 +152,7 @@ def get_scalar_var(
     """Returns a new float32 scalar variable.
 
     Args:
-      name: of the variable.
-      init_value: its first value.
       summary: whether to add a scalar summary `{name}-summary`.
-      trainable: whether an optimizer may change it.
     """
     initializer = tf.constant_initializer(init_value)
     variable = tf.get_variable(name, [], tf.float32, initializer, trainable=trainable)
@@ -179,7 +173,6 @@ def psnr(
       prediction: float32.
       ground_truth: float32, of the same shape.
       maxp: the largest value a pixel can have; by default 1.
-      name: of the result.
     """
     peak = 1.0 if maxp is None else float(maxp)
     error = tf.reduce_mean(tf.squared_difference(prediction, ground_truth))
@@ -219,8 +212,6 @@ def saliency_map(output: tf.Tensor, input: tf.Tensor, name: str = "saliency_map"
 
     Args:
       output: float32 `[B, C]`.
-      input: the tensor that it was computed from.
-      name: of the result, which has the shape of `input`.
     """
     best = tf.reduce_max(output, axis=1)
     return tf.identity(tf.gradients(best, input)[0], name=name)
@@ -234,7 +225,6 @@ def shapeless_placeholder(
     Args:
       x: a tensor of known rank.
       axis: the dimension or dimensions to make unknown; negative ones count from the end.
-      name: of the placeholder.
     """
     sizes = dict(enumerate(x.shape.as_list()))
     opened = {range(len(sizes))[each]: None for each in np.atleast_1d(axis)}

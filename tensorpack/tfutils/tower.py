@@ -48,10 +48,6 @@ class BaseTowerContext:
       is_training: whether this copy is built for training; by default unless `ns_name` is that of a
         predictor (`towerp...`).
       index: which one of the training towers, from 0.
-
-    Attributes:
-      ns_name, vs_name, is_training, index: the same.
-      graph: the graph that the tower is built in.
     """
 
     def __init__(
@@ -227,14 +223,8 @@ class TowerTensorHandle:
     """Finds tensors and variables of one finished tower.
 
     Args:
-      ctx: the context under which the tower was built.
       inputs: the tensors that the tower function was called with.
-      outputs: what it returned.
       input_signature: the specs of the inputs, so that they can be found by their names.
-
-    Attributes:
-      inputs, outputs: the same.
-      is_training, ns_name, vs_name: those of the context.
     """
 
     @accepts_old_keywords(input="inputs", output="outputs", inputs_desc="input_signature")
@@ -349,9 +339,6 @@ class TowerFunc:
     Args:
       tower_fn: called with one tensor for each input, inside a `TowerContext`.
       input_signature: the `tf.TensorSpec` of each input; every one needs a name.
-
-    Attributes:
-      input_signature: the same, as a list.
     """
 
     @accepts_old_keywords(inputs_desc="input_signature")

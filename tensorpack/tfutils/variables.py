@@ -19,10 +19,6 @@ class VariablePairs:
     """Pairs of variables, alike in shape and dtype: a target, and the source that it is set from.
 
     Iterating gives `(target, source)`.
-
-    Args:
-      targets: variables that are to be set.
-      sources: variables to set them from, in the same order.
     """
 
     def __init__(self, targets: Sequence[tf.Variable], sources: Sequence[tf.Variable]) -> None:
@@ -79,9 +75,7 @@ def build_twin(
     """Calls a function under a variable scope, so that it makes a second, untrainable set.
 
     Args:
-      scope: name of the variable scope.
       func: called with `args`; must ask for the same variables as when `source` was recorded.
-      *args: for the function.
       source: the variables of the first set, from `record_variables`.
 
     Returns:
@@ -117,7 +111,6 @@ class Replicas:
         Args:
           copies: the variables of a tower that is not the first.
           mains: those of the first one, in the same order.
-          slots: whether these are slots of an optimizer.
 
         Raises:
           ValueError: a copy differs from its main variable in shape or dtype.

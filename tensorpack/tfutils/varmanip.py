@@ -1,12 +1,14 @@
 """Sets variables in a session, and takes them out; the names that checkpoints know them by."""
 
-from typing import Any, Dict, List, Optional, Sequence
+from typing import Any, Callable, Dict, FrozenSet, Iterable, List, Optional, Sequence
 
 import numpy as np
+from tabulate import tabulate
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.utils import logger
 from tensorpack.utils.checkpoints import get_all_checkpoints
+from tensorpack.utils.checkpoints.variables import Match, Variable, match
 from tensorpack.utils.naming import is_training_name
 
 from .checkpoint import (
@@ -27,8 +29,11 @@ __all__ = [
     "get_checkpoint_path",
     "get_savename_from_varname",
     "is_training_name",
+    "known_of_graph",
     "load_checkpoint_vars",
     "load_chkpt_vars",
+    "load_named_values",
+    "mismatch_table",
     "save_checkpoint_vars",
     "save_chkpt_vars",
     "weights_of",
@@ -44,8 +49,6 @@ class SessionUpdate:
     """Gives variables new values in a session, in one run and without adding to the graph.
 
     Args:
-      sess: the session.
-      vars_to_update: the variables that may be set.
       ignore_mismatch: whether a value that does not fit its variable is left out, with a warning,
         or only reshaped where that makes it fit.
     """
@@ -101,8 +104,6 @@ class SessionUpdate:
         Floats become floats of another width and integers others, if they are in its range.
 
         Args:
-          value: anything that NumPy makes an array of.
-          var: the variable.
           ignore_mismatch: whether to reshape a value that has the right number of elements, and
             return None, with a warning, for one that does not fit; rather than raise.
         """
@@ -119,8 +120,6 @@ class SessionUpdate:
         """Sets one variable in the default session.
 
         Args:
-          var: the variable.
-          val: its new value, converted as in `relaxed_value_for_var`.
           strict: whether to refuse a value of another shape that has the right number of elements.
         """
         array = fit_value(val, var, reshape=not strict)
@@ -131,8 +130,6 @@ def fit_value(value: Any, var: tf.Variable, reshape: bool = False) -> np.ndarray
     """Returns `value` as an array of the shape and dtype of `var`, see `relaxed_value_for_var`.
 
     Args:
-      value: anything that NumPy makes an array of.
-      var: the variable.
       reshape: whether another shape with the right number of elements is accepted, with a warning.
     """
     array = np.asarray(value)
@@ -160,6 +157,102 @@ def _cast(array: np.ndarray, var: tf.Variable) -> np.ndarray:
         return cast(array, target)
     except ValueError as error:
         raise ValueError(f"{expected}: {error}.") from error
+
+
+def load_named_values(
+    sess: tf.Session,
+    source: str,
+    saved: Dict[str, Variable],
+    read: Callable[[str], Any],
+    ignore: FrozenSet[str] = frozenset(),
+    reshape: bool = False,
+) -> FrozenSet[str]:
+    """Sets the variables of the default graph for which there is a value of the same name.
+
+    Logs a table of what is in only one of them or does not fit, but for what only training uses;
+    as a warning if a variable of the graph is among it. Nothing is set before all has been read.
+
+    Args:
+      source: what the values come from, for messages.
+      saved: what is known of each value, by name.
+      ignore: names of variables that keep their values.
+      reshape: whether to reshape values, and to leave out those that do not fit.
+
+    Returns:
+      The names of the variables that have no value, those to be ignored aside.
+    """
+    variables = {v.op.name: v for v in tf.global_variables() if v.op.name not in ignore}
+    fitting, errors, rows = {}, [], []
+    offered = {name: each for name, each in saved.items() if name not in ignore}
+    for row in match(known_of_graph(variables.values()), offered):
+        if row.ours and row.theirs:
+            value = read(row.name)
+            try:
+                fitting[row.name] = fit_value(value, variables[row.name], reshape)
+                continue
+            except (TypeError, ValueError) as error:
+                errors.append(str(error))
+        rows.append(row)
+    weights = weights_of(sess.graph)
+    shown = [row for row in rows if row.name in weights or not is_training_name(row.name)]
+    table = mismatch_table(shown, len(rows) - len(shown))
+    if errors and not reshape:
+        advice = "SmartInit(..., ignore_mismatch=True) leaves out what does not fit."
+        raise ValueError(f"{source}: {' '.join(errors)} {advice}\n{table}")
+    if not _loads_something(fitting, variables, saved):
+        raise ValueError(
+            f"No variable of this graph is in {source}. Is it that of another model?"
+            f"{_scope_hint(variables, saved)}\n{table}"
+        )
+    text = f"The following variables are not loaded from {source}:\n{table}"
+    if any(row.ours for row in shown):
+        logger.warn(text)
+    elif shown:  # a checkpoint of a training always has more than a predictor needs
+        logger.detail(text)
+        some = ", ".join(row.name for row in shown[:3])
+        logger.info(f"{source} has {len(shown)} variables that this graph lacks, such as {some}.")
+    SessionUpdate(sess, list(variables.values())).update(fitting)
+    return frozenset(variables) - frozenset(fitting)
+
+
+def _loads_something(
+    fitting: Iterable[str], variables: Iterable[str], saved: Iterable[str]
+) -> bool:
+    """Whether anything fits; what only training uses counts only where there is nothing else."""
+    used, offered, loaded = (
+        {name for name in names if name != "global_step" and not is_training_name(name)}
+        for names in (variables, saved, fitting)
+    )
+    return bool(loaded) or (bool(fitting) and not (used and offered))
+
+
+def _scope_hint(variables: Iterable[str], saved: Iterable[str]) -> str:
+    for ours in variables:
+        for theirs in saved:
+            if ours.endswith("/" + theirs) or theirs.endswith("/" + ours):
+                return f" The graph has {ours} where it has {theirs}: see `prefix` of SaverRestore."
+    return ""
+
+
+def known_of_graph(variables: Iterable[tf.Variable]) -> Dict[str, Variable]:
+    """Returns what is known of the variables of a graph, by name."""
+    return {
+        each.op.name: Variable(
+            each.dtype.base_dtype.name,
+            None if each.shape.ndims is None else tuple(each.shape.as_list()),
+        )
+        for each in variables
+    }
+
+
+def mismatch_table(rows: Iterable[Match], hidden: int = 0) -> str:
+    """Returns the table of rows that are not loaded, and of how many more it does not show."""
+    shown = [
+        (name, ours or "", theirs or "", verdict if not (ours and theirs) else "does not fit")
+        for name, ours, theirs, verdict in rows
+    ]
+    table = tabulate(shown, headers=["variable", "in the graph", "to load", "problem"])
+    return f"{table}\nand {hidden} that only training uses" if hidden else table
 
 
 def dump_session_params(path: PathLike) -> None:

@@ -49,13 +49,9 @@ class Trainer(TrainerContract):
     Given a `TrainConfig`, `train()` does all of it. Without one, `train(...)` takes the parts of it
     as arguments.
 
-    Args:
-      config: what to train and how; None to give it later.
-
     Attributes:
       graph: the graph that is trained: the default graph at construction, which also ends eager
         execution in a process that has it on, so that a constructor can build the graph.
-      model: that of the config, if any.
       train_op: the op that a step runs, unless `run_step` is overridden.
       resumed_from: prefix of the checkpoint that the run continues, or None.
       stop_grace: seconds that the run has to end in order after a signal.

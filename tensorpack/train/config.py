@@ -50,8 +50,6 @@ class TrainConfig:
     Args:
       dataflow: the `DataFlow` to train on.
       data: the `InputSource` to train on, instead of `dataflow`.
-      model: the `ModelDesc` to train.
-      callbacks: the callbacks of the run.
       extra_callbacks: more of them, after `callbacks`; defaults to `DEFAULT_CALLBACKS()`.
       monitors: where scalars go; defaults to `DEFAULT_MONITORS()`.
       session_creator: defaults to a `NewSessionCreator` with `session_config`.
@@ -199,7 +197,6 @@ class AutoResumeTrainConfig(TrainConfig):
     Args:
       always_resume: whether to do so even if `session_init` or `starting_epoch` says something
         else.
-      kwargs: as in `TrainConfig`.
     """
 
     def __init__(self, always_resume: bool = True, **kwargs: Any) -> None:

@@ -45,8 +45,6 @@ class MultiGPUTrainerBase(FeedfreeTrainerBase):
         """Calls a function in the context of each tower, see `DataParallelBuilder`.
 
         Args:
-          towers: relative ids of GPUs.
-          func: builds a tower; called without arguments.
           devices: for each tower what `tf.device` takes; by default its GPU.
           var_strategy: "shared": the towers have the variables of the first one. "replicated": the
             others have copies of them.
@@ -131,11 +129,6 @@ class MultiTowerTrainer(SingleCostTrainer, MultiGPUTrainerBase):
         var_strategy: str = "shared",
     ) -> List[List[Any]]:
         """Builds the towers; returns for each its (gradient, variable) pairs.
-
-        Args:
-          input, get_cost_fn, get_opt_fn: those of `_setup_graph`.
-          devices: for each tower what `tf.device` takes.
-          var_strategy: as in `build_on_multi_tower`.
 
         Raises:
           TypeError: there are several towers, and the input has the same data for each.

@@ -37,7 +37,6 @@ class SyncMultiGPUTrainerParameterServer(MultiTowerTrainer):
       config: what to train, or the towers, see `MultiTowerTrainer`.
       ps_device: where the variables are: "gpu", spread over the GPUs of the towers, or "cpu". By
         default "gpu" where `config` is a `TrainConfig` or there are at most two towers.
-      gpu_prefetch: see `MultiTowerTrainer`.
     """
 
     @accepts_old_keywords(gpus="config")
@@ -80,7 +79,6 @@ class SyncMultiGPUTrainerReplicated(MultiTowerTrainer):
       config: what to train, or the towers, see `MultiTowerTrainer`.
       options: with a `TrainConfig` the value of `gpu_prefetch`, as in 2017; with towers those of
         `average` and `mode`, as later.
-      gpu_prefetch: see `MultiTowerTrainer`.
       average: whether gradients are averaged; else they are added up.
       mode: how, see `allreduce_grads`; by default "gpu", from 8 towers on "hierarchical".
 

@@ -39,9 +39,6 @@ class TrainingRecord:
 
     Whatever goes wrong in it is logged as a warning, and the training continues.
 
-    Args:
-      trainer: the `Trainer`; not kept alive.
-
     Attributes:
       on_complete: functions to call when the record is complete, in order; their errors are logged.
     """

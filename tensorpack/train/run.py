@@ -237,7 +237,6 @@ class TrainLoop:
 
         Args:
           callbacks: the group of all; its `before_train` has returned.
-          run_step: called in each step.
           should_stop: asked after each step; True ends the training in order.
           check_stop: called after each step and its callbacks; may raise.
           position: where an earlier run was saved; None to begin with a whole epoch.

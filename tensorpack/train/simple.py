@@ -161,7 +161,6 @@ def launch_train_with_config(config: TrainConfig, trainer: SingleCostTrainer) ->
     """Trains `config.model` on `config.dataflow` or `config.data` with `trainer`.
 
     Args:
-      config: has a model and data.
       trainer: made without a config, such as `SimpleTrainer()`.
     """
     if not isinstance(config, TrainConfig):

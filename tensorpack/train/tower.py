@@ -84,7 +84,6 @@ class TowerTrainer(Trainer):
 
         Args:
           input_names: names of inputs, or of any tensor of the tower, to be fed.
-          output_names: names of the tensors to compute.
           tower: index into `TrainConfig.predict_tower`. A negative number, or any number if that
             is `[0]`, the default, is taken for a `device`, the later spelling's third argument.
           device: a GPU id, or -1 for the CPU, instead of `tower`.
@@ -257,7 +256,6 @@ class SingleCostTrainer(TowerTrainer):
 
         Args:
           input_signature: the `tf.TensorSpec` of each input.
-          input: where the inputs come from.
           get_cost_fn: takes one tensor for each input and returns the scalar cost.
           get_opt_fn: returns the optimizer; called once.
         """
@@ -281,7 +279,6 @@ class SingleCostTrainer(TowerTrainer):
         """Override to build the towers and `train_op`; returns callbacks that they need.
 
         Args:
-          input: set up already.
           get_cost_fn: builds a tower, inside a `TowerContext`.
           get_opt_fn: returns the optimizer, the same at each call.
         """

@@ -98,11 +98,7 @@ class HorovodTrainer(CollectiveTrainer):
 
 
 class BytePSTrainer(HorovodTrainer):
-    """As `HorovodTrainer`, by BytePS where that is installed: start the processes with `bpslaunch`.
-
-    Args:
-      average: as in `HorovodTrainer`.
-    """
+    """As `HorovodTrainer`, by BytePS where that is installed: start the processes with `bpslaunch`."""
 
     _module = "byteps.tensorflow"
 

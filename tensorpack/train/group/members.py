@@ -23,7 +23,6 @@ class Members(Peers):
     Args:
       cluster, timeout: see `Peers`. A parameter server waits for the start of the others without
         limit.
-      target: of the `tf.train.Server` of this process.
       in_step: whether workers wait for each other in each step, so that one that has ended before
         the others is an error.
       closing: called under the graph of the table; returns an op that ends what workers wait for.
@@ -64,7 +63,6 @@ class Members(Peers):
           on_lost: called once, on a thread, if a process is lost, or does not fit in the group.
           on_left: called once, on a thread, with the name of a worker that has ended in order
             although this one waits for it in a step.
-          step: returns the step that this process is in.
           plan: steps in an epoch; the same for all workers that wait for each other.
         """
         self._on_lost, self._on_left, self._step = on_lost, on_left, step
@@ -116,12 +114,7 @@ class Members(Peers):
         return self.stopping.is_set()
 
     def gather(self, values: Sequence[float], check: Callable[[], None]) -> np.ndarray:
-        """Returns the values of all workers, float64 `[workers, values]`; each calls it as often.
-
-        Args:
-          values: as many on each worker.
-          check: called several times a second; may raise.
-        """
+        """Returns the values of all workers, float64 `[workers, values]`; each calls it as often."""
         graph, me = tf.Graph(), self.index
         with graph.as_default(), tf.device(HOST):
             self._gathered += 1

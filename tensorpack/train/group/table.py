@@ -48,7 +48,6 @@ class Table(threading.Thread):
 
     Args:
       group: the `Members`; its method `take` gets the rows, or None if the host has lost them.
-      target: of the server of this process.
       closing: called under a graph and the device of the host; returns an op.
     """
 
@@ -126,9 +125,6 @@ class Table(threading.Thread):
 def vote_tensor(rows: int) -> tf.Tensor:
     """Returns the signal by which a process asks the group to end, 0 if none does; for the device
     of the host.
-
-    Args:
-      rows: how many processes the group has.
     """
     table = shared_variable(NAME, tf.int64, [rows, len(Row._fields)])
     votes = tf.raw_ops.ReadVariableOp(resource=table, dtype=tf.int64)[:, Row._fields.index("vote")]

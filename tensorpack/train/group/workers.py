@@ -28,8 +28,6 @@ class Workers(Peers):
     All that waits for other workers runs on threads of its own, which may have to be left behind.
 
     Args:
-      cluster: the workers, at least two.
-      timeout, on_lost: see `Peers`.
       on_leave: called on any thread, with the flags of all workers, if another has left.
 
     Attributes:
@@ -94,13 +92,7 @@ class Workers(Peers):
     def gather(
         self, values: Sequence[float], key: int, check_stop: Callable[[], None]
     ) -> np.ndarray:
-        """Returns the values of all workers, float64 `[workers, values]`.
-
-        Args:
-          values: as many on each worker.
-          key: see `all_reduce`.
-          check_stop: called several times a second; may raise.
-        """
+        """Returns the values of all workers, float64 `[workers, values]`."""
         graph = tf.Graph()
         with graph.as_default(), tf.device("/device:CPU:0"):
             table = np.zeros([self.cluster.num_workers, len(values)])
@@ -122,7 +114,6 @@ class Workers(Peers):
         They hear it in their next step, so this waits until they have come to it.
 
         Args:
-          sess: the training session.
           flag: says why, see above.
           limit: seconds to wait; infinite to wait for as long as the others live.
         """
