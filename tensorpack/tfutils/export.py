@@ -25,8 +25,6 @@ from .sesscreate import NewSessionCreator, ReuseSessionCreator
 from .sessinit import SmartInit
 from .tower import TowerFunc
 
-__all__ = ["ModelExport", "ModelExporter"]
-
 _CALLS_PYTHON = frozenset(["EagerPyFunc", "PyFunc", "PyFuncStateless"])
 _TABLES = frozenset(
     "HashTable HashTableV2 MutableDenseHashTableV2 MutableHashTable MutableHashTableV2".split()

@@ -11,8 +11,6 @@ from .common import get_default_sess_config
 from .dependency import ancestors
 from .precision import ComputeOptions
 
-__all__ = ["NewSessionCreator", "ReuseSessionCreator", "SessionCreatorAdapter"]
-
 # An initialiser that waits for one of these waits for ever: the input has no data yet.
 _BLOCKING_OPS = frozenset(
     "IteratorGetNext QueueDequeueManyV2 QueueDequeueUpToV2 QueueDequeueV2 Unstage".split()

@@ -6,15 +6,6 @@ from typing import Any, Callable, Iterator
 
 from tensorpack.compat import tfv1 as tf
 
-__all__ = [
-    "custom_getter_scope",
-    "freeze_get_variable",
-    "freeze_variables",
-    "remap_get_variable",
-    "remap_variables",
-    "replace_get_variable",
-]
-
 
 @contextmanager
 def custom_getter_scope(custom_getter: Callable[..., Any]) -> Iterator[None]:

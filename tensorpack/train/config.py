@@ -29,8 +29,6 @@ from .ending import check_commands
 from .resume import check_policy
 from .run import ENDLESS
 
-__all__ = ["AutoResumeTrainConfig", "DEFAULT_CALLBACKS", "DEFAULT_MONITORS", "TrainConfig"]
-
 
 def DEFAULT_CALLBACKS() -> List[Callback]:
     """Returns new callbacks of the kinds that every run has unless `extra_callbacks` says

@@ -19,13 +19,6 @@ from .config import TrainConfig
 from .multi_tower import MultiTowerTrainer
 from .tower import OptFn
 
-__all__ = [
-    "AsyncMultiGPUTrainer",
-    "SyncMultiGPUTrainer",
-    "SyncMultiGPUTrainerParameterServer",
-    "SyncMultiGPUTrainerReplicated",
-]
-
 Towers = Union[TrainConfig, int, Sequence[int], None]
 
 

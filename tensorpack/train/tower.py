@@ -21,8 +21,6 @@ from tensorpack.utils.argtools import call_only_once, memoized_ignoreargs
 
 from .base import Trainer
 
-__all__ = ["CostFn", "OptFn", "SingleCostTrainer", "TowerTrainer"]
-
 CostFn = Callable[..., tf.Tensor]
 OptFn = Callable[[], tf.train.Optimizer]
 _GATE_NONE, _GATE_OP = tf.train.Optimizer.GATE_NONE, tf.train.Optimizer.GATE_OP

@@ -25,8 +25,6 @@ from .server_graph import StartValues, StepTurns, is_on_server
 from .table import HOST, READY
 from .trainer import GroupTrainer
 
-__all__ = ["DistributedTrainerBase", "Towers"]
-
 Towers = Union[TrainConfig, int, Sequence[int], None]
 
 _LOST_SECONDS = 10.0  # at most, for an end in order when a process is lost

@@ -98,7 +98,7 @@ class HorovodTrainer(CollectiveTrainer):
 
 
 class BytePSTrainer(HorovodTrainer):
-    """As `HorovodTrainer`, by BytePS where that is installed: start the processes with `bpslaunch`."""
+    """As `HorovodTrainer`, by BytePS where that is installed: start it with `bpslaunch`."""
 
     _module = "byteps.tensorflow"
 

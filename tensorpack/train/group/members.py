@@ -114,7 +114,7 @@ class Members(Peers):
         return self.stopping.is_set()
 
     def gather(self, values: Sequence[float], check: Callable[[], None]) -> np.ndarray:
-        """Returns the values of all workers, float64 `[workers, values]`; each calls it as often."""
+        """Returns the values of all workers, `[workers, values]`; each must call it as often."""
         graph, me = tf.Graph(), self.index
         with graph.as_default(), tf.device(HOST):
             self._gathered += 1
