@@ -20,16 +20,6 @@ from .common import PerGraph
 from .model_utils import get_shape_str
 from .tower import in_main_training_tower
 
-__all__ = [
-    "add_defaults",
-    "argscope",
-    "check_arguments",
-    "enable_argscope_for_function",
-    "enable_argscope_for_module",
-    "get_arg_scope",
-    "parameters_of",
-]
-
 Layer = Callable[..., Any]
 Defaults = Dict[Layer, Dict[str, Any]]
 Parameters = Mapping[str, inspect.Parameter]

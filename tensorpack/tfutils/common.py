@@ -17,21 +17,6 @@ from tensorpack.compat import tfv1 as tf
 from tensorpack.utils.gpu import get_num_gpu
 from tensorpack.utils.processes import usable_cores
 
-__all__ = [
-    "PerGraph",
-    "collect_env_info",
-    "get_default_sess_config",
-    "get_global_step_value",
-    "get_global_step_var",
-    "get_op_or_tensor_by_name",
-    "get_op_tensor_name",
-    "get_tensor_of_graph",
-    "get_tensors_by_names",
-    "get_tf_version_number",
-    "get_tf_version_tuple",
-    "root_variable",
-]
-
 T = TypeVar("T")
 _REPORTED_PACKAGES = ("numpy", "msgpack", "cv2", "zmq", "lmdb", "h5py")
 _SETTING = re.compile("(CUDA|NVIDIA|OMP|TF)_")  # environment variables that change a computation

@@ -16,13 +16,6 @@ from typing import Any, List, Sequence, Union
 from tensorpack.compat import tfv1 as tf
 from tensorpack.utils.checks import as_count
 
-__all__ = [
-    "CategoricalDistribution",
-    "Distribution",
-    "GaussianDistribution",
-    "ProductDistribution",
-]
-
 _TINY = 1e-8  # a smaller probability or standard deviation counts as this one
 
 

@@ -17,19 +17,6 @@ from .summary import add_tagged_moving_summary, create_histogram_summary
 from .symbolic_functions import print_stat, rms
 from .tower import in_main_training_tower
 
-__all__ = [
-    "CheckGradient",
-    "FilterNoneGrad",
-    "GlobalNormClip",
-    "GradientProcessor",
-    "MapGradient",
-    "PrintGradient",
-    "ScaleGradient",
-    "SummaryGradient",
-    "map_values",
-    "values_of",
-]
-
 # A gradient is a tensor, `tf.IndexedSlices` where only some rows were used, or None.
 Gradient = Any
 GradVars = List[Tuple[Gradient, Any]]

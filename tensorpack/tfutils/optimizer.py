@@ -14,15 +14,6 @@ from .common import PerGraph, root_variable
 from .gradproc import FilterNoneGrad, GradientProcessor
 from .variables import VariablePairs, replicas
 
-__all__ = [
-    "AccumGradOptimizer",
-    "PostProcessOptimizer",
-    "ProxyOptimizer",
-    "VariableAssignmentOptimizer",
-    "apply_grad_processors",
-    "apply_to_replicas",
-]
-
 GradsAndVars = Sequence[Tuple[Any, Any]]
 
 

@@ -10,14 +10,6 @@ from tensorpack.utils.argtools import accepts_old_keywords
 
 from .common import PerGraph
 
-__all__ = [
-    "auto_reuse_variable_scope",
-    "cached_name_scope",
-    "get_name_scope_name",
-    "under_name_scope",
-    "under_variable_scope",
-]
-
 F = TypeVar("F", bound=Callable[..., Any])
 
 _cached_scopes: PerGraph[dict] = PerGraph(dict)

@@ -27,22 +27,6 @@ from .varmanip import (
     weights_of,
 )
 
-__all__ = [
-    "ChainInit",
-    "DictRestore",
-    "ExactRestore",
-    "InitFrom",
-    "JustCurrentSession",
-    "ParamRestore",
-    "SaverRestore",
-    "SaverRestoreRelaxed",
-    "SessionInit",
-    "SmartInit",
-    "TryResumeTraining",
-    "VariableMismatch",
-    "get_model_loader",
-]
-
 
 class SessionInit:
     """Sets variables of a session whose variables have been initialised.

@@ -15,21 +15,6 @@ from tensorpack.utils.naming import MOVING_SUMMARY_OPS_KEY
 from .common import PerGraph, root_variable
 from .tower import get_current_tower_context, in_main_training_tower
 
-__all__ = [
-    "MOVING_SUMMARY_OPS_KEY",
-    "add_activation_summary",
-    "add_moving_summary",
-    "add_param_summary",
-    "add_tagged_moving_summary",
-    "add_tensor_summary",
-    "average_states",
-    "create_histogram_summary",
-    "create_scalar_summary",
-    "op_name_of_tag",
-    "root_mean_square",
-    "tag_of_tensor",
-]
-
 _SUMMARY_TYPES = ["histogram", "mean", "rms", "scalar", "sparsity"]
 
 

@@ -8,34 +8,13 @@ import numpy as np
 from tensorpack.compat import tfv1 as tf
 from tensorpack.utils.argtools import memoized
 
-from .embedding_losses import (
+from .embedding_losses import (  # noqa: F401  (for those who import them here)
     contrastive_loss,
     siamese_cosine_loss,
     soft_triplet_loss,
     triplet_loss,
 )
 from .summary import create_scalar_summary, root_mean_square
-
-__all__ = [
-    "accuracy",
-    "batch_flatten",
-    "class_balanced_cross_entropy",
-    "class_balanced_sigmoid_cross_entropy",
-    "contrastive_loss",
-    "flatten",
-    "get_scalar_var",
-    "guided_relu",
-    "huber_loss",
-    "prediction_incorrect",
-    "print_stat",
-    "psnr",
-    "rms",
-    "saliency_map",
-    "shapeless_placeholder",
-    "siamese_cosine_loss",
-    "soft_triplet_loss",
-    "triplet_loss",
-]
 
 
 def prediction_incorrect(

@@ -15,19 +15,6 @@ from tensorpack.utils.naming import SUMMARY_BACKUP_KEYS, TOWER_FREEZE_KEYS
 from .collection import backup_collection, freeze_collection
 from .common import PerGraph, get_op_tensor_name, get_tensor_of_graph
 
-__all__ = [
-    "BaseTowerContext",
-    "PredictTowerContext",
-    "TowerContext",
-    "TowerFunc",
-    "TowerFuncWrapper",
-    "TowerTensorHandle",
-    "TowerTensorHandles",
-    "TrainTowerContext",
-    "get_current_tower_context",
-    "in_main_training_tower",
-]
-
 _open_contexts: PerGraph = PerGraph(list)  # innermost last
 
 

@@ -7,37 +7,16 @@ from tabulate import tabulate
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.utils import logger
-from tensorpack.utils.checkpoints import get_all_checkpoints
 from tensorpack.utils.checkpoints.variables import Match, Variable, match
 from tensorpack.utils.naming import is_training_name
 
 from .checkpoint import (
     PathLike,
-    get_checkpoint_path,
     load_checkpoint_vars,
     names_without_output,
     save_checkpoint_vars,
 )
 from .fed_input import cast, kind_of
-
-__all__ = [
-    "SessionUpdate",
-    "dump_chkpt_vars",
-    "dump_session_params",
-    "fit_value",
-    "get_all_checkpoints",
-    "get_checkpoint_path",
-    "get_savename_from_varname",
-    "is_training_name",
-    "known_of_graph",
-    "load_checkpoint_vars",
-    "load_chkpt_vars",
-    "load_named_values",
-    "mismatch_table",
-    "save_checkpoint_vars",
-    "save_chkpt_vars",
-    "weights_of",
-]
 
 # Their names in other versions of the API.
 load_chkpt_vars = load_checkpoint_vars
