@@ -25,9 +25,6 @@ def compare_export(model: Inference, check_inputs: Sequence[Any], how: Dict[str,
     Args:
       how: `kind`, `path` and so on, see `_run_exported.py`; `inputs` and `outputs` are by default
         the names of the tensors.
-
-    Raises:
-      RuntimeError: it cannot be loaded, or computes something else.
     """
     names = {
         "inputs": [each.name for each in model.inputs],

@@ -32,11 +32,10 @@ _open_scopes: PerGraph = PerGraph(lambda: [{}])
 
 @contextmanager
 def argscope(layers: Union[Layer, Sequence[Layer]], **kwargs: Any) -> Iterator[None]:
-    """Gives layers default arguments for all calls inside the block.
+    """Gives one or several layers default arguments for all calls inside the block.
 
     An argument that is given in a call wins over the defaults, and an inner scope over an outer
-    one. Either spelling of an argument will do, in the scope as in the call. The scope belongs to
-    the default graph. ::
+    one. Either spelling of an argument will do. The scope belongs to the default graph. ::
 
         with argscope([Conv2D, FullyConnected], activation=tf.nn.relu):
             x = Conv2D("conv0", x, 32, 3)
@@ -45,12 +44,6 @@ def argscope(layers: Union[Layer, Sequence[Layer]], **kwargs: Any) -> Iterator[N
 
     A function that is no layer takes its defaults once it is decorated with
     `enable_argscope_for_function`; without that it can look them up in `get_arg_scope()`.
-
-    Args:
-      layers: one layer or function, or several.
-
-    Raises:
-      TypeError: one of the layers is not a function, or does not take one of the arguments.
     """
     chosen: List[Any] = list(layers) if isinstance(layers, (list, tuple)) else [layers]
     spelled = [(inspect.unwrap(layer), _spell(layer, kwargs)) for layer in chosen]
@@ -113,9 +106,6 @@ def parameters_of(func: Callable[..., Any]) -> Dict[str, inspect.Parameter]:
 
     One that `functools.wraps` another has those of the other, and its own `**options`, if it has
     some: it decides which names reach the other one.
-
-    Raises:
-      ValueError: it has no signature, as some functions in C.
     """
     own = inspect.signature(func, follow_wrapped=False).parameters.values()
     options = {each.name: each for each in own if each.kind is each.VAR_KEYWORD}

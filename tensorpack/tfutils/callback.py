@@ -305,9 +305,6 @@ class Callback:
     def get_tensors_maybe_in_tower(self, names: Sequence[str]) -> List[Any]:
         """Returns the ops and tensors of these names, looked for in the graph, then in the first
         training tower.
-
-        Raises:
-          KeyError: a name is in neither.
         """
         return [self._tensor_maybe_in_tower(name) for name in names]
 

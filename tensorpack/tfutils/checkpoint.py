@@ -192,10 +192,6 @@ def save_checkpoint_vars(dic: Dict[str, Any], path: PathLike) -> None:
     Args:
       dic: name of the variable, with or without `:0`, to its value.
       path: `NAME.npz` for an archive, anything else is the prefix of a TensorFlow checkpoint.
-
-    Raises:
-      TypeError: a value is not an array of numbers, booleans or strings.
-      ValueError: the path is that of an `.npy` file, or two names mean one variable.
     """
     arrays = {name: np.asarray(value) for name, value in by_name(dic).items()}
     for name, array in arrays.items():

@@ -9,11 +9,7 @@ __all__ = ["backup_collection", "clear_collection", "freeze_collection", "restor
 
 
 def backup_collection(keys: Optional[Iterable[str]] = None) -> Dict[str, List[Any]]:
-    """Returns what is in collections of the default graph, as copies.
-
-    Args:
-      keys: names of the collections; None for all that exist.
-    """
+    """Returns what is in collections of the default graph, by default in all of them, as copies."""
     graph = tf.get_default_graph()
     if keys is None:
         keys = graph.get_all_collection_keys()

@@ -40,12 +40,7 @@ def dependency_of_targets(targets: Sequence[OpOrTensor], op: OpOrTensor) -> bool
 
 
 def dependency_of_fetches(fetches: Any, op: OpOrTensor) -> bool:
-    """Returns whether `Session.run(fetches)` makes `op` run.
-
-    Args:
-      fetches: whatever `Session.run` takes: an op, tensor, variable or name, or lists, tuples and
-        dictionaries of them.
-    """
+    """Returns whether `Session.run(fetches)` makes `op` run, whatever kind of fetches they are."""
     graph = _op_of(op).graph
     return dependency_of_targets([_element(each, graph) for each in _flatten(fetches)], op)
 

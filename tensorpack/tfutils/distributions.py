@@ -68,11 +68,7 @@ class Distribution:
             return tf.negative(tf.reduce_mean(self.loglikelihood(x, theta)), name="entropy")
 
     def sample(self, batch_size: Union[int, tf.Tensor], theta: Any) -> tf.Tensor:
-        """Returns new samples, float32 `[batch_size, sample_dim]`.
-
-        Args:
-          batch_size: how many; an integer, or an integer scalar tensor.
-        """
+        """Returns new samples, float32 `[batch_size, sample_dim]`; the size may be a tensor."""
         if not tf.is_tensor(batch_size):
             batch_size = as_count(f"{self.name}.sample()", "batch_size", batch_size)
         with tf.name_scope(f"{self.name}_sample"):

@@ -59,9 +59,6 @@ def siamese_cosine_loss(
     Args:
       left, right: float32 `[B, D]`.
       y: `[B]`, 1 or True where a pair is similar, else 0.
-
-    Returns:
-      The loss.
     """
     with tf.name_scope(scope):
         left, right = _embeddings(left, right)
@@ -85,8 +82,7 @@ def triplet_loss(
     https://arxiv.org/abs/1503.03832, where it is a sum.
 
     Args:
-      anchor: float32 `[B, D]`.
-      positive: float32 `[B, D]`, of the same class as the anchor.
+      anchor, positive: float32 `[B, D]`, of one class.
       negative: float32 `[B, D]`, of another class.
 
     Returns:
@@ -118,8 +114,7 @@ def soft_triplet_loss(
     https://arxiv.org/abs/1412.6622, which squares its error instead of taking the logarithm.
 
     Args:
-      anchor: float32 `[B, D]`.
-      positive: float32 `[B, D]`, of the same class as the anchor.
+      anchor, positive: float32 `[B, D]`, of one class.
       negative: float32 `[B, D]`, of another class.
 
     Returns:

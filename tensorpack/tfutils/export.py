@@ -67,8 +67,7 @@ class ModelExporter:
           toco_compatible: whether to try if TFLite takes the graph, and to raise if not.
 
         Raises:
-          ValueError: the outputs depend on a Python function, a table, or weights that are missing;
-            or there are more or fewer arrays than inputs.
+          ValueError: the outputs depend on a Python function, a table, or weights that are missing.
           RuntimeError: the export does not compute what the model computes.
         """
         with self._export("frozen", filename, check_inputs) as (model, path):
@@ -96,8 +95,7 @@ class ModelExporter:
 
         Raises:
           FileExistsError: there is something in the directory.
-          ValueError: the outputs depend on a Python function, or on weights that are missing; or
-            TensorFlow cannot load from that path.
+          ValueError: the outputs depend on a Python function, or on weights that are missing.
         """
         target = os.path.abspath(filename)
         if is_pattern(target):
@@ -146,11 +144,7 @@ class ModelExporter:
             _write(path, _to_tflite(_freeze(model), model))
 
     def export_npz(self, filename: PathLike) -> None:
-        """Writes the variables that the outputs depend on, as arrays for `SmartInit` or NumPy.
-
-        Args:
-          filename: ends in `.npz`.
-        """
+        """Writes the variables that the outputs depend on, for `SmartInit` or NumPy, as `.npz`."""
         if not os.fspath(filename).endswith(".npz"):
             raise ValueError(f"Arrays are written to NAME.npz, got {os.fspath(filename)!r}.")
         with self._built() as model:
@@ -214,9 +208,6 @@ class ModelExport:
         Args:
           checkpoint: where the weights come from, as in `SmartInit`.
           tags: by default `["serve"]`.
-
-        Raises:
-          FileExistsError, RuntimeError, ValueError: see `ModelExporter.export_serving`.
         """
         signature = self.model.get_input_signature()
         config = SimpleNamespace(

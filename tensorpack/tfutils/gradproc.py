@@ -206,11 +206,7 @@ class ScaleGradient(MapGradient):
 
 
 class PrintGradient(MapGradient):
-    """Prints statistics of gradients to standard error at each step.
-
-    Args:
-      regex: must match the whole name of the variable.
-    """
+    """Prints statistics of the gradients of matching variables, as `MapGradient`, in each step."""
 
     def __init__(self, regex: str = ".*") -> None:
         super().__init__(self._print, regex)

@@ -88,10 +88,6 @@ class HookedSession:
     ) -> Any:
         """Runs `fetches` together with what the hooks ask for; returns the values of `fetches`
         alone.
-
-        Raises:
-          RuntimeError: the session was closed, or two of the caller and the hooks feed the same
-            tensor.
         """
         if self._closed:
             raise RuntimeError(_CLOSED)

@@ -22,9 +22,6 @@ def build_inference(config: Any) -> Inference:
     """Builds an inference tower without a name, and gives its variables their values.
 
     The caller closes the session.
-
-    Raises:
-      KeyError: the tower has no tensor of one of the names.
     """
     with graph_of(config).as_default():
         signature = config.input_signature

@@ -140,11 +140,7 @@ class AccumGradOptimizer(ProxyOptimizer):
         global_step: Optional[tf.Variable] = None,
         name: Optional[str] = None,
     ) -> tf.Operation:
-        """Returns an op that adds the gradients, and at each `niter`-th run updates.
-
-        Raises:
-          ValueError: a global step is given; increment it yourself in the runs that count.
-        """
+        """Returns an op that adds the gradients, and at each `niter`-th run updates."""
         if global_step is not None:
             raise ValueError("AccumGradOptimizer increments no global_step: do so yourself.")
         grads = FilterNoneGrad().process(list(grads_and_vars))
@@ -192,9 +188,6 @@ def apply_to_replicas(
     Args:
       opt: any optimizer; changed, if it is a `ProxyOptimizer`.
       towers: for each tower its (gradient, variable), the gradients of which are the same.
-
-    Raises:
-      ValueError: the towers have gradients of different variables.
     """
     towers = replicas().align(towers)
     main, *others = towers

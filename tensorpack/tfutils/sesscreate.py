@@ -121,11 +121,7 @@ class ReuseSessionCreator(tf.train.SessionCreator):
 
 
 class SessionCreatorAdapter(tf.train.SessionCreator):
-    """Puts the sessions of another creator through a function.
-
-    Args:
-      func: called with it; returns a session, such as a debugger's around it.
-    """
+    """Puts the sessions of another creator through a function, such as a debugger's wrapper."""
 
     def __init__(
         self,

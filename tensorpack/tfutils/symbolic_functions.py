@@ -93,10 +93,8 @@ def class_balanced_sigmoid_cross_entropy(
 
 
 def print_stat(x: tf.Tensor, message: Optional[str] = None) -> tf.Tensor:
-    """Returns `x`, and prints its shape, mean, rms and first values whenever it is computed.
-
-    Args:
-      message: what the line begins with; by default the name of the op.
+    """Returns `x`, and prints its shape, mean, rms and first values whenever it is computed, after
+    the message, by default the name of the op.
     """
     with tf.name_scope("print_stat"):
         floats = x if x.dtype.is_floating else tf.cast(x, tf.float32)
@@ -106,10 +104,8 @@ def print_stat(x: tf.Tensor, message: Optional[str] = None) -> tf.Tensor:
 
 
 def rms(x: tf.Tensor, name: Optional[str] = None) -> tf.Tensor:
-    """Returns the root mean square of all elements, a scalar.
-
-    Args:
-      name: of the result; by default `{op}/rms`, in the scope of the op of `x`.
+    """Returns the root mean square of all elements of a float tensor, a scalar; by default it is
+    named `{op}/rms`, in the scope of the op of `x`.
     """
     if name is not None:
         return root_mean_square(x, name=name)
@@ -128,11 +124,7 @@ def huber_loss(x: tf.Tensor, delta: float = 1, name: str = "huber_loss") -> tf.T
 def get_scalar_var(
     name: str, init_value: float, summary: bool = False, trainable: bool = False
 ) -> tf.Variable:
-    """Returns a new float32 scalar variable.
-
-    Args:
-      summary: whether to add a scalar summary `{name}-summary`.
-    """
+    """Returns a new float32 scalar variable, with a scalar summary `{name}-summary` if asked."""
     initializer = tf.constant_initializer(init_value)
     variable = tf.get_variable(name, [], tf.float32, initializer, trainable=trainable)
     if summary:
@@ -187,11 +179,7 @@ def _guided_gradient() -> str:
 
 
 def saliency_map(output: tf.Tensor, input: tf.Tensor, name: str = "saliency_map") -> tf.Tensor:
-    """Returns the gradient of the largest output of each row with respect to the input.
-
-    Args:
-      output: float32 `[B, C]`.
-    """
+    """Returns the gradient of the largest of each row of `output`, `[B, C]`, for the input."""
     best = tf.reduce_max(output, axis=1)
     return tf.identity(tf.gradients(best, input)[0], name=name)
 

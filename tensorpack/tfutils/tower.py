@@ -93,8 +93,8 @@ class BaseTowerContext:
 
     @property
     def keeps_updates(self) -> bool:
-        """Whether updates of variables count that this tower makes: in a training tower that has
-        variables to itself, or shares them as the first one.
+        """Whether this tower's updates of variables count: it trains, and shares no variables of
+        another tower.
         """
         return self.is_training and (self.index == 0 or bool(self.vs_name))
 
@@ -132,9 +132,6 @@ class TowerContext(BaseTowerContext):
     `TowerContext("tower0", True, "scope")`.
 
     Args:
-      tower_name: name scope of the tower; "" for none.
-      is_training: by default unless `tower_name` is that of a predictor (`towerp...`).
-      index: which one of the training towers, from 0.
       vs_name: variable scope for a tower that has variables of its own; True for its name.
     """
 
@@ -265,11 +262,7 @@ class TowerTensorHandle:
         return [self.get_tensor(name) for name in names]
 
     def get_variable(self, name: str) -> tf.Variable:
-        """Returns the variable that this tower uses under `name`.
-
-        Raises:
-          KeyError: there is none.
-        """
+        """Returns the variable that this tower uses under `name`."""
         full_name = f"{self.vs_name}/{name}" if self.vs_name else name
         for key in (tf.GraphKeys.GLOBAL_VARIABLES, tf.GraphKeys.LOCAL_VARIABLES):
             for variable in self._context.graph.get_collection(key):

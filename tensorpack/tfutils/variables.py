@@ -80,9 +80,6 @@ def build_twin(
 
     Returns:
       What the function returns, and the pairs of new variables with those of `source`.
-
-    Raises:
-      ValueError: it makes other variables than `source`.
     """
 
     def untrainable(getter: Callable[..., Any], *getter_args: Any, **getter_kwargs: Any) -> Any:
@@ -111,9 +108,6 @@ class Replicas:
         Args:
           copies: the variables of a tower that is not the first.
           mains: those of the first one, in the same order.
-
-        Raises:
-          ValueError: a copy differs from its main variable in shape or dtype.
         """
         for copy, main in VariablePairs(copies, mains):
             self._main_of[id(copy)] = (copy, main)
@@ -143,11 +137,7 @@ class Replicas:
         return [copy for copy, main in self._main_of.values() if main is variable]
 
     def align(self, towers: Sequence[Sequence[Tuple[Any, Any]]]) -> List[List[Tuple[Any, Any]]]:
-        """Returns the (gradient, variable) of each tower in the order of those of the first one.
-
-        Raises:
-          ValueError: a tower has gradients of other variables.
-        """
+        """Returns the (gradient, variable) of each tower in the order of those of the first one."""
         main = {id(variable): variable.op.name for _, variable in towers[0]}
         aligned = []
         for index, tower in enumerate(towers):

@@ -44,11 +44,6 @@ class SessionUpdate:
 
         Args:
           prms: name of the variable, with or without `:0`, to its new value.
-
-        Raises:
-          KeyError: there is no such variable among those given.
-          ValueError: a value has the wrong shape, or a number is out of the variable's range.
-          TypeError: a value is of another kind (such as integers for a float variable).
         """
         fitting = []
         for name, value in zip(names_without_output(prms), prms.values()):
@@ -96,11 +91,7 @@ class SessionUpdate:
 
     @staticmethod
     def load_value_to_var(var: tf.Variable, val: Any, strict: bool = False) -> None:
-        """Sets one variable in the default session.
-
-        Args:
-          strict: whether to refuse a value of another shape that has the right number of elements.
-        """
+        """Sets one variable in the default session; if `strict`, only to a value of its shape."""
         array = fit_value(val, var, reshape=not strict)
         SessionUpdate(_default_session("load_value_to_var"), [var]).update({var.op.name: array})
 
@@ -108,8 +99,7 @@ class SessionUpdate:
 def fit_value(value: Any, var: tf.Variable, reshape: bool = False) -> np.ndarray:
     """Returns `value` as an array of the shape and dtype of `var`, see `relaxed_value_for_var`.
 
-    Args:
-      reshape: whether another shape with the right number of elements is accepted, with a warning.
+    With `reshape`, it may have another shape with the right number of elements, with a warning.
     """
     array = np.asarray(value)
     shape = var.shape.as_list() if var.shape.ndims is not None else list(array.shape)
@@ -235,11 +225,7 @@ def mismatch_table(rows: Iterable[Match], hidden: int = 0) -> str:
 
 
 def dump_session_params(path: PathLike) -> None:
-    """Writes the trainable and model variables of the default session with `save_checkpoint_vars`.
-
-    Raises:
-      RuntimeError: there is no default session.
-    """
+    """Writes the trainable and model variables of the default session with `save_checkpoint_vars`."""
     session = _default_session("dump_session_params")
     save_checkpoint_vars(session.run(weights_of(session.graph)), path)
 
@@ -263,8 +249,8 @@ def get_savename_from_varname(
     """Returns the name under which a variable is saved.
 
     Args:
-      varname: name of the variable, with or without `:0`.
-      varname_prefix: scope to take off the front of it, if it is there.
+      varname: with or without `:0`.
+      varname_prefix: scope to take off its front, if it is there.
       savename_prefix: scope to put in front of it.
     """
     name = names_without_output([varname])[0]

@@ -127,10 +127,8 @@ class Trainer(TrainerContract):
         self._run(self._set_up, self._loop)
 
     def train_with_defaults(self, **arguments: Any) -> None:
-        """As `train`, with the default extra callbacks and monitors where none are given.
-
-        Args:
-          arguments: those of `train` and others of `TrainConfig`, such as `resume`, by name.
+        """As `train`, with the default extra callbacks and monitors where none are given; takes any
+        argument of `TrainConfig`.
         """
         self._take({}, **arguments)
         self._run(self._set_up, self._loop)
@@ -293,9 +291,6 @@ class Trainer(TrainerContract):
         Args:
           interrupted: whether the callback whose turn it is, if any, has it again after a resume;
             otherwise it is the one that asks.
-
-        Raises:
-          RuntimeError: a step is under way.
         """
         if not self.loop.begun:
             return None
@@ -312,9 +307,6 @@ class Trainer(TrainerContract):
     def adopt_saver(self, saver: ModelSaver) -> bool:
         """Tells whether a saver is to save the state of the run along with the variables: the first
         that saves all of them is.
-
-        Raises:
-          ValueError: another one writes to the same directory.
         """
         directory = os.path.realpath(saver.checkpoint_dir)
         if directory in self._saved_to:

@@ -46,7 +46,6 @@ class TrainConfig:
     """Options of a training run.
 
     Args:
-      dataflow: the `DataFlow` to train on.
       data: the `InputSource` to train on, instead of `dataflow`.
       extra_callbacks: more of them, after `callbacks`; defaults to `DEFAULT_CALLBACKS()`.
       monitors: where scalars go; defaults to `DEFAULT_MONITORS()`.
@@ -55,7 +54,6 @@ class TrainConfig:
         `get_default_sess_config()`.
       session_init: how variables get their values after their initialisers; defaults to leaving
         them so.
-      starting_epoch: number of the first epoch.
       steps_per_epoch: steps in each epoch, 0 for callbacks alone; defaults to the size of the data.
         A fraction is cut off, with a warning.
       max_epoch: number of the last epoch.
@@ -204,16 +202,11 @@ class AutoResumeTrainConfig(TrainConfig):
 
     @staticmethod
     def get_sessinit_resume(dir: Optional[str] = None) -> Optional[SessionInit]:
-        """Returns what loads the variables of the newest whole checkpoint in a directory.
-
-        Args:
-          dir: the directory; the log directory by default.
-
-        Returns:
-          None if there is no checkpoint.
+        """Returns what loads the newest whole checkpoint in a directory, by default the log
+        directory; None if there is none.
 
         Raises:
-          NoValidCheckpoint: all that there are are damaged.
+          NoValidCheckpoint: all are damaged.
         """
         directory = dir or logger.get_logger_dir()
         path = None if directory is None else newest_valid(directory)

@@ -53,10 +53,6 @@ class MultiGPUTrainerBase(FeedfreeTrainerBase):
 
         Returns:
           what the function returns for each tower.
-
-        Raises:
-          ValueError: there is no such strategy, the lists differ in length, or the variables of two
-            towers differ.
         """
         if var_strategy not in _STRATEGIES:
             raise ValueError(
@@ -128,11 +124,7 @@ class MultiTowerTrainer(SingleCostTrainer, MultiGPUTrainerBase):
         devices: Sequence[Any],
         var_strategy: str = "shared",
     ) -> List[List[Any]]:
-        """Builds the towers; returns for each its (gradient, variable) pairs.
-
-        Raises:
-          TypeError: there are several towers, and the input has the same data for each.
-        """
+        """Builds the towers; returns for each its (gradient, variable) pairs."""
         kinds = (FeedfreeInput, DataParallelFeedInput)
         if len(self.tower_ids) > 1 and not isinstance(input, kinds):
             raise TypeError(

@@ -179,9 +179,6 @@ class AsyncMultiGPUTrainer(MultiTowerTrainer):
     Args:
       config: what to train, or the towers, see `MultiTowerTrainer`.
       scale_gradient: whether gradients are divided by the number of towers.
-
-    Raises:
-      ValueError: in the setup, the run is to be deterministic; see also `MultiTowerTrainer`.
     """
 
     @accepts_old_keywords(gpus="config")

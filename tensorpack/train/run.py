@@ -84,12 +84,7 @@ class Lifecycle:
             )
 
     def _end(self, trainer: Any, error: Optional[BaseException]) -> Ending:
-        """Ends the run: whatever goes wrong in one part of this, the others follow.
-
-        Args:
-          trainer: its callbacks are not used if there is no session yet.
-          error: what the main thread raised, None if it came to the end.
-        """
+        """Ends the run: whatever goes wrong in one part of this, the others follow."""
         hooked_sess = trainer.hooked_sess
         by_hook = error is not None and hooked_sess is not None and hooked_sess.hook_error is error
         in_step = self.loop.in_step and not by_hook

@@ -30,9 +30,6 @@ class TrainingInterrupted(SystemExit, KeyboardInterrupt):
 
     If it is not caught, the process exits with code 130 (SIGINT), 143 (SIGTERM) or 129 (SIGHUP) and
     prints nothing. `except KeyboardInterrupt` catches it.
-
-    Attributes:
-      code: the exit code, 128 + signum.
     """
 
     def __init__(self, signum: int) -> None:

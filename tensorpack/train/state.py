@@ -30,8 +30,6 @@ class Position(NamedTuple):
     """The position of a run.
 
     Attributes:
-      epoch: the running epoch, counted from 1.
-      steps_done: how many steps of it have finished.
       hook: the round of callbacks that is unfinished, None if there is none.
       turns: names of the callbacks that had their turn in it.
     """

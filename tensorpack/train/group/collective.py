@@ -62,9 +62,6 @@ class CollectiveTrainer(GroupTrainer):
     Attributes:
       cluster: the same; None for a process alone.
       is_chief: whether this is worker 0, which runs the callbacks of the chief.
-
-    Raises:
-      RuntimeError: this TensorFlow cannot do the `compression`.
     """
 
     def __init__(

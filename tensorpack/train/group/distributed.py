@@ -45,9 +45,6 @@ class DistributedReplicatedTrainer(DistributedTrainerBase):
         it was started in, see `Cluster.from_environment`.
       timeout: seconds without a sign of life after which a process of the cluster is lost, which
         ends the run with `PeerLost`. Ten times as many may pass until it starts.
-
-    Raises:
-      ValueError: the server is of another cluster; or the config has a session creator of its own.
     """
 
     vs_name_for_predictor = "tower0"
@@ -127,11 +124,9 @@ class DistributedTrainerParameterServer(DistributedTrainerBase):
     one update by one worker, and each worker counts its own steps.
 
     Args:
-      gpus: the towers, or a `TrainConfig`.
       server: as in `DistributedReplicatedTrainer`, also for a process that is a parameter server.
       caching_device: where the values of the variables are kept for the time of a step: "cpu", that
         of the worker, or "gpu", the device of each tower.
-      timeout: as in `DistributedReplicatedTrainer`.
     """
 
     _in_step = False

@@ -23,9 +23,6 @@ def make_server(cluster: Cluster, config: Optional[tf.ConfigProto] = None) -> tf
     Args:
       config: decides which devices and how many threads the server has, whatever the config of a
         session on it says; by default `get_default_sess_config()`.
-
-    Raises:
-      RuntimeError: the address cannot be taken.
     """
     if cluster in _started:
         return _started[cluster]

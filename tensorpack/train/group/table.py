@@ -27,7 +27,6 @@ class Row(NamedTuple):
     """What the table says about one process.
 
     Attributes:
-      state: see above.
       step: the global step when it entered this state.
       vote: the signal by which it was asked to end, 0 for none.
       plan: steps in its epochs.

@@ -56,7 +56,6 @@ class Workers(Peers):
 
         Raises:
           PeerLost: some have not.
-          ValueError: the list of one has another order, so that numbers clash.
         """
         self._config = worker_config(self.cluster, config)
         self.target = make_server(self.cluster, config).target
