@@ -25,23 +25,18 @@ class ProxyOptimizer(tf.train.Optimizer):
         self._opt = opt
 
     def compute_gradients(self, *args: Any, **kwargs: Any) -> List[Tuple[Any, Any]]:
-        """Returns the wrapped optimizer's `compute_gradients`."""
         return self._opt.compute_gradients(*args, **kwargs)
 
     def apply_gradients(self, *args: Any, **kwargs: Any) -> tf.Operation:
-        """Returns the wrapped optimizer's `apply_gradients`."""
         return self._opt.apply_gradients(*args, **kwargs)
 
     def get_slot(self, *args: Any, **kwargs: Any) -> Any:
-        """Returns the wrapped optimizer's `get_slot`."""
         return self._opt.get_slot(*args, **kwargs)
 
     def get_slot_names(self, *args: Any, **kwargs: Any) -> List[str]:
-        """Returns the wrapped optimizer's `get_slot_names`."""
         return self._opt.get_slot_names(*args, **kwargs)
 
     def variables(self) -> List[tf.Variable]:
-        """Returns the wrapped optimizer's `variables`."""
         return self._opt.variables()
 
 

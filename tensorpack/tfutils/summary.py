@@ -121,12 +121,8 @@ def average_states(graph: Optional[tf.Graph] = None) -> List[tf.Variable]:
 def create_scalar_summary(
     name: str, v: Any, collections: Optional[Iterable[str]] = None
 ) -> tf.Tensor:
-    """Adds a summary of a numeric scalar under exactly this tag, and returns it (a string scalar).
-
-    Args:
-      name: the tag: what the value is called in the log and in TensorBoard.
-      v: a numeric scalar.
-      collections: names of the collections that get the summary; `SUMMARIES` by default.
+    """Adds a summary of a numeric scalar, under exactly this tag, to `collections` or `SUMMARIES`;
+    returns it, a string scalar.
     """
     with tf.name_scope(None), tf.name_scope("summaries/"):
         summary = tf.raw_ops.ScalarSummary(

@@ -288,7 +288,6 @@ class SingleCostTrainer(TowerTrainer):
         """Returns a function that builds a tower and returns its (gradient, variable) pairs,
         without the variables it does not reach; called inside a `TowerContext`.
         """
-
         check = StopIfNonFinite([])  # of the costs of all towers
 
         def get_grads() -> List[Any]:

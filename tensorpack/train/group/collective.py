@@ -60,7 +60,6 @@ class CollectiveTrainer(GroupTrainer):
       alone: whether there is no cluster, whatever the environment says.
 
     Attributes:
-      cluster: the same; None for a process alone.
       is_chief: whether this is worker 0, which runs the callbacks of the chief.
     """
 

@@ -34,10 +34,8 @@ class DistributedTrainerBase(GroupTrainer):
     """What the trainers with parameter servers have in common: the session, and the group.
 
     Attributes:
-      server: the `tf.train.Server` of this process.
       cluster: the `Cluster` that it was made for.
       worker_device: the part of the names of this worker's devices that they have in common.
-      group: the `Members` of all processes.
     """
 
     _in_step = True  # whether the workers wait for each other in each step

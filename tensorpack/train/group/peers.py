@@ -166,7 +166,8 @@ class Peers:
                 task = _TASK.search(asked.result())
                 self._called[name] = b" ".join(task.groups()).decode() if task else name
             elif now - self._answered[name] > min(_GONE_SECONDS, self.timeout):
-                refused = _refuses(self._peers[name])
+                trouble = trouble_at(self._peers[name], _CONNECT_SECONDS)
+                refused = isinstance(trouble, ConnectionRefusedError)
         silent = now - self._answered[name]
         if name not in self._called:
             if silent < self._start_limit:
@@ -206,8 +207,3 @@ def wait_for(
             logger.info(f"Waiting for {what()} ...")
         time.sleep(_LOOK_SECONDS)
     return True
-
-
-def _refuses(address: str) -> bool:
-    """Whether the machine of an address answers that nothing accepts connections there."""
-    return isinstance(trouble_at(address, _CONNECT_SECONDS), ConnectionRefusedError)
