@@ -55,29 +55,8 @@ _HELPERS = {  # module -> names that are public there, and in no package
     "models.tflayer": (
         "convert_to_tflayer_args map_common_tfargs monkeypatch_tf_layers rename_get_variable"
     ),
-    "tfutils.argscope": "add_defaults check_arguments parameters_of",
-    "tfutils.common": "PerGraph get_tensor_of_graph root_variable",
-    "tfutils.distributions": (
-        "CategoricalDistribution Distribution GaussianDistribution ProductDistribution"
-    ),
-    "tfutils.gradproc": "map_values values_of",
-    "tfutils.optimizer": "apply_to_replicas",
-    "tfutils.scope_utils": "under_variable_scope",
-    "tfutils.sessinit": "ExactRestore",
-    "tfutils.summary": (
-        "add_tagged_moving_summary average_states op_name_of_tag root_mean_square tag_of_tensor"
-    ),
-    "tfutils.symbolic_functions": (
-        "accuracy batch_flatten class_balanced_cross_entropy class_balanced_sigmoid_cross_entropy "
-        "contrastive_loss flatten get_scalar_var guided_relu huber_loss prediction_incorrect "
-        "print_stat psnr rms saliency_map shapeless_placeholder siamese_cosine_loss "
-        "soft_triplet_loss triplet_loss"
-    ),
-    "tfutils.tower": "PredictTowerContext TrainTowerContext in_main_training_tower",
-    "tfutils.varmanip": (
-        "fit_value get_checkpoint_path known_of_graph load_checkpoint_vars load_named_values "
-        "mismatch_table save_checkpoint_vars weights_of"
-    ),
+    "tfutils.symbolic_functions": "batch_flatten rms",
+    "tfutils.tower": "PredictTowerContext TrainTowerContext",
     "train.group.distributed_base": "DistributedTrainerBase",
     "train.run": "TrainLoop",
     "utils.argtools": "call_only_once get_data_format",
@@ -161,14 +140,14 @@ def _module_of(asked: ModuleType, name: str) -> Optional[ModuleType]:
 def _own_names(module: ModuleType) -> List[str]:
     """Returns the public names that the tables have of a module: its `__all__`."""
     package, _, last = module.__name__.rpartition(".")
-    homes = vars(sys.modules[package]).get("_HOMES", {})
-    helpers = _HELPERS.get(module.__name__.partition(".")[2], "")
-    return sorted([*(name for name, home in homes.items() if home == last), *helpers.split()])
+    tables, path = vars(sys.modules[package]), module.__name__.partition(".")[2]
+    own = [name for name, home in tables.get("_HOMES", {}).items() if home == last]
+    own += tables.get("_HELPERS", {}).get(last, "").split() + _HELPERS.get(path, "").split()
+    return sorted(own)
 
 
 def _home_of(module: ModuleType) -> ModuleType:
-    home = vars(module).get("_home") or module.__name__.rpartition(".")[0]
-    return import_module(home)
+    return import_module(vars(module).get("_home") or module.__name__.rpartition(".")[0])
 
 
 def _part(path: str) -> str:

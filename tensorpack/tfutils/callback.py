@@ -303,9 +303,7 @@ class Callback:
         return self
 
     def get_tensors_maybe_in_tower(self, names: Sequence[str]) -> List[Any]:
-        """Returns the ops and tensors of these names, looked for in the graph, then in the first
-        training tower.
-        """
+        """Returns ops and tensors by name, from the graph or else the first training tower."""
         return [self._tensor_maybe_in_tower(name) for name in names]
 
     def _tensor_maybe_in_tower(self, name: str) -> Any:

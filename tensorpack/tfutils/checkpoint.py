@@ -180,10 +180,9 @@ def load_checkpoint_vars(path: PathLike) -> Dict[str, np.ndarray]:
         reader = CheckpointReader(path)
         return {name: reader.read(name) for name in reader.names}
     try:
-        named = by_name(read_npz(os.path.realpath(path)))
+        return by_name(read_npz(os.path.realpath(path)))
     except (UnsafeFile, ValueError) as error:
         raise CheckpointCorrupt(path, str(error)) from error
-    return named
 
 
 def save_checkpoint_vars(dic: Dict[str, Any], path: PathLike) -> None:

@@ -5,8 +5,6 @@ from typing import Any, Dict, Iterable, Iterator, List, Optional
 
 from tensorpack.compat import tfv1 as tf
 
-__all__ = ["backup_collection", "clear_collection", "freeze_collection", "restore_collection"]
-
 
 def backup_collection(keys: Optional[Iterable[str]] = None) -> Dict[str, List[Any]]:
     """Returns what is in collections of the default graph, by default in all of them, as copies."""

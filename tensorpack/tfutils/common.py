@@ -38,10 +38,7 @@ class PerGraph(Generic[T]):
         """Returns the value that belongs to `graph`, by default the default graph."""
         if graph is None:
             graph = tf.get_default_graph()
-        values = getattr(graph, _STATE_ATTRIBUTE, None)
-        if values is None:
-            values = {}
-            setattr(graph, _STATE_ATTRIBUTE, values)
+        values = vars(graph).setdefault(_STATE_ATTRIBUTE, {})
         if self not in values:
             values[self] = self._make()
         return values[self]
@@ -132,9 +129,7 @@ def get_tensor_of_graph(graph: tf.Graph, name: str) -> tf.Tensor:
 def get_op_or_tensor_by_name(
     name: Union[str, Sequence[str]],
 ) -> Union[tf.Operation, tf.Tensor, List[Union[tf.Operation, tf.Tensor]]]:
-    """Returns the tensor named `op:0`, or the operation named `op`, of the default graph; a list of
-    them for a list of names.
-    """
+    """Returns the tensor `op:0`, or the operation `op`; for a list of names, a list of these."""
     if not isinstance(name, str):
         return [get_op_or_tensor_by_name(each) for each in name]
     op_name, tensor_name = get_op_tensor_name(name)

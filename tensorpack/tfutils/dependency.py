@@ -6,8 +6,6 @@ from tensorpack.compat import tfv1 as tf
 
 from .common import PerGraph
 
-__all__ = ["ancestors", "dependency_of_fetches", "dependency_of_targets"]
-
 OpOrTensor = Union[tf.Operation, tf.Tensor, tf.Variable]
 
 _known: PerGraph[Dict[Tuple[FrozenSet[str], str], bool]] = PerGraph(dict)

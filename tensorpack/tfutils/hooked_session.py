@@ -86,9 +86,7 @@ class HookedSession:
     def run(
         self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None
     ) -> Any:
-        """Runs `fetches` together with what the hooks ask for; returns the values of `fetches`
-        alone.
-        """
+        """Returns the values of `fetches`; runs what the hooks ask for along with it."""
         if self._closed:
             raise RuntimeError(_CLOSED)
         own = self._own

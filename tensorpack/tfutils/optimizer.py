@@ -230,9 +230,7 @@ class _ToReplicas(ProxyOptimizer):
 def _process_by_tower(
     wrappers: Sequence[ProxyOptimizer], towers: Sequence[GradsAndVars]
 ) -> Optional[List[Tuple[Any, Any]]]:
-    """Returns the gradients of all towers after the processors, each tower's computed from its
-    own, so that none has to be sent; None if that might not give the same as computing them once.
-    """
+    """Returns all towers' gradients, each processed by itself; None if they might differ."""
     processors: List[GradientProcessor] = []
     for each in wrappers:
         if type(each) not in (ProxyOptimizer, _GradProcOptimizer):

@@ -109,9 +109,7 @@ def hide_queue(queue: tf.QueueBase) -> None:
 
 
 def all_queues(graph: tf.Graph) -> List[QueueControl]:
-    """Returns the control of each queue in the graph, except hidden ones, and those of parameter
-    servers, which do not end with this run.
-    """
+    """Returns the control of each queue in the graph that is neither hidden nor on a server."""
     hidden = _hidden.get(graph)
     queues = [op for op in graph.get_operations() if op.type in _QUEUE_OPS and op not in hidden]
     return [control_of(op) for op in queues if tf.DeviceSpec.from_string(op.device).job != "ps"]

@@ -120,9 +120,7 @@ class SaverRestore(SessionInit):
 
 
 class SaverRestoreRelaxed(SaverRestore):
-    """A `SaverRestore` that reshapes values of another shape but the right number of elements, and
-    leaves out others that do not fit, with a warning.
-    """
+    """A `SaverRestore` that reshapes or leaves out values that do not fit, with a warning."""
 
     ignore_mismatch = True
 

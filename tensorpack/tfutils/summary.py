@@ -121,9 +121,7 @@ def average_states(graph: Optional[tf.Graph] = None) -> List[tf.Variable]:
 def create_scalar_summary(
     name: str, v: Any, collections: Optional[Iterable[str]] = None
 ) -> tf.Tensor:
-    """Adds a summary of a numeric scalar, under exactly this tag, to `collections` or `SUMMARIES`;
-    returns it, a string scalar.
-    """
+    """Adds a summary of a numeric scalar under exactly this tag; returns it, a string scalar."""
     with tf.name_scope(None), tf.name_scope("summaries/"):
         summary = tf.raw_ops.ScalarSummary(
             tags=name, values=tf.convert_to_tensor(v), name=op_name_of_tag(name)
@@ -155,9 +153,7 @@ def _tensor_or_variable(x: Any) -> Union[tf.Tensor, tf.Variable]:
 
 
 def tag_of_tensor(tensor: Union[tf.Tensor, tf.Variable]) -> str:
-    """Returns the name of a variable, or of a tensor's op with `_k` for its output k > 0; without
-    the name of the tower in front.
-    """
+    """Returns the name of a variable or a tensor's op (`_k` for output k > 0) in its tower."""
     context = get_current_tower_context()
     name = tensor.op.name
     if context is not None and context.ns_name and name.startswith(context.ns_name + "/"):

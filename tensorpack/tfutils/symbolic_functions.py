@@ -93,9 +93,7 @@ def class_balanced_sigmoid_cross_entropy(
 
 
 def print_stat(x: tf.Tensor, message: Optional[str] = None) -> tf.Tensor:
-    """Returns `x`, and prints its shape, mean, rms and first values whenever it is computed, after
-    the message, by default the name of the op.
-    """
+    """Returns `x`, and prints its shape, mean, rms and first values whenever it is computed."""
     with tf.name_scope("print_stat"):
         floats = x if x.dtype.is_floating else tf.cast(x, tf.float32)
         data = [tf.shape(x), tf.reduce_mean(floats), rms(floats, name="rms"), x]
@@ -104,9 +102,7 @@ def print_stat(x: tf.Tensor, message: Optional[str] = None) -> tf.Tensor:
 
 
 def rms(x: tf.Tensor, name: Optional[str] = None) -> tf.Tensor:
-    """Returns the root mean square of all elements of a float tensor, a scalar; by default it is
-    named `{op}/rms`, in the scope of the op of `x`.
-    """
+    """Returns the root mean square of a float tensor, by default as `{op}/rms` in its scope."""
     if name is not None:
         return root_mean_square(x, name=name)
     with tf.name_scope(None):

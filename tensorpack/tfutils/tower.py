@@ -93,9 +93,7 @@ class BaseTowerContext:
 
     @property
     def keeps_updates(self) -> bool:
-        """Whether this tower's updates of variables count: it trains, and shares no variables of
-        another tower.
-        """
+        """Whether this tower trains, and its variables are not those of another tower."""
         return self.is_training and (self.index == 0 or bool(self.vs_name))
 
     @property

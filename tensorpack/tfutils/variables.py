@@ -125,9 +125,7 @@ class Replicas:
         return self._main_of.get(id(variable), (None, variable))[1]
 
     def untrained(self) -> List[Tuple[tf.Variable, tf.Variable]]:
-        """Returns the copies that no optimizer updates, such as averages of a layer, each with its
-        main variable.
-        """
+        """Returns the copies that no optimizer updates, each with its main variable."""
         known = {id(each) for each in tf.trainable_variables()} | self._slots
         pairs = self._main_of.values()
         return [(copy, main) for copy, main in pairs if not {id(copy), id(main)} & known]

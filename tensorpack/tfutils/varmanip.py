@@ -225,7 +225,7 @@ def mismatch_table(rows: Iterable[Match], hidden: int = 0) -> str:
 
 
 def dump_session_params(path: PathLike) -> None:
-    """Writes the trainable and model variables of the default session with `save_checkpoint_vars`."""
+    """Writes the trainable and model variables of the default session as a checkpoint."""
     session = _default_session("dump_session_params")
     save_checkpoint_vars(session.run(weights_of(session.graph)), path)
 

@@ -127,9 +127,7 @@ class Trainer(TrainerContract):
         self._run(self._set_up, self._loop)
 
     def train_with_defaults(self, **arguments: Any) -> None:
-        """As `train`, with the default extra callbacks and monitors where none are given; takes any
-        argument of `TrainConfig`.
-        """
+        """As `train`, with default callbacks and monitors; takes all that `TrainConfig` does."""
         self._take({}, **arguments)
         self._run(self._set_up, self._loop)
 
@@ -305,9 +303,7 @@ class Trainer(TrainerContract):
         return self._state.position_of(self._callbacks, interrupted)
 
     def adopt_saver(self, saver: ModelSaver) -> bool:
-        """Tells whether a saver is to save the state of the run along with the variables: the first
-        that saves all of them is.
-        """
+        """Whether a saver is the first that saves all variables; it saves the state as well."""
         directory = os.path.realpath(saver.checkpoint_dir)
         if directory in self._saved_to:
             raise ValueError(

@@ -31,9 +31,7 @@ from .run import ENDLESS
 
 
 def DEFAULT_CALLBACKS() -> List[Callback]:
-    """Returns new callbacks of the kinds that every run has unless `extra_callbacks` says
-    otherwise.
-    """
+    """Returns new callbacks of the kinds that a run has by default."""
     return [MovingAverageSummary(), ProgressBar(), MergeAllSummaries(), RunUpdateOps()]
 
 

@@ -5,7 +5,6 @@ from typing import Any, Callable, List, Optional, Sequence, Union
 from tensorpack.callbacks.base import Callback
 from tensorpack.compat import run_after
 from tensorpack.compat import tfv1 as tf
-from tensorpack.dataflow import DataFlow
 from tensorpack.graph_builder import LeastLoadedDeviceSetter
 from tensorpack.graph_builder.data_parallel import build_towers
 from tensorpack.input_source import (
@@ -103,9 +102,7 @@ class MultiTowerTrainer(SingleCostTrainer, MultiGPUTrainerBase):
 
     @property
     def devices(self) -> List[Any]:
-        """For each tower what `tf.device` takes: its GPU; where there is none, the CPU, or one of
-        the CPU devices that the session config asks for.
-        """
+        """For each tower what `tf.device` takes, see `device_of`."""
         return [self.device_of(gpu) for gpu in self.tower_ids]
 
     def variable_devices(self, ps_device: str) -> List[Any]:
@@ -166,9 +163,6 @@ class MultiTowerTrainer(SingleCostTrainer, MultiGPUTrainerBase):
         if isinstance(config.data, QueueInput) and self._stages():
             config.data = StagingInput(config.data)
         super()._setup()
-
-    def _input_of(self, dataflow: DataFlow) -> InputSource:
-        return QueueInput(dataflow)
 
     def _stages(self) -> bool:
         return (

@@ -118,9 +118,7 @@ class SyncMultiGPUTrainerReplicated(MultiTowerTrainer):
 
     @staticmethod
     def get_post_init_ops() -> tf.Operation:
-        """Returns an op that sets the copies to the variables of the first tower. The trainer runs
-        one by itself.
-        """
+        """Returns an op that sets the copies to the variables of the first tower."""
         return replicas().sync_op()
 
 

@@ -124,9 +124,7 @@ class Lifecycle:
         return next((each for each in errors if each is not None), None)
 
     def release_inputs(self) -> Optional[BaseException]:
-        """Releases the input sources, also those that the callbacks have released already; logs all
-        errors and returns the first.
-        """
+        """Releases the input sources; logs all errors and returns the first."""
         first: Optional[BaseException] = None
         while self.inputs:
             source = self.inputs.pop()
@@ -206,9 +204,7 @@ class TrainLoop:
     def config(
         self, steps_per_epoch: int, starting_epoch: int, max_epoch: int, global_step: int = 0
     ) -> None:
-        """Sets the plan of a run, and how many steps earlier runs have taken. A run whose last
-        epoch comes before its first has nothing to do.
-        """
+        """Sets the plan of a run, and how many steps earlier runs have taken."""
         self.steps_per_epoch = steps_per_epoch
         self.starting_epoch = starting_epoch
         self.max_epoch = max_epoch
@@ -268,9 +264,7 @@ class TrainLoop:
         logger.info("Training has finished!")
 
     def _time_left(self, epoch: int, latest: "Deque[float]") -> str:
-        """Returns how long the epochs from this one on will take, if that is known, as a sentence
-        to append.
-        """
+        """Returns a sentence on how long the remaining epochs will take, or an empty text."""
         if not latest or self.max_epoch >= ENDLESS:
             return ""
         left = self.max_epoch + 1 - epoch

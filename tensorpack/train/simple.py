@@ -75,9 +75,7 @@ class QueueInputTrainer(SimpleTrainer):
 
 
 class NoOpTrainer(SimpleTrainer):
-    """Runs nothing in a step but what the callbacks ask for. The model, if there is one, is built
-    as for training.
-    """
+    """Builds the model, if there is one, and runs in a step only what the callbacks ask for."""
 
     def run_step(self) -> None:
         """Runs the hooks alone."""

@@ -62,9 +62,7 @@ class RunState:
         self.step: Optional[int] = None
 
     def find(self, resume: str, callbacks: Sequence[Callback]) -> None:
-        """Finds the state to resume from, in the directory of the first `ModelSaver`, before
-        anything is built that takes time.
-        """
+        """Finds the state to resume from, before anything is built that takes time."""
         directory = state_directory(callbacks)
         if self.step is None:
             found = find_resumption(resume, directory)

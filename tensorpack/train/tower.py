@@ -161,9 +161,7 @@ class TowerTrainer(Trainer):
     def _set_up_input(
         self, source: InputSource, signature: Optional[List[tf.TensorSpec]] = None
     ) -> List[Callback]:
-        """Sets a source up for the model, to be released at the end of the run; returns its
-        callbacks.
-        """
+        """Sets a source up, to be released at the end of the run; returns its callbacks."""
         if not source.setup_done():  # otherwise it belongs to another run, and the setup refuses it
             self._life.inputs.append(source)  # before: the setup may fail when it has begun
         if isinstance(self.model, ModelDescBase) and self.model.in_spelling_of_2017:
@@ -171,9 +169,7 @@ class TowerTrainer(Trainer):
         return source.setup(signature or self.input_signature)
 
     def _setup_input_source(self, input_source: InputSource) -> None:
-        """Sets a source up for `model` and registers its callbacks; for a subclass that builds the
-        towers itself (the spelling of 2017).
-        """
+        """Sets a source up for `model`, for a subclass that builds the towers itself."""
         if self._tower_func is None:
             self.tower_func = TowerFunc(self.model.build_graph, self.model.get_input_signature())
         self.register_callback(self._set_up_input(input_source))
@@ -285,9 +281,7 @@ class SingleCostTrainer(TowerTrainer):
     def _make_get_grad_fn(
         self, input: InputSource, get_cost_fn: CostFn, get_opt_fn: OptFn
     ) -> Callable[[], List[Any]]:
-        """Returns a function that builds a tower and returns its (gradient, variable) pairs,
-        without the variables it does not reach; called inside a `TowerContext`.
-        """
+        """Returns a function that builds a tower and returns its (gradient, variable) pairs."""
         check = StopIfNonFinite([])  # of the costs of all towers
 
         def get_grads() -> List[Any]:

@@ -110,9 +110,7 @@ class CollectiveTrainer(GroupTrainer):
         self._group.close()
 
     def allreduce(self, grads: Sequence[Tuple[Any, tf.Variable]]) -> List[Tuple[Any, tf.Variable]]:
-        """Returns (gradient, variable) pairs with the averages, or sums, over the workers; called
-        once, when the graph is built.
-        """
+        """Returns the pairs with averages, or sums, over the workers; called once for a graph."""
         return list(grads) if self._group is None else self._exchange.reduce(grads)
 
     def broadcast(self, _: Any = None) -> None:
@@ -153,9 +151,7 @@ class CollectiveTrainer(GroupTrainer):
         return [StopVote(exchange.flags, exchange.check_run)]
 
     def variables_to_save(self) -> List[tf.Variable]:
-        """All global variables in the chief; in others the step, and those that they do not share
-        with it.
-        """
+        """All in the chief; in others the step, and those that they do not share with it."""
         if self.is_chief:
             return super().variables_to_save()
         step = get_global_step_var()

@@ -209,9 +209,7 @@ class Exchange:
             return bucket.unpack(vector)[0]
 
     def check_run(self, fetches: Any) -> None:
-        """Raises RuntimeError if a run of these fetches needs sums and is no step: the other
-        workers would not take part, and it would wait for ever.
-        """
+        """Raises RuntimeError if fetches need sums and are no step: they would wait for ever."""
         if dependency_of_fetches(fetches, self.send):
             return
         for bucket, vector in [*self._sums, *self._grads]:

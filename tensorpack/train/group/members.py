@@ -98,9 +98,7 @@ class Members(Peers):
         self._host.wake()
 
     def leave(self, failed: bool, step: int = 0) -> None:
-        """Tells how this process ends, and stops the threads. One that waits for a process that
-        does not answer is left behind.
-        """
+        """Tells how this process ends, and stops the threads."""
         if not self.joined or self.stopping.is_set():
             return
         self._enter(state=FAILED if failed else LEFT, step=step)

@@ -49,7 +49,6 @@ class Peers:
       patient: whether a process may take any time to start.
 
     Attributes:
-      cluster, timeout: the same.
       names: of all, the workers and then the parameter servers, such as "worker 1".
       index: which of them is this process.
       lost: the error that has ended the group, None if nothing has.

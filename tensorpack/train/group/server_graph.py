@@ -82,9 +82,7 @@ class StepTurns:
             return tf.group(*[each.enqueue(vote) for each in self._ends])
 
     def end(self, passed: tf.Operation) -> tf.Tensor:
-        """Returns a tensor that is there when all have updated: the signal by which the group was
-        asked to end before that, or 0; the same for all workers.
-        """
+        """Returns the signal by which the group is to end, or 0, when all have updated."""
         with tf.device(self._device), tf.control_dependencies([passed]):
             return self._ends[self._index].dequeue()
 

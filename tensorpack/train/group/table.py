@@ -122,9 +122,7 @@ class Table(threading.Thread):
 
 
 def vote_tensor(rows: int) -> tf.Tensor:
-    """Returns the signal by which a process asks the group to end, 0 if none does; for the device
-    of the host.
-    """
+    """Returns the signal that the group is to end by, or 0; for the device of the host."""
     table = shared_variable(NAME, tf.int64, [rows, len(Row._fields)])
     votes = tf.raw_ops.ReadVariableOp(resource=table, dtype=tf.int64)[:, Row._fields.index("vote")]
     return tf.reduce_max(votes)

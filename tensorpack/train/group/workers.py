@@ -67,9 +67,7 @@ class Workers(Peers):
                 raise ValueError(self._clash(name, called, check_stop))
 
     def _clash(self, name: str, called: str, check_stop: Callable[[], None]) -> str:
-        """Returns what is wrong with a worker that takes itself for another one; stays until that
-        worker can have found out the same.
-        """
+        """Returns what is wrong with a worker's list; stays until that worker can know it."""
         at = self._peers[name]
         device = "/job:{}/task:{}".format(*called.split())
         limits = tf.ConfigProto(device_filters=[device], operation_timeout_in_ms=2000)
@@ -113,7 +111,6 @@ class Workers(Peers):
         They hear it in their next step, so this waits until they have come to it.
 
         Args:
-          flag: says why, see above.
           limit: seconds to wait; infinite to wait for as long as the others live.
         """
         if self._thread is None or self._exchange is None or self.has_ended():
@@ -149,9 +146,7 @@ class Workers(Peers):
         return self._abandoned or self.lost is not None or self.flags is not None
 
     def run_apart(self, graph: tf.Graph, fetch: Any, check_stop: Callable[[], None]) -> Any:
-        """Runs what needs all workers, before the exchanges begin: on a thread of its own, and
-        waits for it or for the end of the group.
-        """
+        """Runs what needs all workers, before the exchanges begin, on a thread of its own."""
         results: List[Any] = []
 
         def run() -> None:
