@@ -213,7 +213,7 @@ class CollectiveTrainer(GroupTrainer):
                 cause = reason.error if isinstance(reason, Failed) else cause
                 logger.error(f"This worker leaves the group because of {cause!r}")
             if isinstance(error, tf.errors.OutOfRangeError) and self._group.flags is not None:
-                raise StopRequested(reason) from error  # others have left
+                raise StopRequested(self.stop_token.reason) from error  # others have left
             raise
         finally:
             self._group.leave(self.sess, flag, limit)
