@@ -38,7 +38,10 @@ class PerGraph(Generic[T]):
         """Returns the value that belongs to `graph`, by default the default graph."""
         if graph is None:
             graph = tf.get_default_graph()
-        values = vars(graph).setdefault(_STATE_ATTRIBUTE, {})
+        values = getattr(graph, _STATE_ATTRIBUTE, None)
+        if values is None:
+            values = {}
+            setattr(graph, _STATE_ATTRIBUTE, values)
         if self not in values:
             values[self] = self._make()
         return values[self]

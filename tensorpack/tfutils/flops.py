@@ -13,7 +13,8 @@ from .inference import build_tower
 
 
 def count_flops(outputs: Iterable[tf.Tensor], fed: Iterable[tf.Tensor] = ()) -> Dict[str, int]:
-    """Counts what convolutions and matrix products compute, two for each multiply-add.
+    """Returns the operations of convolutions and matrix products in one run, two for each
+    multiply-add, by name of the op, in the order of the graph.
 
     Other ops, which hardly count in a network, are left out. So is what TensorFlow keeps in
     functions of their own, such as the body of a loop, `Einsum`, fused recurrent cells, and
@@ -22,9 +23,6 @@ def count_flops(outputs: Iterable[tf.Tensor], fed: Iterable[tf.Tensor] = ()) -> 
     Args:
       outputs: the tensors to compute. Gradients are tensors too.
       fed: tensors that are given; what comes before them is not counted.
-
-    Returns:
-      name of an op to the number of operations in one run, in the order of the graph.
     """
     outputs = list(outputs)
     fed = list(fed)

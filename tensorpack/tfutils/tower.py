@@ -26,15 +26,15 @@ class BaseTowerContext:
     trainable variable. All but the main training tower leave summaries alone, and update ops unless
     they are trained with variables of their own.
 
-    Entering raises a RuntimeError if another tower is being built, or if the name is taken; leaving
-    does if a tower without own variables made new trainable ones.
-
     Args:
       ns_name: name scope of the tower's ops; "" for none.
       vs_name: variable scope for a tower that has variables of its own.
       is_training: whether this copy is built for training; by default unless `ns_name` is that of a
         predictor (`towerp...`).
       index: which one of the training towers, from 0.
+
+    Attributes:
+      ns_name, vs_name, is_training, index: the same.
     """
 
     def __init__(
@@ -98,11 +98,8 @@ class BaseTowerContext:
 
     @property
     def has_own_variables(self) -> bool:
-        """Whether this tower may create variables rather than share those of the first one.
-
-        A tower without a name is the first of its graph, or of those that came before it none had
-        its variables.
-        """
+        """Whether this tower may create variables rather than share those of the first one."""
+        # one without a name is the first of its graph, or the first that has these variables
         return self.is_main_training_tower or bool(self.vs_name) or not self.ns_name
 
     def filter_vars_by_vs_name(self, varlist: Sequence[tf.Variable]) -> List[tf.Variable]:
@@ -207,6 +204,9 @@ class TowerTensorHandle:
     Args:
       inputs: the tensors that the tower function was called with.
       input_signature: the specs of the inputs, so that they can be found by their names.
+
+    Attributes:
+      inputs, outputs, is_training, ns_name, vs_name: what was given, and those of the context.
     """
 
     @accepts_old_keywords(input="inputs", output="outputs", inputs_desc="input_signature")
@@ -317,6 +317,9 @@ class TowerFunc:
     Args:
       tower_fn: called with one tensor for each input, inside a `TowerContext`.
       input_signature: the `tf.TensorSpec` of each input; every one needs a name.
+
+    Attributes:
+      input_signature: the same, as a list.
     """
 
     @accepts_old_keywords(inputs_desc="input_signature")

@@ -40,11 +40,7 @@ class SessionUpdate:
         self._ignore_mismatch = ignore_mismatch
 
     def update(self, prms: Dict[str, Any]) -> None:
-        """Sets variables. Where one value is refused, none is set.
-
-        Args:
-          prms: name of the variable, with or without `:0`, to its new value.
-        """
+        """Sets variables, by name with or without `:0`. Where one value is refused, none is set."""
         fitting = []
         for name, value in zip(names_without_output(prms), prms.values()):
             if name not in self._variables:
