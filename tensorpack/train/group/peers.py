@@ -1,4 +1,4 @@
-"""A process and the others of its cluster, watched so that the end of one is an error, no freeze.
+"""The other processes of a cluster, watched so that the end of one is an error and not a freeze.
 
 Each process is asked for its status (a call of TensorFlow's own worker service) over a connection
 of its own. The server answers as long as the process lives, whatever its Python code does.
