@@ -140,14 +140,14 @@ def _module_of(asked: ModuleType, name: str) -> Optional[ModuleType]:
 def _own_names(module: ModuleType) -> List[str]:
     """Returns the public names that the tables have of a module: its `__all__`."""
     package, _, last = module.__name__.rpartition(".")
-    homes = vars(sys.modules[package]).get("_HOMES", {})
-    helpers = _HELPERS.get(module.__name__.partition(".")[2], "")
-    return sorted([*(name for name, home in homes.items() if home == last), *helpers.split()])
+    tables, path = vars(sys.modules[package]), module.__name__.partition(".")[2]
+    own = [name for name, home in tables.get("_HOMES", {}).items() if home == last]
+    own += tables.get("_HELPERS", {}).get(last, "").split() + _HELPERS.get(path, "").split()
+    return sorted(own)
 
 
 def _home_of(module: ModuleType) -> ModuleType:
-    home = vars(module).get("_home") or module.__name__.rpartition(".")[0]
-    return import_module(home)
+    return import_module(vars(module).get("_home") or module.__name__.rpartition(".")[0])
 
 
 def _part(path: str) -> str:

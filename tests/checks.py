@@ -115,6 +115,8 @@ def declared_names(path: Path) -> List[str]:
         beside = lazy_names(path.parent / "__init__.py")
         helpers = ast.literal_eval(_assigned(PACKAGE / "_old_modules.py")["_HELPERS"])
         own = helpers.get(dotted_name(path).partition(".")[2], "").split()
+        table = _assigned(path.parent / "__init__.py").get("_HELPERS")
+        own += (ast.literal_eval(table) if table else {}).get(path.stem, "").split()
         return sorted([*own, *(name for name, home in beside.items() if home == path.stem)])
     if isinstance(value, ast.List):
         return list(ast.literal_eval(value))

@@ -91,7 +91,7 @@ TASKS = {
         apply_grad_processors GradientProcessor GlobalNormClip MapGradient ScaleGradient
         SummaryGradient PrintGradient CheckGradient FilterNoneGrad ProxyOptimizer AccumGradOptimizer
         LossScaleOptimizer OptimizerPerScope PostProcessOptimizer VariableAssignmentOptimizer
-        tfutils.gradproc: map_values
+        tfutils.gradproc: map_values values_of
         tfutils.optimizer: apply_to_replicas""",
     "Variables and scopes": """models weights
         record_variables VariablePairs freeze_variables remap_variables custom_getter_scope
@@ -155,7 +155,7 @@ TASKS = {
         SmartInit SaverRestore DictRestore ChainInit InitFrom SessionInit SessionUpdate
         TryResumeTraining VariableMismatch
         tfutils.sessinit: ExactRestore
-        tfutils.varmanip: fit_value
+        tfutils.varmanip: fit_value known_of_graph load_named_values mismatch_table
         ModelExporter""",
     "Prediction": """predicting howto/prediction
         OfflinePredictor PredictConfig OnlinePredictor PredictorBase PredictorFactory

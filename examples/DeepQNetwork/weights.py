@@ -3,10 +3,9 @@
 from typing import Any, Dict, Iterator, List
 
 from tensorpack.compat import tfv1 as tf
-from tensorpack.tfutils._named_values import known_of_graph
 from tensorpack.tfutils.checkpoint import CheckpointReader, load_checkpoint_vars
 from tensorpack.tfutils.sessinit import SessionInit, get_model_loader
-from tensorpack.tfutils.varmanip import is_training_name
+from tensorpack.tfutils.varmanip import is_training_name, known_of_graph
 from tensorpack.utils.checkpoints.variables import Match, Variable, known_from, known_of, match
 
 __all__ = ["AllWeights", "OtherNetwork"]

@@ -55,5 +55,33 @@ _NAMES = {  # module -> its public names; then run scripts/public_names
         "remap_variables replace_get_variable"
     ),
 }
+_HELPERS = {  # module -> names that other modules import from it, and that are not public
+    "argscope": "add_defaults check_arguments parameters_of",
+    "collection": "clear_collection",
+    "common": "PerGraph get_tensor_of_graph root_variable",
+    "dependency": "ancestors",
+    "distributions": (
+        "CategoricalDistribution Distribution GaussianDistribution ProductDistribution"
+    ),
+    "gradproc": "map_values values_of",
+    "model_utils": "apply_slim_collections",
+    "optimizer": "apply_to_replicas",
+    "scope_utils": "under_variable_scope",
+    "sessinit": "ExactRestore",
+    "summary": (
+        "add_tagged_moving_summary average_states op_name_of_tag root_mean_square tag_of_tensor"
+    ),
+    "symbolic_functions": (
+        "accuracy class_balanced_cross_entropy class_balanced_sigmoid_cross_entropy "
+        "contrastive_loss flatten get_scalar_var guided_relu huber_loss prediction_incorrect "
+        "print_stat psnr saliency_map shapeless_placeholder siamese_cosine_loss "
+        "soft_triplet_loss triplet_loss"
+    ),
+    "tower": "in_main_training_tower",
+    "varmanip": (
+        "fit_value get_checkpoint_path known_of_graph load_checkpoint_vars load_named_values "
+        "mismatch_table save_checkpoint_vars weights_of"
+    ),
+}
 _HOMES = {name: module for module, names in _NAMES.items() for name in names.split()}
 __all__ = sorted(_HOMES)

@@ -23,13 +23,8 @@ def compare_export(model: Inference, check_inputs: Sequence[Any], how: Dict[str,
     """Loads an export in a new Python process, and compares what it computes with the model.
 
     Args:
-      model: what was exported.
-      check_inputs: an array for each of its inputs.
       how: `kind`, `path` and so on, see `_run_exported.py`; `inputs` and `outputs` are by default
         the names of the tensors.
-
-    Raises:
-      RuntimeError: it cannot be loaded, or computes something else.
     """
     names = {
         "inputs": [each.name for each in model.inputs],

@@ -20,16 +20,6 @@ from .common import PerGraph
 from .model_utils import get_shape_str
 from .tower import in_main_training_tower
 
-__all__ = [
-    "add_defaults",
-    "argscope",
-    "check_arguments",
-    "enable_argscope_for_function",
-    "enable_argscope_for_module",
-    "get_arg_scope",
-    "parameters_of",
-]
-
 Layer = Callable[..., Any]
 Defaults = Dict[Layer, Dict[str, Any]]
 Parameters = Mapping[str, inspect.Parameter]
@@ -42,11 +32,10 @@ _open_scopes: PerGraph = PerGraph(lambda: [{}])
 
 @contextmanager
 def argscope(layers: Union[Layer, Sequence[Layer]], **kwargs: Any) -> Iterator[None]:
-    """Gives layers default arguments for all calls inside the block.
+    """Gives one or several layers default arguments for all calls inside the block.
 
     An argument that is given in a call wins over the defaults, and an inner scope over an outer
-    one. Either spelling of an argument will do, in the scope as in the call. The scope belongs to
-    the default graph. ::
+    one. Either spelling of an argument will do. The scope belongs to the default graph. ::
 
         with argscope([Conv2D, FullyConnected], activation=tf.nn.relu):
             x = Conv2D("conv0", x, 32, 3)
@@ -55,13 +44,6 @@ def argscope(layers: Union[Layer, Sequence[Layer]], **kwargs: Any) -> Iterator[N
 
     A function that is no layer takes its defaults once it is decorated with
     `enable_argscope_for_function`; without that it can look them up in `get_arg_scope()`.
-
-    Args:
-      layers: one layer or function, or several.
-      **kwargs: arguments that every one of the layers takes.
-
-    Raises:
-      TypeError: one of the layers is not a function, or does not take one of the arguments.
     """
     chosen: List[Any] = list(layers) if isinstance(layers, (list, tuple)) else [layers]
     spelled = [(inspect.unwrap(layer), _spell(layer, kwargs)) for layer in chosen]
@@ -85,14 +67,7 @@ def get_arg_scope() -> Dict[str, Dict[str, Any]]:
 def add_defaults(
     layer: Layer, parameters: Parameters, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> Dict[str, Any]:
-    """Returns the keyword arguments of a call, and the defaults in force for what it leaves out.
-
-    Args:
-      layer: the layer that is called.
-      parameters: those of the layer, in order.
-      args: the positional arguments of the call.
-      kwargs: its keyword arguments, under the layer's own names.
-    """
+    """Returns the keyword arguments of a call, and the defaults in force for what it leaves out."""
     current: Defaults = _open_scopes.get()[-1]
     defaults = dict(current.get(inspect.unwrap(layer), {}))
     for name in list(parameters)[: len(args)]:
@@ -109,7 +84,6 @@ def check_arguments(
     """Checks that a layer has the arguments that it is to have defaults for.
 
     Args:
-      layer_name: of the layer.
       parameters: those of the layer; no check without any.
       other_names: names that it takes in place of those of its parameters.
       arguments: the arguments, by the names of the parameters.
@@ -132,9 +106,6 @@ def parameters_of(func: Callable[..., Any]) -> Dict[str, inspect.Parameter]:
 
     One that `functools.wraps` another has those of the other, and its own `**options`, if it has
     some: it decides which names reach the other one.
-
-    Raises:
-      ValueError: it has no signature, as some functions in C.
     """
     own = inspect.signature(func, follow_wrapped=False).parameters.values()
     options = {each.name: each for each in own if each.kind is each.VAR_KEYWORD}
@@ -189,10 +160,6 @@ def enable_argscope_for_module(module: ModuleType, log_shape: bool = True) -> No
         enable_argscope_for_module(tf.layers)
         with argscope(tf.layers.conv2d, padding="same"):
             x = tf.layers.conv2d(x, 32, 3)
-
-    Args:
-      module: a module, such as `tf.layers` of TensorFlow 1.
-      log_shape: whether the functions log the shapes of what goes in and comes out.
     """
     if not isinstance(module, ModuleType):
         raise TypeError(

@@ -25,9 +25,7 @@ class TrainerContract:
     """What a callback may ask of its trainer, with the defaults of a trainer that lacks it.
 
     Attributes:
-      config: the `TrainConfig`, or None.
       sess: the `tf.Session`, once it is created.
-      hooked_sess: the `HookedSession` around it.
       monitors: the `Monitors`, once the callbacks are set up.
       stop_token: the `StopToken` of the run; any thread may end the run through it.
       step_op: the op that a step runs, once and alone; None where a step does something else.
@@ -39,9 +37,6 @@ class TrainerContract:
       resumed: whether the run continues a saved state.
       resume_strictly: whether it is an error if the run cannot be continued exactly.
       deterministic: whether equal programs do equal runs, see `TrainConfig`.
-      all_callbacks: all callbacks of the run, those of the trainer included.
-      epoch_num, local_step, global_step: see `Callback`.
-      steps_per_epoch, starting_epoch, max_epoch: the plan of the run.
     """
 
     config: Any = None
@@ -215,7 +210,6 @@ class Callback:
         that the caller and the callbacks ask for.
 
         Args:
-          sess: the session.
           fetches: a list of all structures that are fetched.
         """
         return []
@@ -309,12 +303,7 @@ class Callback:
         return self
 
     def get_tensors_maybe_in_tower(self, names: Sequence[str]) -> List[Any]:
-        """Returns the ops and tensors of these names, looked for in the graph, then in the first
-        training tower.
-
-        Raises:
-          KeyError: a name is in neither.
-        """
+        """Returns ops and tensors by name, from the graph or else the first training tower."""
         return [self._tensor_maybe_in_tower(name) for name in names]
 
     def _tensor_maybe_in_tower(self, name: str) -> Any:

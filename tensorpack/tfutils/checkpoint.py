@@ -180,10 +180,9 @@ def load_checkpoint_vars(path: PathLike) -> Dict[str, np.ndarray]:
         reader = CheckpointReader(path)
         return {name: reader.read(name) for name in reader.names}
     try:
-        named = by_name(read_npz(os.path.realpath(path)))
+        return by_name(read_npz(os.path.realpath(path)))
     except (UnsafeFile, ValueError) as error:
         raise CheckpointCorrupt(path, str(error)) from error
-    return named
 
 
 def save_checkpoint_vars(dic: Dict[str, Any], path: PathLike) -> None:
@@ -192,10 +191,6 @@ def save_checkpoint_vars(dic: Dict[str, Any], path: PathLike) -> None:
     Args:
       dic: name of the variable, with or without `:0`, to its value.
       path: `NAME.npz` for an archive, anything else is the prefix of a TensorFlow checkpoint.
-
-    Raises:
-      TypeError: a value is not an array of numbers, booleans or strings.
-      ValueError: the path is that of an `.npy` file, or two names mean one variable.
     """
     arrays = {name: np.asarray(value) for name, value in by_name(dic).items()}
     for name, array in arrays.items():

@@ -5,15 +5,9 @@ from typing import Any, Dict, Iterable, Iterator, List, Optional
 
 from tensorpack.compat import tfv1 as tf
 
-__all__ = ["backup_collection", "clear_collection", "freeze_collection", "restore_collection"]
-
 
 def backup_collection(keys: Optional[Iterable[str]] = None) -> Dict[str, List[Any]]:
-    """Returns what is in collections of the default graph, as copies.
-
-    Args:
-      keys: names of the collections; None for all that exist.
-    """
+    """Returns what is in collections of the default graph, by default in all of them, as copies."""
     graph = tf.get_default_graph()
     if keys is None:
         keys = graph.get_all_collection_keys()

@@ -80,9 +80,6 @@ def sum_over_towers(tensor: tf.Tensor, workers: bool = False) -> tf.Tensor:
     Args:
       tensor: of a dtype and a shape that are the same in each tower.
       workers: whether to add up over the workers of the group as well.
-
-    Raises:
-      ValueError: the towers differ, or this is in a branch of `tf.cond` or `tf.while_loop`.
     """
     context = get_current_tower_context()
     if context is None or not has_other_terms(workers):

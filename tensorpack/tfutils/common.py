@@ -17,21 +17,6 @@ from tensorpack.compat import tfv1 as tf
 from tensorpack.utils.gpu import get_num_gpu
 from tensorpack.utils.processes import usable_cores
 
-__all__ = [
-    "PerGraph",
-    "collect_env_info",
-    "get_default_sess_config",
-    "get_global_step_value",
-    "get_global_step_var",
-    "get_op_or_tensor_by_name",
-    "get_op_tensor_name",
-    "get_tensor_of_graph",
-    "get_tensors_by_names",
-    "get_tf_version_number",
-    "get_tf_version_tuple",
-    "root_variable",
-]
-
 T = TypeVar("T")
 _REPORTED_PACKAGES = ("numpy", "msgpack", "cv2", "zmq", "lmdb", "h5py")
 _SETTING = re.compile("(CUDA|NVIDIA|OMP|TF)_")  # environment variables that change a computation
@@ -44,9 +29,6 @@ class PerGraph(Generic[T]):
     The values hang on the graph itself. A `WeakKeyDictionary` would do for plain values, but a
     value that refers to a tensor refers to its graph, which would then stay in such a dictionary
     for ever.
-
-    Args:
-      make: called without arguments for the first value of a graph.
     """
 
     def __init__(self, make: Callable[[], T]) -> None:
@@ -109,11 +91,7 @@ def root_variable(
 
 
 def get_global_step_value() -> int:
-    """Returns the value of the global step in the default session.
-
-    Raises:
-      RuntimeError: there is no default session, or the graph has no global step.
-    """
+    """Returns the value of the global step in the default session."""
     session = tf.get_default_session()
     if session is None:
         raise RuntimeError("The global step has a value only in a session: call this under one.")
@@ -135,11 +113,7 @@ def get_op_tensor_name(name: str) -> Tuple[str, str]:
 
 
 def get_tensors_by_names(names: Sequence[str]) -> List[tf.Tensor]:
-    """Returns the tensors of these names in the default graph, see `get_tensor_of_graph`.
-
-    Raises:
-      KeyError: there is no such tensor.
-    """
+    """Returns the tensors of these names in the default graph, see `get_tensor_of_graph`."""
     graph = tf.get_default_graph()
     return [get_tensor_of_graph(graph, name) for name in names]
 
@@ -158,14 +132,7 @@ def get_tensor_of_graph(graph: tf.Graph, name: str) -> tf.Tensor:
 def get_op_or_tensor_by_name(
     name: Union[str, Sequence[str]],
 ) -> Union[tf.Operation, tf.Tensor, List[Union[tf.Operation, tf.Tensor]]]:
-    """Returns the tensor named `op:0`, or the operation named `op`, of the default graph.
-
-    Args:
-      name: one name, or a list of names for a list of results.
-
-    Raises:
-      KeyError: there is no such op or tensor.
-    """
+    """Returns the tensor `op:0`, or the operation `op`; for a list of names, a list of these."""
     if not isinstance(name, str):
         return [get_op_or_tensor_by_name(each) for each in name]
     op_name, tensor_name = get_op_tensor_name(name)

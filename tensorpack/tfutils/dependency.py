@@ -6,8 +6,6 @@ from tensorpack.compat import tfv1 as tf
 
 from .common import PerGraph
 
-__all__ = ["ancestors", "dependency_of_fetches", "dependency_of_targets"]
-
 OpOrTensor = Union[tf.Operation, tf.Tensor, tf.Variable]
 
 _known: PerGraph[Dict[Tuple[FrozenSet[str], str], bool]] = PerGraph(dict)
@@ -30,12 +28,7 @@ def ancestors(targets: Iterable[OpOrTensor], fed: Iterable[OpOrTensor] = ()) -> 
 
 
 def dependency_of_targets(targets: Sequence[OpOrTensor], op: OpOrTensor) -> bool:
-    """Returns whether computing any of the targets makes `op` run. The answer is remembered.
-
-    Args:
-      targets: ops, tensors or variables of one graph.
-      op: an op, tensor or variable of the same graph.
-    """
+    """Returns whether computing any of the targets makes `op` run. The answer is remembered."""
     wanted = _op_of(op)
     key = (frozenset(_op_of(target).name for target in targets), wanted.name)
     known = _known.get(wanted.graph)
@@ -45,13 +38,7 @@ def dependency_of_targets(targets: Sequence[OpOrTensor], op: OpOrTensor) -> bool
 
 
 def dependency_of_fetches(fetches: Any, op: OpOrTensor) -> bool:
-    """Returns whether `Session.run(fetches)` makes `op` run.
-
-    Args:
-      fetches: whatever `Session.run` takes: an op, tensor, variable or name, or lists, tuples and
-        dictionaries of them.
-      op: an op, tensor or variable.
-    """
+    """Returns whether `Session.run(fetches)` makes `op` run, whatever kind of fetches they are."""
     graph = _op_of(op).graph
     return dependency_of_targets([_element(each, graph) for each in _flatten(fetches)], op)
 

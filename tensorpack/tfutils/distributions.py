@@ -16,13 +16,6 @@ from typing import Any, List, Sequence, Union
 from tensorpack.compat import tfv1 as tf
 from tensorpack.utils.checks import as_count
 
-__all__ = [
-    "CategoricalDistribution",
-    "Distribution",
-    "GaussianDistribution",
-    "ProductDistribution",
-]
-
 _TINY = 1e-8  # a smaller probability or standard deviation counts as this one
 
 
@@ -35,20 +28,17 @@ class Distribution:
 
     Args:
       name: of the distribution; begins the names of its ops.
+
+    Attributes:
+      param_dim: how many parameters there are.
+      sample_dim: how many numbers make a sample.
     """
+
+    param_dim: int
+    sample_dim: int
 
     def __init__(self, name: str) -> None:
         self.name = name
-
-    @property
-    def param_dim(self) -> int:
-        """How many parameters there are."""
-        raise NotImplementedError(f"{type(self).__name__} must define param_dim.")
-
-    @property
-    def sample_dim(self) -> int:
-        """How many numbers make a sample."""
-        raise NotImplementedError(f"{type(self).__name__} must define sample_dim.")
 
     def _loglikelihood(self, x: tf.Tensor, theta: tf.Tensor) -> tf.Tensor:
         """Returns `log p(x | theta)`, `[B]`, for `[B, sample_dim]` and `[B, param_dim]`."""
@@ -63,12 +53,7 @@ class Distribution:
         return dist_param
 
     def loglikelihood(self, x: Any, theta: Any) -> tf.Tensor:
-        """Returns the logarithm of the probability or density of samples, float32 `[B]`.
-
-        Args:
-          x: samples, `[B, sample_dim]`.
-          theta: parameters, `[B, param_dim]` or `[param_dim]`.
-        """
+        """Returns the logarithm of the probability or density of samples, float32 `[B]`."""
         with tf.name_scope(f"{self.name}_loglikelihood"):
             x = self._rows("x", x, self.sample_dim)
             return self._loglikelihood(x, self._rows_of_parameters(theta, _length(x)))
@@ -78,21 +63,12 @@ class Distribution:
 
         It estimates the entropy in nats if `x` was sampled with `theta`, and the cross entropy if
         `x` was sampled from something else.
-
-        Args:
-          x: samples, `[B, sample_dim]`.
-          theta: parameters, `[B, param_dim]` or `[param_dim]`.
         """
         with tf.name_scope(f"{self.name}_entropy"):
             return tf.negative(tf.reduce_mean(self.loglikelihood(x, theta)), name="entropy")
 
     def sample(self, batch_size: Union[int, tf.Tensor], theta: Any) -> tf.Tensor:
-        """Returns new samples, float32 `[batch_size, sample_dim]`.
-
-        Args:
-          batch_size: how many; an integer, or an integer scalar tensor.
-          theta: parameters, `[batch_size, param_dim]` or `[param_dim]`.
-        """
+        """Returns new samples, float32 `[batch_size, sample_dim]`; the size may be a tensor."""
         if not tf.is_tensor(batch_size):
             batch_size = as_count(f"{self.name}.sample()", "batch_size", batch_size)
         with tf.name_scope(f"{self.name}_sample"):
@@ -100,11 +76,7 @@ class Distribution:
             return self._rows("samples", samples, self.sample_dim)
 
     def encoder_activation(self, dist_param: Any) -> tf.Tensor:
-        """Returns valid parameters, float32 `[B, param_dim]`, for what a network computed.
-
-        Args:
-          dist_param: the output of the network, without activation, `[B, param_dim]`.
-        """
+        """Returns valid parameters, float32 `[B, param_dim]`, for what a network computed."""
         with tf.name_scope(f"{self.name}_encoder_activation"):
             return self._encoder_activation(self._rows("dist_param", dist_param, self.param_dim))
 
@@ -132,26 +104,12 @@ class Distribution:
 
 
 class CategoricalDistribution(Distribution):
-    """One of several classes; a sample is a one-hot vector, the parameters are probabilities.
-
-    Args:
-      name: of the distribution.
-      cardinality: number of classes.
-    """
+    """One of several classes; a sample is a one-hot vector, the parameters are probabilities."""
 
     def __init__(self, name: str, cardinality: int) -> None:
         super().__init__(name)
         self.cardinality = as_count("CategoricalDistribution", "cardinality", cardinality)
-
-    @property
-    def param_dim(self) -> int:
-        """A probability for each class."""
-        return self.cardinality
-
-    @property
-    def sample_dim(self) -> int:
-        """A number for each class: 1 for the class of the sample, 0 for the others."""
-        return self.cardinality
+        self.param_dim = self.sample_dim = self.cardinality
 
     def _loglikelihood(self, x: tf.Tensor, theta: tf.Tensor) -> tf.Tensor:
         return tf.reduce_sum(x * tf.log(theta + _TINY), axis=1)
@@ -168,26 +126,15 @@ class GaussianDistribution(Distribution):
     """A normal distribution of independent components.
 
     Args:
-      name: of the distribution.
-      dim: number of components.
       fixed_std: whether the standard deviation is 1 and the parameters are the means. Otherwise
         the parameters are the means, followed by the standard deviations.
     """
 
     def __init__(self, name: str, dim: int, fixed_std: bool = True) -> None:
         super().__init__(name)
-        self.dim = as_count("GaussianDistribution", "dim", dim)
+        self.dim = self.sample_dim = as_count("GaussianDistribution", "dim", dim)
+        self.param_dim = self.dim if fixed_std else 2 * self.dim
         self.fixed_std = fixed_std
-
-    @property
-    def param_dim(self) -> int:
-        """A mean for each component, and a standard deviation unless that is fixed."""
-        return self.dim if self.fixed_std else 2 * self.dim
-
-    @property
-    def sample_dim(self) -> int:
-        """A number for each component."""
-        return self.dim
 
     def _mean_and_std(self, theta: tf.Tensor) -> Sequence[tf.Tensor]:
         if self.fixed_std:
@@ -212,12 +159,7 @@ class GaussianDistribution(Distribution):
 
 
 class ProductDistribution(Distribution):
-    """Independent distributions side by side; samples and parameters are concatenated in order.
-
-    Args:
-      name: of the distribution.
-      dists: the factors.
-    """
+    """Independent distributions side by side; samples and parameters are concatenated in order."""
 
     def __init__(self, name: str, dists: Sequence[Distribution]) -> None:
         super().__init__(name)
@@ -230,16 +172,8 @@ class ProductDistribution(Distribution):
                     f"ProductDistribution {name!r} got {each!r}, it needs instances of "
                     "Distribution, such as CategoricalDistribution('digit', 10)."
                 )
-
-    @property
-    def param_dim(self) -> int:
-        """The parameters of all factors."""
-        return sum(each.param_dim for each in self.dists)
-
-    @property
-    def sample_dim(self) -> int:
-        """The samples of all factors."""
-        return sum(each.sample_dim for each in self.dists)
+        self.param_dim = sum(each.param_dim for each in self.dists)
+        self.sample_dim = sum(each.sample_dim for each in self.dists)
 
     def entropy(self, x: Any, theta: Any) -> List[tf.Tensor]:  # type: ignore[override]
         """Returns the estimate of each factor, as a list of float32 scalars; see `Distribution`."""

@@ -26,12 +26,9 @@ def contrastive_loss(
     Invariant Mapping", Hadsell, Chopra and LeCun, 2006, whose Y is our `1 - y`.
 
     Args:
-      left: float32 `[B, D]`.
-      right: float32 `[B, D]`.
+      left, right: float32 `[B, D]`.
       y: `[B]`, 1 or True where a pair is similar, else 0.
       margin: distance from which dissimilar pairs cost nothing.
-      extra: whether to return distances as well.
-      scope: name scope of the ops.
 
     Returns:
       The loss; with `extra`, also the mean distances of the similar and of the dissimilar pairs, 0
@@ -60,13 +57,8 @@ def siamese_cosine_loss(
     of zeros is 0.
 
     Args:
-      left: float32 `[B, D]`.
-      right: float32 `[B, D]`.
+      left, right: float32 `[B, D]`.
       y: `[B]`, 1 or True where a pair is similar, else 0.
-      scope: name scope of the ops.
-
-    Returns:
-      The loss.
     """
     with tf.name_scope(scope):
         left, right = _embeddings(left, right)
@@ -90,12 +82,8 @@ def triplet_loss(
     https://arxiv.org/abs/1503.03832, where it is a sum.
 
     Args:
-      anchor: float32 `[B, D]`.
-      positive: float32 `[B, D]`, of the same class as the anchor.
+      anchor, positive: float32 `[B, D]`, of one class.
       negative: float32 `[B, D]`, of another class.
-      margin: by which the squared distances are to differ.
-      extra: whether to return distances as well.
-      scope: name scope of the ops.
 
     Returns:
       The loss; with `extra`, also the mean distances of the anchor to positive and negative.
@@ -126,11 +114,8 @@ def soft_triplet_loss(
     https://arxiv.org/abs/1412.6622, which squares its error instead of taking the logarithm.
 
     Args:
-      anchor: float32 `[B, D]`.
-      positive: float32 `[B, D]`, of the same class as the anchor.
+      anchor, positive: float32 `[B, D]`, of one class.
       negative: float32 `[B, D]`, of another class.
-      extra: whether to return distances as well.
-      scope: name scope of the ops.
 
     Returns:
       The loss; with `extra`, also the mean distances of the anchor to positive and negative.

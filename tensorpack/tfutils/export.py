@@ -25,8 +25,6 @@ from .sesscreate import NewSessionCreator, ReuseSessionCreator
 from .sessinit import SmartInit
 from .tower import TowerFunc
 
-__all__ = ["ModelExport", "ModelExporter"]
-
 _CALLS_PYTHON = frozenset(["EagerPyFunc", "PyFunc", "PyFuncStateless"])
 _TABLES = frozenset(
     "HashTable HashTableV2 MutableDenseHashTableV2 MutableHashTable MutableHashTableV2".split()
@@ -65,14 +63,11 @@ class ModelExporter:
         Tensors have the names that they have in the model. Inputs become placeholders.
 
         Args:
-          filename: of the protocol buffer.
           optimize: whether to remove identities and checks of numbers.
           toco_compatible: whether to try if TFLite takes the graph, and to raise if not.
-          check_inputs: see the class.
 
         Raises:
-          ValueError: the outputs depend on a Python function, a table, or weights that are missing;
-            or there are more or fewer arrays than inputs.
+          ValueError: the outputs depend on a Python function, a table, or weights that are missing.
           RuntimeError: the export does not compute what the model computes.
         """
         with self._export("frozen", filename, check_inputs) as (model, path):
@@ -97,12 +92,10 @@ class ModelExporter:
           tags: by default `["serve"]`.
           signature_name: of the signature, whose inputs and outputs have the names in the config.
             It is also there as "serving_default".
-          check_inputs: see the class.
 
         Raises:
           FileExistsError: there is something in the directory.
-          ValueError: the outputs depend on a Python function, or on weights that are missing; or
-            TensorFlow cannot load from that path.
+          ValueError: the outputs depend on a Python function, or on weights that are missing.
         """
         target = os.path.abspath(filename)
         if is_pattern(target):
@@ -144,10 +137,6 @@ class ModelExporter:
         On TensorFlow 1, sizes of inputs that vary, other than that of the batch, are refused, and
         the batch becomes 1; a caller resizes the inputs.
 
-        Args:
-          filename: of the flat buffer.
-          check_inputs: see the class.
-
         Raises:
           Exception: TFLite does not have an op of the model; TensorFlow says which.
         """
@@ -155,11 +144,7 @@ class ModelExporter:
             _write(path, _to_tflite(_freeze(model), model))
 
     def export_npz(self, filename: PathLike) -> None:
-        """Writes the variables that the outputs depend on, as arrays for `SmartInit` or NumPy.
-
-        Args:
-          filename: ends in `.npz`.
-        """
+        """Writes the variables that the outputs depend on, for `SmartInit` or NumPy, as `.npz`."""
         if not os.fspath(filename).endswith(".npz"):
             raise ValueError(f"Arrays are written to NAME.npz, got {os.fspath(filename)!r}.")
         with self._built() as model:
@@ -203,13 +188,7 @@ class ModelExporter:
 
 
 class ModelExport:
-    """Exports a model for TensorFlow Serving, in the spelling of 2017; see `ModelExporter`.
-
-    Args:
-      model: a `ModelDescBase`.
-      input_names: names of the tensors to feed.
-      output_names: names of the tensors to compute.
-    """
+    """Exports a model for TensorFlow Serving, in the spelling of 2017; see `ModelExporter`."""
 
     def __init__(self, model: Any, input_names: Sequence[str], output_names: Sequence[str]) -> None:
         self.model = model
@@ -228,13 +207,7 @@ class ModelExport:
 
         Args:
           checkpoint: where the weights come from, as in `SmartInit`.
-          export_path: the directory that TensorFlow Serving is given.
-          version: of the model.
           tags: by default `["serve"]`.
-          signature_name: see `ModelExporter.export_serving`.
-
-        Raises:
-          FileExistsError, RuntimeError, ValueError: see `ModelExporter.export_serving`.
         """
         signature = self.model.get_input_signature()
         config = SimpleNamespace(

@@ -15,13 +15,7 @@ _KINDS = {"b": "bool", "i": "integer", "u": "integer", "f": "floating", "c": "co
 
 
 class FedInput:
-    """Turns the values that are given for one input into arrays that can be fed.
-
-    Args:
-      name: of the input, for messages.
-      dtype: its `tf.DType`.
-      shape: its `tf.TensorShape`.
-    """
+    """Turns the values that are given for one input into arrays that can be fed."""
 
     def __init__(self, name: str, dtype: tf.DType, shape: tf.TensorShape) -> None:
         self._name = name

@@ -13,7 +13,8 @@ from .inference import build_tower
 
 
 def count_flops(outputs: Iterable[tf.Tensor], fed: Iterable[tf.Tensor] = ()) -> Dict[str, int]:
-    """Counts what convolutions and matrix products compute, two for each multiply-add.
+    """Returns the operations of convolutions and matrix products in one run, two for each
+    multiply-add, by name of the op, in the order of the graph.
 
     Other ops, which hardly count in a network, are left out. So is what TensorFlow keeps in
     functions of their own, such as the body of a loop, `Einsum`, fused recurrent cells, and
@@ -22,12 +23,6 @@ def count_flops(outputs: Iterable[tf.Tensor], fed: Iterable[tf.Tensor] = ()) -> 
     Args:
       outputs: the tensors to compute. Gradients are tensors too.
       fed: tensors that are given; what comes before them is not counted.
-
-    Returns:
-      name of an op to the number of operations in one run, in the order of the graph.
-
-    Raises:
-      ValueError: an op has a shape that is not known before it runs.
     """
     outputs = list(outputs)
     fed = list(fed)
@@ -93,25 +88,19 @@ def _sizes(tensor: tf.Tensor) -> List[Any]:
 # Each returns sizes whose product is the number of multiplications.
 
 
-def _convolution(result: int, kernel: int) -> Callable[[tf.Operation], Sequence[Any]]:
-    """Each element of the result is a sum over the kernel, except its last axis, the outputs.
+def _convolution(
+    result: int, kernel: int, summed: int = -1
+) -> Callable[[tf.Operation], Sequence[Any]]:
+    """Each element of the result is a sum over the first axes of the kernel.
 
     Args:
       result: index of the input that has the shape of the result; -1 for the output itself.
       kernel: likewise.
+      summed: how many axes; by default all but the last one.
     """
 
     def sizes(op: tf.Operation) -> Sequence[Any]:
-        return [*_sizes(_part(op, result)), *_sizes(_part(op, kernel))[:-1]]
-
-    return sizes
-
-
-def _depthwise(result: int, kernel: int) -> Callable[[tf.Operation], Sequence[Any]]:
-    """Each channel has a kernel of its own, of height and width."""
-
-    def sizes(op: tf.Operation) -> Sequence[Any]:
-        return [*_sizes(_part(op, result)), *_sizes(_part(op, kernel))[:2]]
+        return [*_sizes(_part(op, result)), *_sizes(_part(op, kernel))[:summed]]
 
     return sizes
 
@@ -141,9 +130,9 @@ _COUNTS: Dict[str, Callable[[tf.Operation], Sequence[Any]]] = {
     "Conv3D": _convolution(-1, 1),
     "Conv3DBackpropFilterV2": _convolution(2, -1),
     "Conv3DBackpropInputV2": _convolution(2, 1),
-    "DepthwiseConv2dNative": _depthwise(-1, 1),
-    "DepthwiseConv2dNativeBackpropFilter": _depthwise(2, -1),
-    "DepthwiseConv2dNativeBackpropInput": _depthwise(2, 1),
+    "DepthwiseConv2dNative": _convolution(-1, 1, 2),
+    "DepthwiseConv2dNativeBackpropFilter": _convolution(2, -1, 2),
+    "DepthwiseConv2dNativeBackpropInput": _convolution(2, 1, 2),
     "MatMul": _product("transpose_a"),
     "SparseMatMul": _product("transpose_a"),
 }

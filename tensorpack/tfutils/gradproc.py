@@ -17,18 +17,6 @@ from .summary import add_tagged_moving_summary, create_histogram_summary
 from .symbolic_functions import print_stat, rms
 from .tower import in_main_training_tower
 
-__all__ = [
-    "CheckGradient",
-    "FilterNoneGrad",
-    "GlobalNormClip",
-    "GradientProcessor",
-    "MapGradient",
-    "PrintGradient",
-    "ScaleGradient",
-    "SummaryGradient",
-    "map_values",
-]
-
 # A gradient is a tensor, `tf.IndexedSlices` where only some rows were used, or None.
 Gradient = Any
 GradVars = List[Tuple[Gradient, Any]]
@@ -44,16 +32,13 @@ class GradientProcessor:
 
     by_tower = False
 
-    def __init__(self) -> None:
-        self._scopes: PerGraph[List[str]] = PerGraph(list)
-
     def process(self, grads: Sequence[Tuple[Gradient, Any]]) -> GradVars:
         """Returns the processed list of (gradient, variable).
 
         All ops go under one name scope, named after the class, however often this is called for a
         graph.
         """
-        # A subclass of a user may not call our constructor.
+        # A subclass of a user may not call a constructor of ours.
         scopes = self.__dict__.setdefault("_scopes", PerGraph(list)).get()
         with tf.name_scope(scopes[0] if scopes else type(self).__name__) as scope:
             if not scopes:
@@ -66,16 +51,11 @@ class GradientProcessor:
 
 
 class FilterNoneGrad(GradientProcessor):
-    """Drops the variables that have no gradient.
-
-    Args:
-      verbose: whether to warn about them.
-    """
+    """Drops the variables that have no gradient."""
 
     by_tower = True
 
     def __init__(self, verbose: bool = True) -> None:
-        super().__init__()
         self._verbose = verbose
 
     def _process(self, grads: GradVars) -> GradVars:
@@ -95,7 +75,6 @@ class GlobalNormClip(GradientProcessor):
     by_tower = True
 
     def __init__(self, global_norm: float) -> None:
-        super().__init__()
         self._norm = as_positive(self, "global_norm", global_norm)
 
     def _process(self, grads: GradVars) -> GradVars:
@@ -117,7 +96,6 @@ class MapGradient(GradientProcessor):
     """
 
     def __init__(self, func: Callable[..., Optional[Gradient]], regex: str = ".*") -> None:
-        super().__init__()
         self._func = _with_two_arguments(func)
         self._regex = re.compile(regex)
 
@@ -166,7 +144,7 @@ class SummaryGradient(MapGradient):
         if name in done or not in_main_training_tower():
             return gradient
         done.add(name)
-        values = _values(gradient)
+        values = values_of(gradient)
         with tf.device(values.device):
             scalar = rms(values, name=f"{name}/rms")
         add_tagged_moving_summary(
@@ -228,11 +206,7 @@ class ScaleGradient(MapGradient):
 
 
 class PrintGradient(MapGradient):
-    """Prints statistics of gradients to standard error at each step.
-
-    Args:
-      regex: must match the whole name of the variable.
-    """
+    """Prints statistics of the gradients of matching variables, as `MapGradient`, in each step."""
 
     def __init__(self, regex: str = ".*") -> None:
         super().__init__(self._print, regex)
@@ -242,7 +216,8 @@ class PrintGradient(MapGradient):
         return map_values(gradient, lambda values: print_stat(values, message))
 
 
-def _values(gradient: Gradient) -> tf.Tensor:
+def values_of(gradient: Gradient) -> tf.Tensor:
+    """Returns a gradient as a tensor: of a sparse one, the rows that it has."""
     return gradient.values if isinstance(gradient, tf.IndexedSlices) else gradient
 
 
@@ -269,16 +244,15 @@ def _times_if(condition: tf.Tensor, factor: tf.Tensor) -> Callable[[tf.Tensor], 
 
 
 def _with_two_arguments(func: Callable[..., Any]) -> Callable[[Gradient, Any], Any]:
-    try:
-        parameters = inspect.signature(func).parameters.values()
-    except ValueError:  # a builtin that does not say
+    def takes(number: int) -> bool:
+        try:
+            inspect.signature(func).bind(*[None] * number)
+        except (TypeError, ValueError) as error:
+            return isinstance(error, ValueError)  # a builtin that does not say
+        return True
+
+    if takes(1):
         return lambda gradient, variable: func(gradient)
-    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    positional = [each for each in parameters if each.kind in kinds]
-    required = sum(each.default is each.empty for each in positional)
-    if required == 2:
-        return func
-    any_number = any(each.kind == each.VAR_POSITIONAL for each in parameters)
-    if required > 2 or not (positional or any_number):
+    if not takes(2):
         raise TypeError(f"A gradient is mapped by func(grad) or func(grad, var), not by {func}.")
-    return lambda gradient, variable: func(gradient)
+    return func

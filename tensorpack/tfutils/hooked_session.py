@@ -38,7 +38,6 @@ class HookedSession:
 
     Args:
       sess: the session; closed by `close`.
-      hooks: called in this order, before and after each run.
       run_along: called with the session and a list of all that the caller and the hooks fetch, when
         a kind of run is prepared; returns ops that must run in each run of that kind.
 
@@ -87,13 +86,7 @@ class HookedSession:
     def run(
         self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None
     ) -> Any:
-        """Runs `fetches` together with what the hooks ask for; returns the values of `fetches`
-        alone.
-
-        Raises:
-          RuntimeError: the session was closed, or two of the caller and the hooks feed the same
-            tensor.
-        """
+        """Returns the values of `fetches`; runs what the hooks ask for along with it."""
         if self._closed:
             raise RuntimeError(_CLOSED)
         own = self._own

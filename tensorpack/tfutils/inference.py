@@ -22,12 +22,6 @@ def build_inference(config: Any) -> Inference:
     """Builds an inference tower without a name, and gives its variables their values.
 
     The caller closes the session.
-
-    Args:
-      config: a `PredictConfig`.
-
-    Raises:
-      KeyError: the tower has no tensor of one of the names.
     """
     with graph_of(config).as_default():
         signature = config.input_signature
@@ -47,7 +41,6 @@ def build_tower(
     """Builds an inference tower in the default graph; returns the tensors to feed and to compute.
 
     Args:
-      config: a `PredictConfig`.
       make_tensors: returns what the tower function is called with; called in the scopes of the
         tower.
       name: name scope of the tower. One without a name has to be the first; others share variables.
@@ -62,11 +55,6 @@ def open_session(
     config: Any, inputs: Iterable[tf.Tensor], outputs: Iterable[tf.Tensor]
 ) -> tf.Session:
     """Returns a session of the default graph whose variables have been initialised and loaded.
-
-    Args:
-      config: a `PredictConfig`.
-      inputs: the tensors that will be fed, of all towers.
-      outputs: the tensors that will be computed, of all towers.
 
     Raises:
       ValueError: the outputs need a weight that there is no value for, or a value does not fit.
@@ -88,11 +76,6 @@ def require_weights(
 
     Weights are the trainable and model variables. What a `SessionInit` was told to ignore, and
     what a subclass of a user does not report, counts as found.
-
-    Args:
-      session_init: after its `init`.
-      inputs: the tensors that are fed.
-      outputs: the tensors that are computed.
     """
     outputs = list(outputs)
     used = set(ancestors(outputs, fed=inputs))

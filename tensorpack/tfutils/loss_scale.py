@@ -10,7 +10,7 @@ from tensorpack.compat import tfv1 as tf
 from tensorpack.utils.checks import as_count, as_number
 
 from .common import root_variable
-from .gradproc import map_values
+from .gradproc import map_values, values_of
 from .optimizer import GradsAndVars, ProxyOptimizer
 
 _LARGEST = 2.0**24  # what is too small with this was zero before
@@ -30,7 +30,6 @@ class LossScaleOptimizer(ProxyOptimizer):
 
     Args:
       opt: the optimizer, with its gradient processors; changed, if it is a `ProxyOptimizer`.
-      initial_scale: the first scale.
       growth_steps: good steps after which it is doubled.
     """
 
@@ -110,5 +109,4 @@ class _Guard(ProxyOptimizer):
 
 
 def _all_finite(gradients: List[Any]) -> tf.Tensor:
-    values = [each.values if isinstance(each, tf.IndexedSlices) else each for each in gradients]
-    return tf.reduce_all([tf.reduce_all(tf.is_finite(each)) for each in values])
+    return tf.reduce_all([tf.reduce_all(tf.is_finite(values_of(each))) for each in gradients])

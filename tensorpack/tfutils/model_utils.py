@@ -7,8 +7,6 @@ from tabulate import tabulate
 from tensorpack.compat import tfv1 as tf
 from tensorpack.utils import logger
 
-__all__ = ["apply_slim_collections", "describe_model", "describe_trainable_vars", "get_shape_str"]
-
 _FEW = 8  # variables, of which the table is short
 
 
@@ -18,9 +16,7 @@ def describe_trainable_vars() -> None:
     if not variables:
         logger.warn("There are no trainable variables in the graph!")
         return
-    rows = []
-    for each in variables:
-        rows.append([each.name, str(each.shape.as_list()), each.shape.num_elements()])
+    rows = [[v.name, str(v.shape.as_list()), v.shape.num_elements()] for v in variables]
     total = sum(count for _, _, count in rows)
     table = tabulate(rows, headers=["name", "shape", "dim"])
     megabytes = total * 4 / 1024.0**2

@@ -14,60 +14,36 @@ from .common import PerGraph, root_variable
 from .gradproc import FilterNoneGrad, GradientProcessor
 from .variables import VariablePairs, replicas
 
-__all__ = [
-    "AccumGradOptimizer",
-    "PostProcessOptimizer",
-    "ProxyOptimizer",
-    "VariableAssignmentOptimizer",
-    "apply_grad_processors",
-    "apply_to_replicas",
-]
-
 GradsAndVars = Sequence[Tuple[Any, Any]]
 
 
 class ProxyOptimizer(tf.train.Optimizer):
-    """Does what the wrapped optimizer does; the base of those that do more.
-
-    Args:
-      opt: the wrapped optimizer.
-      name: of this one.
-    """
+    """Does what the wrapped optimizer does; the base of those that do more."""
 
     def __init__(self, opt: tf.train.Optimizer, name: str = "ProxyOptimizer") -> None:
         super().__init__(use_locking=False, name=name)
         self._opt = opt
 
     def compute_gradients(self, *args: Any, **kwargs: Any) -> List[Tuple[Any, Any]]:
-        """Returns the wrapped optimizer's `compute_gradients`."""
         return self._opt.compute_gradients(*args, **kwargs)
 
     def apply_gradients(self, *args: Any, **kwargs: Any) -> tf.Operation:
-        """Returns the wrapped optimizer's `apply_gradients`."""
         return self._opt.apply_gradients(*args, **kwargs)
 
     def get_slot(self, *args: Any, **kwargs: Any) -> Any:
-        """Returns the wrapped optimizer's `get_slot`."""
         return self._opt.get_slot(*args, **kwargs)
 
     def get_slot_names(self, *args: Any, **kwargs: Any) -> List[str]:
-        """Returns the wrapped optimizer's `get_slot_names`."""
         return self._opt.get_slot_names(*args, **kwargs)
 
     def variables(self) -> List[tf.Variable]:
-        """Returns the wrapped optimizer's `variables`."""
         return self._opt.variables()
 
 
 def apply_grad_processors(
     opt: tf.train.Optimizer, gradprocs: Sequence[GradientProcessor]
 ) -> tf.train.Optimizer:
-    """Returns an optimizer that sends the gradients through processors before it applies them.
-
-    Args:
-      opt: the optimizer that applies them.
-      gradprocs: called in this order.
-    """
+    """Returns an optimizer that sends the gradients through processors before it applies them."""
     if not isinstance(gradprocs, (list, tuple)):
         raise TypeError(f"apply_grad_processors takes a list of processors, got {gradprocs!r}.")
     for each in gradprocs:
@@ -92,7 +68,6 @@ class PostProcessOptimizer(ProxyOptimizer):
     """Runs an op for each variable after the update.
 
     Args:
-      opt: the optimizer that updates.
       func: takes a variable; returns an op, or None for nothing to do.
       colocate: whether the ops go to the devices of their variables.
     """
@@ -128,7 +103,6 @@ class VariableAssignmentOptimizer(PostProcessOptimizer):
     """Sets variables after the update, as to keep them within bounds.
 
     Args:
-      opt: the optimizer that updates.
       func: takes a variable; returns the tensor that it is set to, or None to leave it.
     """
 
@@ -147,7 +121,6 @@ class AccumGradOptimizer(ProxyOptimizer):
     gradients are made dense.
 
     Args:
-      opt: the optimizer that applies the sums.
       niter: number of steps that make one update.
     """
 
@@ -162,11 +135,7 @@ class AccumGradOptimizer(ProxyOptimizer):
         global_step: Optional[tf.Variable] = None,
         name: Optional[str] = None,
     ) -> tf.Operation:
-        """Returns an op that adds the gradients, and at each `niter`-th run updates.
-
-        Raises:
-          ValueError: a global step is given; increment it yourself in the runs that count.
-        """
+        """Returns an op that adds the gradients, and at each `niter`-th run updates."""
         if global_step is not None:
             raise ValueError("AccumGradOptimizer increments no global_step: do so yourself.")
         grads = FilterNoneGrad().process(list(grads_and_vars))
@@ -214,10 +183,6 @@ def apply_to_replicas(
     Args:
       opt: any optimizer; changed, if it is a `ProxyOptimizer`.
       towers: for each tower its (gradient, variable), the gradients of which are the same.
-      name: of the op.
-
-    Raises:
-      ValueError: the towers have gradients of different variables.
     """
     towers = replicas().align(towers)
     main, *others = towers
@@ -248,12 +213,7 @@ def apply_to_replicas(
 
 
 class _ToReplicas(ProxyOptimizer):
-    """Around the innermost optimizer: updates the copies of the variables by the same gradients.
-
-    Args:
-      opt: the optimizer.
-      pairs: each copy, with its variable.
-    """
+    """Around the innermost optimizer: updates the copies of the variables by the same gradients."""
 
     def __init__(self, opt: tf.train.Optimizer, pairs: Sequence[Tuple[Any, Any]]) -> None:
         super().__init__(opt, "ToReplicas")
@@ -261,23 +221,16 @@ class _ToReplicas(ProxyOptimizer):
         for copy, variable in pairs:
             self._copies.setdefault(id(variable), []).append(copy)
 
-    def apply_gradients(
-        self,
-        grads_and_vars: GradsAndVars,
-        global_step: Optional[tf.Variable] = None,
-        name: Optional[str] = None,
-    ) -> tf.Operation:
+    def apply_gradients(self, grads_and_vars: GradsAndVars, *args: Any, **kwargs: Any) -> Any:
         grads = list(grads_and_vars)
         more = [(gradient, copy) for gradient, v in grads for copy in self._copies[id(v)]]
-        return self._opt.apply_gradients(grads + more, global_step, name)
+        return self._opt.apply_gradients(grads + more, *args, **kwargs)
 
 
 def _process_by_tower(
     wrappers: Sequence[ProxyOptimizer], towers: Sequence[GradsAndVars]
 ) -> Optional[List[Tuple[Any, Any]]]:
-    """Returns the gradients of all towers after the processors, each tower's computed from its
-    own, so that none has to be sent; None if that might not give the same as computing them once.
-    """
+    """Returns all towers' gradients, each processed by itself; None if they might differ."""
     processors: List[GradientProcessor] = []
     for each in wrappers:
         if type(each) not in (ProxyOptimizer, _GradProcOptimizer):

@@ -86,10 +86,6 @@ class ComputeOptions:
     def check(self, config: tf.ConfigProto, target: str = "") -> None:
         """Tries on a small network whether a session with this config does what was asked for.
 
-        Args:
-          config: what `apply_to` returned.
-          target: of the session.
-
         Raises:
           RuntimeError: it does not; the message says what it takes.
         """

@@ -39,10 +39,8 @@ def prepare(
     What is fed is converted and checked as the datapoints of a trainer are, see `fed_input`.
 
     Args:
-      sess: the session.
       structures: each is an op, a tensor, a variable, a name of one, or a list, tuple or dictionary
         of structures. Whatever else `Session.run` takes is given to that.
-      feeds: tensors to be fed.
       in_caller: whether the thread that calls also computes, which is for graphs of an op or two.
       waits: whether `operation_timeout_in_ms` of the session does not count here.
     """

@@ -30,11 +30,7 @@ class QueueControl:
 
     It adds ops to the graph, so it is made before that is finalised.
 
-    Args:
-      op: the op that makes the queue.
-
     Attributes:
-      op: the same.
       capacity: of the queue; not positive if it has no limit.
       kept: how many elements stay in the queue until it is closed, see `tf.RandomShuffleQueue`.
       ended: whether what fills the queue has come to its end, so that it is closed in order.
@@ -113,9 +109,7 @@ def hide_queue(queue: tf.QueueBase) -> None:
 
 
 def all_queues(graph: tf.Graph) -> List[QueueControl]:
-    """Returns the control of each queue in the graph, except hidden ones, and those of parameter
-    servers, which do not end with this run.
-    """
+    """Returns the control of each queue in the graph that is neither hidden nor on a server."""
     hidden = _hidden.get(graph)
     queues = [op for op in graph.get_operations() if op.type in _QUEUE_OPS and op not in hidden]
     return [control_of(op) for op in queues if tf.DeviceSpec.from_string(op.device).job != "ps"]
@@ -126,11 +120,6 @@ class QueueDrain:
 
     Producers that wait for room come out and see their stop flag. If some have not after
     `patience`, the queues are closed. Enter it when nothing consumes from the queues any more.
-
-    Args:
-      queues: the queues.
-      sess: their session.
-      patience: seconds.
     """
 
     def __init__(

@@ -10,14 +10,6 @@ from tensorpack.utils.argtools import accepts_old_keywords
 
 from .common import PerGraph
 
-__all__ = [
-    "auto_reuse_variable_scope",
-    "cached_name_scope",
-    "get_name_scope_name",
-    "under_name_scope",
-    "under_variable_scope",
-]
-
 F = TypeVar("F", bound=Callable[..., Any])
 
 _cached_scopes: PerGraph[dict] = PerGraph(dict)
@@ -58,12 +50,9 @@ def auto_reuse_variable_scope(func: Optional[F] = None, *, by_variable: bool = F
 def under_name_scope(name_scope: Optional[str] = None) -> Callable[[F], F]:
     """Returns a decorator that runs a function under a new name scope at each call.
 
-    A call of the decorated function may name its scope: `rms(x, name_scope="activation")`. Calls
-    that name the same one share it; a warning says so where something else has taken its name.
-
-    Args:
-      name_scope: name of the scope where the call does not name one; by default that of the
-        function.
+    By default it has the name of the function. A call may name its scope: `rms(x,
+    name_scope="activation")`. Calls that name the same one share it; a warning says so where
+    something else has taken its name.
     """
 
     def open_scope(func: Callable, kwargs: Dict[str, Any]) -> Any:

@@ -19,9 +19,7 @@ def separate_costs(*parts: Part) -> tf.Tensor:
 
     To be returned from `build_graph`. All costs are differentiated at the same weights: no update
     comes between two of them. With `precision="fp16"` the scale of the cost comes too late for
-    gradients that float16 cannot hold.
-
-    ::
+    gradients that float16 cannot hold. ::
 
         def build_graph(self, real):
             ...
@@ -33,10 +31,6 @@ def separate_costs(*parts: Part) -> tf.Tensor:
 
     Returns:
       float32 scalar, the sum of the costs. Where nothing is trained, it is no more than that.
-
-    Raises:
-      ValueError: a scope has no trainable variables, a cost does not depend on any of its
-        variables, or a variable belongs to two costs.
     """
     total = tf.add_n([cost for cost, _ in parts])
     tower = get_current_tower_context()

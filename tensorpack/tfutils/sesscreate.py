@@ -11,8 +11,6 @@ from .common import get_default_sess_config
 from .dependency import ancestors
 from .precision import ComputeOptions
 
-__all__ = ["NewSessionCreator", "ReuseSessionCreator", "SessionCreatorAdapter"]
-
 # An initialiser that waits for one of these waits for ever: the input has no data yet.
 _BLOCKING_OPS = frozenset(
     "IteratorGetNext QueueDequeueManyV2 QueueDequeueUpToV2 QueueDequeueV2 Unstage".split()
@@ -34,7 +32,6 @@ class NewSessionCreator(tf.train.SessionCreator):
       xla: whether XLA compiles what it can; False for what `config` says.
 
     Attributes:
-      config: the `tf.ConfigProto` that sessions get.
       computing: the `ComputeOptions` that `precision` and `xla` make.
     """
 
@@ -124,12 +121,7 @@ class ReuseSessionCreator(tf.train.SessionCreator):
 
 
 class SessionCreatorAdapter(tf.train.SessionCreator):
-    """Puts the sessions of another creator through a function.
-
-    Args:
-      session_creator: makes the session.
-      func: called with it; returns a session, such as a debugger's around it.
-    """
+    """Puts the sessions of another creator through a function, such as a debugger's wrapper."""
 
     def __init__(
         self,

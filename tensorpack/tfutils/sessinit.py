@@ -13,34 +13,23 @@ from tensorpack.utils.checkpoints import check_manifest
 from tensorpack.utils.checkpoints.variables import Match, by_name, known_from, known_of, match
 from tensorpack.utils.npz import NAMED_ARRAYS
 
-from ._named_values import known_of_graph, load_named_values, mismatch_table
 from .checkpoint import (
     CheckpointReader,
     get_checkpoint_path,
     load_checkpoint_vars,
     names_without_output,
 )
-from .varmanip import SessionUpdate, weights_of
-
-__all__ = [
-    "ChainInit",
-    "DictRestore",
-    "ExactRestore",
-    "InitFrom",
-    "JustCurrentSession",
-    "ParamRestore",
-    "SaverRestore",
-    "SaverRestoreRelaxed",
-    "SessionInit",
-    "SmartInit",
-    "TryResumeTraining",
-    "VariableMismatch",
-    "get_model_loader",
-]
+from .varmanip import (
+    SessionUpdate,
+    known_of_graph,
+    load_named_values,
+    mismatch_table,
+    weights_of,
+)
 
 
 class SessionInit:
-    """Sets variables of a session whose variables have been initialised.
+    """Sets variables of a session, after their initialisers.
 
     The trainer calls `init` once, before the graph is finalised. Override `_setup_graph` to add
     ops, and `_run_init` to run them.
@@ -90,10 +79,9 @@ class ChainInit(SessionInit):
 class SaverRestore(SessionInit):
     """Loads the variables that are both in the graph and in a checkpoint.
 
-    What is in only one of them is listed in the log, but for what only training uses (see
-    `is_training_name`); a warning if it is in the graph, where it keeps its initial value. Nothing
-    is set before all has been read, and no op is added to the graph. If the checkpoint has a
-    manifest, its files are compared with that first.
+    The log lists what is in only one of them, except for what only training uses (see
+    `is_training_name`). Nothing is set before all has been read, and no op is added to the graph.
+    If the checkpoint has a manifest, its files are compared with that first.
 
     Args:
       model_path: a prefix, its `.index` or `.data-...` file, a `checkpoint` file or its directory.
@@ -104,7 +92,6 @@ class SaverRestore(SessionInit):
     Raises:
       FileNotFoundError: there is no checkpoint.
       CheckpointCorrupt: it cannot be read (here, or in `init`).
-      ValueError: in `init`, a value does not fit its variable, or no variable is in both.
     """
 
     ignore_mismatch = False
@@ -133,11 +120,7 @@ class SaverRestore(SessionInit):
 
 
 class SaverRestoreRelaxed(SaverRestore):
-    """Like `SaverRestore`, but never fails on a value that does not fit its variable.
-
-    Such a value is reshaped where it has the right number of elements, and left out otherwise,
-    both with a warning.
-    """
+    """A `SaverRestore` that reshapes or leaves out values that do not fit, with a warning."""
 
     ignore_mismatch = True
 
@@ -155,7 +138,6 @@ class ExactRestore(SessionInit):
 
     Raises:
       VariableMismatch: in `init`; lists what is missing, unexpected, or of another shape or type.
-      CheckpointCorrupt: in `init`, it cannot be read.
     """
 
     def __init__(self, prefix: str, variables: Optional[Sequence[tf.Variable]] = None) -> None:
@@ -181,16 +163,11 @@ class ExactRestore(SessionInit):
 
 
 class DictRestore(SessionInit):
-    """Loads variables from a dictionary.
-
-    What is only in the graph or only in the dictionary is listed in the log, as in `SaverRestore`.
+    """Loads variables from a dictionary; logs what is in only one of them, as `SaverRestore`.
 
     Args:
       variable_dict: name of the variable, with or without `:0`, to its value.
       ignore_mismatch: whether a value of the wrong shape or type is left out with a warning.
-
-    Raises:
-      ValueError: in `init`, a value does not fit its variable, or no variable is in both.
     """
 
     @accepts_old_keywords(param_dict="variable_dict")
@@ -275,7 +252,7 @@ class InitFrom(SessionInit):
     Raises:
       FileNotFoundError: there is no such file.
       CheckpointCorrupt: it cannot be read.
-      ValueError: in `init`, nothing fits; or `also` has a name that the graph does not have.
+      ValueError: in `init`, nothing fits.
     """
 
     def __init__(self, path: str, also: Sequence[str] = (), ignore: Sequence[str] = ()) -> None:

@@ -37,11 +37,7 @@ def _called_by(node: Any) -> List[str]:
 
 
 def _random_functions(nodes: Dict[str, Any]) -> Set[str]:
-    """Returns which of some functions draw, by themselves or by calling others.
-
-    Args:
-      nodes: those of each function, by its name.
-    """
+    """Returns which of some functions draw, by themselves or by calling others."""
     random: Set[str] = set()
     while True:
         more = {
@@ -55,7 +51,8 @@ def _random_functions(nodes: Dict[str, Any]) -> Set[str]:
 
 
 def draw_by_step(target: tf.Operation, step: Any) -> List[tf.Operation]:
-    """Replaces random ops that run with an op by others whose numbers follow from the step.
+    """Replaces random ops that run with an op by others whose numbers follow from the step, and
+    returns the ones that were replaced.
 
     All that reads them, gradients and summaries too, reads the new ones; the old ones remain, and
     may run. In one step all runs of the session draw the same numbers. What is in a loop stays,
@@ -65,9 +62,6 @@ def draw_by_step(target: tf.Operation, step: Any) -> List[tf.Operation]:
     Args:
       target: a part of a graph that no session has run yet.
       step: an integer tensor or variable: the number of the step.
-
-    Returns:
-      the ops that were replaced.
     """
     replaced = []
     for op in random_ops_of(target):

@@ -15,21 +15,6 @@ from tensorpack.utils.naming import MOVING_SUMMARY_OPS_KEY
 from .common import PerGraph, root_variable
 from .tower import get_current_tower_context, in_main_training_tower
 
-__all__ = [
-    "MOVING_SUMMARY_OPS_KEY",
-    "add_activation_summary",
-    "add_moving_summary",
-    "add_param_summary",
-    "add_tagged_moving_summary",
-    "add_tensor_summary",
-    "average_states",
-    "create_histogram_summary",
-    "create_scalar_summary",
-    "op_name_of_tag",
-    "root_mean_square",
-    "tag_of_tensor",
-]
-
 _SUMMARY_TYPES = ["histogram", "mean", "rms", "scalar", "sparsity"]
 
 
@@ -63,23 +48,18 @@ def add_moving_summary(
     of a step have the average over the steps before it.
 
     The state is one non-trainable variable `EMA/{tag}`, float32 `[2]`, saved with the model. The
-    tag is the name of the tensor's op inside its tower (for output k > 0 of an op, with `_k`), and
-    that of a variable is its own.
-    A tensor that has its average already keeps that one.
+    tag is the name of the variable, or of the tensor's op inside its tower (with `_k` for output k
+    > 0). A tensor that has its average already keeps that one.
 
     Args:
       *tensors: numeric scalars, variables among them, or lists of them.
       v: the same, the name of the first one in 2017.
       decay: in [0, 1), the share of the old average that is kept at an update.
       collection: name of the collection that gets one update op for each tensor.
-      summary_collections: names of the collections for the summaries; `SUMMARIES` by default.
+      summary_collections: where the summaries go; `SUMMARIES` by default.
 
     Returns:
       The averages, float32 scalars, one for each tensor; nothing outside the main training tower.
-
-    Raises:
-      ValueError: a tensor is not a scalar, `decay` is out of range, or the tensor already has an
-        average with another decay or for another collection.
     """
     if not 0 <= decay < 1:
         raise ValueError(f"decay must be in [0, 1), got {decay}.")
@@ -141,13 +121,7 @@ def average_states(graph: Optional[tf.Graph] = None) -> List[tf.Variable]:
 def create_scalar_summary(
     name: str, v: Any, collections: Optional[Iterable[str]] = None
 ) -> tf.Tensor:
-    """Adds a summary of a numeric scalar under exactly this tag, and returns it (a string scalar).
-
-    Args:
-      name: the tag: what the value is called in the log and in TensorBoard.
-      v: a numeric scalar.
-      collections: names of the collections that get the summary; `SUMMARIES` by default.
-    """
+    """Adds a summary of a numeric scalar under exactly this tag; returns it, a string scalar."""
     with tf.name_scope(None), tf.name_scope("summaries/"):
         summary = tf.raw_ops.ScalarSummary(
             tags=name, values=tf.convert_to_tensor(v), name=op_name_of_tag(name)
@@ -179,9 +153,7 @@ def _tensor_or_variable(x: Any) -> Union[tf.Tensor, tf.Variable]:
 
 
 def tag_of_tensor(tensor: Union[tf.Tensor, tf.Variable]) -> str:
-    """Returns the name of a variable, or of a tensor's op with `_k` for its output k > 0; without
-    the name of the tower in front.
-    """
+    """Returns the name of a variable or a tensor's op (`_k` for output k > 0) in its tower."""
     context = get_current_tower_context()
     name = tensor.op.name
     if context is not None and context.ns_name and name.startswith(context.ns_name + "/"):
@@ -210,13 +182,12 @@ def add_tensor_summary(
     collections: Optional[Iterable[str]] = None,
     main_tower_only: bool = True,
 ) -> None:
-    """Adds summaries of a tensor, each tagged `{name}-{type}`.
+    """Adds summaries of a tensor, each tagged `{name}-{type}`, to `collections` or `SUMMARIES`.
 
     Args:
       x: a numeric tensor; a scalar for the type `scalar`.
       types: of `scalar`, `histogram`, `sparsity` (share of zeros), `mean`, `rms`.
       name: by default that of the variable, or of the tensor's op.
-      collections: names of the collections that get the summaries; `SUMMARIES` by default.
       main_tower_only: whether to do nothing outside the main training tower.
     """
     _check_types(types)
@@ -244,8 +215,7 @@ def add_activation_summary(
       x: a numeric tensor of rank 2 or more; others are left out with a warning.
       types: a list as in `add_tensor_summary`; by default `sparsity`, `rms` and `histogram`. A
         string in this place is the name, as in 2017.
-      name: by default that of the variable, or of the tensor's op.
-      collections: names of the collections that get the summaries; `SUMMARIES` by default.
+      name, collections: as in `add_tensor_summary`.
     """
     if isinstance(types, str):
         if name is not None or types in _SUMMARY_TYPES:
@@ -270,7 +240,6 @@ def add_param_summary(
     Args:
       *summary_lists: pairs of a regular expression, which must match the whole name of a variable
         (without `:0`), and a list of types, as in `add_tensor_summary`.
-      collections: names of the collections that get the summaries; `SUMMARIES` by default.
     """
     for _, types in summary_lists:
         _check_types(types)

@@ -8,34 +8,13 @@ import numpy as np
 from tensorpack.compat import tfv1 as tf
 from tensorpack.utils.argtools import memoized
 
-from .embedding_losses import (
+from .embedding_losses import (  # noqa: F401  (for those who import them here)
     contrastive_loss,
     siamese_cosine_loss,
     soft_triplet_loss,
     triplet_loss,
 )
 from .summary import create_scalar_summary, root_mean_square
-
-__all__ = [
-    "accuracy",
-    "batch_flatten",
-    "class_balanced_cross_entropy",
-    "class_balanced_sigmoid_cross_entropy",
-    "contrastive_loss",
-    "flatten",
-    "get_scalar_var",
-    "guided_relu",
-    "huber_loss",
-    "prediction_incorrect",
-    "print_stat",
-    "psnr",
-    "rms",
-    "saliency_map",
-    "shapeless_placeholder",
-    "siamese_cosine_loss",
-    "soft_triplet_loss",
-    "triplet_loss",
-]
 
 
 def prediction_incorrect(
@@ -47,7 +26,6 @@ def prediction_incorrect(
       logits: float32 `[B, C]`.
       label: int32 or int64 `[B]`.
       topk: how many of the best predictions count; ties as in `tf.nn.in_top_k`.
-      name: of the result.
     """
     return tf.cast(tf.logical_not(tf.nn.in_top_k(logits, label, topk)), tf.float32, name=name)
 
@@ -115,12 +93,7 @@ def class_balanced_sigmoid_cross_entropy(
 
 
 def print_stat(x: tf.Tensor, message: Optional[str] = None) -> tf.Tensor:
-    """Returns `x`, and prints its shape, mean, rms and first values whenever it is computed.
-
-    Args:
-      x: a numeric tensor.
-      message: what the line begins with; by default the name of the op.
-    """
+    """Returns `x`, and prints its shape, mean, rms and first values whenever it is computed."""
     with tf.name_scope("print_stat"):
         floats = x if x.dtype.is_floating else tf.cast(x, tf.float32)
         data = [tf.shape(x), tf.reduce_mean(floats), rms(floats, name="rms"), x]
@@ -129,12 +102,7 @@ def print_stat(x: tf.Tensor, message: Optional[str] = None) -> tf.Tensor:
 
 
 def rms(x: tf.Tensor, name: Optional[str] = None) -> tf.Tensor:
-    """Returns the root mean square of all elements, a scalar.
-
-    Args:
-      x: a float tensor.
-      name: of the result; by default `{op}/rms`, in the scope of the op of `x`.
-    """
+    """Returns the root mean square of a float tensor, by default as `{op}/rms` in its scope."""
     if name is not None:
         return root_mean_square(x, name=name)
     with tf.name_scope(None):
@@ -152,14 +120,7 @@ def huber_loss(x: tf.Tensor, delta: float = 1, name: str = "huber_loss") -> tf.T
 def get_scalar_var(
     name: str, init_value: float, summary: bool = False, trainable: bool = False
 ) -> tf.Variable:
-    """Returns a new float32 scalar variable.
-
-    Args:
-      name: of the variable.
-      init_value: its first value.
-      summary: whether to add a scalar summary `{name}-summary`.
-      trainable: whether an optimizer may change it.
-    """
+    """Returns a new float32 scalar variable, with a scalar summary `{name}-summary` if asked."""
     initializer = tf.constant_initializer(init_value)
     variable = tf.get_variable(name, [], tf.float32, initializer, trainable=trainable)
     if summary:
@@ -179,7 +140,6 @@ def psnr(
       prediction: float32.
       ground_truth: float32, of the same shape.
       maxp: the largest value a pixel can have; by default 1.
-      name: of the result.
     """
     peak = 1.0 if maxp is None else float(maxp)
     error = tf.reduce_mean(tf.squared_difference(prediction, ground_truth))
@@ -215,13 +175,7 @@ def _guided_gradient() -> str:
 
 
 def saliency_map(output: tf.Tensor, input: tf.Tensor, name: str = "saliency_map") -> tf.Tensor:
-    """Returns the gradient of the largest output of each row with respect to the input.
-
-    Args:
-      output: float32 `[B, C]`.
-      input: the tensor that it was computed from.
-      name: of the result, which has the shape of `input`.
-    """
+    """Returns the gradient of the largest of each row of `output`, `[B, C]`, for the input."""
     best = tf.reduce_max(output, axis=1)
     return tf.identity(tf.gradients(best, input)[0], name=name)
 
@@ -234,7 +188,6 @@ def shapeless_placeholder(
     Args:
       x: a tensor of known rank.
       axis: the dimension or dimensions to make unknown; negative ones count from the end.
-      name: of the placeholder.
     """
     sizes = dict(enumerate(x.shape.as_list()))
     opened = {range(len(sizes))[each]: None for each in np.atleast_1d(axis)}

@@ -15,19 +15,6 @@ from tensorpack.utils.naming import SUMMARY_BACKUP_KEYS, TOWER_FREEZE_KEYS
 from .collection import backup_collection, freeze_collection
 from .common import PerGraph, get_op_tensor_name, get_tensor_of_graph
 
-__all__ = [
-    "BaseTowerContext",
-    "PredictTowerContext",
-    "TowerContext",
-    "TowerFunc",
-    "TowerFuncWrapper",
-    "TowerTensorHandle",
-    "TowerTensorHandles",
-    "TrainTowerContext",
-    "get_current_tower_context",
-    "in_main_training_tower",
-]
-
 _open_contexts: PerGraph = PerGraph(list)  # innermost last
 
 
@@ -39,9 +26,6 @@ class BaseTowerContext:
     trainable variable. All but the main training tower leave summaries alone, and update ops unless
     they are trained with variables of their own.
 
-    Entering raises a RuntimeError if another tower is being built, or if the name is taken; leaving
-    does if a tower without own variables made new trainable ones.
-
     Args:
       ns_name: name scope of the tower's ops; "" for none.
       vs_name: variable scope for a tower that has variables of its own.
@@ -51,7 +35,6 @@ class BaseTowerContext:
 
     Attributes:
       ns_name, vs_name, is_training, index: the same.
-      graph: the graph that the tower is built in.
     """
 
     def __init__(
@@ -110,18 +93,13 @@ class BaseTowerContext:
 
     @property
     def keeps_updates(self) -> bool:
-        """Whether updates of variables count that this tower makes: in a training tower that has
-        variables to itself, or shares them as the first one.
-        """
+        """Whether this tower trains, and its variables are not those of another tower."""
         return self.is_training and (self.index == 0 or bool(self.vs_name))
 
     @property
     def has_own_variables(self) -> bool:
-        """Whether this tower may create variables rather than share those of the first one.
-
-        A tower without a name is the first of its graph, or of those that came before it none had
-        its variables.
-        """
+        """Whether this tower may create variables rather than share those of the first one."""
+        # one without a name is the first of its graph, or the first that has these variables
         return self.is_main_training_tower or bool(self.vs_name) or not self.ns_name
 
     def filter_vars_by_vs_name(self, varlist: Sequence[tf.Variable]) -> List[tf.Variable]:
@@ -149,9 +127,6 @@ class TowerContext(BaseTowerContext):
     `TowerContext("tower0", True, "scope")`.
 
     Args:
-      tower_name: name scope of the tower; "" for none.
-      is_training: by default unless `tower_name` is that of a predictor (`towerp...`).
-      index: which one of the training towers, from 0.
       vs_name: variable scope for a tower that has variables of its own; True for its name.
     """
 
@@ -227,14 +202,11 @@ class TowerTensorHandle:
     """Finds tensors and variables of one finished tower.
 
     Args:
-      ctx: the context under which the tower was built.
       inputs: the tensors that the tower function was called with.
-      outputs: what it returned.
       input_signature: the specs of the inputs, so that they can be found by their names.
 
     Attributes:
-      inputs, outputs: the same.
-      is_training, ns_name, vs_name: those of the context.
+      inputs, outputs, is_training, ns_name, vs_name: what was given, and those of the context.
     """
 
     @accepts_old_keywords(input="inputs", output="outputs", inputs_desc="input_signature")
@@ -288,11 +260,7 @@ class TowerTensorHandle:
         return [self.get_tensor(name) for name in names]
 
     def get_variable(self, name: str) -> tf.Variable:
-        """Returns the variable that this tower uses under `name`.
-
-        Raises:
-          KeyError: there is none.
-        """
+        """Returns the variable that this tower uses under `name`."""
         full_name = f"{self.vs_name}/{name}" if self.vs_name else name
         for key in (tf.GraphKeys.GLOBAL_VARIABLES, tf.GraphKeys.LOCAL_VARIABLES):
             for variable in self._context.graph.get_collection(key):

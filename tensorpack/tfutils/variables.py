@@ -19,10 +19,6 @@ class VariablePairs:
     """Pairs of variables, alike in shape and dtype: a target, and the source that it is set from.
 
     Iterating gives `(target, source)`.
-
-    Args:
-      targets: variables that are to be set.
-      sources: variables to set them from, in the same order.
     """
 
     def __init__(self, targets: Sequence[tf.Variable], sources: Sequence[tf.Variable]) -> None:
@@ -79,16 +75,11 @@ def build_twin(
     """Calls a function under a variable scope, so that it makes a second, untrainable set.
 
     Args:
-      scope: name of the variable scope.
       func: called with `args`; must ask for the same variables as when `source` was recorded.
-      *args: for the function.
       source: the variables of the first set, from `record_variables`.
 
     Returns:
       What the function returns, and the pairs of new variables with those of `source`.
-
-    Raises:
-      ValueError: it makes other variables than `source`.
     """
 
     def untrainable(getter: Callable[..., Any], *getter_args: Any, **getter_kwargs: Any) -> Any:
@@ -117,10 +108,6 @@ class Replicas:
         Args:
           copies: the variables of a tower that is not the first.
           mains: those of the first one, in the same order.
-          slots: whether these are slots of an optimizer.
-
-        Raises:
-          ValueError: a copy differs from its main variable in shape or dtype.
         """
         for copy, main in VariablePairs(copies, mains):
             self._main_of[id(copy)] = (copy, main)
@@ -138,9 +125,7 @@ class Replicas:
         return self._main_of.get(id(variable), (None, variable))[1]
 
     def untrained(self) -> List[Tuple[tf.Variable, tf.Variable]]:
-        """Returns the copies that no optimizer updates, such as averages of a layer, each with its
-        main variable.
-        """
+        """Returns the copies that no optimizer updates, each with its main variable."""
         known = {id(each) for each in tf.trainable_variables()} | self._slots
         pairs = self._main_of.values()
         return [(copy, main) for copy, main in pairs if not {id(copy), id(main)} & known]
@@ -150,11 +135,7 @@ class Replicas:
         return [copy for copy, main in self._main_of.values() if main is variable]
 
     def align(self, towers: Sequence[Sequence[Tuple[Any, Any]]]) -> List[List[Tuple[Any, Any]]]:
-        """Returns the (gradient, variable) of each tower in the order of those of the first one.
-
-        Raises:
-          ValueError: a tower has gradients of other variables.
-        """
+        """Returns the (gradient, variable) of each tower in the order of those of the first one."""
         main = {id(variable): variable.op.name for _, variable in towers[0]}
         aligned = []
         for index, tower in enumerate(towers):

@@ -1,38 +1,22 @@
 """Sets variables in a session, and takes them out; the names that checkpoints know them by."""
 
-from typing import Any, Dict, List, Optional, Sequence
+from typing import Any, Callable, Dict, FrozenSet, Iterable, List, Optional, Sequence
 
 import numpy as np
+from tabulate import tabulate
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.utils import logger
-from tensorpack.utils.checkpoints import get_all_checkpoints
+from tensorpack.utils.checkpoints.variables import Match, Variable, match
 from tensorpack.utils.naming import is_training_name
 
 from .checkpoint import (
     PathLike,
-    get_checkpoint_path,
     load_checkpoint_vars,
     names_without_output,
     save_checkpoint_vars,
 )
 from .fed_input import cast, kind_of
-
-__all__ = [
-    "SessionUpdate",
-    "dump_chkpt_vars",
-    "dump_session_params",
-    "fit_value",
-    "get_all_checkpoints",
-    "get_checkpoint_path",
-    "get_savename_from_varname",
-    "is_training_name",
-    "load_checkpoint_vars",
-    "load_chkpt_vars",
-    "save_checkpoint_vars",
-    "save_chkpt_vars",
-    "weights_of",
-]
 
 # Their names in other versions of the API.
 load_chkpt_vars = load_checkpoint_vars
@@ -44,8 +28,6 @@ class SessionUpdate:
     """Gives variables new values in a session, in one run and without adding to the graph.
 
     Args:
-      sess: the session.
-      vars_to_update: the variables that may be set.
       ignore_mismatch: whether a value that does not fit its variable is left out, with a warning,
         or only reshaped where that makes it fit.
     """
@@ -58,16 +40,7 @@ class SessionUpdate:
         self._ignore_mismatch = ignore_mismatch
 
     def update(self, prms: Dict[str, Any]) -> None:
-        """Sets variables. Where one value is refused, none is set.
-
-        Args:
-          prms: name of the variable, with or without `:0`, to its new value.
-
-        Raises:
-          KeyError: there is no such variable among those given.
-          ValueError: a value has the wrong shape, or a number is out of the variable's range.
-          TypeError: a value is of another kind (such as integers for a float variable).
-        """
+        """Sets variables, by name with or without `:0`. Where one value is refused, none is set."""
         fitting = []
         for name, value in zip(names_without_output(prms), prms.values()):
             if name not in self._variables:
@@ -101,8 +74,6 @@ class SessionUpdate:
         Floats become floats of another width and integers others, if they are in its range.
 
         Args:
-          value: anything that NumPy makes an array of.
-          var: the variable.
           ignore_mismatch: whether to reshape a value that has the right number of elements, and
             return None, with a warning, for one that does not fit; rather than raise.
         """
@@ -116,13 +87,7 @@ class SessionUpdate:
 
     @staticmethod
     def load_value_to_var(var: tf.Variable, val: Any, strict: bool = False) -> None:
-        """Sets one variable in the default session.
-
-        Args:
-          var: the variable.
-          val: its new value, converted as in `relaxed_value_for_var`.
-          strict: whether to refuse a value of another shape that has the right number of elements.
-        """
+        """Sets one variable in the default session; if `strict`, only to a value of its shape."""
         array = fit_value(val, var, reshape=not strict)
         SessionUpdate(_default_session("load_value_to_var"), [var]).update({var.op.name: array})
 
@@ -130,10 +95,7 @@ class SessionUpdate:
 def fit_value(value: Any, var: tf.Variable, reshape: bool = False) -> np.ndarray:
     """Returns `value` as an array of the shape and dtype of `var`, see `relaxed_value_for_var`.
 
-    Args:
-      value: anything that NumPy makes an array of.
-      var: the variable.
-      reshape: whether another shape with the right number of elements is accepted, with a warning.
+    With `reshape`, it may have another shape with the right number of elements, with a warning.
     """
     array = np.asarray(value)
     shape = var.shape.as_list() if var.shape.ndims is not None else list(array.shape)
@@ -162,12 +124,104 @@ def _cast(array: np.ndarray, var: tf.Variable) -> np.ndarray:
         raise ValueError(f"{expected}: {error}.") from error
 
 
-def dump_session_params(path: PathLike) -> None:
-    """Writes the trainable and model variables of the default session with `save_checkpoint_vars`.
+def load_named_values(
+    sess: tf.Session,
+    source: str,
+    saved: Dict[str, Variable],
+    read: Callable[[str], Any],
+    ignore: FrozenSet[str] = frozenset(),
+    reshape: bool = False,
+) -> FrozenSet[str]:
+    """Sets the variables of the default graph for which there is a value of the same name.
 
-    Raises:
-      RuntimeError: there is no default session.
+    Logs a table of what is in only one of them or does not fit, but for what only training uses;
+    as a warning if a variable of the graph is among it. Nothing is set before all has been read.
+
+    Args:
+      source: what the values come from, for messages.
+      saved: what is known of each value, by name.
+      ignore: names of variables that keep their values.
+      reshape: whether to reshape values, and to leave out those that do not fit.
+
+    Returns:
+      The names of the variables that have no value, those to be ignored aside.
     """
+    variables = {v.op.name: v for v in tf.global_variables() if v.op.name not in ignore}
+    fitting, errors, rows = {}, [], []
+    offered = {name: each for name, each in saved.items() if name not in ignore}
+    for row in match(known_of_graph(variables.values()), offered):
+        if row.ours and row.theirs:
+            value = read(row.name)
+            try:
+                fitting[row.name] = fit_value(value, variables[row.name], reshape)
+                continue
+            except (TypeError, ValueError) as error:
+                errors.append(str(error))
+        rows.append(row)
+    weights = weights_of(sess.graph)
+    shown = [row for row in rows if row.name in weights or not is_training_name(row.name)]
+    table = mismatch_table(shown, len(rows) - len(shown))
+    if errors and not reshape:
+        advice = "SmartInit(..., ignore_mismatch=True) leaves out what does not fit."
+        raise ValueError(f"{source}: {' '.join(errors)} {advice}\n{table}")
+    if not _loads_something(fitting, variables, saved):
+        raise ValueError(
+            f"No variable of this graph is in {source}. Is it that of another model?"
+            f"{_scope_hint(variables, saved)}\n{table}"
+        )
+    text = f"The following variables are not loaded from {source}:\n{table}"
+    if any(row.ours for row in shown):
+        logger.warn(text)
+    elif shown:  # a checkpoint of a training always has more than a predictor needs
+        logger.detail(text)
+        some = ", ".join(row.name for row in shown[:3])
+        logger.info(f"{source} has {len(shown)} variables that this graph lacks, such as {some}.")
+    SessionUpdate(sess, list(variables.values())).update(fitting)
+    return frozenset(variables) - frozenset(fitting)
+
+
+def _loads_something(
+    fitting: Iterable[str], variables: Iterable[str], saved: Iterable[str]
+) -> bool:
+    """Whether anything fits; what only training uses counts only where there is nothing else."""
+    used, offered, loaded = (
+        {name for name in names if name != "global_step" and not is_training_name(name)}
+        for names in (variables, saved, fitting)
+    )
+    return bool(loaded) or (bool(fitting) and not (used and offered))
+
+
+def _scope_hint(variables: Iterable[str], saved: Iterable[str]) -> str:
+    for ours in variables:
+        for theirs in saved:
+            if ours.endswith("/" + theirs) or theirs.endswith("/" + ours):
+                return f" The graph has {ours} where it has {theirs}: see `prefix` of SaverRestore."
+    return ""
+
+
+def known_of_graph(variables: Iterable[tf.Variable]) -> Dict[str, Variable]:
+    """Returns what is known of the variables of a graph, by name."""
+    return {
+        each.op.name: Variable(
+            each.dtype.base_dtype.name,
+            None if each.shape.ndims is None else tuple(each.shape.as_list()),
+        )
+        for each in variables
+    }
+
+
+def mismatch_table(rows: Iterable[Match], hidden: int = 0) -> str:
+    """Returns the table of rows that are not loaded, and of how many more it does not show."""
+    shown = [
+        (name, ours or "", theirs or "", verdict if not (ours and theirs) else "does not fit")
+        for name, ours, theirs, verdict in rows
+    ]
+    table = tabulate(shown, headers=["variable", "in the graph", "to load", "problem"])
+    return f"{table}\nand {hidden} that only training uses" if hidden else table
+
+
+def dump_session_params(path: PathLike) -> None:
+    """Writes the trainable and model variables of the default session as a checkpoint."""
     session = _default_session("dump_session_params")
     save_checkpoint_vars(session.run(weights_of(session.graph)), path)
 
@@ -191,8 +245,8 @@ def get_savename_from_varname(
     """Returns the name under which a variable is saved.
 
     Args:
-      varname: name of the variable, with or without `:0`.
-      varname_prefix: scope to take off the front of it, if it is there.
+      varname: with or without `:0`.
+      varname_prefix: scope to take off its front, if it is there.
       savename_prefix: scope to put in front of it.
     """
     name = names_without_output([varname])[0]

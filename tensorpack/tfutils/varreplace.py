@@ -6,15 +6,6 @@ from typing import Any, Callable, Iterator
 
 from tensorpack.compat import tfv1 as tf
 
-__all__ = [
-    "custom_getter_scope",
-    "freeze_get_variable",
-    "freeze_variables",
-    "remap_get_variable",
-    "remap_variables",
-    "replace_get_variable",
-]
-
 
 @contextmanager
 def custom_getter_scope(custom_getter: Callable[..., Any]) -> Iterator[None]:
@@ -30,11 +21,7 @@ def custom_getter_scope(custom_getter: Callable[..., Any]) -> Iterator[None]:
 
 
 def remap_variables(fn: Callable[[Any], Any]) -> Any:
-    """Returns a context in which `tf.get_variable` gives `fn(variable)` for each variable.
-
-    Args:
-      fn: takes the variable; returns it, or a tensor to be used in its place.
-    """
+    """Returns a context in which `tf.get_variable` gives `fn(variable)`, a variable or a tensor."""
 
     def custom(getter: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         return fn(getter(*args, **kwargs))
@@ -72,11 +59,7 @@ remap_get_variable = remap_variables
 
 
 def replace_get_variable(fn: Callable[..., Any]) -> Any:
-    """Returns `custom_getter_scope(fn)`, whose name of 2017 this is.
-
-    Raises:
-      TypeError: `fn` is a replacement of `tf.get_variable`, not a custom getter.
-    """
+    """Returns `custom_getter_scope(fn)`, whose name of 2017 this is."""
     if next(iter(inspect.signature(fn).parameters), None) == "name":
         raise TypeError(
             f"replace_get_variable() got {fn!r}, which takes the name of a variable first. A "

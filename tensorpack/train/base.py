@@ -49,13 +49,9 @@ class Trainer(TrainerContract):
     Given a `TrainConfig`, `train()` does all of it. Without one, `train(...)` takes the parts of it
     as arguments.
 
-    Args:
-      config: what to train and how; None to give it later.
-
     Attributes:
       graph: the graph that is trained: the default graph at construction, which also ends eager
         execution in a process that has it on, so that a constructor can build the graph.
-      model: that of the config, if any.
       train_op: the op that a step runs, unless `run_step` is overridden.
       resumed_from: prefix of the checkpoint that the run continues, or None.
       stop_grace: seconds that the run has to end in order after a signal.
@@ -118,7 +114,7 @@ class Trainer(TrainerContract):
           TrainingInterrupted: a signal ended the run.
           Exception: what failed, with its original type and traceback.
         """
-        self._train(
+        self._take(
             {"extra_callbacks": [], "monitors": []},
             callbacks=callbacks,
             monitors=monitors,
@@ -128,18 +124,15 @@ class Trainer(TrainerContract):
             starting_epoch=starting_epoch,
             max_epoch=max_epoch,
         )
+        self._run(self._set_up, self._loop)
 
     def train_with_defaults(self, **arguments: Any) -> None:
-        """As `train`, with the default extra callbacks and monitors where none are given.
+        """As `train`, with default callbacks and monitors; takes all that `TrainConfig` does."""
+        self._take({}, **arguments)
+        self._run(self._set_up, self._loop)
 
-        Args:
-          arguments: those of `train` and others of `TrainConfig`, such as `resume`, by name.
-        """
-        self._train({}, **arguments)
-
-    def _train(self, defaults: Dict[str, Any], **arguments: Any) -> None:
-        self._take(defaults, **arguments)
-        self._run(lambda: self._guard.run_setup(self.setup), self._loop)
+    def _set_up(self) -> None:
+        self._guard.run_setup(self.setup)
 
     def _take(self, defaults: Dict[str, Any], **arguments: Any) -> None:
         """Builds the config from the arguments of `train()`; raises if there is one already."""
@@ -209,7 +202,7 @@ class Trainer(TrainerContract):
         logger.info("Creating the session ...")
         queues = all_queues(self.graph)
         self.sess = (session_creator or NewSessionCreator()).create_session()
-        self._life.closes(self.sess, queues, lambda: (self.hooked_sess or self.sess).close())
+        self._life.sess, self._life.queues = self.sess, queues
         self.check_stop()
         self.initialize_hooks()
         logger.info("Initializing the session ...")
@@ -296,9 +289,6 @@ class Trainer(TrainerContract):
         Args:
           interrupted: whether the callback whose turn it is, if any, has it again after a resume;
             otherwise it is the one that asks.
-
-        Raises:
-          RuntimeError: a step is under way.
         """
         if not self.loop.begun:
             return None
@@ -313,12 +303,7 @@ class Trainer(TrainerContract):
         return self._state.position_of(self._callbacks, interrupted)
 
     def adopt_saver(self, saver: ModelSaver) -> bool:
-        """Tells whether a saver is to save the state of the run along with the variables: the first
-        that saves all of them is.
-
-        Raises:
-          ValueError: another one writes to the same directory.
-        """
+        """Whether a saver is the first that saves all variables; it saves the state as well."""
         directory = os.path.realpath(saver.checkpoint_dir)
         if directory in self._saved_to:
             raise ValueError(

@@ -29,13 +29,9 @@ from .ending import check_commands
 from .resume import check_policy
 from .run import ENDLESS
 
-__all__ = ["AutoResumeTrainConfig", "DEFAULT_CALLBACKS", "DEFAULT_MONITORS", "TrainConfig"]
-
 
 def DEFAULT_CALLBACKS() -> List[Callback]:
-    """Returns new callbacks of the kinds that every run has unless `extra_callbacks` says
-    otherwise.
-    """
+    """Returns new callbacks of the kinds that a run has by default."""
     return [MovingAverageSummary(), ProgressBar(), MergeAllSummaries(), RunUpdateOps()]
 
 
@@ -48,10 +44,7 @@ class TrainConfig:
     """Options of a training run.
 
     Args:
-      dataflow: the `DataFlow` to train on.
       data: the `InputSource` to train on, instead of `dataflow`.
-      model: the `ModelDesc` to train.
-      callbacks: the callbacks of the run.
       extra_callbacks: more of them, after `callbacks`; defaults to `DEFAULT_CALLBACKS()`.
       monitors: where scalars go; defaults to `DEFAULT_MONITORS()`.
       session_creator: defaults to a `NewSessionCreator` with `session_config`.
@@ -59,7 +52,6 @@ class TrainConfig:
         `get_default_sess_config()`.
       session_init: how variables get their values after their initialisers; defaults to leaving
         them so.
-      starting_epoch: number of the first epoch.
       steps_per_epoch: steps in each epoch, 0 for callbacks alone; defaults to the size of the data.
         A fraction is cut off, with a warning.
       max_epoch: number of the last epoch.
@@ -199,7 +191,6 @@ class AutoResumeTrainConfig(TrainConfig):
     Args:
       always_resume: whether to do so even if `session_init` or `starting_epoch` says something
         else.
-      kwargs: as in `TrainConfig`.
     """
 
     def __init__(self, always_resume: bool = True, **kwargs: Any) -> None:
@@ -209,16 +200,11 @@ class AutoResumeTrainConfig(TrainConfig):
 
     @staticmethod
     def get_sessinit_resume(dir: Optional[str] = None) -> Optional[SessionInit]:
-        """Returns what loads the variables of the newest whole checkpoint in a directory.
-
-        Args:
-          dir: the directory; the log directory by default.
-
-        Returns:
-          None if there is no checkpoint.
+        """Returns what loads the newest whole checkpoint in a directory, by default the log
+        directory; None if there is none.
 
         Raises:
-          NoValidCheckpoint: all that there are are damaged.
+          NoValidCheckpoint: all are damaged.
         """
         directory = dir or logger.get_logger_dir()
         path = None if directory is None else newest_valid(directory)

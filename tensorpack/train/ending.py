@@ -58,7 +58,6 @@ class Ending(NamedTuple):
       raises: what the trainer raises, or None.
       result: "finished", "stopped" by a signal, or "failed".
       message: why, "" if it came to its last epoch.
-      code: exit code of the process.
     """
 
     raises: Optional[BaseException]
@@ -95,8 +94,6 @@ def judge(
 
     Args:
       error: what the main thread raised, None if it came to the end.
-      reason: that of the stop token, or None.
-      loop: the `TrainLoop`.
       in_step: whether the step itself has failed, and not a hook of the session.
       closed_queues: returns the names of the queues that are closed and should not be.
     """
@@ -197,10 +194,6 @@ def log_ending(trainer: Any, ending: Ending) -> None:
 
     The traceback goes to `log.log`. What the interpreter prints of the error, if it is not caught,
     is the part of it that lies in the user's own files.
-
-    Args:
-      trainer: the `Trainer`, after its end.
-      ending: how it has ended.
     """
     callbacks = [] if trainer._callbacks is None else trainer._callbacks.cbs
     try:

@@ -5,7 +5,6 @@ from typing import Any, Callable, List, Optional, Sequence, Union
 from tensorpack.callbacks.base import Callback
 from tensorpack.compat import run_after
 from tensorpack.compat import tfv1 as tf
-from tensorpack.dataflow import DataFlow
 from tensorpack.graph_builder import LeastLoadedDeviceSetter
 from tensorpack.graph_builder.data_parallel import build_towers
 from tensorpack.input_source import (
@@ -17,6 +16,7 @@ from tensorpack.input_source import (
 )
 from tensorpack.tfutils.dependency import ancestors
 from tensorpack.tfutils.devices import as_towers, have_gpus
+from tensorpack.tfutils.gradproc import values_of
 from tensorpack.utils.checks import as_count, is_integer
 
 from .config import TrainConfig
@@ -44,8 +44,6 @@ class MultiGPUTrainerBase(FeedfreeTrainerBase):
         """Calls a function in the context of each tower, see `DataParallelBuilder`.
 
         Args:
-          towers: relative ids of GPUs.
-          func: builds a tower; called without arguments.
           devices: for each tower what `tf.device` takes; by default its GPU.
           var_strategy: "shared": the towers have the variables of the first one. "replicated": the
             others have copies of them.
@@ -54,10 +52,6 @@ class MultiGPUTrainerBase(FeedfreeTrainerBase):
 
         Returns:
           what the function returns for each tower.
-
-        Raises:
-          ValueError: there is no such strategy, the lists differ in length, or the variables of two
-            towers differ.
         """
         if var_strategy not in _STRATEGIES:
             raise ValueError(
@@ -108,9 +102,7 @@ class MultiTowerTrainer(SingleCostTrainer, MultiGPUTrainerBase):
 
     @property
     def devices(self) -> List[Any]:
-        """For each tower what `tf.device` takes: its GPU; where there is none, the CPU, or one of
-        the CPU devices that the session config asks for.
-        """
+        """For each tower what `tf.device` takes, see `device_of`."""
         return [self.device_of(gpu) for gpu in self.tower_ids]
 
     def variable_devices(self, ps_device: str) -> List[Any]:
@@ -129,16 +121,7 @@ class MultiTowerTrainer(SingleCostTrainer, MultiGPUTrainerBase):
         devices: Sequence[Any],
         var_strategy: str = "shared",
     ) -> List[List[Any]]:
-        """Builds the towers; returns for each its (gradient, variable) pairs.
-
-        Args:
-          input, get_cost_fn, get_opt_fn: those of `_setup_graph`.
-          devices: for each tower what `tf.device` takes.
-          var_strategy: as in `build_on_multi_tower`.
-
-        Raises:
-          TypeError: there are several towers, and the input has the same data for each.
-        """
+        """Builds the towers; returns for each its (gradient, variable) pairs."""
         kinds = (FeedfreeInput, DataParallelFeedInput)
         if len(self.tower_ids) > 1 and not isinstance(input, kinds):
             raise TypeError(
@@ -181,9 +164,6 @@ class MultiTowerTrainer(SingleCostTrainer, MultiGPUTrainerBase):
             config.data = StagingInput(config.data)
         super()._setup()
 
-    def _input_of(self, dataflow: DataFlow) -> InputSource:
-        return QueueInput(dataflow)
-
     def _stages(self) -> bool:
         return (
             self._gpu_prefetch
@@ -198,13 +178,9 @@ def _update_behind(towers: Sequence[Sequence[Any]]) -> None:
     """Makes updates of averages wait for the gradients of all towers, which may read them."""
     updates = tf.get_collection(tf.GraphKeys.UPDATE_OPS)
     pairs = [pair for tower in towers for pair in tower]
-    gradients = [_values(gradient).op for gradient, _ in pairs]
+    gradients = [values_of(gradient).op for gradient, _ in pairs]
     needed = set(ancestors(gradients))
     computed = tf.group(*gradients)
     for op in ancestors(updates):
         if op not in needed and op.type.startswith(("Assign", "ResourceScatter", "Scatter")):
             run_after(op, computed)
-
-
-def _values(gradient: Any) -> tf.Tensor:
-    return gradient.values if isinstance(gradient, tf.IndexedSlices) else gradient

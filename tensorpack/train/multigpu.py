@@ -8,7 +8,6 @@ from tensorpack.callbacks.base import Callback
 from tensorpack.compat import tfv1 as tf
 from tensorpack.graph_builder import allreduce_grads
 from tensorpack.graph_builder.allreduce import ALLREDUCE_MODES, average_grads
-from tensorpack.input_source import InputSource
 from tensorpack.tfutils.gradproc import ScaleGradient
 from tensorpack.tfutils.optimizer import ProxyOptimizer, apply_to_replicas
 from tensorpack.tfutils.variables import replicas
@@ -18,14 +17,7 @@ from tensorpack.utils.argtools import accepts_old_keywords
 
 from .config import TrainConfig
 from .multi_tower import MultiTowerTrainer
-from .tower import CostFn, OptFn
-
-__all__ = [
-    "AsyncMultiGPUTrainer",
-    "SyncMultiGPUTrainer",
-    "SyncMultiGPUTrainerParameterServer",
-    "SyncMultiGPUTrainerReplicated",
-]
+from .tower import OptFn
 
 Towers = Union[TrainConfig, int, Sequence[int], None]
 
@@ -38,7 +30,6 @@ class SyncMultiGPUTrainerParameterServer(MultiTowerTrainer):
       config: what to train, or the towers, see `MultiTowerTrainer`.
       ps_device: where the variables are: "gpu", spread over the GPUs of the towers, or "cpu". By
         default "gpu" where `config` is a `TrainConfig` or there are at most two towers.
-      gpu_prefetch: see `MultiTowerTrainer`.
     """
 
     @accepts_old_keywords(gpus="config")
@@ -81,7 +72,6 @@ class SyncMultiGPUTrainerReplicated(MultiTowerTrainer):
       config: what to train, or the towers, see `MultiTowerTrainer`.
       options: with a `TrainConfig` the value of `gpu_prefetch`, as in 2017; with towers those of
         `average` and `mode`, as later.
-      gpu_prefetch: see `MultiTowerTrainer`.
       average: whether gradients are averaged; else they are added up.
       mode: how, see `allreduce_grads`; by default "gpu", from 8 towers on "hierarchical".
 
@@ -113,13 +103,9 @@ class SyncMultiGPUTrainerReplicated(MultiTowerTrainer):
             raise ValueError(f"mode must be one of {', '.join(ALLREDUCE_MODES)}, got {mode!r}.")
         self._average, self._mode = average, mode
 
-    def _setup_graph(
-        self, input: InputSource, get_cost_fn: CostFn, get_opt_fn: OptFn
-    ) -> List[Callback]:
-        super()._setup_graph(input, get_cost_fn, get_opt_fn)
-        return [_Sync(self.BROADCAST_EVERY_EPOCH)] if len(self.tower_ids) > 1 else []
-
     def _update_op(self, towers: Any, get_opt_fn: OptFn, devices: Any) -> tf.Operation:
+        if len(towers) > 1:
+            self.register_callback(_Sync(self.BROADCAST_EVERY_EPOCH))
         towers = replicas().align(towers)
         grads = [[gradient for gradient, _ in each] for each in towers]
         reduced = allreduce_grads(grads, self._average, self._mode)
@@ -132,9 +118,7 @@ class SyncMultiGPUTrainerReplicated(MultiTowerTrainer):
 
     @staticmethod
     def get_post_init_ops() -> tf.Operation:
-        """Returns an op that sets the copies to the variables of the first tower. The trainer runs
-        one by itself.
-        """
+        """Returns an op that sets the copies to the variables of the first tower."""
         return replicas().sync_op()
 
 
@@ -193,9 +177,6 @@ class AsyncMultiGPUTrainer(MultiTowerTrainer):
     Args:
       config: what to train, or the towers, see `MultiTowerTrainer`.
       scale_gradient: whether gradients are divided by the number of towers.
-
-    Raises:
-      ValueError: in the setup, the run is to be deterministic; see also `MultiTowerTrainer`.
     """
 
     @accepts_old_keywords(gpus="config")
@@ -203,17 +184,12 @@ class AsyncMultiGPUTrainer(MultiTowerTrainer):
         super().__init__(config)
         self._scale_gradient = scale_gradient
 
-    def _setup_graph(
-        self, input: InputSource, get_cost_fn: CostFn, get_opt_fn: OptFn
-    ) -> List[Callback]:
+    def _tower_devices(self) -> List[Any]:
         if self.config is not None and self.config.deterministic:
             raise ValueError(
                 "AsyncMultiGPUTrainer cannot be deterministic: its results depend on which tower "
                 "is ready first. Use a synchronous trainer, or leave deterministic out."
             )
-        return super()._setup_graph(input, get_cost_fn, get_opt_fn)
-
-    def _tower_devices(self) -> List[Any]:
         return self.variable_devices("gpu")
 
     def _update_op(self, towers: Any, get_opt_fn: OptFn, devices: Any) -> tf.Operation:

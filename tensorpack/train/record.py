@@ -1,5 +1,6 @@
 """Keeps `run.json` of a training: what is known at its start, and how it ended."""
 
+import functools
 import os
 import time
 import weakref
@@ -20,13 +21,23 @@ from .ending import Ending
 _MESSAGE_CHARS = 2000
 
 
+def _survives(method: Callable[..., None]) -> Callable[..., None]:
+    """Logs what goes wrong in a method as a warning; a training is worth more than its record."""
+
+    @functools.wraps(method)
+    def call(*args: Any) -> None:
+        try:
+            method(*args)
+        except Exception as error:
+            logger.warning(f"The record of this run is not complete: {error!r}", exc_info=True)
+
+    return call
+
+
 class TrainingRecord:
     """Writes the record of one training into the log directory, if this process is the chief.
 
     Whatever goes wrong in it is logged as a warning, and the training continues.
-
-    Args:
-      trainer: the `Trainer`; not kept alive.
 
     Attributes:
       on_complete: functions to call when the record is complete, in order; their errors are logged.
@@ -40,53 +51,40 @@ class TrainingRecord:
         self._git: Optional[GitFacts] = None
         self._start = 0.0
 
+    @_survives
     def begin(self) -> None:
         """Notes the start; writes it if there is a log directory already."""
-        if self._trainer.is_chief:
-            self._guarded(self._begin)
-
-    def enter_loop(self) -> None:
-        """Adds what the setup has found out, just before the first step."""
-        if self._start:
-            self._guarded(self._enter_loop)
-
-    def withdraw(self) -> None:
-        """Takes back what `begin` has written: there is nothing left to do in this run."""
-        if self._record is not None:
-            self._guarded(self._record.withdraw)
-        if self._git is not None:
-            self._git.close()
-        self._start = 0.0
-
-    def end(self, ending: Ending) -> None:
-        """Adds how it ended."""
-        if self._start:
-            self._guarded(lambda: self._end(ending))
-
-    def run_on_complete(self) -> None:
-        """Calls what is to be called when the record is complete and the log has its last lines."""
-        for function in self.on_complete:
-            self._guarded(function)
-
-    def _guarded(self, function: Callable[[], None]) -> None:
-        try:
-            function()
-        except Exception as error:  # a training of days is worth more than its record
-            logger.warning(f"The record of this run is not complete: {error!r}", exc_info=True)
-
-    def _begin(self) -> None:
+        if not self._trainer.is_chief:
+            return
         self._start = time.monotonic()
         self._git = GitFacts(script_path())
         self._facts = {"started": utc_now(), **process_facts(), "machine": machine_facts()}
         self._facts["training"] = {"trainer": self._trainer.__class__.__name__}
         self._write()
 
-    def _enter_loop(self) -> None:
+    @_survives
+    def enter_loop(self) -> None:
+        """Adds what the setup has found out, just before the first step."""
+        if not self._start:
+            return
         self._facts["training"] = _training_facts(self._trainer)
         variables = tf.trainable_variables()
         self._write([[v.op.name, v.shape.as_list(), v.dtype.base_dtype.name] for v in variables])
 
-    def _end(self, ending: Ending) -> None:
+    @_survives
+    def withdraw(self) -> None:
+        """Takes back what `begin` has written: there is nothing left to do in this run."""
+        self._start = 0.0
+        if self._git is not None:
+            self._git.close()
+        if self._record is not None:
+            self._record.withdraw()
+
+    @_survives
+    def end(self, ending: Ending) -> None:
+        """Adds how it ended."""
+        if not self._start:
+            return
         callbacks = self._trainer._callbacks
         kept = best_kept([] if callbacks is None else callbacks.cbs)
         self._facts.update(
@@ -103,6 +101,11 @@ class TrainingRecord:
         if self._git is not None:
             self._facts["git"] = self._git.close()
         self._write()
+
+    def run_on_complete(self) -> None:
+        """Calls what is to be called when the record is complete and the log has its last lines."""
+        for function in self.on_complete:
+            _survives(function)()
 
     def _write(self, parameters: Optional[List[Any]] = None) -> None:
         directory = logger.get_logger_dir()

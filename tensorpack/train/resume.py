@@ -101,10 +101,6 @@ def prepare_log_dir(dirname: str, resume: str = "never") -> str:
     warning that names what could have been resumed. The same holds where the process has the
     directory already, as in a notebook, if a run has saved there.
 
-    Args:
-      dirname: the log directory.
-      resume: the policy, see `TrainConfig`.
-
     Raises:
       ValueError: the path does not exist, see also `logger.set_logger_dir`.
       FileNotFoundError: there is no checkpoint at the path; nothing was made or changed.

@@ -31,7 +31,8 @@ class Lifecycle:
 
     Attributes:
       loop: the loop and its counters.
-      inputs: the input sources that are released at the end.
+      inputs: the input sources that are released at the end, also if their setup fails.
+      queues: those of the graph of `sess`, once that is created.
       result: that of the `Ending` of the run, "" before.
     """
 
@@ -40,9 +41,8 @@ class Lifecycle:
         self.inputs: List[InputSource] = []
         self.result = ""
         self._token = token
-        self._sess: Any = None
-        self._queues: Sequence[QueueControl] = []
-        self._close: Callable[[], None] = lambda: None
+        self.sess: Any = None
+        self.queues: Sequence[QueueControl] = []
         self._end_wait: Optional[Callable[[], None]] = None
         self._unblocked = False
 
@@ -84,12 +84,7 @@ class Lifecycle:
             )
 
     def _end(self, trainer: Any, error: Optional[BaseException]) -> Ending:
-        """Ends the run: whatever goes wrong in one part of this, the others follow.
-
-        Args:
-          trainer: its callbacks are not used if there is no session yet.
-          error: what the main thread raised, None if it came to the end.
-        """
+        """Ends the run: whatever goes wrong in one part of this, the others follow."""
         hooked_sess = trainer.hooked_sess
         by_hook = error is not None and hooked_sess is not None and hooked_sess.hook_error is error
         in_step = self.loop.in_step and not by_hook
@@ -103,42 +98,33 @@ class Lifecycle:
         except BaseException as unexpected:
             verdict = verdict or unexpected
         finally:
-            late = self._teardown(trainer._callbacks)
+            late = self._teardown(trainer._callbacks, trainer.hooked_sess or trainer.sess)
         log_late_failures(self._token)
         ending = Ending.of(error, verdict or late)
         self.result = ending.result
         return ending
 
-    def _teardown(self, callbacks: Any) -> Optional[BaseException]:
+    def _teardown(self, callbacks: Any, closing: Any) -> Optional[BaseException]:
         """Stops, joins and closes everything; returns the first error on the way."""
         errors: List[Optional[BaseException]] = []
         self._token.request(Finished())
         try:
-            if self._sess is not None:
-                with self._sess.graph.as_default(), self._sess.as_default():
-                    with QueueDrain(self._queues, self._sess):
+            if self.sess is not None:
+                with self.sess.graph.as_default(), self.sess.as_default():
+                    with QueueDrain(self.queues, self.sess):
                         callbacks.after_train()
         except BaseException as error:
             errors.append(error)
         errors.append(self.release_inputs())
         try:
-            self._close()
+            if closing is not None:
+                closing.close()
         except BaseException as error:
             errors.append(error)
         return next((each for each in errors if each is not None), None)
 
-    def closes(self, sess: Any, queues: Sequence[QueueControl], close: Callable[[], None]) -> None:
-        """Takes the session, the queues of its graph, and what closes the session at the end."""
-        self._sess, self._queues, self._close = sess, queues, close
-
-    def releases(self, source: InputSource) -> None:
-        """Takes an input source, to release it at the end. Called before its setup."""
-        self.inputs.append(source)
-
     def release_inputs(self) -> Optional[BaseException]:
-        """Releases the input sources, also those that the callbacks have released already; logs all
-        errors and returns the first.
-        """
+        """Releases the input sources; logs all errors and returns the first."""
         first: Optional[BaseException] = None
         while self.inputs:
             source = self.inputs.pop()
@@ -172,14 +158,12 @@ class Lifecycle:
             end_wait()
         for source in self.inputs:
             source.unblock()
-        for queue in self._queues:
-            queue.close(self._sess)
+        for queue in self.queues:
+            queue.close(self.sess)
 
     def _closed_queues(self) -> List[str]:
         try:
-            closed = [
-                each for each in self._queues if not each.ended and each.is_closed(self._sess)
-            ]
+            closed = [each for each in self.queues if not each.ended and each.is_closed(self.sess)]
         except RuntimeError:  # the session is closed, too
             return []
         return [f"Queue {each.op.name!r}" for each in closed]
@@ -220,9 +204,7 @@ class TrainLoop:
     def config(
         self, steps_per_epoch: int, starting_epoch: int, max_epoch: int, global_step: int = 0
     ) -> None:
-        """Sets the plan of a run, and how many steps earlier runs have taken. A run whose last
-        epoch comes before its first has nothing to do.
-        """
+        """Sets the plan of a run, and how many steps earlier runs have taken."""
         self.steps_per_epoch = steps_per_epoch
         self.starting_epoch = starting_epoch
         self.max_epoch = max_epoch
@@ -246,7 +228,6 @@ class TrainLoop:
 
         Args:
           callbacks: the group of all; its `before_train` has returned.
-          run_step: called in each step.
           should_stop: asked after each step; True ends the training in order.
           check_stop: called after each step and its callbacks; may raise.
           position: where an earlier run was saved; None to begin with a whole epoch.
@@ -283,9 +264,7 @@ class TrainLoop:
         logger.info("Training has finished!")
 
     def _time_left(self, epoch: int, latest: "Deque[float]") -> str:
-        """Returns how long the epochs from this one on will take, if that is known, as a sentence
-        to append.
-        """
+        """Returns a sentence on how long the remaining epochs will take, or an empty text."""
         if not latest or self.max_epoch >= ENDLESS:
             return ""
         left = self.max_epoch + 1 - epoch

@@ -30,10 +30,6 @@ class TrainingInterrupted(SystemExit, KeyboardInterrupt):
 
     If it is not caught, the process exits with code 130 (SIGINT), 143 (SIGTERM) or 129 (SIGHUP) and
     prints nothing. `except KeyboardInterrupt` catches it.
-
-    Attributes:
-      signum: the signal.
-      code: the exit code, 128 + signum.
     """
 
     def __init__(self, signum: int) -> None:
@@ -57,7 +53,6 @@ class SignalGuard:
     (logging, the wakers of the stop token, `unblock`) runs on a second thread.
 
     Args:
-      token: of the run.
       unblock: ends what a step may wait for.
       request: called with the reason that the first signal is; by default that of `token`.
       unblock_seconds: how long a step may take to return before `unblock` is called.
@@ -227,7 +222,6 @@ class SignalGuard:
         """Kills the child processes and ends this one. Waits for nothing without a limit.
 
         Args:
-          why: for the log.
           code: the exit code; by default that of the signal.
         """
         try:

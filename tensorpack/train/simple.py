@@ -75,9 +75,7 @@ class QueueInputTrainer(SimpleTrainer):
 
 
 class NoOpTrainer(SimpleTrainer):
-    """Runs nothing in a step but what the callbacks ask for. The model, if there is one, is built
-    as for training.
-    """
+    """Builds the model, if there is one, and runs in a step only what the callbacks ask for."""
 
     def run_step(self) -> None:
         """Runs the hooks alone."""
@@ -161,7 +159,6 @@ def launch_train_with_config(config: TrainConfig, trainer: SingleCostTrainer) ->
     """Trains `config.model` on `config.dataflow` or `config.data` with `trainer`.
 
     Args:
-      config: has a model and data.
       trainer: made without a config, such as `SimpleTrainer()`.
     """
     if not isinstance(config, TrainConfig):

@@ -30,8 +30,6 @@ class Position(NamedTuple):
     """The position of a run.
 
     Attributes:
-      epoch: the running epoch, counted from 1.
-      steps_done: how many steps of it have finished.
       hook: the round of callbacks that is unfinished, None if there is none.
       turns: names of the callbacks that had their turn in it.
     """
@@ -64,9 +62,7 @@ class RunState:
         self.step: Optional[int] = None
 
     def find(self, resume: str, callbacks: Sequence[Callback]) -> None:
-        """Finds the state to resume from, in the directory of the first `ModelSaver`, before
-        anything is built that takes time.
-        """
+        """Finds the state to resume from, before anything is built that takes time."""
         directory = state_directory(callbacks)
         if self.step is None:
             found = find_resumption(resume, directory)

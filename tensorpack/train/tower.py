@@ -21,8 +21,6 @@ from tensorpack.utils.argtools import call_only_once, memoized_ignoreargs
 
 from .base import Trainer
 
-__all__ = ["CostFn", "OptFn", "SingleCostTrainer", "TowerTrainer"]
-
 CostFn = Callable[..., tf.Tensor]
 OptFn = Callable[[], tf.train.Optimizer]
 _GATE_NONE, _GATE_OP = tf.train.Optimizer.GATE_NONE, tf.train.Optimizer.GATE_OP
@@ -84,7 +82,6 @@ class TowerTrainer(Trainer):
 
         Args:
           input_names: names of inputs, or of any tensor of the tower, to be fed.
-          output_names: names of the tensors to compute.
           tower: index into `TrainConfig.predict_tower`. A negative number, or any number if that
             is `[0]`, the default, is taken for a `device`, the later spelling's third argument.
           device: a GPU id, or -1 for the CPU, instead of `tower`.
@@ -164,19 +161,15 @@ class TowerTrainer(Trainer):
     def _set_up_input(
         self, source: InputSource, signature: Optional[List[tf.TensorSpec]] = None
     ) -> List[Callback]:
-        """Sets a source up for the model, to be released at the end of the run; returns its
-        callbacks.
-        """
+        """Sets a source up, to be released at the end of the run; returns its callbacks."""
         if not source.setup_done():  # otherwise it belongs to another run, and the setup refuses it
-            self._life.releases(source)  # before: the setup may fail when it has begun
+            self._life.inputs.append(source)  # before: the setup may fail when it has begun
         if isinstance(self.model, ModelDescBase) and self.model.in_spelling_of_2017:
             source.cut_datapoints = True
         return source.setup(signature or self.input_signature)
 
     def _setup_input_source(self, input_source: InputSource) -> None:
-        """Sets a source up for `model` and registers its callbacks; for a subclass that builds the
-        towers itself (the spelling of 2017).
-        """
+        """Sets a source up for `model`, for a subclass that builds the towers itself."""
         if self._tower_func is None:
             self.tower_func = TowerFunc(self.model.build_graph, self.model.get_input_signature())
         self.register_callback(self._set_up_input(input_source))
@@ -257,7 +250,6 @@ class SingleCostTrainer(TowerTrainer):
 
         Args:
           input_signature: the `tf.TensorSpec` of each input.
-          input: where the inputs come from.
           get_cost_fn: takes one tensor for each input and returns the scalar cost.
           get_opt_fn: returns the optimizer; called once.
         """
@@ -281,7 +273,6 @@ class SingleCostTrainer(TowerTrainer):
         """Override to build the towers and `train_op`; returns callbacks that they need.
 
         Args:
-          input: set up already.
           get_cost_fn: builds a tower, inside a `TowerContext`.
           get_opt_fn: returns the optimizer, the same at each call.
         """
@@ -290,10 +281,7 @@ class SingleCostTrainer(TowerTrainer):
     def _make_get_grad_fn(
         self, input: InputSource, get_cost_fn: CostFn, get_opt_fn: OptFn
     ) -> Callable[[], List[Any]]:
-        """Returns a function that builds a tower and returns its (gradient, variable) pairs,
-        without the variables it does not reach; called inside a `TowerContext`.
-        """
-
+        """Returns a function that builds a tower and returns its (gradient, variable) pairs."""
         check = StopIfNonFinite([])  # of the costs of all towers
 
         def get_grads() -> List[Any]:

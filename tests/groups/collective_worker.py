@@ -134,7 +134,7 @@ def train(plan, cluster, data):
 
 
 def report(plan):
-    plan["timers"] = sum(isinstance(each, threading.Timer) for each in threading.enumerate())
+    plan["timers"] = sum(each.name == "GroupTimer" for each in threading.enumerate())
     sys.stdout.write(f"RESULT {json.dumps(plan)}\n")
     sys.stdout.flush()
 

@@ -60,11 +60,7 @@ class CollectiveTrainer(GroupTrainer):
       alone: whether there is no cluster, whatever the environment says.
 
     Attributes:
-      cluster: the same; None for a process alone.
       is_chief: whether this is worker 0, which runs the callbacks of the chief.
-
-    Raises:
-      RuntimeError: this TensorFlow cannot do the `compression`.
     """
 
     def __init__(
@@ -114,9 +110,7 @@ class CollectiveTrainer(GroupTrainer):
         self._group.close()
 
     def allreduce(self, grads: Sequence[Tuple[Any, tf.Variable]]) -> List[Tuple[Any, tf.Variable]]:
-        """Returns (gradient, variable) pairs with the averages, or sums, over the workers; called
-        once, when the graph is built.
-        """
+        """Returns the pairs with averages, or sums, over the workers; called once for a graph."""
         return list(grads) if self._group is None else self._exchange.reduce(grads)
 
     def broadcast(self, _: Any = None) -> None:
@@ -157,9 +151,7 @@ class CollectiveTrainer(GroupTrainer):
         return [StopVote(exchange.flags, exchange.check_run)]
 
     def variables_to_save(self) -> List[tf.Variable]:
-        """All global variables in the chief; in others the step, and those that they do not share
-        with it.
-        """
+        """All in the chief; in others the step, and those that they do not share with it."""
         if self.is_chief:
             return super().variables_to_save()
         step = get_global_step_var()
@@ -193,8 +185,9 @@ class CollectiveTrainer(GroupTrainer):
         differs = (table != own).any(axis=1)
         if (table[:, :2] != own[:2]).any():
             raise ValueError(
-                f"{group.name_those(differs)} builds other variables than {group.cluster.name}: "
-                "all workers must run the same program with the same options."
+                f"{group.who(*np.flatnonzero(differs))} builds other variables than "
+                f"{group.cluster.name}: all workers must run the same program with the same "
+                "options."
             )
         if differs.any():
             raise ValueError(
@@ -213,9 +206,12 @@ class CollectiveTrainer(GroupTrainer):
             super()._loop()
             flag, limit = LEFT, math.inf
         except BaseException as error:
-            flag = self._flag_of(error)
+            reason = self.stop_token.reason
+            flag = _flag_of(error, reason)
             if flag == FAILED and not self._group.has_ended():
-                logger.error(f"This worker leaves the group because of {self._cause_of(error)!r}")
+                cause = reason if isinstance(error, StopRequested) else error
+                cause = reason.error if isinstance(reason, Failed) else cause
+                logger.error(f"This worker leaves the group because of {cause!r}")
             if isinstance(error, tf.errors.OutOfRangeError) and self._group.flags is not None:
                 raise StopRequested(self.stop_token.reason) from error  # others have left
             raise
@@ -228,7 +224,7 @@ class CollectiveTrainer(GroupTrainer):
         reason = self.signal_token.reason
         if reason is not None and self._group is not None and not self._announced:
             self._announced = True
-            self._exchange.set_flag(self.sess, _flag_of_reason(reason))
+            self._exchange.set_flag(self.sess, _flag_of(None, reason))
 
     def _agree(self, vote: np.ndarray) -> None:
         """See `GroupTrainer`; a vote has the flags of all workers."""
@@ -241,7 +237,7 @@ class CollectiveTrainer(GroupTrainer):
 
     def _on_lost(self, error: BaseException) -> None:
         super()._on_lost(error)
-        self._timers.after(self.stop_grace, self._end_process, error, self.global_step)
+        self._after(self.stop_grace, self._end_process, error, self.global_step)
 
     def _end_process(self, error: BaseException, step: int) -> None:
         """The last resort, as where a layer adds something up over the workers in the step."""
@@ -257,33 +253,16 @@ class CollectiveTrainer(GroupTrainer):
     def _reason_of(self, flags: np.ndarray) -> StopReason:
         codes = np.abs(flags)
         if (codes == FAILED).any():
-            who = self._group.name_those(codes == FAILED)
+            who = self._group.who(*np.flatnonzero(codes == FAILED))
             text = f"{who} has failed, so all workers end. Its own log tells why."
             return Failed(PeerLost(text), "another worker")
-        who = self._group.name_those(codes)
+        who = self._group.who(*np.flatnonzero(codes))
         if codes.max() > INTERRUPTED:
             signum = int(codes.max()) - INTERRUPTED
             logger.info(f"{signal.Signals(signum).name} at {who} ends all workers.")
             return Interrupted(signum)
         logger.info(f"{who} has ended its training, so all workers do.")
         return Finished()
-
-    def _flag_of(self, error: BaseException) -> int:
-        """What the other workers hear when this one leaves with an error."""
-        if isinstance(error, StopTraining):
-            return LEFT
-        reason = self.stop_token.reason
-        stopped = isinstance(error, (StopRequested, tf.errors.OpError, SystemExit))
-        if stopped and isinstance(reason, (Finished, Interrupted)):
-            return _flag_of_reason(reason)
-        return LEFT if isinstance(error, SystemExit) and not error.code else FAILED
-
-    def _cause_of(self, error: BaseException) -> Any:
-        """What is behind an error that ends the loop."""
-        reason = self.stop_token.reason
-        if isinstance(reason, Failed):
-            return reason.error
-        return reason if isinstance(error, StopRequested) else error
 
     def _can_agree(self) -> bool:
         return self._exchanges
@@ -296,8 +275,15 @@ class CollectiveTrainer(GroupTrainer):
             self._group.abandon(self.sess)
 
 
-def _flag_of_reason(reason: StopReason) -> int:
-    return INTERRUPTED + reason.signum if isinstance(reason, Interrupted) else LEFT
+def _flag_of(error: Optional[BaseException], reason: Optional[StopReason]) -> int:
+    """What the other workers hear when this one is to leave for a reason, or leaves by an error."""
+    stopped = isinstance(error, (StopRequested, tf.errors.OpError, SystemExit))
+    if isinstance(reason, Interrupted) and (error is None or stopped):
+        return INTERRUPTED + reason.signum
+    if error is None or isinstance(error, StopTraining):
+        return LEFT
+    exits = isinstance(error, SystemExit) and not error.code
+    return LEFT if exits or (stopped and isinstance(reason, Finished)) else FAILED
 
 
 def _is_in(variable: tf.Variable, variables: Sequence[tf.Variable]) -> bool:

@@ -8,6 +8,7 @@ from tensorpack.graph_builder import LeastLoadedDeviceSetter
 from tensorpack.graph_builder.allreduce import allreduce_grads, average_grads
 from tensorpack.input_source import InputSource
 from tensorpack.tfutils.common import get_global_step_var
+from tensorpack.tfutils.gradproc import values_of
 from tensorpack.tfutils.variables import VariablePairs, replicas
 from tensorpack.train.tower import CostFn, OptFn
 
@@ -44,9 +45,6 @@ class DistributedReplicatedTrainer(DistributedTrainerBase):
         it was started in, see `Cluster.from_environment`.
       timeout: seconds without a sign of life after which a process of the cluster is lost, which
         ends the run with `PeerLost`. Ten times as many may pass until it starts.
-
-    Raises:
-      ValueError: the server is of another cluster; or the config has a session creator of its own.
     """
 
     vs_name_for_predictor = "tower0"
@@ -78,7 +76,7 @@ class DistributedReplicatedTrainer(DistributedTrainerBase):
         with tf.control_dependencies([turns.wait()]), tf.device(setter):
             updated = optimizer.apply_gradients(pairs)
         signal = turns.end(turns.pass_on(updated))
-        computed = [_tensor(gradient) for gradient, _ in grads]
+        computed = [values_of(gradient) for gradient, _ in grads]
         with tf.control_dependencies([signal, *computed]):
             read = [
                 op
@@ -126,11 +124,9 @@ class DistributedTrainerParameterServer(DistributedTrainerBase):
     one update by one worker, and each worker counts its own steps.
 
     Args:
-      gpus: the towers, or a `TrainConfig`.
       server: as in `DistributedReplicatedTrainer`, also for a process that is a parameter server.
       caching_device: where the values of the variables are kept for the time of a step: "cpu", that
         of the worker, or "gpu", the device of each tower.
-      timeout: as in `DistributedReplicatedTrainer`.
     """
 
     _in_step = False
@@ -170,22 +166,8 @@ class DistributedTrainerParameterServer(DistributedTrainerBase):
 
 
 class DistributedTrainerReplicated(DistributedReplicatedTrainer):
-    """`DistributedReplicatedTrainer` under its later name.
-
-    Args:
-      gpus: the towers, or a `TrainConfig`.
-      server, timeout: as in `DistributedReplicatedTrainer`.
-    """
-
-    def __init__(
-        self, gpus: Towers, server: Optional[tf.train.Server] = None, timeout: float = 60.0
-    ) -> None:
-        super().__init__(gpus, server, timeout)
+    """`DistributedReplicatedTrainer` under its later name, with `gpus` for `config`."""
 
 
 def _columns(pairs: Sequence[Tuple[Any, Any]]) -> Tuple[List[Any], List[Any]]:
     return [each for each, _ in pairs], [each for _, each in pairs]
-
-
-def _tensor(gradient: Any) -> tf.Tensor:
-    return gradient.values if isinstance(gradient, tf.IndexedSlices) else gradient

@@ -25,8 +25,6 @@ from .server_graph import StartValues, StepTurns, is_on_server
 from .table import HOST, READY
 from .trainer import GroupTrainer
 
-__all__ = ["DistributedTrainerBase", "Towers"]
-
 Towers = Union[TrainConfig, int, Sequence[int], None]
 
 _LOST_SECONDS = 10.0  # at most, for an end in order when a process is lost
@@ -36,10 +34,8 @@ class DistributedTrainerBase(GroupTrainer):
     """What the trainers with parameter servers have in common: the session, and the group.
 
     Attributes:
-      server: the `tf.train.Server` of this process.
       cluster: the `Cluster` that it was made for.
       worker_device: the part of the names of this worker's devices that they have in common.
-      group: the `Members` of all processes.
     """
 
     _in_step = True  # whether the workers wait for each other in each step
@@ -80,7 +76,9 @@ class DistributedTrainerBase(GroupTrainer):
         if not self.group.joined:
             plan = self._require_config().steps_per_epoch
             self.group.join(self._on_lost, self._on_left, lambda: self.global_step, plan)
-            self.group.wait_for("the parameter servers", self.group.connected, self.check_stop)
+            self.group.wait_for(
+                lambda: "the parameter servers", self.group.connected, self.check_stop
+            )
 
     def setup_graph(self, *args: Any, **kwargs: Any) -> None:
         """As in the base class, on the devices of this worker."""
@@ -109,7 +107,7 @@ class DistributedTrainerBase(GroupTrainer):
             own = [each for each in tf.global_variables() if not is_on_server(each)]
             start, sync = StartValues(own, self._host), self._sync_op()
             if not self.is_chief:
-                self.group.wait_for("the chief", self._chief_is_ready, self.check_stop)
+                self.group.wait_for(lambda: "the chief", self._chief_is_ready, self.check_stop)
                 session_init = JustCurrentSession()  # the chief has loaded it
             super().initialize(_WorkerSessionCreator(self, creator), session_init)
         if self.is_chief:
@@ -161,7 +159,7 @@ class DistributedTrainerBase(GroupTrainer):
 
     def _on_lost(self, error: BaseException) -> None:
         super()._on_lost(error)
-        self._timers.after(min(_LOST_SECONDS, self.group.timeout), self._end_process, error)
+        self._after(min(_LOST_SECONDS, self.group.timeout), self._end_process, error)
 
     def _end_process(self, error: BaseException) -> None:
         """The last resort, as where a step of TensorFlow 1.15 waits for a server that is gone."""

@@ -36,9 +36,7 @@ def all_reduce(tensor: tf.Tensor, size: int, key: int, average: bool = False) ->
 
     Args:
       tensor: of one shape and dtype on all workers.
-      size: number of workers.
       key: which collective of the graph it is, the same on all workers.
-      average: whether to divide by `size`.
     """
     return tf.raw_ops.CollectiveReduce(
         input=tensor,
@@ -59,8 +57,6 @@ def broadcast_op(
     Args:
       variables: the same on all workers, in this order. Those whose shape is not known, or of a
         type that cannot be sent, such as strings, are left out, with a warning.
-      size: number of workers.
-      index: of this one.
       first_key: see `all_reduce`; the variables use as many as there are, from this on.
     """
     ops, left_out = [], []
@@ -138,9 +134,6 @@ class Exchange:
     worker has left already, so there are no sums, and the step of the others gets none.
 
     Args:
-      size: number of workers.
-      index: of this one.
-      average: whether to divide the sums by `size`.
       wire: dtype in which float32 gradients travel: float32, or float16 for half the bytes.
       first_key: of the collectives, and in the names of the queues. Different for each exchange of
         a process, as its server lives on; the same on all workers.
@@ -216,9 +209,7 @@ class Exchange:
             return bucket.unpack(vector)[0]
 
     def check_run(self, fetches: Any) -> None:
-        """Raises RuntimeError if a run of these fetches needs sums and is no step: the other
-        workers would not take part, and it would wait for ever.
-        """
+        """Raises RuntimeError if fetches need sums and are no step: they would wait for ever."""
         if dependency_of_fetches(fetches, self.send):
             return
         for bucket, vector in [*self._sums, *self._grads]:

@@ -4,11 +4,8 @@ import importlib
 import importlib.util
 from typing import Any, List, Optional, Sequence, Tuple
 
-from tensorpack.callbacks.base import Callback
 from tensorpack.compat import tfv1 as tf
-from tensorpack.input_source import InputSource
 from tensorpack.tfutils.sesscreate import NewSessionCreator
-from tensorpack.train.tower import CostFn, OptFn
 from tensorpack.utils import logger
 
 from .collective import CollectiveTrainer
@@ -77,16 +74,10 @@ class HorovodTrainer(CollectiveTrainer):
                 "NewSessionCreator, or TrainConfig(session_config=...)."
             )
         creator.config.gpu_options.visible_device_list = str(self.hvd.local_rank())
+        with self.graph.as_default():
+            self._broadcast = self.hvd.broadcast_global_variables(0)
         super().initialize(creator, session_init)
         self.broadcast()
-
-    def _setup_graph(
-        self, input: InputSource, get_cost_fn: CostFn, get_opt_fn: OptFn
-    ) -> List[Callback]:
-        callbacks = super()._setup_graph(input, get_cost_fn, get_opt_fn)
-        if self.hvd is not None:
-            self._broadcast = self.hvd.broadcast_global_variables(0)
-        return callbacks
 
     def _reduce(self, gradient: Any) -> Any:
         """Returns the average, or the sum, of a gradient over the workers."""
@@ -98,11 +89,7 @@ class HorovodTrainer(CollectiveTrainer):
 
 
 class BytePSTrainer(HorovodTrainer):
-    """As `HorovodTrainer`, by BytePS where that is installed: start the processes with `bpslaunch`.
-
-    Args:
-      average: as in `HorovodTrainer`.
-    """
+    """As `HorovodTrainer`, by BytePS where that is installed: start it with `bpslaunch`."""
 
     _module = "byteps.tensorflow"
 

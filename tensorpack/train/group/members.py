@@ -11,25 +11,23 @@ import numpy as np
 from tensorpack.compat import tfv1 as tf
 from tensorpack.utils.cluster import Cluster
 
-from .peers import PeerLost, PeerWatch, wait_for, wait_for_reason
+from .peers import PeerLost, Peers
 from .table import FAILED, HOST, JOINED, LEFT, READY, Row, Table, shared_variable
 
 _TELL_SECONDS = 2.0  # for the last words to the group
 
 
-class Members:
+class Members(Peers):
     """The membership of this process in the group.
 
     Args:
-      cluster: the addresses of all, and the role of this process.
-      target: of the `tf.train.Server` of this process.
-      timeout: see `PeerWatch`. A parameter server waits for the start of the others without limit.
+      cluster, timeout: see `Peers`. A parameter server waits for the start of the others without
+        limit.
       in_step: whether workers wait for each other in each step, so that one that has ended before
         the others is an error.
       closing: called under the graph of the table; returns an op that ends what workers wait for.
 
     Attributes:
-      lost: the `PeerLost` if a process is lost.
       table: the latest rows, of the workers and then of the parameter servers.
     """
 
@@ -41,31 +39,20 @@ class Members:
         in_step: bool = True,
         closing: Callable[[], Any] = tf.no_op,
     ) -> None:
-        self.cluster = cluster
-        self.timeout = timeout
-        self.lost: Optional[PeerLost] = None
+        super().__init__(cluster, timeout, lambda error: None, patient=cluster.job == "ps")
         self.stopping = threading.Event()
         self._in_step = in_step
-        self._names = [f"worker {i}" for i in range(cluster.num_workers)]
-        self._names += [f"ps {i}" for i in range(len(cluster.ps))]
-        self._addresses = [*cluster.workers, *cluster.ps]
-        self.index = self._names.index(cluster.name)
         self.row = Row()
-        self.table = [self.row] * len(self._names)
-        self._lock = threading.Lock()
+        self.table = [self.row] * len(self.names)
         self._gathered = 0
-        self._on_lost: Callable[[PeerLost], None] = lambda error: None
         self._on_left: Callable[[str], None] = lambda who: None
         self._step: Callable[[], int] = lambda: 0
         self._host = Table(self, target, closing)
-        others = dict(zip(self._names, self._addresses))
-        del others[cluster.name]
-        self._servers = [name for name in others if name.startswith("ps")]
-        self._peers = PeerWatch(others, timeout, self._on_peer_lost, cluster.job == "ps")
+        self._servers = [name for name in self._peers if name.startswith("ps")]
 
     def join(
         self,
-        on_lost: Callable[[PeerLost], None],
+        on_lost: Callable[[BaseException], None],
         on_left: Callable[[str], None] = lambda who: None,
         step: Callable[[], int] = lambda: 0,
         plan: int = 0,
@@ -76,12 +63,11 @@ class Members:
           on_lost: called once, on a thread, if a process is lost, or does not fit in the group.
           on_left: called once, on a thread, with the name of a worker that has ended in order
             although this one waits for it in a step.
-          step: returns the step that this process is in.
           plan: steps in an epoch; the same for all workers that wait for each other.
         """
         self._on_lost, self._on_left, self._step = on_lost, on_left, step
         self._enter(state=JOINED, plan=plan)
-        self._peers.start()
+        self._start_watch()
         self._host.start()
 
     @property
@@ -112,9 +98,7 @@ class Members:
         self._host.wake()
 
     def leave(self, failed: bool, step: int = 0) -> None:
-        """Tells how this process ends, and stops the threads. One that waits for a process that
-        does not answer is left behind.
-        """
+        """Tells how this process ends, and stops the threads."""
         if not self.joined or self.stopping.is_set():
             return
         self._enter(state=FAILED if failed else LEFT, step=step)
@@ -122,25 +106,13 @@ class Members:
         self.stopping.set()
         self._host.wake()
         self._host.join(_TELL_SECONDS)
-        self._peers.close()
+        self._end_watch()
 
-    def wait_for(self, what: str, done: Callable[[], bool], check: Callable[[], None]) -> None:
-        """As `wait_for` of `peers.py`, without a limit.
-
-        Raises:
-          PeerLost: a process is lost.
-        """
-        wait_for(lambda: what, lambda: self.lost is not None or done(), check)
-        if self.lost is not None:
-            raise self.lost
+    def has_ended(self) -> bool:
+        return self.stopping.is_set()
 
     def gather(self, values: Sequence[float], check: Callable[[], None]) -> np.ndarray:
-        """Returns the values of all workers, float64 `[workers, values]`; each calls it as often.
-
-        Args:
-          values: as many on each worker.
-          check: called several times a second; may raise.
-        """
+        """Returns the values of all workers, `[workers, values]`; each must call it as often."""
         graph, me = tf.Graph(), self.index
         with graph.as_default(), tf.device(HOST):
             self._gathered += 1
@@ -154,30 +126,21 @@ class Members:
             table = [tf.raw_ops.ReadVariableOp(resource=each, dtype=tf.float64) for each in rows]
         with self._host.session(graph) as session:
             session.run(give)
-            self.wait_for("the other workers", lambda: all(session.run(known)), check)
+            self.wait_for(lambda: "the other workers", lambda: all(session.run(known)), check)
             return np.array(session.run(table))
 
     def connected(self) -> bool:
         """Whether all parameter servers have answered."""
-        return not self._peers.missing(self._servers)
+        return not self.missing(self._servers)
 
     def has_host(self) -> bool:
         """Whether the host of the table has answered."""
-        return not self._peers.missing(each for each in self._servers if each == "ps 0")
-
-    def explain(self) -> Optional[PeerLost]:
-        """Returns what is behind an error of TensorFlow; None if every process seems to live."""
-        wait_for_reason(lambda: self.lost)
-        return self.lost
+        return not self.missing(each for each in self._servers if each == "ps 0")
 
     def alive(self, index: int) -> bool:
         """Whether a worker has joined, and has not ended or got lost."""
         lives = self.table[index].state in (JOINED, READY)
-        return lives and self._names[index] not in self._peers.lost
-
-    def who(self, index: int) -> str:
-        """Returns what messages call a process: its name and address."""
-        return f"{self._names[index]} at {self._addresses[index]}"
+        return lives and self.names[index] not in self._silent
 
     def take(self, table: Optional[List[Row]]) -> None:
         """Takes the rows that the host has now; None if it has lost them."""
@@ -199,27 +162,20 @@ class Members:
             if self._in_step and row.step < self._step():
                 on_left, self._on_left = self._on_left, lambda who: None
                 on_left(who)
-        elif self._names[index] in self._peers.lost:
-            self._lose(self._peers.lost[self._names[index]])
+        elif self.names[index] in self._silent:
+            self._lose(self._silent[self.names[index]])
         elif row.state and self._in_step and row.plan != self.row.plan:
             text = f"{who} has epochs of {row.plan} steps, and this process of {self.row.plan}:"
             self._lose(
                 PeerLost(f"{text} give all the same, with TrainConfig(steps_per_epoch=...).")
             )
 
-    def _on_peer_lost(self, name: str, error: PeerLost) -> None:
+    def _on_silent(self, name: str, error: PeerLost) -> None:
         """A worker may have left in order, which the next look at the table tells."""
         if name in self._servers:
             self._lose(error)
         else:
             self._host.wake()
-
-    def _lose(self, error: PeerLost) -> None:
-        with self._lock:
-            if self.lost is not None or self.stopping.is_set():
-                return
-            self.lost = error
-        self._on_lost(error)
 
     def _enter(self, **fields: int) -> None:
         with self._lock:

@@ -22,8 +22,6 @@ def agree_on_state(config: Any, state: RunState, gather: Gather) -> None:
 
     Args:
       config: the `TrainConfig` of this worker; its `resume` becomes "never" if there is nothing.
-      state: gets the step to resume from.
-      gather: as in `common_step`.
 
     Raises:
       FileNotFoundError: `resume` is "must", and no worker has saved a state.
@@ -55,7 +53,6 @@ def common_step(directory: str, gather: Gather) -> Optional[int]:
     """Returns the step of the newest state that each worker has, whole, in its own directory.
 
     Args:
-      directory: where this worker saves.
       gather: takes some numbers, and returns those of all workers, `[workers, numbers]`; all
         workers call it as often.
 

@@ -24,9 +24,6 @@ def serve(cluster: Cluster, target: str, timeout: float, grace: float = 20.0) ->
 
     Args:
       cluster: in which this process is a parameter server.
-      target: of the `tf.train.Server`.
-      timeout: see `Members`.
-      grace: seconds.
 
     Raises:
       SystemExit: with code 0, all workers have ended in order.

@@ -21,12 +21,8 @@ def make_server(cluster: Cluster, config: Optional[tf.ConfigProto] = None) -> tf
     It lives as long as the process: TensorFlow cannot stop it.
 
     Args:
-      cluster: the addresses, and which of them is this process.
       config: decides which devices and how many threads the server has, whatever the config of a
         session on it says; by default `get_default_sess_config()`.
-
-    Raises:
-      RuntimeError: the address cannot be taken.
     """
     if cluster in _started:
         return _started[cluster]
@@ -62,7 +58,6 @@ def worker_config(cluster: Cluster, config: Optional[tf.ConfigProto] = None) -> 
     other workers: so it can be opened before they are there, and closed when they are gone.
 
     Args:
-      cluster: the same as for the server.
       config: what to begin with, not changed; by default `get_default_sess_config()`.
     """
     own = tf.ConfigProto()

@@ -25,9 +25,7 @@ def move_to_servers(variables: Sequence[tf.Variable], scope: str, setter: Any) -
     A copy is in the collections that its variable was in, and starts with the same initial value.
 
     Args:
-      variables: those of a tower.
       scope: the variable scope that they are in and the copies are not.
-      setter: what `tf.device` takes to place the copies.
 
     Returns:
       the pairs (variable, copy).
@@ -55,12 +53,6 @@ class StepTurns:
     In each step a worker waits for its turn, updates, and ends its turn. When the last one has,
     each reads the variables; when all have read them, the first one may update again. So the order
     of the updates is always that of the workers. Each wait is for a queue on the host.
-
-    Args:
-      device: of the host.
-      index: which worker this is.
-      number: of workers.
-      rows: how many processes the group has.
     """
 
     def __init__(self, device: str, index: int, number: int, rows: int) -> None:
@@ -90,9 +82,7 @@ class StepTurns:
             return tf.group(*[each.enqueue(vote) for each in self._ends])
 
     def end(self, passed: tf.Operation) -> tf.Tensor:
-        """Returns a tensor that is there when all have updated: the signal by which the group was
-        asked to end before that, or 0; the same for all workers.
-        """
+        """Returns the signal by which the group is to end, or 0, when all have updated."""
         with tf.device(self._device), tf.control_dependencies([passed]):
             return self._ends[self._index].dequeue()
 
@@ -111,12 +101,7 @@ class StepTurns:
 
 
 class StartValues:
-    """Gives other workers the values with which the chief's own variables start.
-
-    Args:
-      variables: the global variables of this process.
-      device: where the values are left.
-    """
+    """Gives other workers the values with which the chief's own variables start."""
 
     def __init__(self, variables: Sequence[tf.Variable], device: str) -> None:
         self._known, self._gives, self._takes = [], [], []

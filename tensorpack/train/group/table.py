@@ -27,7 +27,6 @@ class Row(NamedTuple):
     """What the table says about one process.
 
     Attributes:
-      state: see above.
       step: the global step when it entered this state.
       vote: the signal by which it was asked to end, 0 for none.
       plan: steps in its epochs.
@@ -48,7 +47,6 @@ class Table(threading.Thread):
 
     Args:
       group: the `Members`; its method `take` gets the rows, or None if the host has lost them.
-      target: of the server of this process.
       closing: called under a graph and the device of the host; returns an op.
     """
 
@@ -124,12 +122,7 @@ class Table(threading.Thread):
 
 
 def vote_tensor(rows: int) -> tf.Tensor:
-    """Returns the signal by which a process asks the group to end, 0 if none does; for the device
-    of the host.
-
-    Args:
-      rows: how many processes the group has.
-    """
+    """Returns the signal that the group is to end by, or 0; for the device of the host."""
     table = shared_variable(NAME, tf.int64, [rows, len(Row._fields)])
     votes = tf.raw_ops.ReadVariableOp(resource=table, dtype=tf.int64)[:, Row._fields.index("vote")]
     return tf.reduce_max(votes)

@@ -37,7 +37,7 @@ class GroupTrainer(MultiTowerTrainer):
     def _form_group(self) -> None:
         self._has_group = True
         self._over = threading.Event()
-        self._timers = Timers()
+        self._waiting: List[threading.Thread] = []
         self.signal_token = StopToken()
         self.signal_token.on_request(self._on_signal)
 
@@ -68,9 +68,13 @@ class GroupTrainer(MultiTowerTrainer):
             super()._run(*phases)
         finally:
             if self._has_group:
-                self._over.set()
-                self._timers.close()
-                self._leave()
+                self._end_group()
+
+    def _end_group(self) -> None:
+        self._over.set()
+        for each in self._waiting:
+            each.join(_JOIN_SECONDS)
+        self._leave()
 
     def _on_signal(self) -> None:
         reason = self.signal_token.reason
@@ -79,7 +83,19 @@ class GroupTrainer(MultiTowerTrainer):
             return
         logger.info("Asked to end: all workers end after the same step.")
         self._vote(reason)
-        self._timers.after(self.stop_grace / 2, self._stop_alone)
+        self._after(self.stop_grace / 2, self._stop_alone)
+
+    def _after(self, seconds: float, function: Callable[..., Any], *args: Any) -> None:
+        """Calls `function(*args)` on a thread in so many seconds, unless the run has ended then."""
+
+        def wait() -> None:
+            if not self._over.wait(seconds):
+                function(*args)
+
+        # a daemon: as a last resort it may wait for a process that hangs
+        thread = threading.Thread(target=wait, name="GroupTimer", daemon=True)
+        thread.start()
+        self._waiting.append(thread)
 
     def _on_lost(self, error: BaseException) -> None:
         """Ends this worker because the group has broken; called on any thread."""
@@ -121,30 +137,3 @@ class StopVote(Callback):
     ) -> None:
         if np.any(run_values.results):
             self.trainer._agree(run_values.results)
-
-
-class Timers:
-    """Calls functions after some seconds, each on a thread, until it is closed. Thread-safe."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._timers: List[threading.Timer] = []
-        self._closed = False
-
-    def after(self, seconds: float, function: Callable[..., Any], *args: Any) -> None:
-        """Calls `function(*args)` in so many seconds, or never if `close` comes first."""
-        with self._lock:
-            if not self._closed:
-                timer = threading.Timer(seconds, function, args)
-                timer.daemon = True  # as a last resort it may wait for a process that hangs
-                timer.start()
-                self._timers.append(timer)
-
-    def close(self) -> None:
-        """Cancels what has not begun, and waits up to 2 seconds for what has."""
-        with self._lock:
-            self._closed = True
-        for timer in self._timers:
-            timer.cancel()
-        for timer in self._timers:
-            timer.join(_JOIN_SECONDS)

@@ -12,7 +12,7 @@ from tensorpack.train.group.server import make_server, worker_config
 from tensorpack.utils import logger
 from tensorpack.utils.cluster import Cluster
 
-from .peers import PeerWatch, wait_for, wait_for_reason
+from .peers import Peers, wait_for
 from .table import shared_variable
 
 INTERRUPTED = 100  # plus the number of a signal: a flag of `Exchange`, besides LEFT and FAILED
@@ -22,20 +22,16 @@ _NOT_KNOWN = "not known"
 _LAST_SECONDS = 2.0  # that the thread of the exchanges may take to close its session
 
 
-class Workers:
+class Workers(Peers):
     """This worker's side of a group that trains synchronously.
 
     All that waits for other workers runs on threads of its own, which may have to be left behind.
 
     Args:
-      cluster: the workers, at least two.
-      timeout: seconds without an answer after which a worker counts as lost.
-      on_failure: called once, on any thread, with the error that ends the group.
       on_leave: called on any thread, with the flags of all workers, if another has left.
 
     Attributes:
       target: of sessions on the server of this worker.
-      error: what has ended the group, None if nothing has.
       flags: those with which the exchanges have ended in order, None before.
     """
 
@@ -43,45 +39,36 @@ class Workers:
         self,
         cluster: Cluster,
         timeout: float,
-        on_failure: Callable[[BaseException], None],
+        on_lost: Callable[[BaseException], None],
         on_leave: Callable[[np.ndarray], None],
     ) -> None:
-        self.cluster = cluster
+        super().__init__(cluster, timeout, on_lost)
         self.target = ""
-        self.error: Optional[BaseException] = None
         self.flags: Optional[np.ndarray] = None
-        self._timeout = timeout
-        self._on_failure = on_failure
         self._on_leave = on_leave
-        self._lock = threading.Lock()
         self._config: Any = None
         self._exchange: Optional[Exchange] = None
         self._thread: Optional[threading.Thread] = None
         self._abandoned = False
-        others = {f"worker {i}": at for i, at in enumerate(cluster.workers) if i != cluster.index}
-        self._watch = PeerWatch(others, timeout, lambda _, lost: self._fail(lost))
 
     def join(self, config: Optional[tf.ConfigProto], check_stop: Callable[[], None]) -> None:
         """Starts the server, and waits until the other workers have started theirs.
 
         Raises:
           PeerLost: some have not.
-          ValueError: the list of one has another order, so that numbers clash.
         """
         self._config = worker_config(self.cluster, config)
         self.target = make_server(self.cluster, config).target
         _list_of_workers(self.target, self._config, ", ".join(self.cluster.workers))
-        self._watch.start()
-        self._wait(self._watch.missing, lambda: not self._watch.missing(), check_stop)
-        for name, called in self._watch.names.items():
+        self._start_watch()
+        self.wait_for(self.missing, lambda: not self.missing(), check_stop)
+        for name, called in self._called.items():
             if name != called:
                 raise ValueError(self._clash(name, called, check_stop))
 
     def _clash(self, name: str, called: str, check_stop: Callable[[], None]) -> str:
-        """Returns what is wrong with a worker that takes itself for another one; stays until that
-        worker can have found out the same.
-        """
-        at = self.cluster.workers[int(name.split()[1])]
+        """Returns what is wrong with a worker's list; stays until that worker can know it."""
+        at = self._peers[name]
         device = "/job:{}/task:{}".format(*called.split())
         limits = tf.ConfigProto(device_filters=[device], operation_timeout_in_ms=2000)
         theirs = [_NOT_KNOWN]
@@ -102,13 +89,7 @@ class Workers:
     def gather(
         self, values: Sequence[float], key: int, check_stop: Callable[[], None]
     ) -> np.ndarray:
-        """Returns the values of all workers, float64 `[workers, values]`.
-
-        Args:
-          values: as many on each worker.
-          key: see `all_reduce`.
-          check_stop: called several times a second; may raise.
-        """
+        """Returns the values of all workers, float64 `[workers, values]`."""
         graph = tf.Graph()
         with graph.as_default(), tf.device("/device:CPU:0"):
             table = np.zeros([self.cluster.num_workers, len(values)])
@@ -130,8 +111,6 @@ class Workers:
         They hear it in their next step, so this waits until they have come to it.
 
         Args:
-          sess: the training session.
-          flag: says why, see above.
           limit: seconds to wait; infinite to wait for as long as the others live.
         """
         if self._thread is None or self._exchange is None or self.has_ended():
@@ -157,24 +136,17 @@ class Workers:
     def close(self) -> None:
         """Lets go of the others: from now on they may end."""
         self._abandoned = True
-        self._watch.close()
+        self._end_watch()
         if self._thread is not None:
             # One that returns from TensorFlow while the interpreter ends aborts the process.
             self._thread.join(_LAST_SECONDS)
 
     def has_ended(self) -> bool:
-        """Returns whether the exchanges have ended or were given up, so that none hears a flag."""
-        return self._abandoned or self.error is not None or self.flags is not None
-
-    def name_those(self, flags: np.ndarray) -> str:
-        """Returns the names and addresses of the workers whose flags are set."""
-        found: List[int] = [int(i) for i in np.flatnonzero(flags)]
-        return ", ".join(f"worker {i} at {self.cluster.workers[i]}" for i in found)
+        """Whether the exchanges have ended or were given up, so that none hears a flag."""
+        return self._abandoned or self.lost is not None or self.flags is not None
 
     def run_apart(self, graph: tf.Graph, fetch: Any, check_stop: Callable[[], None]) -> Any:
-        """Runs what needs all workers, before the exchanges begin: on a thread of its own, and
-        waits for it or for the end of the group.
-        """
+        """Runs what needs all workers, before the exchanges begin, on a thread of its own."""
         results: List[Any] = []
 
         def run() -> None:
@@ -186,17 +158,9 @@ class Workers:
 
         thread = threading.Thread(target=run, name="Exchange", daemon=True)
         thread.start()
-        others = self.name_those(np.arange(self.cluster.num_workers) != self.cluster.index)
-        self._wait(lambda: others, lambda: not thread.is_alive(), check_stop)
+        others = self.who(*(i for i in range(len(self.names)) if i != self.index))
+        self.wait_for(lambda: others, lambda: not thread.is_alive(), check_stop)
         return results[0]
-
-    def _wait(
-        self, what: Callable[[], str], done: Callable[[], bool], check_stop: Callable[[], None]
-    ) -> None:
-        """As `wait_for`, without a limit; raises what has ended the group."""
-        wait_for(what, lambda: self.error is not None or done(), check_stop)
-        if self.error is not None:
-            raise self.error
 
     def _serve(self, graph: tf.Graph, exchange: Exchange) -> None:
         try:
@@ -205,7 +169,7 @@ class Workers:
                 flags = None
                 while flags is None or not flags.any():
                     flags, _ = collect()
-                self._watch.close()
+                self._end_watch()
                 self.flags = flags
                 if flags.min() < 0:
                     self._on_leave(flags)  # says why, before the step finds its queue closed
@@ -219,19 +183,12 @@ class Workers:
 
     def _fail_with(self, error: Exception) -> None:
         """Ends the group because of an error of a collective, or better, of its reason."""
-        wait_for_reason(lambda: self.error)
+        self.explain()
         failure = RuntimeError(
             f"The exchange with the other workers failed, and all of them answer: {error}"
         )
         failure.__cause__ = error
-        self._fail(failure)
-
-    def _fail(self, error: BaseException) -> None:
-        with self._lock:
-            if self.has_ended():
-                return
-            self.error = error
-        self._on_failure(error)
+        self._lose(failure)
 
 
 def _list_of_workers(target: str, config: tf.ConfigProto, own: str = "") -> str:

@@ -34,8 +34,7 @@ from tensorpack.train import (
 )
 from tensorpack.train.group import distributed_base
 from tensorpack.train.group import members as group
-from tensorpack.train.group import trainer as group_trainer
-from tensorpack.train.group.trainer import Timers
+from tensorpack.train.group.trainer import GroupTrainer
 from tensorpack.utils.stopping import Interrupted
 from tests.callbacks.driver import log_lines
 from tests.helpers import config
@@ -383,7 +382,7 @@ def test_a_signal_at_one_ends_all_at_one_step(capsys):
     assert log_lines(capsys).count(said) == 1
     # nothing goes on: no timer, and no session
     new = set(threading.enumerate()) - before
-    assert not [each for each in new if isinstance(each, threading.Timer)]
+    assert not [each for each in new if each.name == "GroupTimer"]
     for each in trainers:
         with pytest.raises(RuntimeError, match="closed"):
             each.sess.run(each.train_op)
@@ -391,11 +390,8 @@ def test_a_signal_at_one_ends_all_at_one_step(capsys):
 
 @pytest.mark.slow
 def test_a_signal_ends_a_worker_that_waits_in_vain_for_the_others(monkeypatch):
-    class Hasty(Timers):
-        def after(self, seconds, *args):
-            super().after(seconds / 50, *args)
-
-    monkeypatch.setattr(group_trainer, "Timers", Hasty)
+    after = GroupTrainer._after
+    monkeypatch.setattr(GroupTrainer, "_after", lambda self, s, *args: after(self, s / 50, *args))
     monkeypatch.setattr(group, "_TELL_SECONDS", 0.1)
     ended = threading.Event()
 

@@ -1,17 +1,21 @@
-"""What a run does later: it happens in time, or never once the run has ended."""
+"""What a worker of a group does later: it happens in time, or never once the run has ended."""
 
 import threading
 
-from tensorpack.train.group.trainer import Timers
+from tensorpack.train.group.trainer import GroupTrainer
 
 
-def test_what_is_due_happens_until_the_timers_are_closed():
-    timers, happened, said = Timers(), threading.Event(), []
+def test_what_is_due_happens_until_the_run_has_ended():
+    trainer, happened, said = GroupTrainer(), threading.Event(), []
+    trainer._form_group()
+    trainer._leave = lambda: said.append("left")
     threads = threading.active_count()
-    timers.after(0.01, happened.set)
+    trainer._after(0.01, happened.set)
     assert happened.wait(10)
-    timers.after(0.2, said.append, "late")
-    timers.close()
-    timers.after(0, said.append, "later")
+    trainer._after(0.2, said.append, "late")
+    trainer._end_group()
+    trainer._after(0, said.append, "later")
+    for each in trainer._waiting:
+        each.join(10)
     assert threading.active_count() == threads
-    assert said == []
+    assert said == ["left"]

@@ -108,5 +108,5 @@ def test_an_op_that_fails_ends_the_group_once(make_group, monkeypatch):
     for _ in range(2):
         with pytest.raises(RuntimeError, match="(?s)and all of them answer: .*broken op") as raised:
             group.run_apart(graph, op, lambda: None)
-        assert told == [raised.value] == [group.error]
+        assert told == [raised.value] == [group.lost]
     assert isinstance(raised.value.__cause__, tf.errors.InvalidArgumentError)
