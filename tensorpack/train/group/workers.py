@@ -17,7 +17,7 @@ from .table import shared_variable
 
 INTERRUPTED = 100  # plus the number of a signal: a flag of `Exchange`, besides LEFT and FAILED
 
-_STAY_SECONDS = 3.0  # that a worker with another list stays, so that the others see it, too
+_STAY_SECONDS = 5.0  # that a worker with another list stays, so that the others see it, too
 _NOT_KNOWN = "not known"
 _LAST_SECONDS = 2.0  # that the thread of the exchanges may take to close its session
 
