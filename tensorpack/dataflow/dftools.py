@@ -3,17 +3,27 @@
 Those for files are written beside the flows that read them again; here is their old address.
 """
 
+import multiprocessing
+import os
+import queue as queues
+import time
+from multiprocessing.queues import Queue
 from typing import Any, Optional, Tuple
 
+from tensorpack.utils import DIE
 from tensorpack.utils.checks import check_counts
 from tensorpack.utils.optional import require
 from tensorpack.utils.rng import get_rng
-from tensorpack.utils.worker import Worker
+from tensorpack.utils.serialize import dumps, load_frame
+from tensorpack.utils.worker import Worker, make_worker, state_of
+from tensorpack.utils.worker_errors import failure_from_bytes, failure_to_bytes
 
-from ._processes.queue import ProcessQueue, make_filler
+from ._files import encode_datapoint
+from ._flow import call_optional
+from ._processes.shared_memory import ToClose
 from ._processes.start_method import choose_start_method
-from ._processes.worker_loop import draw_seed
-from .base import DataFlow
+from ._processes.worker_loop import draw_seed, seed_process
+from .base import DataFlow, DataFlowTerminated
 from .image_files import dump_dataflow_images
 from .lmdb import dump_dataflow_to_lmdb
 from .tfrecord import dump_dataflow_to_tfrecord
@@ -24,6 +34,11 @@ __all__ = [
     "dump_dataflow_to_process_queue",
     "dump_dataflow_to_tfrecord",
 ]
+
+_END, _FAILED = -1, -2  # in place of the number of a datapoint
+_CHECK_SECONDS = 0.5  # between two checks of whether the worker lives
+_RETRY_SECONDS = 0.001  # while another consumer reads
+_JOIN_SECONDS = 2.0
 
 
 def dump_dataflow_to_process_queue(
@@ -44,8 +59,8 @@ def dump_dataflow_to_process_queue(
     Datapoints are numbered from 0. Behind the last one, `(DIE, None)` comes as often as there are
     consumers. If the flow fails, each of them gets its exception from `get` instead, with the
     traceback of the process; and an exception as well if the process is killed. No consumer waits
-    for data that will not come. A consumer may be killed while it waits; the others continue. If
-    that happens in the midst of reading a datapoint, they get an exception.
+    for data that will not come. A consumer may be killed while it waits; the others continue. One
+    that reads must not be killed or interrupted, or the others may wait for ever.
 
     The process ends with this one at the latest. To end it earlier, `process.terminate()` and
     `process.join()`, or `tensorpack.utils.ensure_proc_terminate`. It is daemonic, so the flow
@@ -62,11 +77,149 @@ def dump_dataflow_to_process_queue(
         "fork" need a flow that can be pickled.
 
     Returns:
-      The queue, and the process, not started.
+      The queue, a `multiprocessing.Queue`, and the process, not started.
     """
     check_counts("dump_dataflow_to_process_queue", size=size, nr_consumer=nr_consumer)
     require("msgpack")
     method = choose_start_method(start_method)
-    seed = draw_seed(get_rng(df))
-    queue = ProcessQueue(size, f"dump_dataflow_to_process_queue of {type(df).__name__}")
-    return queue, make_filler(df, queue, nr_consumer, seed, method)
+    name = f"dump_dataflow_to_process_queue of {type(df).__name__}"
+    queue = _FilledQueue(size, name)
+    arguments = (queue, df, nr_consumer, draw_seed(get_rng(df)))
+    queue.worker = make_worker(_fill, arguments, name=name, method=method)
+    return queue, queue.worker
+
+
+class _FilledQueue(Queue):  # type: ignore[type-arg]
+    """A queue that one worker fills, with frames; its consumers learn how the worker ended."""
+
+    _reader: Any
+    _writer: Any
+    _thread: Any
+    _close: Any
+
+    def __init__(self, size: int, name: str) -> None:
+        # Locks made by "spawn" can be sent to processes of every start method.
+        spawn = multiprocessing.get_context("spawn")
+        super().__init__(size, ctx=spawn)
+        self._set(name, spawn.RawValue("q", 0))
+
+    def _set(self, name: str, pid: Any) -> None:
+        self._name, self._pid = name, pid  # of the worker, as soon as it runs
+        self._maker, self._unused = os.getpid(), ToClose(self._writer)
+        self.worker: Optional[Worker] = None
+        self._failure: Optional[Exception] = None
+
+    def __getstate__(self) -> Any:
+        return super().__getstate__(), self._name, self._pid
+
+    def __setstate__(self, state: Any) -> None:
+        super().__setstate__(state[0])
+        self._set(*state[1:])
+
+    def get(self, block: bool = True, timeout: Optional[float] = None) -> Tuple[Any, Any]:
+        """Returns the number of a datapoint and the datapoint; `(DIE, None)` at the end.
+
+        Raises:
+          queue.Empty: nothing came in time.
+          DataFlowTerminated: the worker has ended and everything was taken.
+          Exception: what ended the worker, with its traceback as the cause; a `WorkerFailed`
+            unless it is a builtin exception, or a `WorkerDied` if the worker could not report it.
+        """
+        seconds = 0.0 if not block else float("inf") if timeout is None else timeout
+        end = time.monotonic() + seconds
+        worker = self.worker if os.getpid() == self._maker else None
+        if worker is None or worker.pid is not None:
+            self._unused.close()  # while this process could write, it would not see that one's end
+        while self._failure is None:
+            # This wait takes no lock, so a consumer may be killed meanwhile.
+            if self._reader.poll(max(0.0, min(end - time.monotonic(), _CHECK_SECONDS))):
+                try:
+                    number, frame = super().get(False)
+                except queues.Empty:  # another consumer reads
+                    time.sleep(_RETRY_SECONDS)
+                except (EOFError, OSError):  # the worker ended, perhaps within a datapoint
+                    if self._reader.closed:
+                        raise
+                    self._failure = self._end_of(worker)
+                else:
+                    content = load_frame(frame)
+                    if number != _FAILED:
+                        return (DIE, None) if number == _END else (number, content)
+                    error = failure_from_bytes(content, self._name, self._pid.value)
+                    self._failure = error or RuntimeError(f"{self._name} failed.")
+            # In this order: what the worker wrote before its end is in the pipe by then.
+            elif self._is_gone(worker) and not self._reader.poll(0):
+                self._failure = self._end_of(worker)
+            if self._failure is None and time.monotonic() >= end:
+                raise queues.Empty
+        raise self._failure  # at each later call as well
+
+    def close(self) -> None:
+        """Closes the queue in this process. It does not end the worker; terminate that yourself."""
+        super().close()
+        if self._thread is None:  # else the worker is still to write what is in its buffer
+            self._reader.close()
+            self._unused.close()
+
+    def _is_gone(self, worker: Optional[Worker]) -> bool:
+        if worker is not None:
+            return worker.exitcode is not None
+        if self._pid.value == 0:  # not started yet, for all that is known here
+            return False
+        try:
+            os.kill(self._pid.value, 0)
+        except ProcessLookupError:
+            return True
+        return state_of(self._pid.value) == "dead"
+
+    def _end_of(self, worker: Optional[Worker]) -> Exception:
+        if worker is not None and worker.pid is not None:
+            worker.join(_JOIN_SECONDS)
+        return (worker and worker.error()) or DataFlowTerminated(
+            f"{self._name} has ended, and nothing is left in its queue. If this consumer did not "
+            "get its DIE, there are more consumers than nr_consumer, or the worker was killed; its "
+            "exit code is known to the process that started it."
+        )
+
+
+def _fill(queue: _FilledQueue, ds: DataFlow, nr_consumer: int, seed: int) -> None:
+    """What the worker does."""
+    queue._pid.value = os.getpid()
+    failure: Optional[Exception] = None
+    last = _END, dumps(None)
+    problem = f" of {type(ds).__name__} cannot be sent"
+    try:
+        try:
+            seed_process(seed)
+            ds.reset_state()
+            for number, datapoint in enumerate(ds):
+                _put(queue, (number, encode_datapoint(datapoint, number, problem)))
+        except Exception as error:
+            failure, last = error, (_FAILED, dumps(failure_to_bytes(error)))
+        finally:
+            call_optional(ds, "close")
+        for _ in range(nr_consumer):
+            _put(queue, last)
+        queue.close()
+        queue.join_thread()
+    except BaseException:
+        queue.cancel_join_thread()  # consumers that have left would keep the process
+        # A signal that came while put() took its lock has left that locked, for ever; the end of
+        # the queue, which the end of this process would bring about, waits for it.
+        if queue._close is not None:
+            queue._close.cancel()
+        raise
+    if failure is not None:
+        raise failure
+
+
+def _put(queue: _FilledQueue, item: Tuple[int, bytes]) -> None:
+    """Puts an item as soon as there is room.
+
+    A signal that comes just before the wait does not interrupt it, so waits are short.
+    """
+    while True:
+        try:
+            return queue.put(item, timeout=_CHECK_SECONDS)
+        except queues.Full:
+            continue
