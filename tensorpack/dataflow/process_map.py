@@ -2,7 +2,7 @@
 
 import functools
 import itertools
-from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from tensorpack.utils.argtools import accepts_old_keywords
 from tensorpack.utils.checks import check_counts
@@ -21,8 +21,15 @@ from .batch import BatchData, check_batch_size
 from .map import MapData, apply_function
 
 _GIB = 2**30
-_NAMES = ("ds", "rng", "number", "over")
-_Position = Tuple[Dict[str, Any], Any, int]
+
+
+class _Place(NamedTuple):
+    """Where a strict pass is: the one that was begun or advanced last."""
+
+    ds: Any  # the state of the flow after what was given out, or why there is none
+    rng: Dict[str, Any]  # the random stream at its begin
+    number: int = 0  # of what is next
+    over: bool = False
 
 
 class MultiProcessMapData(ProcessMap):
@@ -71,18 +78,6 @@ class MultiProcessMapData(ProcessMap):
         super().__init__(ds, num_proc, map_func, buffer_size, buffer_bytes, start_method)
         self.strict = strict
         self._work = _Map(type(self).__name__, self.func)
-        self._forget()
-
-    def _forget(self) -> None:
-        # Of the pass that was begun or advanced last: the random stream at its begin, the state of
-        # the flow after what was given out (or why there is none), and the number of what is next.
-        self._position: Optional[_Position] = None
-        self._over = False
-        self._loaded = 0, False  # the number where the next pass begins, and whether it is over
-
-    def reset_state(self) -> None:
-        super().reset_state()
-        self._forget()
 
     def _without_processes(self) -> DataFlow:
         return MapData(self.ds, self.func)
@@ -90,13 +85,13 @@ class MultiProcessMapData(ProcessMap):
     def _begin(self) -> Iterator[Any]:
         if not self.strict:
             return self._as_ready(iter(self.ds))
-        (number, is_over), self._loaded = self._loaded, (0, False)
-        if is_over:
+        loaded, self._loaded = self._place if self._loaded else None, False
+        if loaded is not None and loaded.over:
             return iter(self.ds)
-        self._over = False
         begin, seed, datapoints = rng_state(self.rng), draw_seed(self.rng), iter(self.ds)
-        self._position = begin, state_or_reason(self.ds), number
-        return self._in_order(datapoints, seed, self._position)
+        number = 0 if loaded is None else loaded.number
+        self._place = _Place(state_or_reason(self.ds), begin, number)
+        return self._in_order(datapoints, seed, self._place)
 
     def state_dict(self) -> Dict[str, Any]:
         """Returns where a strict pass is.
@@ -105,19 +100,17 @@ class MultiProcessMapData(ProcessMap):
           StateNotKept: the flow is not strict, or the wrapped one keeps no state.
         """
         self._check_keeps_state()
-        begin, ds, number = self._position or (rng_state(self.rng), self._state_of_ds(), 0)
-        if isinstance(ds, str):
-            raise StateNotKept(ds)
-        return {"ds": ds, "rng": begin, "number": number, "over": self._over}
+        place = self._place or _Place(self._state_of_ds(), rng_state(self.rng))
+        if isinstance(place.ds, str):
+            raise StateNotKept(place.ds)
+        return dict(place._asdict())
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
         self._check_keeps_state()
-        check_state(self, state, _NAMES)
+        check_state(self, state, _Place._fields)
         self.ds.load_state_dict(state["ds"])
         set_rng_state(self.rng, state["rng"])
-        self._over = state["over"]
-        self._loaded = state["number"], self._over
-        self._position = None if self._over else (state["rng"], state["ds"], state["number"])
+        self._place, self._loaded = _Place(**state), True
 
     def _as_ready(self, datapoints: Iterator[Any]) -> Iterator[Any]:
         inputs = _numbered(self.ds, datapoints)
@@ -130,8 +123,8 @@ class MultiProcessMapData(ProcessMap):
         finally:
             self._pools.give_back(pool)
 
-    def _in_order(self, datapoints: Iterator[Any], seed: int, first: _Position) -> Iterator[Any]:
-        begin, state, number = first
+    def _in_order(self, datapoints: Iterator[Any], seed: int, first: _Place) -> Iterator[Any]:
+        state, begin, number, _ = first
         behind: Dict[int, Any] = {}  # the states of the flow behind the inputs in flight
 
         def inputs() -> Iterator[Any]:
@@ -142,11 +135,11 @@ class MultiProcessMapData(ProcessMap):
         pool = self._pools.take(self._make_pool)
         try:
             for at, result in enumerate(results_in_order(pool, inputs(), self._most), number):
-                self._position, self._over = (begin, behind.pop(at), at + 1), False
+                self._place = _Place(behind.pop(at), begin, at + 1)
                 if result is not None:
                     yield result
                 result = None  # the pool may wait for its memory
-            self._position, self._over = None, True
+            self._place = _Place(state_or_reason(self.ds), rng_state(self.rng), 0, True)
         finally:
             self._pools.give_back(pool)
 

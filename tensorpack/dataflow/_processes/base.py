@@ -82,6 +82,8 @@ class ProcessFlow(ProxyDataFlow, RNGDataFlow):
 
     strict = False
     environments: Environments = None
+    _place: Any = None  # of the strict pass that was begun or advanced last
+    _loaded = False  # the next pass continues there
 
     def __init__(
         self, ds: DataFlow, num_proc: int, buffer_bytes: float, start_method: Optional[str]
@@ -181,6 +183,7 @@ class ProcessMap(ProcessFlow):
         """Resets the flow, and starts the processes if there are none."""
         RNGDataFlow.reset_state(self)
         self.ds.reset_state()
+        self._place, self._loaded = None, False
         self.start_processes()
 
     def start_processes(self) -> None:
