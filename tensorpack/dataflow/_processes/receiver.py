@@ -155,8 +155,8 @@ class Receiver:
         copied = self._filling.pop(slot)[1] is not None
         if copied and self._held[slot]() is not None:
             raise RuntimeError(
-                "The codec returned a view of shared memory where it was to return copies (`keep`). "
-                "The memory would never be free again."
+                "The codec returned a view of shared memory where it was to return copies: the "
+                "memory would never be free again."
             )
 
     def _send_back(self, *words: int) -> None:
