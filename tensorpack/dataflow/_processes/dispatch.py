@@ -4,6 +4,7 @@ from typing import Any, Dict, Iterable, Iterator, List, Optional, Sized, Tuple
 
 from tensorpack.utils.packed import Packed, pack
 
+from .._flow import in_order
 from .pool import Failure, WorkerPool
 from .worker_loop import END, SHIFTED
 
@@ -61,13 +62,9 @@ def results_as_ready(pool: WorkerPool, inputs: Iterable[Any], most: int) -> Iter
 def results_in_order(pool: WorkerPool, inputs: Iterable[Any], most: int) -> Iterator[Any]:
     """Yields the results in the order of the inputs; the arguments are the same."""
     early: Dict[int, Any] = {}
-    wanted = 0
-    for number, result in _numbered_results(pool, inputs, most, early):
-        early[number] = result
-        result = None
-        while wanted in early:
-            wanted += 1
-            yield _checked(early.pop(wanted - 1))
+    for _, result in in_order(_numbered_results(pool, inputs, most, early), early):
+        yield _checked(result)
+        result = None  # the pool may wait for its memory
 
 
 def _checked(result: Any) -> Any:
