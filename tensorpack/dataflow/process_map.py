@@ -2,6 +2,7 @@
 
 import functools
 import itertools
+from contextlib import closing
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from tensorpack.utils.argtools import accepts_old_keywords
@@ -13,7 +14,6 @@ from ._combined import state_or_reason
 from ._datapoint import note_datapoint
 from ._flow import check_state
 from ._processes.base import ProcessMap
-from ._processes.dispatch import results_as_ready, results_in_order
 from ._processes.worker_loop import DatapointSeeds, draw_seed
 from ._stack import aggregate
 from .base import DataFlow, StateNotKept
@@ -113,15 +113,11 @@ class MultiProcessMapData(ProcessMap):
         self._place, self._loaded = _Place(**state), True
 
     def _as_ready(self, datapoints: Iterator[Any]) -> Iterator[Any]:
-        inputs = _numbered(self.ds, datapoints)
-        pool = self._pools.take(self._make_pool)
-        try:
-            for result in results_as_ready(pool, inputs, self._most):
+        with closing(self._results(_numbered(self.ds, datapoints))) as results:
+            for result in results:
                 if result is not None:
                     yield result
                 result = None  # the pool may wait for its memory
-        finally:
-            self._pools.give_back(pool)
 
     def _in_order(self, datapoints: Iterator[Any], seed: int, first: _Place) -> Iterator[Any]:
         state, begin, number, _ = first
@@ -132,16 +128,13 @@ class MultiProcessMapData(ProcessMap):
                 behind[item["number"]] = state if isinstance(state, str) else self._state_of_ds()
                 yield {**item, "seed": seed}
 
-        pool = self._pools.take(self._make_pool)
-        try:
-            for at, result in enumerate(results_in_order(pool, inputs(), self._most), number):
+        with closing(self._results(inputs())) as results:
+            for at, result in enumerate(results, number):
                 self._place = _Place(behind.pop(at), begin, at + 1)
                 if result is not None:
                     yield result
                 result = None  # the pool may wait for its memory
-            self._place = _Place(state_or_reason(self.ds), rng_state(self.rng), 0, True)
-        finally:
-            self._pools.give_back(pool)
+        self._place = _Place(state_or_reason(self.ds), rng_state(self.rng), 0, True)
 
 
 MultiProcessMapDataZMQ = MultiProcessMapData
@@ -226,9 +219,8 @@ class MultiProcessMapAndBatchData(ProcessMap):
         items = _numbered(self.ds, datapoints)
         groups = iter(lambda: list(itertools.islice(items, self.batch_size)), [])
         rest: List[Any] = []
-        pool = self._pools.take(self._make_pool)
-        try:
-            for result in results_as_ready(pool, groups, self._most):
+        with closing(self._results(groups)) as results:
+            for result in results:
                 if isinstance(result, tuple):
                     yield result[0]
                 else:
@@ -237,10 +229,8 @@ class MultiProcessMapAndBatchData(ProcessMap):
                 while len(rest) >= self.batch_size:
                     batch, rest = rest[: self.batch_size], rest[self.batch_size :]
                     yield aggregate(batch)
-            if rest and self.remainder:
-                yield aggregate(rest)
-        finally:
-            self._pools.give_back(pool)
+        if rest and self.remainder:
+            yield aggregate(rest)
 
 
 MultiProcessMapAndBatchDataZMQ = MultiProcessMapAndBatchData

@@ -2,7 +2,7 @@
 
 import threading
 from multiprocessing import util
-from typing import Any, Callable, Iterator, List, Optional
+from typing import Any, Callable, Generator, Iterable, Iterator, List, Optional
 
 from tensorpack.utils.checks import as_count, check_counts
 from tensorpack.utils.processes import usable_cores
@@ -11,6 +11,7 @@ from tensorpack.utils.rng import get_rng
 from .._flow import ProcessLocal
 from ..base import DataFlow, DataFlowTerminated, ProxyDataFlow, RNGDataFlow, StateNotKept
 from ..map import checked_function
+from .dispatch import results_of
 from .pool import WorkerPool
 from .sender import Limits
 from .start_method import choose_start_method, is_worker
@@ -197,6 +198,14 @@ class ProcessMap(ProcessFlow):
             ProxyDataFlow.close(self)
         finally:
             super().close()
+
+    def _results(self, inputs: Iterable[Any]) -> Generator[Any, None, None]:
+        """Yields what the processes make of inputs, in their order if strict."""
+        pool = self._pools.take(self._make_pool)
+        try:
+            yield from results_of(pool, inputs, self._most, self.strict)
+        finally:
+            self._pools.give_back(pool)
 
     def _make_pool(self) -> WorkerPool:
         return WorkerPool(
