@@ -7,6 +7,9 @@ import multiprocessing
 import os
 import queue as queues
 import time
+import weakref
+from multiprocessing import util
+from multiprocessing.connection import Connection
 from multiprocessing.queues import Queue
 from typing import Any, Optional, Tuple
 
@@ -20,7 +23,6 @@ from tensorpack.utils.worker_errors import failure_from_bytes, failure_to_bytes
 
 from ._files import encode_datapoint
 from ._flow import call_optional
-from ._processes.shared_memory import ToClose
 from ._processes.start_method import choose_start_method
 from ._processes.worker_loop import draw_seed, seed_process
 from .base import DataFlow, DataFlowTerminated
@@ -84,7 +86,8 @@ def dump_dataflow_to_process_queue(
     method = choose_start_method(start_method)
     name = f"dump_dataflow_to_process_queue of {type(df).__name__}"
     queue = _FilledQueue(size, name)
-    arguments = (queue, df, nr_consumer, draw_seed(get_rng(df)))
+    # What a process is to be given is forgotten here when it starts, so the writer is closed then.
+    arguments = (queue, queue.give_writer(), df, nr_consumer, draw_seed(get_rng(df)))
     queue.worker = make_worker(_fill, arguments, name=name, method=method)
     return queue, queue.worker
 
@@ -102,10 +105,11 @@ class _FilledQueue(Queue):  # type: ignore[type-arg]
         spawn = multiprocessing.get_context("spawn")
         super().__init__(size, ctx=spawn)
         self._set(name, spawn.RawValue("q", 0))
+        util.register_after_fork(self, _FilledQueue._close_writer)
 
     def _set(self, name: str, pid: Any) -> None:
         self._name, self._pid = name, pid  # of the worker, as soon as it runs
-        self._maker, self._unused = os.getpid(), ToClose(self._writer)
+        self._maker = os.getpid()
         self.worker: Optional[Worker] = None
         self._failure: Optional[Exception] = None
 
@@ -115,6 +119,23 @@ class _FilledQueue(Queue):  # type: ignore[type-arg]
     def __setstate__(self, state: Any) -> None:
         super().__setstate__(state[0])
         self._set(*state[1:])
+
+    def give_writer(self) -> Connection:
+        """Returns the end that only the worker may have, so that the others see when it is gone."""
+        writer = self._writer
+        self._given = weakref.ref(writer)
+        self.use_writer(Connection(os.open(os.devnull, os.O_WRONLY), readable=False))
+        return writer
+
+    def use_writer(self, writer: Connection) -> None:
+        """Puts items into this end from now on."""
+        self._writer, self._send_bytes = writer, writer.send_bytes
+
+    def _close_writer(self) -> None:
+        """Closes what a process that was forked before the worker was started has of it."""
+        writer = self._given()
+        if writer is not None and multiprocessing.current_process() is not self.worker:
+            writer.close()
 
     def get(self, block: bool = True, timeout: Optional[float] = None) -> Tuple[Any, Any]:
         """Returns the number of a datapoint and the datapoint; `(DIE, None)` at the end.
@@ -128,8 +149,6 @@ class _FilledQueue(Queue):  # type: ignore[type-arg]
         seconds = 0.0 if not block else float("inf") if timeout is None else timeout
         end = time.monotonic() + seconds
         worker = self.worker if os.getpid() == self._maker else None
-        if worker is None or worker.pid is not None:
-            self._unused.close()  # while this process could write, it would not see that one's end
         while self._failure is None:
             # This wait takes no lock, so a consumer may be killed meanwhile.
             if self._reader.poll(max(0.0, min(end - time.monotonic(), _CHECK_SECONDS))):
@@ -159,7 +178,7 @@ class _FilledQueue(Queue):  # type: ignore[type-arg]
         super().close()
         if self._thread is None:  # else the worker is still to write what is in its buffer
             self._reader.close()
-            self._unused.close()
+            self._writer.close()
 
     def _is_gone(self, worker: Optional[Worker]) -> bool:
         if worker is not None:
@@ -182,9 +201,12 @@ class _FilledQueue(Queue):  # type: ignore[type-arg]
         )
 
 
-def _fill(queue: _FilledQueue, ds: DataFlow, nr_consumer: int, seed: int) -> None:
+def _fill(
+    queue: _FilledQueue, writer: Connection, ds: DataFlow, nr_consumer: int, seed: int
+) -> None:
     """What the worker does."""
     queue._pid.value = os.getpid()
+    queue.use_writer(writer)
     failure: Optional[Exception] = None
     last = _END, dumps(None)
     problem = f" of {type(ds).__name__} cannot be sent"

@@ -225,11 +225,15 @@ def test_a_process_that_is_killed(make):
     assert other.end()[1] == "DataFlowTerminated"
 
 
-def test_a_killed_process_is_noticed_without_a_local_consumer(make):
-    """This process keeps its end of the pipe open, and has not asked what became of the other."""
-    queue, process = make(Endless(10), size=2)
+@pytest.mark.parametrize("first", [True, False])
+@pytest.mark.parametrize("nbytes", [10, 10**7])  # the latter is killed in the midst of a datapoint
+def test_a_killed_process_is_noticed_without_a_local_consumer(make, nbytes, first):
+    queue, process = make(Endless(nbytes), size=2, start=not first)
     consumer = Consumer("fork", queue)
+    if first:
+        process.start()
     assert wait_until(lambda: process.pid == queue._pid.value, LONG)
+    time.sleep(0.1)
     os.kill(process.pid, signal.SIGKILL)
     assert consumer.end()[1] == "DataFlowTerminated"
 
@@ -273,15 +277,18 @@ class TerminatedWithLock(threading.Condition):
         return entered
 
 
-def fill_until_terminated(target):
+def fill_until_terminated(target, writer):
     target._notempty = TerminatedWithLock(threading.Lock())
-    dftools._fill(target, Endless(10), 1, 0)
+    dftools._fill(target, writer, Endless(10), 1, 0)
 
 
 def test_it_ends_if_a_signal_comes_while_it_takes_a_lock():
     target = dftools._FilledQueue(10, "queue")
     context = multiprocessing.get_context("fork")
-    process = context.Process(target=fill_until_terminated, args=(target,), daemon=True)
+    arguments = target, target.give_writer()
+    process = target.worker = context.Process(
+        target=fill_until_terminated, args=arguments, daemon=True
+    )
     process.start()
     process.join(LONG)
     with ProcessGroup(process):
