@@ -18,7 +18,7 @@ from tensorpack.utils.checks import check_counts
 from tensorpack.utils.optional import require
 from tensorpack.utils.rng import get_rng
 from tensorpack.utils.serialize import dumps, load_frame
-from tensorpack.utils.worker import Worker, make_worker, state_of
+from tensorpack.utils.worker import Worker, make_worker
 from tensorpack.utils.worker_errors import failure_from_bytes, failure_to_bytes
 
 from ._files import encode_datapoint
@@ -38,7 +38,7 @@ __all__ = [
 ]
 
 _END, _FAILED = -1, -2  # in place of the number of a datapoint
-_CHECK_SECONDS = 0.5  # between two checks of whether the worker lives
+_SHORT_SECONDS = 0.5  # see _put
 _RETRY_SECONDS = 0.001  # while another consumer reads
 _JOIN_SECONDS = 2.0
 
@@ -102,23 +102,21 @@ class _FilledQueue(Queue):  # type: ignore[type-arg]
 
     def __init__(self, size: int, name: str) -> None:
         # Locks made by "spawn" can be sent to processes of every start method.
-        spawn = multiprocessing.get_context("spawn")
-        super().__init__(size, ctx=spawn)
-        self._set(name, spawn.RawValue("q", 0))
+        super().__init__(size, ctx=multiprocessing.get_context("spawn"))
+        self._set(name)
         util.register_after_fork(self, _FilledQueue._close_writer)
 
-    def _set(self, name: str, pid: Any) -> None:
-        self._name, self._pid = name, pid  # of the worker, as soon as it runs
-        self._maker = os.getpid()
+    def _set(self, name: str) -> None:
+        self._name, self._maker = name, os.getpid()
         self.worker: Optional[Worker] = None
         self._failure: Optional[Exception] = None
 
     def __getstate__(self) -> Any:
-        return super().__getstate__(), self._name, self._pid
+        return super().__getstate__(), self._name
 
     def __setstate__(self, state: Any) -> None:
         super().__setstate__(state[0])
-        self._set(*state[1:])
+        self._set(state[1])
 
     def give_writer(self) -> Connection:
         """Returns the end that only the worker may have, so that the others see when it is gone."""
@@ -146,31 +144,28 @@ class _FilledQueue(Queue):  # type: ignore[type-arg]
           Exception: what ended the worker, with its traceback as the cause; a `WorkerFailed`
             unless it is a builtin exception, or a `WorkerDied` if the worker could not report it.
         """
-        seconds = 0.0 if not block else float("inf") if timeout is None else timeout
-        end = time.monotonic() + seconds
-        worker = self.worker if os.getpid() == self._maker else None
+        seconds = 0.0 if not block else timeout
+        end = None if seconds is None else time.monotonic() + seconds
         while self._failure is None:
             # This wait takes no lock, so a consumer may be killed meanwhile.
-            if self._reader.poll(max(0.0, min(end - time.monotonic(), _CHECK_SECONDS))):
-                try:
-                    number, frame = super().get(False)
-                except queues.Empty:  # another consumer reads
-                    time.sleep(_RETRY_SECONDS)
-                except (EOFError, OSError):  # the worker ended, perhaps within a datapoint
-                    if self._reader.closed:
-                        raise
-                    self._failure = self._end_of(worker)
-                else:
-                    content = load_frame(frame)
-                    if number != _FAILED:
-                        return (DIE, None) if number == _END else (number, content)
-                    error = failure_from_bytes(content, self._name, self._pid.value)
-                    self._failure = error or RuntimeError(f"{self._name} failed.")
-            # In this order: what the worker wrote before its end is in the pipe by then.
-            elif self._is_gone(worker) and not self._reader.poll(0):
-                self._failure = self._end_of(worker)
-            if self._failure is None and time.monotonic() >= end:
+            if not self._reader.poll(None if end is None else max(0.0, end - time.monotonic())):
                 raise queues.Empty
+            try:
+                number, frame = super().get(False)
+            except queues.Empty:  # another consumer reads
+                if end is not None and time.monotonic() >= end:
+                    raise
+                time.sleep(_RETRY_SECONDS)
+            except (EOFError, OSError):  # the worker ended, perhaps within a datapoint
+                if self._reader.closed:
+                    raise
+                self._failure = self._end_of_worker()
+            else:
+                content = load_frame(frame)
+                if number != _FAILED:
+                    return (DIE, None) if number == _END else (number, content)
+                error = failure_from_bytes(content[0], self._name, content[1])
+                self._failure = error or RuntimeError(f"{self._name} failed.")
         raise self._failure  # at each later call as well
 
     def close(self) -> None:
@@ -180,18 +175,8 @@ class _FilledQueue(Queue):  # type: ignore[type-arg]
             self._reader.close()
             self._writer.close()
 
-    def _is_gone(self, worker: Optional[Worker]) -> bool:
-        if worker is not None:
-            return worker.exitcode is not None
-        if self._pid.value == 0:  # not started yet, for all that is known here
-            return False
-        try:
-            os.kill(self._pid.value, 0)
-        except ProcessLookupError:
-            return True
-        return state_of(self._pid.value) == "dead"
-
-    def _end_of(self, worker: Optional[Worker]) -> Exception:
+    def _end_of_worker(self) -> Exception:
+        worker = self.worker if os.getpid() == self._maker else None
         if worker is not None and worker.pid is not None:
             worker.join(_JOIN_SECONDS)
         return (worker and worker.error()) or DataFlowTerminated(
@@ -205,7 +190,6 @@ def _fill(
     queue: _FilledQueue, writer: Connection, ds: DataFlow, nr_consumer: int, seed: int
 ) -> None:
     """What the worker does."""
-    queue._pid.value = os.getpid()
     queue.use_writer(writer)
     failure: Optional[Exception] = None
     last = _END, dumps(None)
@@ -217,7 +201,7 @@ def _fill(
             for number, datapoint in enumerate(ds):
                 _put(queue, (number, encode_datapoint(datapoint, number, problem)))
         except Exception as error:
-            failure, last = error, (_FAILED, dumps(failure_to_bytes(error)))
+            failure, last = error, (_FAILED, dumps([failure_to_bytes(error), os.getpid()]))
         finally:
             call_optional(ds, "close")
         for _ in range(nr_consumer):
@@ -242,6 +226,6 @@ def _put(queue: _FilledQueue, item: Tuple[int, bytes]) -> None:
     """
     while True:
         try:
-            return queue.put(item, timeout=_CHECK_SECONDS)
+            return queue.put(item, timeout=_SHORT_SECONDS)
         except queues.Full:
             continue

@@ -225,15 +225,25 @@ def test_a_process_that_is_killed(make):
     assert other.end()[1] == "DataFlowTerminated"
 
 
+def test_a_timeout_holds_while_another_consumer_reads(make):
+    queue, _ = make(Endless(), size=2)
+    assert queue._reader.poll(LONG)
+    with queue._rlock:
+        for get in queue.get_nowait, lambda: queue.get(timeout=0.05):
+            with pytest.raises(queues.Empty):
+                get()
+    assert queue.get(timeout=LONG)[0] == 0
+
+
 @pytest.mark.parametrize("first", [True, False])
 @pytest.mark.parametrize("nbytes", [10, 10**7])  # the latter is killed in the midst of a datapoint
 def test_a_killed_process_is_noticed_without_a_local_consumer(make, nbytes, first):
-    queue, process = make(Endless(nbytes), size=2, start=not first)
+    flow = Endless(nbytes)
+    queue, process = make(flow, size=2, start=not first)
     consumer = Consumer("fork", queue)
     if first:
         process.start()
-    assert wait_until(lambda: process.pid == queue._pid.value, LONG)
-    time.sleep(0.1)
+    assert wait_until(lambda: flow.made.value > 3, LONG)
     os.kill(process.pid, signal.SIGKILL)
     assert consumer.end()[1] == "DataFlowTerminated"
 
