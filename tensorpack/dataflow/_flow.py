@@ -109,12 +109,13 @@ def _has_methods(value: Any) -> bool:
 
 
 def in_order(
-    numbered: Iterable[Tuple[int, Any]], early: Dict[int, Any]
+    numbered: Iterable[Tuple[int, Any]], early: Optional[Dict[int, Any]] = None
 ) -> Iterator[Tuple[int, Any]]:
     """Yields what is numbered from 0 on in the order of its numbers, with them.
 
     `early` has, by number, what has come before its turn.
     """
+    early = {} if early is None else early
     wanted = 0
     for number, item in numbered:
         early[number] = item

@@ -102,8 +102,8 @@ class MapPass:
         """
         self._buffer.check()
         self._pool.start(self._work, self._flow.num_thread)
-        ready = self._ready()
-        for _, (result, nbytes) in in_order(ready, {}) if self._flow.strict else ready:
+        in_turn = in_order if self._flow.strict else iter
+        for _, (result, nbytes) in in_turn(self._ready()):
             if self.stopped:
                 self._buffer.check()
             self._buffer.release(nbytes)
