@@ -138,11 +138,8 @@ class _FilledQueue(Queue):  # type: ignore[type-arg]
     def get(self, block: bool = True, timeout: Optional[float] = None) -> Tuple[Any, Any]:
         """Returns the number of a datapoint and the datapoint; `(DIE, None)` at the end.
 
-        Raises:
-          queue.Empty: nothing came in time.
-          DataFlowTerminated: the worker has ended and everything was taken.
-          Exception: what ended the worker, with its traceback as the cause; a `WorkerFailed`
-            unless it is a builtin exception, or a `WorkerDied` if the worker could not report it.
+        Raises what ended the worker; `DataFlowTerminated` if that is not known here, or everything
+        was taken; `queue.Empty` if nothing came in time.
         """
         seconds = 0.0 if not block else timeout
         end = None if seconds is None else time.monotonic() + seconds

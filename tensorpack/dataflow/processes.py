@@ -215,7 +215,10 @@ class MultiProcessRunner(ProcessFlow):
 
 
 class MultiProcessRunnerZMQ(MultiProcessRunner):
-    """`MultiProcessRunner` with the arguments of the one that was built on ZMQ sockets."""
+    """`MultiProcessRunner` with the arguments of the one that was built on ZMQ sockets.
+
+    `hwm` is its `num_prefetch`.
+    """
 
     @accepts_old_keywords(nr_proc="num_proc")
     def __init__(
@@ -227,13 +230,6 @@ class MultiProcessRunnerZMQ(MultiProcessRunner):
         buffer_bytes: int = _GIB,
         start_method: Optional[str] = None,
     ) -> None:
-        """
-        Args:
-          ds: the flow.
-          num_proc: the number of processes.
-          hwm: how many datapoints may wait for the consumer, of all processes together.
-          strict, buffer_bytes, start_method: as in `MultiProcessRunner`, with its errors.
-        """
         check_counts(self, hwm=hwm)
         super().__init__(ds, hwm, num_proc, strict, buffer_bytes, start_method)
 
@@ -245,7 +241,7 @@ class PrefetchOnGPUs(MultiProcessRunnerZMQ):
         """
         Args:
           ds: the flow.
-          gpus: their numbers; `CUDA_VISIBLE_DEVICES` of the process.
+          gpus: their numbers; each is `CUDA_VISIBLE_DEVICES` of a process.
           pipedir: None; pipes are not made in folders any more.
         """
         if pipedir is not None:

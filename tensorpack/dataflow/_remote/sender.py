@@ -45,10 +45,9 @@ class RemoteSender:
         key: Optional[str] = None,
         timeout: Optional[float] = None,
     ) -> None:
-        """Connects, or binds; does not wait for the receiver. See `send_dataflow_zmq`.
+        """Connects, or binds; does not wait for the receiver.
 
-        Raises:
-          OSError: the address cannot be bound, or the key cannot be read.
+        The arguments, and what is raised, are as in `send_dataflow_zmq`.
         """
         hwm = as_count(self, "hwm", hwm)
         timeout = None if timeout is None else as_positive(self, "timeout", timeout)
