@@ -1,7 +1,19 @@
 """What a flow is, the values it holds for one process only, and checks of its state."""
 
 import os
-from typing import Any, Callable, Generic, List, Optional, Sequence, Tuple, TypeVar
+from typing import (
+    Any,
+    Callable,
+    Dict,
+    Generic,
+    Iterable,
+    Iterator,
+    List,
+    Optional,
+    Sequence,
+    Tuple,
+    TypeVar,
+)
 
 T = TypeVar("T")
 
@@ -94,3 +106,20 @@ def check_count(flow: Any, count: Any, limit: int) -> None:
 
 def _has_methods(value: Any) -> bool:
     return hasattr(value, "__iter__") and callable(getattr(value, "reset_state", None))
+
+
+def in_order(
+    numbered: Iterable[Tuple[int, Any]], early: Optional[Dict[int, Any]] = None
+) -> Iterator[Tuple[int, Any]]:
+    """Yields what is numbered from 0 on in the order of its numbers, with them.
+
+    `early` has, by number, what has come before its turn.
+    """
+    early = {} if early is None else early
+    wanted = 0
+    for number, item in numbered:
+        early[number] = item
+        item = None  # nothing here keeps it
+        while wanted in early:
+            wanted += 1
+            yield wanted - 1, early.pop(wanted - 1)

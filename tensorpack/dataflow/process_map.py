@@ -2,7 +2,8 @@
 
 import functools
 import itertools
-from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
+from contextlib import closing
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from tensorpack.utils.argtools import accepts_old_keywords
 from tensorpack.utils.checks import check_counts
@@ -13,7 +14,6 @@ from ._combined import state_or_reason
 from ._datapoint import note_datapoint
 from ._flow import check_state
 from ._processes.base import ProcessMap
-from ._processes.dispatch import results_as_ready, results_in_order
 from ._processes.worker_loop import DatapointSeeds, draw_seed
 from ._stack import aggregate
 from .base import DataFlow, StateNotKept
@@ -21,8 +21,15 @@ from .batch import BatchData, check_batch_size
 from .map import MapData, apply_function
 
 _GIB = 2**30
-_NAMES = ("ds", "rng", "number", "over")
-_Position = Tuple[Dict[str, Any], Any, int]
+
+
+class _Place(NamedTuple):
+    """Where a strict pass is: the one that was begun or advanced last."""
+
+    ds: Any  # the state of the flow after what was given out, or why there is none
+    rng: Dict[str, Any]  # the random stream at its begin
+    number: int = 0  # of what is next
+    over: bool = False
 
 
 class MultiProcessMapData(ProcessMap):
@@ -71,18 +78,6 @@ class MultiProcessMapData(ProcessMap):
         super().__init__(ds, num_proc, map_func, buffer_size, buffer_bytes, start_method)
         self.strict = strict
         self._work = _Map(type(self).__name__, self.func)
-        self._forget()
-
-    def _forget(self) -> None:
-        # Of the pass that was begun or advanced last: the random stream at its begin, the state of
-        # the flow after what was given out (or why there is none), and the number of what is next.
-        self._position: Optional[_Position] = None
-        self._over = False
-        self._loaded = 0, False  # the number where the next pass begins, and whether it is over
-
-    def reset_state(self) -> None:
-        super().reset_state()
-        self._forget()
 
     def _without_processes(self) -> DataFlow:
         return MapData(self.ds, self.func)
@@ -90,13 +85,13 @@ class MultiProcessMapData(ProcessMap):
     def _begin(self) -> Iterator[Any]:
         if not self.strict:
             return self._as_ready(iter(self.ds))
-        (number, is_over), self._loaded = self._loaded, (0, False)
-        if is_over:
+        loaded, self._loaded = self._place if self._loaded else None, False
+        if loaded is not None and loaded.over:
             return iter(self.ds)
-        self._over = False
         begin, seed, datapoints = rng_state(self.rng), draw_seed(self.rng), iter(self.ds)
-        self._position = begin, state_or_reason(self.ds), number
-        return self._in_order(datapoints, seed, self._position)
+        number = 0 if loaded is None else loaded.number
+        self._place = _Place(state_or_reason(self.ds), begin, number)
+        return self._in_order(datapoints, seed, self._place)
 
     def state_dict(self) -> Dict[str, Any]:
         """Returns where a strict pass is.
@@ -105,33 +100,27 @@ class MultiProcessMapData(ProcessMap):
           StateNotKept: the flow is not strict, or the wrapped one keeps no state.
         """
         self._check_keeps_state()
-        begin, ds, number = self._position or (rng_state(self.rng), self._state_of_ds(), 0)
-        if isinstance(ds, str):
-            raise StateNotKept(ds)
-        return {"ds": ds, "rng": begin, "number": number, "over": self._over}
+        place = self._place or _Place(self._state_of_ds(), rng_state(self.rng))
+        if isinstance(place.ds, str):
+            raise StateNotKept(place.ds)
+        return dict(place._asdict())
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
         self._check_keeps_state()
-        check_state(self, state, _NAMES)
+        check_state(self, state, _Place._fields)
         self.ds.load_state_dict(state["ds"])
         set_rng_state(self.rng, state["rng"])
-        self._over = state["over"]
-        self._loaded = state["number"], self._over
-        self._position = None if self._over else (state["rng"], state["ds"], state["number"])
+        self._place, self._loaded = _Place(**state), True
 
     def _as_ready(self, datapoints: Iterator[Any]) -> Iterator[Any]:
-        inputs = _numbered(self.ds, datapoints)
-        pool = self._pools.take(self._make_pool)
-        try:
-            for result in results_as_ready(pool, inputs, self._most):
+        with closing(self._results(_numbered(self.ds, datapoints))) as results:
+            for result in results:
                 if result is not None:
                     yield result
                 result = None  # the pool may wait for its memory
-        finally:
-            self._pools.give_back(pool)
 
-    def _in_order(self, datapoints: Iterator[Any], seed: int, first: _Position) -> Iterator[Any]:
-        begin, state, number = first
+    def _in_order(self, datapoints: Iterator[Any], seed: int, first: _Place) -> Iterator[Any]:
+        state, begin, number, _ = first
         behind: Dict[int, Any] = {}  # the states of the flow behind the inputs in flight
 
         def inputs() -> Iterator[Any]:
@@ -139,16 +128,13 @@ class MultiProcessMapData(ProcessMap):
                 behind[item["number"]] = state if isinstance(state, str) else self._state_of_ds()
                 yield {**item, "seed": seed}
 
-        pool = self._pools.take(self._make_pool)
-        try:
-            for at, result in enumerate(results_in_order(pool, inputs(), self._most), number):
-                self._position, self._over = (begin, behind.pop(at), at + 1), False
+        with closing(self._results(inputs())) as results:
+            for at, result in enumerate(results, number):
+                self._place = _Place(behind.pop(at), begin, at + 1)
                 if result is not None:
                     yield result
                 result = None  # the pool may wait for its memory
-            self._position, self._over = None, True
-        finally:
-            self._pools.give_back(pool)
+        self._place = _Place(state_or_reason(self.ds), rng_state(self.rng), 0, True)
 
 
 MultiProcessMapDataZMQ = MultiProcessMapData
@@ -233,9 +219,8 @@ class MultiProcessMapAndBatchData(ProcessMap):
         items = _numbered(self.ds, datapoints)
         groups = iter(lambda: list(itertools.islice(items, self.batch_size)), [])
         rest: List[Any] = []
-        pool = self._pools.take(self._make_pool)
-        try:
-            for result in results_as_ready(pool, groups, self._most):
+        with closing(self._results(groups)) as results:
+            for result in results:
                 if isinstance(result, tuple):
                     yield result[0]
                 else:
@@ -244,10 +229,8 @@ class MultiProcessMapAndBatchData(ProcessMap):
                 while len(rest) >= self.batch_size:
                     batch, rest = rest[: self.batch_size], rest[self.batch_size :]
                     yield aggregate(batch)
-            if rest and self.remainder:
-                yield aggregate(rest)
-        finally:
-            self._pools.give_back(pool)
+        if rest and self.remainder:
+            yield aggregate(rest)
 
 
 MultiProcessMapAndBatchDataZMQ = MultiProcessMapAndBatchData

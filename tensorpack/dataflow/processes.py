@@ -1,7 +1,7 @@
 """Whole flows in worker processes, whose datapoints come to the consumer through shared memory."""
 
 import itertools
-from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence
 
 from tensorpack.utils import logger
 from tensorpack.utils.argtools import accepts_old_keywords
@@ -32,7 +32,16 @@ __all__ = [
 ]
 
 _GIB = 2**30
-_NAMES = ("rng", "flow", "position", "over", "blocks")
+
+
+class _Place(NamedTuple):
+    """Where a strict pass is: the one that was begun or advanced last."""
+
+    rng: Dict[str, Any]  # the random stream at its begin
+    flow: Any = None  # the state of the flow at its begin, if it keeps one; at the end that there
+    position: int = 0  # of what is next
+    over: bool = False
+    blocks: bool = True  # no datapoint inside of a batch was dropped yet
 
 
 class MultiProcessRunner(ProcessFlow):
@@ -99,7 +108,6 @@ class MultiProcessRunner(ProcessFlow):
         self._warn_of_processes_inside()
         self._limits = Limits.of(num_prefetch, self._buffer_bytes, num_proc, others=num_proc)
         self.waiting_limits = [(num_prefetch, self._buffer_bytes)]
-        self._forget()
 
     def _warn_of_processes_inside(self) -> None:
         inner: Any = self.ds
@@ -113,28 +121,18 @@ class MultiProcessRunner(ProcessFlow):
                 f"it once, leave the {name} out and put what follows it into MultiProcessMapData."
             )
 
-    def _forget(self) -> None:
-        # Of the pass that was begun or advanced last: the random stream and the state of the flow
-        # at its begin, and the next position. None before the first, and when its end was seen.
-        self._position: Optional[Tuple[Dict[str, Any], Any, int, bool]] = None
-        self._loaded: Optional[Tuple[Any, int, bool, bool]] = None
-        self._over = False
-        self._flow_state: Any = None  # between two passes, if the flow keeps one
-        self._blocks = True  # no datapoint inside of a batch was dropped yet
-
     def _begin(self) -> Iterator[Any]:
         if not self.strict:
             return self._mixture()
-        start = self._loaded or (self._flow_state, 0, False, self._blocks)
-        flow_state, position, over, self._blocks = start
-        self._loaded = None
-        if over:  # what was loaded is the end of a pass
+        now = rng_state(self.rng)
+        place, loaded = self._place or _Place(now), self._loaded
+        self._loaded = False
+        if loaded and place.over:
             return iter(())
-        begin = rng_state(self.rng)
-        seed = draw_seed(self.rng)
-        self._position = begin, flow_state, position, self._blocks
-        self._over, self._flow_state = False, None
-        return self._ordered(seed, begin, flow_state, position, self._blocks)
+        if not loaded:
+            place = place._replace(flow=place.flow if place.over else None, position=0)
+        self._place = place._replace(rng=now, over=False)
+        return self._ordered(draw_seed(self.rng), self._place)
 
     def reset_state(self) -> None:
         """Gives the processes new random streams, and starts them if there are none."""
@@ -143,7 +141,7 @@ class MultiProcessRunner(ProcessFlow):
             self.ds.reset_state()
         with self._pools.sharing:
             self._pools.stop_sharing()
-        self._forget()
+        self._place, self._loaded = None, False
         self.start_processes()
 
     def state_dict(self) -> Dict[str, Any]:
@@ -153,20 +151,17 @@ class MultiProcessRunner(ProcessFlow):
           StateNotKept: the flow is not strict.
         """
         self._check_keeps_state()
-        start = rng_state(self.rng), self._flow_state, 0, self._blocks
-        begin, flow_state, position, blocks = self._position or start
-        return dict(zip(_NAMES, (begin, flow_state, position, self._over, blocks)))
+        return dict((self._place or _Place(rng_state(self.rng)))._asdict())
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
         self._check_keeps_state()
-        if isinstance(state, dict) and set(state) == set(_NAMES[:-1]):  # of an earlier version
+        if isinstance(state, dict) and set(state) == set(
+            _Place._fields[:-1]
+        ):  # of an earlier version
             state = {**state, "blocks": False}
-        check_state(self, state, _NAMES)
+        check_state(self, state, _Place._fields)
         set_rng_state(self.rng, state["rng"])
-        begin, flow_state, position, over, blocks = (state[name] for name in _NAMES)
-        self._loaded, self._over = (flow_state, position, over, blocks), over
-        self._flow_state = flow_state if over else None
-        self._position = None if over else (begin, flow_state, position, blocks)
+        self._place, self._loaded = _Place(**state), True
 
     def _without_processes(self) -> DataFlow:
         return self.ds
@@ -187,24 +182,23 @@ class MultiProcessRunner(ProcessFlow):
             yield datapoint
             datapoint = None  # the pool may wait for its memory
 
-    def _ordered(
-        self, seed: int, begin: Dict[str, Any], flow_state: Any, position: int, blocks: bool
-    ) -> Iterator[Any]:
+    def _ordered(self, seed: int, place: _Place) -> Iterator[Any]:
+        begin, flow, position, over, blocks = place
         ends: List[Optional[bytes]] = []
         pool = self._pools.take(self._make_pool)
         try:
             while not ends:
-                order = {"seed": seed, "flow": flow_state, "step": len(pool), "blocks": blocks}
+                order = {"seed": seed, "flow": flow, "step": len(pool), "blocks": blocks}
                 pool.order([{**order, "first": position + i} for i in range(len(pool))])
                 for at, datapoint in merge_shares(pool, position, ends):
                     position = at + 1
-                    self._position, self._over = (begin, flow_state, position, blocks), False
+                    self._place = _Place(begin, flow, position, over, blocks)
                     yield datapoint
                     datapoint = None  # the pool may wait for its memory
                 if not ends:  # a datapoint inside of a batch was dropped: later ones shift
-                    self._blocks = blocks = False
-            self._position, self._over = None, True
-            self._flow_state = None if ends[0] is None else load_frame(ends[0])
+                    blocks = False
+            flow = None if ends[0] is None else load_frame(ends[0])
+            self._place = _Place(rng_state(self.rng), flow, 0, True, blocks)
         finally:
             self._pools.give_back(pool)
 
@@ -221,7 +215,10 @@ class MultiProcessRunner(ProcessFlow):
 
 
 class MultiProcessRunnerZMQ(MultiProcessRunner):
-    """`MultiProcessRunner` with the arguments of the one that was built on ZMQ sockets."""
+    """`MultiProcessRunner` with the arguments of the one that was built on ZMQ sockets.
+
+    `hwm` is its `num_prefetch`.
+    """
 
     @accepts_old_keywords(nr_proc="num_proc")
     def __init__(
@@ -233,13 +230,6 @@ class MultiProcessRunnerZMQ(MultiProcessRunner):
         buffer_bytes: int = _GIB,
         start_method: Optional[str] = None,
     ) -> None:
-        """
-        Args:
-          ds: the flow.
-          num_proc: the number of processes.
-          hwm: how many datapoints may wait for the consumer, of all processes together.
-          strict, buffer_bytes, start_method: as in `MultiProcessRunner`, with its errors.
-        """
         check_counts(self, hwm=hwm)
         super().__init__(ds, hwm, num_proc, strict, buffer_bytes, start_method)
 
@@ -251,7 +241,7 @@ class PrefetchOnGPUs(MultiProcessRunnerZMQ):
         """
         Args:
           ds: the flow.
-          gpus: their numbers; `CUDA_VISIBLE_DEVICES` of the process.
+          gpus: their numbers; each is `CUDA_VISIBLE_DEVICES` of a process.
           pipedir: None; pipes are not made in folders any more.
         """
         if pipedir is not None:

@@ -15,10 +15,10 @@ from tensorpack.utils.serialize import MAX_BYTES, FrameError
 from ._flow import ProcessLocal, is_flow, what_instead
 from ._length import endless, length_or_none
 from ._remote.address import parse_address
+from ._remote.hub import Hub, RemoteReceiver, attach
 from ._remote.key import load_key, make_remote_key
 from ._remote.message import DATA, END, Senders
-from ._remote.sender import Sender
-from ._remote.socket import Arrival, Hub, Receiver, attach
+from ._remote.sender import RemoteSender
 from .base import DataFlow, DataFlowTerminated
 from .repeat import RepeatedData
 
@@ -73,15 +73,15 @@ def send_dataflow_zmq(
     Raises:
       DataFlowTerminated: nothing was taken within the timeout, or datapoints were lost.
       OSError: the address cannot be bound, or the key cannot be read.
-      TypeError: a datapoint has a part that cannot be sent; or `df` is not a flow, or an argument
-        has a wrong type.
-      ValueError: a datapoint is larger than the receiver's `max_bytes`; or an argument is out of
-        range, or the address leaves the machine without a key.
+      TypeError: a datapoint has a part that cannot be sent.
+      ValueError: a datapoint is larger than the receiver's `max_bytes`; or the address leaves the
+        machine without a key.
     """
     bind, print_interval = _either_order(format, bind, print_interval)
     as_count(_SEND, "print_interval", print_interval)
     passes = None if passes is None else as_count(_SEND, "passes", passes)
-    hwm, timeout = _check_sending(_SEND, addr, hwm, bind, key, timeout)
+    hwm = as_count(_SEND, "hwm", hwm)
+    timeout = None if timeout is None else as_positive(_SEND, "timeout", timeout)
     if not is_flow(df):
         raise TypeError(f"{_SEND} sends the datapoints of a DataFlow, but got {what_instead(df)}")
     flow = RepeatedData(df, -1 if passes is None else passes)
@@ -96,47 +96,13 @@ def send_dataflow_zmq(
             flow.close()
 
 
-def _send_all(flow: RepeatedData, sender: Sender, print_interval: int) -> None:
+def _send_all(flow: RepeatedData, sender: RemoteSender, print_interval: int) -> None:
     flow.reset_state()
     with get_tqdm(total=length_or_none(flow), miniters=print_interval, desc="Sending") as bar:
         for datapoint in flow:
             sender.send(datapoint)
             bar.update()
     sender.end()
-
-
-class RemoteSender(Sender):
-    """Sends datapoints to a `RemoteDataZMQ` one by one, as a program makes them.
-
-    For what is no flow, such as a simulator that waits for answers::
-
-        with RemoteSender("tcp://127.0.0.1:5555") as sender:
-            sender.send(datapoint)  # as often as needed
-            sender.end()            # waits until all have been taken
-
-    Without `end` the receiver is not told that there is no more. Use it in one thread at a time.
-
-    Attributes:
-      count: how many datapoints were sent.
-    """
-
-    def __init__(
-        self,
-        addr: str,
-        hwm: int = 50,
-        *,
-        bind: bool = False,
-        key: Optional[str] = None,
-        timeout: Optional[float] = None,
-    ) -> None:
-        """Connects, or binds; does not wait for the receiver. See `send_dataflow_zmq`.
-
-        Raises:
-          OSError: the address cannot be bound, or the key cannot be read.
-        """
-        hwm, timeout = _check_sending(self, addr, hwm, bind, key, timeout)
-        require("msgpack")
-        super().__init__(addr, hwm, bind, key, timeout)
 
 
 class RemoteDataZMQ(DataFlow):
@@ -210,7 +176,7 @@ class RemoteDataZMQ(DataFlow):
         for addr in self._addresses:
             parse_address(addr, bind, key is not None)
         self._bind, self._key = bind, key
-        self._receiver: ProcessLocal[Receiver] = ProcessLocal(_connect)
+        self._receiver: ProcessLocal[RemoteReceiver] = ProcessLocal(_connect)
         self.cnt1 = self.cnt2 = self.malformed = 0
 
     @property
@@ -256,20 +222,19 @@ class RemoteDataZMQ(DataFlow):
     def _loaded_key(self) -> Any:
         return None if self._key is None else load_key(self._key)
 
-    def _connected(self) -> Receiver:
+    def _connected(self) -> RemoteReceiver:
         receiver = self._receiver.current()
         if receiver is not None and receiver.closed:
             self._receiver.take()
         return self._receiver.get(self)
 
-    def _pass(self, receiver: Receiver) -> Iterator[Any]:
+    def _pass(self, receiver: RemoteReceiver) -> Iterator[Any]:
         while True:
-            arrival = receiver.receive(self._timeout)
-            message = arrival.message
-            if message is None:
-                self._drop(arrival)
+            index, message = receiver.receive(self._timeout)
+            if isinstance(message, FrameError):
+                self._drop(self._addresses[index], message)
             elif message.kind == DATA:
-                if arrival.address == 0:
+                if index == 0:
                     self.cnt1 += 1
                 else:
                     self.cnt2 += 1
@@ -281,8 +246,7 @@ class RemoteDataZMQ(DataFlow):
                 if over:
                     return
 
-    def _drop(self, arrival: Arrival) -> None:
-        addr, error = self._addresses[arrival.address], arrival.error
+    def _drop(self, addr: str, error: FrameError) -> None:
         self.malformed += 1
         if self.malformed > self._max_errors:
             raise FrameError(
@@ -294,27 +258,16 @@ class RemoteDataZMQ(DataFlow):
             logger.warning(f"Dropped a malformed message that came to {addr} ({count}): {error}")
 
 
-def _connect(flow: RemoteDataZMQ) -> Receiver:
+def _connect(flow: RemoteDataZMQ) -> RemoteReceiver:
     require("msgpack")
-    return Receiver(
+    return RemoteReceiver(
         flow._addresses,
         flow._hwm,
         flow._max_bytes,
         Hub(flow._loaded_key(), flow._bind),
         flow.bind_or_connect,
-        flow._bind,
         Senders(flow._least),
     )
-
-
-def _check_sending(
-    owner: Any, addr: str, hwm: int, bind: bool, key: Optional[str], timeout: Optional[float]
-) -> Tuple[int, Optional[float]]:
-    """Checks the arguments of a sender; returns `hwm` and `timeout` as numbers of Python."""
-    hwm = as_count(owner, "hwm", hwm)
-    timeout = None if timeout is None else as_positive(owner, "timeout", timeout)
-    parse_address(addr, bind, key is not None)
-    return hwm, timeout
 
 
 def _either_order(format: Any, bind: Any, print_interval: int) -> Tuple[bool, int]:

@@ -13,7 +13,7 @@ from tensorpack.utils.processes import usable_cores
 from ._flow import ProcessLocal, check_state
 from ._threads.map import MapPass, Passes
 from ._threads.runner import MultiThreadPrefetchData, MultiThreadRunner
-from ._threads.workers import BUFFER_BYTES, Buffer
+from ._threads.workers import BUFFER_BYTES
 from .base import DataFlow, ProxyDataFlow, StateNotKept
 from .map import checked_function
 
@@ -92,16 +92,13 @@ class MultiThreadMapData(ProxyDataFlow):
           DataFlowTerminated: the flow was closed or reset meanwhile.
           RuntimeError: the function raised StopIteration, or the system gives no more threads.
         """
-        passes, name = self._passes.get(), type(self).__name__
-        buffer = Buffer(name, self.buffer_size, self.buffer_bytes)
-        state_of_ds = self._state_of_ds if self.strict else None
-        this = MapPass(name, passes, self.ds, self.map_func, buffer, state_of_ds)
+        passes = self._passes.get()
+        this = MapPass(self, passes)
         self._position = this.first_state
         return self._pass(passes, this)
 
     def _pass(self, passes: Passes, this: MapPass) -> Iterator[Any]:
         try:
-            this.start(self.num_thread)
             for result in this.results():
                 self._position = result.state
                 yield result.value

@@ -19,7 +19,6 @@ from tensorpack.dataflow import (
     DataFromList,
     dftools,
 )
-from tensorpack.dataflow._processes import queue as queue_module
 from tensorpack.dataflow.dftools import dump_dataflow_to_process_queue
 from tensorpack.dataflow.image_files import dump_dataflow_images
 from tensorpack.dataflow.lmdb import dump_dataflow_to_lmdb
@@ -220,24 +219,33 @@ def test_a_process_that_is_killed(make):
     with pytest.raises(WorkerDied, match="SIGKILL"):
         while True:
             queue.get(timeout=LONG)
-    with queue._queue._rlock:  # told also while another consumer reads
+    with queue._rlock:  # told also while another consumer reads
         with pytest.raises(WorkerDied, match="SIGKILL"):
             queue.get_nowait()
     assert other.end()[1] == "DataFlowTerminated"
 
 
-def test_a_killed_process_is_noticed_without_a_local_consumer(make):
-    """This process keeps its end of the pipe open, and has not asked what became of the other."""
-    queue, process = make(Endless(10), size=2)
+def test_a_timeout_holds_while_another_consumer_reads(make):
+    queue, _ = make(Endless(), size=2)
+    assert queue._reader.poll(LONG)
+    with queue._rlock:
+        for get in queue.get_nowait, lambda: queue.get(timeout=0.05):
+            with pytest.raises(queues.Empty):
+                get()
+    assert queue.get(timeout=LONG)[0] == 0
+
+
+@pytest.mark.parametrize("first", [True, False])
+@pytest.mark.parametrize("nbytes", [10, 10**7])  # the latter is killed in the midst of a datapoint
+def test_a_killed_process_is_noticed_without_a_local_consumer(make, nbytes, first):
+    flow = Endless(nbytes)
+    queue, process = make(flow, size=2, start=not first)
     consumer = Consumer("fork", queue)
-    assert wait_until(lambda: process.pid == queue._pid.value, LONG)
+    if first:
+        process.start()
+    assert wait_until(lambda: flow.made.value > 3, LONG)
     os.kill(process.pid, signal.SIGKILL)
     assert consumer.end()[1] == "DataFlowTerminated"
-
-
-def get_and_die(queue):
-    queue._queue._recv_bytes = lambda: os.kill(os.getpid(), signal.SIGKILL)
-    queue.get()
 
 
 def test_a_consumer_that_is_killed_while_it_waits_blocks_no_other(make):
@@ -249,33 +257,6 @@ def test_a_consumer_that_is_killed_while_it_waits_blocks_no_other(make):
     consumer.join(LONG)
     process.start()
     assert [number for number, _ in take(queue)] == [0, 1, 2]
-
-
-def test_a_consumer_that_is_killed_while_it_reads_ends_the_others(make, monkeypatch):
-    monkeypatch.setattr(queue_module, "_STUCK_SECONDS", 0.2)
-    queue, _ = make(numbers(3), nr_consumer=2)
-    consumer = multiprocessing.get_context("fork").Process(target=get_and_die, args=(queue,))
-    consumer.start()
-    consumer.join(LONG)
-    assert consumer.exitcode == -signal.SIGKILL
-    other = Consumer("fork", queue)
-    with pytest.raises(DataFlowTerminated, match="killed or interrupted while it read"):
-        queue.get(timeout=LONG)
-    assert other.end() == ([], "DataFlowTerminated")
-
-
-def test_a_consumer_that_is_interrupted_while_it_reads_ends_the_others(make, monkeypatch):
-    def interrupt():
-        raise KeyboardInterrupt
-
-    queue, _ = make(numbers(3), nr_consumer=2)
-    with monkeypatch.context() as patch:
-        patch.setattr(queue._queue, "_recv_bytes", interrupt)
-        with pytest.raises(KeyboardInterrupt):
-            queue.get(timeout=LONG)
-    assert Consumer("fork", queue).end() == ([], "DataFlowTerminated")
-    with pytest.raises(DataFlowTerminated, match="killed or interrupted while it read"):
-        queue.get(timeout=LONG)
 
 
 def test_threads_and_processes_that_consume_get_everything_once(make):
@@ -306,15 +287,18 @@ class TerminatedWithLock(threading.Condition):
         return entered
 
 
-def fill_until_terminated(target):
+def fill_until_terminated(target, writer):
     target._notempty = TerminatedWithLock(threading.Lock())
-    queue_module._fill(target, multiprocessing.RawValue("q"), Endless(10), 1, 0)
+    dftools._fill(target, writer, Endless(10), 1, 0)
 
 
 def test_it_ends_if_a_signal_comes_while_it_takes_a_lock():
-    target = multiprocessing.get_context("spawn").Queue(10)
+    target = dftools._FilledQueue(10, "queue")
     context = multiprocessing.get_context("fork")
-    process = context.Process(target=fill_until_terminated, args=(target,), daemon=True)
+    arguments = target, target.give_writer()
+    process = target.worker = context.Process(
+        target=fill_until_terminated, args=arguments, daemon=True
+    )
     process.start()
     process.join(LONG)
     with ProcessGroup(process):

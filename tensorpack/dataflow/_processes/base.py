@@ -2,7 +2,7 @@
 
 import threading
 from multiprocessing import util
-from typing import Any, Callable, Iterator, List, Optional
+from typing import Any, Callable, Generator, Iterable, Iterator, List, Optional
 
 from tensorpack.utils.checks import as_count, check_counts
 from tensorpack.utils.processes import usable_cores
@@ -11,6 +11,7 @@ from tensorpack.utils.rng import get_rng
 from .._flow import ProcessLocal
 from ..base import DataFlow, DataFlowTerminated, ProxyDataFlow, RNGDataFlow, StateNotKept
 from ..map import checked_function
+from .dispatch import results_of
 from .pool import WorkerPool
 from .sender import Limits
 from .start_method import choose_start_method, is_worker
@@ -82,6 +83,8 @@ class ProcessFlow(ProxyDataFlow, RNGDataFlow):
 
     strict = False
     environments: Environments = None
+    _place: Any = None  # of the strict pass that was begun or advanced last
+    _loaded = False  # the next pass continues there
 
     def __init__(
         self, ds: DataFlow, num_proc: int, buffer_bytes: float, start_method: Optional[str]
@@ -181,6 +184,7 @@ class ProcessMap(ProcessFlow):
         """Resets the flow, and starts the processes if there are none."""
         RNGDataFlow.reset_state(self)
         self.ds.reset_state()
+        self._place, self._loaded = None, False
         self.start_processes()
 
     def start_processes(self) -> None:
@@ -194,6 +198,14 @@ class ProcessMap(ProcessFlow):
             ProxyDataFlow.close(self)
         finally:
             super().close()
+
+    def _results(self, inputs: Iterable[Any]) -> Generator[Any, None, None]:
+        """Yields what the processes make of inputs, in their order if strict."""
+        pool = self._pools.take(self._make_pool)
+        try:
+            yield from results_of(pool, inputs, self._most, self.strict)
+        finally:
+            self._pools.give_back(pool)
 
     def _make_pool(self) -> WorkerPool:
         return WorkerPool(

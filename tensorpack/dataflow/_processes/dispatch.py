@@ -4,12 +4,13 @@ from typing import Any, Dict, Iterable, Iterator, List, Optional, Sized, Tuple
 
 from tensorpack.utils.packed import Packed, pack
 
+from .._flow import in_order
 from .pool import Failure, WorkerPool
 from .worker_loop import END, SHIFTED
 
 
 def _numbered_results(
-    pool: WorkerPool, inputs: Iterable[Any], most: int, kept: Sized = ()
+    pool: WorkerPool, inputs: Iterable[Any], most: int, kept: Sized
 ) -> Iterator[Tuple[int, Any]]:
     """Yields the numbers of inputs and their results, as they become ready.
 
@@ -48,32 +49,18 @@ def _numbered_results(
             error = None  # it would keep itself, by this frame
 
 
-def results_as_ready(pool: WorkerPool, inputs: Iterable[Any], most: int) -> Iterator[Any]:
-    """Yields the results of all inputs, None among them, as they become ready.
+def results_of(pool: WorkerPool, inputs: Iterable[Any], most: int, ordered: bool) -> Iterator[Any]:
+    """Yields the results of all inputs, None among them, as they become ready or in their order.
 
     Raises what a worker or the inputs raised. At most `most` are in flight.
     """
-    for _, result in _numbered_results(pool, inputs, most):
-        yield _checked(result)
-        result = None  # the pool may wait for its memory
-
-
-def results_in_order(pool: WorkerPool, inputs: Iterable[Any], most: int) -> Iterator[Any]:
-    """Yields the results in the order of the inputs; the arguments are the same."""
     early: Dict[int, Any] = {}
-    wanted = 0
-    for number, result in _numbered_results(pool, inputs, most, early):
-        early[number] = result
-        result = None
-        while wanted in early:
-            wanted += 1
-            yield _checked(early.pop(wanted - 1))
-
-
-def _checked(result: Any) -> Any:
-    if isinstance(result, Failure):
-        raise result.error
-    return result
+    ready = _numbered_results(pool, inputs, most, early)
+    for _, result in in_order(ready, early) if ordered else ready:
+        if isinstance(result, Failure):
+            raise result.error
+        yield result
+        result = None  # the pool may wait for its memory
 
 
 def merge_shares(

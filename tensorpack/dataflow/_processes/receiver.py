@@ -44,6 +44,10 @@ class Receiver:
     When the last view of a slot is gone, a deque notes it, without any Python code: an exception
     that a signal handler raises within a finalizer, such as a KeyboardInterrupt, would be lost. The
     slot goes back with the next call of a method.
+
+    The codec (`LayoutReader.unpack`) may return views of the memory that it is given, of any size,
+    unless it is also given `keep`: then nothing that it returns views the memory. Otherwise the
+    slot of a consumer that keeps all it gets would never go back, and both ends would wait.
     """
 
     def __init__(
@@ -93,15 +97,14 @@ class Receiver:
             if kind >= FIRST_EVENT:
                 return kind, tag, None
             if kind == SLOT_ENDS:
-                del self._filling[slot]
+                self._leave(slot)
                 continue
-            try:
-                memory, keep = self._opened(slot, size)
-                obj = self._layouts.unpack(memory, structure, start, end, keep, layout)
-                return OBJECT, tag, obj
-            finally:
-                if kind == LAST_OBJECT:
-                    self._filling.pop(slot, None)
+            memory, keep = self._opened(slot, size)
+            obj = self._layouts.unpack(memory, structure, start, end, keep, layout)
+            del memory
+            if kind == LAST_OBJECT:
+                self._leave(slot)
+            return OBJECT, tag, obj
         return None
 
     def return_slots(self) -> None:
@@ -146,6 +149,15 @@ class Receiver:
         view.slot, view.size = slot, size
         self._filling[slot] = memory, _private if copied else None
         return self._filling[slot]
+
+    def _leave(self, slot: int) -> None:
+        """Lets go of a slot of which all objects were taken; its views keep it."""
+        copied = self._filling.pop(slot)[1] is not None
+        if copied and self._held[slot]() is not None:
+            raise RuntimeError(
+                "The codec returned a view of shared memory where it was to return copies: the "
+                "memory would never be free again."
+            )
 
     def _send_back(self, *words: int) -> None:
         try:

@@ -71,12 +71,11 @@ def decode(data: Any, max_bytes: int) -> Message:
     if type(fields) is not list or len(fields) != len(Message._fields):
         raise FrameError(f"A frame with a {type(fields).__name__} is not a message.")
     message = Message(*fields)
-    if type(message.kind) is not int or message.kind not in (SYNC, DATA, END):
-        raise FrameError("A message of an unknown kind.")
-    if type(message.sender) is not bytes or len(message.sender) != _ID_BYTES:
+    types = tuple(map(type, message[:3]))
+    if types != (int, bytes, int) or not SYNC <= message.kind <= END or message.number < 0:
+        raise FrameError("A message of an unknown kind, or without a number.")
+    if len(message.sender) != _ID_BYTES:
         raise FrameError("A message without a sender.")
-    if type(message.number) is not int or message.number < 0:
-        raise FrameError("A message without a number.")
     return message
 
 

@@ -1,29 +1,58 @@
-"""The sending end of a connection."""
+"""The sending end of a connection, for programs and for `send_dataflow_zmq`."""
 
+import functools
 import os
 import time
 from contextlib import suppress
 from typing import Any, Callable, Dict, Optional
 
+from tensorpack.utils.checks import as_count, as_positive
 from tensorpack.utils.optional import require
 from tensorpack.utils.serialize import MAX_BYTES
 
 from ..base import DataFlowTerminated
+from .address import parse_address
+from .hub import Hub, attach
 from .key import load_key
 from .message import DATA, END, SYNC, Answer, Message, encode, split
-from .socket import Hub, attach
 
 _LAST_SECONDS = 1.0  # for what was sent to leave, where the sender fails or is interrupted
 _FIRST_PAUSE = 1.0  # seconds until the receiver is asked again; each pause is twice the one before
 _UNASKED_BYTES = 1 << 20  # a larger datapoint is sent only when the receiver has told its limit
 
 
-class Sender:
-    """See `RemoteSender`; its arguments are checked already."""
+class RemoteSender:
+    """Sends datapoints to a `RemoteDataZMQ` one by one, as a program makes them.
+
+    For what is no flow, such as a simulator that waits for answers::
+
+        with RemoteSender("tcp://127.0.0.1:5555") as sender:
+            sender.send(datapoint)  # as often as needed
+            sender.end()            # waits until all have been taken
+
+    Without `end` the receiver is not told that there is no more. Use it in one thread at a time.
+
+    Attributes:
+      count: how many datapoints were sent.
+    """
 
     def __init__(
-        self, addr: str, hwm: int, bind: bool, key: Optional[str], timeout: Optional[float]
+        self,
+        addr: str,
+        hwm: int = 50,
+        *,
+        bind: bool = False,
+        key: Optional[str] = None,
+        timeout: Optional[float] = None,
     ) -> None:
+        """Connects, or binds; does not wait for the receiver.
+
+        The arguments, and what is raised, are as in `send_dataflow_zmq`.
+        """
+        hwm = as_count(self, "hwm", hwm)
+        timeout = None if timeout is None else as_positive(self, "timeout", timeout)
+        parse_address(addr, bind, key is not None)
+        require("msgpack")
         self._zmq = require("zmq")
         self._addr, self._bind, self._timeout = addr, bind, timeout
         self._id = os.urandom(16)
@@ -32,19 +61,17 @@ class Sender:
         self._limit = MAX_BYTES
         self._answered = -1  # kind of the message that was answered last
         self._ending = False  # END is under way
-        self._milliseconds = -1 if timeout is None else int(1000 * timeout)
         loaded = None if key is None else load_key(key)
         self._hub = Hub(loaded, bind)
         try:
-            self._socket = self._hub.socket(self._zmq.DEALER, sndhwm=hwm)
-            self._socket.sndtimeo = self._milliseconds
-            attach(self._socket, addr, bind, loaded)
-            self._hub.remove_file_at_end(addr, bind)
+            join = functools.partial(attach, bind=bind, key=loaded)
+            self._socket = self._hub.socket(self._zmq.DEALER, addr, join, sndhwm=hwm)
+            self._socket.sndtimeo = -1 if timeout is None else int(1000 * timeout)
         except BaseException:
             self._hub.close()
             raise
 
-    def __enter__(self) -> "Sender":
+    def __enter__(self) -> "RemoteSender":
         return self
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:

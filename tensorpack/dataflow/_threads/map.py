@@ -4,12 +4,12 @@ Each thread reserves room in the buffer, takes a datapoint from the flow while i
 the flow, and then applies the function.
 """
 
-import itertools
 import threading
 import weakref
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional
+from typing import Any, Iterator, List, NamedTuple, Optional, Tuple
 
 from .._datapoint import note_datapoint
+from .._flow import in_order
 from ..base import StateNotKept
 from ..map import apply_function
 from .workers import Buffer, ThreadPool, nbytes_of
@@ -18,7 +18,7 @@ _POLL_SECONDS = 0.1
 
 
 class _Result(NamedTuple):
-    number: int  # of the datapoint in its pass; -1 comes after all others
+    number: int  # of the datapoint in its pass; -1 comes after all others of a thread
     value: Any = None  # the datapoint to yield, or None to drop it
     state: Any = None  # of the flow after the datapoint it was made from
     error: Optional[BaseException] = None  # raised in place of the value
@@ -69,37 +69,22 @@ class Passes:
 
 
 class MapPass:
-    """The threads, the buffer and the open pass over the wrapped flow.
+    """The threads, the buffer and the open pass over the flow `flow.ds` of a `MultiThreadMapData`.
 
-    `first_state` and `last_state` are the states of the flow before and after the pass, or None.
-    With `state_of_ds`, results come in the order of the datapoints, else in that of completion.
+    `first_state` and `last_state` are the states of that flow before and after the pass, or None.
     """
 
-    def __init__(
-        self,
-        name: str,
-        passes: Passes,
-        ds: Any,
-        func: Callable[[Any], Any],
-        buffer: Buffer,
-        state_of_ds: Optional[Callable[[], Any]],
-    ) -> None:
-        self._name = name
-        self._passes = passes
-        self._ds = ds
-        self._func = func
-        self._buffer = buffer
-        self._strict = state_of_ds is not None
-        self._state_of_ds = state_of_ds
-        self._pool = ThreadPool(name)
+    def __init__(self, flow: Any, passes: Passes) -> None:
+        self._name, self._passes, self._flow = type(flow).__name__, passes, flow
+        self._buffer = Buffer(self._name, flow.buffer_size, flow.buffer_bytes)
+        self._pool = ThreadPool(self._name)
+        self._keeps_state = flow.strict
         self._taken = 0  # written only with the lock of the flow, as is the next one
         self._over = False
-        self._working = 0
-        self._working_lock = threading.Lock()
         self.last_state: Any = None
         lock = passes.acquire(None)
         try:
-            self._datapoints = iter(ds)
+            self._datapoints = iter(flow.ds)
             self.first_state = self._state()
         finally:
             lock.release()
@@ -110,15 +95,18 @@ class MapPass:
         """Whether `stop` was called or a thread has failed."""
         return self._buffer.closed
 
-    def start(self, num_thread: int) -> None:
-        """Starts the threads. Raises DataFlowTerminated if `stop` was called before."""
-        self._buffer.check()
-        self._working = num_thread
-        self._pool.start(self._work, num_thread)
-
     def results(self) -> Iterator[_Result]:
-        """Yields results with values; raises an error with the traceback of its thread."""
-        for result in self._in_order() if self._strict else self._as_completed():
+        """Starts the threads and yields results with values.
+
+        Raises an error with the traceback of its thread; DataFlowTerminated after `stop`.
+        """
+        self._buffer.check()
+        self._pool.start(self._work, self._flow.num_thread)
+        in_turn = in_order if self._flow.strict else iter
+        for _, (result, nbytes) in in_turn(self._ready()):
+            if self.stopped:
+                self._buffer.check()
+            self._buffer.release(nbytes)
             if result.error is not None:
                 try:
                     raise result.error
@@ -141,27 +129,15 @@ class MapPass:
             close()
         return True
 
-    def _as_completed(self) -> Iterator[_Result]:
-        while True:
-            result, nbytes = self._buffer.get()
-            if result is _END:
-                return
-            self._buffer.release(nbytes)
-            yield result
-
-    def _in_order(self) -> Iterator[_Result]:
-        waiting: Dict[int, Any] = {}
-        for number in itertools.count():
-            while number not in waiting:
-                result, nbytes = self._buffer.get()
-                if result is _END:
-                    return
-                waiting[result.number] = result, nbytes
-            self._buffer.check()
-            result, nbytes = waiting.pop(number)
-            self._buffer.release(nbytes)
-            yield result
-            del result
+    def _ready(self) -> Iterator[Tuple[int, Any]]:
+        """Yields results by number as they become ready, with their bytes, still to be released."""
+        working = self._flow.num_thread
+        while working:
+            item = self._buffer.get()
+            if item[0] is _END:
+                working -= 1
+            else:
+                yield item[0].number, item
 
     def _work(self, number: int) -> None:
         try:
@@ -170,11 +146,7 @@ class MapPass:
         except BaseException as error:  # a thread must not end silently
             self._buffer.fail(error)
         finally:
-            with self._working_lock:
-                self._working -= 1
-                last = self._working == 0
-            if last:
-                self._buffer.put(_END, 0)
+            self._buffer.put(_END, 0)
 
     def _step(self) -> bool:
         """Makes one result; returns False if the pass over the flow has ended."""
@@ -200,7 +172,7 @@ class MapPass:
                 self._over, self.last_state = True, state
                 return None
             self._taken += 1
-            file = getattr(self._ds, "last_file", None)
+            file = getattr(self._flow.ds, "last_file", None)
             return _Result(self._taken - 1, datapoint, state, file=file)
         except BaseException as error:
             self._over = True
@@ -210,7 +182,7 @@ class MapPass:
 
     def _map(self, taken: _Result) -> _Result:
         try:
-            return taken._replace(value=apply_function(self._func, taken.value))
+            return taken._replace(value=apply_function(self._flow.map_func, taken.value))
         except BaseException as error:
             self._over = True  # the other threads finish what they have
             if isinstance(error, Exception):
@@ -218,7 +190,7 @@ class MapPass:
             return taken._replace(value=None, error=error)
 
     def _put(self, result: _Result) -> None:
-        if self._strict or result.value is not None:
+        if self._flow.strict or result.value is not None:
             self._buffer.put(result, nbytes_of(result.value))
         elif result.error is not None:
             self._buffer.fail(result.error)
@@ -226,10 +198,8 @@ class MapPass:
             self._buffer.release()
 
     def _state(self) -> Any:
-        if self._state_of_ds is None:
-            return None
         try:
-            return self._state_of_ds()
+            return self._flow._state_of_ds() if self._keeps_state else None
         except StateNotKept:
-            self._state_of_ds = None  # it would be asked after every datapoint
+            self._keeps_state = False  # it would be asked after every datapoint
             return None

@@ -12,6 +12,7 @@ import pytest
 
 from tensorpack.utils.aligned import stays_as_it_is
 from tensorpack.utils.packed import pack
+from tensorpack.utils.packed_layouts import LayoutReader
 from tests.dataflow._processes.channels import SIZE, check, full
 from tests.processes import in_thread
 
@@ -34,6 +35,15 @@ def test_arrays_are_aligned_and_read_only(open_channel, items):
         check(first, size)
         np.testing.assert_array_equal(second, np.arange(size + 0.5))
         assert set(third) == {1}
+
+
+def test_a_codec_that_returns_a_view_where_it_was_to_copy(open_channel, monkeypatch):
+    channel = open_channel(slots=4)
+    monkeypatch.setattr(LayoutReader, "unpack", lambda reader, memory, *_: [memory[:0]])
+    kept = []
+    with pytest.raises(RuntimeError, match="returned a view of shared memory"):
+        for number in range(10):
+            kept.append(channel.exchange(number))
 
 
 VIEWS = {

@@ -1,10 +1,10 @@
-"""Sockets of ZeroMQ: how they are set up, waited for, and closed."""
+"""Sockets of ZeroMQ: how they are made, waited for and closed; and the receiving end of a flow."""
 
 import operator
 import os
 import threading
 from contextlib import suppress
-from typing import Any, Callable, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, List, Optional, Sequence, Tuple, Union
 
 from tensorpack.utils.optional import require
 from tensorpack.utils.serialize import FrameError
@@ -31,11 +31,12 @@ _OPTIONS = {
 
 
 class Hub:
-    """A ZeroMQ context and its sockets, for peers that have the key, if there is one."""
+    """A ZeroMQ context and its sockets, all bound or all connected; peers need the key if given."""
 
     def __init__(self, key: Optional[RemoteKey], bind: bool) -> None:
+        self._bind = bind
         self._sockets: List[Any] = []
-        self._files: List[Tuple[str, os.stat_result]] = []
+        self._files: List[Any] = []  # paths of socket files, and what was there at first
         self._guard = None
         self._context = require("zmq").Context()
         if key is not None and bind:
@@ -45,14 +46,28 @@ class Hub:
                 self._context.destroy(0)  # a socket of the guard, too
                 raise
 
-    def socket(self, kind: int, sndhwm: int = _MAX_ANSWERS, rcvhwm: int = _MAX_ANSWERS) -> Any:
-        """Makes a socket; so many messages of each peer may wait to be sent, or to be read."""
+    def socket(
+        self,
+        kind: int,
+        addr: str,
+        attach: Callable[[Any, str], None],
+        sndhwm: int = _MAX_ANSWERS,
+        rcvhwm: int = _MAX_ANSWERS,
+    ) -> Any:
+        """Makes a socket, which `attach` binds or connects.
+
+        So many messages of each peer may wait to be sent, or to be read.
+        """
         socket = self._context.socket(kind)
         self._sockets.append(socket)
         for name, value in _OPTIONS.items():
             setattr(socket, name, value)
         # pyzmq does not take integers of numpy.
         socket.sndhwm, socket.rcvhwm = operator.index(sndhwm), operator.index(rcvhwm)
+        attach(socket, addr)
+        path = parse_address(addr, self._bind, keyed=True).path
+        if self._bind and path:
+            self._files.append((path, os.lstat(path)))
         return socket
 
     def pair(self) -> Any:
@@ -63,12 +78,6 @@ class Hub:
         first.bind(name)
         second.connect(name)
         return first, second
-
-    def remove_file_at_end(self, addr: str, bind: bool) -> None:
-        """Lets `close` remove the socket file of an address that a socket was bound to."""
-        path = parse_address(addr, bind, keyed=True).path
-        if bind and path:
-            self._files.append((path, os.lstat(path)))
 
     def close(self, seconds: float = 0.0) -> None:
         """Closes everything; messages have so many seconds to leave."""
@@ -110,18 +119,10 @@ def _endpoint_of(socket: Any, addr: str) -> str:
     return socket.last_endpoint.rstrip(b"\0").decode("utf-8")
 
 
-class Arrival(NamedTuple):
-    """A message that has arrived."""
-
-    address: int  # the index of its address
-    message: Optional[Message]  # None if it is malformed
-    error: Optional[FrameError]  # what is wrong with it
-
-
-class Receiver:
+class RemoteReceiver:
     """ROUTER sockets that are read and answered by one thread at a time, and closed by any.
 
-    `attach` binds or connects each socket. The hub is closed with the sockets, also on an error.
+    `attach` binds or connects each socket. The hub is closed with them, also on an error.
     """
 
     def __init__(
@@ -131,7 +132,6 @@ class Receiver:
         max_bytes: int,
         hub: Hub,
         attach: Callable[[Any, str], None],
-        bind: bool,
         senders: Senders,
     ) -> None:
         self._zmq = require("zmq")
@@ -146,10 +146,9 @@ class Receiver:
         self._addresses = ", ".join(addresses)
         try:
             self._waker, self._wake = hub.pair()
-            self._sockets = [hub.socket(self._zmq.ROUTER, rcvhwm=hwm) for _ in addresses]
-            for socket, addr in zip(self._sockets, addresses):
-                attach(socket, addr)
-                hub.remove_file_at_end(addr, bind)
+            self._sockets = [
+                hub.socket(self._zmq.ROUTER, addr, attach, rcvhwm=hwm) for addr in addresses
+            ]
             self.endpoints = [_endpoint_of(*pair) for pair in zip(self._sockets, addresses)]
         except BaseException:
             hub.close()
@@ -158,18 +157,19 @@ class Receiver:
         for socket in (self._wake, *self._sockets):
             self._poller.register(socket, self._zmq.POLLIN)
 
-    def receive(self, seconds: Optional[float] = None) -> Arrival:
+    def receive(self, seconds: Optional[float] = None) -> Tuple[int, Union[Message, FrameError]]:
         """Waits for a message and answers it; takes from all addresses in turn.
 
-        Raises DataFlowTerminated if nothing came for so many seconds, or `close` was called.
+        Returns the index of its address, and the message, or what is wrong with it. Raises
+        DataFlowTerminated if nothing came for so many seconds, or `close` was called.
         """
         with self._lock:
             while not self.closed:
                 for _ in self._sockets:
                     self._turn = (self._turn + 1) % len(self._sockets)
-                    arrival = self._receive_at(self._turn)
-                    if arrival is not None:
-                        return arrival
+                    message = self._receive_at(self._sockets[self._turn])
+                    if message is not None:
+                        return self._turn, message
                 if not self._poller.poll(None if seconds is None else int(1000 * seconds)):
                     raise DataFlowTerminated(
                         f"Nothing came to {self._addresses} for {seconds} s. Of those that have "
@@ -188,9 +188,8 @@ class Receiver:
             with self._lock:
                 self._hub.close()
 
-    def _receive_at(self, index: int) -> Optional[Arrival]:
+    def _receive_at(self, socket: Any) -> Union[None, Message, FrameError]:
         """Returns the next message of a socket and answers it; None if there is no message."""
-        socket = self._sockets[index]
         try:
             peer = socket.recv(self._zmq.NOBLOCK)
         except self._zmq.Again:
@@ -200,28 +199,20 @@ class Receiver:
             message = decode(data, self._max_bytes)
             taken = self.senders.note(message)
         except FrameError as error:
-            return Arrival(index, None, error)
+            return error
         self._answer(socket, peer, Answer(message.kind, self._id, taken, self._max_bytes))
-        return Arrival(index, message, None)
+        return message
 
     def _read(self, socket: Any, peer: bytes) -> Any:
         """Returns the frame of a message. ZeroMQ has all of its parts already."""
-        parts: List[Any] = []
-        count = nbytes = 0
-        more = True
-        while more:
-            part = socket.recv(copy=False)
-            more = part.more
-            count += 1
-            nbytes += len(part.buffer)
-            if nbytes <= self._max_bytes and count <= 1 + nbytes // PART_BYTES:
-                parts.append(part.buffer)
+        parts = [part.buffer for part in socket.recv_multipart(copy=False)]
+        nbytes = sum(map(len, parts))
         if nbytes > self._max_bytes:
             self._answer(socket, peer, Answer(DATA, self._id, 0, self._max_bytes, nbytes))
             raise FrameError(f"A message of {nbytes} bytes; max_bytes={self._max_bytes}.")
-        if len(parts) != count or count > max(1, -(-nbytes // PART_BYTES)):
-            raise FrameError(f"A message of {nbytes} bytes in {count} parts.")
-        return parts[0] if count == 1 else b"".join(parts)
+        if len(parts) > max(1, -(-nbytes // PART_BYTES)):
+            raise FrameError(f"A message of {nbytes} bytes in {len(parts)} parts.")
+        return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def _answer(self, socket: Any, peer: bytes, answer: Answer) -> None:
         # A ROUTER drops what a peer does not read, so this never waits, and bounds the memory.

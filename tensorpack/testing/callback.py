@@ -1,0 +1,306 @@
+"""What every callback must do, whatever it is for; its test inherits these tests.
+
+Like this, in a test file that pytest collects::
+
+    TestMyCallback = contract_of(lambda: MyCallback("cost"))
+"""
+
+import threading
+import types
+import weakref
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+
+from tensorpack.callbacks import Callback, Callbacks, MaintainStepCounter, Monitors
+from tensorpack.compat import tfv1 as tf
+from tensorpack.tfutils.callback import TrainerContract
+from tensorpack.tfutils.hooked_session import HookedSession
+from tensorpack.utils import logger
+from tensorpack.utils.stopping import StopToken
+
+
+class MiniTrainer(TrainerContract):
+    """Runs an op `steps_per_epoch` times an epoch, in the default graph.
+
+    Args:
+      callbacks: run behind a step counter.
+      monitors: run behind the callbacks, their group last.
+      train_op: what a step runs; nothing by default.
+    """
+
+    def __init__(
+        self,
+        callbacks=(),
+        monitors=(),
+        train_op=(),
+        steps_per_epoch=2,
+        max_epoch=1,
+        starting_epoch=1,
+        init_step=0,
+    ):
+        self.steps_per_epoch = steps_per_epoch
+        self.max_epoch = max_epoch
+        self.starting_epoch = starting_epoch
+        self.epoch_num = starting_epoch - 1
+        self.local_step = -1
+        self.global_step = init_step
+        self.in_run = False
+        self.graph = tf.get_default_graph()
+        self.stop_token = StopToken()
+        self.monitors = Monitors(monitors)
+        self.train_op = train_op
+        everyone = [MaintainStepCounter(), *callbacks, *monitors, self.monitors]
+        self.callbacks = Callbacks(everyone)
+
+    @property
+    def loop(self):
+        """What callbacks may ask of the loop of a trainer."""
+        return types.SimpleNamespace(steps_taken=self.global_step - self.in_run)
+
+    @contextmanager
+    def session(self):
+        """As `open_session`; in the end, the callbacks are told that the run is over."""
+        with self.open_session() as sess:
+            try:
+                yield sess
+            finally:
+                self.callbacks.after_train()
+
+    @contextmanager
+    def open_session(self):
+        """Sets up and opens the session; the body may call any part of the run."""
+        self.callbacks.setup_graph(self)
+        init = [tf.global_variables_initializer(), tf.local_variables_initializer()]
+        start = tf.assign(tf.train.get_global_step(), self.global_step).op
+        with tf.Session() as sess:
+            self.sess = sess
+            self.hooked_sess = HookedSession(
+                sess, self.callbacks.get_hooks(), self.callbacks.run_along
+            )
+            self.graph.finalize()
+            sess.run(init)
+            sess.run(start)
+            yield sess
+
+    def train(self):
+        with self.session():
+            self.callbacks.before_train()
+            for epoch in range(self.starting_epoch, self.max_epoch + 1):
+                self.run_epoch(epoch)
+        return self
+
+    def run_epoch(self, epoch):
+        self.callbacks.check_over()
+        self.epoch_num, self.local_step = epoch, -1
+        self.callbacks.before_epoch()
+        for _ in range(self.steps_per_epoch):
+            self.step()
+        self.callbacks.after_epoch()
+        self.callbacks.trigger_epoch()
+
+    def step(self):
+        self.local_step += 1
+        self.global_step += 1
+        self.in_run = True
+        self.run_step()
+        self.in_run = False
+        self.callbacks.trigger_step()
+
+    def run_step(self):
+        self.hooked_sess.run(self.train_op)
+
+
+class CallbackContract:
+    """Tests of the contract; a test class inherits them and says how its callback is made::
+
+        TestMyCallback = contract_of(lambda: MyCallback("cost"))
+
+    The graph has a trainable variable `weight`, a scalar tensor `cost` and a summary of it. A test
+    class may override `make_graph` if its callback needs something else there.
+    """
+
+    name = None  # how the callback's name begins, if not with that of its class
+    scopes = ()  # name scopes of its ops, beside its own
+    make_trainer = MiniTrainer
+
+    def make_callback(self):
+        """Returns a new callback; called in the graph of `make_graph`."""
+        raise NotImplementedError
+
+    def make_graph(self):
+        """Builds the graph and returns the op of a step."""
+        weight = tf.get_variable("weight", [], initializer=tf.ones_initializer())
+        cost = tf.multiply(weight, 2.0, name="cost")
+        tf.summary.scalar("cost-summary", cost)
+        tf.add_to_collection("MOVING_SUMMARY_OPS", tf.identity(cost, name="moving").op)
+        tf.add_to_collection(tf.GraphKeys.UPDATE_OPS, tf.identity(cost, name="update").op)
+        return tf.assign_add(weight, 1.0).op
+
+    @pytest.fixture
+    def trainer(self, tmp_path, monkeypatch):
+        """A `MiniTrainer` of one epoch of two steps with the callback; it has a log directory."""
+        monkeypatch.chdir(tmp_path)
+        self.threads_before = threading.active_count()
+        with log_directory(tmp_path / "log"):
+            (tmp_path / "log").mkdir()
+            train_op = self.make_graph()
+            self.callback = self.make_callback()
+            yield self.make_trainer([put_cost(), self.callback], train_op=train_op)
+
+    def test_it_is_a_callback_with_a_name_and_a_chief(self, trainer):
+        assert isinstance(self.callback, Callback)
+        assert str(self.callback).startswith(self.name or type(self.callback).__name__)
+        assert self.callback.set_chief_only(False) is self.callback
+        assert not self.callback.chief_only
+        self.callback.chief_only = True
+        assert self.callback.chief_only
+
+    def test_a_run_goes_through_on_a_finalised_graph(self, trainer):
+        before = len(trainer.graph.get_operations())
+        self.make_callback()
+        assert len(trainer.graph.get_operations()) == before
+        trainer.train()
+        assert trainer.global_step == 2
+        self.callback.after_train()  # again
+        assert threading.active_count() == self.threads_before
+
+    def test_its_ops_are_in_its_own_scope_and_it_does_not_keep_the_trainer(self, trainer):
+        before = {op.name for op in trainer.graph.get_operations()}
+        with tf.name_scope("elsewhere"):
+            trainer.callbacks.setup_graph(weakref.proxy(trainer))
+        assert isinstance(self.callback.trainer, weakref.ProxyTypes)
+        added = {op.name for op in trainer.graph.get_operations()} - before
+        scopes = {name.partition("/")[0] for name in added}
+        assert scopes <= {"elsewhere", "global_step", "global_step_incr", *self.scopes}
+
+    def test_after_train_is_harmless_if_the_training_never_began(self, trainer):
+        with trainer.session():
+            self.callback.after_train()
+        assert threading.active_count() == self.threads_before
+
+    def test_after_train_may_come_in_the_middle(self, trainer):
+        with trainer.session():
+            trainer.callbacks.before_train()
+            trainer.epoch_num = 1
+            trainer.callbacks.before_epoch()
+            trainer.step()
+        assert threading.active_count() == self.threads_before
+
+    def test_its_state_is_a_tree_of_plain_values_and_does_not_change_any_more(self, trainer):
+        with trainer.session():
+            assert_is_a_state(self.callback.state_dict())
+            self.go_half_an_epoch(trainer)
+            state = self.callback.state_dict()
+            assert_is_a_state(state)
+            before = frozen(state)
+            trainer.step()
+            trainer.callbacks.after_epoch()
+            trainer.callbacks.trigger_epoch()
+            assert_same_state(state, before)
+
+    def test_its_state_is_the_same_after_it_was_loaded(self, trainer):
+        with trainer.session():
+            self.go_half_an_epoch(trainer)
+            state = self.callback.state_dict()
+        with tf.Graph().as_default():
+            train_op = self.make_graph()
+            other = self.make_callback()
+            later = self.make_trainer([other], train_op=train_op)
+            later.resumed = True
+            with later.session():
+                if state:
+                    other.load_state_dict(frozen(state))
+                    assert_same_state(other.state_dict(), state)
+                self.go_half_an_epoch(later)
+
+    def go_half_an_epoch(self, trainer):
+        trainer.callbacks.before_train()
+        trainer.epoch_num, trainer.local_step = 1, -1
+        trainer.callbacks.before_epoch()
+        trainer.step()
+
+
+def contract_of(make_callback, **attributes):
+    """Returns a test class of the contract.
+
+    Args:
+      make_callback: returns a new callback; called in the graph of `make_graph`.
+      attributes: of `CallbackContract`.
+    """
+    body = {**attributes, "make_callback": lambda self: make_callback()}
+    return type("TestContract", (CallbackContract,), body)
+
+
+def put_cost():
+    """A callback that logs the scalar `cost`, without a value that could be the best."""
+    return when(before_epoch=lambda cb: cb.trainer.monitors.put_scalar("cost", float("nan")))
+
+
+def assert_is_a_state(value, path=""):
+    """Fails unless the value is a tree of what can be in a file."""
+    if isinstance(value, dict):
+        for key, each in value.items():
+            assert isinstance(key, str), f"{path} has the key {key!r}"
+            assert_is_a_state(each, f"{path}/{key}")
+    elif isinstance(value, (list, tuple)):
+        for i, each in enumerate(value):
+            assert_is_a_state(each, f"{path}/{i}")
+    elif isinstance(value, (np.ndarray, np.generic)):
+        assert value.dtype.kind in "biufcSU", f"{path} has dtype {value.dtype}"
+    else:
+        plain = (type(None), bool, int, float, str, bytes)
+        assert isinstance(value, plain), f"{path} is a {type(value).__name__}"
+
+
+def frozen(value):
+    """A copy of a state, with arrays that cannot be written to."""
+    if isinstance(value, dict):
+        return {key: frozen(each) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return type(value)(frozen(each) for each in value)
+    if isinstance(value, np.ndarray):
+        value = value.copy()
+        value.flags.writeable = False
+    return value
+
+
+def assert_same_state(found, expected):
+    """Fails unless two states are equal, types and all."""
+    assert type(found) is type(expected)
+    if isinstance(expected, dict):
+        assert sorted(found) == sorted(expected)
+        for key in expected:
+            assert_same_state(found[key], expected[key])
+    elif isinstance(expected, (list, tuple)):
+        assert len(found) == len(expected)
+        for one, other in zip(found, expected):
+            assert_same_state(one, other)
+    elif isinstance(expected, np.ndarray):
+        assert found.dtype == expected.dtype
+        np.testing.assert_array_equal(found, expected)
+    else:
+        assert found == expected or found != found
+
+
+def when(**actions):
+    """A callback that calls functions, with itself, in the hooks of these names.
+
+    The hooks around a run have more arguments, which the functions do not get.
+    """
+    callback = Callback()
+    for hook, action in actions.items():
+        setattr(callback, f"_{hook}", lambda *_, action=action: action(callback))
+    return callback
+
+
+@contextmanager
+def log_directory(path):
+    """Makes `path` the log directory for the time of a block."""
+    before, run_log = logger._run_log.directory, logger._run_log
+    run_log.directory = str(path)
+    try:
+        yield str(path)
+    finally:
+        run_log.directory = before
