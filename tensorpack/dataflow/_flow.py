@@ -1,7 +1,7 @@
 """What a flow is, the values it holds for one process only, and checks of its state."""
 
 import os
-from typing import Any, Callable, Generic, List, Optional, Sequence, Tuple, TypeVar
+from typing import Any, Callable, Generic, Iterable, List, Optional, Tuple, TypeVar
 
 T = TypeVar("T")
 
@@ -73,7 +73,7 @@ def what_instead(value: Any) -> str:
     )
 
 
-def check_state(flow: Any, state: Any, names: Sequence[str]) -> None:
+def check_state(flow: Any, state: Any, names: Iterable[str]) -> None:
     """Raises ValueError unless the state of a flow is a dict of exactly these names."""
     if not isinstance(state, dict) or set(state) != set(names):
         found = sorted(map(str, state)) if isinstance(state, dict) else type(state).__name__

@@ -7,10 +7,9 @@ from typing import Any, Callable, Dict, Hashable, Iterator, List, Optional, Sequ
 
 from tensorpack.utils.checks import check_counts
 
-from ._flow import check_state
 from ._length import length_or_none
 from ._stack import aggregate
-from .base import DataFlow, Dropped, ProxyDataFlow, ResumableDataFlow
+from .base import DataFlow, Dropped, ProxyDataFlow
 from .map import component_of
 
 
@@ -121,7 +120,7 @@ class BatchData(ProxyDataFlow):
 _Groups = Dict[Tuple[int, ...], List[Any]]
 
 
-class BatchDataByShape(ResumableDataFlow, BatchData):
+class BatchDataByShape(BatchData):
     """Puts datapoints into a batch whose component `idx` has the same shape.
 
     A batch is yielded as soon as there are enough datapoints of its shape; its arrays are made as
@@ -132,6 +131,9 @@ class BatchDataByShape(ResumableDataFlow, BatchData):
     fewer batches or more, or with `remainder` more. One that would have none continues with
     another pass through `ds`.
     """
+
+    # The datapoints that wait, in `_position` by their shapes, and whether the pass has yielded.
+    _STATE: Dict[str, Any] = {"waiting": {}, "yielded": False}
 
     def __init__(
         self,
@@ -151,7 +153,6 @@ class BatchDataByShape(ResumableDataFlow, BatchData):
         """
         super().__init__(ds, batch_size, remainder)
         self.idx = idx
-        # `_position`: the datapoints that wait, by their shapes, and whether the pass has yielded.
         self._left: _Groups = {}  # by the last pass that was finished
 
     def reset_state(self) -> None:
@@ -190,17 +191,17 @@ class BatchDataByShape(ResumableDataFlow, BatchData):
             yield batch
         self._left = waiting
 
-    def state_dict(self) -> Dict[str, Any]:
-        waiting, yielded = self._position or ({}, False)
-        groups = [list(group) for group in waiting.values()]
-        return {"ds": self._state_of_ds(), "waiting": groups, "yielded": yielded}
-
     def load_state_dict(self, state: Dict[str, Any]) -> None:
         if isinstance(state, dict):
             state = {"yielded": True, **state}  # earlier ones do not say it
-        check_state(self, state, ["ds", "waiting", "yielded"])
+        super().load_state_dict(state)
+
+    def _save_position(self, waiting: _Groups, yielded: bool) -> Tuple[Any, ...]:
+        return [list(group) for group in waiting.values()], yielded
+
+    def _restore_position(self, groups: Any, yielded: Any) -> Tuple[Any, ...]:
         waiting: _Groups = {}
-        for group in state["waiting"]:
+        for group in groups:
             if not 0 < len(group) < self.batch_size:
                 raise ValueError(
                     f"This is not a state of this {type(self).__name__}: {len(group)} datapoints "
@@ -208,8 +209,7 @@ class BatchDataByShape(ResumableDataFlow, BatchData):
                     "flow that is made as the one it came from."
                 )
             waiting[self._shape_of(group[0])] = list(group)
-        self.ds.load_state_dict(state["ds"])
-        self._load((waiting, bool(state["yielded"])))
+        return waiting, bool(yielded)
 
     def _shape_of(self, datapoint: Any) -> Tuple[int, ...]:
         component = component_of(self, datapoint, self.idx)

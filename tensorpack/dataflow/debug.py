@@ -20,6 +20,7 @@ class TestDataSpeed(ProxyDataFlow):
     """
 
     __test__ = False  # not a test case for pytest
+    _STATE: Dict[str, Any] = {}
     _resumed = False
 
     def __init__(
@@ -53,8 +54,6 @@ class TestDataSpeed(ProxyDataFlow):
     def reset_state(self) -> None:
         super().reset_state()
         self._resumed = False
-
-    state_dict = ProxyDataFlow.state_dict
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
         super().load_state_dict(state)

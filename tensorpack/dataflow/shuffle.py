@@ -16,12 +16,12 @@ from tensorpack.utils.rng import rng_state, set_rng_state
 
 from ._combined import state_or_reason
 from ._flow import check_count, check_state
-from .base import DataFlow, ProxyDataFlow, ResumableDataFlow, RNGDataFlow, StateNotKept
+from .base import DataFlow, ProxyDataFlow, RNGDataFlow, StateNotKept
 
 _ROUND = ["rng", "first", "read", "numbers", "uses"]
 
 
-class LocallyShuffleData(ResumableDataFlow, RNGDataFlow, ProxyDataFlow):
+class LocallyShuffleData(RNGDataFlow, ProxyDataFlow):
     """Keeps a buffer of datapoints and yields from it in random order.
 
     A pass goes once through the wrapped flow. The buffer is filled, a random part of it is
