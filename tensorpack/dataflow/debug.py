@@ -8,6 +8,7 @@ from tensorpack.utils import get_tqdm, logger
 from tensorpack.utils.argtools import accepts_old_keywords
 from tensorpack.utils.checks import check_counts
 
+from ._datapoint import summary_of
 from ._length import length_or_none
 from .base import DataFlow, ProxyDataFlow
 
@@ -164,7 +165,7 @@ def describe(value: Any, max_depth: int = 3, max_list: int = 3, indent: int = 1)
 def _one_line(value: Any) -> str:
     name = type(value).__name__
     if not hasattr(value, "dtype") or not hasattr(value, "shape"):
-        text = repr(value)
+        text = summary_of(value) if isinstance(value, (str, bytes, int)) else repr(value)
         return f"{name} {text}" if len(text) <= 60 else f"{name} {text[:57]}..."
     line = f"{name} {list(value.shape)} {value.dtype}"
     # Those of other libraries have dtypes without a kind.
