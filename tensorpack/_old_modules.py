@@ -41,6 +41,8 @@ _HELPERS = {  # module -> names that are public there, and in no package
     "dataflow.base": "DataFlowReentrantGuard",
     "dataflow.dftools": "dump_dataflow_to_process_queue",
     "dataflow.imgaug.base": "TransformAugmentorBase",
+    "dataflow.imgaug.crop": "FixedCrop",
+    "dataflow.imgaug.transform": "BaseTransform",
     "graph_builder.predict": "SimplePredictBuilder",
     "graph_builder.training": (
         "AsyncMultiGPUBuilder GraphBuilder SyncMultiGPUParameterServerBuilder "

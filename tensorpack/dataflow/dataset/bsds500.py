@@ -18,8 +18,6 @@ from tensorpack.utils.optional import require
 from ..image_files import decode_image
 from ._files import DamagedFile, Folder, PublishedDataset, read_matlab, read_members
 
-__all__ = ["BSDS500"]
-
 _URL = (
     "https://www2.eecs.berkeley.edu/Research/Projects/CS/vision/grouping/BSR/BSR_bsds500.tgz",
     "97e49d31764f3912f0c4122707d53062ac9e783ba0f095e447a4d53c1a41af8e",

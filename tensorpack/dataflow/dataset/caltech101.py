@@ -8,8 +8,6 @@ import numpy as np
 
 from ._files import DamagedFile, Folder, LabelledDataset, LabelledImages, read_matlab
 
-__all__ = ["Caltech101Silhouettes"]
-
 _URL = "https://people.cs.umass.edu/~marlin/data/caltech101_silhouettes_28_split1.mat"
 
 

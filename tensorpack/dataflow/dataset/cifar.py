@@ -24,8 +24,6 @@ from ._files import (
     read_members,
 )
 
-__all__ = ["Cifar10", "Cifar100", "CifarBase"]
-
 _ADDRESS = "https://www.cs.toronto.edu/~kriz/"
 _IMAGE = (3, 32, 32)
 _FILES = {  # by the number of classes and the part, without the ending

@@ -32,9 +32,6 @@ from ._files import (
     read_file,
     read_members,
 )
-from .tiny_imagenet import TinyImageNet
-
-__all__ = ["ILSVRC12", "ILSVRC12Files", "ILSVRCMeta", "TinyImageNet"]
 
 _PARTS = ("train", "val", "test")
 _STRUCTURES = ("original", "train")

@@ -13,8 +13,6 @@ import numpy as np
 
 from ._files import DamagedFile, Folder, LabelledDataset, LabelledImages
 
-__all__ = ["FashionMnist", "Mnist"]
-
 _MOST_BYTES = 1 << 30  # of a file that is unpacked; EMNIST, in the same format, has 547 MB
 _UNSIGNED_BYTES = 0x800  # the magic number is this and the number of axes
 _PREFIXES = {"train": "train", "test": "t10k"}

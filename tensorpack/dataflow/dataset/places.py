@@ -4,8 +4,6 @@ from typing import List, Tuple
 
 from ._files import DamagedFile, UnpackedDataset, lines_of, read_file
 
-__all__ = ["Places365Standard"]
-
 
 class Places365Standard(UnpackedDataset):
     """Yields `[image, label]`: uint8 `[h, w, 3]` in BGR, and an int from 0 to 364.

@@ -10,8 +10,6 @@ import numpy as np
 
 from ._files import DamagedFile, Folder, LabelledDataset, LabelledImages, mean_of, read_matlab
 
-__all__ = ["SVHNDigit"]
-
 _SHAPE = (32, 32, 3)
 _ADDRESS = "http://ufldl.stanford.edu/housenumbers/"
 _SHA256 = {  # by the part of the dataset

@@ -13,10 +13,9 @@ import numpy as np
 
 from tensorpack.utils.optional import require
 
+from ._pixels import as_coords, check_size, keep_channels
 from .base import ImageAugmentor
-from .transform import PhotometricTransform, Transform, as_coords, check_size, keep_channels
-
-__all__ = ["Albumentations", "IAAugmentor"]
+from .transform import PhotometricTransform, Transform
 
 _SEEDS = 2**31 - 1
 _global_streams = threading.Lock()
