@@ -28,6 +28,12 @@ def check_batch_size(flow: DataFlow, ds: DataFlow, batch_size: Any, remainder: b
 class BatchData(ProxyDataFlow):
     """Puts a fixed number of consecutive datapoints into a batch.
 
+    >>> flow = DataFromList([[1, "a"], [2, "b"], [3, "c"]], shuffle=False)
+    >>> list(BatchData(flow, 2, remainder=True, use_list=True))
+    [[[1, 2], ['a', 'b']], [[3], ['c']]]
+    >>> list(BatchData(flow, 2))
+    [[array([1, 2], dtype=int32), array(['a', 'b'], dtype='<U1')]]
+
     Each component of the batch has one axis more than those of the datapoints, the first. Its
     arrays are new, C-contiguous, and never written again: a consumer may keep them, and
     TensorFlow may read them where they are. A pass raises the errors of `aggregate_batch`.
@@ -122,6 +128,10 @@ _Groups = Dict[Tuple[int, ...], List[Any]]
 
 class BatchDataByShape(BatchData):
     """Puts datapoints into a batch whose component `idx` has the same shape.
+
+    >>> flow = DataFromList([[np.zeros(n), n] for n in (4, 5, 4, 5, 6)], shuffle=False)
+    >>> [batch[1].tolist() for batch in BatchDataByShape(flow, 2, 0, remainder=True)]
+    [[4, 4], [5, 5], [6]]
 
     A batch is yielded as soon as there are enough datapoints of its shape; its arrays are made as
     those of `BatchData`. Up to `batch_size - 1` datapoints of every shape wait meanwhile, also for

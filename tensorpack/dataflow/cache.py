@@ -26,6 +26,10 @@ class _Pass(NamedTuple):
 class CacheData(RNGDataFlow, ProxyDataFlow):
     """Yields the datapoints of the first complete pass, the same objects, in every later pass.
 
+    >>> flow = CacheData(DataFromList([[1], [2], [3]], shuffle=True))
+    >>> list(flow) == list(flow)
+    True
+
     The first pass is in the order of the wrapped flow. A pass that is left before its end leaves no
     cache. `reset_state` keeps the cache, and so do forked processes.
 

@@ -61,6 +61,13 @@ class _DrawnDataFlow(RNGDataFlow, CombinedDataFlow):
 class RandomChooseData(_DrawnDataFlow):
     """Takes each datapoint from one of several flows, until the one that is drawn has ended.
 
+    >>> tens = DataFromList([[10], [20], [30]], shuffle=False)
+    >>> ones = DataFromList([[1], [2], [3]], shuffle=False)
+    >>> flow = RandomChooseData([(tens, 0.7), (ones, 0.3)])
+    >>> flow.rng = np.random.RandomState(1)
+    >>> list(flow)
+    [[10], [1], [20], [30]]
+
     It keeps a state, except where two of the flows are made from the same one.
     """
 
@@ -102,6 +109,12 @@ class RandomChooseData(_DrawnDataFlow):
 
 class RandomMixData(_DrawnDataFlow):
     """Goes through all of several flows at once, in an order that is drawn at random.
+
+    >>> tens = DataFromList([[10], [20], [30]], shuffle=False)
+    >>> flow = RandomMixData([tens, DataFromList([[1], [2]], shuffle=False)])
+    >>> flow.rng = np.random.RandomState(0)
+    >>> list(flow)
+    [[10], [20], [1], [2], [30]]
 
     Every order in which the datapoints of one flow follow one another as they do there is equally
     likely. A pass raises a RuntimeError if a flow yields more or fewer datapoints than its length.

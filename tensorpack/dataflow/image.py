@@ -34,8 +34,8 @@ class AugmentImageComponents(RandomMap):
     All is drawn from the first image. Further images must have its height and width. Everything
     else of a datapoint is left as it is; a tuple comes out as a list.
 
-    What the augmentors draw comes from the flow, which lends them its random stream for each
-    datapoint. Two flows in two threads should not share augmentors: they would share draws.
+    The augmentors draw from the flow's random stream. Two flows in two threads should not share
+    augmentors: they would share draws.
 
     While iterating, an augmentor that fails raises an `AugmentationError`, which names it, the
     image and the datapoint; a component that is missing an `IndexError` or `KeyError`.

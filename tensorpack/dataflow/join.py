@@ -16,6 +16,10 @@ from .base import DataFlow
 class JoinData(CombinedDataFlow):
     """Takes one datapoint of every flow and makes one of them, until one of the flows ends.
 
+    >>> images = DataFromList([["a.png"], ["b.png"]], shuffle=False)
+    >>> list(JoinData([images, DataFromList([[1, 10], [2, 20]], shuffle=False)]))
+    [['a.png', 1, 10], ['b.png', 2, 20]]
+
     Lists and tuples become one list, the components of the first flow first. Dicts become one
     dict, whose keys must differ from flow to flow. The components are not copied. A pass raises a
     TypeError for other datapoints and for lists beside dicts, a ValueError for a key in two dicts.
@@ -82,7 +86,12 @@ class JoinData(CombinedDataFlow):
 
 
 class ConcatData(CombinedDataFlow):
-    """Goes through several flows one after another; a flow may be there more than once."""
+    """Goes through several flows one after another; a flow may be there more than once.
+
+    >>> flow = DataFromList([[1], [2]], shuffle=False)
+    >>> list(ConcatData([flow, DataFromList([[7]]), flow]))
+    [[1], [2], [7], [1], [2]]
+    """
 
     # The index of the flow that the pass is in, and whether a pass of each flow was ever begun. If
     # so, its state is that of a pass that must not be continued, unless it is the one at the index.

@@ -88,9 +88,13 @@ class RandomMap(RNGDataFlow, DatapointMap):
 class RandomMapData(RandomMap):
     """`MapData` whose function gets a random stream as well: None drops the datapoint.
 
-    What is drawn from the stream depends on the seed, the pass and the position alone::
+    What is drawn from the stream depends on the seed, the pass and the position alone.
 
-        flow = RandomMapData(flow, lambda dp, rng: [dp[0] + rng.normal(size=dp[0].shape), dp[1]])
+    >>> flow = DataFromList([[10], [20], [30]], shuffle=False)
+    >>> flow = RandomMapData(flow, lambda dp, rng: [dp[0] + rng.randint(10)])
+    >>> flow.rng = np.random.RandomState(0)
+    >>> list(flow)
+    [[18], [28], [31]]
     """
 
     def __init__(self, ds: DataFlow, func: Callable[[Any, np.random.RandomState], Any]) -> None:

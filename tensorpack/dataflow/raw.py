@@ -22,7 +22,11 @@ __all__ = [
 
 
 class DataFromList(RNGDataFlow):
-    """Yields the elements of a list, in a new random order for each pass unless told otherwise."""
+    """Yields the elements of a list, in a new random order for each pass unless told otherwise.
+
+    >>> list(DataFromList([[1, "a"], [2, "b"]], shuffle=False))
+    [[1, 'a'], [2, 'b']]
+    """
 
     # In `_position`: the random stream before the pass, and how many were yielded.
     _STATE = dict.fromkeys(["length", "rng", "count"])
@@ -95,6 +99,9 @@ def share_positions(length: int, first: int, step: int, block: Optional[int]) ->
 class DataFromIterable(DataFlow):
     """Yields the datapoints of an iterable.
 
+    >>> list(DataFromIterable(zip([1, 2], "ab")))
+    [(1, 'a'), (2, 'b')]
+
     An iterator, such as an open generator, can be read only once: all passes continue one
     another, and a pass after its end is an error.
     """
@@ -153,6 +160,9 @@ class DataFromIterable(DataFlow):
 class DataFromGenerator(DataFromIterable):
     """Yields the datapoints of a generator function, which is called again for each pass.
 
+    >>> list(DataFromGenerator(lambda: ([i] for i in range(100)), size=3))
+    [[0], [1], [2]]
+
     A generator object is taken as well, within the limits of `DataFromIterable`.
     """
 
@@ -208,7 +218,14 @@ class DataFromGenerator(DataFromIterable):
 
 
 class DataFromQueue(DataFlow):
-    """Yields the datapoints of a queue forever; all passes take from the same queue."""
+    """Yields the datapoints of a queue forever; all passes take from the same queue.
+
+    >>> from queue import Queue
+    >>> queue = Queue()
+    >>> queue.put([1])
+    >>> next(iter(DataFromQueue(queue)))
+    [1]
+    """
 
     def __init__(self, queue: Any) -> None:
         """Takes an object whose method `get()` waits for a datapoint; a TypeError without it."""

@@ -15,6 +15,9 @@ from .base import DataFlow, ProxyDataFlow, UnknownLength
 class RepeatedData(ProxyDataFlow):
     """Repeats a flow a given number of times, or forever.
 
+    >>> list(RepeatedData(DataFromList([[1], [2]], shuffle=False), 2))
+    [[1], [2], [1], [2]]
+
     A pass raises a RuntimeError if the wrapped flow yields nothing in one of its own.
     """
 
@@ -63,6 +66,9 @@ class RepeatedData(ProxyDataFlow):
 class RepeatedDataPoint(ProxyDataFlow):
     """Yields each datapoint several times in a row; the same object every time.
 
+    >>> list(RepeatedDataPoint(DataFromList([[1], [2]], shuffle=False), 2))
+    [[1], [1], [2], [2]]
+
     Between two copies of a datapoint the state contains it, because `ds` does not give it again.
     """
 
@@ -105,6 +111,10 @@ class RepeatedDataPoint(ProxyDataFlow):
 
 class FixedSizeData(ProxyDataFlow):
     """Gives passes of a fixed size, whatever the size of the wrapped flow.
+
+    >>> flow = FixedSizeData(DataFromList([[1], [2], [3]], shuffle=False), 2)
+    >>> list(flow), list(flow)
+    ([[1], [2]], [[3], [1]])
 
     A pass begins where the one before it ended, and continues at the beginning of the wrapped flow
     after its end. So passes are not independent; with `keep_state=False` they are. A RuntimeError

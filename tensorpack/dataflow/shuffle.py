@@ -24,6 +24,12 @@ _ROUND = ["rng", "first", "read", "numbers", "uses"]
 class LocallyShuffleData(RNGDataFlow, ProxyDataFlow):
     """Keeps a buffer of datapoints and yields from it in random order.
 
+    >>> flow = DataFromList([[i] for i in range(8)], shuffle=False)
+    >>> flow = LocallyShuffleData(flow, buffer_size=4)
+    >>> flow.rng = np.random.RandomState(0)
+    >>> list(flow)
+    [[2], [3], [0], [6], [4], [5], [7], [1]]
+
     A pass goes once through the wrapped flow. The buffer is filled, a random part of it is
     yielded, it is filled again, and so on until both are empty: no datapoint is lost.
 
