@@ -40,9 +40,8 @@ _HELPERS = {  # module -> names that are public there, and in no package
     "compat": "is_tfv2",
     "dataflow.base": "DataFlowReentrantGuard",
     "dataflow.dftools": "dump_dataflow_to_process_queue",
-    "dataflow.imgaug.base": "TransformAugmentorBase",
+    "dataflow.imgaug.base": "BaseTransform TransformAugmentorBase",
     "dataflow.imgaug.crop": "FixedCrop",
-    "dataflow.imgaug.transform": "BaseTransform",
     "graph_builder.predict": "SimplePredictBuilder",
     "graph_builder.training": (
         "AsyncMultiGPUBuilder GraphBuilder SyncMultiGPUParameterServerBuilder "
@@ -148,8 +147,7 @@ def _own_names(module: ModuleType) -> List[str]:
 
 
 def _home_of(module: ModuleType) -> ModuleType:
-    home = vars(module).get("_home") or module.__name__.rpartition(".")[0]
-    return import_module(home)
+    return import_module(vars(module).get("_home") or module.__name__.rpartition(".")[0])
 
 
 def _part(path: str) -> str:

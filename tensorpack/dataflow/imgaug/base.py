@@ -163,6 +163,7 @@ class ImageAugmentor:
 
 
 Augmentor = ImageAugmentor
+BaseTransform = Transform  # its name in type checks of scripts
 
 
 class TransformAugmentorBase(ImageAugmentor):

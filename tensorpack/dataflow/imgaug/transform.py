@@ -84,9 +84,6 @@ class Transform:
         return f"{type(self).__name__}({values})"
 
 
-BaseTransform = Transform  # its name in type checks of scripts
-
-
 class TransformList(Transform):
     """Applies transforms one after the other, with each `apply_` method that all of them have.
 
