@@ -80,7 +80,7 @@ class CacheData(RNGDataFlow, ProxyDataFlow):
         now = _Pass(begin, rng_state(self.rng), cached=cached, filled=True)
         order: Sequence[int] = range(len(datapoints))
         if self.shuffle and cached:
-            order = self.rng.permutation(len(datapoints)).tolist()
+            order = self.rng.permutation(len(datapoints)).data
         self._position = now, count
         return self._read(now, order[count:], count, datapoints)
 

@@ -22,7 +22,6 @@ class TestDataSpeed(ProxyDataFlow):
 
     __test__ = False  # not a test case for pytest
     _STATE: Dict[str, Any] = {}
-    _resumed = False
 
     def __init__(
         self,
@@ -47,18 +46,9 @@ class TestDataSpeed(ProxyDataFlow):
         self._clock = clock
 
     def __iter__(self) -> Iterator[Any]:
-        if not self._resumed:
+        if self._take_loaded() is None:
             self.start()
-        self._resumed = False
         return iter(self.ds)
-
-    def reset_state(self) -> None:
-        super().reset_state()
-        self._resumed = False
-
-    def load_state_dict(self, state: Dict[str, Any]) -> None:
-        super().load_state_dict(state)
-        self._resumed = True
 
     def start(self) -> float:
         """Resets the flow, takes datapoints under a progress bar, and logs the rate.

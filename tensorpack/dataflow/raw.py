@@ -55,7 +55,7 @@ class DataFromList(RNGDataFlow):
         """Returns the random stream before a new pass, and the order of the pass."""
         begin = rng_state(self.rng)
         if self.shuffle:
-            return begin, self.rng.permutation(len(self.lst)).tolist()
+            return begin, self.rng.permutation(len(self.lst)).data  # of ints, 8 bytes each
         return begin, range(len(self.lst))
 
     def iterate_share(
