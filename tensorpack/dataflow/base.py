@@ -240,7 +240,11 @@ class ResumableDataFlow(DataFlow):
 
     def reset_state(self) -> None:
         super().reset_state()
-        self._position = self._loaded = None
+        self._go_to(None)
+
+    def _go_to(self, position: Any) -> None:
+        if self._STATE:  # without a position, these are names that a script may use for something
+            self._position = self._loaded = position
 
     def _take_loaded(self) -> Any:
         """Returns the loaded position, or None; the next call returns None."""
@@ -261,8 +265,10 @@ class ResumableDataFlow(DataFlow):
         return values
 
     def state_dict(self) -> Dict[str, Any]:
-        position = self._first_position() if self._position is None else self._position
-        state = dict(zip(self._STATE, self._save_position(*position)))
+        state: Dict[str, Any] = {}
+        if self._STATE:
+            position = self._first_position() if self._position is None else self._position
+            state = dict(zip(self._STATE, self._save_position(*position)))
         for name in self._INNER:
             if name not in state:
                 state[name] = self._state_of(name)
@@ -273,7 +279,7 @@ class ResumableDataFlow(DataFlow):
         position = self._restore_position(*(state[name] for name in self._STATE))
         for name in self._INNER:
             getattr(self, f"_load_{name}")(state[name])
-        self._position = self._loaded = position
+        self._go_to(position)
 
     def _state_of(self, name: str) -> Any:
         return getattr(self, f"_state_of_{name}")()

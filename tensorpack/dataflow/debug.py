@@ -22,6 +22,7 @@ class TestDataSpeed(ProxyDataFlow):
 
     __test__ = False  # not a test case for pytest
     _STATE: Dict[str, Any] = {}
+    _resumed = False
 
     def __init__(
         self,
@@ -46,9 +47,18 @@ class TestDataSpeed(ProxyDataFlow):
         self._clock = clock
 
     def __iter__(self) -> Iterator[Any]:
-        if self._take_loaded() is None:
+        if not self._resumed:
             self.start()
+        self._resumed = False
         return iter(self.ds)
+
+    def reset_state(self) -> None:
+        super().reset_state()
+        self._resumed = False
+
+    def _load_ds(self, state: Dict[str, Any]) -> None:
+        super()._load_ds(state)
+        self._resumed = True
 
     def start(self) -> float:
         """Resets the flow, takes datapoints under a progress bar, and logs the rate.

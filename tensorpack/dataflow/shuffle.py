@@ -38,6 +38,8 @@ class LocallyShuffleData(RNGDataFlow, ProxyDataFlow):
     """
 
     # `_position` is a `_Round`, and how much of it was yielded; what is loaded is a whole state.
+    _STATE = {"round": None, "taken": 0}
+    _INNER = ("ds", "rng")
 
     @accepts_old_keywords(nr_reuse="num_reuse")
     def __init__(
@@ -134,7 +136,7 @@ class LocallyShuffleData(RNGDataFlow, ProxyDataFlow):
         return {"ds": now.place.ds, "rng": rng, "round": state, "taken": taken}
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
-        check_state(self, state, ["ds", "rng", "round", "taken"])
+        check_state(self, state, [*self._INNER, *self._STATE])
         if state["round"] is not None:
             self._check_round(state["round"], state["taken"])
         self.ds.load_state_dict(state["ds"])
