@@ -230,7 +230,8 @@ class ResumableDataFlow(DataFlow):
     the first pass: the flow sets `_position` to a tuple of them when it begins a pass and with each
     datapoint, and begins a pass with `_take_loaded()`. `_INNER` has what keeps a state itself: "ds"
     for `_state_of_ds()` and `_load_ds(state)`. A name may be in both: it is then saved from the
-    position, as the random stream before a pass is, and loaded as `_INNER`.
+    position, as the random stream before a pass is, and loaded as `_INNER`. `RepeatedData` is a
+    short example.
     """
 
     _STATE: Dict[str, Any] = {}

@@ -1,7 +1,9 @@
 """Well-known datasets as dataflows; their files are read where they lie, in their published format.
 
-Each dataset has a folder below $TENSORPACK_DATASET. Nothing is downloaded unless a dataset is given
-`download=True`. A module is loaded when one of its names is first used.
+Each takes the name of a part, such as "train"; `dir` or `data_dir`, the folder of its files, by
+default one below $TENSORPACK_DATASET; `shuffle`, whether each pass has its own order, or None for
+"train" only; and `download`, whether to download missing files. Nothing is downloaded otherwise.
+A module is loaded when one of its names is first used.
 """
 
 _NAMES = {  # module -> its public names; then run scripts/public_names

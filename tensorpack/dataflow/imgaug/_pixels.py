@@ -104,6 +104,7 @@ def in_float64(segmentation: np.ndarray, move: Callable[[np.ndarray], np.ndarray
 
 
 def as_rows(what: str, rows: Any, columns: int) -> np.ndarray:
+    """Returns an array `[N, columns]` of floats; a ValueError if it has another shape."""
     rows = np.asarray(rows)
     if rows.ndim != 2 or rows.shape[1] != columns:
         raise ValueError(f"{what.capitalize()} have the shape [N, {columns}], got {rows.shape}.")

@@ -10,13 +10,7 @@ from tensorpack.utils.optional import require
 
 from ._pixels import as_size
 from .base import ImageAugmentor
-from .transform import (
-    FlipTransform,
-    NoOpTransform,
-    ResizeTransform,
-    Transform,
-    TransposeTransform,
-)
+from .transform import FlipTransform, NoOpTransform, ResizeTransform, Transform, TransposeTransform
 
 _LINEAR = 1  # cv2.INTER_LINEAR
 _ATTEMPTS = 50
