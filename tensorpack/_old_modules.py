@@ -49,7 +49,8 @@ _HELPERS = {  # module -> names that are public there, and in no package
     "compat": "is_tfv2",
     "dataflow.base": "DataFlowReentrantGuard",
     "dataflow.dftools": "dump_dataflow_to_process_queue",
-    "dataflow.imgaug.base": "TransformAugmentorBase",
+    "dataflow.imgaug.base": "BaseTransform TransformAugmentorBase",
+    "dataflow.imgaug.crop": "FixedCrop",
     "input_source.placeholder": "build_or_reuse_placeholder",
     "input_source.remap": "get_sublist_by_names get_tensors_inputs",
     "models.tflayer": (

@@ -14,8 +14,10 @@ _NAMES = {  # module -> its public names; then run scripts/public_names
     "debug": "PrintData TestDataSpeed",
     "fake": "FakeData",
     "hdf5": "HDF5Data HDF5Serializer",
-    "image": "AugmentImageComponent AugmentImageComponents AugmentImageCoordinates",
-    "image_codec": "DecodeImageComponent EncodeImageComponent",
+    "image": (
+        "AugmentImageComponent AugmentImageComponents AugmentImageCoordinates "
+        "DecodeImageComponent EncodeImageComponent"
+    ),
     "image_files": "ImageFolder ImageFromFile ImageFromList",
     "join": "ConcatData JoinData",
     "lmdb": "LMDBData LMDBDataDecoder LMDBDataPoint LMDBSerializer convert_old_lmdb",

@@ -26,8 +26,8 @@ from .hdf5 import HDF5Serializer as HDF5Serializer
 from .image import AugmentImageComponent as AugmentImageComponent
 from .image import AugmentImageComponents as AugmentImageComponents
 from .image import AugmentImageCoordinates as AugmentImageCoordinates
-from .image_codec import DecodeImageComponent as DecodeImageComponent
-from .image_codec import EncodeImageComponent as EncodeImageComponent
+from .image import DecodeImageComponent as DecodeImageComponent
+from .image import EncodeImageComponent as EncodeImageComponent
 from .image_files import ImageFolder as ImageFolder
 from .image_files import ImageFromFile as ImageFromFile
 from .image_files import ImageFromList as ImageFromList

@@ -5,12 +5,13 @@ import inspect
 from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple, Union
 
 from ._flow import call_optional, is_flow, what_instead
-from .base import DataFlow, StateNotKept, state_of
+from .base import DataFlow, ResumableDataFlow, StateNotKept, state_of
 
 
-class CombinedDataFlow(DataFlow):
+class CombinedDataFlow(ResumableDataFlow):
     """A flow made from several others, `df_lists`, at least one."""
 
+    _INNER: Tuple[str, ...] = ("flows",)
     # Whether a pass goes through all flows at the same time, not through one after another.
     _at_once = False
 
@@ -28,6 +29,7 @@ class CombinedDataFlow(DataFlow):
 
     def reset_state(self) -> None:
         """Prepares every flow, each of them once."""
+        super().reset_state()
         for flow in self._distinct:
             flow.reset_state()
 
@@ -45,13 +47,13 @@ class CombinedDataFlow(DataFlow):
             for flow in reversed(self._distinct):
                 stack.callback(call_optional, flow, "close")
 
-    def _states(self) -> List[Dict[str, Any]]:
+    def _state_of_flows(self) -> List[Dict[str, Any]]:
         """Returns the states of the flows; of one that is given several times, only one."""
         if self._no_state is not None:
             raise StateNotKept(self._no_state)
         return [state_of(flow) for flow in self._distinct]
 
-    def _load_states(self, states: Any) -> None:
+    def _load_flows(self, states: Any) -> None:
         if self._no_state is not None:
             raise StateNotKept(self._no_state)
         if not isinstance(states, list) or len(states) != len(self._distinct):

@@ -10,7 +10,6 @@ from typing import (
     Iterator,
     List,
     Optional,
-    Sequence,
     Tuple,
     TypeVar,
 )
@@ -85,7 +84,7 @@ def what_instead(value: Any) -> str:
     )
 
 
-def check_state(flow: Any, state: Any, names: Sequence[str]) -> None:
+def check_state(flow: Any, state: Any, names: Iterable[str]) -> None:
     """Raises ValueError unless the state of a flow is a dict of exactly these names."""
     if not isinstance(state, dict) or set(state) != set(names):
         found = sorted(map(str, state)) if isinstance(state, dict) else type(state).__name__

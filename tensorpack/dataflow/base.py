@@ -9,7 +9,7 @@ from typing import Any, Callable, Dict, Iterator, Optional, Tuple
 import numpy as np
 
 from tensorpack.utils.legacy_names import give_both_names, owner_of
-from tensorpack.utils.rng import get_rng, is_seeded
+from tensorpack.utils.rng import get_rng, is_seeded, rng_state, set_rng_state
 
 from ._flow import call_optional, check_state, is_flow, what_instead
 from ._length import UnknownLength, checked_length, length_of
@@ -110,7 +110,7 @@ class DataFlow:
         give_both_names(cls, "__len__", "size", functools.partial(checked_length, name="size"))
         order = cls.__mro__
         rank = order.index(owner_of(cls, "__iter__"))
-        if rank < order.index(owner_of(cls, "state_dict")):
+        if rank < order.index(owner_of(cls, "state_dict", "_STATE")):
             cls.state_dict = DataFlow.state_dict  # type: ignore[method-assign]
             cls.load_state_dict = DataFlow.load_state_dict  # type: ignore[method-assign]
         if rank < order.index(owner_of(cls, "iterate_share")):
@@ -223,12 +223,78 @@ class DataFlow:
     size = __len__
 
 
-class ProxyDataFlow(DataFlow):
+class ResumableDataFlow(DataFlow):
+    """A flow that notes its position in a pass, so that the next pass may continue there.
+
+    A subclass declares its state. `_STATE` has the parts of a position, with their values before
+    the first pass: the flow sets `_position` to a tuple of them when it begins a pass and with each
+    datapoint, and begins a pass with `_take_loaded()`. `_INNER` has what keeps a state itself: "ds"
+    for `_state_of_ds()` and `_load_ds(state)`. A name may be in both: it is then saved from the
+    position, as the random stream before a pass is, and loaded as `_INNER`. `RepeatedData` is a
+    short example.
+    """
+
+    _STATE: Dict[str, Any] = {}
+    _INNER: Tuple[str, ...] = ()
+    _position: Any = None  # in the pass that was begun or advanced last; None before the first
+    _loaded: Any = None  # where the next pass continues; None at the beginning
+
+    def reset_state(self) -> None:
+        super().reset_state()
+        self._go_to(None)
+
+    def _go_to(self, position: Any) -> None:
+        if self._STATE:  # without a position, these are names that a script may use for something
+            self._position = self._loaded = position
+
+    def _take_loaded(self) -> Any:
+        """Returns the loaded position, or None; the next call returns None."""
+        loaded, self._loaded = self._loaded, None
+        return loaded
+
+    def _first_position(self) -> Tuple[Any, ...]:
+        """Returns the position before the first pass."""
+        inner = {name: self._state_of(name) for name in self._INNER if name in self._STATE}
+        return tuple({**self._STATE, **inner}.values())
+
+    def _save_position(self, *position: Any) -> Tuple[Any, ...]:
+        """Returns the values of `_STATE` for a position; they are never changed again."""
+        return position
+
+    def _restore_position(self, *values: Any) -> Tuple[Any, ...]:
+        """Returns the position for values of `_STATE`; a ValueError if they are of another flow."""
+        return values
+
+    def state_dict(self) -> Dict[str, Any]:
+        state: Dict[str, Any] = {}
+        if self._STATE:
+            position = self._first_position() if self._position is None else self._position
+            state = dict(zip(self._STATE, self._save_position(*position)))
+        for name in self._INNER:
+            if name not in state:
+                state[name] = self._state_of(name)
+        return state
+
+    def load_state_dict(self, state: Dict[str, Any]) -> None:
+        check_state(self, state, [*self._INNER, *self._STATE])
+        position = self._restore_position(*(state[name] for name in self._STATE))
+        for name in self._INNER:
+            getattr(self, f"_load_{name}")(state[name])
+        self._go_to(position)
+
+    def _state_of(self, name: str) -> Any:
+        return getattr(self, f"_state_of_{name}")()
+
+
+class ProxyDataFlow(ResumableDataFlow):
     """A flow made from another one, and equal to it where nothing is overridden.
 
     Attributes:
       ds: the wrapped flow.
     """
+
+    _STATE: Dict[str, Any] = {}
+    _INNER: Tuple[str, ...] = ("ds",)
 
     def __init__(self, ds: DataFlow) -> None:
         """Wraps the flow `ds`; a TypeError if it is not one."""
@@ -248,14 +314,8 @@ class ProxyDataFlow(DataFlow):
         return length_of(self.ds)
 
     def reset_state(self) -> None:
+        super().reset_state()
         self.ds.reset_state()
-
-    def state_dict(self) -> Dict[str, Any]:
-        return {"ds": self._state_of_ds()}
-
-    def load_state_dict(self, state: Dict[str, Any]) -> None:
-        check_state(self, state, ["ds"])
-        self.ds.load_state_dict(state["ds"])
 
     @property
     def seeded(self) -> bool:
@@ -277,31 +337,11 @@ class ProxyDataFlow(DataFlow):
     def _state_of_ds(self) -> Dict[str, Any]:
         return state_of(self.ds)
 
-
-class ResumableDataFlow(DataFlow):
-    """A flow that notes its position in a pass, so that the next pass may continue there.
-
-    A subclass sets `_position` when it begins a pass and with each datapoint, and begins a pass
-    with `_take_loaded()`.
-    """
-
-    _position: Any = None  # in the pass that was begun or advanced last; None before the first
-    _loaded: Any = None  # where the next pass continues; None at the beginning
-
-    def reset_state(self) -> None:
-        super().reset_state()
-        self._load(None)
-
-    def _load(self, position: Any) -> None:
-        self._position = self._loaded = position
-
-    def _take_loaded(self) -> Any:
-        """Returns the loaded position, or None; the next call returns None."""
-        loaded, self._loaded = self._loaded, None
-        return loaded
+    def _load_ds(self, state: Dict[str, Any]) -> None:
+        self.ds.load_state_dict(state)
 
 
-class RNGDataFlow(DataFlow):
+class RNGDataFlow(ResumableDataFlow):
     """A flow that draws random numbers.
 
     `reset_state` gives it a new random stream, different from that of every other object and
@@ -324,6 +364,12 @@ class RNGDataFlow(DataFlow):
     def reset_state(self) -> None:
         self._rng = get_rng(self)
         super().reset_state()
+
+    def _state_of_rng(self) -> Dict[str, Any]:
+        return rng_state(self.rng)
+
+    def _load_rng(self, state: Dict[str, Any]) -> None:
+        set_rng_state(self.rng, state)
 
     @property
     def seeded(self) -> bool:

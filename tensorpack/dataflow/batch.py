@@ -7,10 +7,9 @@ from typing import Any, Callable, Dict, Hashable, Iterator, List, Optional, Sequ
 
 from tensorpack.utils.checks import check_counts
 
-from ._flow import check_state
 from ._length import length_or_none
 from ._stack import aggregate
-from .base import DataFlow, Dropped, ProxyDataFlow, ResumableDataFlow
+from .base import DataFlow, Dropped, ProxyDataFlow
 from .map import component_of
 
 
@@ -28,6 +27,12 @@ def check_batch_size(flow: DataFlow, ds: DataFlow, batch_size: Any, remainder: b
 
 class BatchData(ProxyDataFlow):
     """Puts a fixed number of consecutive datapoints into a batch.
+
+    >>> flow = DataFromList([[1, "a"], [2, "b"], [3, "c"]], shuffle=False)
+    >>> list(BatchData(flow, 2, remainder=True, use_list=True))
+    [[[1, 2], ['a', 'b']], [[3], ['c']]]
+    >>> list(BatchData(flow, 2))
+    [[array([1, 2], dtype=int32), array(['a', 'b'], dtype='<U1')]]
 
     Each component of the batch has one axis more than those of the datapoints, the first. Its
     arrays are new, C-contiguous, and never written again: a consumer may keep them, and
@@ -121,8 +126,12 @@ class BatchData(ProxyDataFlow):
 _Groups = Dict[Tuple[int, ...], List[Any]]
 
 
-class BatchDataByShape(ResumableDataFlow, BatchData):
+class BatchDataByShape(BatchData):
     """Puts datapoints into a batch whose component `idx` has the same shape.
+
+    >>> flow = DataFromList([[np.zeros(n), n] for n in (4, 5, 4, 5, 6)], shuffle=False)
+    >>> [batch[1].tolist() for batch in BatchDataByShape(flow, 2, 0, remainder=True)]
+    [[4, 4], [5, 5], [6]]
 
     A batch is yielded as soon as there are enough datapoints of its shape; its arrays are made as
     those of `BatchData`. Up to `batch_size - 1` datapoints of every shape wait meanwhile, also for
@@ -132,6 +141,9 @@ class BatchDataByShape(ResumableDataFlow, BatchData):
     fewer batches or more, or with `remainder` more. One that would have none continues with
     another pass through `ds`.
     """
+
+    # The datapoints that wait, in `_position` by their shapes, and whether the pass has yielded.
+    _STATE: Dict[str, Any] = {"waiting": {}, "yielded": False}
 
     def __init__(
         self,
@@ -151,7 +163,6 @@ class BatchDataByShape(ResumableDataFlow, BatchData):
         """
         super().__init__(ds, batch_size, remainder)
         self.idx = idx
-        # `_position`: the datapoints that wait, by their shapes, and whether the pass has yielded.
         self._left: _Groups = {}  # by the last pass that was finished
 
     def reset_state(self) -> None:
@@ -190,17 +201,17 @@ class BatchDataByShape(ResumableDataFlow, BatchData):
             yield batch
         self._left = waiting
 
-    def state_dict(self) -> Dict[str, Any]:
-        waiting, yielded = self._position or ({}, False)
-        groups = [list(group) for group in waiting.values()]
-        return {"ds": self._state_of_ds(), "waiting": groups, "yielded": yielded}
-
     def load_state_dict(self, state: Dict[str, Any]) -> None:
         if isinstance(state, dict):
             state = {"yielded": True, **state}  # earlier ones do not say it
-        check_state(self, state, ["ds", "waiting", "yielded"])
+        super().load_state_dict(state)
+
+    def _save_position(self, waiting: _Groups, yielded: bool) -> Tuple[Any, ...]:
+        return [list(group) for group in waiting.values()], yielded
+
+    def _restore_position(self, groups: Any, yielded: Any) -> Tuple[Any, ...]:
         waiting: _Groups = {}
-        for group in state["waiting"]:
+        for group in groups:
             if not 0 < len(group) < self.batch_size:
                 raise ValueError(
                     f"This is not a state of this {type(self).__name__}: {len(group)} datapoints "
@@ -208,8 +219,7 @@ class BatchDataByShape(ResumableDataFlow, BatchData):
                     "flow that is made as the one it came from."
                 )
             waiting[self._shape_of(group[0])] = list(group)
-        self.ds.load_state_dict(state["ds"])
-        self._load((waiting, bool(state["yielded"])))
+        return waiting, bool(yielded)
 
     def _shape_of(self, datapoint: Any) -> Tuple[int, ...]:
         component = component_of(self, datapoint, self.idx)

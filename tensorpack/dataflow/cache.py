@@ -4,18 +4,31 @@ import itertools
 import sys
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
 
-from tensorpack.utils.rng import is_seeded, rng_state, set_rng_state
+from tensorpack.utils.rng import is_seeded, rng_state
 
 from ._combined import state_or_reason
-from ._flow import check_count, check_state
+from ._flow import check_count
 from ._length import length_or_none
-from .base import DataFlow, ProxyDataFlow, ResumableDataFlow, RNGDataFlow, StateNotKept
+from .base import DataFlow, ProxyDataFlow, RNGDataFlow, StateNotKept
 
 _Cache = Tuple[Union[Dict[str, Any], str], List[Any]]
 
 
-class CacheData(ResumableDataFlow, RNGDataFlow, ProxyDataFlow):
+class _Pass(NamedTuple):
+    """A pass, and from where the cache can be filled again as it was; a part of the state."""
+
+    ds: Union[Dict[str, Any], str]  # the state of `ds` before the pass that filled or fills it
+    rng: Dict[str, Any]  # the state of the random stream before this pass
+    cached: bool  # whether this pass reads from the cache
+    filled: bool  # whether the cache is complete
+
+
+class CacheData(RNGDataFlow, ProxyDataFlow):
     """Yields the datapoints of the first complete pass, the same objects, in every later pass.
+
+    >>> flow = CacheData(DataFromList([[1], [2], [3]], shuffle=True))
+    >>> list(flow) == list(flow)
+    True
 
     The first pass is in the order of the wrapped flow. A pass that is left before its end leaves no
     cache. `reset_state` keeps the cache, and so do forked processes.
@@ -27,9 +40,10 @@ class CacheData(ResumableDataFlow, RNGDataFlow, ProxyDataFlow):
     nothing is saved there. Put the cache after the runner.
     """
 
+    _STATE = dict.fromkeys([*_Pass._fields, "count"])  # `_position` is a `_Pass`, and this count
+    _INNER = ("ds", "rng")
     # The cached datapoints, after the state of `ds` before them, or why there is none.
     _cache: Optional[_Cache] = None
-    # `_position` is a `_Pass`, and how many of its datapoints were yielded.
 
     def __init__(self, ds: DataFlow, shuffle: bool = False) -> None:
         """
@@ -66,7 +80,7 @@ class CacheData(ResumableDataFlow, RNGDataFlow, ProxyDataFlow):
         now = _Pass(begin, rng_state(self.rng), cached=cached, filled=True)
         order: Sequence[int] = range(len(datapoints))
         if self.shuffle and cached:
-            order = self.rng.permutation(len(datapoints)).tolist()
+            order = self.rng.permutation(len(datapoints)).data
         self._position = now, count
         return self._read(now, order[count:], count, datapoints)
 
@@ -79,7 +93,7 @@ class CacheData(ResumableDataFlow, RNGDataFlow, ProxyDataFlow):
         self._position = now, count
         return self._fill(now, source, datapoints)
 
-    def _fill(self, now: "_Pass", source: Iterator[Any], datapoints: List[Any]) -> Iterator[Any]:
+    def _fill(self, now: _Pass, source: Iterator[Any], datapoints: List[Any]) -> Iterator[Any]:
         for datapoint in source:
             datapoints.append(datapoint)
             self._position = now, len(datapoints)
@@ -89,41 +103,31 @@ class CacheData(ResumableDataFlow, RNGDataFlow, ProxyDataFlow):
             self._position = now._replace(filled=True), len(datapoints)
 
     def _read(
-        self, now: "_Pass", order: Sequence[int], count: int, datapoints: List[Any]
+        self, now: _Pass, order: Sequence[int], count: int, datapoints: List[Any]
     ) -> Iterator[Any]:
         for position, index in enumerate(order, count + 1):
             self._position = now, position
             yield datapoints[index]
 
-    def state_dict(self) -> Dict[str, Any]:
-        now, count = self._position or (self._next_pass(), 0)
-        if isinstance(now.ds, str):
-            raise StateNotKept(now.ds)
-        return {**now._asdict(), "count": count}
-
-    def load_state_dict(self, state: Dict[str, Any]) -> None:
-        check_state(self, state, [*_Pass._fields, "count"])
-        length = length_or_none(self.ds)
-        check_count(self, state["count"], sys.maxsize if length is None else length)
-        self.ds.load_state_dict(state["ds"])
-        set_rng_state(self.rng, state["rng"])
-        self._cache = None
-        self._load((_Pass(*(state[name] for name in _Pass._fields)), state["count"]))
-
-    def _next_pass(self) -> "_Pass":
-        """Describes the pass that would be begun now."""
+    def _first_position(self) -> Tuple[Any, ...]:
         full = self._cache is not None
         begin = state_or_reason(self.ds) if self._cache is None else self._cache[0]
-        return _Pass(begin, rng_state(self.rng), cached=full, filled=full)
+        return _Pass(begin, rng_state(self.rng), cached=full, filled=full), 0
 
+    def _save_position(self, now: _Pass, count: int) -> Tuple[Any, ...]:
+        if isinstance(now.ds, str):
+            raise StateNotKept(now.ds)
+        return (*now, count)
 
-class _Pass(NamedTuple):
-    """A pass, and from where the cache can be filled again as it was; a part of the state."""
+    def _restore_position(self, *values: Any) -> Tuple[Any, ...]:
+        *now, count = values
+        length = length_or_none(self.ds)
+        check_count(self, count, sys.maxsize if length is None else length)
+        return _Pass(*now), count
 
-    ds: Union[Dict[str, Any], str]  # the state of `ds` before the pass that filled or fills it
-    rng: Dict[str, Any]  # the state of the random stream before this pass
-    cached: bool  # whether this pass reads from the cache
-    filled: bool  # whether the cache is complete
+    def _load_ds(self, state: Dict[str, Any]) -> None:
+        super()._load_ds(state)
+        self._cache = None
 
 
 def _check_enough(flow: CacheData, datapoints: List[Any], count: int) -> None:

@@ -6,27 +6,28 @@ Every pass draws from its own stream, so that passes at the same time do not cha
 import bisect
 import itertools
 import math
-from typing import Any, Dict, Iterable, Iterator, List, Tuple, Union
+from typing import Any, Iterable, Iterator, List, Optional, Tuple, Union
 
 import numpy as np
 
 from tensorpack.utils.rng import rng_state, set_rng_state
 
 from ._combined import CombinedDataFlow, listed
-from ._flow import check_count, check_state
-from .base import DataFlow, ResumableDataFlow, RNGDataFlow, UnknownLength
+from ._flow import check_count
+from .base import DataFlow, RNGDataFlow, UnknownLength
 
 _END = object()
 
 
-class _DrawnDataFlow(ResumableDataFlow, RNGDataFlow, CombinedDataFlow):
+class _DrawnDataFlow(RNGDataFlow, CombinedDataFlow):
     """Draws the flow of each datapoint.
 
     `_position` is the stream of the pass, and what is left of it, in a form of the subclass.
     """
 
+    _STATE = dict.fromkeys(["draws", "left"])
+    _INNER = ("flows", "rng")
     _at_once = True
-    _left_name = ""  # of what is left, in a state
 
     def __iter__(self) -> Iterator[Any]:
         rng, left = self._take_loaded() or (self.rng_of_pass(), self._whole())
@@ -45,34 +46,32 @@ class _DrawnDataFlow(ResumableDataFlow, RNGDataFlow, CombinedDataFlow):
         """Returns a copy of what is left; raises ValueError if it is not of this flow."""
         return bool(left)
 
-    def state_dict(self) -> Dict[str, Any]:
-        draws = left = None
-        if self._position is not None:
-            draws, left = rng_state(self._position[0]), self._copy_left(self._position[1])
-        states = self._states()
-        return {"flows": states, "rng": rng_state(self.rng), "draws": draws, self._left_name: left}
+    def _save_position(self, draws: Optional[np.random.RandomState], left: Any) -> Tuple[Any, ...]:
+        return (None, None) if draws is None else (rng_state(draws), self._copy_left(left))
 
-    def load_state_dict(self, state: Dict[str, Any]) -> None:
-        check_state(self, state, ["flows", "rng", "draws", self._left_name])
-        position, left = None, state[self._left_name]
-        if left is not None:
-            left = self._copy_left(left)
-        if state["draws"] is not None:
-            stream = np.random.RandomState(0)
-            set_rng_state(stream, state["draws"])
-            position = stream, left
-        self._load_states(state["flows"])
-        set_rng_state(self.rng, state["rng"])
-        self._load(position)
+    def _restore_position(self, draws: Any, left: Any) -> Any:
+        left = left if left is None else self._copy_left(left)
+        if draws is None:
+            return None
+        stream = np.random.RandomState(0)
+        set_rng_state(stream, draws)
+        return stream, left
 
 
 class RandomChooseData(_DrawnDataFlow):
     """Takes each datapoint from one of several flows, until the one that is drawn has ended.
 
+    >>> tens = DataFromList([[10], [20], [30]], shuffle=False)
+    >>> ones = DataFromList([[1], [2], [3]], shuffle=False)
+    >>> flow = RandomChooseData([(tens, 0.7), (ones, 0.3)])
+    >>> flow.rng = np.random.RandomState(1)
+    >>> list(flow)
+    [[10], [1], [20], [30]]
+
     It keeps a state, except where two of the flows are made from the same one.
     """
 
-    _left_name = "ended"
+    _STATE = dict.fromkeys(["draws", "ended"])
 
     def __init__(self, df_lists: Iterable[Union[DataFlow, Tuple[DataFlow, float]]]) -> None:
         """
@@ -111,13 +110,17 @@ class RandomChooseData(_DrawnDataFlow):
 class RandomMixData(_DrawnDataFlow):
     """Goes through all of several flows at once, in an order that is drawn at random.
 
+    >>> tens = DataFromList([[10], [20], [30]], shuffle=False)
+    >>> flow = RandomMixData([tens, DataFromList([[1], [2]], shuffle=False)])
+    >>> flow.rng = np.random.RandomState(0)
+    >>> list(flow)
+    [[10], [20], [1], [2], [30]]
+
     Every order in which the datapoints of one flow follow one another as they do there is equally
     likely. A pass raises a RuntimeError if a flow yields more or fewer datapoints than its length.
 
     It keeps a state, except where two of the flows are made from the same one.
     """
-
-    _left_name = "left"  # the number of datapoints left in each flow
 
     def __init__(self, df_lists: Iterable[DataFlow]) -> None:
         """
@@ -152,6 +155,7 @@ class RandomMixData(_DrawnDataFlow):
                 raise self._wrong_length(position, "it yielded more")
 
     def _copy_left(self, left: Any) -> List[int]:
+        """Returns a copy of the number of datapoints left in each flow."""
         lengths = self._whole()
         if not isinstance(left, list) or len(left) != len(lengths):
             raise ValueError(

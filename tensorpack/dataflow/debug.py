@@ -8,6 +8,7 @@ from tensorpack.utils import get_tqdm, logger
 from tensorpack.utils.argtools import accepts_old_keywords
 from tensorpack.utils.checks import check_counts
 
+from ._datapoint import summary_of
 from ._length import length_or_none
 from .base import DataFlow, ProxyDataFlow
 
@@ -20,6 +21,7 @@ class TestDataSpeed(ProxyDataFlow):
     """
 
     __test__ = False  # not a test case for pytest
+    _STATE: Dict[str, Any] = {}
     _resumed = False
 
     def __init__(
@@ -54,10 +56,8 @@ class TestDataSpeed(ProxyDataFlow):
         super().reset_state()
         self._resumed = False
 
-    state_dict = ProxyDataFlow.state_dict
-
-    def load_state_dict(self, state: Dict[str, Any]) -> None:
-        super().load_state_dict(state)
+    def _load_ds(self, state: Dict[str, Any]) -> None:
+        super()._load_ds(state)
         self._resumed = True
 
     def start(self) -> float:
@@ -165,7 +165,7 @@ def describe(value: Any, max_depth: int = 3, max_list: int = 3, indent: int = 1)
 def _one_line(value: Any) -> str:
     name = type(value).__name__
     if not hasattr(value, "dtype") or not hasattr(value, "shape"):
-        text = repr(value)
+        text = summary_of(value) if isinstance(value, (str, bytes, int)) else repr(value)
         return f"{name} {text}" if len(text) <= 60 else f"{name} {text[:57]}..."
     line = f"{name} {list(value.shape)} {value.dtype}"
     # Those of other libraries have dtypes without a kind.

@@ -6,16 +6,17 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Sequence, Tuple, Union
 import numpy as np
 
 from tensorpack.utils.checks import as_count, check_counts
-from tensorpack.utils.rng import rng_state, set_rng_state
+from tensorpack.utils.rng import rng_state
 
-from ._flow import check_count, check_state
-from .base import ResumableDataFlow, RNGDataFlow
+from ._flow import check_count
+from .base import RNGDataFlow
 
 
-class FakeData(ResumableDataFlow, RNGDataFlow):
+class FakeData(RNGDataFlow):
     """Yields lists of random arrays, evenly distributed over a range of values."""
 
-    # `_position` is the random stream at the begin of the pass, and how many were yielded.
+    _STATE = {"rng": None, "count": 0}  # the random stream before the pass, and how many yielded
+    _INNER = ("rng",)
 
     def __init__(
         self,
@@ -64,15 +65,9 @@ class FakeData(ResumableDataFlow, RNGDataFlow):
             self._position = begin, count + 1
             yield datapoint
 
-    def state_dict(self) -> Dict[str, Any]:
-        begin, count = self._position or (rng_state(self.rng), 0)
-        return {"rng": begin, "count": count}
-
-    def load_state_dict(self, state: Dict[str, Any]) -> None:
-        check_state(self, state, ["rng", "count"])
-        check_count(self, state["count"], self._size)
-        set_rng_state(self.rng, state["rng"])
-        self._load((state["rng"], state["count"]))
+    def _restore_position(self, begin: Any, count: Any) -> Tuple[Any, ...]:
+        check_count(self, count, self._size)
+        return begin, count
 
     def _draw(self, rng: np.random.RandomState) -> List[np.ndarray]:
         return [component.draw(rng) for component in self._components]

@@ -1,24 +1,19 @@
-"""Flows that augment the images of datapoints, and all that lies on them; see `dataflow.imgaug`."""
+"""Flows that decode, encode and augment the images of datapoints; see `dataflow.imgaug`."""
 
+import functools
 from typing import Any, Dict, Hashable, Iterable, List, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
 from tensorpack.utils import logger
-from tensorpack.utils.checks import as_list
+from tensorpack.utils.checks import as_list, as_number
+from tensorpack.utils.optional import require
 
 from .base import DataFlow
-from .image_files import ImageFromFile
+from .image_files import MOST_PIXELS, check_decoding, decode_image
 from .imgaug import AugmentationError, AugmentorList, ImageAugmentor, Target, Transform
-from .map import check_index, component_of
+from .map import MapDataComponent, check_index, component_of
 from .random_map import RandomMap
-
-__all__ = [
-    "AugmentImageComponent",
-    "AugmentImageComponents",
-    "AugmentImageCoordinates",
-    "ImageFromFile",
-]
 
 _SEVERAL = "AugmentImageComponents for several"
 _LOGGED_FIRST, _LOGGED_EVERY = 9, 100
@@ -34,8 +29,8 @@ class AugmentImageComponents(RandomMap):
     All is drawn from the first image. Further images must have its height and width. Everything
     else of a datapoint is left as it is; a tuple comes out as a list.
 
-    What the augmentors draw comes from the flow, which lends them its random stream for each
-    datapoint. Two flows in two threads should not share augmentors: they would share draws.
+    The augmentors draw from the flow's random stream. Two flows in two threads should not share
+    augmentors: they would share draws.
 
     While iterating, an augmentor that fails raises an `AugmentationError`, which names it, the
     image and the datapoint; a component that is missing an `IndexError` or `KeyError`.
@@ -186,6 +181,61 @@ class AugmentImageCoordinates(AugmentImageComponents):
         super().__init__(ds, augmentors, [img_index], [coords_index], copy, catch_exceptions)
 
 
+class DecodeImageComponent(MapDataComponent):
+    """Decodes a component that is the content of an image file, such as a JPEG: to uint8
+    `[h, w, 3]`, or `[h, w, 1]` in grey. A `DamagedFile` is raised while iterating if it is not one.
+    """
+
+    def __init__(
+        self,
+        ds: DataFlow,
+        index: _Index = 0,
+        channel: int = 3,
+        *,
+        bgr: bool = True,
+        max_pixels: Optional[int] = MOST_PIXELS,
+    ) -> None:
+        """
+        Args:
+          ds: the flow that gives the datapoints.
+          index: position or key of the component, bytes or a uint8 array.
+          channel, max_pixels: as in `ImageFromFile`.
+          bgr: whether colours are in OpenCV's order, as from `cv2.imdecode` and `dataset.ILSVRC12`;
+            False for RGB, as from `ImageFromFile`.
+        """
+        check_decoding(channel, max_pixels)
+        decode = functools.partial(_decode, channel=channel, bgr=bgr, max_pixels=max_pixels)
+        super().__init__(ds, decode, index)
+
+
+class EncodeImageComponent(MapDataComponent):
+    """Encodes an image, uint8 `[h, w]`, `[h, w, 1]` or `[h, w, 3]`, to a uint8 array `[bytes]`."""
+
+    def __init__(
+        self,
+        ds: DataFlow,
+        index: _Index = 0,
+        extension: str = ".jpg",
+        quality: int = 95,
+        *,
+        bgr: bool = True,
+    ) -> None:
+        """
+        Args:
+          ds: the flow that gives the datapoints.
+          index: position or key of the image.
+          extension: ".jpg", or ".png", which loses nothing.
+          quality: of a JPEG, 1 to 100.
+          bgr: as in `DecodeImageComponent`.
+        """
+        if extension not in (".jpg", ".jpeg", ".png"):
+            raise ValueError(f"Images are encoded as '.jpg' or '.png', but got {extension!r}.")
+        quality = int(as_number(self, "quality", quality, 1, 100))
+        require("cv2")  # to be missed now, and not in the middle of a run
+        encode = functools.partial(_encode, extension=extension, quality=quality, bgr=bgr)
+        super().__init__(ds, encode, index)
+
+
 def _first_image(flow: DataFlow, given: Dict[_Index, Any]) -> Tuple[_Index, _Targets]:
     """Returns the index of the image that all is drawn from, and the other targets."""
     targets = {at: each if isinstance(each, Target) else Target(each) for at, each in given.items()}
@@ -197,3 +247,24 @@ def _first_image(flow: DataFlow, given: Dict[_Index, Any]) -> Tuple[_Index, _Tar
                 )
             return index, [each for each in targets.items() if each[0] != index]
     raise ValueError(f"{type(flow).__name__} needs an image in index or targets, got none.")
+
+
+def _decode(data: Any, channel: int, bgr: bool, max_pixels: Optional[int]) -> np.ndarray:
+    data = data.tobytes() if getattr(data, "dtype", None) == np.uint8 else data
+    if not isinstance(data, bytes):
+        got = getattr(data, "dtype", type(data).__name__)
+        raise TypeError(f"An encoded image is bytes or a uint8 array, got {got}.")
+    image = decode_image(data, "The component", channel, bgr, max_pixels)
+    return image[:, :, np.newaxis] if image.ndim == 2 else image
+
+
+def _encode(image: Any, extension: str, quality: int, bgr: bool) -> np.ndarray:
+    dtype, shape = getattr(image, "dtype", type(image).__name__), np.shape(image)
+    if dtype != np.uint8 or len(shape) not in (2, 3) or shape[2:] not in ((), (1,), (3,)):
+        needed = "uint8 [h, w], [h, w, 1] or [h, w, 3]"
+        raise ValueError(f"An image to be encoded is {needed}, got {dtype} {list(shape)}.")
+    cv2 = require("cv2")
+    if not bgr and shape[2:] == (3,):
+        image = image[:, :, ::-1]
+    options = [] if extension == ".png" else [cv2.IMWRITE_JPEG_QUALITY, quality]
+    return cv2.imencode(extension, np.ascontiguousarray(image), options)[1].reshape(-1)

@@ -3,18 +3,22 @@
 Neither draws random numbers; flows that are mixed at random are in `choose.py`.
 """
 
-from typing import Any, Dict, Iterable, Iterator, List, Sequence
+from typing import Any, Dict, Iterable, Iterator, List, Sequence, Tuple
 
 from tensorpack.utils import logger
 
 from ._combined import CombinedDataFlow
-from ._flow import check_count, check_state
+from ._flow import check_count
 from ._length import length_of, length_or_none
-from .base import DataFlow, ResumableDataFlow
+from .base import DataFlow
 
 
-class JoinData(ResumableDataFlow, CombinedDataFlow):
+class JoinData(CombinedDataFlow):
     """Takes one datapoint of every flow and makes one of them, until one of the flows ends.
+
+    >>> images = DataFromList([["a.png"], ["b.png"]], shuffle=False)
+    >>> list(JoinData([images, DataFromList([[1, 10], [2, 20]], shuffle=False)]))
+    [['a.png', 1, 10], ['b.png', 2, 20]]
 
     Lists and tuples become one list, the components of the first flow first. Dicts become one
     dict, whose keys must differ from flow to flow. The components are not copied. A pass raises a
@@ -25,8 +29,9 @@ class JoinData(ResumableDataFlow, CombinedDataFlow):
 
     _at_once = True
 
-    # `_position` is whether the pass has ended. A flow that is longer than the others is then left
-    # in a pass that must not be continued.
+    # Whether the pass has ended. A flow that is longer than the others is then left in a pass that
+    # must not be continued.
+    _STATE = {"ended": False}
 
     def __init__(self, df_lists: Iterable[DataFlow]) -> None:
         """
@@ -48,24 +53,16 @@ class JoinData(ResumableDataFlow, CombinedDataFlow):
         return min(length_of(flow) for flow in self.df_lists)
 
     def __iter__(self) -> Iterator[Any]:
-        self._position = ended = bool(self._take_loaded())
+        self._position = (ended,) = self._take_loaded() or self._first_position()
         # All are begun, also where there is nothing left to yield: it uses up their loaded states.
         passes = [iter(flow) for flow in self.df_lists]
         return iter(()) if ended else self._pass(passes)
 
     def _pass(self, passes: List[Iterator[Any]]) -> Iterator[Any]:
         for parts in zip(*passes):
-            self._position = False
+            self._position = (False,)
             yield self._join(parts)
-        self._position = True
-
-    def state_dict(self) -> Dict[str, Any]:
-        return {"flows": self._states(), "ended": bool(self._position)}
-
-    def load_state_dict(self, state: Dict[str, Any]) -> None:
-        check_state(self, state, ["flows", "ended"])
-        self._load_states(state["flows"])
-        self._load(bool(state["ended"]))
+        self._position = (True,)
 
     def _join(self, parts: Sequence[Any]) -> Any:
         if all(isinstance(part, (list, tuple)) for part in parts):
@@ -88,10 +85,18 @@ class JoinData(ResumableDataFlow, CombinedDataFlow):
         return joined
 
 
-class ConcatData(ResumableDataFlow, CombinedDataFlow):
-    """Goes through several flows one after another; a flow may be there more than once."""
+class ConcatData(CombinedDataFlow):
+    """Goes through several flows one after another; a flow may be there more than once.
 
-    # `_position` is the index of the flow that the pass is in; what is loaded is a whole state.
+    >>> flow = DataFromList([[1], [2]], shuffle=False)
+    >>> list(ConcatData([flow, DataFromList([[7]]), flow]))
+    [[1], [2], [7], [1], [2]]
+    """
+
+    # The index of the flow that the pass is in, and whether a pass of each flow was ever begun. If
+    # so, its state is that of a pass that must not be continued, unless it is the one at the index.
+    # What is loaded is a whole state.
+    _STATE: Dict[str, Any] = {"index": 0, "begun": None}
 
     def __init__(self, df_lists: Iterable[DataFlow]) -> None:
         """
@@ -99,8 +104,6 @@ class ConcatData(ResumableDataFlow, CombinedDataFlow):
           df_lists: the flows, at least one.
         """
         super().__init__(df_lists)
-        # Whether a pass of each flow was ever begun. If so, its state is that of a pass that must
-        # not be continued, unless the flow is the one at `_position`.
         self._begun = [False] * len(self.df_lists)
 
     def __len__(self) -> int:
@@ -117,12 +120,12 @@ class ConcatData(ResumableDataFlow, CombinedDataFlow):
             if index != first:
                 datapoints = self._open(index)
             for datapoint in datapoints:
-                self._position = index
+                self._position = index, self._begun
                 yield datapoint
 
     def _open(self, index: int) -> Iterator[Any]:
-        self._position = index
         self._begun[index] = True
+        self._position = index, self._begun
         return iter(self.df_lists[index])
 
     def _go_back(self, state: Dict[str, Any]) -> int:
@@ -148,16 +151,23 @@ class ConcatData(ResumableDataFlow, CombinedDataFlow):
         if self._loaded is not None:
             # Flows made from the same one cannot tell what each of them was given.
             return self._loaded
-        return {"flows": self._states(), "index": self._position or 0, "begun": list(self._begun)}
+        return super().state_dict()
 
-    def load_state_dict(self, state: Dict[str, Any]) -> None:
-        check_state(self, state, ["flows", "index", "begun"])
-        check_count(self, state["index"], len(self.df_lists) - 1)
-        begun = state["begun"]
+    def _first_position(self) -> Tuple[Any, ...]:
+        return 0, self._begun
+
+    def _save_position(self, index: int, begun: List[bool]) -> Tuple[Any, ...]:
+        return index, list(begun)
+
+    def _restore_position(self, index: Any, begun: Any) -> Tuple[Any, ...]:
+        check_count(self, index, len(self.df_lists) - 1)
         if not isinstance(begun, list) or len(begun) != len(self.df_lists):
             raise ValueError(
                 f"This is not a state of this {type(self).__name__}, which has "
                 f"{len(self.df_lists)} flows: {begun!r:.80} tells which of them were begun."
             )
-        self._load_states(state["flows"])
-        self._position, self._begun, self._loaded = state["index"], list(begun), state
+        return index, list(begun)
+
+    def load_state_dict(self, state: Dict[str, Any]) -> None:
+        super().load_state_dict(state)
+        (_, self._begun), self._loaded = self._position, state

@@ -70,6 +70,10 @@ class DatapointMap(ProxyDataFlow):
 class MapData(DatapointMap):
     """Applies a function to every datapoint, and drops those for which it returns None.
 
+    >>> flow = DataFromList([[1, "a"], [2, "b"], [3, "c"]], shuffle=False)
+    >>> list(MapData(flow, lambda dp: [dp[0] * 10, dp[1]] if dp[0] != 2 else None))
+    [[10, 'a'], [30, 'c']]
+
     `len` is that of the wrapped flow, so it is too large if datapoints are dropped.
     """
 
@@ -90,9 +94,12 @@ class MapData(DatapointMap):
 class MapDataComponent(DatapointMap):
     """Applies a function to one component, and drops the datapoint if it returns None.
 
-    The datapoint of the wrapped flow is not changed; a tuple comes out as a list. `len` is that of
-    the wrapped flow, so it is too large if datapoints are dropped. A datapoint without the
-    component raises an `IndexError` or `KeyError` while iterating.
+    >>> flow = DataFromList([[1, "a"], [2, "b"]], shuffle=False)
+    >>> list(MapDataComponent(flow, str.upper, 1))
+    [[1, 'A'], [2, 'B']]
+
+    The datapoint of the wrapped flow is not changed; a tuple comes out as a list. `len` is as that
+    of `MapData`. A missing component raises an `IndexError` or `KeyError` while iterating.
     """
 
     def __init__(
@@ -121,8 +128,12 @@ class MapDataComponent(DatapointMap):
 class FilterData(DatapointMap):
     """Keeps the datapoints that a predicate is true of, or of one of their components.
 
-    `len` is that of the wrapped flow. A datapoint without the component raises an `IndexError` or
-    `KeyError` while iterating.
+    >>> flow = DataFromList([[1, "a"], [2, "b"], [3, "c"]], shuffle=False)
+    >>> list(FilterData(flow, lambda number: number != 2, index=0))
+    [[1, 'a'], [3, 'c']]
+
+    `len` is that of the wrapped flow. A missing component raises an `IndexError` or `KeyError`
+    while iterating.
     """
 
     def __init__(
@@ -149,7 +160,10 @@ class FilterData(DatapointMap):
 class SelectComponent(DatapointMap):
     """Yields some components of every datapoint, as a list in the order asked for.
 
-    A datapoint without one of them raises an `IndexError` or `KeyError` while iterating.
+    >>> list(SelectComponent(DataFromList([{"id": 1, "x": 5, "y": 6}]), ["y", "x"]))
+    [[6, 5]]
+
+    A missing component raises an `IndexError` or `KeyError` while iterating.
     """
 
     def __init__(self, ds: DataFlow, idxs: Sequence[Union[int, Hashable]]) -> None:

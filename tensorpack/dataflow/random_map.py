@@ -11,19 +11,20 @@ from typing import Any, Callable, Dict, Iterator, Optional, Tuple
 
 import numpy as np
 
-from tensorpack.utils.rng import rng_state, set_rng_state
+from tensorpack.utils.rng import rng_state
 
 from ._datapoint import note_datapoint
-from ._flow import ProcessLocal, check_count, check_state
-from .base import DataFlow, ProxyDataFlow, ResumableDataFlow, RNGDataFlow
+from ._flow import ProcessLocal, check_count
+from .base import DataFlow, ProxyDataFlow, RNGDataFlow
 from .map import DatapointMap, apply_function, checked_function
 
 
-class RandomMap(ResumableDataFlow, RNGDataFlow, DatapointMap):
+class RandomMap(RNGDataFlow, DatapointMap):
     """Base of maps that draw random numbers. Override `_draw`."""
 
-    # `_position` is the random stream at the begin of the pass, and how many datapoints of the
-    # wrapped flow were taken in it.
+    # The random stream before the pass, and how many datapoints of the wrapped flow were taken.
+    _STATE = {"rng": None, "count": 0}
+    _INNER = ("ds", "rng")
 
     def __init__(self, ds: DataFlow) -> None:
         """Wraps the flow `ds`."""
@@ -79,24 +80,21 @@ class RandomMap(ResumableDataFlow, RNGDataFlow, DatapointMap):
             note_datapoint(error, name, number, datapoint, self.last_file, "counted from 0")
             raise
 
-    def state_dict(self) -> Dict[str, Any]:
-        begin, count = self._position or (rng_state(self.rng), 0)
-        return {"ds": self._state_of_ds(), "rng": begin, "count": count}
-
-    def load_state_dict(self, state: Dict[str, Any]) -> None:
-        check_state(self, state, ["ds", "rng", "count"])
-        check_count(self, state["count"], sys.maxsize)
-        self.ds.load_state_dict(state["ds"])
-        set_rng_state(self.rng, state["rng"])
-        self._load((state["rng"], state["count"]))
+    def _restore_position(self, begin: Any, count: Any) -> Tuple[Any, ...]:
+        check_count(self, count, sys.maxsize)
+        return begin, count
 
 
 class RandomMapData(RandomMap):
     """`MapData` whose function gets a random stream as well: None drops the datapoint.
 
-    What is drawn from the stream depends on the seed, the pass and the position alone::
+    What is drawn from the stream depends on the seed, the pass and the position alone.
 
-        flow = RandomMapData(flow, lambda dp, rng: [dp[0] + rng.normal(size=dp[0].shape), dp[1]])
+    >>> flow = DataFromList([[10], [20], [30]], shuffle=False)
+    >>> flow = RandomMapData(flow, lambda dp, rng: [dp[0] + rng.randint(10)])
+    >>> flow.rng = np.random.RandomState(0)
+    >>> list(flow)
+    [[18], [28], [31]]
     """
 
     def __init__(self, ds: DataFlow, func: Callable[[Any, np.random.RandomState], Any]) -> None:

@@ -6,11 +6,11 @@ from typing import Any, Callable, Dict, Iterable, Iterator, Optional, Sequence, 
 import numpy as np
 
 from tensorpack.utils.checks import check_counts
-from tensorpack.utils.rng import rng_state, set_rng_state
+from tensorpack.utils.rng import rng_state
 
-from ._flow import check_count, check_state
+from ._flow import check_count
 from ._length import endless
-from .base import DataFlow, ResumableDataFlow, RNGDataFlow, UnknownLength
+from .base import DataFlow, RNGDataFlow, UnknownLength
 
 __all__ = [
     "DataFromGenerator",
@@ -21,10 +21,16 @@ __all__ = [
 ]
 
 
-class DataFromList(ResumableDataFlow, RNGDataFlow):
-    """Yields the elements of a list, in a new random order for each pass unless told otherwise."""
+class DataFromList(RNGDataFlow):
+    """Yields the elements of a list, in a new random order for each pass unless told otherwise.
 
-    # `_position` is the random stream at the begin of the pass, and how many were yielded.
+    >>> list(DataFromList([[1, "a"], [2, "b"]], shuffle=False))
+    [[1, 'a'], [2, 'b']]
+    """
+
+    # In `_position`: the random stream before the pass, and how many were yielded.
+    _STATE = dict.fromkeys(["length", "rng", "count"])
+    _INNER = ("rng",)
 
     def __init__(self, lst: Any, shuffle: bool = True) -> None:
         """
@@ -49,7 +55,7 @@ class DataFromList(ResumableDataFlow, RNGDataFlow):
         """Returns the random stream before a new pass, and the order of the pass."""
         begin = rng_state(self.rng)
         if self.shuffle:
-            return begin, self.rng.permutation(len(self.lst)).tolist()
+            return begin, self.rng.permutation(len(self.lst)).data  # of ints, 8 bytes each
         return begin, range(len(self.lst))
 
     def iterate_share(
@@ -66,20 +72,20 @@ class DataFromList(ResumableDataFlow, RNGDataFlow):
             self._position = begin, count
             yield self.lst[index]
 
-    def state_dict(self) -> Dict[str, Any]:
-        begin, count = self._position or (rng_state(self.rng), 0)
-        return {"length": len(self.lst), "rng": begin, "count": count}
+    def _first_position(self) -> Tuple[Any, ...]:
+        return rng_state(self.rng), 0
 
-    def load_state_dict(self, state: Dict[str, Any]) -> None:
-        check_state(self, state, ["length", "rng", "count"])
-        if state["length"] != len(self.lst):
+    def _save_position(self, begin: Dict[str, Any], count: int) -> Tuple[Any, ...]:
+        return len(self.lst), begin, count
+
+    def _restore_position(self, length: Any, begin: Any, count: Any) -> Tuple[Any, ...]:
+        if length != len(self.lst):
             raise ValueError(
-                f"This is the state of a list of {state['length']} datapoints, but the one of "
-                f"this {type(self).__name__} has {len(self.lst)}."
+                f"This is the state of a list of {length} datapoints, but the one of this "
+                f"{type(self).__name__} has {len(self.lst)}."
             )
-        check_count(self, state["count"], len(self.lst))
-        set_rng_state(self.rng, state["rng"])
-        self._load((state["rng"], state["count"]))
+        check_count(self, count, len(self.lst))
+        return begin, count
 
 
 def share_positions(length: int, first: int, step: int, block: Optional[int]) -> Iterator[int]:
@@ -92,6 +98,9 @@ def share_positions(length: int, first: int, step: int, block: Optional[int]) ->
 
 class DataFromIterable(DataFlow):
     """Yields the datapoints of an iterable.
+
+    >>> list(DataFromIterable(zip([1, 2], "ab")))
+    [(1, 'a'), (2, 'b')]
 
     An iterator, such as an open generator, can be read only once: all passes continue one
     another, and a pass after its end is an error.
@@ -151,6 +160,9 @@ class DataFromIterable(DataFlow):
 class DataFromGenerator(DataFromIterable):
     """Yields the datapoints of a generator function, which is called again for each pass.
 
+    >>> list(DataFromGenerator(lambda: ([i] for i in range(100)), size=3))
+    [[0], [1], [2]]
+
     A generator object is taken as well, within the limits of `DataFromIterable`.
     """
 
@@ -206,7 +218,14 @@ class DataFromGenerator(DataFromIterable):
 
 
 class DataFromQueue(DataFlow):
-    """Yields the datapoints of a queue forever; all passes take from the same queue."""
+    """Yields the datapoints of a queue forever; all passes take from the same queue.
+
+    >>> from queue import Queue
+    >>> queue = Queue()
+    >>> queue.put([1])
+    >>> next(iter(DataFromQueue(queue)))
+    [1]
+    """
 
     def __init__(self, queue: Any) -> None:
         """Takes an object whose method `get()` waits for a datapoint; a TypeError without it."""

@@ -3,22 +3,26 @@
 No datapoints are kept: every repetition iterates the wrapped flow again.
 """
 
-from typing import Any, Dict, Iterator, Optional, Union
+from typing import Any, Dict, Iterator, Optional, Tuple, Union
 
 from tensorpack.utils.argtools import accepts_old_keywords
 from tensorpack.utils.checks import as_count, check_counts
 
-from ._flow import check_count, check_state
-from .base import DataFlow, ProxyDataFlow, ResumableDataFlow, UnknownLength
+from ._flow import check_count
+from .base import DataFlow, ProxyDataFlow, UnknownLength
 
 
-class RepeatedData(ResumableDataFlow, ProxyDataFlow):
+class RepeatedData(ProxyDataFlow):
     """Repeats a flow a given number of times, or forever.
+
+    >>> list(RepeatedData(DataFromList([[1], [2]], shuffle=False), 2))
+    [[1], [2], [1], [2]]
 
     A pass raises a RuntimeError if the wrapped flow yields nothing in one of its own.
     """
 
-    # `_position` is how many passes are finished, and whether the next one has yielded anything.
+    # How many passes are finished, and whether the next one has yielded anything.
+    _STATE = {"finished": 0, "begun": False}
 
     @accepts_old_keywords(nr="num")
     def __init__(self, ds: DataFlow, num: int) -> None:
@@ -37,7 +41,7 @@ class RepeatedData(ResumableDataFlow, ProxyDataFlow):
         return super().__len__() * self.num
 
     def __iter__(self) -> Iterator[Any]:
-        self._position = finished, begun = self._take_loaded() or (0, False)
+        self._position = finished, begun = self._take_loaded() or self._first_position()
         # Opened here, not by the generator, which may never run, so that a loaded state is used up.
         return self._pass(finished, begun, iter(self.ds) if finished != self.num else iter(()))
 
@@ -53,25 +57,23 @@ class RepeatedData(ResumableDataFlow, ProxyDataFlow):
             if finished != self.num:
                 begun, datapoints = False, iter(self.ds)
 
-    def state_dict(self) -> Dict[str, Any]:
-        finished, begun = self._position or (0, False)
-        return {"ds": self._state_of_ds(), "finished": finished, "begun": begun}
-
-    def load_state_dict(self, state: Dict[str, Any]) -> None:
-        check_state(self, state, ["ds", "finished", "begun"])
+    def _restore_position(self, finished: Any, begun: Any) -> Tuple[Any, ...]:
         if self.num != -1:
-            check_count(self, state["finished"], max(self.num - 1, 0))
-        self.ds.load_state_dict(state["ds"])
-        self._load((state["finished"], state["begun"]))
+            check_count(self, finished, max(self.num - 1, 0))
+        return finished, begun
 
 
-class RepeatedDataPoint(ResumableDataFlow, ProxyDataFlow):
+class RepeatedDataPoint(ProxyDataFlow):
     """Yields each datapoint several times in a row; the same object every time.
+
+    >>> list(RepeatedDataPoint(DataFromList([[1], [2]], shuffle=False), 2))
+    [[1], [1], [2], [2]]
 
     Between two copies of a datapoint the state contains it, because `ds` does not give it again.
     """
 
-    # `_position` is a datapoint, and how often it was yielded; 0 between two rows.
+    # A datapoint, and how often it was yielded; 0 between two rows.
+    _STATE = {"datapoint": None, "done": 0}
 
     @accepts_old_keywords(nr="num")
     def __init__(self, ds: DataFlow, num: int) -> None:
@@ -88,7 +90,7 @@ class RepeatedDataPoint(ResumableDataFlow, ProxyDataFlow):
         return super().__len__() * self.num
 
     def __iter__(self) -> Iterator[Any]:
-        self._position = current, done = self._take_loaded() or (None, 0)
+        self._position = current, done = self._take_loaded() or self._first_position()
         return self._pass(current, done, iter(self.ds))
 
     def _pass(self, current: Any, done: int, datapoints: Iterator[Any]) -> Iterator[Any]:
@@ -102,24 +104,25 @@ class RepeatedDataPoint(ResumableDataFlow, ProxyDataFlow):
             self._position = (datapoint, count) if count < self.num else (None, 0)
             yield datapoint
 
-    def state_dict(self) -> Dict[str, Any]:
-        datapoint, done = self._position or (None, 0)
-        return {"ds": self._state_of_ds(), "datapoint": datapoint, "done": done}
-
-    def load_state_dict(self, state: Dict[str, Any]) -> None:
-        check_state(self, state, ["ds", "datapoint", "done"])
-        check_count(self, state["done"], self.num - 1)
-        self.ds.load_state_dict(state["ds"])
-        self._load((state["datapoint"], state["done"]))
+    def _restore_position(self, datapoint: Any, done: Any) -> Tuple[Any, ...]:
+        check_count(self, done, self.num - 1)
+        return datapoint, done
 
 
 class FixedSizeData(ProxyDataFlow):
     """Gives passes of a fixed size, whatever the size of the wrapped flow.
 
+    >>> flow = FixedSizeData(DataFromList([[1], [2], [3]], shuffle=False), 2)
+    >>> list(flow), list(flow)
+    ([[1], [2]], [[3], [1]])
+
     A pass begins where the one before it ended, and continues at the beginning of the wrapped flow
     after its end. So passes are not independent; with `keep_state=False` they are. A RuntimeError
     is raised if the wrapped flow yields nothing in a whole pass.
     """
+
+    _STATE = {"taken": 0}  # datapoints of the pass
+    _INNER = ("repeated",)
 
     def __init__(self, ds: DataFlow, size: Union[int, float, str], keep_state: bool = True) -> None:
         """
@@ -135,8 +138,6 @@ class FixedSizeData(ProxyDataFlow):
         self._keep_state = keep_state
         self._repeated = RepeatedData(ds, -1)
         self._endless: Optional[Iterator[Any]] = None
-        self._taken = 0
-        self._skip = 0
 
     def __len__(self) -> int:
         return self._size
@@ -145,8 +146,8 @@ class FixedSizeData(ProxyDataFlow):
         datapoints = iter(self._repeated) if self._endless is None else self._endless
         if self._keep_state:
             self._endless = datapoints
-        self._taken, self._skip = self._skip, 0
-        return self._pass(self._taken, datapoints)
+        self._position = (taken,) = self._take_loaded() or self._first_position()
+        return self._pass(taken, datapoints)
 
     def _pass(self, taken: int, datapoints: Iterator[Any]) -> Iterator[Any]:
         for count in range(taken + 1, self._size + 1):
@@ -155,24 +156,25 @@ class FixedSizeData(ProxyDataFlow):
             except Exception:
                 self._endless = None  # it gives nothing more: the next pass needs another one
                 raise
-            self._taken = count
+            self._position = (count,)
             yield datapoint
 
     def reset_state(self) -> None:
         """Prepares the wrapped flow; the next pass begins at its beginning."""
         self._repeated.reset_state()
         self._endless = None
-        self._taken = self._skip = 0
+        self._position = self._loaded = None
 
-    def state_dict(self) -> Dict[str, Any]:
-        return {"repeated": self._repeated.state_dict(), "taken": self._taken}
+    def _state_of_repeated(self) -> Dict[str, Any]:
+        return self._repeated.state_dict()
 
-    def load_state_dict(self, state: Dict[str, Any]) -> None:
-        check_state(self, state, ["repeated", "taken"])
-        check_count(self, state["taken"], self._size)
-        self._repeated.load_state_dict(state["repeated"])
+    def _load_repeated(self, state: Dict[str, Any]) -> None:
+        self._repeated.load_state_dict(state)
         self._endless = None
-        self._taken = self._skip = state["taken"]
+
+    def _restore_position(self, taken: Any) -> Tuple[Any, ...]:
+        check_count(self, taken, self._size)
+        return (taken,)
 
     def __getstate__(self) -> Dict[str, Any]:
         # An open iterator cannot travel to another process; a new one is made there.

@@ -16,13 +16,19 @@ from tensorpack.utils.rng import rng_state, set_rng_state
 
 from ._combined import state_or_reason
 from ._flow import check_count, check_state
-from .base import DataFlow, ProxyDataFlow, ResumableDataFlow, RNGDataFlow, StateNotKept
+from .base import DataFlow, ProxyDataFlow, RNGDataFlow, StateNotKept
 
 _ROUND = ["rng", "first", "read", "numbers", "uses"]
 
 
-class LocallyShuffleData(ResumableDataFlow, RNGDataFlow, ProxyDataFlow):
+class LocallyShuffleData(RNGDataFlow, ProxyDataFlow):
     """Keeps a buffer of datapoints and yields from it in random order.
+
+    >>> flow = DataFromList([[i] for i in range(8)], shuffle=False)
+    >>> flow = LocallyShuffleData(flow, buffer_size=4)
+    >>> flow.rng = np.random.RandomState(0)
+    >>> list(flow)
+    [[2], [3], [0], [6], [4], [5], [7], [1]]
 
     A pass goes once through the wrapped flow. The buffer is filled, a random part of it is
     yielded, it is filled again, and so on until both are empty: no datapoint is lost.
@@ -32,6 +38,8 @@ class LocallyShuffleData(ResumableDataFlow, RNGDataFlow, ProxyDataFlow):
     """
 
     # `_position` is a `_Round`, and how much of it was yielded; what is loaded is a whole state.
+    _STATE = {"round": None, "taken": 0}
+    _INNER = ("ds", "rng")
 
     @accepts_old_keywords(nr_reuse="num_reuse")
     def __init__(
@@ -128,7 +136,7 @@ class LocallyShuffleData(ResumableDataFlow, RNGDataFlow, ProxyDataFlow):
         return {"ds": now.place.ds, "rng": rng, "round": state, "taken": taken}
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
-        check_state(self, state, ["ds", "rng", "round", "taken"])
+        check_state(self, state, [*self._INNER, *self._STATE])
         if state["round"] is not None:
             self._check_round(state["round"], state["taken"])
         self.ds.load_state_dict(state["ds"])

@@ -8,7 +8,7 @@ found. Give `size` to detect a file that is too short. Reading runs no code, wha
 
 import os
 import struct
-from typing import Any, BinaryIO, Dict, Iterator, NamedTuple, Optional, Tuple
+from typing import Any, BinaryIO, Iterator, NamedTuple, Optional, Tuple
 
 from tensorpack.utils import get_tqdm
 from tensorpack.utils.checks import check_counts
@@ -25,7 +25,7 @@ from ._files import (
     is_gzip,
     open_new,
 )
-from ._flow import check_count, check_state
+from ._flow import check_count
 from ._length import length_or_none
 from .base import DataFlow, ResumableDataFlow, UnknownLength
 
@@ -48,6 +48,8 @@ class TFRecordBytes(ResumableDataFlow):
 
     Its state is a place in the file, so another process that resumes from it reads nothing twice.
     """
+
+    _STATE = dict.fromkeys(["bytes", *_Place._fields])  # the length of the file, and a `_Place`
 
     def __init__(self, path: PathLike, size: Optional[int] = None, max_errors: int = 0) -> None:
         """
@@ -119,21 +121,22 @@ class TFRecordBytes(ResumableDataFlow):
     def _decode(self, data: bytes) -> Any:
         return [data]
 
-    def state_dict(self) -> Dict[str, Any]:
-        place = self._position or _Place()
-        return {"bytes": os.path.getsize(self.path), **place._asdict()}
+    def _first_position(self) -> Tuple[Any, ...]:
+        return _Place()
 
-    def load_state_dict(self, state: Dict[str, Any]) -> None:
-        check_state(self, state, ["bytes", *_Place._fields])
+    def _save_position(self, *place: Any) -> Tuple[Any, ...]:
+        return (os.path.getsize(self.path), *place)
+
+    def _restore_position(self, length: Any, *place: Any) -> Tuple[Any, ...]:
         size = os.path.getsize(self.path)
-        if state["bytes"] != size:
+        if length != size:
             raise ValueError(
-                f"This is the state of a file of {state['bytes']} bytes, but {self.path} has "
-                f"{size}. Load a state into a flow over the same file."
+                f"This is the state of a file of {length} bytes, but {self.path} has {size}. Load "
+                "a state into a flow over the same file."
             )
-        for name, limit in ("offset", size), ("records", size), ("skipped", self.max_errors):
-            check_count(self, state[name], limit)
-        self._load(_Place(state["offset"], state["records"], state["skipped"]))
+        for count, limit in zip(place, (size, size, self.max_errors)):
+            check_count(self, count, limit)
+        return _Place(*place)
 
 
 class TFRecordData(TFRecordBytes):

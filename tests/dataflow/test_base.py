@@ -24,7 +24,7 @@ from tensorpack.dataflow.base import DataFlowReentrantGuard
 from tensorpack.utils import fix_rng_seed
 from tensorpack.utils.rng import is_seeded
 from tests.contracts.dataflow import contract_of
-from tests.dataflow.flows import Foreign, Of2017, ResetsCounted
+from tests.dataflow.flows import Foreign, Of2017, ResetsCounted, numbers
 
 
 class Later(DataFlow):
@@ -295,3 +295,13 @@ def test_a_guard_lets_one_pass_in():
                 raise AssertionError("two passes are in")
     with guard:
         pass
+
+
+def test_names_of_positions_are_free_in_flows_without_one():
+    class Scripts(MapData):
+        _position, _loaded = 3, "weights"
+
+    flow = Scripts(numbers(3), lambda dp: dp)
+    flow.reset_state()
+    flow.load_state_dict(flow.state_dict())
+    assert list(flow) == list(numbers(3)) and (flow._position, flow._loaded) == (3, "weights")

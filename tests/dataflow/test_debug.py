@@ -118,6 +118,16 @@ def test_print_shows_arrays_of_other_libraries(capsys):
     assert "    0: Tensor [2, 3] torch.float32" in capsys.readouterr().out.splitlines()
 
 
+def test_print_looks_at_no_more_than_it_shows(capsys):
+    class Whole(bytes):
+        def __repr__(self):
+            raise AssertionError("all of it was written")
+
+    list(PrintData(DataFromList([[Whole(b"x" * 1000), 2**20000]])))
+    out = capsys.readouterr().out
+    assert "    0: Whole b'" + "x" * 55 + "...\n    1: int an int of 20001 bits" in out
+
+
 def test_print_takes_no_negative_numbers():
     with pytest.raises(ValueError, match="PrintData: num must be at least 0, but got -1"):
         PrintData(numbers(1), num=-1)

@@ -3,6 +3,7 @@
 import collections
 import itertools
 import queue
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -162,3 +163,22 @@ def test_what_can_be_used_as_a_list():
 def test_what_has_only_indices_can_be_iterated():
     letters = type("Letters", (), {"__getitem__": lambda self, index: "abc"[index]})()
     assert list(DataFromIterable(letters)) == ["a", "b", "c"]
+
+
+def test_the_order_of_a_shuffled_pass_needs_eight_bytes_a_datapoint():
+    class Numbers:
+        def __len__(self):
+            return 100000
+
+        def __getitem__(self, index):
+            assert type(index) is int
+            return index
+
+    flow = DataFromList(Numbers())
+    tracemalloc.start()
+    try:
+        datapoints = iter(flow)
+        assert tracemalloc.get_traced_memory()[1] < 2 * 8 * 100000
+    finally:
+        tracemalloc.stop()
+    assert sorted(datapoints) == list(range(100000))

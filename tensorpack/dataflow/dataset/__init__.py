@@ -1,32 +1,21 @@
 """Well-known datasets as dataflows; their files are read where they lie, in their published format.
 
-Each dataset has a folder below $TENSORPACK_DATASET. Nothing is downloaded unless a dataset is given
-`download=True`.
+Each takes the name of a part, such as "train"; `dir` or `data_dir`, the folder of its files, by
+default one below $TENSORPACK_DATASET; `shuffle`, whether each pass has its own order, or None for
+"train" only; and `download`, whether to download missing files. Nothing is downloaded otherwise.
+A module is loaded when one of its names is first used.
 """
 
-from .bsds500 import BSDS500
-from .caltech101 import Caltech101Silhouettes
-from .cifar import Cifar10, Cifar100, CifarBase
-from .ilsvrc import ILSVRC12, ILSVRC12Files, ILSVRCMeta
-from .mnist import FashionMnist, Mnist
-from .places import Places365Standard
-from .svhn import SVHNDigit
-from .tiny_imagenet import TinyImageNet
-from .visualqa import VisualQA
-
-__all__ = [
-    "BSDS500",
-    "Caltech101Silhouettes",
-    "Cifar10",
-    "Cifar100",
-    "CifarBase",
-    "FashionMnist",
-    "ILSVRC12",
-    "ILSVRC12Files",
-    "ILSVRCMeta",
-    "Mnist",
-    "Places365Standard",
-    "SVHNDigit",
-    "TinyImageNet",
-    "VisualQA",
-]
+_NAMES = {  # module -> its public names; then run scripts/public_names
+    "bsds500": "BSDS500",
+    "caltech101": "Caltech101Silhouettes",
+    "cifar": "Cifar10 Cifar100 CifarBase",
+    "ilsvrc": "ILSVRC12 ILSVRC12Files ILSVRCMeta",
+    "mnist": "FashionMnist Mnist",
+    "places": "Places365Standard",
+    "svhn": "SVHNDigit",
+    "tiny_imagenet": "TinyImageNet",
+    "visualqa": "VisualQA",
+}
+_HOMES = {name: module for module, names in _NAMES.items() for name in names.split()}
+__all__ = sorted(_HOMES)

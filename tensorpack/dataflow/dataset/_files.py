@@ -1,54 +1,90 @@
-"""What the datasets share: their published files, and images with labels by index."""
+"""What the datasets share: their parts and published files, and images with labels."""
 
 import functools
 import gzip
+import io
 import os
 import tarfile
 import zlib
-from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
+from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 
 from tensorpack.utils.argtools import log_once
 from tensorpack.utils.fs import download as download_file
+from tensorpack.utils.fs import get_dataset_path
+from tensorpack.utils.optional import require
 from tensorpack.utils.untrusted import hash_untrusted
 
-from .._files import DamagedFile, PathLike
+from .._files import DamagedFile, PathLike, RecordsFlow
+from ..image_files import ImageRecords
 from ..raw import DataFromList
 
 TRAIN_OR_TEST = ("train", "test")
 _MOST_BYTES = 1 << 28  # of an archive that is unpacked; the largest published one has 186 MB
 
+Folder = Optional[PathLike]
+
+
+class PublishedDataset(DataFromList):
+    """A dataset whose published files are read where they lie, and held in memory.
+
+    A subclass names its parts and its folder, and defines `_read`.
+    """
+
+    _PARTS: Sequence[str] = TRAIN_OR_TEST
+    _FOLDER = ""  # below $TENSORPACK_DATASET
+
+    def __init__(self, part: str, directory: Folder, shuffle: Optional[bool], download: bool):
+        """
+        Args:
+          part: of the dataset, such as "train". Subclasses call it `name` or `train_or_test`.
+          directory: the folder of the files; None for the one of this dataset in
+            $TENSORPACK_DATASET. Subclasses call it `dir` or `data_dir`.
+          shuffle: whether each pass has its own order; None for "train" only.
+          download: whether to download missing files.
+        """
+        check_split(part, self._PARTS)
+        given = get_dataset_path(self._FOLDER) if directory is None else directory
+        self._directory, self._download = os.path.abspath(given), download
+        super().__init__(self._read(part), part == "train" if shuffle is None else shuffle)
+
+    def _read(self, part: str) -> Any:
+        """Returns the datapoints of a part, by index."""
+        raise NotImplementedError
+
+    def _find(self, published: Mapping[str, Optional[str]]) -> List[str]:
+        return find_files(type(self).__name__, self._directory, published, self._download)
+
 
 class LabelledImages:
     """The datapoints `[image, label]` by index: an image that is a new array each time, and an int.
 
-    Args:
-      images: uint8, the first axis counts them.
-      labels: uint8 `[N]`.
-      scale: None to yield uint8; else images are divided by it and float32.
+    `images` are uint8, `labels` integers `[N]` below `classes`, otherwise a `DamagedFile` names
+    `path`. With a `scale`, images are divided by it and float32.
     """
 
     def __init__(
-        self, images: np.ndarray, labels: np.ndarray, scale: Optional[float] = None
+        self, images: np.ndarray, labels: np.ndarray, classes: int, path: str, scale: int = 0
     ) -> None:
-        self.images, self.labels = images, labels
-        self._scale = scale
+        if not len(labels):
+            raise DamagedFile(f"{path} has no images.")
+        if labels.max() >= classes:
+            found = labels.max()
+            raise DamagedFile(f"{path} has the label {found}, but there are {classes} classes.")
+        self.images, self.labels, self._scale = images, labels, scale
 
     def __len__(self) -> int:
         return len(self.labels)
 
     def __getitem__(self, index: int) -> List[Any]:
         image = self.images[index]
-        if self._scale is None:
-            image = image.copy()
-        else:
-            image = np.divide(image, self._scale, dtype=np.float32)
+        image = np.divide(image, self._scale, dtype=np.float32) if self._scale else image.copy()
         return [image, int(self.labels[index])]
 
 
-class LabelledFlow(DataFromList):
-    """A flow over `LabelledImages`, with the attributes that scripts read."""
+class LabelledDataset(PublishedDataset):
+    """A dataset of `LabelledImages`, with the attributes that scripts read."""
 
     @property
     def images(self) -> np.ndarray:
@@ -57,8 +93,48 @@ class LabelledFlow(DataFromList):
 
     @property
     def labels(self) -> np.ndarray:
-        """All labels, uint8 `[N]`."""
+        """All labels, integers `[N]`."""
         return self.lst.labels
+
+
+class UnpackedDataset(RecordsFlow):
+    """A dataset of image files in a folder, which has to be unpacked.
+
+    A subclass has the address of its archive, and defines `_listed`.
+    """
+
+    _URL = ""
+
+    def __init__(
+        self, dir: PathLike, name: str, shuffle: Optional[bool] = None, *, max_errors: int = 0
+    ) -> None:
+        """
+        Args:
+          dir: the folder.
+          name: "train" or "val".
+          shuffle: whether each pass has its own order; None for "train" only.
+          max_errors: how many images that cannot be read a pass skips, each with a warning in the
+            log; one more is an error. `len` counts them.
+        """
+        check_split(name, ("train", "val"))
+        self.dir = os.path.abspath(dir)
+        files, labels = self._listed(name)
+        records = ImageRecords([os.path.join(self.dir, file) for file in files], labels, bgr=True)
+        super().__init__(records, name == "train" if shuffle is None else shuffle, max_errors)
+
+    def _listed(self, name: str) -> Tuple[List[str], List[int]]:
+        """Returns the paths of images, below the folder, and their labels."""
+        raise NotImplementedError
+
+    def _existing(self, name: str) -> str:
+        """Returns the path of a file or folder below the folder."""
+        path = os.path.join(self.dir, name)
+        if not os.path.exists(path):
+            raise FileNotFoundError(
+                f"{type(self).__name__} needs {path}: download {self._URL}, unpack it, and give "
+                "its folder."
+            )
+        return path
 
 
 def check_split(name: str, parts: Sequence[str] = TRAIN_OR_TEST) -> None:
@@ -69,31 +145,30 @@ def check_split(name: str, parts: Sequence[str] = TRAIN_OR_TEST) -> None:
         raise ValueError(f"The dataset has the parts {known}, but got {name!r}.")
 
 
-def check_labels(labels: np.ndarray, classes: int, path: str) -> None:
-    """Raises DamagedFile unless there are labels, each less than the number of classes."""
-    if not len(labels):
-        raise DamagedFile(f"{path} has no images.")
-    if labels.max() >= classes:
-        raise DamagedFile(f"{path} has the label {labels.max()}, but there are {classes} classes.")
+def mean_of(
+    parts: Sequence[str], names: Iterable[str], images_of: Callable[[str], np.ndarray]
+) -> np.ndarray:
+    """Returns the mean image of some parts of a dataset, float32, in the range of uint8."""
+    total, count = np.zeros((), np.int64), 0
+    for name in names:
+        check_split(name, parts)
+        images = images_of(name)
+        total = total + images.sum(axis=0, dtype=np.int64)
+        count += len(images)
+    if not count:
+        raise ValueError(f"A mean is of some of {', '.join(map(repr, parts))}, but got {names!r}.")
+    return (total / count).astype(np.float32)
 
 
 def find_files(
-    name: str, directory: PathLike, published: Mapping[str, Optional[str]], download: bool
+    name: str, directory: str, published: Mapping[str, Optional[str]], download: bool
 ) -> List[str]:
-    """Returns the paths of published files in a directory.
+    """Returns the paths of published files in a directory; missing ones are downloaded if told to.
 
-    A file whose content is not the published one is used all the same, with a warning.
-
-    Args:
-      name: of the dataset, for messages.
-      directory: where the files should be.
-      published: the address of each file to its SHA-256, or None if that is not known.
-      download: whether to download missing ones.
-
-    Raises:
-      ValueError: what came is not the published file.
+    `published` has the address of each file and its SHA-256, or None if that is not known. A file
+    that was there and is another one is used all the same, with a warning; one that was downloaded
+    raises a ValueError.
     """
-    directory = os.path.abspath(directory)
     paths = {url: os.path.join(directory, url.rpartition("/")[2]) for url in published}
     missing = [url for url, path in paths.items() if not os.path.isfile(path)]
     if missing and not download:
@@ -104,8 +179,16 @@ def find_files(
         )
     for url, path in paths.items():
         if url in missing:
-            _download(url, directory, published[url])
-        elif published[url] not in (None, _hash(path)):
+            try:
+                download_file(url, directory, sha256=published[url])
+            except OSError as error:
+                raise OSError(
+                    f"{url} cannot be downloaded: {error}. Get it in another way and put it into "
+                    f"{directory}."
+                ) from error
+            continue
+        found = os.stat(path)
+        if published[url] not in (None, _hash(path, found.st_size, found.st_mtime_ns)):
             log_once(
                 f"{path} is not the file of {url}: its SHA-256 is another one. It is used; remove "
                 "it to download the published one.",
@@ -114,10 +197,22 @@ def find_files(
     return list(paths.values())
 
 
+@functools.lru_cache(maxsize=32)
+def _hash(path: str, size: int, changed: int) -> str:
+    """Returns the SHA-256 of a file; once for as long as the file is the same."""
+    return hash_untrusted(path)[1]
+
+
 def read_file(path: str) -> bytes:
     """Returns the content of a file."""
     with open(path, "rb") as file:
         return file.read()
+
+
+def lines_of(content: bytes) -> List[str]:
+    """Returns the lines of a text that are not empty, without the space around them."""
+    lines = content.decode("utf-8", "replace").splitlines()
+    return [line.strip() for line in lines if line.strip()]
 
 
 class _Bounded:
@@ -137,12 +232,8 @@ class _Bounded:
 def read_members(path: str, wanted: Callable[[str], bool]) -> Dict[str, bytes]:
     """Returns the content of files of a compressed archive, and checks the whole archive.
 
-    Args:
-      path: of the archive. Nothing is unpacked.
-      wanted: is given the name of each file.
-
-    Raises:
-      DamagedFile: it cannot be unpacked, or has more than any published one.
+    Nothing is unpacked; `wanted` is given the name of each file. A DamagedFile is raised if it
+    cannot be read, or has more than any published one.
     """
     contents: Dict[str, bytes] = {}
     try:
@@ -159,22 +250,18 @@ def read_members(path: str, wanted: Callable[[str], bool]) -> Dict[str, bytes]:
     return contents
 
 
-def _hash(path: str) -> str:
-    found = os.stat(path)
-    return _hash_of_version(path, found.st_size, found.st_mtime_ns)
+def read_matlab(path: str, *names: str, content: Optional[bytes] = None) -> Dict[str, Any]:
+    """Returns variables of a file of MATLAB's version 5, or of `content` if it is in an archive.
 
-
-@functools.lru_cache(maxsize=32)
-def _hash_of_version(path: str, size: int, changed: int) -> str:
-    """Returns the SHA-256 of a file; once for as long as the file is the same."""
-    return hash_untrusted(path)[1]
-
-
-def _download(url: str, directory: str, sha256: Optional[str]) -> None:
+    A DamagedFile is raised if it is no such file, or a variable is missing.
+    """
+    matlab = require("scipy.io")
     try:
-        download_file(url, directory, sha256=sha256)
-    except OSError as error:
-        raise OSError(
-            f"{url} cannot be downloaded: {error}. Get it in another way and put it into "
-            f"{directory}."
-        ) from error
+        file = path if content is None else io.BytesIO(content)
+        found = matlab.loadmat(file, variable_names=names)
+    except Exception as error:  # whatever the bytes at hand lead scipy to
+        raise DamagedFile(f"{path} is not a MATLAB file that scipy reads: {error}") from error
+    missing = [name for name in names if name not in found]
+    if missing:
+        raise DamagedFile(f"{path} has no variable {' and '.join(missing)}.")
+    return {name: found[name] for name in names}

@@ -7,20 +7,16 @@ there is a MATLAB file with a cell `groundTruth`, one structure for each person,
 """
 
 import os
-from typing import Any, Dict, List, Optional, Tuple
+import re
+from pathlib import Path
+from typing import Any, Dict, List
 
 import numpy as np
 
-from tensorpack.utils.fs import get_dataset_path
 from tensorpack.utils.optional import require
 
-from .._files import DamagedFile, PathLike
 from ..image_files import decode_image
-from ..raw import DataFromList
-from ._files import check_split, find_files, read_file, read_members
-from ._matlab import read_matlab
-
-__all__ = ["BSDS500"]
+from ._files import DamagedFile, Folder, PublishedDataset, read_matlab, read_members
 
 _URL = (
     "https://www2.eecs.berkeley.edu/Research/Projects/CS/vision/grouping/BSR/BSR_bsds500.tgz",
@@ -28,10 +24,9 @@ _URL = (
 )
 _FOLDER = "BSR/BSDS500/data"
 _SIZE = (321, 481)  # rows and columns
-_KINDS = {"images": ".jpg", "groundTruth": ".mat"}  # folders below, and how their files end
 
 
-class BSDS500(DataFromList):
+class BSDS500(PublishedDataset):
     """Yields `[image, edges]`: uint8 `[321, 481, 3]` in BGR, and float32 `[321, 481]`.
 
     The edges are the share of people who drew a contour at a pixel, from 0 to 1. Upright images
@@ -40,35 +35,40 @@ class BSDS500(DataFromList):
     unpacked; where its folder `BSR` lies beside it, the files there are read.
     """
 
+    _PARTS, _FOLDER = ("train", "val", "test"), "bsds500_data"
+
     def __init__(
-        self,
-        name: str,
-        data_dir: Optional[PathLike] = None,
-        shuffle: bool = True,
-        *,
-        download: bool = False,
+        self, name: str, data_dir: Folder = None, shuffle: bool = True, *, download: bool = False
     ) -> None:
-        """
-        Args:
-          name: "train", "val" or "test".
-          data_dir: the folder of the archive; by default the one of this dataset in
-            $TENSORPACK_DATASET.
-          shuffle: whether each pass has its own order.
-          download: whether to download a missing archive.
-        """
-        check_split(name, ("train", "val", "test"))
+        super().__init__(name, data_dir, shuffle, download)
+
+    def _read(self, part: str) -> "_Pairs":
         require("cv2")
         require("scipy.io")
-        directory = os.fspath(get_dataset_path("bsds500_data") if data_dir is None else data_dir)
-        super().__init__(_Pairs(*_read_part(name, directory, download)), shuffle)
+        where = os.path.join(self._directory, *_FOLDER.split("/"))
+        if os.path.isdir(where):
+            contents = {
+                path.relative_to(self._directory).as_posix(): path.read_bytes()
+                for path in Path(where).glob(f"*/{part}/*")
+            }
+        else:
+            (where,) = self._find(dict([_URL]))
+            contents = read_members(where, lambda name: name.split("/")[-2:-1] == [part])
+        images: Dict[str, bytes] = {}
+        drawn: Dict[str, bytes] = {}
+        for found, file in (images, r"images/{}/(.+)\.jpg"), (drawn, r"groundTruth/{}/(.+)\.mat"):
+            for name, content in contents.items():
+                match = re.fullmatch(f"{_FOLDER}/{file.format(part)}", name)
+                if match is not None:
+                    found[match.group(1)] = content
+        return _Pairs(where, images, drawn)
 
 
 class _Pairs:
     """The datapoints by index."""
 
-    def __init__(self, where: str, contents: Dict[str, Dict[str, bytes]]) -> None:
+    def __init__(self, where: str, images: Dict[str, bytes], drawn: Dict[str, bytes]) -> None:
         """Takes the images and the MATLAB files by their names without an ending."""
-        images, drawn = contents.values()
         if sorted(images) != sorted(drawn) or not images:
             raise DamagedFile(f"{where} has {len(images)} images, and contours of {len(drawn)}.")
         self._images = np.empty((len(images), *_SIZE, 3), np.uint8)
@@ -104,33 +104,4 @@ def _read_boundaries(content: bytes, path: str) -> List[np.ndarray]:
         raise DamagedFile(f"{path} has a groundTruth without Boundaries: {error}") from error
     if not 0 < len(found) < 256:
         raise DamagedFile(f"{path} has the contours of {len(found)} people.")
-    return found
-
-
-def _read_part(
-    part: str, directory: str, download: bool
-) -> Tuple[str, Dict[str, Dict[str, bytes]]]:
-    """Returns where the files are, and their contents by kind and by name without an ending."""
-    folder = os.path.join(directory, *_FOLDER.split("/"))
-    if os.path.isdir(folder):
-        found = {}
-        for kind in _KINDS:
-            there = os.path.join(folder, kind, part)
-            for name in os.listdir(there) if os.path.isdir(there) else []:
-                found[f"{kind}/{part}/{name}"] = read_file(os.path.join(there, name))
-        return f"{folder}", _by_kind(found, part)
-    (path,) = find_files("BSDS500", directory, dict([_URL]), download)
-    members = read_members(path, lambda name: name.split("/")[-2:-1] == [part])
-    prefix = len(_FOLDER) + 1
-    found = {name[prefix:]: each for name, each in members.items() if name.startswith(_FOLDER)}
-    return path, _by_kind(found, part)
-
-
-def _by_kind(contents: Dict[str, bytes], part: str) -> Dict[str, Dict[str, bytes]]:
-    """Sorts contents by the kind of their file; those of other kinds are left out."""
-    found: Dict[str, Dict[str, bytes]] = {kind: {} for kind in _KINDS}
-    for name, content in contents.items():
-        kind, _, file = name.partition(f"/{part}/")
-        if file.endswith(_KINDS.get(kind, "\0")):
-            found[kind][os.path.splitext(file)[0]] = content
     return found

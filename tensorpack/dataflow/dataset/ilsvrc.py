@@ -1,24 +1,48 @@
-"""ILSVRC12, known as ImageNet: images in folders, with lists of labels and XML files of boxes."""
+"""ILSVRC12, known as ImageNet: images in folders, with lists of labels and XML files of boxes.
+
+The lists are in the archive that Caffe's tools use: `synset_words.txt` has a line for each class,
+`train.txt`, `val.txt` and `test.txt` have a line `path label` for each image, and
+`imagenet_mean.binaryproto` is a message `BlobProto` of Caffe.
+"""
 
 import math
 import os
+import re
 import xml.etree.ElementTree
-from typing import Any, List, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
+from tensorpack.utils import logger, shape2d
+from tensorpack.utils.fs import get_dataset_path
+from tensorpack.utils.old_values import BadRecord
+from tensorpack.utils.optional import require
 from tensorpack.utils.untrusted import read_untrusted
 
-from .._files import DamagedFile, PathLike, RecordsFlow
-from ..image_files import ImageRecords
-from ._files import check_split
-from ._ilsvrc_meta import PARTS, ILSVRCMeta
-from .tiny_imagenet import TinyImageNet
+from ..caffe import message_fields
+from ._files import (
+    DamagedFile,
+    Folder,
+    ImageRecords,
+    PathLike,
+    RecordsFlow,
+    check_split,
+    find_files,
+    lines_of,
+    read_file,
+    read_members,
+)
 
-__all__ = ["ILSVRC12", "ILSVRC12Files", "ILSVRCMeta", "TinyImageNet"]
-
+_PARTS = ("train", "val", "test")
+_STRUCTURES = ("original", "train")
+_URL = (
+    "http://dl.caffe.berkeleyvision.org/caffe_ilsvrc12.tar.gz",
+    "e35c0c1994a21f7d8ed49d01881ce17ab766743d3b0372cdc0183ff4d0dfc491",
+)
+_SYNSETS, _MEAN = "synset_words.txt", "imagenet_mean.binaryproto"
+_MEMBERS = (_SYNSETS, _MEAN, *(f"{part}.txt" for part in _PARTS))
+_SYNSET = re.compile(r"n\d{8}\Z")
 _MOST_XML_BYTES = 1 << 20  # published ones have less than 10 kB
-_CORNERS = ("xmin", "ymin", "xmax", "ymax")
 
 
 class ILSVRC12Files(RecordsFlow):
@@ -37,7 +61,7 @@ class ILSVRC12Files(RecordsFlow):
         self,
         dir: PathLike,
         name: str,
-        meta_dir: Optional[PathLike] = None,
+        meta_dir: Folder = None,
         shuffle: Optional[bool] = None,
         dir_structure: Optional[str] = None,
         *,
@@ -45,19 +69,16 @@ class ILSVRC12Files(RecordsFlow):
     ) -> None:
         """
         Args:
-          dir: the folder.
+          dir: the folder. A FileNotFoundError says what is missing.
           name: "train", "val" or "test", whose labels mean nothing.
           meta_dir: the folder of `ILSVRCMeta`.
           shuffle: whether each pass has its own order; None for "train" only.
           dir_structure: "original" or "train", see `ILSVRCMeta.get_image_list`; None to look.
           download: whether to download a missing archive of `ILSVRCMeta`; images never are.
-
-        Raises:
-          FileNotFoundError: the images are not there, or the lists; the message says what to put
-            where.
         """
         root, images = _listed(dir, name, meta_dir, dir_structure, download)
-        super().__init__(_Paths(root, images), name == "train" if shuffle is None else shuffle)
+        files = [[os.path.join(root, path), label] for path, label in images]
+        super().__init__(files, name == "train" if shuffle is None else shuffle)
 
 
 class ILSVRC12(ILSVRC12Files):
@@ -70,7 +91,7 @@ class ILSVRC12(ILSVRC12Files):
         self,
         dir: PathLike,
         name: str,
-        meta_dir: Optional[PathLike] = None,
+        meta_dir: Folder = None,
         shuffle: Optional[bool] = None,
         dir_structure: Optional[str] = None,
         include_bb: Union[bool, PathLike] = False,
@@ -86,18 +107,16 @@ class ILSVRC12(ILSVRC12Files):
             is another folder of boxes.
           max_errors: how many images that cannot be read a pass skips, each with a warning in the
             log; one more is an error. `len` counts them.
-
-        Raises:
-          OSError, ValueError: as `ILSVRC12Files` does; or there are no boxes.
         """
         root, images = _listed(dir, name, meta_dir, dir_structure, download)
-        files = [os.path.join(root, path) for path, _ in images]
-        records: Any = ImageRecords(files, [label for _, label in images], bgr=True)
+        boxes = None
         if include_bb:
             if name != "train":
                 raise ValueError(f"Only the part 'train' has boxes, but name is {name!r}.")
             folder = os.path.join(dir, "bbox") if include_bb is True else include_bb
-            records = _WithBoxes(records, self.get_training_bbox(folder, images))
+            boxes = self.get_training_bbox(folder, images)
+        files = [os.path.join(root, path) for path, _ in images]
+        records = _Images(files, [label for _, label in images], boxes)
         shuffle = name == "train" if shuffle is None else shuffle
         RecordsFlow.__init__(self, records, shuffle, max_errors)
 
@@ -114,57 +133,136 @@ class ILSVRC12(ILSVRC12Files):
         """
         if not os.path.isdir(bbox_dir):
             raise NotADirectoryError(f"There is no folder {bbox_dir} with boxes.")
-        boxes = []
-        for name, _ in imglist:
-            path = os.path.join(bbox_dir, os.path.splitext(name)[0] + ".xml")
-            boxes.append(_read_box(path) if os.path.isfile(path) else None)
-        return boxes
+        paths = [os.path.join(bbox_dir, os.path.splitext(name)[0] + ".xml") for name, _ in imglist]
+        return [_read_box(path) if os.path.isfile(path) else None for path in paths]
 
 
-class _Paths:
-    """The datapoints `[path, label]` by index."""
+class ILSVRCMeta:
+    """What is known of the images and classes of ILSVRC12.
 
-    def __init__(self, root: str, images: Sequence[Tuple[str, int]]) -> None:
-        self._root, self._images = root, images
+    The files are read from a folder: each as it lies there or in `caffe_ilsvrc12`, or else from
+    `caffe_ilsvrc12.tar.gz`, which is not unpacked. The methods raise a FileNotFoundError if a file
+    is missing, an OSError if it cannot be downloaded, a `DamagedFile` if it is damaged.
+    """
 
-    def __len__(self) -> int:
-        return len(self._images)
+    def __init__(self, dir: Folder = None, *, download: bool = False) -> None:
+        """
+        Args:
+          dir: the folder; by default `ilsvrc_metadata` in $TENSORPACK_DATASET.
+          download: whether to download a missing archive.
+        """
+        self.dir = os.fspath(get_dataset_path("ilsvrc_metadata") if dir is None else dir)
+        self._download = download
+        self._archive: Optional[Tuple[str, Dict[str, bytes]]] = None  # its path and its files
+
+    def get_synset_words_1000(self) -> Dict[int, str]:
+        """Returns the line of each class, such as "n01440764 tench, Tinca tinca", by its label."""
+        lines = self._lines(_SYNSETS)
+        if any(_SYNSET.match(line.split()[0]) is None for line in lines):
+            raise DamagedFile(f"Lines of synset_words.txt of {self.dir} begin with no class.")
+        return dict(enumerate(lines))
+
+    def get_synset_1000(self) -> Dict[int, str]:
+        """Returns the name of the folder of each class, such as "n01440764", by its label."""
+        if self._unpacked("synsets.txt"):
+            return dict(enumerate(self._lines("synsets.txt")))
+        words = self.get_synset_words_1000()
+        return {label: line.split()[0] for label, line in words.items()}
+
+    def get_image_list(self, name: str, dir_structure: str = "original") -> List[Tuple[str, int]]:
+        """Returns the path of each image, below the folder of its part, and its label from 0.
+
+        Args:
+          name: "train", "val" or "test", where the label means nothing.
+          dir_structure: "original" if the images of "val" and "test" are in one folder, "train" if
+            they are in a folder for each class, as those of "train" always are.
+        """
+        check_split(name, _PARTS)
+        if dir_structure not in _STRUCTURES:
+            raise ValueError(f"dir_structure is one of {_STRUCTURES}, but got {dir_structure!r}.")
+        synsets = self.get_synset_1000()
+        images = []
+        for line in self._lines(f"{name}.txt"):
+            path, _, number = line.rpartition(" ")
+            if not path or not number.isdigit() or int(number) not in synsets:
+                raise DamagedFile(f"{name}.txt of {self.dir} has the line {line[:80]!r}.")
+            label = int(number)
+            if name != "train" and dir_structure == "train":
+                path = f"{synsets[label]}/{path}"
+            images.append((path, label))
+        return images
+
+    def get_per_pixel_mean(self, size: Optional[Tuple[int, int]] = None) -> np.ndarray:
+        """Returns the mean of the training images, float32 `[256, 256, 3]` in BGR from 0 to 255.
+
+        Args:
+          size: (height, width) to resize it to, which needs OpenCV.
+        """
+        try:
+            fields = message_fields(self._read(_MEAN))
+            content = b"".join(each for number, _, each in fields if number == 5)  # the data
+            mean = np.frombuffer(content, "<f4").reshape(3, 256, 256)
+        except (BadRecord, TypeError, ValueError) as error:
+            raise DamagedFile(f"{_MEAN} of {self.dir} is not the mean image: {error}") from error
+        mean = np.ascontiguousarray(mean.transpose(1, 2, 0), np.float32)
+        return mean if size is None else require("cv2").resize(mean, shape2d(size)[::-1])
+
+    @staticmethod
+    def guess_dir_structure(dir: PathLike) -> str:
+        """Returns "train" if a folder has a folder for a class in it, "original" otherwise."""
+        has_classes = any(_SYNSET.match(name) for name in os.listdir(dir))
+        structure = "train" if has_classes else "original"
+        logger.info("%s", f"[ILSVRC12] Assuming directory {dir} has '{structure}' structure.")
+        return structure
+
+    def _lines(self, name: str) -> List[str]:
+        lines = lines_of(self._read(name))
+        if not lines:
+            raise DamagedFile(f"{name} of {self.dir} is empty.")
+        return lines
+
+    def _unpacked(self, name: str) -> Optional[str]:
+        """Returns the path of a file that lies in the folder, or in that of the archive's name."""
+        paths = [os.path.join(self.dir, part, name) for part in ("", "caffe_ilsvrc12")]
+        return next(filter(os.path.isfile, paths), None)
+
+    def _read(self, name: str) -> bytes:
+        """Returns the content of a file, from the archive if it does not lie beside it."""
+        path = self._unpacked(name)
+        if path is not None:
+            return read_file(path)
+        if self._archive is None:
+            (path,) = find_files("ILSVRCMeta", self.dir, dict([_URL]), self._download)
+            self._archive = path, read_members(path, _MEMBERS.__contains__)
+        path, contents = self._archive
+        if name not in contents:
+            raise DamagedFile(f"{path} has no {name}.")
+        return contents[name]
+
+
+class _Images(ImageRecords):
+    """The datapoints `[image, label]` by index, and a box if there are boxes."""
+
+    def __init__(
+        self, files: List[str], labels: List[int], boxes: Optional[List[Optional[np.ndarray]]]
+    ) -> None:
+        super().__init__(files, labels, bgr=True)
+        self._boxes = boxes
 
     def __getitem__(self, index: int) -> List[Any]:
-        path, label = self._images[index]
-        return [os.path.join(self._root, path), label]
-
-
-class _WithBoxes:
-    """Images with their box by index."""
-
-    def __init__(self, images: ImageRecords, boxes: Sequence[Optional[np.ndarray]]) -> None:
-        self._images, self._boxes = images, boxes
-
-    def __len__(self) -> int:
-        return len(self._images)
-
-    def __getitem__(self, index: int) -> List[Any]:
-        image, label = self._images[index]
+        image, label = super().__getitem__(index)
+        if self._boxes is None:
+            return [image, label]
         box = self._boxes[index]
-        if box is None:
-            return [image, label, np.array([0, 0, *image.shape[1::-1]], np.float32)]
-        return [image, label, box.copy()]
-
-    def file_of(self, index: int) -> str:
-        """Returns the path of an image."""
-        return self._images.file_of(index)
+        whole = np.array([0, 0, *image.shape[1::-1]], np.float32)
+        return [image, label, whole if box is None else box.copy()]
 
 
 def _listed(
-    dir: PathLike,
-    name: str,
-    meta_dir: Optional[PathLike],
-    dir_structure: Optional[str],
-    download: bool,
+    dir: PathLike, name: str, meta_dir: Folder, dir_structure: Optional[str], download: bool
 ) -> Tuple[str, List[Tuple[str, int]]]:
     """Returns the folder of a part, and the images below it."""
-    check_split(name, PARTS)
+    check_split(name, _PARTS)
     root = os.path.abspath(os.path.join(dir, name))
     if not os.path.isdir(root):
         raise FileNotFoundError(
@@ -193,7 +291,7 @@ def _read_box(path: str) -> Optional[np.ndarray]:
         found = xml.etree.ElementTree.fromstring(text).find("object/bndbox")
         if found is None:
             return None
-        box = [float(found.findtext(name, "")) for name in _CORNERS]
+        box = [float(found.findtext(name, "")) for name in ("xmin", "ymin", "xmax", "ymax")]
         if not all(map(math.isfinite, box)) or box[0] > box[2] or box[1] > box[3]:
             raise ValueError(f"its box is {box}")
     except (OSError, ValueError, xml.etree.ElementTree.ParseError) as error:

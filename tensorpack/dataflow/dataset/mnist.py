@@ -11,19 +11,14 @@ from typing import Dict, List, Optional, Tuple
 
 import numpy as np
 
-from tensorpack.utils.fs import get_dataset_path
-
-from .._files import DamagedFile, PathLike
-from ._files import LabelledFlow, LabelledImages, check_labels, check_split, find_files
-
-__all__ = ["FashionMnist", "Mnist"]
+from ._files import DamagedFile, Folder, LabelledDataset, LabelledImages
 
 _MOST_BYTES = 1 << 30  # of a file that is unpacked; EMNIST, in the same format, has 547 MB
 _UNSIGNED_BYTES = 0x800  # the magic number is this and the number of axes
 _PREFIXES = {"train": "train", "test": "t10k"}
 
 
-class Mnist(LabelledFlow):
+class Mnist(LabelledDataset):
     """Yields `[image, label]`: float32 `[28, 28]` in [0, 1], and an int from 0 to 9.
 
     There are 60,000 datapoints in "train" and 10,000 in "test".
@@ -46,32 +41,25 @@ class Mnist(LabelledFlow):
         self,
         train_or_test: str,
         shuffle: bool = True,
-        dir: Optional[PathLike] = None,
+        dir: Folder = None,
         *,
         download: bool = False,
     ) -> None:
-        """
-        Args:
-          train_or_test: "train" or "test".
-          shuffle: whether each pass has its own order.
-          dir: the folder of the files; by default the one of this dataset in $TENSORPACK_DATASET.
-          download: whether to download missing files.
-        """
-        check_split(train_or_test)
+        super().__init__(train_or_test, dir, shuffle, download)
+        self.train_or_test = train_or_test
+        self._images: Optional[np.ndarray] = None
+
+    def _read(self, part: str) -> LabelledImages:
         kinds = ["images-idx3", "labels-idx1"]
-        urls = [f"{self._ADDRESS}{_PREFIXES[train_or_test]}-{kind}-ubyte.gz" for kind in kinds]
-        published = dict(zip(urls, self._SHA256[train_or_test]))
-        directory = get_dataset_path(self._FOLDER) if dir is None else dir
-        images_path, labels_path = find_files(type(self).__name__, directory, published, download)
+        urls = [f"{self._ADDRESS}{_PREFIXES[part]}-{kind}-ubyte.gz" for kind in kinds]
+        images_path, labels_path = self._find(dict(zip(urls, self._SHA256[part])))
         images, labels = _read_idx(images_path, (28, 28)), _read_idx(labels_path, ())
-        check_labels(labels, 10, labels_path)
+        found = LabelledImages(images, labels, 10, labels_path, scale=255)
         if len(images) != len(labels):
             raise DamagedFile(
                 f"{images_path} has {len(images)} images, but {labels_path} {len(labels)} labels."
             )
-        super().__init__(LabelledImages(images, labels, scale=255), shuffle)
-        self.train_or_test = train_or_test
-        self._images: Optional[np.ndarray] = None
+        return found
 
     @property
     def images(self) -> np.ndarray:
@@ -82,7 +70,7 @@ class Mnist(LabelledFlow):
 
 
 class FashionMnist(Mnist):
-    """The same of clothes; `get_label_names` has the classes."""
+    """Fashion-MNIST: ten classes of clothes in MNIST's format."""
 
     _FOLDER = "fashion_mnist_data"
     _ADDRESS = (

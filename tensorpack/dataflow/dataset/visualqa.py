@@ -13,8 +13,6 @@ from .._files import DamagedFile, PathLike, input_path
 from ..raw import DataFromList
 from ._files import read_file
 
-__all__ = ["VisualQA"]
-
 _WORD = re.compile(r"[^\W_]+(?:['-][^\W_]+)*")
 
 

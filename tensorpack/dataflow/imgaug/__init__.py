@@ -4,8 +4,7 @@ A module is loaded when one of its names is first used; `__init__.pyi` has the n
 """
 
 _NAMES = {  # module -> its public names; then run scripts/public_names
-    "base": "AugmentationError Augmentor AugmentorList ImageAugmentor PhotometricAugmentor",
-    "blur": "GaussianBlur",
+    "base": "AugmentationError Augmentor AugmentorList ImageAugmentor PhotometricAugmentor Target",
     "convert": "ColorSpace Grayscale ToFloat32 ToUint8",
     "crop": (
         "CenterCrop GoogleNetRandomCropAndResize RandomCrop RandomCropAroundBox "
@@ -14,13 +13,14 @@ _NAMES = {  # module -> its public names; then run scripts/public_names
     "deform": "GaussianDeform RemapTransform",
     "external": "Albumentations IAAugmentor",
     "geometry": "Affine Rotation RotationAndCropValid Shift ShiftTransform",
-    "imgproc": "Brightness BrightnessScale Clip Contrast Gamma Hue Lighting Saturation",
+    "imgproc": (
+        "Brightness BrightnessScale Clip Contrast Gamma GaussianBlur Hue Lighting "
+        "MeanVarianceNormalize MinMaxNormalize Saturation"
+    ),
     "meta": "Identity MapImage RandomApplyAug RandomChooseAug RandomOrderAug",
     "misc": "Flip RandomResize Resize ResizeShortestEdge Transpose",
     "noise": "GaussianNoise JpegNoise SaltPepperNoise",
-    "normalize": "MeanVarianceNormalize MinMaxNormalize",
     "paste": "BackgroundFiller CenterPaste ConstantBackgroundFiller PasteTransform RandomPaste",
-    "target": "Target",
     "transform": (
         "CropTransform FlipTransform NoOpTransform PhotometricTransform ResizeTransform Transform "
         "TransformFactory TransformList TransposeTransform WarpAffineTransform"

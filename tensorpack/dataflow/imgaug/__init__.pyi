@@ -7,7 +7,7 @@ from .base import Augmentor as Augmentor
 from .base import AugmentorList as AugmentorList
 from .base import ImageAugmentor as ImageAugmentor
 from .base import PhotometricAugmentor as PhotometricAugmentor
-from .blur import GaussianBlur as GaussianBlur
+from .base import Target as Target
 from .convert import ColorSpace as ColorSpace
 from .convert import Grayscale as Grayscale
 from .convert import ToFloat32 as ToFloat32
@@ -33,8 +33,11 @@ from .imgproc import BrightnessScale as BrightnessScale
 from .imgproc import Clip as Clip
 from .imgproc import Contrast as Contrast
 from .imgproc import Gamma as Gamma
+from .imgproc import GaussianBlur as GaussianBlur
 from .imgproc import Hue as Hue
 from .imgproc import Lighting as Lighting
+from .imgproc import MeanVarianceNormalize as MeanVarianceNormalize
+from .imgproc import MinMaxNormalize as MinMaxNormalize
 from .imgproc import Saturation as Saturation
 from .meta import Identity as Identity
 from .meta import MapImage as MapImage
@@ -49,14 +52,11 @@ from .misc import Transpose as Transpose
 from .noise import GaussianNoise as GaussianNoise
 from .noise import JpegNoise as JpegNoise
 from .noise import SaltPepperNoise as SaltPepperNoise
-from .normalize import MeanVarianceNormalize as MeanVarianceNormalize
-from .normalize import MinMaxNormalize as MinMaxNormalize
 from .paste import BackgroundFiller as BackgroundFiller
 from .paste import CenterPaste as CenterPaste
 from .paste import ConstantBackgroundFiller as ConstantBackgroundFiller
 from .paste import PasteTransform as PasteTransform
 from .paste import RandomPaste as RandomPaste
-from .target import Target as Target
 from .transform import CropTransform as CropTransform
 from .transform import FlipTransform as FlipTransform
 from .transform import NoOpTransform as NoOpTransform

@@ -1,14 +1,21 @@
-"""What the augmentors that change the values of pixels have in common."""
+"""What augmentors and transforms have in common: sizes, channels, dtypes, values of pixels."""
 
-from typing import Any, Sequence, Union
+from typing import Any, Callable, Sequence, Tuple, Union
 
 import numpy as np
 
+from tensorpack.utils.argtools import shape2d
+from tensorpack.utils.checks import check_counts
 from tensorpack.utils.optional import require
 
-from .transform import keep_channels
-
 _PerChannel = Union[float, Sequence[float], np.ndarray]
+
+
+def as_size(owner: Any, shape: Union[int, Sequence[int]]) -> Tuple[int, int]:
+    """Returns (height, width) in pixels, also from one number for both; at least 1."""
+    h, w = shape2d(shape)
+    check_counts(owner, height=h, width=w)
+    return h, w
 
 
 def channels_of(img: np.ndarray) -> int:
@@ -28,9 +35,7 @@ def check_rgb(owner: Any, img: np.ndarray) -> None:
 def readable(img: np.ndarray, double: bool = True) -> np.ndarray:
     """Returns an image of a type that all of OpenCV takes: as it is, or as float32.
 
-    Args:
-      img: of any number type.
-      double: whether float64 is left as it is; a few functions do not take it.
+    `double` is whether float64 is left as it is; a few functions do not take it.
     """
     if img.dtype == np.uint8 or img.dtype == np.float32 or double and img.dtype == np.float64:
         return img
@@ -51,10 +56,7 @@ def as_dtype(img: np.ndarray, dtype: Any) -> np.ndarray:
 def mix_channels(img: np.ndarray, matrix: np.ndarray, clip: bool) -> np.ndarray:
     """Returns `matrix @ (*pixel, 1)` for each pixel, in the image's dtype; see `cv2.transform`.
 
-    Args:
-      img: `[h, w]` or `[h, w, c]`.
-      matrix: `[c, c + 1]`.
-      clip: whether values are clipped to [0, 255], as those of uint8 always are.
+    `matrix` is `[c, c + 1]`; values are clipped to [0, 255] if told so, those of uint8 always.
     """
     result = keep_channels(img, require("cv2").transform(readable(img), matrix))
     if clip and result.dtype != np.uint8:
@@ -69,3 +71,41 @@ def linear(img: np.ndarray, scale: _PerChannel, shift: _PerChannel, clip: bool) 
     np.fill_diagonal(matrix, scale)
     matrix[:, channels] = shift
     return mix_channels(img, matrix, clip)
+
+
+def as_coords(coords: Any) -> np.ndarray:
+    """Returns coordinates as floats `[N, 2]`; a ValueError if they have another shape."""
+    return as_rows("coordinates", coords, 2)
+
+
+def check_size(owner: Any, img: np.ndarray, h: int, w: int) -> None:
+    """Raises ValueError unless an image has the size that a transform was made for."""
+    if img.shape[:2] != (h, w):
+        raise ValueError(
+            f"{type(owner).__name__} was made for an image of {h} rows and {w} columns, got one of "
+            f"shape {img.shape}."
+        )
+
+
+def keep_channels(img: np.ndarray, result: np.ndarray) -> np.ndarray:
+    """Returns what OpenCV made of an image, with the axis of a single channel, which it drops."""
+    return result[:, :, np.newaxis] if result.ndim < img.ndim else result
+
+
+def given_or(default: Any, given: Any) -> Any:
+    """Returns an option, or what takes its place where it is None."""
+    return default if given is None else given
+
+
+def in_float64(segmentation: np.ndarray, move: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+    """Returns a mask moved by OpenCV, which moves no integers of 32 bits, in its own dtype."""
+    moved = keep_channels(segmentation, move(segmentation.astype(np.float64)))
+    return (moved if segmentation.dtype.kind == "f" else np.rint(moved)).astype(segmentation.dtype)
+
+
+def as_rows(what: str, rows: Any, columns: int) -> np.ndarray:
+    """Returns an array `[N, columns]` of floats; a ValueError if it has another shape."""
+    rows = np.asarray(rows)
+    if rows.ndim != 2 or rows.shape[1] != columns:
+        raise ValueError(f"{what.capitalize()} have the shape [N, {columns}], got {rows.shape}.")
+    return rows if rows.dtype.kind == "f" else rows.astype(np.float64)

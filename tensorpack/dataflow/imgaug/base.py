@@ -12,17 +12,6 @@ from tensorpack.utils.rng import get_rng, rng_of_datapoints
 
 from .transform import PhotometricTransform, Transform, TransformList
 
-__all__ = [
-    "AugmentationError",
-    "Augmentor",
-    "AugmentorList",
-    "ImageAugmentor",
-    "PhotometricAugmentor",
-    "TransformAugmentorBase",
-    "as_augmentors",
-    "check_image",
-]
-
 
 class AugmentationError(ValueError):
     """An augmentor failed; names it, and the shape and dtype of the image that it got."""
@@ -34,9 +23,9 @@ class ImageAugmentor:
         tfm = augmentor.get_transform(img)     # all random choices are made here
         img, boxes = tfm.apply_image(img), tfm.apply_box(boxes)
 
-    or `img = augmentor.augment(img)` for the image alone. An image is an array `[h, w]` or
-    `[h, w, c]`, of uint8 in [0, 255] or of floats. A result keeps the axis of a single channel, is
-    a new array or a view, and the image itself is left as it was.
+    or `img = augmentor.augment(img)` for the image alone. An image is `[h, w]` or `[h, w, c]`, of
+    uint8 in [0, 255] or of floats, and is left as it was. A result keeps the axis of a single
+    channel, and is a new array or a view.
 
     A subclass defines `get_transform`. In the spelling of 2017 it defines `_augment(img, param)`,
     and if needed `_get_augment_params(img)` and `_augment_coords(coords, param)`. It stores its
@@ -44,9 +33,6 @@ class ImageAugmentor:
 
     An augmentor of one's own may take another structure than an array, such as a dict of images; so
     may the lists and choices that it is in.
-
-    Attributes:
-      rng: the random stream, a `np.random.RandomState` of its own in each process.
     """
 
     _rng: Optional[np.random.RandomState] = None
@@ -54,6 +40,7 @@ class ImageAugmentor:
 
     @property
     def rng(self) -> np.random.RandomState:
+        """The random stream, of its own in each process."""
         if self._rng is None or self._rng_pid != os.getpid():
             rng = rng_of_datapoints()
             self.rng = get_rng(self) if rng is None else rng
@@ -90,16 +77,12 @@ class ImageAugmentor:
         raise NotImplementedError(f"{name} does nothing yet: define {name}.get_transform().")
 
     def augment(self, img: np.ndarray) -> np.ndarray:
-        """Returns an augmented image.
-
-        Raises:
-          AugmentationError: it failed.
-        """
+        """Returns an augmented image; an `AugmentationError` is raised if it failed."""
         return self.augment_return_params(img)[0]
 
     def augment_return_params(self, d: np.ndarray) -> Tuple[np.ndarray, Transform]:
         """Returns an augmented image, and the transform that was applied to it."""
-        check_image(d)
+        _check_image(d)
         try:
             tfm = self.get_transform(d)
             return tfm.apply_image(d), tfm
@@ -148,6 +131,20 @@ class ImageAugmentor:
             if not issubclass(cls, PhotometricAugmentor):
                 cls.get_transform = ImageAugmentor.get_transform  # type: ignore[method-assign]
 
+    def _as_augmentors(self, augmentors: Any) -> List["ImageAugmentor"]:
+        """Returns augmentors as a list; a TypeError if one is something else."""
+        if isinstance(augmentors, AugmentorList):
+            return augmentors.augmentors
+        found = list(augmentors) if isinstance(augmentors, (list, tuple)) else [augmentors]
+        for each in found:
+            if not isinstance(each, ImageAugmentor):
+                hint = " Make an object of the class." if isinstance(each, type) else ""
+                raise TypeError(
+                    f"{type(self).__name__} takes augmentors, such as imgaug.Flip(horiz=True), got "
+                    f"{each!r}.{hint}"
+                )
+        return found
+
     _init = Transform._init
 
     def _rand_range(self, low: float = 1.0, high: Optional[float] = None, size: Any = None) -> Any:
@@ -166,6 +163,7 @@ class ImageAugmentor:
 
 
 Augmentor = ImageAugmentor
+BaseTransform = Transform  # its name in type checks of scripts
 
 
 class TransformAugmentorBase(ImageAugmentor):
@@ -193,7 +191,7 @@ class AugmentorList(ImageAugmentor):
     """
 
     def __init__(self, augmentors: Sequence[ImageAugmentor]) -> None:
-        self.augmentors = as_augmentors(self, augmentors)
+        self.augmentors = self._as_augmentors(augmentors)
 
     @property
     def augs(self) -> List[ImageAugmentor]:
@@ -207,7 +205,7 @@ class AugmentorList(ImageAugmentor):
         return self.augment_return_params(img)[1]
 
     def augment_return_params(self, d: np.ndarray) -> Tuple[np.ndarray, Transform]:
-        check_image(d)
+        _check_image(d)
         tfms = []
         for each in self.augmentors:
             d, tfm = each.augment_return_params(d)
@@ -250,22 +248,38 @@ class _TransformOf2017(Transform):
         return getattr(self.param, name)
 
 
-def as_augmentors(owner: Any, augmentors: Any) -> List[ImageAugmentor]:
-    """Returns augmentors as a list; a TypeError if one is something else."""
-    if isinstance(augmentors, AugmentorList):
-        return augmentors.augmentors
-    found = list(augmentors) if isinstance(augmentors, (list, tuple)) else [augmentors]
-    for each in found:
-        if not isinstance(each, ImageAugmentor):
-            hint = " Make an object of the class." if isinstance(each, type) else ""
-            raise TypeError(
-                f"{type(owner).__name__} takes augmentors, such as imgaug.Flip(horiz=True), got "
-                f"{each!r}.{hint}"
-            )
-    return found
+class Target:
+    """A kind of data that follows an image, with an interpolation and a border of its own.
+
+    Args:
+      kind: "image", "mask" (`[h, w]` or `[h, w, c]`, values of pixels move but do not change),
+        "keypoints" (floats `[N, 2]` of (x, y)) or "boxes" (floats `[N, 4]` of (x1, y1, x2, y2)).
+      interp, fill: of images and masks, see `Transform.with_options`.
+    """
+
+    _METHODS = {
+        "image": "apply_image",
+        "mask": "apply_segmentation",
+        "keypoints": "apply_coords",
+        "boxes": "apply_box",
+    }
+
+    def __init__(self, kind: str, interp: Optional[int] = None, fill: Any = None) -> None:
+        if kind not in self._METHODS:
+            raise ValueError(f"Target: kind is one of {', '.join(self._METHODS)}; got {kind!r}.")
+        self.kind, self.interp, self.fill = kind, interp, fill
+        self.method = self._METHODS[kind]
+        self.has_options = not (interp is None and fill is None)
+        if self.has_options and kind not in ("image", "mask"):
+            raise ValueError(f"Target({kind!r}): only images and masks have interp and fill.")
+
+    def apply(self, tfm: Transform, value: Any) -> Any:
+        """Returns the transformed component."""
+        tfm = tfm.with_options(self.interp, self.fill) if self.has_options else tfm
+        return getattr(tfm, self.method)(value)
 
 
-def check_image(img: Any) -> None:
+def _check_image(img: Any) -> None:
     """Raises TypeError or ValueError for an array that is no image, a file name, or None."""
     if img is None or isinstance(img, (str, bytes, os.PathLike)):
         raise TypeError(f"An image is a numpy array, got {type(img).__name__}.")

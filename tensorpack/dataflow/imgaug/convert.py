@@ -8,8 +8,6 @@ from tensorpack.utils.optional import require
 from ._pixels import as_dtype, readable
 from .base import PhotometricAugmentor
 
-__all__ = ["ColorSpace", "Grayscale", "ToFloat32", "ToUint8"]
-
 
 class ColorSpace(PhotometricAugmentor):
     """Converts the image to another colour space, see `cv2.cvtColor`.

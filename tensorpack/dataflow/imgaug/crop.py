@@ -11,41 +11,14 @@ from tensorpack.utils.optional import require
 from tensorpack.utils.rect import Rect
 from tensorpack.utils.rng import get_rng
 
-from ._pixels import as_dtype
+from ._pixels import as_dtype, as_size
 from .base import ImageAugmentor, PhotometricAugmentor
 from .transform import CropTransform, ResizeTransform, Transform, TransformList
-
-__all__ = [
-    "CenterCrop",
-    "FixedCrop",
-    "GoogleNetRandomCropAndResize",
-    "RandomCrop",
-    "RandomCropAroundBox",
-    "RandomCropRandomShape",
-    "RandomCutout",
-    "perturb_BB",
-]
 
 _LINEAR = 1  # cv2.INTER_LINEAR
 _ATTEMPTS = 10
 
 _Edge = Union[int, Tuple[int, int]]
-
-
-class RandomCrop(ImageAugmentor):
-    """Takes a part of a given size from a random place.
-
-    Args:
-      crop_shape: (height, width) in pixels, or one number for both.
-    """
-
-    def __init__(self, crop_shape: Union[int, Sequence[int]]) -> None:
-        self.crop_shape = _as_crop_shape(self, crop_shape)
-
-    def get_transform(self, img: np.ndarray) -> Transform:
-        h, w = self.crop_shape
-        y0, x0 = _draw_place(self.rng, *_spare(img, h, w))
-        return CropTransform(y0, x0, h, w)
 
 
 class CenterCrop(ImageAugmentor):
@@ -56,12 +29,22 @@ class CenterCrop(ImageAugmentor):
     """
 
     def __init__(self, crop_shape: Union[int, Sequence[int]]) -> None:
-        self.crop_shape = _as_crop_shape(self, crop_shape)
+        self.crop_shape = as_size(self, crop_shape)
 
     def get_transform(self, img: np.ndarray) -> Transform:
         h, w = self.crop_shape
-        rows, columns = _spare(img, h, w)
-        return CropTransform(rows // 2, columns // 2, h, w)
+        y0, x0 = self._place(*_spare(img, h, w))
+        return CropTransform(y0, x0, h, w)
+
+    def _place(self, rows: int, columns: int) -> Tuple[int, int]:
+        return rows // 2, columns // 2
+
+
+class RandomCrop(CenterCrop):
+    """Takes a part of a given size, see `CenterCrop`, from a random place."""
+
+    def _place(self, rows: int, columns: int) -> Tuple[int, int]:
+        return _draw_place(self.rng, rows, columns)
 
 
 class FixedCrop(ImageAugmentor):
@@ -128,9 +111,8 @@ class RandomCropAroundBox(ImageAugmentor):
 
     def __init__(self, perturb_ratio: float, max_aspect_ratio_diff: float = 0.3) -> None:
         self.perturb_ratio = as_number(self, "perturb_ratio", perturb_ratio, 0)
-        self.max_aspect_ratio_diff = as_number(
-            self, "max_aspect_ratio_diff", max_aspect_ratio_diff, 0
-        )
+        as_number(self, "max_aspect_ratio_diff", max_aspect_ratio_diff, 0)
+        self.max_aspect_ratio_diff = max_aspect_ratio_diff
 
     def get_transform(self, img: np.ndarray) -> Transform:
         h, w = img.shape[:2]
@@ -142,9 +124,8 @@ class RandomCropAroundBox(ImageAugmentor):
 class GoogleNetRandomCropAndResize(ImageAugmentor):
     """Takes a part of random area and aspect ratio, and resizes it.
 
-    It is the usual one for training on ImageNet, from "Going Deeper with Convolutions"
-    (https://arxiv.org/abs/1409.4842), section 6. If none of 10 random parts fits into the image,
-    it takes the largest one in the middle.
+    It is the usual one for ImageNet, from https://arxiv.org/abs/1409.4842, section 6. If none of 10
+    random parts fits into the image, it takes the largest one in the middle.
 
     Args:
       crop_area_fraction: (least, most) of its area, as a share of the image's.
@@ -167,7 +148,7 @@ class GoogleNetRandomCropAndResize(ImageAugmentor):
         as_positive(self, "aspect_ratio_range", aspect_ratio_range[0])
         self.crop_area_fraction, self.aspect_ratio_range = crop_area_fraction, aspect_ratio_range
         self.target_shape = target_shape
-        self._size = _as_crop_shape(self, target_shape)
+        self._size = as_size(self, target_shape)
         self._log_ratios = np.log(aspect_ratio_range).tolist()
         self.interp = interp
 
@@ -195,8 +176,7 @@ class RandomCutout(PhotometricAugmentor):
     The rectangle lies in the image as a whole. Coordinates, boxes and masks stay.
 
     Args:
-      h_range: height of the rectangle in pixels: a number, or (least, most).
-      w_range: its width.
+      h_range, w_range: height and width of the rectangle in pixels: a number, or (least, most).
       fill: the colour: a number, or one for each channel.
     """
 
@@ -231,14 +211,11 @@ def perturb_BB(
 
     Args:
       image_shape: of the image, beginning with height and width.
-      bb: the box.
+      bb: the box; it is returned if none of those tried fits.
       max_perturb_pixel: by how many pixels an edge moves at most, in or out.
       rng: the random stream; None for a new one.
       max_aspect_ratio_diff: how much the aspect ratio may change, as a share of the old one.
       max_try: how many boxes are tried.
-
-    Returns:
-      A new box; `bb` if none of those tried fits.
     """
     rng = get_rng() if rng is None else rng
     most = int(as_number("perturb_BB", "max_perturb_pixel", max_perturb_pixel, 0))
@@ -252,12 +229,6 @@ def perturb_BB(
         if min(w, h) > 0 and change <= max_aspect_ratio_diff * h * bb.w:
             return Rect(x0, y0, w, h)
     return bb
-
-
-def _as_crop_shape(owner: Any, shape: Union[int, Sequence[int]]) -> Tuple[int, int]:
-    h, w = shape2d(shape)
-    check_counts(owner, height=h, width=w)
-    return h, w
 
 
 def _spare(img: np.ndarray, h: int, w: int) -> Tuple[int, int]:

@@ -4,15 +4,12 @@ from typing import Optional, Sequence, Tuple
 
 import numpy as np
 
-from tensorpack.utils.argtools import shape2d
-from tensorpack.utils.checks import as_number, as_positive, check_counts
+from tensorpack.utils.checks import as_number, as_positive
 from tensorpack.utils.optional import require
 
-from ._transform_base import given_or, in_float64
+from ._pixels import as_size, check_size, given_or, in_float64, keep_channels
 from .base import ImageAugmentor
-from .transform import Transform, check_size, keep_channels
-
-__all__ = ["GaussianDeform", "RemapTransform"]
+from .transform import Transform
 
 
 class RemapTransform(Transform):
@@ -49,8 +46,8 @@ class RemapTransform(Transform):
 class GaussianDeform(ImageAugmentor):
     """Bends the image: anchors move at random, and each pixel moves with those near it.
 
-    A pixel moves by the sum of their displacements, weighted with a Gaussian of its distance to
-    each. Coordinates are not supported.
+    It moves by the sum of their moves, weighted with a Gaussian of its distance to each.
+    Coordinates are not supported.
 
     Args:
       anchors: (y, x) of each anchor, as multiples of height and width, such as
@@ -71,20 +68,15 @@ class GaussianDeform(ImageAugmentor):
         require("cv2")
         if np.ndim(anchors) != 2 or np.shape(anchors)[1] != 2:
             raise ValueError(f"GaussianDeform: anchors are [(y, x), ...], but got {anchors!r}.")
-        h, w = shape2d(shape)
-        check_counts(self, height=h, width=w)
+        h, w = as_size(self, shape)
         self.anchors, self.shape, self.sigma = anchors, (h, w), as_positive(self, "sigma", sigma)
         self.randrange = randrange
         self._most = h / 8 if randrange is None else as_number(self, "randrange", randrange, 0)
         self._grid = np.stack(np.meshgrid(np.arange(w), np.arange(h)), axis=2).astype(np.float32)
-        self._weights = self._compute_weights()
-
-    def _compute_weights(self) -> np.ndarray:
-        """Returns how much each pixel follows each anchor, float32 `[h * w, anchors]`."""
-        h, w = self.shape
         pixels = self._grid[:, :, np.newaxis] / [w, h]
-        squared = np.sum((pixels - np.array(self.anchors)[:, ::-1]) ** 2, axis=3)
-        return np.exp(-squared / self.sigma).astype(np.float32).reshape(h * w, -1)
+        squared = np.sum((pixels - np.array(anchors)[:, ::-1]) ** 2, axis=3)
+        # How much each pixel follows each anchor, [h * w, anchors].
+        self._weights = np.exp(-squared / sigma).astype(np.float32).reshape(h * w, -1)
 
     def get_transform(self, img: np.ndarray) -> Transform:
         moves = self.rng.uniform(-self._most, self._most, (len(self.anchors), 2))

@@ -7,16 +7,16 @@ do is a value, like any other transform, and a run repeats.
 import random
 import threading
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, Iterator, Tuple
 
 import numpy as np
 
 from tensorpack.utils.optional import require
 
+from ._pixels import as_coords, check_size, keep_channels
 from .base import ImageAugmentor
-from .transform import PhotometricTransform, Transform, as_coords, check_size, keep_channels
-
-__all__ = ["Albumentations", "IAAugmentor"]
+from .transform import PhotometricTransform, Transform, TransformFactory
 
 _SEEDS = 2**31 - 1
 _global_streams = threading.Lock()
@@ -57,7 +57,10 @@ class Albumentations(ImageAugmentor):
 
     def get_transform(self, img: np.ndarray) -> Transform:
         seed = int(self.rng.randint(_SEEDS))
-        return _MovingTransform(self, seed) if self._moves else PhotometricTransform(self, seed)
+        if self._moves:  # where to is not known
+            augment = partial(self._augment, param=seed)
+            return TransformFactory("Albumentations", apply_image=augment)
+        return PhotometricTransform(self, seed)
 
     def _augment(self, img: np.ndarray, param: int) -> np.ndarray:
         if hasattr(self.augmentor, "set_random_seed"):  # since 2.0
@@ -94,16 +97,6 @@ class _IATransform(Transform):
         augmentor = self.augmentor.to_deterministic()  # a copy
         augmentor.seed_(self.seed, deterministic_too=True)
         return augmentor
-
-
-class _MovingTransform(Transform):
-    """Calls `_augment` of an augmentor that moves pixels; where to is not known."""
-
-    def __init__(self, augmentor: Albumentations, seed: int) -> None:
-        self.augmentor, self.seed = augmentor, seed
-
-    def apply_image(self, img: np.ndarray) -> np.ndarray:
-        return self.augmentor._augment(img, self.seed)
 
 
 @contextmanager

@@ -12,14 +12,12 @@ import numpy as np
 from tensorpack.utils.checks import as_list, as_number, as_positive, as_range
 from tensorpack.utils.optional import require
 
+from ._pixels import as_coords
 from .base import ImageAugmentor
-from .transform import Transform, WarpAffineTransform, as_coords
-
-__all__ = ["Affine", "Rotation", "RotationAndCropValid", "Shift", "ShiftTransform"]
+from .transform import Transform, WarpAffineTransform
 
 _LINEAR = 1  # cv2.INTER_LINEAR
 _REPLICATE = 1  # cv2.BORDER_REPLICATE
-
 _Value = Union[float, Sequence[float]]
 
 
@@ -29,9 +27,7 @@ class ShiftTransform(WarpAffineTransform):
     Args:
       dx, dy: how many columns to the right and rows down; negative for left and up.
       dsize: (width, height) of the image.
-      borderMode: what is put where the image does not reach, such as `cv2.BORDER_REPLICATE`.
-      borderValue: for `cv2.BORDER_CONSTANT`: a number, or one for each channel. It is 0 for
-        `apply_segmentation`.
+      borderMode, borderValue: as in `WarpAffineTransform`.
     """
 
     def __init__(

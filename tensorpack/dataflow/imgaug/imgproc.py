@@ -1,35 +1,25 @@
-"""Augmentors of colour, brightness and contrast.
+"""Augmentors of colour, brightness and contrast, that blur, and that normalise values.
 
 Values are in [0, 255], in uint8 and in floats. uint8 is always rounded and clipped.
 """
 
-from typing import Any, Optional, Sequence, Tuple
+from typing import Any, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
 from tensorpack.utils.argtools import log_once
-from tensorpack.utils.checks import as_number, as_positive, as_range
+from tensorpack.utils.checks import (
+    as_count,
+    as_number,
+    as_positive,
+    as_range,
+    check_counts,
+    is_integer,
+)
 from tensorpack.utils.optional import require
 
-from ._pixels import as_dtype, channels_of, check_rgb, linear, mix_channels, readable
+from ._pixels import as_dtype, channels_of, check_rgb, keep_channels, linear, mix_channels, readable
 from .base import PhotometricAugmentor
-from .blur import GaussianBlur
-from .normalize import MeanVarianceNormalize, MinMaxNormalize
-from .transform import keep_channels
-
-__all__ = [
-    "Brightness",
-    "BrightnessScale",
-    "Clip",
-    "Contrast",
-    "Gamma",
-    "GaussianBlur",
-    "Hue",
-    "Lighting",
-    "MeanVarianceNormalize",
-    "MinMaxNormalize",
-    "Saturation",
-]
 
 _GRAY = np.array([0.299, 0.587, 0.114])  # of red, green and blue, see cv2.COLOR_RGB2GRAY
 
@@ -253,6 +243,105 @@ class Lighting(PhotometricAugmentor):
     def _augment(self, img: np.ndarray, param: np.ndarray) -> np.ndarray:
         check_rgb(self, img)
         return linear(img, 1, self.eigvec @ (param * self.eigval), self.clip)
+
+
+class GaussianBlur(PhotometricAugmentor):
+    """Blurs the image with a Gaussian of random size, see `cv2.GaussianBlur`.
+
+    The window has `2 * n + 1` pixels. Beyond the border the outermost pixels are repeated.
+
+    Args:
+      size_range: `n` is drawn from the integers (first, one after the last). One integer is that
+        of 2017, for the range from 0.
+      sigma_range: (least, most) of the standard deviation in pixels; 0 stands for the one that
+        OpenCV takes for the window, `0.3 * (n - 1) + 0.8`.
+      symmetric: whether both directions have the same size and standard deviation.
+      max_size: a second name for one integer as `size_range`.
+    """
+
+    def __init__(
+        self,
+        size_range: Union[int, Tuple[int, int]] = (0, 3),
+        sigma_range: Tuple[float, float] = (0, 0),
+        symmetric: bool = True,
+        max_size: Optional[int] = None,
+    ) -> None:
+        require("cv2")
+        given: Any = size_range if max_size is None else max_size
+        first, end = (0, given) if is_integer(given) else as_range(self, "size_range", given)
+        first, end = (as_count(self, "size_range", each, 0) for each in (first, end))
+        check_counts(self, first + 1, **{"the end of size_range": end})
+        self.size_range = (first, end)
+        self.sigma_range = as_range(self, "sigma_range", sigma_range, 0)
+        self.symmetric, self.max_size = symmetric, max_size
+
+    def _get_augment_params(self, img: np.ndarray) -> Tuple[Tuple[int, int], Tuple[float, float]]:
+        sizes = self.rng.randint(*self.size_range, size=2) * 2 + 1
+        sigmas = self.rng.uniform(*self.sigma_range, size=2)
+        across, down = 0, 0 if self.symmetric else 1
+        return (
+            (int(sizes[across]), int(sizes[down])),
+            (float(sigmas[across]), float(sigmas[down])),
+        )
+
+    def _augment(self, img: np.ndarray, param: Any) -> np.ndarray:
+        cv2, (size, (across, down)) = require("cv2"), param
+        blurred = cv2.GaussianBlur(
+            readable(img), size, sigmaX=across, sigmaY=down, borderType=cv2.BORDER_REPLICATE
+        )
+        return as_dtype(keep_channels(img, blurred), img.dtype)
+
+
+class MeanVarianceNormalize(PhotometricAugmentor):
+    """Gives the values mean 0 and standard deviation 1, as float32.
+
+    They are divided by at least `1 / sqrt(h * w * c)`, so an image of one colour becomes 0; see
+    `tf.image.per_image_standardization`.
+
+    Args:
+      all_channel: whether mean and standard deviation are those of all channels together.
+    """
+
+    def __init__(self, all_channel: bool = True) -> None:
+        require("cv2")
+        self.all_channel = all_channel
+
+    def _augment(self, img: np.ndarray, param: None) -> np.ndarray:
+        if self.all_channel or channels_of(img) <= 4:
+            values = img.reshape(len(img), -1) if self.all_channel else img
+            mean, std = (each[:, 0] for each in require("cv2").meanStdDev(readable(values)))
+        else:  # more than OpenCV takes
+            mean, std = img.mean((0, 1), np.float64), img.std((0, 1), np.float64)
+        scale = 1 / np.maximum(std, 1 / np.sqrt(img.size))
+        centred = linear(img.astype(np.float32), 1, -mean, clip=False)
+        return linear(centred, scale, 0, clip=False)
+
+
+class MinMaxNormalize(PhotometricAugmentor):
+    """Stretches the values to a range, as float32; an image of one value gets the least one.
+
+    Args:
+      min: the least value afterwards.
+      max: the largest one.
+      all_channel: whether the values of all channels are stretched together.
+    """
+
+    def __init__(self, min: float = 0, max: float = 255, all_channel: bool = True) -> None:
+        require("cv2")
+        self.min, self.max = as_range(self, "(min, max)", (min, max))
+        self.all_channel = all_channel
+
+    def _augment(self, img: np.ndarray, param: None) -> np.ndarray:
+        least, most = self._limits(readable(img))
+        scale = (self.max - self.min) / np.where(most > least, most - least, 1)
+        above = linear(img.astype(np.float32), 1, -least, clip=False)
+        return linear(above, scale, self.min, clip=False)
+
+    def _limits(self, img: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
+        cv2 = require("cv2")
+        channels = [img.reshape(len(img), -1)] if self.all_channel else cv2.split(img)
+        limits = np.array([cv2.minMaxLoc(each)[:2] for each in channels])
+        return limits[:, 0], limits[:, 1]
 
 
 def _is_rgb(owner: Any, rgb: Optional[bool]) -> bool:

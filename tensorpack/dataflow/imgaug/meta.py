@@ -6,10 +6,8 @@ import numpy as np
 
 from tensorpack.utils.checks import as_number
 
-from .base import AugmentorList, ImageAugmentor, as_augmentors
+from .base import AugmentorList, ImageAugmentor
 from .transform import NoOpTransform, Transform, TransformFactory
-
-__all__ = ["Identity", "MapImage", "RandomApplyAug", "RandomChooseAug", "RandomOrderAug"]
 
 
 class Identity(ImageAugmentor):
@@ -116,7 +114,7 @@ class RandomOrderAug(ImageAugmentor):
     """
 
     def __init__(self, aug_lists: Sequence[ImageAugmentor]) -> None:
-        self.aug_lists = as_augmentors(self, aug_lists)
+        self.aug_lists = self._as_augmentors(aug_lists)
 
     def _parts(self) -> Sequence[ImageAugmentor]:
         return self.aug_lists
@@ -130,4 +128,4 @@ class RandomOrderAug(ImageAugmentor):
 
 
 def _as_one(owner: ImageAugmentor, aug: Any) -> ImageAugmentor:
-    return AugmentorList(aug) if isinstance(aug, list) else as_augmentors(owner, [aug])[0]
+    return AugmentorList(aug) if isinstance(aug, list) else owner._as_augmentors([aug])[0]

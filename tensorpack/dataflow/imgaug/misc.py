@@ -5,20 +5,12 @@ from typing import Sequence, Tuple, Union
 import numpy as np
 
 from tensorpack.utils import logger
-from tensorpack.utils.argtools import shape2d
 from tensorpack.utils.checks import as_number, check_counts, is_integer
 from tensorpack.utils.optional import require
 
+from ._pixels import as_size
 from .base import ImageAugmentor
-from .transform import (
-    FlipTransform,
-    NoOpTransform,
-    ResizeTransform,
-    Transform,
-    TransposeTransform,
-)
-
-__all__ = ["Flip", "RandomResize", "Resize", "ResizeShortestEdge", "Transpose"]
+from .transform import FlipTransform, NoOpTransform, ResizeTransform, Transform, TransposeTransform
 
 _LINEAR = 1  # cv2.INTER_LINEAR
 _ATTEMPTS = 50
@@ -59,14 +51,10 @@ class Resize(ImageAugmentor):
 
     def __init__(self, shape: Union[int, Sequence[int]], interp: int = _LINEAR) -> None:
         require("cv2")  # to be missed now, and not in the middle of a run
-        height, width = shape2d(shape)
-        check_counts(self, height=height, width=width)
-        self.shape = (height, width)
-        self.interp = interp
+        self.shape, self.interp = as_size(self, shape), interp
 
     def get_transform(self, img: np.ndarray) -> Transform:
-        new_h, new_w = self.shape
-        return ResizeTransform(img.shape[0], img.shape[1], new_h, new_w, self.interp)
+        return ResizeTransform(img.shape[0], img.shape[1], *self.shape, self.interp)
 
 
 class ResizeShortestEdge(ImageAugmentor):

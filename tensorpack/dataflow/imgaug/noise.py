@@ -13,11 +13,8 @@ from tensorpack.utils.argtools import memoized
 from tensorpack.utils.checks import as_count, as_number, as_range
 from tensorpack.utils.optional import require
 
-from ._pixels import as_dtype, channels_of, readable
+from ._pixels import as_dtype, channels_of, keep_channels, readable
 from .base import PhotometricAugmentor
-from .transform import keep_channels
-
-__all__ = ["GaussianNoise", "JpegNoise", "SaltPepperNoise"]
 
 _STEPS = 2**16  # of a random number
 

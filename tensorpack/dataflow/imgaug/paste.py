@@ -4,20 +4,9 @@ from typing import Optional, Sequence, Tuple, Union
 
 import numpy as np
 
-from tensorpack.utils.argtools import shape2d
-from tensorpack.utils.checks import check_counts
-
-from ._pixels import as_dtype
+from ._pixels import as_coords, as_dtype, as_size, check_size
 from .base import ImageAugmentor
-from .transform import Transform, as_coords, check_size
-
-__all__ = [
-    "BackgroundFiller",
-    "CenterPaste",
-    "ConstantBackgroundFiller",
-    "PasteTransform",
-    "RandomPaste",
-]
+from .transform import Transform
 
 
 class BackgroundFiller:
@@ -27,12 +16,9 @@ class BackgroundFiller:
     """
 
     def fill(self, background_shape: Tuple[int, int], img: np.ndarray) -> np.ndarray:
-        """Returns a new array of a given size, the same for the same arguments.
+        """Returns a new array of a given (height, width), the same for the same arguments.
 
-        Args:
-          background_shape: (height, width) in pixels.
-          img: what will be pasted onto it; says how many channels there are, and the dtype, which
-            otherwise must be one that takes all its values.
+        It has as many channels as `img`, which will be pasted onto it, and a dtype for its values.
         """
         return self._fill(background_shape, img)
 
@@ -120,14 +106,12 @@ class CenterPaste(ImageAugmentor):
         background_shape: Union[int, Sequence[int]],
         background_filler: Optional[BackgroundFiller] = None,
     ) -> None:
-        h, w = shape2d(background_shape)
-        check_counts(self, height=h, width=w)
         if background_filler is not None and not isinstance(background_filler, BackgroundFiller):
             raise TypeError(
                 f"{type(self).__name__}: background_filler is a BackgroundFiller, such as "
                 f"ConstantBackgroundFiller(255), got {background_filler!r}."
             )
-        self.background_shape = (h, w)
+        self.background_shape = as_size(self, background_shape)
         self.background_filler = background_filler or ConstantBackgroundFiller(0)
 
     def get_transform(self, img: np.ndarray) -> Transform:
@@ -143,12 +127,7 @@ class CenterPaste(ImageAugmentor):
 
 
 class RandomPaste(CenterPaste):
-    """Pastes the image onto a background, at a random place.
-
-    Args:
-      background_shape: (height, width) in pixels, or one number for both.
-      background_filler: makes the background; by default one of zeros.
-    """
+    """Pastes the image onto a background, see `CenterPaste`, at a random place."""
 
     def _place(self, rows: int, columns: int) -> Tuple[int, int]:
         return int(self.rng.randint(rows + 1)), int(self.rng.randint(columns + 1))

@@ -5,44 +5,156 @@ from `j` to `j + 1`. So its centre is at `(i + 0.5, j + 0.5)`, and an image of w
 from 0 to `w`.
 """
 
-from typing import Any, Optional, Sequence, Tuple, Union
+import copy
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
 from tensorpack.utils.optional import require
 
-from ._transform_base import (
-    BaseTransform,
-    NoOpTransform,
-    Transform,
-    TransformFactory,
-    TransformList,
-    as_coords,
-    check_size,
-    given_or,
-    in_float64,
-    keep_channels,
-)
+from ._pixels import as_coords, as_rows, check_size, given_or, in_float64, keep_channels
 
-__all__ = [
-    "BaseTransform",
-    "CropTransform",
-    "FlipTransform",
-    "NoOpTransform",
-    "PhotometricTransform",
-    "ResizeTransform",
-    "Transform",
-    "TransformFactory",
-    "TransformList",
-    "TransposeTransform",
-    "WarpAffineTransform",
-    "as_coords",
-    "check_size",
-    "keep_channels",
-]
-
-_NEAREST, _CONSTANT = 0, 0  # cv2.INTER_NEAREST, cv2.BORDER_CONSTANT
+_NEAREST = 0  # cv2.INTER_NEAREST
+_LINEAR = 1  # cv2.INTER_LINEAR
+_CONSTANT = 0  # cv2.BORDER_CONSTANT
 _INTERPOLATIONS, _INVERSE_MAP = 7, 16  # cv2.INTER_MAX, a mask; and cv2.WARP_INVERSE_MAP
+
+
+class Transform:
+    """A deterministic function of an image and of what lies on it.
+
+    It is a value: it can be applied any number of times, also in another process. It does not write
+    to its arguments; a result may be a view of them.
+
+    A subclass overrides `apply_image`. If pixels move it also overrides `apply_coords`, on which
+    `apply_box` is built, and `apply_segmentation`. `given_interp` and `given_fill` are what
+    `with_options` was given, or None.
+    """
+
+    given_interp: Optional[int] = None
+    given_fill: Any = None
+
+    def apply_image(self, img: np.ndarray) -> np.ndarray:
+        """Returns the transformed image, from one of the shape that it was made for."""
+        raise _not_done(self, "apply_image")
+
+    def apply_coords(self, coords: np.ndarray) -> np.ndarray:
+        """Returns where points of the image are afterwards; floats `[N, 2]` of (x, y)."""
+        raise _not_done(self, "apply_coords")
+
+    def apply_box(self, box: np.ndarray) -> np.ndarray:
+        """Returns the smallest upright boxes around the transformed ones, which may reach beyond
+        the image; floats `[N, 4]` of (x1, y1, x2, y2).
+        """
+        box = as_rows("boxes", box, 4)
+        corners = self.apply_coords(box[:, [0, 1, 2, 1, 0, 3, 2, 3]].reshape(-1, 2))
+        corners = corners.reshape(-1, 4, 2)
+        return np.concatenate([corners.min(axis=1), corners.max(axis=1)], axis=1)
+
+    def apply_segmentation(self, segmentation: np.ndarray) -> np.ndarray:
+        """Returns a transformed mask, whose values were all there before: a label for each pixel,
+        `[h, w]` or `[h, w, c]`, of any number type.
+        """
+        raise _not_done(self, "apply_segmentation")
+
+    def with_options(self, interp: Optional[int] = None, fill: Any = None) -> "Transform":
+        """Returns the same transform with options for both images and masks; None leaves its own.
+
+        Args:
+          interp: an interpolation of OpenCV; of a mask it is `cv2.INTER_NEAREST` by default.
+          fill: is put where the image does not reach: a number, or one for each channel.
+        """
+        changed = copy.copy(self)
+        changed.given_interp, changed.given_fill = interp, fill
+        return changed
+
+    def _init(self, params: Optional[Dict[str, Any]] = None) -> None:
+        """The spelling of scripts: stores the `locals()` of a constructor as attributes."""
+        for name, value in (params or {}).items():
+            if name not in ("self", "__class__"):
+                setattr(self, name, value)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("apply_"):
+            raise _not_done(self, name)
+        raise AttributeError(f"{type(self).__name__} has no attribute {name!r}.")
+
+    def __repr__(self) -> str:
+        values = ", ".join(f"{name}={value!r}" for name, value in vars(self).items())
+        return f"{type(self).__name__}({values})"
+
+
+class TransformList(Transform):
+    """Applies transforms one after the other, with each `apply_` method that all of them have.
+
+    Lists can be added up.
+    """
+
+    def __init__(self, tfms: Sequence[Transform]) -> None:
+        for each in tfms:
+            if not isinstance(each, Transform):
+                raise TypeError(f"TransformList takes Transforms, got {type(each).__name__}.")
+        self.tfms = list(tfms)
+
+    def apply_image(self, img: np.ndarray) -> np.ndarray:
+        return self._apply("apply_image", img)
+
+    def apply_coords(self, coords: np.ndarray) -> np.ndarray:
+        return self._apply("apply_coords", coords)
+
+    def apply_box(self, box: np.ndarray) -> np.ndarray:
+        return self._apply("apply_box", box)
+
+    def apply_segmentation(self, segmentation: np.ndarray) -> np.ndarray:
+        return self._apply("apply_segmentation", segmentation)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("apply_"):
+            return lambda value: self._apply(name, value)
+        return super().__getattr__(name)
+
+    def with_options(self, interp: Optional[int] = None, fill: Any = None) -> "TransformList":
+        return TransformList([each.with_options(interp, fill) for each in self.tfms])
+
+    def _apply(self, name: str, value: Any) -> Any:
+        for each in self.tfms:
+            value = getattr(each, name)(value)
+        return value
+
+    def __getitem__(self, index: int) -> Transform:
+        return self.tfms[index]  # in 2017 it was a list of what was drawn
+
+    def __add__(self, other: Transform) -> "TransformList":
+        return TransformList(self.tfms + _as_tfms(other))
+
+    def __radd__(self, other: Transform) -> "TransformList":
+        return TransformList(_as_tfms(other) + self.tfms)
+
+
+class NoOpTransform(TransformList):
+    """Changes nothing."""
+
+    def __init__(self) -> None:
+        super().__init__([])
+
+
+class TransformFactory(Transform):
+    """A transform made of functions::
+
+        TransformFactory(apply_image=lambda img: 255 - img, apply_coords=lambda coords: coords)
+
+    `name` is how it is shown. A function whose name does not begin with `apply_` is a KeyError.
+    """
+
+    def __init__(self, name: Optional[str] = None, **functions: Callable[[Any], Any]) -> None:
+        for each in functions:
+            if not each.startswith("apply_"):
+                raise KeyError(f"Methods of a transform begin with 'apply_', got {each!r}.")
+        self._name = name or type(self).__name__
+        vars(self).update(functions)
+
+    def __repr__(self) -> str:
+        return self._name
 
 
 class PhotometricTransform(Transform):
@@ -173,18 +285,16 @@ class WarpAffineTransform(Transform):
         both counted in columns and rows, as `cv2.getRotationMatrix2D` gives it.
       dsize: (width, height) of the result in pixels.
       interp: an interpolation of OpenCV, such as `cv2.INTER_LINEAR`.
-      borderMode: what is put where the image does not reach, such as `cv2.BORDER_REPLICATE`; by
-        default `cv2.BORDER_CONSTANT`.
-      borderValue: for `cv2.BORDER_CONSTANT`: a number, or one for each channel. It is 0 for
-        `apply_segmentation`.
+      borderMode: what is put where the image does not reach; by default `cv2.BORDER_CONSTANT`.
+      borderValue: for `cv2.BORDER_CONSTANT`: a number, or one for each channel; 0 in masks.
     """
 
     def __init__(
         self,
         mat: np.ndarray,
         dsize: Tuple[int, int],
-        interp: int = 1,
-        borderMode: int = 0,
+        interp: int = _LINEAR,
+        borderMode: int = _CONSTANT,
         borderValue: Union[float, Sequence[float]] = 0,
     ) -> None:
         self.mat: Any = np.asarray(mat, np.float64)
@@ -219,3 +329,12 @@ class WarpAffineTransform(Transform):
         return require("cv2").warpAffine(
             img, self.mat, self.dsize, flags=flags, borderMode=border, borderValue=value
         )
+
+
+def _as_tfms(transform: Transform) -> List[Transform]:
+    return transform.tfms if isinstance(transform, TransformList) else [transform]
+
+
+def _not_done(transform: Transform, name: str) -> NotImplementedError:
+    shown = vars(transform).get("_name", type(transform).__name__)
+    return NotImplementedError(f"{shown} has no {name}(): it does not know what to do there.")

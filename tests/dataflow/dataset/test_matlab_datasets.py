@@ -97,7 +97,7 @@ def test_missing_files_and_parts(tmp_path):
     for make in SVHNDigit, Caltech101Silhouettes, BSDS500:
         with pytest.raises(ValueError, match="the parts 'train'.* and '.*', but got 'all'"):
             make("all")
-    with pytest.raises(ValueError, match="train, test, extra, but got"):
+    with pytest.raises(ValueError, match="'train', 'test', 'extra', but got"):
         SVHNDigit.get_per_pixel_mean(())
 
 
