@@ -24,7 +24,7 @@ from ._cli import CommandError, printable
 from ._cli.bench import bench
 from ._cli.files import convert, show
 from ._cli.formats import KNOWN
-from ._files import DamagedFile
+from .files.records import DamagedFile
 
 _PACKAGE = str(Path(__file__).resolve().parent.parent)
 _PROGRAM = "python -m tensorpack.dataflow"

@@ -14,9 +14,9 @@ from ._processes.queue import ProcessQueue, make_filler
 from ._processes.start_method import choose_start_method
 from ._processes.worker_loop import draw_seed
 from .base import DataFlow
-from .image_files import dump_dataflow_images
-from .lmdb import dump_dataflow_to_lmdb
-from .tfrecord import dump_dataflow_to_tfrecord
+from .files.images import dump_dataflow_images
+from .files.lmdb_file import dump_dataflow_to_lmdb
+from .files.tfrecord import dump_dataflow_to_tfrecord
 
 __all__ = [
     "dump_dataflow_images",

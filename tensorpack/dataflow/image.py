@@ -8,7 +8,7 @@ from tensorpack.utils import logger
 from tensorpack.utils.checks import as_list
 
 from .base import DataFlow
-from .image_files import ImageFromFile
+from .files.images import ImageFromFile
 from .imgaug import AugmentationError, AugmentorList, ImageAugmentor, Target, Transform
 from .map import check_index, component_of
 from .random_map import RandomMap

@@ -9,7 +9,7 @@ from tensorpack.utils.checks import as_number
 from tensorpack.utils.optional import require
 
 from .base import DataFlow
-from .image_files import MOST_PIXELS, check_decoding, decode_image
+from .files.images import MOST_PIXELS, check_decoding, decode_image
 from .map import MapDataComponent
 
 

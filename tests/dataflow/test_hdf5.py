@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tensorpack.dataflow import DataFlowTerminated, DataFromGenerator, DataFromList
-from tensorpack.dataflow.hdf5 import HDF5Data, HDF5Serializer
+from tensorpack.dataflow.files.hdf5 import HDF5Data, HDF5Serializer
 from tests.contracts.dataflow import DataFlowContract, assert_same
 from tests.dataflow.flows import Canary
 from tests.processes import open_paths, run_python

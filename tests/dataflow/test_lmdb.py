@@ -8,8 +8,8 @@ import sys
 import pytest
 
 from tensorpack.dataflow import ProxyDataFlow
-from tensorpack.dataflow._lmdb import records
-from tensorpack.dataflow.lmdb import (
+from tensorpack.dataflow.files import lmdb_records as records
+from tensorpack.dataflow.files.lmdb_file import (
     DamagedLMDB,
     LMDBData,
     LMDBDataDecoder,
@@ -343,7 +343,7 @@ def test_missing_lmdb_is_said(seven, monkeypatch):
 
 def test_a_file_may_be_open_at_the_end_of_the_program(seven):
     code = f"""
-from tensorpack.dataflow.lmdb import LMDBData
+from tensorpack.dataflow.files.lmdb_file import LMDBData
 flow = LMDBData({seven!r}, probe=False)
 going = iter(flow)
 print(len(next(going)))

@@ -8,10 +8,10 @@ import lmdb
 import numpy as np
 import pytest
 
-from tensorpack.dataflow._lmdb import file as file_module
-from tensorpack.dataflow._lmdb import records
-from tensorpack.dataflow._lmdb.file import probe
-from tensorpack.dataflow.lmdb import DamagedLMDB, LMDBData, LMDBSerializer
+from tensorpack.dataflow.files import lmdb_open as file_module
+from tensorpack.dataflow.files import lmdb_records as records
+from tensorpack.dataflow.files.lmdb_file import DamagedLMDB, LMDBData, LMDBSerializer
+from tensorpack.dataflow.files.lmdb_open import probe
 from tensorpack.dataflow.raw import DataFromList
 from tests.dataflow.flows import flow_of
 from tests.dataflow.lmdb_files import (

@@ -9,7 +9,7 @@ import msgpack
 import numpy as np
 import pytest
 
-from tensorpack.dataflow.lmdb import (
+from tensorpack.dataflow.files.lmdb_file import (
     LMDBData,
     LMDBDataPoint,
     LMDBSerializer,

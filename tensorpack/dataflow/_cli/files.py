@@ -10,10 +10,10 @@ from tensorpack.utils import get_tqdm
 from tensorpack.utils._sizes import size_text
 from tensorpack.utils.atomic import fsync_path
 
-from .._files import DamagedFile, collected_damage
 from .._length import length_or_none
-from .._lmdb.file import data_file
 from ..debug import describe
+from ..files.lmdb_open import data_file
+from ..files.records import DamagedFile, collected_damage
 from ..map import MapData
 from . import CommandError, facts_table
 from .flow import open_flow

@@ -7,16 +7,16 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
 from tensorpack.utils.old_values import BadRecord, RefusedRecord, kind_of_old
 
-from .._files import DamagedFile, decode_value, input_path, is_gzip
-from .._hdf5_rows import describe_file
 from ..base import DataFlow
-from ..csv import CSVData
-from ..hdf5 import HDF5Data, HDF5Serializer
-from ..lmdb import LMDBData, open_old_lmdb, write_lmdb
+from ..files.csv_file import CSVData
+from ..files.hdf5 import HDF5Data, HDF5Serializer
+from ..files.hdf5_rows import describe_file
+from ..files.lmdb_file import LMDBData, open_old_lmdb, write_lmdb
+from ..files.npz import NumpySerializer, is_old_npz
+from ..files.records import DamagedFile, decode_value, input_path, is_gzip
+from ..files.svmlight import SVMLightData
+from ..files.tfrecord import TFRecordBytes, TFRecordData, TFRecordSerializer, masked_crc32c
 from ..map import MapData
-from ..npz import NumpySerializer, is_old_npz
-from ..svmlight import SVMLightData
-from ..tfrecord import TFRecordBytes, TFRecordData, TFRecordSerializer, masked_crc32c
 from . import CommandError
 
 _LMDB_MAGIC = struct.pack("=I", 0xBEEFC0DE)

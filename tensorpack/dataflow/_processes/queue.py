@@ -16,9 +16,9 @@ from tensorpack.utils.serialize import dumps, load_frame
 from tensorpack.utils.worker import Worker, make_worker, state_of
 from tensorpack.utils.worker_errors import failure_from_bytes, failure_to_bytes
 
-from .._files import encode_datapoint
 from .._flow import call_optional
 from ..base import DataFlow, DataFlowTerminated
+from ..files.records import encode_datapoint
 from .worker_loop import seed_process
 
 _END, _FAILED = -1, -2  # in place of the number of a datapoint

@@ -13,7 +13,7 @@ from tensorpack.utils.argtools import log_once
 from tensorpack.utils.fs import download as download_file
 from tensorpack.utils.untrusted import hash_untrusted
 
-from .._files import DamagedFile, PathLike
+from ..files.records import DamagedFile, PathLike
 from ..raw import DataFromList
 
 TRAIN_OR_TEST = ("train", "test")

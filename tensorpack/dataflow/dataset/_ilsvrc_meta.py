@@ -16,8 +16,8 @@ from tensorpack.utils.fs import get_dataset_path
 from tensorpack.utils.old_values import BadRecord
 from tensorpack.utils.optional import require
 
-from .._files import DamagedFile, PathLike
-from ..caffe import message_fields
+from ..files.caffe import message_fields
+from ..files.records import DamagedFile, PathLike
 from ._files import check_split, find_files, read_file, read_members
 
 PARTS = ("train", "val", "test")

@@ -5,7 +5,7 @@ from typing import Any, Dict, Optional
 
 from tensorpack.utils.optional import require
 
-from .._files import DamagedFile
+from ..files.records import DamagedFile
 
 
 def read_matlab(path: str, *names: str, content: Optional[bytes] = None) -> Dict[str, Any]:

@@ -14,8 +14,8 @@ import numpy as np
 from tensorpack.utils.fs import get_dataset_path
 from tensorpack.utils.optional import require
 
-from .._files import DamagedFile, PathLike
-from ..image_files import decode_image
+from ..files.images import decode_image
+from ..files.records import DamagedFile, PathLike
 from ..raw import DataFromList
 from ._files import check_split, find_files, read_file, read_members
 from ._matlab import read_matlab

@@ -10,7 +10,7 @@ import numpy as np
 
 from tensorpack.utils.fs import get_dataset_path
 
-from .._files import DamagedFile, PathLike
+from ..files.records import DamagedFile, PathLike
 from ._files import LabelledFlow, LabelledImages, check_labels, check_split, find_files
 from ._matlab import read_matlab
 

@@ -13,7 +13,7 @@ import numpy as np
 from tensorpack.utils.fs import get_dataset_path
 from tensorpack.utils.old_values import decode_old
 
-from .._files import DamagedFile, PathLike
+from ..files.records import DamagedFile, PathLike
 from ._files import (
     TRAIN_OR_TEST,
     LabelledFlow,

@@ -9,8 +9,8 @@ import numpy as np
 
 from tensorpack.utils.untrusted import read_untrusted
 
-from .._files import DamagedFile, PathLike, RecordsFlow
-from ..image_files import ImageRecords
+from ..files.images import ImageRecords
+from ..files.records import DamagedFile, PathLike, RecordsFlow
 from ._files import check_split
 from ._ilsvrc_meta import PARTS, ILSVRCMeta
 from .tiny_imagenet import TinyImageNet

@@ -3,8 +3,8 @@
 import os
 from typing import List, Optional
 
-from .._files import DamagedFile, PathLike, RecordsFlow
-from ..image_files import ImageRecords
+from ..files.images import ImageRecords
+from ..files.records import DamagedFile, PathLike, RecordsFlow
 from ._files import check_split, read_file
 
 __all__ = ["Places365Standard"]

@@ -15,7 +15,7 @@ from tensorpack.dataflow import (
     NumpySerializer,
     TFRecordSerializer,
 )
-from tensorpack.dataflow.tfrecord import masked_crc32c
+from tensorpack.dataflow.files.tfrecord import masked_crc32c
 from tests.dataflow.flows import flow_of
 
 needs_h5py = pytest.mark.skipif(not importlib.util.find_spec("h5py"), reason="needs h5py")

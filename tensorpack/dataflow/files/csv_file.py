@@ -15,8 +15,8 @@ import numpy as np
 
 from tensorpack.utils import get_tqdm
 
-from ._files import DamagedFile, ErrorLimit, PathLike, input_path
-from .raw import DataFromList
+from ..raw import DataFromList
+from .records import DamagedFile, ErrorLimit, PathLike, input_path
 
 _MOST_FIRST = 1001  # rows by which the number of columns is decided
 _TRUTH = {"0": False, "1": True, "false": False, "true": True}

@@ -13,8 +13,8 @@ from tensorpack.utils.old_values import BadRecord, RefusedRecord, decode_old, ki
 from tensorpack.utils.optional import require
 from tensorpack.utils.serialize import FrameError, load_frame
 
-from .._files import PathLike, decode_value
-from .file import DamagedLMDB, OpenFile, data_file, open_shared, probe
+from .lmdb_open import DamagedLMDB, OpenFile, data_file, open_shared, probe
+from .records import PathLike, decode_value
 
 HEADER_KEY = b"__tensorpack__"
 LIST_KEY = b"__keys__"

@@ -12,8 +12,8 @@ import numpy as np
 from tensorpack.utils.checks import check_counts
 from tensorpack.utils.optional import require
 
-from ._files import DamagedFile, ErrorLimit, PathLike, input_path, is_gzip
-from .raw import DataFromList
+from ..raw import DataFromList
+from .records import DamagedFile, ErrorLimit, PathLike, input_path, is_gzip
 
 _MAX_FEATURES = 1 << 24  # unless told otherwise: a vector of 64 MB
 

@@ -19,7 +19,7 @@ from typing import Any, Dict, List, Optional, Tuple
 from tensorpack.utils.optional import require
 from tensorpack.utils.processes import subproc_call
 
-from .._files import DamagedFile, PathLike
+from .records import DamagedFile, PathLike
 
 _PROBE_SECONDS = 600.0
 
@@ -65,7 +65,7 @@ def probe(path: str) -> None:
 
     Raises `DamagedLMDB` if it is damaged or liblmdb crashed, RuntimeError if it was not checked.
     """
-    script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "check.py")
+    script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "lmdb_check.py")
     search = [folder for folder in sys.path if isinstance(folder, str)]
     output, code = subproc_call(
         [sys.executable, "-c", _PROGRAM, script, path, *search], timeout=_PROBE_SECONDS

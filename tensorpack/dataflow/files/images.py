@@ -17,9 +17,9 @@ from tensorpack.utils.fs import recursive_walk
 from tensorpack.utils.optional import require
 from tensorpack.utils.viz import dump_dataflow_images as _dump_images
 
-from ._files import DamagedFile, PathLike, RecordsFlow, input_path
-from ._image_header import JPEG, JPEG_SCAN, PNG, image_size, jpeg_markers
-from .base import DataFlow
+from ..base import DataFlow
+from .image_header import JPEG, JPEG_SCAN, PNG, image_size, jpeg_markers
+from .records import DamagedFile, PathLike, RecordsFlow, input_path
 
 _EXTENSIONS = (".bmp", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp")
 _JPEG_END, _PNG_END = b"\xff\xd9", b"IEND"

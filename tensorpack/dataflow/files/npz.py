@@ -21,10 +21,10 @@ from tensorpack.utils.old_values import BadRecord, RefusedRecord
 from tensorpack.utils.packed_arrays import nbytes_of
 from tensorpack.utils.serialize import MAX_FILE_BYTES, load_frame
 
-from ._files import DamagedFile, PathLike, encode_datapoint, input_path, open_new
-from ._length import length_or_none
-from .base import DataFlow
-from .raw import DataFromList
+from .._length import length_or_none
+from ..base import DataFlow
+from ..raw import DataFromList
+from .records import DamagedFile, PathLike, encode_datapoint, input_path, open_new
 
 _FORMAT = "tensorpack datapoints"
 _VERSION = 1

@@ -17,14 +17,14 @@ from tensorpack.utils.old_values import BadRecord, RefusedRecord
 from tensorpack.utils.optional import require
 from tensorpack.utils.serialize import dumps
 
-from ._files import ErrorLimit, PathLike, RecordsFlow, decode_value, encode_datapoint, open_new
-from ._flow import is_flow
-from ._length import length_or_none
-from ._lmdb import records
-from ._lmdb.file import DamagedLMDB
-from ._lmdb.records import Datapoints, Records, WantedKeys
-from .base import DataFlow, ProxyDataFlow
-from .map import DatapointMap, checked_function
+from .._flow import is_flow
+from .._length import length_or_none
+from ..base import DataFlow, ProxyDataFlow
+from ..map import DatapointMap, checked_function
+from . import lmdb_records as records
+from .lmdb_open import DamagedLMDB
+from .lmdb_records import Datapoints, Records, WantedKeys
+from .records import ErrorLimit, PathLike, RecordsFlow, decode_value, encode_datapoint, open_new
 
 _FIRST_MAP_BYTES = 2**26  # doubled whenever it is full; no space on the disk is taken by it
 _MOST_BATCH_BYTES = 2**28  # of values that wait for their transaction

@@ -17,10 +17,10 @@ import numpy as np
 from tensorpack.utils import get_tqdm
 from tensorpack.utils.optional import require
 
-from ._files import PathLike, RecordsFlow, input_path, open_new
-from ._hdf5_rows import VERSION, VERSION_KEY, RowsInFile, RowsInMemory
-from ._length import length_or_none
-from .base import DataFlow
+from .._length import length_or_none
+from ..base import DataFlow
+from .hdf5_rows import VERSION, VERSION_KEY, RowsInFile, RowsInMemory
+from .records import PathLike, RecordsFlow, input_path, open_new
 
 _LIBVER = ("v110", "v110")  # the first format in which all structures have checksums
 _CHUNK_BYTES = 1 << 18  # a quarter of the cache that HDF5 gives a dataset

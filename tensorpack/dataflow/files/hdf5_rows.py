@@ -14,8 +14,8 @@ from tensorpack.utils import get_tqdm
 from tensorpack.utils.optional import require
 from tensorpack.utils.packed_arrays import nbytes_of
 
-from ._files import DamagedFile
-from .base import DataFlowTerminated
+from ..base import DataFlowTerminated
+from .records import DamagedFile
 
 VERSION = 1
 VERSION_KEY = "tensorpack_version"

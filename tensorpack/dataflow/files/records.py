@@ -10,8 +10,8 @@ from tensorpack.utils.atomic import open_atomic, remove_temporaries
 from tensorpack.utils.old_values import BadRecord, decode_old, kind_of_old
 from tensorpack.utils.serialize import FrameError, dumps, load_frame
 
-from ._flow import call_optional
-from .raw import DataFromList, share_positions
+from .._flow import call_optional
+from ..raw import DataFromList, share_positions
 
 PathLike = Union[str, "os.PathLike[str]"]
 

@@ -11,9 +11,9 @@ import numpy as np
 
 from tensorpack.utils.old_values import BadRecord
 
-from ._files import DamagedFile, PathLike, RecordsFlow
-from ._lmdb.records import Records, WantedKeys
-from .image_files import decode_image
+from .images import decode_image
+from .lmdb_records import Records, WantedKeys
+from .records import DamagedFile, PathLike, RecordsFlow
 
 _VARINT, _EIGHT_BYTES, _BYTES, _FOUR_BYTES = 0, 1, 2, 5  # how a field is encoded
 _FIELDS = {1: "channels", 2: "height", 3: "width", 4: "data", 5: "label", 7: "encoded"}

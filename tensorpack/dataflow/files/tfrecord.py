@@ -15,7 +15,10 @@ from tensorpack.utils.checks import check_counts
 from tensorpack.utils.old_values import BadRecord, RefusedRecord
 from tensorpack.utils.optional import require
 
-from ._files import (
+from .._flow import check_count, check_state
+from .._length import length_or_none
+from ..base import DataFlow, ResumableDataFlow, UnknownLength
+from .records import (
     DamagedFile,
     ErrorLimit,
     PathLike,
@@ -25,9 +28,6 @@ from ._files import (
     is_gzip,
     open_new,
 )
-from ._flow import check_count, check_state
-from ._length import length_or_none
-from .base import DataFlow, ResumableDataFlow, UnknownLength
 
 _HEADER = struct.Struct("<QI")  # the length, and the checksum of its 8 bytes
 _CHECKSUM = struct.Struct("<I")
