@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from tensorpack.dataflow import ProxyDataFlow
-from tensorpack.dataflow.files import lmdb_records as records
+from tensorpack.dataflow.files import lmdb_file
 from tensorpack.dataflow.files.lmdb_file import (
     DamagedLMDB,
     LMDBData,
@@ -226,9 +226,9 @@ def test_without_a_header_the_list_of_keys_serves(tmp_path, capsys):
 
 def test_nothing_is_opened_before_it_is_needed(seven, monkeypatch):
     opened = []
-    open_shared = records.open_shared
+    open_shared = lmdb_file.open_shared
     monkeypatch.setattr(
-        records, "open_shared", lambda *args: opened.append(args) or open_shared(*args)
+        lmdb_file, "open_shared", lambda *args: opened.append(args) or open_shared(*args)
     )
     flow = pickle.loads(pickle.dumps(LMDBData(seven)))
     flow.reset_state()
@@ -266,7 +266,7 @@ def test_the_last_flow_closes_the_file(tmp_path):
 
 def read_in_child(flow, connection):
     flow.reset_state()
-    connection.send([len(list(flow)), len(list(flow)), flow.ds.lst.file().pid == os.getpid()])
+    connection.send([len(list(flow)), len(list(flow)), flow.ds.lst.handle.pid == os.getpid()])
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn"])

@@ -11,7 +11,7 @@ from ..base import DataFlow
 from ..files.csv_file import CSVData
 from ..files.hdf5 import HDF5Data, HDF5Serializer
 from ..files.hdf5_rows import describe_file
-from ..files.lmdb_file import LMDBData, open_old_lmdb, write_lmdb
+from ..files.lmdb_file import LMDBData, LMDBDataPoint, write_lmdb
 from ..files.npz import NumpySerializer, is_old_npz
 from ..files.records import DamagedFile, decode_value, input_path, is_gzip
 from ..files.svmlight import SVMLightData
@@ -60,12 +60,12 @@ def _open_lmdb(path: str, options: InputOptions, max_errors: int) -> Opened:
     raw = LMDBData(path, shuffle=False, max_errors=max_errors)  # which checks the file
     kind, is_new = "", raw.lst.is_new()
     if not is_new:
-        file = raw.lst.file()
+        file = raw.lst.handle
         keys = [key for key in file.keys(3) if not key.startswith(b"__")]
         kind = kind_of_old((file.get(keys[0]) if keys else None) or b"")
         if not kind:
             return Opened(raw, [("contents", "keys and values of another program")], False)
-    flow = open_old_lmdb(path, options.allow_pickle, max_errors, probe=False)
+    flow = LMDBDataPoint(path, False, None, max_errors, False, options.allow_pickle)
     return Opened(flow, _CONTENTS[kind], is_new)
 
 

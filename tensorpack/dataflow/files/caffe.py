@@ -12,7 +12,7 @@ import numpy as np
 from tensorpack.utils.old_values import BadRecord
 
 from .images import decode_image
-from .lmdb_records import Records, WantedKeys
+from .lmdb_file import LMDBRecords, WantedKeys
 from .records import DamagedFile, PathLike, RecordsFlow
 
 _VARINT, _EIGHT_BYTES, _BYTES, _FOUR_BYTES = 0, 1, 2, 5  # how a field is encoded
@@ -50,7 +50,7 @@ class CaffeLMDB(RecordsFlow):
         super().__init__(records, shuffle, max_errors)
 
 
-class _Images(Records):
+class _Images(LMDBRecords):
     def _element(self, key: bytes, value: bytes) -> Any:
         datum = read_datum(value)
         return [datum_image(datum), datum.label]

@@ -1,34 +1,252 @@
-"""Datapoints in LMDB files: one file of keys and values, read in any order through memory.
+"""LMDB files: keys and values in one file, read in any order through memory.
 
 `LMDBSerializer` writes the datapoints of a flow and reads them again. The values are frames of
 `tensorpack.utils.serialize`, so each has a checksum, and reading runs no code. `LMDBData` reads
-keys and values of any LMDB file as they are. A process of its own checks a file first, because a
-damaged file can crash liblmdb. A file must not be written to while it is read.
+keys and values of any LMDB file as they are. A file must not be written to while it is read.
+
+tensorpack numbers its keys, `00000000`, `00000001` and so on, and puts a list of them under
+`__keys__`, as it was in 2017. Files of this version say in a record `__tensorpack__` how many there
+are, and what the values are. In files of other programs all keys are read.
 """
 
 import contextlib
 import errno
+import functools
 import os
-from typing import Any, Callable, Iterator, List, Optional, Tuple, Union
+from typing import (
+    Any,
+    BinaryIO,
+    Callable,
+    Dict,
+    Iterable,
+    Iterator,
+    List,
+    Optional,
+    Sequence,
+    Tuple,
+    Union,
+)
 
-from tensorpack.utils import get_tqdm, logger
+from tensorpack.utils import logger
 from tensorpack.utils.checks import check_counts
-from tensorpack.utils.old_values import BadRecord, RefusedRecord
+from tensorpack.utils.old_values import BadRecord, RefusedRecord, decode_old, kind_of_old
 from tensorpack.utils.optional import require
-from tensorpack.utils.serialize import dumps
+from tensorpack.utils.serialize import FrameError, dumps, load_frame
 
 from .._flow import is_flow
-from .._length import length_or_none
 from ..base import DataFlow, ProxyDataFlow
 from ..map import DatapointMap, checked_function
-from . import lmdb_records as records
-from .lmdb_open import DamagedLMDB
-from .lmdb_records import Datapoints, Records, WantedKeys
-from .records import ErrorLimit, PathLike, RecordsFlow, decode_value, encode_datapoint, open_new
+from .lmdb_open import DamagedLMDB, OpenFile, data_file, open_shared, probe
+from .records import (
+    ErrorLimit,
+    PathLike,
+    RecordFile,
+    RecordsFlow,
+    decode_value,
+    encode_datapoint,
+    write_records,
+)
+
+HEADER_KEY = b"__tensorpack__"
+LIST_KEY = b"__keys__"
+KEY_FORMAT = "{:08d}"
+
+VERSION = 1
+CODEC = "frame"  # of tensorpack.utils.serialize
 
 _FIRST_MAP_BYTES = 2**26  # doubled whenever it is full; no space on the disk is taken by it
 _MOST_BATCH_BYTES = 2**28  # of values that wait for their transaction
 _KEY_BYTES = 8  # of a key as long as they are in order
+
+WantedKeys = Union[None, str, Sequence[Union[bytes, str]]]
+
+
+class FormattedKeys(Sequence[bytes]):
+    """The keys that a format makes of 0, 1, 2 and so on; takes no memory."""
+
+    def __init__(self, form: str, count: int) -> None:
+        self._form, self._numbers = form, range(count)
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._form.format(self._numbers[index]).encode()
+
+
+class LMDBRecords(RecordFile):
+    """The records as `[key, value]`. A file that was changed while it was closed is checked again."""
+
+    def __init__(
+        self,
+        path: PathLike,
+        keys: WantedKeys = None,
+        readahead: bool = True,
+        probed: bool = True,
+        allow_pickle: bool = False,
+    ) -> None:
+        """Takes what `LMDBData` does; `readahead` if records are read in the order of the file."""
+        require("lmdb")
+        super().__init__(data_file(path))
+        self._allow_pickle = allow_pickle
+        self._wanted = _check_wanted(keys)
+        self._readahead = readahead
+        self._probed = probed
+        self._checked: Any = None  # what was checked, see `_check`
+        self._keys: Optional[Sequence[bytes]] = None
+        self._count: Any = ...  # what the header says, once it is read
+        self._announced = False
+        self._check()
+
+    def open(self) -> OpenFile:
+        self._check()
+        return open_shared(self.path, self._readahead)
+
+    def __len__(self) -> int:
+        return len(self._found_keys(self.handle))
+
+    def read(self, index: int) -> Any:
+        file = self.handle
+        key = self._found_keys(file)[index]
+        value = file.get(key)
+        if value is None:
+            raise BadRecord(self._why_missing(file))
+        return self._element(key, value)
+
+    def _element(self, key: bytes, value: bytes) -> Any:
+        return [key, value]
+
+    def where(self, index: int) -> str:
+        return f"key {self._found_keys(self.handle)[index]!r}"
+
+    def damaged(self, index: int, reason: str) -> DamagedLMDB:
+        return DamagedLMDB(self.path, reason, self._found_keys(self.handle)[index])
+
+    def _why_missing(self, file: OpenFile) -> str:
+        if self._wanted is None:
+            return "There is no such key, though the file itself names it."
+        known = [key for key in file.keys(3) if key not in (HEADER_KEY, LIST_KEY)]
+        such = f" The file has keys such as {known[0]!r}." if known else ""
+        return (
+            f"There is no such key, which the argument `keys` asks for.{such} Give those, or leave "
+            "`keys` out if tensorpack wrote the file."
+        )
+
+    def is_new(self) -> bool:
+        """Whether the file was written by this version, so that each value has a checksum."""
+        return self.datapoint_count() is not None
+
+    def datapoint_count(self) -> Optional[int]:
+        """Returns how many datapoints the header of the file names; None without a header."""
+        if self._count is ...:
+            self._count = _read_header(self.handle)
+        return self._count
+
+    def __getstate__(self) -> Dict[str, Any]:
+        # Not what takes much memory and is quickly found again.
+        return {**self.__dict__, "_keys": None, "_count": ...}
+
+    def _check(self) -> None:
+        status = os.stat(self.path)
+        found = status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+        if found != self._checked:
+            if self._probed:
+                probe(self.path)
+            self._checked, self._keys, self._count = found, None, ...
+
+    def _found_keys(self, file: OpenFile) -> Sequence[bytes]:
+        keys = self._keys
+        if keys is None:
+            keys = self._keys = self._find_keys(file)
+            if not self._announced:
+                self._announced = True
+                logger.info("%s", f"Found {len(keys)} entries in {self.path}")
+        return keys
+
+    def _find_keys(self, file: OpenFile) -> Sequence[bytes]:
+        if isinstance(self._wanted, str):
+            others = sum(file.get(key) is not None for key in (HEADER_KEY, LIST_KEY))
+            return FormattedKeys(self._wanted, file.entries() - others)
+        if self._wanted is not None:
+            return self._wanted
+        count = self.datapoint_count()
+        if count is not None:
+            return FormattedKeys(KEY_FORMAT, count)
+        if file.entries() == 0:
+            raise DamagedLMDB(file.path, "There are no records in it.")
+        keys = self._listed_keys(file.get(LIST_KEY) or b"")
+        if keys is None:
+            logger.warning(
+                "%s",
+                f"{file.path} has no list of keys that can be read: all its keys are read now, in "
+                "the order of the file.",
+            )
+            keys = [key for key in file.keys() if key not in (HEADER_KEY, LIST_KEY)]
+        return keys
+
+    def _listed_keys(self, value: bytes) -> Optional[List[bytes]]:
+        try:
+            return _as_keys(decode_old(value)) if kind_of_old(value) else None
+        except (BadRecord, RefusedRecord):
+            return None
+
+
+class LMDBDatapoints(LMDBRecords):
+    """The datapoints that the values of a file of tensorpack hold."""
+
+    def _element(self, key: bytes, value: bytes) -> Any:
+        return decode_value(value, self.is_new(), self._allow_pickle)
+
+
+def _read_header(file: OpenFile) -> Optional[int]:
+    value = file.get(HEADER_KEY)
+    if value is None:
+        return None
+    try:
+        header = load_frame(value)
+    except FrameError as error:
+        raise DamagedLMDB(file.path, str(error), HEADER_KEY) from error
+    fields = header if isinstance(header, dict) else {}
+    version, codec, count = map(fields.get, ("version", "codec", "count"))
+    if type(version) is not int or type(codec) is not str or type(count) is not int or count < 0:
+        raise DamagedLMDB(file.path, f"This is not a header: {header!r:.200}.", HEADER_KEY)
+    if (version, codec) != (VERSION, CODEC):
+        raise ValueError(
+            f"{file.path} has version {version} (values: {codec}), but only version {VERSION} "
+            f"({CODEC}) is known here. Update tensorpack to read it."
+        )
+    found = file.entries() - 2  # without this record, and the list of keys
+    if found != count:
+        raise DamagedLMDB(
+            file.path, f"It was written with {count} datapoints, but has {found}.", HEADER_KEY
+        )
+    return count
+
+
+def _check_wanted(wanted: WantedKeys) -> Union[None, str, List[bytes]]:
+    """Returns the argument `keys`, with keys as bytes."""
+    if wanted is None:
+        return None
+    if isinstance(wanted, str):
+        try:
+            differ = wanted.format(0) != wanted.format(1)
+        except (LookupError, ValueError):
+            differ = False
+        if not differ:
+            raise ValueError(f"keys is a format for numbers such as {{:08d}}, but got {wanted!r}.")
+        return wanted
+    is_list = isinstance(wanted, Iterable) and not isinstance(wanted, (bytes, dict))
+    keys = _as_keys(list(wanted)) if is_list else None
+    if keys is None:
+        raise TypeError(f"keys is a list of bytes or text, or a format, but got {wanted!r:.80}.")
+    return keys
+
+
+def _as_keys(found: Any) -> Optional[List[bytes]]:
+    if not isinstance(found, list):
+        return None
+    keys = [key.encode() if isinstance(key, str) else key for key in found]
+    return keys if all(isinstance(key, bytes) for key in keys) else None
 
 
 class LMDBData(RecordsFlow):
@@ -64,7 +282,7 @@ class LMDBData(RecordsFlow):
         Raises:
           DamagedLMDB: it is damaged.
         """
-        found = Records(lmdb_path, keys, readahead=not shuffle, probed=probe)
+        found = LMDBRecords(lmdb_path, keys, readahead=not shuffle, probed=probe)
         super().__init__(found, shuffle, max_errors)
 
 
@@ -121,7 +339,7 @@ class LMDBDataPoint(ProxyDataFlow):
                 raise TypeError("LMDBDataPoint takes a flow, or what LMDBData takes, but not both.")
             super().__init__(_Decoded(lmdb_path, max_errors, allow_pickle))
             return
-        found = Datapoints(lmdb_path, keys, not shuffle, probe, allow_pickle)  # type: ignore[arg-type]
+        found = LMDBDatapoints(lmdb_path, keys, not shuffle, probe, allow_pickle)  # type: ignore[arg-type]
         super().__init__(RecordsFlow(found, shuffle, max_errors))
 
 
@@ -216,62 +434,56 @@ def convert_old_lmdb(
     Raises:
       ImportError, OSError, TypeError, ValueError: as for these two.
     """
-    with contextlib.closing(open_old_lmdb(old_path, allow_pickle, probe=probe)) as datapoints:
-        count = write_lmdb(datapoints, new_path, write_frequency)
+    old = LMDBDataPoint(old_path, shuffle=False, probe=probe, allow_pickle=allow_pickle)
+    with contextlib.closing(old):
+        count = write_lmdb(old, new_path, write_frequency)
     logger.info("%s", f"{count} datapoints of {os.fspath(old_path)} are in {os.fspath(new_path)}.")
-
-
-def open_old_lmdb(
-    path: PathLike, allow_pickle: bool, max_errors: int = 0, probe: bool = True
-) -> RecordsFlow:
-    """Returns a flow of the datapoints of an old file in their order; see `convert_old_lmdb`."""
-    found = Datapoints(path, probed=probe, allow_pickle=allow_pickle)
-    return RecordsFlow(found, shuffle=False, max_errors=max_errors)
 
 
 def write_lmdb(df: DataFlow, path: PathLike, write_frequency: int = 5000) -> int:
     """Returns the number of datapoints written, see `dump_dataflow_to_lmdb`."""
     check_counts("dump_dataflow_to_lmdb", write_frequency=write_frequency)
-    lmdb = require("lmdb")
+    require("lmdb")
     target = os.fspath(path)
     if os.path.isdir(target):
         target = os.path.join(target, "data.mdb")
+    return write_records(df, target, functools.partial(_writer, target, write_frequency), least=0)
+
+
+@contextlib.contextmanager
+def _writer(
+    target: str, write_frequency: int, file: BinaryIO
+) -> Iterator[Callable[[Any, int], None]]:
+    lmdb = require("lmdb")
     # Synchronised once, at the end: the file is of no use before. No other process knows its name,
     # so nothing is locked.
     options = {"subdir": False, "sync": False, "lock": False, "max_dbs": 0}
-    with open_new(target) as file:
-        df.reset_state()
-        try:
-            with lmdb.open(file.name, map_size=_FIRST_MAP_BYTES, **options) as env:
-                count = _write_all(env, df, write_frequency)
-                env.sync(True)
-        except lmdb.Error as error:
-            raise _as_os_error(error, target) from error
-    return count
-
-
-def _write_all(env: Any, df: DataFlow, write_frequency: int) -> int:
-    count = size = 0
     batch: List[Tuple[bytes, bytes]] = []
-    with get_tqdm(total=length_or_none(df), desc="Writing") as bar:
-        for datapoint in df:
-            value = encode_datapoint(datapoint, count)
-            batch.append((records.KEY_FORMAT.format(count).encode(), value))
-            count += 1
-            size += len(value)
-            if len(batch) == write_frequency or size >= _MOST_BATCH_BYTES:
-                _write_batch(env, batch)
-                batch, size = [], 0
-            bar.update()
-    keys = list(records.FormattedKeys(records.KEY_FORMAT, count))
-    listed = records.LIST_KEY, require("msgpack").packb(keys, use_bin_type=True)
-    fields = {"version": records.VERSION, "codec": records.CODEC, "count": count}
-    header = records.HEADER_KEY, dumps(fields)
-    _write_batch(env, [*batch, listed, header])
-    # LMDB keeps the last two states of a file, and takes that of the higher number. Now both are
-    # whole, so damage to such a number does not hide data.
-    _write_batch(env, [header])
-    return count
+    count = size = 0
+
+    def write(datapoint: Any, index: int) -> None:
+        nonlocal count, size
+        value = encode_datapoint(datapoint, index)
+        batch.append((KEY_FORMAT.format(index).encode(), value))
+        count, size = index + 1, size + len(value)
+        if len(batch) == write_frequency or size >= _MOST_BATCH_BYTES:
+            _write_batch(env, batch)
+            batch.clear()
+            size = 0
+
+    try:
+        with lmdb.open(file.name, map_size=_FIRST_MAP_BYTES, **options) as env:
+            yield write
+            keys = list(FormattedKeys(KEY_FORMAT, count))
+            listed = LIST_KEY, require("msgpack").packb(keys, use_bin_type=True)
+            header = HEADER_KEY, dumps({"version": VERSION, "codec": CODEC, "count": count})
+            _write_batch(env, [*batch, listed, header])
+            # LMDB keeps the last two states of a file, and takes that of the higher number. Now
+            # both are whole, so damage to such a number does not hide data.
+            _write_batch(env, [header])
+            env.sync(True)
+    except lmdb.Error as error:
+        raise _as_os_error(error, target) from error
 
 
 def _write_batch(env: Any, batch: List[Tuple[bytes, bytes]]) -> None:

@@ -1,19 +1,38 @@
-"""What readers and writers of files share: errors that name the place, and how many are skipped."""
+"""What all formats share: the file by record, its flow, its writer, damage and how much is skipped.
+
+A format is a `RecordFile` that opens a file and reads a record, a `RecordsFlow` of it, and a function
+for `write_records`; `parquet.py` has all three.
+"""
 
 import os
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, BinaryIO, Callable, Dict, Iterator, List, Optional, Sequence, Tuple, Union
+from typing import (
+    Any,
+    BinaryIO,
+    Callable,
+    ContextManager,
+    Dict,
+    Iterator,
+    List,
+    Optional,
+    Sequence,
+    Tuple,
+    Union,
+)
 
-from tensorpack.utils import logger
+from tensorpack.utils import get_tqdm, logger
 from tensorpack.utils.atomic import open_atomic, remove_temporaries
-from tensorpack.utils.old_values import BadRecord, decode_old, kind_of_old
+from tensorpack.utils.old_values import BadRecord, RefusedRecord, decode_old, kind_of_old
 from tensorpack.utils.serialize import FrameError, dumps, load_frame
 
-from .._flow import call_optional
+from .._flow import ProcessLocal, call_optional
+from .._length import length_or_none
+from ..base import DataFlow
 from ..raw import DataFromList, share_positions
 
 PathLike = Union[str, "os.PathLike[str]"]
+Writer = Callable[[BinaryIO], ContextManager[Callable[[Any, int], None]]]
 
 
 class DamagedFile(ValueError):
@@ -66,12 +85,66 @@ class ErrorLimit:
             found.append(str(error))
 
 
-class RecordsFlow(DataFromList):
-    """A `DataFromList` over records that are read one by one, and may be damaged.
+class RecordFile:
+    """The datapoints of a file by number; a subclass for each format.
 
-    `records` has a length, and raises `DamagedFile` for records that it cannot give. A pass skips
-    `max_errors` of them, each with a warning in the log; one more is an error. `len` counts damaged
-    records as well. A pass that is resumed from a state counts those that it skips from there.
+    It defines `open`, `__len__` and `read`, and `where` if it can say more than the number. The file
+    is opened when `handle` is first needed, once in each process. A copy in another process, forked
+    or unpickled, opens it again there.
+
+    Attributes:
+      path: the absolute path.
+    """
+
+    def __init__(self, path: PathLike) -> None:
+        """Raises OSError if there is no such file."""
+        self.path = input_path(path)
+        self._opened = ProcessLocal(type(self).open)
+
+    def open(self) -> Any:
+        """Opens the file; returns what reads it, whose `close` is called if it has one."""
+        raise NotImplementedError
+
+    def __len__(self) -> int:
+        """Returns the number of records."""
+        raise NotImplementedError
+
+    def read(self, index: int) -> Any:
+        """Returns a datapoint; raises `self.damaged(index, reason)` if its bytes are damaged."""
+        raise NotImplementedError
+
+    def where(self, index: int) -> str:
+        """Returns what an error calls a record, beside the path of the file."""
+        return f"record {index}"
+
+    @property
+    def handle(self) -> Any:
+        """What `open` returned in this process."""
+        return self._opened.get(self)
+
+    def __getitem__(self, index: int) -> Any:
+        try:
+            return self.read(index)
+        except BadRecord as error:
+            raise self.damaged(index, str(error)) from error
+        except RefusedRecord as error:
+            raise ValueError(f"{self.path}, {self.where(index)}: {error}") from error
+
+    def damaged(self, index: int, reason: str) -> DamagedFile:
+        """Returns the error about a record."""
+        return DamagedFile(f"{self.path}, {self.where(index)}: {reason}")
+
+    def close(self) -> None:
+        """Closes the file in this process; it is opened again when it is needed."""
+        call_optional(self._opened.take(), "close")
+
+
+class RecordsFlow(DataFromList):
+    """A `DataFromList` over a `RecordFile`, or other records that may be damaged.
+
+    A record that raises `DamagedFile` is skipped: `max_errors` of them in a pass, each with a warning
+    in the log; one more is an error. `len` counts them. A pass that is resumed from a state counts
+    those that it skips from there.
     """
 
     _last = 0  # the index of the record that was read last
@@ -86,17 +159,21 @@ class RecordsFlow(DataFromList):
         file_of = getattr(self.lst, "file_of", None)
         return None if file_of is None else file_of(self._last)
 
+    def _take(self, index: int, limit: ErrorLimit) -> Any:
+        """Returns a datapoint, or None if it is damaged."""
+        self._last = index
+        try:
+            return self.lst[index]
+        except DamagedFile as error:
+            limit.skip(error)
+
     def _pass(self, begin: Dict[str, Any], order: Sequence[int], first: int) -> Iterator[Any]:
         limit = ErrorLimit(self.max_errors)
         for count, index in enumerate(order[first:], first + 1):
-            self._last = index
-            try:
-                datapoint = self.lst[index]
-            except DamagedFile as error:
-                limit.skip(error)
-                continue
-            self._position = begin, count
-            yield datapoint
+            datapoint = self._take(index, limit)
+            if datapoint is not None:
+                self._position = begin, count
+                yield datapoint
 
     def iterate_share(
         self, first: int, step: int, before: Callable[[int], Any], block: Optional[int] = 1
@@ -106,13 +183,7 @@ class RecordsFlow(DataFromList):
         begin, order = self._begin()
         for position in share_positions(len(order), first, step, block):
             before(position)
-            self._last = order[position]
-            try:
-                datapoint = self.lst[self._last]
-            except DamagedFile as error:
-                limit.skip(error)
-                datapoint = None
-            yield position, datapoint
+            yield position, self._take(order[position], limit)
         self._position, self._loaded = (begin, len(order)), None
 
     def close(self) -> None:
@@ -146,6 +217,34 @@ def open_new(path: PathLike) -> Iterator[BinaryIO]:
     with open_atomic(path) as file:
         yield file
         _refuse_existing(path)  # another process may have been faster
+
+
+def write_records(df: DataFlow, path: PathLike, writer: Writer, least: int = 1) -> int:
+    """Writes one pass of a flow to a new file, with a progress bar; returns its length.
+
+    The file appears under its name when it is complete and on the disk.
+
+    Args:
+      df: the flow; its state is reset first. The pass must have an end.
+      path: of the new file.
+      writer: takes the file, which is open for bytes, and returns a context that yields a function of
+        a datapoint and its number, from 0. What the context does at its end completes the file.
+      least: the number of datapoints that there have to be.
+
+    Raises:
+      FileExistsError: there is a file of this name.
+      ValueError: there are too few datapoints; or `writer` raises it, or a TypeError, for one that
+        it cannot write.
+    """
+    with open_new(path) as file:
+        df.reset_state()
+        total, count = length_or_none(df), 0
+        with writer(file) as write, get_tqdm(df, total=total, desc=os.path.basename(path)) as bar:
+            for count, datapoint in enumerate(bar, 1):
+                write(datapoint, count - 1)
+            if count < least:
+                raise ValueError("The flow has no datapoints: nothing to write.")
+    return count
 
 
 def encode_datapoint(datapoint: Any, index: int, problem: str = " cannot be written") -> bytes:

@@ -8,15 +8,14 @@ found. Give `size` to detect a file that is too short. Reading runs no code, wha
 
 import os
 import struct
-from typing import Any, BinaryIO, Dict, Iterator, NamedTuple, Optional, Tuple
+from contextlib import contextmanager
+from typing import Any, BinaryIO, Callable, Dict, Iterator, NamedTuple, Optional
 
-from tensorpack.utils import get_tqdm
 from tensorpack.utils.checks import check_counts
 from tensorpack.utils.old_values import BadRecord, RefusedRecord
 from tensorpack.utils.optional import require
 
 from .._flow import check_count, check_state
-from .._length import length_or_none
 from ..base import DataFlow, ResumableDataFlow, UnknownLength
 from .records import (
     DamagedFile,
@@ -26,7 +25,7 @@ from .records import (
     encode_datapoint,
     input_path,
     is_gzip,
-    open_new,
+    write_records,
 )
 
 _HEADER = struct.Struct("<QI")  # the length, and the checksum of its 8 bytes
@@ -86,35 +85,62 @@ class TFRecordBytes(ResumableDataFlow):
             end = os.fstat(file.fileno()).st_size
             file.seek(place.offset)
             while place.offset < end and place.records != self._size:
-                length, after = _read_length(file, self.path, place, end)
+                where = f"{self.path}: record {place.records} at byte {place.offset}"
+                length = self._read_length(file, place, where)
                 try:
-                    datapoint = self._read(file, place, length, end)
+                    datapoint = self._read(file, length, end - place.offset - _FRAMING, where)
                 except DamagedFile as error:
                     limit.skip(error)
-                    place = _Place(after, place.records + 1, limit.count)
-                    continue
+                    datapoint = None
+                after = end if length is None else min(place.offset + _FRAMING + length, end)
                 place = _Place(after, place.records + 1, limit.count)
-                self._position = place
-                yield datapoint
+                if datapoint is not None:
+                    self._position = place
+                    yield datapoint
         if self._size is not None and place.records < self._size:
             raise DamagedFile(
                 f"{self.path} has {place.records} records, but size={self._size}. Was it cut off? "
                 "Otherwise give the true size, or none."
             )
 
-    def _read(self, file: BinaryIO, place: _Place, length: Optional[int], end: int) -> Any:
-        """Returns the datapoint at a place; the file is read up to its length."""
-        data = _read_bytes(file, _name(self.path, place), length, end - place.offset - _FRAMING)
+    def _read_length(self, file: BinaryIO, place: _Place, where: str) -> Optional[int]:
+        """Returns the length of the next record, or None if it is cut off."""
+        header = file.read(_HEADER.size)
+        if len(header) < _HEADER.size:
+            return None
+        length, checksum = _HEADER.unpack(header)
+        if masked_crc32c(header[:8]) != checksum:
+            if place.offset == 0 and is_gzip(header):
+                raise DamagedFile(f"{self.path} is compressed by gzip. Unpack it first.")
+            advice = "what follows cannot be found." if place.offset else "is this a TFRecord file?"
+            raise DamagedFile(f"{where} has a wrong checksum of its length: {advice}")
+        return length
+
+    def _read(self, file: BinaryIO, length: Optional[int], left: int, where: str) -> Any:
+        """Returns the datapoint of a record, for whose bytes the file has `left`."""
+        if length is None:
+            raise DamagedFile(f"{where} is cut off in its length: the file ends there.")
+        # Before anything is read: a length that is made up must not have memory set aside for it.
+        if length > left:
+            raise DamagedFile(
+                f"{where} is cut off: it has {length} bytes, but the file only {max(left, 0)} for "
+                "it."
+            )
+        data, tail = file.read(length), file.read(_CHECKSUM.size)
+        if len(data) + len(tail) < length + _CHECKSUM.size:
+            raise DamagedFile(f"{where} is cut off: the file became shorter.")
+        if masked_crc32c(data) != _CHECKSUM.unpack(tail)[0]:
+            raise DamagedFile(f"{where} has a wrong checksum: its {length} bytes changed.")
         try:
             return self._decode(data)
         except BadRecord as error:
             reason = str(error).rstrip(".")
             raise DamagedFile(
-                f"{_name(self.path, place)} is not a datapoint: {reason}. Records of other "
-                "programs are read by TFRecordBytes."
+                f"{where} is not a datapoint: {reason}. Records of other programs are read by "
+                "TFRecordBytes."
             ) from error
         except RefusedRecord as error:
-            raise ValueError(f"{_name(self.path, place)}: {error}") from error
+            raise ValueError(f"{where}: {error}") from error
 
     def _decode(self, data: bytes) -> Any:
         return [data]
@@ -166,30 +192,8 @@ class TFRecordSerializer:
 
     @staticmethod
     def save(df: DataFlow, path: PathLike) -> None:
-        """Writes one pass of a flow, with a progress bar.
-
-        The file appears under its name when it is complete and on the disk.
-
-        Args:
-          df: the flow; its state is reset first. The pass must have an end.
-          path: of the new file.
-
-        Raises:
-          FileExistsError: there is a file of this name.
-          TypeError: a datapoint has a component that cannot be encoded.
-          ValueError: one is too large, or there are no datapoints.
-        """
-        require("google_crc32c")
-        df.reset_state()
-        count = 0
-        with open_new(path) as file, get_tqdm(
-            df, total=length_or_none(df), desc=os.path.basename(path)
-        ) as bar:
-            for datapoint in bar:
-                _write_record(file, encode_datapoint(datapoint, count))
-                count += 1
-            if count == 0:
-                raise ValueError("The flow has no datapoints: nothing to write.")
+        """Writes one pass of a flow; see `write_records`."""
+        write_records(df, path, _writer)
 
     @staticmethod
     def load(
@@ -213,43 +217,15 @@ def masked_crc32c(data: bytes) -> int:
     return ((crc >> 15 | crc << 17) + _MASK_DELTA) & 0xFFFFFFFF
 
 
-def _write_record(file: BinaryIO, data: bytes) -> None:
-    length = struct.pack("<Q", len(data))
-    file.write(length + _CHECKSUM.pack(masked_crc32c(length)))
-    file.write(data)
-    file.write(_CHECKSUM.pack(masked_crc32c(data)))
+@contextmanager
+def _writer(file: BinaryIO) -> Iterator[Callable[[Any, int], None]]:
+    require("google_crc32c")
 
+    def write(datapoint: Any, index: int) -> None:
+        data = encode_datapoint(datapoint, index)
+        length = struct.pack("<Q", len(data))
+        file.write(length + _CHECKSUM.pack(masked_crc32c(length)))
+        file.write(data)
+        file.write(_CHECKSUM.pack(masked_crc32c(data)))
 
-def _read_length(file: BinaryIO, path: str, place: _Place, end: int) -> Tuple[Optional[int], int]:
-    """Returns the length of a record, None if it is cut off, and where the next one begins."""
-    header = file.read(_HEADER.size)
-    if len(header) < _HEADER.size:
-        return None, end
-    length, checksum = _HEADER.unpack(header)
-    if masked_crc32c(header[:8]) != checksum:
-        if place.offset == 0 and is_gzip(header):
-            raise DamagedFile(f"{path} is compressed by gzip. Unpack it first.")
-        advice = "what follows cannot be found." if place.offset else "is this a TFRecord file?"
-        raise DamagedFile(f"{_name(path, place)} has a wrong checksum of its length: {advice}")
-    return length, min(place.offset + _FRAMING + length, end)
-
-
-def _read_bytes(file: BinaryIO, where: str, length: Optional[int], left: int) -> bytes:
-    """Returns the bytes of a record; the file has `left` bytes for it, and names it `where`."""
-    if length is None:
-        raise DamagedFile(f"{where} is cut off in its length: the file ends there.")
-    # Before anything is read: a length that is made up must not have memory set aside for it.
-    if length > left:
-        raise DamagedFile(
-            f"{where} is cut off: it has {length} bytes, but the file only {max(left, 0)} for it."
-        )
-    data, tail = file.read(length), file.read(_CHECKSUM.size)
-    if len(data) + len(tail) < length + _CHECKSUM.size:
-        raise DamagedFile(f"{where} is cut off: the file became shorter.")
-    if masked_crc32c(data) != _CHECKSUM.unpack(tail)[0]:
-        raise DamagedFile(f"{where} has a wrong checksum: its {length} bytes changed.")
-    return data
-
-
-def _name(path: str, place: _Place) -> str:
-    return f"{path}: record {place.records} at byte {place.offset}"
+    yield write
