@@ -350,9 +350,9 @@ def test_a_file_closed_in_the_middle_of_a_row(tmp_path):
     flow = HDF5Data(path, PATHS, shuffle=False, in_memory=False)
     rows = flow.lst
     next(iter(flow))
-    datasets = list(rows._datasets)
+    opened = rows._opened._held
     flow.close()
-    rows._datasets, rows._process = datasets, os.getpid()  # as a thread that was a little slower
+    rows._opened._held = opened  # as a thread that was a little slower
     with pytest.raises(DataFlowTerminated, match="closed while row 1 was read"):
         rows[1]
 

@@ -40,18 +40,16 @@ class CaffeLMDB(RecordsFlow):
         """
         Args:
           lmdb_path, shuffle, keys, probe: as in `LMDBData`.
-          max_errors: how many records without a readable image a pass skips, each with a line in
-            the log; one more is an error. `len` counts them.
+          max_errors: how many records without a readable image a pass skips, see `RecordsFlow`.
 
         Raises:
-          ValueError: it is damaged; a `DamagedLMDB` that says where.
+          DamagedLMDB: it is damaged.
         """
-        records = _Images(lmdb_path, keys, readahead=not shuffle, probed=probe)
-        super().__init__(records, shuffle, max_errors)
+        super().__init__(_Images(lmdb_path, keys, not shuffle, probe), shuffle, max_errors)
 
 
 class _Images(LMDBRecords):
-    def _element(self, key: bytes, value: bytes) -> Any:
+    def _element(self, key: bytes, value: bytes, is_new: bool) -> Any:
         datum = read_datum(value)
         return [datum_image(datum), datum.label]
 
@@ -89,20 +87,16 @@ def datum_image(datum: Datum) -> np.ndarray:
     An encoded one is decoded in colour, as BGR, unless it is to have one channel.
     """
     if datum.encoded:
-        return _decoded(datum)
+        channel = 1 if datum.channels == 1 else 3
+        try:
+            image = decode_image(datum.data, "Its image", channel, bgr=True)
+        except DamagedFile as error:
+            raise BadRecord(str(error)) from error
+        return image[:, :, np.newaxis] if channel == 1 else image
     shape = datum.channels, datum.height, datum.width
     if min(shape) < 1 or shape[0] * shape[1] * shape[2] != len(datum.data):
         raise BadRecord(f"An image of {shape} does not have {len(datum.data)} bytes.")
     return np.frombuffer(datum.data, np.uint8).reshape(shape).transpose(1, 2, 0).copy()
-
-
-def _decoded(datum: Datum) -> np.ndarray:
-    channel = 1 if datum.channels == 1 else 3
-    try:
-        image = decode_image(datum.data, "Its image", channel, bgr=True)
-    except DamagedFile as error:
-        raise BadRecord(str(error)) from error
-    return image[:, :, np.newaxis] if channel == 1 else image
 
 
 def message_fields(buf: bytes) -> Iterator[Tuple[int, int, Any]]:
@@ -116,18 +110,14 @@ def message_fields(buf: bytes) -> Iterator[Tuple[int, int, Any]]:
             value, position = _varint(buf, position)
             yield number, kind, value
             continue
+        sizes = {_EIGHT_BYTES: 8, _FOUR_BYTES: 4}
         if kind == _BYTES:
-            size, position = _varint(buf, position)
-        elif kind in (_EIGHT_BYTES, _FOUR_BYTES):
-            size = 8 if kind == _EIGHT_BYTES else 4
-        else:
-            raise BadRecord(
-                f"This is not a Caffe message: a field of encoding {kind} at byte {begin}."
-            )
+            sizes[kind], position = _varint(buf, position)
+        if kind not in sizes:
+            raise _not_caffe(f"a field of encoding {kind} at byte {begin}")
+        size = sizes[kind]
         if number == 0 or size > len(buf) - position:
-            raise BadRecord(
-                f"This is not a Caffe message: a wrong field at byte {begin} of {len(buf)}."
-            )
+            raise _not_caffe(f"a wrong field at byte {begin} of {len(buf)}")
         yield number, kind, buf[position : position + size]
         position += size
 

@@ -5,7 +5,6 @@ and the rows can be shuffled.
 """
 
 import csv
-import functools
 import itertools
 import os
 from collections import Counter
@@ -181,44 +180,32 @@ class _Table:
 
 
 def _converter(dtype: Any) -> Callable[[str], Any]:
+    """Returns a function that makes a value of text; it raises ValueError, without a full stop."""
     if dtype is str or (isinstance(dtype, str) and dtype == "str"):
         return str
-    kinds = {"b": _bool, "i": _int, "u": _int, "f": _float}
     dtype = np.dtype(dtype)
-    if dtype.kind not in kinds:
+    if dtype.kind not in "biuf":
         raise ValueError(f"A column is str, or a bool, integer or float dtype, but got {dtype}.")
-    return functools.partial(kinds[dtype.kind], dtype)
+    if dtype.kind == "b":
+        return lambda text: dtype.type(_truth(text))
+    kind, name = (float, "a number") if dtype.kind == "f" else (int, "an integer")
+    limits = np.finfo(dtype) if kind is float else np.iinfo(dtype)
+    least, most = kind(limits.min), kind(limits.max)
+
+    def convert(text: str) -> Any:
+        try:
+            value = kind(text if "_" not in text else "")  # Python takes 1_000 for a number
+        except ValueError as error:
+            raise ValueError(f"{text[:40]!r} is not {name}") from error
+        if not least <= value <= most and -np.inf < value < np.inf:
+            raise ValueError(f"{text[:40]} does not fit into {dtype}")
+        return dtype.type(value)
+
+    return convert
 
 
-def _bool(dtype: np.dtype, text: str) -> Any:
+def _truth(text: str) -> bool:
     value = _TRUTH.get(text.strip().lower())
     if value is None:
         raise ValueError(f"{text[:40]!r} is none of {sorted(_TRUTH)}")
-    return dtype.type(value)
-
-
-def _int(dtype: np.dtype, text: str) -> Any:
-    limits = np.iinfo(dtype)
-    try:
-        value = int(_plain(text))
-    except ValueError as error:
-        raise ValueError(f"{text[:40]!r} is not an integer") from error
-    if not limits.min <= value <= limits.max:
-        raise ValueError(f"{text[:40]} does not fit into {dtype}")
-    return dtype.type(value)
-
-
-def _float(dtype: np.dtype, text: str) -> Any:
-    try:
-        value = float(_plain(text))
-    except ValueError as error:
-        raise ValueError(f"{text[:40]!r} is not a number") from error
-    if np.isfinite(value) and abs(value) > float(np.finfo(dtype).max):
-        raise ValueError(f"{text[:40]} does not fit into {dtype}")
-    return dtype.type(value)
-
-
-def _plain(text: str) -> str:
-    if "_" in text:  # Python takes 1_000 for a number
-        raise ValueError("an underscore")
-    return text
+    return value

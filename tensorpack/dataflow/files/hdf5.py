@@ -8,19 +8,17 @@ they are needed, for data that is larger than the memory.
 32 bits), and so have the structures of the file, in the format of HDF5 1.10.
 """
 
-import os
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, Callable, Dict, Generator, Iterator, List, Optional, Sequence, Tuple
 
 import numpy as np
 
-from tensorpack.utils import get_tqdm
 from tensorpack.utils.optional import require
 
-from .._length import length_or_none
 from ..base import DataFlow
 from .hdf5_rows import VERSION, VERSION_KEY, RowsInFile, RowsInMemory
-from .records import PathLike, RecordsFlow, input_path, open_new
+from .records import PathLike, RecordsFlow, Writing, write_records
 
 _LIBVER = ("v110", "v110")  # the first format in which all structures have checksums
 _CHUNK_BYTES = 1 << 18  # a quarter of the cache that HDF5 gives a dataset
@@ -69,7 +67,7 @@ class HDF5Data(RecordsFlow):
                 "as a whole."
             )
         kind = RowsInMemory if in_memory else RowsInFile
-        super().__init__(kind(input_path(filename), keys), shuffle, max_errors)
+        super().__init__(kind(filename, keys), shuffle, max_errors)
 
 
 class HDF5Serializer:
@@ -77,47 +75,44 @@ class HDF5Serializer:
 
     @staticmethod
     def save(df: DataFlow, path: PathLike, data_paths: Sequence[str]) -> None:
-        """Writes one pass of a flow, with a progress bar.
+        """Writes one pass of a flow; see `write_records`.
 
         The datasets grow with the pass, so its length need not be known, and only some rows of it
-        are in memory. The file appears under its name when it is complete and on the disk.
+        are in memory.
 
         Args:
-          df: the flow; its state is reset first. Datapoints are lists or tuples of numpy arrays
-            or scalars, of one dtype and shape in each component, or of Python's bool, int
-            (which becomes int64) and float (float64). The pass must have an end.
+          df: the flow. Datapoints are lists or tuples of numpy arrays or scalars, of one dtype and
+            shape in each component, or of Python's bool, int (which becomes int64) and float
+            (float64).
           path: of the new file.
           data_paths: the name of a dataset for each component.
-
-        Raises:
-          FileExistsError: there is a file of this name.
-          ValueError: the datapoints have another number of components than there are names,
-            shapes or dtypes differ, or there are no datapoints.
         """
-        require("h5py")
-        keys = _names(data_paths)
-        df.reset_state()
-        # HDF5 has the temporary file opened again; it is put on the disk, and renamed, as ours.
-        with open_new(path) as file, new_hdf5(file.name, libver=_LIBVER) as (target, check):
-            target.attrs[VERSION_KEY] = np.int64(VERSION)
-            columns: List[_GrowingDataset] = []
-            with get_tqdm(df, total=length_or_none(df), desc=os.path.basename(path)) as bar:
-                for index, datapoint in enumerate(bar):
-                    _check_form(datapoint, index, keys)
-                    if index == 0:
-                        columns = [_GrowingDataset(target, *each) for each in zip(keys, datapoint)]
-                    for column, value in zip(columns, datapoint):
-                        column.append(value, index)
-                    check()
-            if not columns:
-                raise ValueError("The flow has no datapoints: nothing to write.")
-            for column in columns:
-                column.flush()
+        write_records(df, path, partial(_writer, _names(data_paths)))
 
     @staticmethod
     def load(path: PathLike, data_paths: Sequence[str], shuffle: bool = True) -> HDF5Data:
         """Returns a flow over the datapoints of a file; see `HDF5Data`."""
         return HDF5Data(path, data_paths, shuffle)
+
+
+@contextmanager
+def _writer(keys: List[str], file: Any) -> Writing:
+    # HDF5 has the temporary file opened again; it is put on the disk, and renamed, as ours.
+    with new_hdf5(file.name, libver=_LIBVER) as (target, check):
+        target.attrs[VERSION_KEY] = np.int64(VERSION)
+        columns: List[_GrowingDataset] = []
+
+        def write(datapoint: Any, index: int) -> None:
+            _check_form(datapoint, index, keys)
+            if index == 0:
+                columns.extend(_GrowingDataset(target, *each) for each in zip(keys, datapoint))
+            for column, value in zip(columns, datapoint):
+                column.append(value, index)
+            check()
+
+        yield write
+        for column in columns:
+            column.flush()
 
 
 def _names(data_paths: Sequence[str]) -> List[str]:

@@ -13,19 +13,7 @@ import contextlib
 import errno
 import functools
 import os
-from typing import (
-    Any,
-    BinaryIO,
-    Callable,
-    Dict,
-    Iterable,
-    Iterator,
-    List,
-    Optional,
-    Sequence,
-    Tuple,
-    Union,
-)
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple, Union
 
 from tensorpack.utils import logger
 from tensorpack.utils.checks import check_counts
@@ -42,6 +30,7 @@ from .records import (
     PathLike,
     RecordFile,
     RecordsFlow,
+    Writing,
     decode_value,
     encode_datapoint,
     write_records,
@@ -75,7 +64,7 @@ class FormattedKeys(Sequence[bytes]):
 
 
 class LMDBRecords(RecordFile):
-    """The records as `[key, value]`. A file that was changed while it was closed is checked again."""
+    """The records as `[key, value]`; a file that changed while it was closed is checked again."""
 
     def __init__(
         self,
@@ -93,8 +82,7 @@ class LMDBRecords(RecordFile):
         self._readahead = readahead
         self._probed = probed
         self._checked: Any = None  # what was checked, see `_check`
-        self._keys: Optional[Sequence[bytes]] = None
-        self._count: Any = ...  # what the header says, once it is read
+        self._found: Any = None  # all keys, and whether each value has a checksum
         self._announced = False
         self._check()
 
@@ -103,24 +91,24 @@ class LMDBRecords(RecordFile):
         return open_shared(self.path, self._readahead)
 
     def __len__(self) -> int:
-        return len(self._found_keys(self.handle))
+        return len(self._contents()[0])
 
     def read(self, index: int) -> Any:
         file = self.handle
-        key = self._found_keys(file)[index]
-        value = file.get(key)
+        keys, is_new = self._found or self._contents()
+        value = file.get(keys[index])
         if value is None:
             raise BadRecord(self._why_missing(file))
-        return self._element(key, value)
+        return self._element(keys[index], value, is_new)
 
-    def _element(self, key: bytes, value: bytes) -> Any:
+    def _element(self, key: bytes, value: bytes, is_new: bool) -> Any:
         return [key, value]
 
     def where(self, index: int) -> str:
-        return f"key {self._found_keys(self.handle)[index]!r}"
+        return f"key {self._contents()[0][index]!r}"
 
     def damaged(self, index: int, reason: str) -> DamagedLMDB:
-        return DamagedLMDB(self.path, reason, self._found_keys(self.handle)[index])
+        return DamagedLMDB(self.path, reason, self._contents()[0][index])
 
     def _why_missing(self, file: OpenFile) -> str:
         if self._wanted is None:
@@ -134,17 +122,10 @@ class LMDBRecords(RecordFile):
 
     def is_new(self) -> bool:
         """Whether the file was written by this version, so that each value has a checksum."""
-        return self.datapoint_count() is not None
-
-    def datapoint_count(self) -> Optional[int]:
-        """Returns how many datapoints the header of the file names; None without a header."""
-        if self._count is ...:
-            self._count = _read_header(self.handle)
-        return self._count
+        return self._contents()[1]
 
     def __getstate__(self) -> Dict[str, Any]:
-        # Not what takes much memory and is quickly found again.
-        return {**self.__dict__, "_keys": None, "_count": ...}
+        return {**self.__dict__, "_found": None}  # much memory, and quickly found again
 
     def _check(self) -> None:
         status = os.stat(self.path)
@@ -152,24 +133,25 @@ class LMDBRecords(RecordFile):
         if found != self._checked:
             if self._probed:
                 probe(self.path)
-            self._checked, self._keys, self._count = found, None, ...
+            self._checked, self._found = found, None
 
-    def _found_keys(self, file: OpenFile) -> Sequence[bytes]:
-        keys = self._keys
-        if keys is None:
-            keys = self._keys = self._find_keys(file)
+    def _contents(self) -> Tuple[Sequence[bytes], bool]:
+        file = self.handle
+        if self._found is None:
+            count = _read_header(file)
+            keys = self._find_keys(file, count)
             if not self._announced:
                 self._announced = True
                 logger.info("%s", f"Found {len(keys)} entries in {self.path}")
-        return keys
+            self._found = keys, count is not None
+        return self._found
 
-    def _find_keys(self, file: OpenFile) -> Sequence[bytes]:
+    def _find_keys(self, file: OpenFile, count: Optional[int]) -> Sequence[bytes]:
         if isinstance(self._wanted, str):
             others = sum(file.get(key) is not None for key in (HEADER_KEY, LIST_KEY))
             return FormattedKeys(self._wanted, file.entries() - others)
         if self._wanted is not None:
             return self._wanted
-        count = self.datapoint_count()
         if count is not None:
             return FormattedKeys(KEY_FORMAT, count)
         if file.entries() == 0:
@@ -194,8 +176,8 @@ class LMDBRecords(RecordFile):
 class LMDBDatapoints(LMDBRecords):
     """The datapoints that the values of a file of tensorpack hold."""
 
-    def _element(self, key: bytes, value: bytes) -> Any:
-        return decode_value(value, self.is_new(), self._allow_pickle)
+    def _element(self, key: bytes, value: bytes, is_new: bool) -> Any:
+        return decode_value(value, is_new, self._allow_pickle)
 
 
 def _read_header(file: OpenFile) -> Optional[int]:
@@ -235,7 +217,7 @@ def _check_wanted(wanted: WantedKeys) -> Union[None, str, List[bytes]]:
         if not differ:
             raise ValueError(f"keys is a format for numbers such as {{:08d}}, but got {wanted!r}.")
         return wanted
-    is_list = isinstance(wanted, Iterable) and not isinstance(wanted, (bytes, dict))
+    is_list = hasattr(wanted, "__iter__") and not isinstance(wanted, (bytes, dict))
     keys = _as_keys(list(wanted)) if is_list else None
     if keys is None:
         raise TypeError(f"keys is a list of bytes or text, or a format, but got {wanted!r:.80}.")
@@ -272,8 +254,7 @@ class LMDBData(RecordsFlow):
             "{:08d}"; or None for all that tensorpack has written. Where the file does not say
             which these are, all keys are read, with a warning, and come in the order of the
             file.
-          max_errors: how many missing records a pass skips, each with a warning; one more is an
-            error. `len` counts them.
+          max_errors: how many missing or damaged records a pass skips, see `RecordsFlow`.
           probe: whether a process of its own reads the file first: all keys, and the last byte of
             each value. That takes some tenths of a second, and about six seconds per million
             records. It is done once for each flow, and not again in worker processes. False is
@@ -325,14 +306,9 @@ class LMDBDataPoint(ProxyDataFlow):
         """
         Args:
           lmdb_path: the file, or the directory with `data.mdb`; or a flow of `[key, value]`.
-          shuffle, keys, probe: as for `LMDBData`.
-          max_errors: how many missing or damaged records a pass skips, each with a warning that
-            names the key; one more is an error. `len` counts them.
+          shuffle, keys, max_errors, probe: as for `LMDBData`.
           allow_pickle: whether Python unpickles old values that are no lists, dicts, numbers,
             text or numpy arrays, which can run any code: only for files that you trust.
-
-        Raises:
-          ImportError, OSError, ValueError: as for `LMDBData`.
         """
         if is_flow(lmdb_path):
             if (shuffle, keys, probe) != (True, None, True):
@@ -451,9 +427,7 @@ def write_lmdb(df: DataFlow, path: PathLike, write_frequency: int = 5000) -> int
 
 
 @contextlib.contextmanager
-def _writer(
-    target: str, write_frequency: int, file: BinaryIO
-) -> Iterator[Callable[[Any, int], None]]:
+def _writer(target: str, write_frequency: int, file: Any) -> Writing:
     lmdb = require("lmdb")
     # Synchronised once, at the end: the file is of no use before. No other process knows its name,
     # so nothing is locked.

@@ -7,11 +7,13 @@ is compared whenever one is read. Values come back with the same type and bits: 
 does not become a numpy integer.
 """
 
+import io
 import json
 import os
 import zipfile
 import zlib
-from typing import Any, BinaryIO, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from contextlib import contextmanager
+from typing import Any, Callable, Dict, List, NamedTuple, Sequence, Tuple
 
 import numpy as np
 
@@ -21,10 +23,17 @@ from tensorpack.utils.old_values import BadRecord, RefusedRecord
 from tensorpack.utils.packed_arrays import nbytes_of
 from tensorpack.utils.serialize import MAX_FILE_BYTES, load_frame
 
-from .._length import length_or_none
 from ..base import DataFlow
 from ..raw import DataFromList
-from .records import DamagedFile, PathLike, encode_datapoint, input_path, open_new
+from .records import (
+    DamagedFile,
+    PathLike,
+    RecordFile,
+    Writing,
+    encode_datapoint,
+    input_path,
+    write_records,
+)
 
 _FORMAT = "tensorpack datapoints"
 _VERSION = 1
@@ -35,8 +44,8 @@ _FORMS = {"list": list, "tuple": tuple, "dict": dict}
 # Kinds of columns: numpy arrays of one dtype and shape, stacked; numpy scalars of one dtype;
 # Python's numbers; and anything else that `tensorpack.utils.serialize` encodes, one after another
 # in `frames`, the beginnings and the end of each in `offsets`.
-_KINDS = ("array", "scalar", "int", "float", "bool", "frames")
 _PYTHON = {"int": np.dtype(np.int64), "float": np.dtype(np.float64), "bool": np.dtype(np.bool_)}
+_KINDS = ("array", "scalar", "frames", *_PYTHON)
 _ARRAYS = "biufcSU"  # kinds of dtypes; frames refuse the others, and say where they are
 _SCALARS = "biufc"  # numpy's strings would lose zero bytes at their end
 _OFFSETS = np.dtype(np.int64)
@@ -51,29 +60,12 @@ class NumpySerializer:
 
     @staticmethod
     def save(df: DataFlow, path: PathLike) -> None:
-        """Writes one pass of a flow, with a progress bar.
+        """Writes one pass of a flow; see `write_records`.
 
-        The pass is kept in memory, twice, for the shapes come before the data in the file. The
-        file appears under its name when it is complete and on the disk.
-
-        Args:
-          df: the flow; its state is reset first. The pass must have an end.
-          path: of the new file; nothing is added to the name.
-
-        Raises:
-          FileExistsError: there is a file of this name.
-          TypeError: a datapoint is not a list, tuple or dict with names of text, or a component
-            cannot be encoded.
-          ValueError: the datapoints differ in form, a component is too large, or there are no
-            datapoints.
+        The pass is kept in memory, twice, for the shapes come before the data in the file. Nothing
+        is added to the name.
         """
-        df.reset_state()
-        with open_new(path) as file:
-            with get_tqdm(df, total=length_or_none(df), desc=os.path.basename(path)) as bar:
-                form, components = _gather(bar)
-            if form is None:
-                raise ValueError("The flow has no datapoints: nothing to write.")
-            _write(file, form, components)
+        write_records(df, path, _writer)
 
     @staticmethod
     def load(path: PathLike, shuffle: bool = True, allow_pickle: bool = False) -> DataFromList:
@@ -90,67 +82,63 @@ class NumpySerializer:
         """
         path = input_path(path)
         is_old = is_old_npz(path)
-        found = _read_old(path, allow_pickle) if is_old else _Datapoints(path)
-        return DataFromList(found, shuffle)
+        return DataFromList(_read_old(path, allow_pickle) if is_old else _Datapoints(path), shuffle)
 
 
 class _Form(NamedTuple):
-    """What datapoints look like: "list", "tuple" or "dict", and the keys of a dict, in order."""
+    """What datapoints look like: "list", "tuple" or "dict", and the keys or positions in it."""
 
     kind: str
-    width: int
-    keys: Optional[List[str]]
+    keys: List[Any]
+
+    def __str__(self) -> str:
+        return f"a {self.kind} of {self.keys if self.kind == 'dict' else len(self.keys)}"
 
 
 def _form_of(datapoint: Any, index: int) -> _Form:
-    for kind, cls in _FORMS.items():
-        if type(datapoint) is cls:  # a namedtuple would come back as a tuple
-            keys = list(datapoint) if kind == "dict" else None
-            if keys is not None and not all(type(key) is str for key in keys):
-                raise TypeError(f"Datapoint {index} has keys that are not text: {keys}.")
-            return _Form(kind, len(datapoint), keys)
-    raise TypeError(
-        f"Datapoint {index} is a {type(datapoint).__name__}, but needs to be a list, tuple or "
-        "dict, and not of a subclass. Make one of it by MapData."
-    )
+    kind = type(datapoint).__name__
+    if type(datapoint) is not _FORMS.get(kind):  # a namedtuple would come back as a tuple
+        raise TypeError(
+            f"Datapoint {index} is a {kind}, but needs to be a list, tuple or dict, and not of a "
+            "subclass. Make one of it by MapData."
+        )
+    if kind != "dict":
+        return _Form(kind, list(range(len(datapoint))))
+    if not all(type(key) is str for key in datapoint):
+        raise TypeError(f"Datapoint {index} has keys that are not text: {list(datapoint)}.")
+    return _Form(kind, list(datapoint))
 
 
-def _gather(datapoints: Any) -> Tuple[Optional[_Form], List[List[Any]]]:
-    """Returns the form of all datapoints (None without any), and the values of each component."""
-    form: Optional[_Form] = None
+@contextmanager
+def _writer(file: Any) -> Writing:
+    form = _Form("", [])
     components: List[List[Any]] = []
-    for index, datapoint in enumerate(datapoints):
+
+    def write(datapoint: Any, index: int) -> None:
+        nonlocal form
         found = _form_of(datapoint, index)
-        if form is None:
+        if index == 0:
             form = found
-            components = [[] for _ in range(form.width)]
-        same = found if found.keys is None or form.keys is None else found._replace(keys=form.keys)
-        if same != form or set(found.keys or []) != set(form.keys or []):
+            components.extend([] for _ in form.keys)
+        if found.kind != form.kind or set(found.keys) != set(form.keys):
             raise ValueError(
-                f"Datapoint {index} has another form than those before it: {_described(found)} "
-                f"and {_described(form)}. All datapoints of a file have one form."
+                f"Datapoint {index} has another form than those before it: {found} and {form}. "
+                "All datapoints of a file have one form."
             )
-        for values, key in zip(components, form.keys or range(form.width)):
+        for values, key in zip(components, form.keys):
             values.append(datapoint[key])
-    return form, components
 
-
-def _described(form: _Form) -> str:
-    return f"a {form.kind} of {form.width if form.keys is None else form.keys}"
-
-
-def _write(file: BinaryIO, form: _Form, components: List[List[Any]]) -> None:
+    yield write
     if not components:
         raise ValueError("The datapoints have no components: nothing to write.")
+    header: Dict[str, Any] = {"format": _FORMAT, "version": _VERSION, "length": len(components[0])}
+    header.update(form=form.kind, keys=form.keys if form.kind == "dict" else None, kinds=[])
     with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
-        kinds = []
-        for number, values in enumerate(components):
-            kind, parts = _column_of(values, number if form.keys is None else form.keys[number])
-            kinds.append(kind)
+        for number, (key, values) in enumerate(zip(form.keys, components)):
+            kind, parts = _column_of(values, key)
+            header["kinds"].append(kind)
             for part, array in parts.items():
                 _write_member(archive, f"{part}_{number}", array)
-        header = {"format": _FORMAT, "version": _VERSION, "length": len(components[0])}
-        header.update(kinds=kinds, form=form.kind, keys=form.keys)
         text = json.dumps(header).encode("utf-8")
         _write_member(archive, _HEADER, np.frombuffer(text, np.uint8))
 
@@ -162,61 +150,182 @@ def _write_member(archive: zipfile.ZipFile, name: str, array: np.ndarray) -> Non
         np.lib.format.write_array(file, array, version=(1, 0), allow_pickle=False)
 
 
-class _Datapoints:
-    """The datapoints of a file, by index; a pickle of it is the path."""
+def _column_of(values: Sequence[Any], name: Any) -> Tuple[str, Dict[str, np.ndarray]]:
+    """Returns the kind of a column and its arrays; `values` are those of the component `name`."""
+    kind = _kind_of(values)
+    if kind == "frames":
+        problem = f" cannot be written: component {name!r}"
+        frames = [encode_datapoint([value], i, problem) for i, value in enumerate(values)]
+        offsets = np.zeros(len(frames) + 1, _OFFSETS)
+        np.cumsum([len(frame) for frame in frames], out=offsets[1:])
+        joined = np.frombuffer(b"".join(frames), np.uint8)
+        return kind, {"frames": joined, "offsets": offsets}
+    if kind in _PYTHON:
+        return kind, {"values": np.array(values, _PYTHON[kind])}
+    # Not by `np.stack`, which does not keep the byte order of a dtype.
+    stacked = np.empty((len(values),) + values[0].shape, values[0].dtype)
+    for row, value in enumerate(values):
+        stacked[row] = value
+    return kind, {"values": stacked}
+
+
+def _kind_of(values: Sequence[Any]) -> str:
+    first, *others = {type(value) for value in values}
+    if others:
+        return "frames"
+    if first is int:
+        limits = np.iinfo(np.int64)
+        fits = limits.min <= min(values) and max(values) <= limits.max
+        return "int" if fits else "frames"
+    if first in (float, bool):
+        return first.__name__
+    is_array = first is np.ndarray
+    if not is_array and not issubclass(first, np.generic):
+        return "frames"
+    dtype = values[0].dtype
+    alike = len({(value.dtype, value.shape) for value in values}) == 1
+    if not alike or not dtype.itemsize or dtype.kind not in (_ARRAYS if is_array else _SCALARS):
+        return "frames"
+    return "array" if is_array else "scalar"
+
+
+class _Datapoints(RecordFile):
+    """The datapoints of a file, in memory."""
 
     def __init__(self, path: str) -> None:
-        self._path = path
-        with open(path, "rb") as file:
-            self._form, self._length, self._readers = _read(file, path)
+        super().__init__(path)
+        try:
+            archive = zipfile.ZipFile(path)
+        except Exception as error:  # whatever damaged bytes lead `zipfile` to
+            size = os.path.getsize(path)
+            raise DamagedFile(
+                f"{path} is not a whole .npz file ({size} bytes): {error}."
+            ) from error
+        with archive:
+            if f"{_HEADER}.npy" not in archive.namelist():
+                raise DamagedFile(
+                    f"{path} was not written by NumpySerializer: it has no member {_HEADER!r}."
+                )
+            header = _read_member(archive, _HEADER, path)
+            try:
+                self._form, self._length, kinds = _parse_header(header)
+            except (ValueError, RecursionError) as error:
+                raise DamagedFile(f"{path} has a wrong header: {error}.") from error
+            self._readers = []
+            with get_tqdm(kinds, desc=os.path.basename(path), unit="column") as bar:
+                for number, kind in enumerate(bar):
+                    names = ("frames", "offsets") if kind == "frames" else ("values",)
+                    parts = [_read_member(archive, f"{name}_{number}", path) for name in names]
+                    try:
+                        self._readers.append(_reader_of(kind, parts, self._length))
+                    except ValueError as error:
+                        message = f"{path}: column {number} is damaged: {error}."
+                        raise DamagedFile(message) from error
 
     def __len__(self) -> int:
         return self._length
 
-    def __getitem__(self, index: int) -> Any:
+    def read(self, index: int) -> Any:
         values = []
         for number, read in enumerate(self._readers):
             try:
                 values.append(read(index))
             except ValueError as error:
                 raise DamagedFile(
-                    f"{self._path}: datapoint {index} of column {number} is damaged: {error}"
+                    f"{self.path}: datapoint {index} of column {number} is damaged: {error}"
                 ) from error
-        if self._form.keys is not None:
+        if self._form.kind == "dict":
             return dict(zip(self._form.keys, values))
         return tuple(values) if self._form.kind == "tuple" else values
 
     def __reduce__(self) -> Tuple[Any, ...]:
-        return type(self), (self._path,)
+        return type(self), (self.path,)
 
 
-def _read(file: BinaryIO, path: str) -> Tuple[_Form, int, List[Callable[[int], Any]]]:
-    """Returns the form and the number of the datapoints, and for each column what reads a value."""
-    size = os.fstat(file.fileno()).st_size
+def _parse_header(header: np.ndarray) -> Tuple[_Form, int, List[str]]:
+    if header.dtype != np.uint8 or header.ndim != 1 or len(header) > _MAX_HEADER:
+        raise ValueError(f"it is {header.dtype} {header.shape} instead of some bytes")
+    fields: Any = json.loads(header.tobytes().decode("utf-8"))
+    if not isinstance(fields, dict) or fields.get("format") != _FORMAT:
+        raise ValueError("it is that of something else")
+    version, length, kinds, form, keys = map(
+        fields.get, ("version", "length", "kinds", "form", "keys")
+    )
+    if version != _VERSION:
+        raise ValueError(f"it is of version {version!r}, but this tensorpack reads {_VERSION}")
+    if not isinstance(kinds, list) or not kinds or type(length) is not int or length < 1:
+        raise ValueError("it has no columns, or no length")
+    for kind in kinds:
+        if kind not in _KINDS:
+            raise ValueError(f"unknown kind of column {kind!r}")
+    if form not in tuple(_FORMS) or (form == "dict") != (keys is not None):
+        raise ValueError(f"it is of unknown form {form!r}")
+    if keys is None:
+        return _Form(form, list(range(len(kinds)))), length, kinds
+    is_text = isinstance(keys, list) and all(type(key) is str for key in keys)
+    if not is_text or not len(set(keys)) == len(keys) == len(kinds):
+        raise ValueError(f"it has wrong keys {keys!r}")
+    return _Form(form, keys), length, kinds
+
+
+def _read_member(archive: zipfile.ZipFile, name: str, path: str) -> np.ndarray:
+    """Returns the array of one member, read-only."""
+    where = f"{path}: member {name}.npy"
     try:
-        archive = zipfile.ZipFile(file)
-    except Exception as error:  # whatever damaged bytes lead `zipfile` to
-        raise DamagedFile(f"{path} is not a whole .npz file ({size} bytes): {error}.") from error
-    with archive:
-        if f"{_HEADER}.npy" not in archive.namelist():
-            raise DamagedFile(
-                f"{path} was not written by NumpySerializer: it has no member {_HEADER!r}."
+        info = archive.getinfo(f"{name}.npy")
+        where = f"{where} at byte {info.header_offset}"
+        if info.compress_type != zipfile.ZIP_STORED:
+            raise ValueError("it is compressed, which NumpySerializer never does")
+        # A size that is made up must not have memory set aside for it.
+        if max(info.file_size, info.compress_size) > os.path.getsize(path):
+            raise ValueError(f"it has {info.file_size} bytes, more than the file")
+        data = archive.read(info)
+        stream = io.BytesIO(data)  # which does not copy them
+        version = np.lib.format.read_magic(stream)
+        shape, fortran_order, dtype = np.lib.format.read_array_header_1_0(stream)
+        begin, is_plain = stream.tell(), not fortran_order and not dtype.hasobject
+        if version != (1, 0) or not is_plain or nbytes_of(dtype, shape) != len(data) - begin:
+            raise ValueError(
+                f"it is an array of {dtype} {shape} in {len(data)} bytes, which NumpySerializer "
+                "never writes"
             )
-        header = _read_member(archive, _HEADER, path, size)
-        try:
-            form, length, kinds = _parse_header(header)
-        except (ValueError, RecursionError) as error:
-            raise DamagedFile(f"{path} has a wrong header: {error}.") from error
-        readers = []
-        with get_tqdm(kinds, desc=os.path.basename(path), unit="column") as bar:
-            for number, kind in enumerate(bar):
-                names = ("frames", "offsets") if kind == "frames" else ("values",)
-                parts = [_read_member(archive, f"{name}_{number}", path, size) for name in names]
-                try:
-                    readers.append(_reader_of(kind, parts, length))
-                except ValueError as error:
-                    raise DamagedFile(f"{path}: column {number} is damaged: {error}.") from error
-    return form, length, readers
+        return np.ndarray(shape, dtype, data, begin)
+    except MemoryError:
+        raise
+    except Exception as error:  # whatever damaged bytes lead `zipfile` and numpy to
+        raise DamagedFile(f"{where} is damaged: {error}") from error
+
+
+def _reader_of(kind: str, parts: List[np.ndarray], length: int) -> Callable[[int], Any]:
+    """Returns a function from index to component; raises ValueError if the column is damaged."""
+    if kind == "frames":
+        return _frame_reader(parts[0], parts[1], length)
+    (values,) = parts
+    if values.ndim == 0 or len(values) != length or (values.ndim > 1 and kind != "array"):
+        raise ValueError(f"values of shape {values.shape} for {length} datapoints of kind {kind}")
+    if values.dtype != _PYTHON.get(kind, values.dtype):
+        raise ValueError(f"values of {values.dtype} in a column of {kind}")
+    if kind == "array":
+        return lambda index: values[index, ...]  # the dots keep a value without axes an array
+    return values.__getitem__ if kind == "scalar" else values.item
+
+
+def _frame_reader(frames: np.ndarray, offsets: np.ndarray, length: int) -> Callable[[int], Any]:
+    if frames.dtype != np.uint8 or frames.ndim != 1:
+        raise ValueError(f"frames of {frames.dtype} {frames.shape}")
+    if offsets.dtype != _OFFSETS or offsets.shape != (length + 1,):
+        raise ValueError(f"offsets of {offsets.dtype} {offsets.shape} for {length} datapoints")
+    ends: List[int] = offsets.tolist()
+    if ends[0] != 0 or ends[-1] != len(frames) or ends != sorted(ends):
+        raise ValueError("offsets that do not fit to the frames")
+
+    def read(index: int) -> Any:
+        values = load_frame(frames[ends[index] : ends[index + 1]].tobytes())
+        if not isinstance(values, list) or len(values) != 1:
+            raise ValueError(f"a frame of {type(values).__name__}, not of a list with one value")
+        return values[0]
+
+    return read
 
 
 def is_old_npz(path: str) -> bool:
@@ -247,145 +356,3 @@ def _read_old(path: str, allow_pickle: bool) -> List[Any]:
     if found.ndim > 2:  # numpy took the components apart as well
         rows = [[np.array(component) for component in row] for row in rows]
     return rows
-
-
-def _parse_header(header: np.ndarray) -> Tuple[_Form, int, List[Any]]:
-    if header.dtype != np.uint8 or header.ndim != 1 or len(header) > _MAX_HEADER:
-        raise ValueError(f"it is {header.dtype} {header.shape} instead of some bytes")
-    fields: Dict[str, Any] = json.loads(header.tobytes().decode("utf-8"))
-    if not isinstance(fields, dict) or fields.get("format") != _FORMAT:
-        raise ValueError("it is that of something else")
-    if fields.get("version") != _VERSION:
-        raise ValueError(
-            f"it is of version {fields.get('version')!r}, but this tensorpack reads {_VERSION}"
-        )
-    kinds, length = fields.get("kinds"), fields.get("length")
-    form, keys = fields.get("form"), fields.get("keys")
-    if not isinstance(kinds, list) or not kinds or type(length) is not int or length < 1:
-        raise ValueError("it has no columns, or no length")
-    for kind in kinds:
-        if kind not in _KINDS:
-            raise ValueError(f"unknown kind of column {kind!r}")
-    if form not in tuple(_FORMS) or (form == "dict") != (keys is not None):
-        raise ValueError(f"it is of unknown form {form!r}")
-    if keys is not None and not (
-        isinstance(keys, list)
-        and all(type(key) is str for key in keys)
-        and len(set(keys)) == len(keys) == len(kinds)
-    ):
-        raise ValueError(f"it has wrong keys {keys!r}")
-    return _Form(form, len(kinds), keys), length, kinds
-
-
-def _read_member(archive: zipfile.ZipFile, name: str, path: str, size: int) -> np.ndarray:
-    """Returns the array of one member, read-only."""
-    where = f"{path}: member {name}.npy"
-    try:
-        info = archive.getinfo(f"{name}.npy")
-        where = f"{where} at byte {info.header_offset}"
-        if info.compress_type != zipfile.ZIP_STORED:
-            raise ValueError("it is compressed, which NumpySerializer never does")
-        # A size that is made up must not have memory set aside for it.
-        if max(info.file_size, info.compress_size) > size:
-            raise ValueError(f"it has {info.file_size} bytes, but the file only {size}")
-        with archive.open(info) as member:
-            return _read_array(member, info.file_size)
-    except MemoryError:
-        raise
-    except Exception as error:  # whatever damaged bytes lead `zipfile` and numpy to
-        raise DamagedFile(f"{where} is damaged: {error}") from error
-
-
-def _read_array(member: Any, size: int) -> np.ndarray:
-    version = np.lib.format.read_magic(member)
-    if version != (1, 0):
-        raise ValueError(f"it is an array of version {version}")
-    shape, fortran_order, dtype = np.lib.format.read_array_header_1_0(member)
-    nbytes = nbytes_of(dtype, shape)
-    if fortran_order or dtype.hasobject or dtype.itemsize == 0 or min(shape, default=0) < 0:
-        raise ValueError(f"it is an array of {dtype} {shape}, which NumpySerializer never writes")
-    if nbytes > size:
-        raise ValueError(f"it has {size} bytes, too few for {dtype} {shape}")
-    # Read to the end, where the checksum is compared.
-    data = member.read(nbytes)
-    if len(data) != nbytes or member.read(1):
-        raise ValueError(f"its bytes are not those of {dtype} {shape}")
-    return np.ndarray(shape, dtype, data)
-
-
-def _column_of(values: Sequence[Any], name: Any) -> Tuple[str, Dict[str, np.ndarray]]:
-    """Returns the kind of a column and its arrays; `values` are those of the component `name`."""
-    kind = _kind_of(values)
-    if kind == "frames":
-        problem = f" cannot be written: component {name!r}"
-        frames = [encode_datapoint([value], i, problem) for i, value in enumerate(values)]
-        offsets = np.zeros(len(frames) + 1, _OFFSETS)
-        np.cumsum([len(frame) for frame in frames], out=offsets[1:])
-        joined = np.frombuffer(b"".join(frames), np.uint8)
-        return kind, {"frames": joined, "offsets": offsets}
-    if kind in _PYTHON:
-        return kind, {"values": np.array(values, _PYTHON[kind])}
-    # Not by `np.stack`, which does not keep the byte order of a dtype.
-    stacked = np.empty((len(values),) + values[0].shape, values[0].dtype)
-    for row, value in enumerate(values):
-        stacked[row] = value
-    return kind, {"values": stacked}
-
-
-def _kind_of(values: Sequence[Any]) -> str:
-    types = {type(value) for value in values}
-    if len(types) > 1:
-        return "frames"
-    (kind,) = types
-    if kind is int:
-        limits = np.iinfo(np.int64)
-        fits = limits.min <= min(values) and max(values) <= limits.max
-        return "int" if fits else "frames"
-    if kind in (float, bool):
-        return kind.__name__
-    is_array = kind is np.ndarray
-    if not is_array and not issubclass(kind, np.generic):
-        return "frames"
-    dtype = values[0].dtype
-    if len({(value.dtype, value.shape) for value in values}) > 1:
-        return "frames"
-    if dtype.itemsize == 0 or dtype.kind not in (_ARRAYS if is_array else _SCALARS):
-        return "frames"
-    return "array" if is_array else "scalar"
-
-
-def _reader_of(kind: str, parts: List[np.ndarray], length: int) -> Callable[[int], Any]:
-    """Returns a function from index to component; raises ValueError if the column is damaged."""
-    if kind == "frames":
-        frames, offsets = parts
-        return _frame_reader(frames, offsets, length)
-    (values,) = parts
-    if values.ndim == 0 or len(values) != length:
-        raise ValueError(f"values of shape {values.shape} for {length} datapoints")
-    if kind == "array":
-        return lambda index: values[index, ...]  # the dots keep a value without axes an array
-    if values.ndim != 1:
-        raise ValueError(f"values of shape {values.shape} in a column of scalars")
-    if kind == "scalar":
-        return values.__getitem__
-    if values.dtype != _PYTHON[kind]:
-        raise ValueError(f"values of {values.dtype} in a column of {kind}")
-    return values.item
-
-
-def _frame_reader(frames: np.ndarray, offsets: np.ndarray, length: int) -> Callable[[int], Any]:
-    if frames.dtype != np.uint8 or frames.ndim != 1:
-        raise ValueError(f"frames of {frames.dtype} {frames.shape}")
-    if offsets.dtype != _OFFSETS or offsets.shape != (length + 1,):
-        raise ValueError(f"offsets of {offsets.dtype} {offsets.shape} for {length} datapoints")
-    ends: List[int] = offsets.tolist()
-    if ends[0] != 0 or ends[-1] != len(frames) or ends != sorted(ends):
-        raise ValueError("offsets that do not fit to the frames")
-
-    def read(index: int) -> Any:
-        values = load_frame(frames[ends[index] : ends[index + 1]].tobytes())
-        if not isinstance(values, list) or len(values) != 1:
-            raise ValueError(f"a frame of {type(values).__name__}, not of a list with one value")
-        return values[0]
-
-    return read

@@ -1,6 +1,6 @@
 """What all formats share: the file by record, its flow, its writer, damage and how much is skipped.
 
-A format is a `RecordFile` that opens a file and reads a record, a `RecordsFlow` of it, and a function
+A format is a `RecordFile` that opens a file and reads a record, a `RecordsFlow` of it, and a writer
 for `write_records`; `parquet.py` has all three.
 """
 
@@ -32,6 +32,7 @@ from ..base import DataFlow
 from ..raw import DataFromList, share_positions
 
 PathLike = Union[str, "os.PathLike[str]"]
+Writing = Iterator[Callable[[Any, int], None]]  # of the function that a writer yields, see below
 Writer = Callable[[BinaryIO], ContextManager[Callable[[Any, int], None]]]
 
 
@@ -88,9 +89,9 @@ class ErrorLimit:
 class RecordFile:
     """The datapoints of a file by number; a subclass for each format.
 
-    It defines `open`, `__len__` and `read`, and `where` if it can say more than the number. The file
-    is opened when `handle` is first needed, once in each process. A copy in another process, forked
-    or unpickled, opens it again there.
+    It defines `open`, `__len__` and `read`, and `where` if it can say more than the number. The
+    file is opened when `handle` is first needed, once in each process: a copy in another process,
+    forked or unpickled, opens it again.
 
     Attributes:
       path: the absolute path.
@@ -142,9 +143,9 @@ class RecordFile:
 class RecordsFlow(DataFromList):
     """A `DataFromList` over a `RecordFile`, or other records that may be damaged.
 
-    A record that raises `DamagedFile` is skipped: `max_errors` of them in a pass, each with a warning
-    in the log; one more is an error. `len` counts them. A pass that is resumed from a state counts
-    those that it skips from there.
+    A record that raises `DamagedFile` is skipped: `max_errors` of them in a pass, each with a
+    warning in the log; one more is an error. `len` counts them. A pass that is resumed from a state
+    counts those that it skips from there.
     """
 
     _last = 0  # the index of the record that was read last
@@ -227,8 +228,8 @@ def write_records(df: DataFlow, path: PathLike, writer: Writer, least: int = 1) 
     Args:
       df: the flow; its state is reset first. The pass must have an end.
       path: of the new file.
-      writer: takes the file, which is open for bytes, and returns a context that yields a function of
-        a datapoint and its number, from 0. What the context does at its end completes the file.
+      writer: takes the file, open for bytes, and returns a context that yields a function of a
+        datapoint and its number, from 0. What the context does at its end completes the file.
       least: the number of datapoints that there have to be.
 
     Raises:

@@ -9,7 +9,7 @@ found. Give `size` to detect a file that is too short. Reading runs no code, wha
 import os
 import struct
 from contextlib import contextmanager
-from typing import Any, BinaryIO, Callable, Dict, Iterator, NamedTuple, Optional
+from typing import Any, BinaryIO, Dict, Iterator, NamedTuple, Optional
 
 from tensorpack.utils.checks import check_counts
 from tensorpack.utils.old_values import BadRecord, RefusedRecord
@@ -21,6 +21,7 @@ from .records import (
     DamagedFile,
     ErrorLimit,
     PathLike,
+    Writing,
     decode_value,
     encode_datapoint,
     input_path,
@@ -218,7 +219,7 @@ def masked_crc32c(data: bytes) -> int:
 
 
 @contextmanager
-def _writer(file: BinaryIO) -> Iterator[Callable[[Any, int], None]]:
+def _writer(file: BinaryIO) -> Writing:
     require("google_crc32c")
 
     def write(datapoint: Any, index: int) -> None:
