@@ -5,8 +5,11 @@ that is cut off is an error here, where OpenCV would make up the rest of the ima
 """
 
 import hashlib
+import io
 import os
+import re
 import sys
+from importlib import import_module
 from typing import Any, List, Optional, Sequence, Tuple, Union
 
 import numpy as np
@@ -18,11 +21,18 @@ from tensorpack.utils.optional import require
 from tensorpack.utils.viz import dump_dataflow_images as _dump_images
 
 from ..base import DataFlow
-from .image_header import JPEG, JPEG_SCAN, PNG, image_size, jpeg_markers
 from .records import DamagedFile, PathLike, RecordsFlow, input_path
 
 _EXTENSIONS = (".bmp", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp")
-_JPEG_END, _PNG_END = b"\xff\xd9", b"IEND"
+_JPEG, _JPEG_SCAN, _JPEG_END = b"\xff\xd8", 0xDA, b"\xff\xd9"
+_PNG, _PNG_END = b"\x89PNG\r\n\x1a\n", b"IEND"
+# How the files begin that OpenCV decodes, with the names of Pillow's plugins for their headers.
+_BEGINS = re.compile(
+    rb"(?P<Jpeg>\xff\xd8)|(?P<Png>\x89PNG\r\n\x1a\n)|(?P<WebP>RIFF....WEBP)|(?P<Gif>GIF8[79]a)"
+    rb"|(?P<Bmp>BM)|(?P<Tiff>II[*+]\0|MM\0[*+])|(?P<Ppm>P[1-6f]\s)|(?P<Sun>\x59\xa6\x6a\x95)"
+    rb"|(?P<Jpeg2K>\0\0\0\x0cjP  |\xff\x4f\xff\x51)|(?P<Avif>....ftyp)",
+    re.DOTALL,
+)
 MOST_PIXELS = 2**28  # 16,384 x 16,384; no camera has as many
 
 _Resize = Union[None, int, Sequence[int]]
@@ -272,7 +282,12 @@ class ImageRecords:
 
     def __getitem__(self, index: int) -> List[Any]:
         path = self._files[index]
-        image = decode_image(_read(path), path, self._channel, self._bgr, self._max_pixels)
+        try:
+            with open(path, "rb") as file:
+                data = file.read()
+        except OSError as error:
+            raise DamagedFile(f"{path} cannot be read: {error}.") from error
+        image = decode_image(data, path, self._channel, self._bgr, self._max_pixels)
         if self._size is not None:
             height, width = self._size
             image = require("cv2").resize(image, (width, height))
@@ -293,14 +308,6 @@ def check_decoding(channel: int, max_pixels: Optional[int]) -> None:
     if max_pixels is not None:
         require("PIL")
         check_counts("Images", max_pixels=max_pixels)
-
-
-def _read(path: str) -> bytes:
-    try:
-        with open(path, "rb") as file:
-            return file.read()
-    except OSError as error:
-        raise DamagedFile(f"{path} cannot be read: {error}.") from error
 
 
 def decode_image(
@@ -338,15 +345,36 @@ def decode_image(
     return image
 
 
+def image_size(data: bytes) -> Optional[Tuple[int, int]]:
+    """Returns (height, width) in pixels of the image in a file; None if they are not known.
+
+    Not by `PIL.Image.open`, which has a limit of its own, for the whole process.
+    """
+    require("PIL")
+    begin = _BEGINS.match(data)
+    if begin is None:
+        return None
+    try:
+        plugin = import_module(f"PIL.{begin.lastgroup}ImagePlugin")
+        width, height = getattr(plugin, f"{begin.lastgroup}ImageFile")(io.BytesIO(data)).size
+    except Exception:  # of any kind, for a header that is damaged on purpose
+        return None
+    return height, width
+
+
 def _is_cut_off(data: bytes) -> bool:
     """Whether these are the first bytes of a JPEG or PNG file whose end is missing."""
-    if data.startswith(PNG):
-        return data.rfind(_PNG_END, len(PNG)) < 0
-    if not data.startswith(JPEG):
+    if data.startswith(_PNG):
+        return data.rfind(_PNG_END, len(_PNG)) < 0
+    if not data.startswith(_JPEG):
         return False
     # The end of the image comes after the begin of its pixels. One before that belongs to a
     # small copy of the image in the metadata.
-    kind, place = jpeg_markers(data)[-1]
-    if kind == JPEG_SCAN:
-        return data.rfind(_JPEG_END, place) < 0  # most likely at the very end
+    place = len(_JPEG)
+    while place + 4 <= len(data) and data[place] == 0xFF:
+        kind = data[place + 1]
+        if kind == _JPEG_SCAN:
+            return data.rfind(_JPEG_END, place) < 0  # most likely at the very end
+        is_filling = kind == 0xFF
+        place += 1 if is_filling else 2 + int.from_bytes(data[place + 2 : place + 4], "big")
     return place + 4 > len(data)
