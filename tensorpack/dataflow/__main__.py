@@ -160,7 +160,8 @@ def _add_convert(parser: argparse.ArgumentParser) -> None:
 
 def _add_input_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--paths", type=_names, metavar="NAME,...", help="the datasets of an HDF5 file (all)")
+    text = "the datasets of an HDF5 file, or the columns of a Parquet file (all)"
+    add("--paths", type=_names, metavar="NAME,...", help=text)
     text = "of the columns of a CSV file, one for each or one for all, such as float32 (str)"
     add("--dtypes", type=_names, metavar="DTYPE,...", help=text)
     add("--no-header", action="store_true", help="a CSV file has no names in its first line")

@@ -103,10 +103,11 @@ def convert(args: Any, write: Callable[[str], None]) -> int:
     options = InputOptions(args.allow_pickle, args.paths, args.dtypes, args.no_header)
     target, kind = _find_target(args.output, args.force)
     name, names = find_format(args.input), options.paths
-    if kind == "HDF5" and name != "HDF5":
+    from_names, to_names = ("paths" in FORMATS[each].options for each in (name, kind))
+    if to_names and not from_names:
         options = options._replace(paths=None)
     opened = open_file(args.input, name, options, args.max_errors)
-    if kind == name == "HDF5":
+    if to_names and from_names:
         names = opened.flow.lst.keys
     count = 0
 
@@ -124,7 +125,7 @@ def convert(args: Any, write: Callable[[str], None]) -> int:
     finally:
         if args.force and os.path.exists(new):
             os.unlink(new)
-    count -= kind == "HDF5"  # whose writer looks at the first one beforehand
+    count -= to_names  # for then the first one is looked at beforehand
     source = ": ".join([name, *(text for fact, text in opened.facts if fact == "contents")])
     size = size_text(os.path.getsize(target))
     write(f"{count} datapoints of {args.input} ({source}) are in {target} ({kind}, {size}).")

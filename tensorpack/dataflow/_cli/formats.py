@@ -3,6 +3,7 @@
 import itertools
 import os
 import struct
+from functools import partial
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
 from tensorpack.utils.old_values import BadRecord, RefusedRecord, kind_of_old
@@ -13,8 +14,10 @@ from ..files.hdf5 import HDF5Data, HDF5Serializer
 from ..files.hdf5_rows import describe_file
 from ..files.lmdb_file import LMDBData, LMDBDataPoint, write_lmdb
 from ..files.npz import NumpySerializer, is_old_npz
+from ..files.parquet import ParquetData, ParquetSerializer
 from ..files.records import DamagedFile, decode_value, input_path, is_gzip
 from ..files.svmlight import SVMLightData
+from ..files.tar import TarData, TarSerializer
 from ..files.tfrecord import TFRecordBytes, TFRecordData, TFRecordSerializer, masked_crc32c
 from ..map import MapData
 from . import CommandError
@@ -28,7 +31,7 @@ class InputOptions(NamedTuple):
     """How the user wants a file to be read; the defaults stand for what was not given."""
 
     allow_pickle: bool = False  # of an old file
-    paths: Optional[List[str]] = None  # the datasets of an HDF5 file; all by default
+    paths: Optional[List[str]] = None  # datasets of HDF5, columns of Parquet; all by default
     dtypes: Optional[List[str]] = None  # of the columns of a CSV file, or one for all; text
     no_header: bool = False  # of a CSV file
 
@@ -116,11 +119,23 @@ def _open_svmlight(path: str, options: InputOptions, max_errors: int) -> Opened:
     return Opened(flow, [("features", str(flow.num_features))], False)
 
 
-def _save_hdf5(flow: DataFlow, path: str, names: Optional[List[str]]) -> None:
+def _open_parquet(path: str, options: InputOptions, max_errors: int) -> Opened:
+    flow = ParquetData(path, options.paths, shuffle=False, max_errors=max_errors)
+    return Opened(flow, [("columns", ", ".join(flow.lst.keys))], False)
+
+
+def _open_tar(path: str, options: InputOptions, max_errors: int) -> Opened:
+    return Opened(TarData(path, shuffle=False, max_errors=max_errors), [], False)
+
+
+def _save_columns(
+    save: Callable[..., None], flow: DataFlow, path: str, names: Optional[List[str]]
+) -> None:
+    """Writes the components of datapoints to what has names: columns, or datasets."""
     flow.reset_state()
     first = next(iter(flow), None)
     if not isinstance(first, (list, tuple, dict)):
-        raise CommandError(f"HDF5 takes lists, tuples or dicts of numbers, but got {first!r:.80}.")
+        raise CommandError(f"Lists, tuples or dicts have columns, but got {first!r:.80}.")
     keys: List[Any] = list(first) if isinstance(first, dict) else list(range(len(first)))
     width = len(str(len(keys) - 1))  # a reader finds the datasets sorted as text
     names = names or [f"component_{k:0{width}d}" if isinstance(k, int) else str(k) for k in keys]
@@ -136,11 +151,11 @@ def _save_hdf5(flow: DataFlow, path: str, names: Optional[List[str]]) -> None:
         if _form_of(datapoint) != _form_of(first):
             raise CommandError(
                 f"Datapoint {number} is {_form_of(datapoint)}, but datapoint 0 is "
-                f"{_form_of(first)}. All rows of an HDF5 file are alike: convert to another format."
+                f"{_form_of(first)}. All rows of such a file are alike: convert to another format."
             )
         return [datapoint[key] for key in keys]
 
-    HDF5Serializer.save(MapData(flow, row), path, names)
+    save(MapData(flow, row), path, names)
 
 
 def _form_of(datapoint: Any) -> str:
@@ -178,8 +193,21 @@ FORMATS: Dict[str, Format] = {
         (".h5", ".hdf5"),
         lambda start: any(start[place : place + 8] == _HDF5_MAGIC for place in _HDF5_PLACES),
         _open_hdf5,
-        _save_hdf5,
+        partial(_save_columns, HDF5Serializer.save),
         ("paths",),
+    ),
+    "Parquet": Format(
+        (".parquet",),
+        lambda start: start[:4] == b"PAR1",
+        _open_parquet,
+        partial(_save_columns, ParquetSerializer.save),
+        ("paths",),
+    ),
+    "tar": Format(
+        (".tar",),
+        lambda start: start[257:262] == b"ustar",
+        _open_tar,
+        lambda flow, path, names: TarSerializer.save(flow, path),
     ),
     "CSV": Format((".csv", ".tsv"), None, _open_csv, None, ("dtypes", "no_header")),
     "SVMlight": Format((".svm", ".svmlight", ".libsvm"), None, _open_svmlight),

@@ -9,7 +9,6 @@ they are needed, for data that is larger than the memory.
 """
 
 from contextlib import contextmanager
-from functools import partial
 from typing import Any, Callable, Dict, Generator, Iterator, List, Optional, Sequence, Tuple
 
 import numpy as np
@@ -51,21 +50,17 @@ class HDF5Data(RecordsFlow):
           shuffle: whether each pass has its own order.
           in_memory: whether to read everything now. Otherwise the file is kept open while it is
             used, until `close`.
-          max_errors: how many datapoints whose bytes are damaged a pass skips, each with a
-            warning in the log; one more is an error. Needs `in_memory=False`.
+          max_errors: how many damaged datapoints a pass skips, see `RecordsFlow`. Needs
+            `in_memory=False`.
 
         Raises:
           KeyError: the file has no dataset of one of the names.
-          ValueError: the lengths differ, the file is damaged or of a later version, a dataset lies
-            in other files or claims more bytes than the file can hold, or `max_errors` is given
-            together with `in_memory`.
+          DamagedFile: it is damaged or of a later version, or a dataset lies in other files or
+            claims more bytes than the file can hold.
         """
         keys = _names(data_paths)
         if in_memory and max_errors:
-            raise ValueError(
-                f"max_errors={max_errors} needs in_memory=False: what is read into memory is read "
-                "as a whole."
-            )
+            raise ValueError(f"max_errors={max_errors} needs in_memory=False, to read single rows.")
         kind = RowsInMemory if in_memory else RowsInFile
         super().__init__(kind(filename, keys), shuffle, max_errors)
 
@@ -87,7 +82,8 @@ class HDF5Serializer:
           path: of the new file.
           data_paths: the name of a dataset for each component.
         """
-        write_records(df, path, partial(_writer, _names(data_paths)))
+        keys = _names(data_paths)
+        write_records(df, path, lambda file: _writer(file, keys))
 
     @staticmethod
     def load(path: PathLike, data_paths: Sequence[str], shuffle: bool = True) -> HDF5Data:
@@ -96,7 +92,7 @@ class HDF5Serializer:
 
 
 @contextmanager
-def _writer(keys: List[str], file: Any) -> Writing:
+def _writer(file: Any, keys: List[str]) -> Writing:
     # HDF5 has the temporary file opened again; it is put on the disk, and renamed, as ours.
     with new_hdf5(file.name, libver=_LIBVER) as (target, check):
         target.attrs[VERSION_KEY] = np.int64(VERSION)
@@ -182,26 +178,24 @@ class _GrowingDataset:
 
 def _as_array(value: Any, what: str) -> np.ndarray:
     dtype: Optional[Any] = {bool: np.bool_, int: np.int64, float: np.float64}.get(type(value))
-    if dtype is None and not isinstance(value, (np.ndarray, np.generic)):
-        raise TypeError(
-            f"{what} is a {type(value).__name__}, but HDF5Serializer writes numbers: numpy arrays "
-            "and scalars, bool, int and float. Use NumpySerializer for other things."
-        )
     if isinstance(value, np.ma.MaskedArray):
         raise TypeError(
             f"{what} is a masked array, whose mask a dataset would lose. Yield "
             "array.filled(value), or the mask as a component of its own."
         )
-    try:
-        array = np.asarray(value, dtype)
-    except OverflowError as error:
-        raise ValueError(f"{what} is {value}, which is too large for int64.") from error
-    if array.dtype.kind not in _KINDS:
-        raise TypeError(
-            f"{what} is an array of {array.dtype}, but HDF5Serializer writes numbers. Use "
-            "NumpySerializer for other things."
-        )
-    return array
+    found = f"a {type(value).__name__}"
+    if dtype is not None or isinstance(value, (np.ndarray, np.generic)):
+        try:
+            array = np.asarray(value, dtype)
+        except OverflowError as error:
+            raise ValueError(f"{what} is {value}, which is too large for int64.") from error
+        if array.dtype.kind in _KINDS:
+            return array
+        found = f"an array of {array.dtype}"
+    raise TypeError(
+        f"{what} is {found}, but HDF5Serializer writes numbers: numpy arrays and scalars, bool, "
+        "int and float. Use NumpySerializer for other things."
+    )
 
 
 @contextmanager

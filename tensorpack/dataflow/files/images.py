@@ -62,8 +62,7 @@ class ImageFromFile(RecordsFlow):
           channel: 3 for colour, 1 for grey.
           resize: (height, width) in pixels, or one number for both; None to leave them.
           shuffle: whether each pass has its own order.
-          max_errors: how many files that cannot be read a pass skips, each with a warning in the
-            log; one more is an error. `len` counts them.
+          max_errors: how many files that cannot be read a pass skips, see `RecordsFlow`.
           max_pixels: a file whose header says more, or is of no format that Pillow knows, is not
             decoded, but counts as damaged; None to decode all.
         """
@@ -190,9 +189,6 @@ class ImageFromList(RecordsFlow):
           list_file, directory: as in `read_image_list`.
           channel, resize, max_errors, max_pixels: as in `ImageFromFile`.
           shuffle: whether each pass has its own order.
-
-        Raises:
-          ValueError: a line is wrong, or an argument.
         """
         files, labels = map(list, zip(*read_image_list(list_file, directory)))
         images = ImageRecords(files, labels, channel, resize, max_pixels=max_pixels)
@@ -234,31 +230,16 @@ def read_image_list(
 def dump_dataflow_images(
     df: DataFlow, dirname: str, max_count: Optional[int] = None, index: int = 0
 ) -> int:
-    """Writes the images of a flow as `000.jpg`, `001.jpg`, ...
+    """Writes the images of a pass as `000.jpg`, `001.jpg`, ... to a folder; returns their number.
 
-    Args:
-      df: the flow; its state is reset first, and it is read once.
-      dirname: where to write; made if missing.
-      max_count: how many to write at most; None for all of a pass.
-      index: the component that is the image, `[h, w]`, `[h, w, 1]` or `[h, w, 3]` in BGR.
-
-    Returns:
-      how many images there were.
+    There are at most `max_count`. Component `index` is `[h, w]`, `[h, w, 1]` or `[h, w, 3]` in BGR.
     """
     number = sys.maxsize if max_count is None else max_count
     return _dump_images(df, index, batched=False, number=number, output_dir=dirname)
 
 
 class ImageRecords:
-    """Images by index, with their labels if there are any.
-
-    Args:
-      files: the paths.
-      labels: as many; None to yield images alone.
-      channel, resize: as in `ImageFromFile`.
-      bgr: whether the channels of colour are blue, green and red, as OpenCV has them.
-      max_pixels: as in `ImageFromFile`.
-    """
+    """Images by index, with labels unless these are None; `bgr` is the order of OpenCV."""
 
     def __init__(
         self,

@@ -11,7 +11,6 @@ are, and what the values are. In files of other programs all keys are read.
 
 import contextlib
 import errno
-import functools
 import os
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple, Union
 
@@ -357,8 +356,16 @@ class LMDBSerializer:
 
     @staticmethod
     def save(df: DataFlow, path: PathLike, write_frequency: int = 5000) -> None:
-        """Writes one pass of a flow; see `dump_dataflow_to_lmdb`."""
-        dump_dataflow_to_lmdb(df, path, write_frequency)
+        """Writes one pass of a flow; see `write_records`.
+
+        Args:
+          df: the flow.
+          path: of the new file; or a directory that exists, to make `data.mdb` in it.
+          write_frequency: the number of datapoints in a transaction. They are kept in memory until
+            then; fewer are taken if they have more than 256 MiB.
+        """
+        count = write_lmdb(df, path, write_frequency)
+        logger.info("%s", f"{count} datapoints of {type(df).__name__} are in {os.fspath(path)}.")
 
     @staticmethod
     def load(
@@ -374,22 +381,8 @@ class LMDBSerializer:
 
 
 def dump_dataflow_to_lmdb(df: DataFlow, lmdb_path: PathLike, write_frequency: int = 5000) -> None:
-    """Writes one pass of a flow to a new LMDB file.
-
-    The file appears under its name when it is complete and on the disk. Until then it has a hidden
-    temporary name beside it. What a killed process left there is removed after a day.
-
-    Args:
-      df: the flow. Its pass must have an end; its length need not be known. It is reset first.
-      lmdb_path: the file to make; or a directory that exists, to make `data.mdb` in it.
-      write_frequency: the number of datapoints in a transaction, at least one. They are kept in
-        memory until then; fewer are taken if they have more than 256 MiB.
-
-    Raises:
-      FileExistsError: the file exists.
-    """
-    count = write_lmdb(df, lmdb_path, write_frequency)
-    logger.info("%s", f"{count} datapoints of {type(df).__name__} are in {os.fspath(lmdb_path)}.")
+    """Does what `LMDBSerializer.save` does, under its name of 2017."""
+    LMDBSerializer.save(df, lmdb_path, write_frequency)
 
 
 def convert_old_lmdb(
@@ -403,12 +396,8 @@ def convert_old_lmdb(
 
     Args:
       old_path: a file that an earlier version of tensorpack wrote, or its directory.
-      new_path, write_frequency: as for `dump_dataflow_to_lmdb`.
-      allow_pickle: as for `LMDBDataPoint`.
-      probe: as for `LMDBData`.
-
-    Raises:
-      ImportError, OSError, TypeError, ValueError: as for these two.
+      new_path, write_frequency: as for `LMDBSerializer.save`.
+      allow_pickle, probe: as for `LMDBDataPoint`.
     """
     old = LMDBDataPoint(old_path, shuffle=False, probe=probe, allow_pickle=allow_pickle)
     with contextlib.closing(old):
@@ -417,17 +406,17 @@ def convert_old_lmdb(
 
 
 def write_lmdb(df: DataFlow, path: PathLike, write_frequency: int = 5000) -> int:
-    """Returns the number of datapoints written, see `dump_dataflow_to_lmdb`."""
+    """Does what `LMDBSerializer.save` does, and returns the number of datapoints."""
     check_counts("dump_dataflow_to_lmdb", write_frequency=write_frequency)
     require("lmdb")
     target = os.fspath(path)
     if os.path.isdir(target):
         target = os.path.join(target, "data.mdb")
-    return write_records(df, target, functools.partial(_writer, target, write_frequency), least=0)
+    return write_records(df, target, lambda file: _writer(file, target, write_frequency), least=0)
 
 
 @contextlib.contextmanager
-def _writer(target: str, write_frequency: int, file: Any) -> Writing:
+def _writer(file: Any, target: str, write_frequency: int) -> Writing:
     lmdb = require("lmdb")
     # Synchronised once, at the end: the file is of no use before. No other process knows its name,
     # so nothing is locked.

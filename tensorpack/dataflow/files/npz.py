@@ -170,23 +170,21 @@ def _column_of(values: Sequence[Any], name: Any) -> Tuple[str, Dict[str, np.ndar
 
 
 def _kind_of(values: Sequence[Any]) -> str:
-    first, *others = {type(value) for value in values}
-    if others:
+    if len({type(value) for value in values}) > 1:
         return "frames"
-    if first is int:
+    first = values[0]
+    if type(first) is int:
         limits = np.iinfo(np.int64)
         fits = limits.min <= min(values) and max(values) <= limits.max
         return "int" if fits else "frames"
-    if first in (float, bool):
-        return first.__name__
-    is_array = first is np.ndarray
-    if not is_array and not issubclass(first, np.generic):
-        return "frames"
-    dtype = values[0].dtype
-    alike = len({(value.dtype, value.shape) for value in values}) == 1
-    if not alike or not dtype.itemsize or dtype.kind not in (_ARRAYS if is_array else _SCALARS):
-        return "frames"
-    return "array" if is_array else "scalar"
+    if type(first) in (float, bool):
+        return type(first).__name__
+    is_array = type(first) is np.ndarray
+    if is_array or isinstance(first, np.generic):
+        is_known = first.dtype.kind in (_ARRAYS if is_array else _SCALARS) and first.dtype.itemsize
+        if is_known and len({(value.dtype, value.shape) for value in values}) == 1:
+            return "array" if is_array else "scalar"
+    return "frames"
 
 
 class _Datapoints(RecordFile):

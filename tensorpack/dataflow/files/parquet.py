@@ -40,9 +40,9 @@ class _Rows(RecordFile):
         self._args = columns, keeps
         self._groups: Dict[int, List[Any]] = {}  # the columns of each group that is kept
         known, about = self.handle.schema_arrow.names, self.handle.metadata
-        self.names: List[str] = list(known if columns is None else columns)
-        if not set(self.names) <= set(known):
-            raise KeyError(f"{self.path} has the columns {known}, but {self.names} are asked for.")
+        self.keys: List[str] = list(known if columns is None else columns)
+        if not set(self.keys) <= set(known):
+            raise KeyError(f"{self.path} has the columns {known}, but {self.keys} are asked for.")
         sizes = (about.row_group(group).num_rows for group in range(about.num_row_groups))
         self._begins = [0, *accumulate(sizes)]
 
@@ -61,10 +61,10 @@ class _Rows(RecordFile):
         columns = self._groups.get(group)
         if columns is None:
             try:
-                table = self.handle.read_row_group(group, self.names)
+                table = self.handle.read_row_group(group, self.keys)
             except (OSError, ValueError) as error:
                 raise self.damaged(index, f"its group {group} cannot be read: {error}") from error
-            columns = [_values(table.column(name)) for name in self.names]
+            columns = [_values(table.column(name)) for name in self.keys]
             self._groups = {**(self._groups if self._args[1] else {}), group: columns}
         return [column[index - self._begins[group]] for column in columns]
 

@@ -5,21 +5,10 @@ for `write_records`; `parquet.py` has all three.
 """
 
 import os
+import typing
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import (
-    Any,
-    BinaryIO,
-    Callable,
-    ContextManager,
-    Dict,
-    Iterator,
-    List,
-    Optional,
-    Sequence,
-    Tuple,
-    Union,
-)
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple, Union
 
 from tensorpack.utils import get_tqdm, logger
 from tensorpack.utils.atomic import open_atomic, remove_temporaries
@@ -33,7 +22,7 @@ from ..raw import DataFromList, share_positions
 
 PathLike = Union[str, "os.PathLike[str]"]
 Writing = Iterator[Callable[[Any, int], None]]  # of the function that a writer yields, see below
-Writer = Callable[[BinaryIO], ContextManager[Callable[[Any, int], None]]]
+Writer = Callable[[Any], typing.ContextManager[Callable[[Any, int], None]]]
 
 
 class DamagedFile(ValueError):
@@ -203,7 +192,7 @@ def input_path(path: PathLike) -> str:
 
 
 @contextmanager
-def open_new(path: PathLike) -> Iterator[BinaryIO]:
+def open_new(path: PathLike) -> Iterator[Any]:
     """Opens a file for writing that appears under its name, whole, at the end of the block.
 
     Until then it has a temporary name in the same folder, which is `name` of what is yielded. A
@@ -260,14 +249,9 @@ def encode_datapoint(datapoint: Any, index: int, problem: str = " cannot be writ
 def decode_value(value: bytes, is_new: bool, allow_pickle: bool = False) -> Any:
     """Returns the datapoint in a value of a file: a frame, or msgpack or a pickle of old versions.
 
-    Args:
-      value: the bytes; the first ones tell which of these they are.
-      is_new: whether the file is of this version, so that anything but a frame is damage.
-      allow_pickle: whether pickles are read that can run code.
-
-    Raises:
-      BadRecord: it is damaged, or not of tensorpack.
-      RefusedRecord: it needs more than plain data.
+    With `is_new` anything but a frame is damage. `allow_pickle` reads pickles that can run code.
+    Raises BadRecord if it is damaged or not of tensorpack, RefusedRecord if it needs more than
+    plain data.
     """
     if not is_new and kind_of_old(value):
         return decode_old(value, allow_pickle)

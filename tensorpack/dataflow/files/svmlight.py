@@ -46,8 +46,7 @@ class SVMLightData(DataFromList):
             2**24. Give it where several files belong together.
           zero_based: whether the index of the first feature is 0, and not 1. None takes it for 0
             if the file has an index 0 anywhere.
-          max_errors: how many wrong lines are skipped, each with a warning in the log; one more is
-            an error.
+          max_errors: how many wrong lines are skipped, see `RecordsFlow`.
         """
         if num_features is not None:
             check_counts(self, num_features=num_features)

@@ -55,9 +55,8 @@ class TFRecordBytes(ResumableDataFlow):
           path: of the file. Each pass opens it, and closes it at its end.
           size: the number of records in a pass. A pass of a longer file stops there; a shorter
             file is an error at its end. None if the file alone decides.
-          max_errors: how many damaged records a pass skips, each with a warning in the log; one
-            more is an error. `len` counts them. A damaged length is always an error, for the
-            rest of the file is lost with it.
+          max_errors: how many damaged records a pass skips, see `RecordsFlow`. A damaged length
+            is always an error, for the rest of the file is lost with it.
         """
         if size is not None:
             check_counts(self, least=0, size=size)
@@ -196,15 +195,7 @@ class TFRecordSerializer:
         """Writes one pass of a flow; see `write_records`."""
         write_records(df, path, _writer)
 
-    @staticmethod
-    def load(
-        path: PathLike,
-        size: Optional[int] = None,
-        max_errors: int = 0,
-        allow_pickle: bool = False,
-    ) -> TFRecordData:
-        """Returns a flow over the datapoints of a file; see `TFRecordData`."""
-        return TFRecordData(path, size, max_errors, allow_pickle)
+    load = TFRecordData
 
 
 def dump_dataflow_to_tfrecord(df: DataFlow, path: PathLike) -> None:
