@@ -8,7 +8,7 @@ import csv
 import itertools
 import os
 from collections import Counter
-from typing import Any, Callable, Iterator, List, NamedTuple, Optional, Sequence, Union
+from typing import Any, Callable, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
@@ -21,6 +21,7 @@ _MOST_FIRST = 1001  # rows by which the number of columns is decided
 _TRUTH = {"0": False, "1": True, "false": False, "true": True}
 
 _Columns = Sequence[Union[int, str]]
+_Field = Tuple[int, Union[int, str], Callable[[str], Any]]
 
 
 class CSVData(DataFromList):
@@ -45,8 +46,7 @@ class CSVData(DataFromList):
         """
         Args:
           filename: of the file, which is read here. Lines without anything in them are left out.
-          columns: what to yield, in this order: names of columns, or positions from 0. None for
-            all.
+          columns: names of columns to yield, in this order, or positions from 0. None for all.
           dtypes: of what is yielded: one for all, a list with one for each, or a dict by name or
             position as in `columns`, where the others are text. Either `str` (or "str"), or what
             numpy takes for a bool (0, 1, false, true), integer or floating-point dtype.
@@ -54,13 +54,12 @@ class CSVData(DataFromList):
           header: whether the first line has the names of the columns.
           delimiter: the character between two columns.
           encoding: of the text. The default is UTF-8, with or without a byte order mark.
-          max_errors: how many lines that are wrong are skipped, with a warning in the log; one
-            more is an error. A row with line breaks in quotes counts for all its lines, because a
-            stray quote takes the lines after it for one row. Without a header, most of the first
-            `2 * max_errors + 1` rows tell how many columns there are.
+          max_errors: how many wrong lines are skipped, see `RecordsFlow`. A row with line breaks in
+            quotes counts for all its lines, because a stray quote takes the lines after it for one
+            row. Without a header, most of the first `2 * max_errors + 1` rows tell the width.
 
         Raises:
-          KeyError: there is no column of one of the names or positions, or more than one.
+          KeyError: there is not one column of a name or position.
         """
         path, limit = input_path(filename), ErrorLimit(max_errors)
         self.names: Optional[List[str]] = None
@@ -70,18 +69,18 @@ class CSVData(DataFromList):
             records = _records(path, reader, limit)
             if header:
                 first = list(itertools.islice(_records(path, reader, ErrorLimit(0)), 1))
-                self.names = first[0].fields if first else None
+                self.names = first[0].texts if first else None
             else:  # most of them are right, if no more than max_errors are wrong
                 first = list(itertools.islice(records, min(2 * max_errors + 1, _MOST_FIRST)))
                 records = itertools.chain(first, records)
             if not first:
                 raise DamagedFile(f"{path} has no rows.")
-            width = Counter(len(each.fields) for each in first).most_common(1)[0][0]
-            table = _Table(path, width, self.names, columns, dtypes)
+            width = Counter(len(each.texts) for each in first).most_common(1)[0][0]
+            fields = _fields(path, width, self.names, columns, dtypes)
             with get_tqdm(desc=os.path.basename(path), unit="row") as bar:
                 for record in records:
                     try:
-                        rows.append(table.convert(record))
+                        rows.append(_converted(record, width, fields))
                     except DamagedFile as error:
                         limit.skip(error, record.lines)
                     bar.update()
@@ -91,25 +90,23 @@ class CSVData(DataFromList):
 
 
 class _Record(NamedTuple):
-    """A row: the lines that it begins and ends in, from 1, and its fields."""
+    """A row: its texts, how many lines it has, and where they are."""
 
-    begin: int
-    end: int
-    fields: List[str]
-
-    @property
-    def lines(self) -> int:
-        return self.end - self.begin + 1
-
-    def __str__(self) -> str:
-        return f"line {self.end}" if self.lines == 1 else f"lines {self.begin} to {self.end}"
+    texts: List[str]
+    lines: int
+    where: str
 
 
 def _records(path: str, reader: Any, limit: ErrorLimit) -> Iterator[_Record]:
+    def record(texts: List[str]) -> _Record:
+        end, lines = reader.line_num, reader.line_num - before
+        place = f"line {end}" if lines == 1 else f"lines {before + 1} to {end}"
+        return _Record(texts, lines, f"{path}: {place}")
+
     while True:
-        begin = reader.line_num + 1
+        before = reader.line_num
         try:
-            fields = next(reader)
+            texts = next(reader)
         except StopIteration:
             return
         except UnicodeDecodeError as error:  # nothing more can be read: whole blocks are decoded
@@ -118,65 +115,54 @@ def _records(path: str, reader: Any, limit: ErrorLimit) -> Iterator[_Record]:
                 f"{error}."
             ) from error
         except csv.Error as error:
-            lost = _Record(begin, reader.line_num, [])
-            limit.skip(DamagedFile(f"{path}: {lost}: {error}."), lost.lines)
+            lost = record([])
+            limit.skip(DamagedFile(f"{lost.where}: {error}."), lost.lines)
             continue
-        if fields:
-            yield _Record(begin, reader.line_num, fields)
+        if texts:
+            yield record(texts)
 
 
-class _Table:
-    """Which columns are taken, and what their text becomes."""
+def _fields(
+    path: str, width: int, names: Optional[List[str]], columns: Optional[_Columns], dtypes: Any
+) -> List[_Field]:
+    """Returns what is yielded of a row: the position of a column, its key, and a converter."""
+    keys: _Columns = list(names or range(width)) if columns is None else list(columns)
+    places = list(range(width))
+    if columns is not None:
+        places = [_place(path, width, names, key) for key in keys]
+    if isinstance(dtypes, dict):
+        unknown = [key for key in dtypes if key not in keys]
+        if unknown:
+            raise KeyError(f"dtypes has {unknown}, but what is yielded is {list(keys)}.")
+        dtypes = [dtypes.get(key, str) for key in keys]
+    elif not isinstance(dtypes, (list, tuple)):
+        dtypes = [dtypes] * len(keys)
+    if len(dtypes) != len(keys):
+        raise ValueError(f"There are {len(dtypes)} dtypes for {len(keys)} columns: {list(keys)}.")
+    return [(place, key, _converter(dtype)) for place, key, dtype in zip(places, keys, dtypes)]
 
-    def __init__(
-        self,
-        path: str,
-        width: int,
-        names: Optional[List[str]],
-        columns: Optional[_Columns],
-        dtypes: Any,
-    ) -> None:
-        self._path, self._width = path, width
-        keys: _Columns = list(names or range(width)) if columns is None else list(columns)
-        places = range(width) if columns is None else [self._place(key, names) for key in keys]
-        if isinstance(dtypes, dict):
-            unknown = [key for key in dtypes if key not in keys]
-            if unknown:
-                raise KeyError(f"dtypes has {unknown}, but what is yielded is {list(keys)}.")
-            dtypes = [dtypes.get(key, str) for key in keys]
-        elif not isinstance(dtypes, (list, tuple)):
-            dtypes = [dtypes] * len(keys)
-        if len(dtypes) != len(keys):
-            raise ValueError(
-                f"There are {len(dtypes)} dtypes for {len(keys)} columns: {list(keys)}."
-            )
-        self._fields = [
-            (place, key, _converter(dtype)) for place, key, dtype in zip(places, keys, dtypes)
-        ]
 
-    def _place(self, key: Union[int, str], names: Optional[List[str]]) -> int:
-        if isinstance(key, str):
-            if names is None or names.count(key) != 1:
-                raise KeyError(f"{self._path} has not one column {key!r}; its names: {names}.")
-            return names.index(key)
-        if not 0 <= key < self._width:
-            raise KeyError(f"{self._path} has columns 0 to {self._width - 1}, but no {key}.")
-        return key
+def _place(path: str, width: int, names: Optional[List[str]], key: Union[int, str]) -> int:
+    if isinstance(key, str):
+        if names is None or names.count(key) != 1:
+            raise KeyError(f"{path} has not one column {key!r}; its names: {names}.")
+        return names.index(key)
+    if not 0 <= key < width:
+        raise KeyError(f"{path} has columns 0 to {width - 1}, but no {key}.")
+    return key
 
-    def convert(self, record: _Record) -> List[Any]:
-        """Returns what a row yields; raises `DamagedFile`."""
-        fields = record.fields
-        if len(fields) != self._width:
-            raise DamagedFile(
-                f"{self._path}: {record}: {len(fields)} columns instead of {self._width}."
-            )
-        values = []
-        for place, key, convert in self._fields:
-            try:
-                values.append(convert(fields[place]))
-            except ValueError as error:
-                raise DamagedFile(f"{self._path}: {record}, column {key!r}: {error}.") from error
-        return values
+
+def _converted(record: _Record, width: int, fields: List[_Field]) -> List[Any]:
+    """Returns what a row yields; raises `DamagedFile`."""
+    if len(record.texts) != width:
+        raise DamagedFile(f"{record.where}: {len(record.texts)} columns instead of {width}.")
+    values = []
+    for place, key, convert in fields:
+        try:
+            values.append(convert(record.texts[place]))
+        except ValueError as error:
+            raise DamagedFile(f"{record.where}, column {key!r}: {error}.") from error
+    return values
 
 
 def _converter(dtype: Any) -> Callable[[str], Any]:

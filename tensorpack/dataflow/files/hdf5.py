@@ -1,11 +1,8 @@
 """HDF5 files: datasets of equal length, whose rows of one index make a datapoint.
 
-`HDF5Data` reads files of any program, by default into memory: shuffled access to single rows of a
-file is slow, because each row costs a whole chunk. `in_memory=False` reads rows from the file when
-they are needed, for data that is larger than the memory.
-
-`HDF5Serializer` writes files in which damage is detected: each chunk has a checksum (Fletcher's, of
-32 bits), and so have the structures of the file, in the format of HDF5 1.10.
+`HDF5Data` reads files of any program, by default into memory: each row of a file costs a whole
+chunk, so shuffled access is slow. `HDF5Serializer` writes files in which damage is detected: each
+chunk has a checksum (Fletcher's, of 32 bits), and so have the structures, as in HDF5 1.10.
 """
 
 from contextlib import contextmanager
@@ -48,8 +45,7 @@ class HDF5Data(RecordsFlow):
           data_paths: the names of the datasets, such as `["train/image", "train/label"]`; their
             first axes have one length.
           shuffle: whether each pass has its own order.
-          in_memory: whether to read everything now. Otherwise the file is kept open while it is
-            used, until `close`.
+          in_memory: whether to read everything now; False for data larger than the memory.
           max_errors: how many damaged datapoints a pass skips, see `RecordsFlow`. Needs
             `in_memory=False`.
 
@@ -70,17 +66,11 @@ class HDF5Serializer:
 
     @staticmethod
     def save(df: DataFlow, path: PathLike, data_paths: Sequence[str]) -> None:
-        """Writes one pass of a flow; see `write_records`.
+        """Writes one pass of a flow; see `write_records`. Only some rows are in memory.
 
-        The datasets grow with the pass, so its length need not be known, and only some rows of it
-        are in memory.
-
-        Args:
-          df: the flow. Datapoints are lists or tuples of numpy arrays or scalars, of one dtype and
-            shape in each component, or of Python's bool, int (which becomes int64) and float
-            (float64).
-          path: of the new file.
-          data_paths: the name of a dataset for each component.
+        Datapoints are lists or tuples of numpy arrays or scalars, of one dtype and shape in each
+        component, or of Python's bool, int (which becomes int64) and float (float64).
+        `data_paths` has the name of a dataset for each component.
         """
         keys = _names(data_paths)
         write_records(df, path, lambda file: _writer(file, keys))

@@ -40,21 +40,21 @@ class RowsInFile(RecordFile):
         super().__init__(path)
         self.keys = keys
         with closing(self.open()) as datasets:
-            self._length = len(datasets)
+            self._length = datasets.length
             self._begin(datasets)
 
     def _begin(self, datasets: "_Datasets") -> None:
         advice = "Write it again with smaller rows and chunks."
         for each in datasets.all:
-            each.check_size(min(each.in_chunk, len(datasets)), advice)
+            each.check_size(min(each.in_chunk, datasets.length), advice)
 
     def open(self) -> "_Datasets":
         datasets = _Datasets(self.path, self.keys)
-        if self._length not in (None, len(datasets)):
+        if self._length not in (None, datasets.length):
             datasets.close()
             raise DamagedFile(
-                f"{self.path} had {self._length} rows and now has {len(datasets)}. It must not be "
-                "written while it is read."
+                f"{self.path} had {self._length} rows and now has {datasets.length}. It must not "
+                "be written while it is read."
             )
         return datasets
 
@@ -72,7 +72,7 @@ class RowsInMemory(RowsInFile):
     """The rows of some datasets, read when it is made."""
 
     def _begin(self, datasets: "_Datasets") -> None:
-        total = len(datasets) * len(self.keys)
+        total = datasets.length * len(self.keys)
         with get_tqdm(total=total, desc=os.path.basename(self.path), unit="row") as bar:
             self._columns = [dataset.read_all(bar) for dataset in datasets.all]
 
@@ -84,6 +84,7 @@ class _Datasets:
     """The datasets of the names, all of one length, in an open file."""
 
     def __init__(self, path: str, keys: List[str]) -> None:
+        self.length = 0
         self._file = _opened(path)
         try:
             with _damage(f"{path}: its attributes cannot be read"):
@@ -97,12 +98,10 @@ class _Datasets:
             if len(set(lengths.values())) > 1:
                 found = ", ".join(f"{key!r} has {length}" for key, length in lengths.items())
                 raise ValueError(f"The datasets of {path} have different lengths: {found} rows.")
+            self.length = lengths[keys[0]]
         except BaseException:
             self.close()
             raise
-
-    def __len__(self) -> int:
-        return len(self.all[0].rows)
 
     def close(self) -> None:
         self._file.close()

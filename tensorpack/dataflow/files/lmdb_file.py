@@ -65,18 +65,12 @@ class FormattedKeys(Sequence[bytes]):
 class LMDBRecords(RecordFile):
     """The records as `[key, value]`; a file that changed while it was closed is checked again."""
 
-    def __init__(
-        self,
-        path: PathLike,
-        keys: WantedKeys = None,
-        readahead: bool = True,
-        probed: bool = True,
-        allow_pickle: bool = False,
-    ) -> None:
+    allow_pickle = False
+
+    def __init__(self, path: PathLike, keys: WantedKeys, readahead: bool, probed: bool) -> None:
         """Takes what `LMDBData` does; `readahead` if records are read in the order of the file."""
         require("lmdb")
         super().__init__(data_file(path))
-        self._allow_pickle = allow_pickle
         self._wanted = _check_wanted(keys)
         self._readahead = readahead
         self._probed = probed
@@ -155,28 +149,24 @@ class LMDBRecords(RecordFile):
             return FormattedKeys(KEY_FORMAT, count)
         if file.entries() == 0:
             raise DamagedLMDB(file.path, "There are no records in it.")
-        keys = self._listed_keys(file.get(LIST_KEY) or b"")
-        if keys is None:
-            logger.warning(
-                "%s",
-                f"{file.path} has no list of keys that can be read: all its keys are read now, in "
-                "the order of the file.",
-            )
-            keys = [key for key in file.keys() if key not in (HEADER_KEY, LIST_KEY)]
-        return keys
-
-    def _listed_keys(self, value: bytes) -> Optional[List[bytes]]:
-        try:
-            return _as_keys(decode_old(value)) if kind_of_old(value) else None
-        except (BadRecord, RefusedRecord):
-            return None
+        listed = file.get(LIST_KEY) or b""
+        with contextlib.suppress(BadRecord, RefusedRecord):
+            keys = _as_keys(decode_old(listed)) if kind_of_old(listed) else None
+            if keys is not None:
+                return keys
+        logger.warning(
+            "%s",
+            f"{file.path} has no list of keys that can be read: all its keys are read now, in the "
+            "order of the file.",
+        )
+        return [key for key in file.keys() if key not in (HEADER_KEY, LIST_KEY)]
 
 
 class LMDBDatapoints(LMDBRecords):
     """The datapoints that the values of a file of tensorpack hold."""
 
     def _element(self, key: bytes, value: bytes, is_new: bool) -> Any:
-        return decode_value(value, is_new, self._allow_pickle)
+        return decode_value(value, is_new, self.allow_pickle)
 
 
 def _read_header(file: OpenFile) -> Optional[int]:
@@ -217,7 +207,7 @@ def _check_wanted(wanted: WantedKeys) -> Union[None, str, List[bytes]]:
             raise ValueError(f"keys is a format for numbers such as {{:08d}}, but got {wanted!r}.")
         return wanted
     is_list = hasattr(wanted, "__iter__") and not isinstance(wanted, (bytes, dict))
-    keys = _as_keys(list(wanted)) if is_list else None
+    keys = _as_keys(list(wanted) if is_list else None)
     if keys is None:
         raise TypeError(f"keys is a list of bytes or text, or a format, but got {wanted!r:.80}.")
     return keys
@@ -250,20 +240,17 @@ class LMDBData(RecordsFlow):
           lmdb_path: the file, or the directory with `data.mdb`.
           shuffle: whether each pass has its own order. If not, records come in the order of `keys`.
           keys: a list of keys; or the format that makes them of 0, 1, 2 and so on, such as
-            "{:08d}"; or None for all that tensorpack has written. Where the file does not say
-            which these are, all keys are read, with a warning, and come in the order of the
-            file.
+            "{:08d}"; or None for all that tensorpack has written. Where the file does not tell
+            these, all keys are read, with a warning, in the order of the file.
           max_errors: how many missing or damaged records a pass skips, see `RecordsFlow`.
           probe: whether a process of its own reads the file first: all keys, and the last byte of
-            each value. That takes some tenths of a second, and about six seconds per million
-            records. It is done once for each flow, and not again in worker processes. False is
-            for files that you trust: a damaged one can then crash this process.
+            each value, in about six seconds per million records, and not again in workers. False
+            is for files that you trust: a damaged one can then crash this process.
 
         Raises:
           DamagedLMDB: it is damaged.
         """
-        found = LMDBRecords(lmdb_path, keys, readahead=not shuffle, probed=probe)
-        super().__init__(found, shuffle, max_errors)
+        super().__init__(LMDBRecords(lmdb_path, keys, not shuffle, probe), shuffle, max_errors)
 
 
 class LMDBDataDecoder(DatapointMap):
@@ -287,11 +274,7 @@ class LMDBDataDecoder(DatapointMap):
 
 
 class LMDBDataPoint(ProxyDataFlow):
-    """Yields the datapoints of an LMDB file that tensorpack wrote.
-
-    Arguments are those of `LMDBData`, or one flow of `[key, value]`, `max_errors` and
-    `allow_pickle`. Values of old versions, which are msgpack or pickles, are read as well.
-    """
+    """Yields the datapoints of an LMDB file that tensorpack wrote, also an old version."""
 
     def __init__(
         self,
@@ -304,7 +287,8 @@ class LMDBDataPoint(ProxyDataFlow):
     ) -> None:
         """
         Args:
-          lmdb_path: the file, or the directory with `data.mdb`; or a flow of `[key, value]`.
+          lmdb_path: as for `LMDBData`; or a flow of `[key, value]`, without the next two and
+            `probe`.
           shuffle, keys, max_errors, probe: as for `LMDBData`.
           allow_pickle: whether Python unpickles old values that are no lists, dicts, numbers,
             text or numpy arrays, which can run any code: only for files that you trust.
@@ -314,7 +298,8 @@ class LMDBDataPoint(ProxyDataFlow):
                 raise TypeError("LMDBDataPoint takes a flow, or what LMDBData takes, but not both.")
             super().__init__(_Decoded(lmdb_path, max_errors, allow_pickle))
             return
-        found = LMDBDatapoints(lmdb_path, keys, not shuffle, probe, allow_pickle)  # type: ignore[arg-type]
+        found = LMDBDatapoints(lmdb_path, keys, not shuffle, probe)  # type: ignore[arg-type]
+        found.allow_pickle = allow_pickle
         super().__init__(RecordsFlow(found, shuffle, max_errors))
 
 
@@ -342,8 +327,7 @@ class _Decoded(DatapointMap):
         known = self.ds.lst if isinstance(self.ds, LMDBData) else None
         source = type(self.ds).__name__ if known is None else known.path
         try:
-            is_new = known is not None and known.is_new()
-            return decode_value(value, is_new, self._allow_pickle)
+            return decode_value(value, bool(known and known.is_new()), self._allow_pickle)
         except BadRecord as error:
             self._limit.skip(DamagedLMDB(source, str(error), key))
             return None

@@ -191,24 +191,6 @@ def input_path(path: PathLike) -> str:
     return os.path.abspath(path)
 
 
-@contextmanager
-def open_new(path: PathLike) -> Iterator[Any]:
-    """Opens a file for writing that appears under its name, whole, at the end of the block.
-
-    Until then it has a temporary name in the same folder, which is `name` of what is yielded. A
-    file of this name is left as it is, and is an error. What killed processes left is removed.
-    """
-    path = os.fspath(path)
-    folder = os.path.dirname(os.path.abspath(path))
-    if not os.path.isdir(folder):
-        raise FileNotFoundError(f"Cannot write {path}: there is no folder {folder}. Make it first.")
-    _refuse_existing(path)
-    remove_temporaries(folder)
-    with open_atomic(path) as file:
-        yield file
-        _refuse_existing(path)  # another process may have been faster
-
-
 def write_records(df: DataFlow, path: PathLike, writer: Writer, least: int = 1) -> int:
     """Writes one pass of a flow to a new file, with a progress bar; returns its length.
 
@@ -226,7 +208,13 @@ def write_records(df: DataFlow, path: PathLike, writer: Writer, least: int = 1) 
       ValueError: there are too few datapoints; or `writer` raises it, or a TypeError, for one that
         it cannot write.
     """
-    with open_new(path) as file:
+    path = os.fspath(path)
+    folder = os.path.dirname(os.path.abspath(path))
+    if not os.path.isdir(folder):
+        raise FileNotFoundError(f"Cannot write {path}: there is no folder {folder}. Make it first.")
+    _refuse_existing(path)
+    remove_temporaries(folder)  # of killed processes
+    with open_atomic(path) as file:
         df.reset_state()
         total, count = length_or_none(df), 0
         with writer(file) as write, get_tqdm(df, total=total, desc=os.path.basename(path)) as bar:
@@ -234,6 +222,7 @@ def write_records(df: DataFlow, path: PathLike, writer: Writer, least: int = 1) 
                 write(datapoint, count - 1)
             if count < least:
                 raise ValueError("The flow has no datapoints: nothing to write.")
+        _refuse_existing(path)  # another process may have been faster
     return count
 
 

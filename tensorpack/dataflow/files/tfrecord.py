@@ -159,7 +159,8 @@ class TFRecordBytes(ResumableDataFlow):
             )
         for name, limit in ("offset", size), ("records", size), ("skipped", self.max_errors):
             check_count(self, state[name], limit)
-        self._load(_Place(state["offset"], state["records"], state["skipped"]))
+        place = _Place(state["offset"], state["records"], state["skipped"])
+        self._position = self._loaded = place
 
 
 class TFRecordData(TFRecordBytes):
