@@ -47,7 +47,8 @@ def show(args: Any, write: Callable[[str], None]) -> int:
             )
             with contextlib.closing(flow):
                 length = length_or_none(flow)
-                facts += [*more, ("datapoints", "unknown" if length is None else str(length))]
+                more["datapoints"] = "unknown" if length is None else str(length)
+                facts += more.items()
                 flow.reset_state()
                 most = None if args.check else args.num
                 some = itertools.islice(flow, most)
@@ -126,9 +127,9 @@ def convert(args: Any, write: Callable[[str], None]) -> int:
         if args.force and os.path.exists(new):
             os.unlink(new)
     count -= to_names  # for then the first one is looked at beforehand
-    source = ": ".join([name, *(text for fact, text in opened.facts if fact == "contents")])
+    name += f": {opened.facts['contents']}" if "contents" in opened.facts else ""
     size = size_text(os.path.getsize(target))
-    write(f"{count} datapoints of {args.input} ({source}) are in {target} ({kind}, {size}).")
+    write(f"{count} datapoints of {args.input} ({name}) are in {target} ({kind}, {size}).")
     if damage:
         damage = list(dict.fromkeys(damage))  # the first ones may have been read twice
         write("\n".join([f"Damaged and left out: {len(damage)}.", *damage]))

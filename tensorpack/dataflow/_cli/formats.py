@@ -40,7 +40,7 @@ class Opened(NamedTuple):
     """A flow of the datapoints of a file, facts about them, and whether damage is detected."""
 
     flow: Any
-    facts: List[Tuple[str, str]]
+    facts: Dict[str, str]
     has_checksums: bool = True
 
 
@@ -53,9 +53,9 @@ class Format(NamedTuple):
 
 
 _CONTENTS = {
-    "": [("contents", "datapoints of tensorpack")],
-    "msgpack": [("contents", "datapoints of tensorpack 0.2, as msgpack")],
-    "pickle": [("contents", "datapoints of old tensorpack, as pickles")],
+    "": "datapoints of tensorpack",
+    "msgpack": "datapoints of tensorpack 0.2, as msgpack",
+    "pickle": "datapoints of old tensorpack, as pickles",
 }
 
 
@@ -67,9 +67,9 @@ def _open_lmdb(path: str, options: InputOptions, max_errors: int) -> Opened:
         keys = [key for key in file.keys(3) if not key.startswith(b"__")]
         kind = kind_of_old((file.get(keys[0]) if keys else None) or b"")
         if not kind:
-            return Opened(raw, [("contents", "keys and values of another program")], False)
+            return Opened(raw, {"contents": "keys and values of another program"}, False)
     flow = LMDBDataPoint(path, False, None, max_errors, False, options.allow_pickle)
-    return Opened(flow, _CONTENTS[kind], is_new)
+    return Opened(flow, {"contents": _CONTENTS[kind]}, is_new)
 
 
 def _open_tfrecord(path: str, options: InputOptions, max_errors: int) -> Opened:
@@ -79,16 +79,16 @@ def _open_tfrecord(path: str, options: InputOptions, max_errors: int) -> Opened:
         decode_value(first, False)
     except BadRecord:
         raw = TFRecordBytes(path, max_errors=max_errors)
-        return Opened(raw, [("contents", "records of another program")])
+        return Opened(raw, {"contents": "records of another program"})
     except (DamagedFile, RefusedRecord):  # which says nothing about the others
         pass
     flow = TFRecordData(path, max_errors=max_errors, allow_pickle=options.allow_pickle)
-    return Opened(flow, _CONTENTS[kind_of_old(first)])
+    return Opened(flow, {"contents": _CONTENTS[kind_of_old(first)]})
 
 
 def _open_npz(path: str, options: InputOptions, max_errors: int) -> Opened:
     flow = NumpySerializer.load(path, shuffle=False, allow_pickle=options.allow_pickle)
-    return Opened(flow, _CONTENTS["pickle" if is_old_npz(path) else ""])
+    return Opened(flow, {"contents": _CONTENTS["pickle" if is_old_npz(path) else ""]})
 
 
 def _open_hdf5(path: str, options: InputOptions, max_errors: int) -> Opened:
@@ -96,8 +96,8 @@ def _open_hdf5(path: str, options: InputOptions, max_errors: int) -> Opened:
     paths = options.paths or names
     if not paths:
         raise CommandError(f"{path} has no dataset whose rows could be datapoints.")
-    facts = [("version", version or "none"), ("datasets", ", ".join(paths))]
     flow = HDF5Data(path, paths, shuffle=False, in_memory=False, max_errors=max_errors)
+    facts = {"version": version or "none", "datasets": ", ".join(paths)}
     return Opened(flow, facts, has_checksums)
 
 
@@ -111,21 +111,17 @@ def _open_csv(path: str, options: InputOptions, max_errors: int) -> Opened:
         delimiter="\t" if suffix_of(path) == ".tsv" else ",",
         max_errors=max_errors,
     )
-    return Opened(flow, [("columns", ", ".join(flow.names or ["none"]))], False)
+    return Opened(flow, {"columns": ", ".join(flow.names or ["none"])}, False)
 
 
 def _open_svmlight(path: str, options: InputOptions, max_errors: int) -> Opened:
     flow = SVMLightData(path, shuffle=False, max_errors=max_errors)
-    return Opened(flow, [("features", str(flow.num_features))], False)
+    return Opened(flow, {"features": str(flow.num_features)}, False)
 
 
 def _open_parquet(path: str, options: InputOptions, max_errors: int) -> Opened:
     flow = ParquetData(path, options.paths, shuffle=False, max_errors=max_errors)
-    return Opened(flow, [("columns", ", ".join(flow.lst.keys))], False)
-
-
-def _open_tar(path: str, options: InputOptions, max_errors: int) -> Opened:
-    return Opened(TarData(path, shuffle=False, max_errors=max_errors), [], False)
+    return Opened(flow, {"columns": ", ".join(flow.lst.keys)}, False)
 
 
 def _save_columns(
@@ -206,7 +202,7 @@ FORMATS: Dict[str, Format] = {
     "tar": Format(
         (".tar",),
         lambda start: start[257:262] == b"ustar",
-        _open_tar,
+        lambda path, options, max_errors: Opened(TarData(path, False, max_errors), {}, False),
         lambda flow, path, names: TarSerializer.save(flow, path),
     ),
     "CSV": Format((".csv", ".tsv"), None, _open_csv, None, ("dtypes", "no_header")),

@@ -22,11 +22,11 @@ _MOST_VARINT_BYTES = 10
 
 
 class CaffeLMDB(RecordsFlow):
-    """Yields `[image, label]` for the records of a Caffe LMDB file.
+    """Yields `[image, label]` for the records of a Caffe LMDB file; the label is an int.
 
     An image is a new uint8 array `[height, width, channels]`, in the order of channels that it was
-    written with; encoded ones are BGR, and need OpenCV and Pillow. A label is an int. Caffe writes
-    no list of keys, so all are read first, which is said in a warning; give `keys` to avoid it.
+    written with; encoded ones are BGR, and need OpenCV and Pillow. Caffe writes no list of keys, so
+    all are read first, which is said in a warning; give `keys` to avoid it.
     """
 
     def __init__(
@@ -41,9 +41,6 @@ class CaffeLMDB(RecordsFlow):
         Args:
           lmdb_path, shuffle, keys, probe: as in `LMDBData`.
           max_errors: how many records without a readable image a pass skips, see `RecordsFlow`.
-
-        Raises:
-          DamagedLMDB: it is damaged.
         """
         super().__init__(_Images(lmdb_path, keys, not shuffle, probe), shuffle, max_errors)
 

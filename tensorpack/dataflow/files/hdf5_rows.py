@@ -133,25 +133,21 @@ class _Dataset:
         self.rows = found
         self.in_chunk = found.chunks[0] if found.chunks else 1
 
-    def _place_in(self, file: Any, key: str) -> str:
+    def _place_in(self, file: Any, key: str, links: int = _MOST_LINKS) -> str:
         """Returns the path of a dataset without soft links, in the same file."""
         h5py = require("h5py")
-        place = key
-        for _ in range(_MOST_LINKS):
-            before: List[str] = []
-            after = place.strip("/").split("/")
-            while after:
-                name = after.pop(0)
-                link = file.get("/".join([*before, name]), getlink=True, default=None)
-                if isinstance(link, h5py.ExternalLink):
-                    raise self._elsewhere()
-                if isinstance(link, h5py.SoftLink):
-                    place = posixpath.normpath(posixpath.join("/", *before, link.path, *after))
-                    break
-                before.append(name)
-            else:
-                return "/".join(before)
-        raise DamagedFile(f"{self._name} is behind more than {_MOST_LINKS} links.")
+        names, place = key.strip("/").split("/"), "/"
+        for number, name in enumerate(names, 1):
+            folder, place = place, posixpath.join(place, name)
+            link = file.get(place, getlink=True, default=None)
+            if isinstance(link, h5py.ExternalLink):
+                raise self._elsewhere()
+            if isinstance(link, h5py.SoftLink):
+                if not links:
+                    raise DamagedFile(f"{self._name} is behind more than {_MOST_LINKS} links.")
+                rest = posixpath.normpath(posixpath.join(folder, link.path, *names[number:]))
+                return self._place_in(file, rest, links - 1)
+        return place
 
     def _elsewhere(self) -> DamagedFile:
         return DamagedFile(

@@ -23,17 +23,9 @@ from tensorpack.utils.serialize import FrameError, dumps, load_frame
 from .._flow import is_flow
 from ..base import DataFlow, ProxyDataFlow
 from ..map import DatapointMap, checked_function
+from . import records
 from .lmdb_open import DamagedLMDB, OpenFile, data_file, open_shared, probe
-from .records import (
-    ErrorLimit,
-    PathLike,
-    RecordFile,
-    RecordsFlow,
-    Writing,
-    decode_value,
-    encode_datapoint,
-    write_records,
-)
+from .records import ErrorLimit, PathLike, RecordFile, RecordsFlow, Writing
 
 HEADER_KEY = b"__tensorpack__"
 LIST_KEY = b"__keys__"
@@ -166,7 +158,7 @@ class LMDBDatapoints(LMDBRecords):
     """The datapoints that the values of a file of tensorpack hold."""
 
     def _element(self, key: bytes, value: bytes, is_new: bool) -> Any:
-        return decode_value(value, is_new, self.allow_pickle)
+        return records.decode_value(value, is_new, self.allow_pickle)
 
 
 def _read_header(file: OpenFile) -> Optional[int]:
@@ -327,7 +319,7 @@ class _Decoded(DatapointMap):
         known = self.ds.lst if isinstance(self.ds, LMDBData) else None
         source = type(self.ds).__name__ if known is None else known.path
         try:
-            return decode_value(value, bool(known and known.is_new()), self._allow_pickle)
+            return records.decode_value(value, bool(known and known.is_new()), self._allow_pickle)
         except BadRecord as error:
             self._limit.skip(DamagedLMDB(source, str(error), key))
             return None
@@ -396,7 +388,9 @@ def write_lmdb(df: DataFlow, path: PathLike, write_frequency: int = 5000) -> int
     target = os.fspath(path)
     if os.path.isdir(target):
         target = os.path.join(target, "data.mdb")
-    return write_records(df, target, lambda file: _writer(file, target, write_frequency), least=0)
+    return records.write_records(
+        df, target, lambda file: _writer(file, target, write_frequency), least=0
+    )
 
 
 @contextlib.contextmanager
@@ -410,7 +404,7 @@ def _writer(file: Any, target: str, write_frequency: int) -> Writing:
 
     def write(datapoint: Any, index: int) -> None:
         nonlocal count, size
-        value = encode_datapoint(datapoint, index)
+        value = records.encode_datapoint(datapoint, index)
         batch.append((KEY_FORMAT.format(index).encode(), value))
         count, size = index + 1, size + len(value)
         if len(batch) == write_frequency or size >= _MOST_BATCH_BYTES:

@@ -1,10 +1,9 @@
 """Datapoints in one `.npz` file, which numpy reads as well: an array for each component.
 
-A file of this kind is a zip archive of `.npy` members, not compressed. `header` has the version
-and the form of the datapoints, as JSON in an array of bytes; the others are the columns. There are
-no objects in them, so reading runs no code; and the archive has a checksum of every member, which
-is compared whenever one is read. Values come back with the same type and bits: a Python integer
-does not become a numpy integer.
+A file of this kind is a zip archive of `.npy` members, not compressed, with a checksum of each.
+`header` has the version and the form of the datapoints, as JSON in an array of bytes; the others
+are the columns. There are no objects in them, so reading runs no code. Values come back with the
+same type and bits: a Python integer does not become a numpy integer.
 """
 
 import io
@@ -25,15 +24,8 @@ from tensorpack.utils.serialize import MAX_FILE_BYTES, load_frame
 
 from ..base import DataFlow
 from ..raw import DataFromList
-from .records import (
-    DamagedFile,
-    PathLike,
-    RecordFile,
-    Writing,
-    encode_datapoint,
-    input_path,
-    write_records,
-)
+from . import records
+from .records import DamagedFile, PathLike, RecordFile, Writing
 
 _FORMAT = "tensorpack datapoints"
 _VERSION = 1
@@ -60,19 +52,14 @@ class NumpySerializer:
 
     @staticmethod
     def save(df: DataFlow, path: PathLike) -> None:
-        """Writes one pass of a flow; see `write_records`.
-
-        The pass is kept in memory, twice, for the shapes come before the data in the file. Nothing
-        is added to the name.
-        """
-        write_records(df, path, _writer)
+        """Writes one pass of a flow, which it keeps in memory, twice; see `write_records`."""
+        records.write_records(df, path, _writer)
 
     @staticmethod
     def load(path: PathLike, shuffle: bool = True, allow_pickle: bool = False) -> DataFromList:
         """Returns a flow over the datapoints of a file, which is read into memory here.
 
-        Its arrays are read-only, for all passes share them: copy what you want to change. Sent to
-        another process by pickle, the flow reads the file again there.
+        Its arrays are read-only, for all passes share them: copy what you want to change.
 
         Args:
           path: of a file that `save` wrote, also that of old tensorpack.
@@ -80,7 +67,7 @@ class NumpySerializer:
           allow_pickle: whether Python unpickles what is no list, dict, number, text or array in a
             file of tensorpack 0.9 to 0.11, which can run any code: only for files that you trust.
         """
-        path = input_path(path)
+        path = records.input_path(path)
         is_old = is_old_npz(path)
         return DataFromList(_read_old(path, allow_pickle) if is_old else _Datapoints(path), shuffle)
 
@@ -155,7 +142,7 @@ def _column_of(values: Sequence[Any], name: Any) -> Tuple[str, Dict[str, np.ndar
     kind = _kind_of(values)
     if kind == "frames":
         problem = f" cannot be written: component {name!r}"
-        frames = [encode_datapoint([value], i, problem) for i, value in enumerate(values)]
+        frames = [records.encode_datapoint([value], i, problem) for i, value in enumerate(values)]
         offsets = np.zeros(len(frames) + 1, _OFFSETS)
         np.cumsum([len(frame) for frame in frames], out=offsets[1:])
         joined = np.frombuffer(b"".join(frames), np.uint8)
@@ -246,16 +233,15 @@ def _parse_header(header: np.ndarray) -> Tuple[_Form, int, List[str]]:
     fields: Any = json.loads(header.tobytes().decode("utf-8"))
     if not isinstance(fields, dict) or fields.get("format") != _FORMAT:
         raise ValueError("it is that of something else")
-    version, length, kinds, form, keys = map(
-        fields.get, ("version", "length", "kinds", "form", "keys")
-    )
+    version, length, kinds = map(fields.get, ("version", "length", "kinds"))
+    form, keys = fields.get("form"), fields.get("keys")
     if version != _VERSION:
         raise ValueError(f"it is of version {version!r}, but this tensorpack reads {_VERSION}")
     if not isinstance(kinds, list) or not kinds or type(length) is not int or length < 1:
         raise ValueError("it has no columns, or no length")
-    for kind in kinds:
-        if kind not in _KINDS:
-            raise ValueError(f"unknown kind of column {kind!r}")
+    unknown = [kind for kind in kinds if kind not in _KINDS]
+    if unknown:
+        raise ValueError(f"unknown kind of column {unknown[0]!r}")
     if form not in tuple(_FORMS) or (form == "dict") != (keys is not None):
         raise ValueError(f"it is of unknown form {form!r}")
     if keys is None:

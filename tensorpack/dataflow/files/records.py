@@ -61,11 +61,12 @@ class ErrorLimit:
         if self.max_errors == 0:
             raise error
         if self.count + records > self.max_errors:
-            more = f"and these are {records} more, which is beyond what"
+            more = (
+                f"and these are {records} more, which is beyond" if records > 1 else "which is all"
+            )
             raise DamagedFile(
-                f"{error} This pass has skipped {self.count} already, "
-                f"{more if records > 1 else 'which is all that'} max_errors={self.max_errors} "
-                "allows."
+                f"{error} This pass has skipped {self.count} already, {more} that "
+                f"max_errors={self.max_errors} allows."
             ) from error
         self.count += records
         found = _collected.get()

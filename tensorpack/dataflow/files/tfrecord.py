@@ -1,9 +1,8 @@
 """TFRecord files, written and read without TensorFlow; `utils.serialize` encodes the datapoints.
 
-Such a file is a sequence of records, each with a checksum of its length and one of its bytes (by
-google-crc32c), and nothing else: no header, no index, no mark at the end. It is read from front to
-back; a file that ends between two records looks whole, and after a damaged length nothing can be
-found. Give `size` to detect a file that is too short. Reading runs no code, whatever it holds.
+Such a file is a sequence of records, each with a checksum of its length and one of its bytes, and
+nothing else: no header, no index, no mark at the end. It is read from front to back; a file that
+ends between two records looks whole unless `size` is given. Reading runs no code.
 """
 
 import os
@@ -17,17 +16,8 @@ from tensorpack.utils.optional import require
 
 from .._flow import check_count, check_state
 from ..base import DataFlow, ResumableDataFlow, UnknownLength
-from .records import (
-    DamagedFile,
-    ErrorLimit,
-    PathLike,
-    Writing,
-    decode_value,
-    encode_datapoint,
-    input_path,
-    is_gzip,
-    write_records,
-)
+from . import records
+from .records import DamagedFile, ErrorLimit, PathLike, Writing
 
 _HEADER = struct.Struct("<QI")  # the length, and the checksum of its 8 bytes
 _CHECKSUM = struct.Struct("<I")
@@ -61,7 +51,7 @@ class TFRecordBytes(ResumableDataFlow):
         if size is not None:
             check_counts(self, least=0, size=size)
         require("google_crc32c")
-        self.path = input_path(path)
+        self.path = records.input_path(path)
         self.max_errors = ErrorLimit(max_errors).max_errors
         self._size = size
 
@@ -110,7 +100,7 @@ class TFRecordBytes(ResumableDataFlow):
             return None
         length, checksum = _HEADER.unpack(header)
         if masked_crc32c(header[:8]) != checksum:
-            if place.offset == 0 and is_gzip(header):
+            if place.offset == 0 and records.is_gzip(header):
                 raise DamagedFile(f"{self.path} is compressed by gzip. Unpack it first.")
             advice = "what follows cannot be found." if place.offset else "is this a TFRecord file?"
             raise DamagedFile(f"{where} has a wrong checksum of its length: {advice}")
@@ -164,12 +154,9 @@ class TFRecordBytes(ResumableDataFlow):
 
 
 class TFRecordData(TFRecordBytes):
-    """Yields the datapoints of a file that `TFRecordSerializer.save` wrote.
+    """Yields the datapoints of a file that `TFRecordSerializer.save` wrote, also an old version.
 
-    Arguments, errors and state are those of `TFRecordBytes`. Arrays are as they were written.
-    Records of old versions, which are msgpack or pickles, are read as well. With `allow_pickle`,
-    Python unpickles those that are no lists, dicts, numbers, text or numpy arrays, which can run
-    any code: give it only for files that you trust.
+    Arguments, errors and state are those of `TFRecordBytes`, and `allow_pickle` of `LMDBDataPoint`.
     """
 
     def __init__(
@@ -185,7 +172,7 @@ class TFRecordData(TFRecordBytes):
             raise DamagedFile(f"{self.path} is empty. A file of datapoints has at least one.")
 
     def _decode(self, data: bytes) -> Any:
-        return decode_value(data, False, self._allow_pickle)
+        return records.decode_value(data, False, self._allow_pickle)
 
 
 class TFRecordSerializer:
@@ -194,7 +181,7 @@ class TFRecordSerializer:
     @staticmethod
     def save(df: DataFlow, path: PathLike) -> None:
         """Writes one pass of a flow; see `write_records`."""
-        write_records(df, path, _writer)
+        records.write_records(df, path, _writer)
 
     load = TFRecordData
 
@@ -215,7 +202,7 @@ def _writer(file: BinaryIO) -> Writing:
     require("google_crc32c")
 
     def write(datapoint: Any, index: int) -> None:
-        data = encode_datapoint(datapoint, index)
+        data = records.encode_datapoint(datapoint, index)
         length = struct.pack("<Q", len(data))
         file.write(length + _CHECKSUM.pack(masked_crc32c(length)))
         file.write(data)
