@@ -9,6 +9,7 @@ from tensorpack.dataflow import (
     HDF5Serializer,
     LMDBSerializer,
     NumpySerializer,
+    ParquetSerializer,
     TFRecordSerializer,
 )
 from tests.dataflow.flows import ResetsCounted, numbers
@@ -17,6 +18,7 @@ FORMATS = {
     "hdf5": ("h5py", lambda flow, path: HDF5Serializer.save(flow, path, ["x"])),
     "lmdb": ("lmdb", LMDBSerializer.save),
     "npz": ("msgpack", NumpySerializer.save),
+    "parquet": ("pyarrow", lambda flow, path: ParquetSerializer.save(flow, path, ["x"])),
     "tfrecord": ("google_crc32c", TFRecordSerializer.save),
 }
 

@@ -1,7 +1,6 @@
 """Images from the LMDB files that Caffe's tools write, without Caffe or protobuf.
 
-Their records, `Datum`, are protobuf messages of seven fields, so the few rules of that encoding are
-written out here. All lengths are checked: nothing is read that is not in the record.
+Their records, `Datum`, are protobuf messages of seven fields; the rules of that encoding are here.
 """
 
 import struct
@@ -37,11 +36,7 @@ class CaffeLMDB(RecordsFlow):
         max_errors: int = 0,
         probe: bool = True,
     ) -> None:
-        """
-        Args:
-          lmdb_path, shuffle, keys, probe: as in `LMDBData`.
-          max_errors: how many records without a readable image a pass skips, see `RecordsFlow`.
-        """
+        """Takes what `LMDBData` does; a record without a readable image counts as damaged."""
         super().__init__(_Images(lmdb_path, keys, not shuffle, probe), shuffle, max_errors)
 
 

@@ -27,8 +27,7 @@ _Field = Tuple[int, Union[int, str], Callable[[str], Any]]
 class CSVData(DataFromList):
     """Yields the rows of a table, each a list of numpy scalars and strings.
 
-    Attributes:
-      names: those in the first line; None if the file has none.
+    `names` has those in the first line; None if the file has none.
     """
 
     def __init__(
@@ -47,9 +46,8 @@ class CSVData(DataFromList):
         Args:
           filename: of the file, which is read here. Lines without anything in them are left out.
           columns: names of columns to yield, in this order, or positions from 0. None for all.
-          dtypes: of what is yielded: one for all, a list with one for each, or a dict by name or
-            position as in `columns`, where the others are text. Either `str` (or "str"), or what
-            numpy takes for a bool (0, 1, false, true), integer or floating-point dtype.
+          dtypes: one for all, a list with one for each, or a dict by name or position, where the
+            others are text: `str`, or a bool (0, 1, false, true), integer or float dtype.
           shuffle: whether each pass has its own order.
           header: whether the first line has the names of the columns.
           delimiter: the character between two columns.

@@ -26,9 +26,8 @@ _KINDS = "biufc"  # of the dtypes that come back as they were
 class HDF5Data(RecordsFlow):
     """Yields a list of the rows with one index of some datasets, a numpy array or scalar each.
 
-    In memory, arrays are read-only, because all passes share them: copy what you want to change. A
-    copy in another process reads the file again. Data in other files (external links, virtual
-    datasets) are not read.
+    In memory, arrays are read-only, because all passes share them: copy what you want to change.
+    Data in other files (external links, virtual datasets) are not read.
     """
 
     def __init__(
@@ -42,8 +41,7 @@ class HDF5Data(RecordsFlow):
         """
         Args:
           filename: of the file. Needs h5py.
-          data_paths: the names of the datasets, such as `["train/image", "train/label"]`; their
-            first axes have one length.
+          data_paths: the names of datasets of one length, such as `["train/image", "train/label"]`.
           shuffle: whether each pass has its own order.
           in_memory: whether to read everything now; False for data larger than the memory.
           max_errors: how many damaged datapoints a pass skips, see `RecordsFlow`. Needs

@@ -39,12 +39,7 @@ _Resize = Union[None, int, Sequence[int]]
 
 
 class ImageFromFile(RecordsFlow):
-    """Yields `[image]` for each file: uint8 `[h, w, 3]` in RGB, or `[h, w, 1]` in grey.
-
-    Attributes:
-      files: the paths.
-      channel, resize: the arguments.
-    """
+    """Yields `[image]` for each file: uint8 `[h, w, 3]` in RGB, or `[h, w, 1]` in grey."""
 
     def __init__(
         self,
@@ -80,10 +75,8 @@ class ImageFolder(RecordsFlow):
     """Yields `[image, label]` for the files of a folder that has a subfolder for each class.
 
     The label is the position of the class in `classes`, a Python integer. Images are as in
-    `ImageFromFile`. Files are in the order of their paths, also those in folders further down.
-
-    With `part`, each class is split. Where a file belongs depends on `seed`, `test_share` and the
-    names of the files of its class, not on the order of the file system or on other classes.
+    `ImageFromFile`. Files are in the order of their paths, also those in folders further down. With
+    `part`, each class is split, by `seed`, `test_share` and the names of its files alone.
 
     Attributes:
       classes: the names of the subfolders, sorted.
@@ -168,10 +161,7 @@ def _part_of_class(
 
 
 class ImageFromList(RecordsFlow):
-    """Yields `[image, label]` for the lines `path label` of a file; see `read_image_list`.
-
-    The label is a Python integer. Images are as in `ImageFromFile`.
-    """
+    """Yields `[image, label]` for the lines of a file; see `read_image_list`, `ImageFromFile`."""
 
     def __init__(
         self,
@@ -200,11 +190,8 @@ def read_image_list(
 ) -> List[Tuple[str, int]]:
     """Returns the paths and labels of a text file that has `path label` on each line.
 
-    A path may have spaces in it; lines without anything are left out.
-
-    Args:
-      list_file: the text file, in UTF-8.
-      directory: where relative paths begin; by default the folder of the list.
+    A path may have spaces in it; lines without anything are left out. The text is UTF-8. Relative
+    paths begin at `directory`, by default the folder of the list.
     """
     list_file = input_path(list_file)
     root = os.path.dirname(list_file) if directory is None else os.path.abspath(directory)

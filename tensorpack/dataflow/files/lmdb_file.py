@@ -11,6 +11,7 @@ are, and what the values are. In files of other programs all keys are read.
 
 import contextlib
 import errno
+import functools
 import os
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple, Union
 
@@ -215,8 +216,7 @@ def _as_keys(found: Any) -> Optional[List[bytes]]:
 class LMDBData(RecordsFlow):
     """Yields the records of an LMDB file as `[key, value]`, both bytes.
 
-    The file is opened when it is first needed, once in each process, however many flows read it.
-    `close` closes it until it is needed again. Named databases in the file are not read.
+    A process opens it once, however many flows read it. Named databases in it are not read.
     """
 
     def __init__(
@@ -252,11 +252,7 @@ class LMDBDataDecoder(DatapointMap):
     """
 
     def __init__(self, lmdb_data: DataFlow, decoder: Callable[[Any, Any], Any]) -> None:
-        """
-        Args:
-          lmdb_data: a flow of `[key, value]`, such as `LMDBData`.
-          decoder: takes a key and a value, and returns a datapoint or None.
-        """
+        """Takes a flow of `[key, value]`, and a function that returns a datapoint or None."""
         super().__init__(lmdb_data)
         self.decoder: Any = checked_function(self, decoder)
 
@@ -370,10 +366,8 @@ def convert_old_lmdb(
 ) -> None:
     """Writes the datapoints of an old LMDB file to a new one, which has checksums and no pickles.
 
-    Args:
-      old_path: a file that an earlier version of tensorpack wrote, or its directory.
-      new_path, write_frequency: as for `LMDBSerializer.save`.
-      allow_pickle, probe: as for `LMDBDataPoint`.
+    `old_path`, `allow_pickle` and `probe` are as for `LMDBDataPoint`, the others as for
+    `LMDBSerializer.save`.
     """
     old = LMDBDataPoint(old_path, shuffle=False, probe=probe, allow_pickle=allow_pickle)
     with contextlib.closing(old):
@@ -388,13 +382,12 @@ def write_lmdb(df: DataFlow, path: PathLike, write_frequency: int = 5000) -> int
     target = os.fspath(path)
     if os.path.isdir(target):
         target = os.path.join(target, "data.mdb")
-    return records.write_records(
-        df, target, lambda file: _writer(file, target, write_frequency), least=0
-    )
+    write_to = functools.partial(_writer, target, write_frequency)
+    return records.write_records(df, target, write_to, least=0)
 
 
 @contextlib.contextmanager
-def _writer(file: Any, target: str, write_frequency: int) -> Writing:
+def _writer(target: str, write_frequency: int, file: Any) -> Writing:
     lmdb = require("lmdb")
     # Synchronised once, at the end: the file is of no use before. No other process knows its name,
     # so nothing is locked.

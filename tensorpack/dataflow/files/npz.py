@@ -47,7 +47,7 @@ class NumpySerializer:
     """Writes the datapoints of a flow to an `.npz` file, and makes a flow of such a file.
 
     All datapoints are of one form: lists, tuples or dicts, of the same number or names of
-    components. A component whose arrays have one dtype and one shape is one array in the file.
+    components.
     """
 
     @staticmethod

@@ -34,10 +34,7 @@ _collected: ContextVar[Optional[List[str]]] = ContextVar("collected_damage", def
 
 @contextmanager
 def collected_damage() -> Iterator[List[str]]:
-    """Yields a list that gets the text of each damaged record that is skipped inside the block.
-
-    They are not logged then. It holds for the thread that enters the block.
-    """
+    """Yields a list that gets the texts of skipped records, for this thread, instead of the log."""
     found: List[str] = []
     token = _collected.set(found)
     try:
@@ -61,11 +58,9 @@ class ErrorLimit:
         if self.max_errors == 0:
             raise error
         if self.count + records > self.max_errors:
-            more = (
-                f"and these are {records} more, which is beyond" if records > 1 else "which is all"
-            )
+            more = f"and these are {records} more, beyond what" if records > 1 else "all that"
             raise DamagedFile(
-                f"{error} This pass has skipped {self.count} already, {more} that "
+                f"{error} This pass has skipped {self.count} already, {more} "
                 f"max_errors={self.max_errors} allows."
             ) from error
         self.count += records
@@ -202,12 +197,10 @@ def write_records(df: DataFlow, path: PathLike, writer: Writer, least: int = 1) 
       path: of the new file.
       writer: takes the file, open for bytes, and returns a context that yields a function of a
         datapoint and its number, from 0. What the context does at its end completes the file.
-      least: the number of datapoints that there have to be.
+      least: the number of datapoints that there have to be, or else a ValueError.
 
     Raises:
       FileExistsError: there is a file of this name.
-      ValueError: there are too few datapoints; or `writer` raises it, or a TypeError, for one that
-        it cannot write.
     """
     path = os.fspath(path)
     folder = os.path.dirname(os.path.abspath(path))

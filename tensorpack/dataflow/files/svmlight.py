@@ -24,10 +24,8 @@ _Lines = Tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 class SVMLightData(DataFromList):
     """Yields `[features, label]`: a float32 vector, new each time, and a numpy float64.
 
-    An entry `qid:` is left out. Files with several labels on a line are not read.
-
-    Attributes:
-      num_features: the length of the vectors.
+    `num_features` is the length of the vectors. An entry `qid:` is left out. Files with several
+    labels on a line are not read.
     """
 
     def __init__(
@@ -60,13 +58,7 @@ class SVMLightData(DataFromList):
 class _Rows:
     """The datapoints of a file by index."""
 
-    def __init__(
-        self,
-        path: str,
-        pieces: List[_Lines],
-        num_features: Optional[int],
-        zero_based: Optional[bool],
-    ) -> None:
+    def __init__(self, path: str, pieces: List[_Lines], num_features: Any, zero_based: Any) -> None:
         self._labels, counts, self._indices, self._values = map(np.concatenate, zip(*pieces))
         self._starts = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
         if not len(self._labels):

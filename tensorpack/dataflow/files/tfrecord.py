@@ -42,7 +42,7 @@ class TFRecordBytes(ResumableDataFlow):
     def __init__(self, path: PathLike, size: Optional[int] = None, max_errors: int = 0) -> None:
         """
         Args:
-          path: of the file. Each pass opens it, and closes it at its end.
+          path: of the file.
           size: the number of records in a pass. A pass of a longer file stops there; a shorter
             file is an error at its end. None if the file alone decides.
           max_errors: how many damaged records a pass skips, see `RecordsFlow`. A damaged length
