@@ -26,7 +26,7 @@ FORMATS = {
 @pytest.fixture(params=FORMATS)
 def save(request, tmp_path):
     module, save_as = FORMATS[request.param]
-    pytest.importorskip(module)
+    pytest.importorskip(module, minversion="14" if module == "pyarrow" else None)
     return lambda flow, name="a": save_as(flow, str(tmp_path / name))
 
 

@@ -74,10 +74,7 @@ def read_datum(buf: bytes) -> Datum:
 
 
 def datum_image(datum: Datum) -> np.ndarray:
-    """Returns the image of a record, a new uint8 array `[height, width, channels]`.
-
-    An encoded one is decoded in colour, as BGR, unless it is to have one channel.
-    """
+    """Returns the image of a record, a new uint8 array; encoded ones of colour are in BGR."""
     if datum.encoded:
         channel = 1 if datum.channels == 1 else 3
         try:

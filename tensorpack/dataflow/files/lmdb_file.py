@@ -31,7 +31,6 @@ from .records import ErrorLimit, PathLike, RecordFile, RecordsFlow, Writing
 HEADER_KEY = b"__tensorpack__"
 LIST_KEY = b"__keys__"
 KEY_FORMAT = "{:08d}"
-
 VERSION = 1
 CODEC = "frame"  # of tensorpack.utils.serialize
 
@@ -82,10 +81,11 @@ class LMDBRecords(RecordFile):
     def read(self, index: int) -> Any:
         file = self.handle
         keys, is_new = self._found or self._contents()
-        value = file.get(keys[index])
+        key = keys[index]
+        value = file.get(key)
         if value is None:
             raise BadRecord(self._why_missing(file))
-        return self._element(keys[index], value, is_new)
+        return self._element(key, value, is_new)
 
     def _element(self, key: bytes, value: bytes, is_new: bool) -> Any:
         return [key, value]
@@ -348,8 +348,7 @@ class LMDBSerializer:
         allow_pickle: bool = False,
     ) -> LMDBDataPoint:
         """Returns a flow of the datapoints that `save` wrote; see `LMDBDataPoint`."""
-        options = {"max_errors": max_errors, "probe": probe, "allow_pickle": allow_pickle}
-        return LMDBDataPoint(path, shuffle, **options)  # type: ignore[arg-type]
+        return LMDBDataPoint(path, shuffle, None, max_errors, probe, allow_pickle)
 
 
 def dump_dataflow_to_lmdb(df: DataFlow, lmdb_path: PathLike, write_frequency: int = 5000) -> None:

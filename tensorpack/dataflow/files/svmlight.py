@@ -1,7 +1,7 @@
 """Text files of SVMlight and LIBSVM: a label on each line, and the features that are not zero.
 
-A line is `label index:value index:value ...  # comment`, the indices increasing. scikit-learn
-reads it. The features stay sparse in memory and become a vector when a datapoint is taken.
+A line is `label index:value index:value ...  # comment`, read by scikit-learn. The features stay
+sparse in memory and become a vector when a datapoint is taken.
 """
 
 import io
@@ -16,7 +16,6 @@ from ..raw import DataFromList
 from .records import DamagedFile, ErrorLimit, PathLike, input_path, is_gzip
 
 _MAX_FEATURES = 1 << 24  # unless told otherwise: a vector of 64 MB
-
 # Some lines: labels, how many features each has, and the indices and values of all features.
 _Lines = Tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
