@@ -168,6 +168,8 @@ from tensorpack.dataflow import MultiThreadMapData as MultiThreadMapData
 from tensorpack.dataflow import MultiThreadPrefetchData as MultiThreadPrefetchData
 from tensorpack.dataflow import MultiThreadRunner as MultiThreadRunner
 from tensorpack.dataflow import NumpySerializer as NumpySerializer
+from tensorpack.dataflow import ParquetData as ParquetData
+from tensorpack.dataflow import ParquetSerializer as ParquetSerializer
 from tensorpack.dataflow import PrefetchData as PrefetchData
 from tensorpack.dataflow import PrefetchDataZMQ as PrefetchDataZMQ
 from tensorpack.dataflow import PrefetchOnGPUs as PrefetchOnGPUs
@@ -177,6 +179,8 @@ from tensorpack.dataflow import RNGDataFlow as RNGDataFlow
 from tensorpack.dataflow import RandomChooseData as RandomChooseData
 from tensorpack.dataflow import RandomMapData as RandomMapData
 from tensorpack.dataflow import RandomMixData as RandomMixData
+from tensorpack.dataflow import RecordFile as RecordFile
+from tensorpack.dataflow import RecordsFlow as RecordsFlow
 from tensorpack.dataflow import RemoteDataZMQ as RemoteDataZMQ
 from tensorpack.dataflow import RemoteSender as RemoteSender
 from tensorpack.dataflow import RepeatedData as RepeatedData
@@ -188,6 +192,8 @@ from tensorpack.dataflow import StateNotKept as StateNotKept
 from tensorpack.dataflow import TFRecordBytes as TFRecordBytes
 from tensorpack.dataflow import TFRecordData as TFRecordData
 from tensorpack.dataflow import TFRecordSerializer as TFRecordSerializer
+from tensorpack.dataflow import TarData as TarData
+from tensorpack.dataflow import TarSerializer as TarSerializer
 from tensorpack.dataflow import TestDataSpeed as TestDataSpeed
 from tensorpack.dataflow import ThreadedMapData as ThreadedMapData
 from tensorpack.dataflow import UnknownLength as UnknownLength
@@ -200,6 +206,7 @@ from tensorpack.dataflow import imgaug as imgaug
 from tensorpack.dataflow import make_remote_key as make_remote_key
 from tensorpack.dataflow import send_dataflow_zmq as send_dataflow_zmq
 from tensorpack.dataflow import to_torch_dataset as to_torch_dataset
+from tensorpack.dataflow import write_records as write_records
 from tensorpack.graph_builder import DataParallelBuilder as DataParallelBuilder
 from tensorpack.graph_builder import InputDesc as InputDesc
 from tensorpack.graph_builder import InputVar as InputVar

@@ -18,24 +18,21 @@ _SERVED = {*HOMES.values(), "contrib", "trainv1"} - {"report"}  # which never he
 _ADDRESSES = {  # package -> modules that it had; with its names, or with those of another module
     "callbacks": "dump stats=_addresses.of_callbacks",
     "compat": "tensor_spec",
-    "dataflow": "common format parallel parallel_map prefetch serialize",
+    "dataflow": """caffe=dataflow.files.caffe common csv=dataflow.files.csv_file format
+        hdf5=dataflow.files.hdf5 image_files=dataflow.files.images lmdb=dataflow.files.lmdb_file
+        npz=dataflow.files.npz parallel parallel_map prefetch serialize
+        svmlight=dataflow.files.svmlight tfrecord=dataflow.files.tfrecord""",
     "dataflow.imgaug": "noname",
-    "graph_builder": (
-        "_utils distributed input_source=input_source input_source_base predictor_factory "
-        "predict=_addresses.of_graph_builder training=_addresses.of_graph_builder "
-        "utils=_addresses.of_graph_builder"
-    ),
+    "graph_builder": """_utils distributed input_source=input_source input_source_base
+        predict=_addresses.of_graph_builder predictor_factory
+        training=_addresses.of_graph_builder utils=_addresses.of_graph_builder""",
     "input_source": "input_source input_source_base",
-    "models": (
-        "_old_batch_norm=_addresses.of_models common image_sample "
-        "model_desc=graph_builder.model_desc shapes softmax utils"
-    ),
+    "models": """_old_batch_norm=_addresses.of_models common image_sample
+        model_desc=graph_builder.model_desc shapes softmax utils""",
     "tfutils": "collect_env modelutils=tfutils.model_utils",
-    "train": (
-        "distributed=train.group.distributed feedfree input_data=input_source "
-        "input_source=input_source interface model_desc=graph_builder monitor predict trainer "
-        "trainers utility"
-    ),
+    "train": """distributed=train.group.distributed feedfree input_data=input_source
+        input_source=input_source interface model_desc=graph_builder monitor predict trainer
+        trainers utility""",
     "trainv1": "base config distributed interface multigpu simple",
     "utils": "compatible_serialize utils",
 }
@@ -62,10 +59,8 @@ _HELPERS = {  # module -> names that are public there, and in no package
     "train.run": "TrainLoop",
     "utils.argtools": "call_only_once get_data_format",
     "utils.concurrency": "OrderedResultGatherProc",
-    "utils.develop": (
-        "HIDE_DOC NonPicklableWrapper create_dummy_class create_dummy_func deprecated "
-        "log_deprecated"
-    ),
+    "utils.develop": """HIDE_DOC NonPicklableWrapper create_dummy_class create_dummy_func
+        deprecated log_deprecated""",
     "utils.nvml": "NVMLContext",
     "utils.rect": "BoxBase IntBox",
     "utils.serialize": "dumps loads",
@@ -129,7 +124,8 @@ def _module_of(asked: ModuleType, name: str) -> Optional[ModuleType]:
             if error.name != path:
                 raise
     beside = _home_of(asked)
-    if beside.__name__ != "tensorpack" and name in getattr(beside, "__all__", ()):
+    has_moved = "_home" in vars(asked) and name in vars(beside)
+    if has_moved or beside.__name__ != "tensorpack" and name in getattr(beside, "__all__", ()):
         return beside
     path = _PATHS.get(name, "")
     loads_tensorflow = _part(path) not in _WITHOUT_TENSORFLOW

@@ -25,10 +25,11 @@ TASKS = {
         MultiProcessRunner MultiProcessRunnerZMQ MultiThreadRunner PrefetchOnGPUs RemoteDataZMQ
         RemoteSender make_remote_key send_dataflow_zmq to_torch_dataset
         dataflow.dftools: dump_dataflow_to_process_queue""",
-    "Files": """dataflow howto/data
+    "Files": """dataflow howto/data howto/own-format
         LMDBSerializer LMDBData LMDBDataDecoder LMDBDataPoint CaffeLMDB convert_old_lmdb
         TFRecordSerializer TFRecordData TFRecordBytes HDF5Serializer HDF5Data NumpySerializer
-        CSVData SVMLightData DamagedFile""",
+        ParquetSerializer ParquetData TarSerializer TarData CSVData SVMLightData DamagedFile
+        RecordFile RecordsFlow write_records""",
     "Images": """augmentors datasets dataflow
         ImageFolder ImageFromFile ImageFromList DecodeImageComponent EncodeImageComponent
         AugmentImageComponent AugmentImageComponents AugmentImageCoordinates""",

@@ -4,25 +4,29 @@ A module is loaded when one of its names is first used; `__init__.pyi` has the n
 """
 
 _NAMES = {  # module -> its public names; then run scripts/public_names
-    "_files": "DamagedFile",
     "base": "DataFlow DataFlowTerminated ProxyDataFlow RNGDataFlow StateNotKept UnknownLength",
     "batch": "BatchData BatchDataByShape",
     "cache": "CacheData",
-    "caffe": "CaffeLMDB",
     "choose": "RandomChooseData RandomMixData",
-    "csv": "CSVData",
     "debug": "PrintData TestDataSpeed",
     "fake": "FakeData",
-    "hdf5": "HDF5Data HDF5Serializer",
+    "files.caffe": "CaffeLMDB",
+    "files.csv_file": "CSVData",
+    "files.hdf5": "HDF5Data HDF5Serializer",
+    "files.images": "ImageFolder ImageFromFile ImageFromList",
+    "files.lmdb_file": "LMDBData LMDBDataDecoder LMDBDataPoint LMDBSerializer convert_old_lmdb",
+    "files.npz": "NumpySerializer",
+    "files.parquet": "ParquetData ParquetSerializer",
+    "files.records": "DamagedFile RecordFile RecordsFlow write_records",
+    "files.svmlight": "SVMLightData",
+    "files.tar": "TarData TarSerializer",
+    "files.tfrecord": "TFRecordBytes TFRecordData TFRecordSerializer",
     "image": (
         "AugmentImageComponent AugmentImageComponents AugmentImageCoordinates "
         "DecodeImageComponent EncodeImageComponent"
     ),
-    "image_files": "ImageFolder ImageFromFile ImageFromList",
     "join": "ConcatData JoinData",
-    "lmdb": "LMDBData LMDBDataDecoder LMDBDataPoint LMDBSerializer convert_old_lmdb",
     "map": "FilterData MapData MapDataComponent SelectComponent",
-    "npz": "NumpySerializer",
     "process_map": (
         "MultiProcessMapAndBatchData MultiProcessMapAndBatchDataZMQ MultiProcessMapData "
         "MultiProcessMapDataZMQ"
@@ -37,8 +41,6 @@ _NAMES = {  # module -> its public names; then run scripts/public_names
     "repeat": "FixedSizeData RepeatedData RepeatedDataPoint",
     "shared_list": "SharedList",
     "shuffle": "LocallyShuffleData",
-    "svmlight": "SVMLightData",
-    "tfrecord": "TFRecordBytes TFRecordData TFRecordSerializer",
     "threads": "MultiThreadMapData MultiThreadPrefetchData MultiThreadRunner ThreadedMapData",
     "torch_dataset": "to_torch_dataset",
 }

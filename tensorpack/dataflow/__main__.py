@@ -24,7 +24,7 @@ from ._cli import CommandError, printable
 from ._cli.bench import bench
 from ._cli.files import convert, show
 from ._cli.formats import KNOWN
-from ._files import DamagedFile
+from .files.records import DamagedFile
 
 _PACKAGE = str(Path(__file__).resolve().parent.parent)
 _PROGRAM = "python -m tensorpack.dataflow"
@@ -160,7 +160,8 @@ def _add_convert(parser: argparse.ArgumentParser) -> None:
 
 def _add_input_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--paths", type=_names, metavar="NAME,...", help="the datasets of an HDF5 file (all)")
+    text = "the datasets of an HDF5 file, or the columns of a Parquet file (all)"
+    add("--paths", type=_names, metavar="NAME,...", help=text)
     text = "of the columns of a CSV file, one for each or one for all, such as float32 (str)"
     add("--dtypes", type=_names, metavar="DTYPE,...", help=text)
     add("--no-header", action="store_true", help="a CSV file has no names in its first line")

@@ -21,14 +21,14 @@ from tensorpack.utils.serialize import dumps, load_frame
 from tensorpack.utils.worker import Worker, make_worker
 from tensorpack.utils.worker_errors import failure_from_bytes, failure_to_bytes
 
-from ._files import encode_datapoint
 from ._flow import call_optional
 from ._processes.start_method import choose_start_method
 from ._processes.worker_loop import draw_seed, seed_process
 from .base import DataFlow, DataFlowTerminated
-from .image_files import dump_dataflow_images
-from .lmdb import dump_dataflow_to_lmdb
-from .tfrecord import dump_dataflow_to_tfrecord
+from .files.images import dump_dataflow_images
+from .files.lmdb_file import dump_dataflow_to_lmdb
+from .files.records import encode_datapoint
+from .files.tfrecord import dump_dataflow_to_tfrecord
 
 __all__ = [
     "dump_dataflow_images",

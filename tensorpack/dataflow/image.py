@@ -10,7 +10,7 @@ from tensorpack.utils.checks import as_list, as_number
 from tensorpack.utils.optional import require
 
 from .base import DataFlow
-from .image_files import MOST_PIXELS, check_decoding, decode_image
+from .files.images import MOST_PIXELS, check_decoding, decode_image
 from .imgaug import AugmentationError, AugmentorList, ImageAugmentor, Target, Transform
 from .map import MapDataComponent, check_index, component_of
 from .random_map import RandomMap

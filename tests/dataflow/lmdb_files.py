@@ -8,8 +8,8 @@ import sys
 import lmdb
 import numpy as np
 
-from tensorpack.dataflow._lmdb.check import check
-from tensorpack.dataflow.lmdb import DamagedLMDB, LMDBSerializer
+from tensorpack.dataflow.files.lmdb_check import check
+from tensorpack.dataflow.files.lmdb_file import DamagedLMDB, LMDBSerializer
 
 PAGE = 4096  # bytes
 COUNT = 64  # datapoints of the file `whole`

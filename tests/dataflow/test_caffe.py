@@ -6,12 +6,12 @@ import cv2
 import numpy as np
 import pytest
 
-from tensorpack.dataflow.caffe import CaffeLMDB, Datum, datum_image, read_datum
-from tensorpack.dataflow.lmdb import DamagedLMDB
+from tensorpack.dataflow.files.caffe import CaffeLMDB, Datum, datum_image, read_datum
+from tensorpack.dataflow.files.lmdb_file import DamagedLMDB
 from tensorpack.utils.old_values import BadRecord
 from tests.contracts.dataflow import DataFlowContract, assert_same
 from tests.dataflow.lmdb_files import write_raw
-from tests.dataflow.test__image_header import encoded, with_size
+from tests.dataflow.test_image_header import encoded, with_size
 
 
 def varint(number):

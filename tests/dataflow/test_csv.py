@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tensorpack.dataflow import DamagedFile
-from tensorpack.dataflow.csv import CSVData
+from tensorpack.dataflow.files.csv_file import CSVData
 from tests.contracts.dataflow import DataFlowContract, assert_same
 
 TABLE = 'id,name,score\n1,"a, b",0.5\n2,"say ""x""",1e3\n-3,,nan\n'

@@ -20,9 +20,9 @@ from tensorpack.dataflow import (
     dftools,
 )
 from tensorpack.dataflow.dftools import dump_dataflow_to_process_queue
-from tensorpack.dataflow.image_files import dump_dataflow_images
-from tensorpack.dataflow.lmdb import dump_dataflow_to_lmdb
-from tensorpack.dataflow.tfrecord import dump_dataflow_to_tfrecord
+from tensorpack.dataflow.files.images import dump_dataflow_images
+from tensorpack.dataflow.files.lmdb_file import dump_dataflow_to_lmdb
+from tensorpack.dataflow.files.tfrecord import dump_dataflow_to_tfrecord
 from tensorpack.utils import DIE, fix_rng_seed
 from tensorpack.utils.processes import ProcessGroup
 from tensorpack.utils.worker_errors import WorkerDied, WorkerTraceback

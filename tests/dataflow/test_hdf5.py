@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tensorpack.dataflow import DataFlowTerminated, DataFromGenerator, DataFromList
-from tensorpack.dataflow.hdf5 import HDF5Data, HDF5Serializer
+from tensorpack.dataflow.files.hdf5 import HDF5Data, HDF5Serializer
 from tests.contracts.dataflow import DataFlowContract, assert_same
 from tests.dataflow.flows import Canary
 from tests.processes import open_paths, run_python
@@ -350,9 +350,9 @@ def test_a_file_closed_in_the_middle_of_a_row(tmp_path):
     flow = HDF5Data(path, PATHS, shuffle=False, in_memory=False)
     rows = flow.lst
     next(iter(flow))
-    datasets = list(rows._datasets)
+    opened = rows._opened._held
     flow.close()
-    rows._datasets, rows._process = datasets, os.getpid()  # as a thread that was a little slower
+    rows._opened._held = opened  # as a thread that was a little slower
     with pytest.raises(DataFlowTerminated, match="closed while row 1 was read"):
         rows[1]
 

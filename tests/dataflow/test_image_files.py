@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tensorpack.dataflow import DamagedFile, DataFromList
-from tensorpack.dataflow.image_files import (
+from tensorpack.dataflow.files.images import (
     ImageFolder,
     ImageFromFile,
     ImageFromList,
@@ -15,7 +15,7 @@ from tensorpack.dataflow.image_files import (
     read_image_list,
 )
 from tests.contracts.dataflow import DataFlowContract, assert_same
-from tests.dataflow.test__image_header import with_size
+from tests.dataflow.test_image_header import with_size
 
 cv2 = pytest.importorskip("cv2")
 

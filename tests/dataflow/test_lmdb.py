@@ -8,8 +8,8 @@ import sys
 import pytest
 
 from tensorpack.dataflow import ProxyDataFlow
-from tensorpack.dataflow._lmdb import records
-from tensorpack.dataflow.lmdb import (
+from tensorpack.dataflow.files import lmdb_file
+from tensorpack.dataflow.files.lmdb_file import (
     DamagedLMDB,
     LMDBData,
     LMDBDataDecoder,
@@ -226,9 +226,9 @@ def test_without_a_header_the_list_of_keys_serves(tmp_path, capsys):
 
 def test_nothing_is_opened_before_it_is_needed(seven, monkeypatch):
     opened = []
-    open_shared = records.open_shared
+    open_shared = lmdb_file.open_shared
     monkeypatch.setattr(
-        records, "open_shared", lambda *args: opened.append(args) or open_shared(*args)
+        lmdb_file, "open_shared", lambda *args: opened.append(args) or open_shared(*args)
     )
     flow = pickle.loads(pickle.dumps(LMDBData(seven)))
     flow.reset_state()
@@ -266,7 +266,7 @@ def test_the_last_flow_closes_the_file(tmp_path):
 
 def read_in_child(flow, connection):
     flow.reset_state()
-    connection.send([len(list(flow)), len(list(flow)), flow.ds.lst.file().pid == os.getpid()])
+    connection.send([len(list(flow)), len(list(flow)), flow.ds.lst.handle.pid == os.getpid()])
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn"])
@@ -343,7 +343,7 @@ def test_missing_lmdb_is_said(seven, monkeypatch):
 
 def test_a_file_may_be_open_at_the_end_of_the_program(seven):
     code = f"""
-from tensorpack.dataflow.lmdb import LMDBData
+from tensorpack.dataflow.files.lmdb_file import LMDBData
 flow = LMDBData({seven!r}, probe=False)
 going = iter(flow)
 print(len(next(going)))

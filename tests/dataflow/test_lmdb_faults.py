@@ -8,10 +8,10 @@ import lmdb
 import numpy as np
 import pytest
 
-from tensorpack.dataflow._lmdb import file as file_module
-from tensorpack.dataflow._lmdb import records
-from tensorpack.dataflow._lmdb.file import probe
-from tensorpack.dataflow.lmdb import DamagedLMDB, LMDBData, LMDBSerializer
+from tensorpack.dataflow.files import lmdb_file
+from tensorpack.dataflow.files import lmdb_open as file_module
+from tensorpack.dataflow.files.lmdb_file import DamagedLMDB, LMDBData, LMDBSerializer
+from tensorpack.dataflow.files.lmdb_open import probe
 from tensorpack.dataflow.raw import DataFromList
 from tests.dataflow.flows import flow_of
 from tests.dataflow.lmdb_files import (
@@ -243,7 +243,7 @@ def test_the_process_that_checks_takes_nothing_from_the_working_directory(
 
 def test_a_file_is_probed_once_and_again_when_it_has_changed(whole, monkeypatch):
     probed = []
-    monkeypatch.setattr(records, "probe", probed.append)
+    monkeypatch.setattr(lmdb_file, "probe", probed.append)
     assert len(LMDBData(whole, probe=False)) == COUNT
     assert probed == []
     flow = LMDBData(whole)

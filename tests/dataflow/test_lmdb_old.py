@@ -9,18 +9,21 @@ import msgpack
 import numpy as np
 import pytest
 
-from tensorpack.dataflow.lmdb import (
+from tensorpack.dataflow.files.lmdb_file import (
     LMDBData,
     LMDBDataPoint,
     LMDBSerializer,
     convert_old_lmdb,
-    open_old_lmdb,
 )
 from tests.contracts.dataflow import assert_same
 from tests.dataflow.flows import Canary
 from tests.dataflow.lmdb_files import write_raw
 from tests.dataflow.old_bytes import pack_of_2017
 from tests.tiers import first_fast
+
+
+def open_old_lmdb(path, allow_pickle, **options):
+    return LMDBDataPoint(path, shuffle=False, allow_pickle=allow_pickle, **options).ds
 
 
 def test_a_list_of_keys_of_2017(tmp_path, capsys):

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from tensorpack.dataflow import DataFromGenerator
-from tensorpack.dataflow import lmdb as lmdb_module
-from tensorpack.dataflow.lmdb import LMDBDataPoint, LMDBSerializer, dump_dataflow_to_lmdb
+from tensorpack.dataflow.files import lmdb_file as lmdb_module
+from tensorpack.dataflow.files.lmdb_file import LMDBDataPoint, LMDBSerializer, dump_dataflow_to_lmdb
 from tests.contracts.dataflow import assert_same
 from tests.dataflow.flows import flow_of
 from tests.dataflow.lmdb_files import read_raw, sample

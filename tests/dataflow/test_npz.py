@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from tensorpack.dataflow import DataFromList
-from tensorpack.dataflow._files import DamagedFile
-from tensorpack.dataflow.npz import NumpySerializer
+from tensorpack.dataflow.files.npz import NumpySerializer
+from tensorpack.dataflow.files.records import DamagedFile
 from tests.contracts.dataflow import DataFlowContract, assert_same
 from tests.dataflow.flows import Canary
 

@@ -9,6 +9,7 @@ from tensorpack.dataflow import (
     HDF5Serializer,
     LMDBSerializer,
     NumpySerializer,
+    ParquetSerializer,
     TFRecordSerializer,
 )
 from tests.dataflow.flows import ResetsCounted, numbers
@@ -17,6 +18,7 @@ FORMATS = {
     "hdf5": ("h5py", lambda flow, path: HDF5Serializer.save(flow, path, ["x"])),
     "lmdb": ("lmdb", LMDBSerializer.save),
     "npz": ("msgpack", NumpySerializer.save),
+    "parquet": ("pyarrow", lambda flow, path: ParquetSerializer.save(flow, path, ["x"])),
     "tfrecord": ("google_crc32c", TFRecordSerializer.save),
 }
 
@@ -24,7 +26,7 @@ FORMATS = {
 @pytest.fixture(params=FORMATS)
 def save(request, tmp_path):
     module, save_as = FORMATS[request.param]
-    pytest.importorskip(module)
+    pytest.importorskip(module, minversion="14" if module == "pyarrow" else None)
     return lambda flow, name="a": save_as(flow, str(tmp_path / name))
 
 

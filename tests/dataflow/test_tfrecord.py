@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tensorpack.dataflow import DamagedFile, DataFromList
-from tensorpack.dataflow.tfrecord import (
+from tensorpack.dataflow.files.tfrecord import (
     TFRecordBytes,
     TFRecordData,
     TFRecordSerializer,

@@ -10,10 +10,10 @@ from tensorpack.utils import get_tqdm
 from tensorpack.utils._sizes import size_text
 from tensorpack.utils.atomic import fsync_path
 
-from .._files import DamagedFile, collected_damage
 from .._length import length_or_none
-from .._lmdb.file import data_file
 from ..debug import describe
+from ..files.lmdb_open import data_file
+from ..files.records import DamagedFile, collected_damage
 from ..map import MapData
 from . import CommandError, facts_table
 from .flow import open_flow
@@ -47,7 +47,8 @@ def show(args: Any, write: Callable[[str], None]) -> int:
             )
             with contextlib.closing(flow):
                 length = length_or_none(flow)
-                facts += [*more, ("datapoints", "unknown" if length is None else str(length))]
+                more["datapoints"] = "unknown" if length is None else str(length)
+                facts += more.items()
                 flow.reset_state()
                 most = None if args.check else args.num
                 some = itertools.islice(flow, most)
@@ -103,10 +104,11 @@ def convert(args: Any, write: Callable[[str], None]) -> int:
     options = InputOptions(args.allow_pickle, args.paths, args.dtypes, args.no_header)
     target, kind = _find_target(args.output, args.force)
     name, names = find_format(args.input), options.paths
-    if kind == "HDF5" and name != "HDF5":
+    from_names, to_names = ("paths" in FORMATS[each].options for each in (name, kind))
+    if to_names and not from_names:
         options = options._replace(paths=None)
     opened = open_file(args.input, name, options, args.max_errors)
-    if kind == name == "HDF5":
+    if to_names and from_names:
         names = opened.flow.lst.keys
     count = 0
 
@@ -124,10 +126,10 @@ def convert(args: Any, write: Callable[[str], None]) -> int:
     finally:
         if args.force and os.path.exists(new):
             os.unlink(new)
-    count -= kind == "HDF5"  # whose writer looks at the first one beforehand
-    source = ": ".join([name, *(text for fact, text in opened.facts if fact == "contents")])
+    count -= to_names  # for then the first one is looked at beforehand
+    name += f": {opened.facts['contents']}" if "contents" in opened.facts else ""
     size = size_text(os.path.getsize(target))
-    write(f"{count} datapoints of {args.input} ({source}) are in {target} ({kind}, {size}).")
+    write(f"{count} datapoints of {args.input} ({name}) are in {target} ({kind}, {size}).")
     if damage:
         damage = list(dict.fromkeys(damage))  # the first ones may have been read twice
         write("\n".join([f"Damaged and left out: {len(damage)}.", *damage]))

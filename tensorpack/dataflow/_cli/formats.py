@@ -3,20 +3,23 @@
 import itertools
 import os
 import struct
+from functools import partial
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
 from tensorpack.utils.old_values import BadRecord, RefusedRecord, kind_of_old
 
-from .._files import DamagedFile, decode_value, input_path, is_gzip
-from .._hdf5_rows import describe_file
 from ..base import DataFlow
-from ..csv import CSVData
-from ..hdf5 import HDF5Data, HDF5Serializer
-from ..lmdb import LMDBData, open_old_lmdb, write_lmdb
+from ..files.csv_file import CSVData
+from ..files.hdf5 import HDF5Data, HDF5Serializer
+from ..files.hdf5_rows import describe_file
+from ..files.lmdb_file import LMDBData, LMDBDataPoint, write_lmdb
+from ..files.npz import NumpySerializer, is_old_npz
+from ..files.parquet import ParquetData, ParquetSerializer
+from ..files.records import DamagedFile, decode_value, input_path, is_gzip
+from ..files.svmlight import SVMLightData
+from ..files.tar import TarData, TarSerializer
+from ..files.tfrecord import TFRecordBytes, TFRecordData, TFRecordSerializer, masked_crc32c
 from ..map import MapData
-from ..npz import NumpySerializer, is_old_npz
-from ..svmlight import SVMLightData
-from ..tfrecord import TFRecordBytes, TFRecordData, TFRecordSerializer, masked_crc32c
 from . import CommandError
 
 _LMDB_MAGIC = struct.pack("=I", 0xBEEFC0DE)
@@ -28,7 +31,7 @@ class InputOptions(NamedTuple):
     """How the user wants a file to be read; the defaults stand for what was not given."""
 
     allow_pickle: bool = False  # of an old file
-    paths: Optional[List[str]] = None  # the datasets of an HDF5 file; all by default
+    paths: Optional[List[str]] = None  # datasets of HDF5, columns of Parquet; all by default
     dtypes: Optional[List[str]] = None  # of the columns of a CSV file, or one for all; text
     no_header: bool = False  # of a CSV file
 
@@ -37,7 +40,7 @@ class Opened(NamedTuple):
     """A flow of the datapoints of a file, facts about them, and whether damage is detected."""
 
     flow: Any
-    facts: List[Tuple[str, str]]
+    facts: Dict[str, str]
     has_checksums: bool = True
 
 
@@ -50,9 +53,9 @@ class Format(NamedTuple):
 
 
 _CONTENTS = {
-    "": [("contents", "datapoints of tensorpack")],
-    "msgpack": [("contents", "datapoints of tensorpack 0.2, as msgpack")],
-    "pickle": [("contents", "datapoints of old tensorpack, as pickles")],
+    "": "datapoints of tensorpack",
+    "msgpack": "datapoints of tensorpack 0.2, as msgpack",
+    "pickle": "datapoints of old tensorpack, as pickles",
 }
 
 
@@ -60,13 +63,13 @@ def _open_lmdb(path: str, options: InputOptions, max_errors: int) -> Opened:
     raw = LMDBData(path, shuffle=False, max_errors=max_errors)  # which checks the file
     kind, is_new = "", raw.lst.is_new()
     if not is_new:
-        file = raw.lst.file()
+        file = raw.lst.handle
         keys = [key for key in file.keys(3) if not key.startswith(b"__")]
         kind = kind_of_old((file.get(keys[0]) if keys else None) or b"")
         if not kind:
-            return Opened(raw, [("contents", "keys and values of another program")], False)
-    flow = open_old_lmdb(path, options.allow_pickle, max_errors, probe=False)
-    return Opened(flow, _CONTENTS[kind], is_new)
+            return Opened(raw, {"contents": "keys and values of another program"}, False)
+    flow = LMDBDataPoint(path, False, None, max_errors, False, options.allow_pickle)
+    return Opened(flow, {"contents": _CONTENTS[kind]}, is_new)
 
 
 def _open_tfrecord(path: str, options: InputOptions, max_errors: int) -> Opened:
@@ -76,16 +79,16 @@ def _open_tfrecord(path: str, options: InputOptions, max_errors: int) -> Opened:
         decode_value(first, False)
     except BadRecord:
         raw = TFRecordBytes(path, max_errors=max_errors)
-        return Opened(raw, [("contents", "records of another program")])
+        return Opened(raw, {"contents": "records of another program"})
     except (DamagedFile, RefusedRecord):  # which says nothing about the others
         pass
     flow = TFRecordData(path, max_errors=max_errors, allow_pickle=options.allow_pickle)
-    return Opened(flow, _CONTENTS[kind_of_old(first)])
+    return Opened(flow, {"contents": _CONTENTS[kind_of_old(first)]})
 
 
 def _open_npz(path: str, options: InputOptions, max_errors: int) -> Opened:
     flow = NumpySerializer.load(path, shuffle=False, allow_pickle=options.allow_pickle)
-    return Opened(flow, _CONTENTS["pickle" if is_old_npz(path) else ""])
+    return Opened(flow, {"contents": _CONTENTS["pickle" if is_old_npz(path) else ""]})
 
 
 def _open_hdf5(path: str, options: InputOptions, max_errors: int) -> Opened:
@@ -93,8 +96,8 @@ def _open_hdf5(path: str, options: InputOptions, max_errors: int) -> Opened:
     paths = options.paths or names
     if not paths:
         raise CommandError(f"{path} has no dataset whose rows could be datapoints.")
-    facts = [("version", version or "none"), ("datasets", ", ".join(paths))]
     flow = HDF5Data(path, paths, shuffle=False, in_memory=False, max_errors=max_errors)
+    facts = {"version": version or "none", "datasets": ", ".join(paths)}
     return Opened(flow, facts, has_checksums)
 
 
@@ -108,19 +111,27 @@ def _open_csv(path: str, options: InputOptions, max_errors: int) -> Opened:
         delimiter="\t" if suffix_of(path) == ".tsv" else ",",
         max_errors=max_errors,
     )
-    return Opened(flow, [("columns", ", ".join(flow.names or ["none"]))], False)
+    return Opened(flow, {"columns": ", ".join(flow.names or ["none"])}, False)
 
 
 def _open_svmlight(path: str, options: InputOptions, max_errors: int) -> Opened:
     flow = SVMLightData(path, shuffle=False, max_errors=max_errors)
-    return Opened(flow, [("features", str(flow.num_features))], False)
+    return Opened(flow, {"features": str(flow.num_features)}, False)
 
 
-def _save_hdf5(flow: DataFlow, path: str, names: Optional[List[str]]) -> None:
+def _open_parquet(path: str, options: InputOptions, max_errors: int) -> Opened:
+    flow = ParquetData(path, options.paths, shuffle=False, max_errors=max_errors)
+    return Opened(flow, {"columns": ", ".join(flow.lst.keys)}, False)
+
+
+def _save_columns(
+    save: Callable[..., None], flow: DataFlow, path: str, names: Optional[List[str]]
+) -> None:
+    """Writes the components of datapoints to what has names: columns, or datasets."""
     flow.reset_state()
     first = next(iter(flow), None)
     if not isinstance(first, (list, tuple, dict)):
-        raise CommandError(f"HDF5 takes lists, tuples or dicts of numbers, but got {first!r:.80}.")
+        raise CommandError(f"Lists, tuples or dicts have columns, but got {first!r:.80}.")
     keys: List[Any] = list(first) if isinstance(first, dict) else list(range(len(first)))
     width = len(str(len(keys) - 1))  # a reader finds the datasets sorted as text
     names = names or [f"component_{k:0{width}d}" if isinstance(k, int) else str(k) for k in keys]
@@ -136,11 +147,11 @@ def _save_hdf5(flow: DataFlow, path: str, names: Optional[List[str]]) -> None:
         if _form_of(datapoint) != _form_of(first):
             raise CommandError(
                 f"Datapoint {number} is {_form_of(datapoint)}, but datapoint 0 is "
-                f"{_form_of(first)}. All rows of an HDF5 file are alike: convert to another format."
+                f"{_form_of(first)}. All rows of such a file are alike: convert to another format."
             )
         return [datapoint[key] for key in keys]
 
-    HDF5Serializer.save(MapData(flow, row), path, names)
+    save(MapData(flow, row), path, names)
 
 
 def _form_of(datapoint: Any) -> str:
@@ -178,8 +189,21 @@ FORMATS: Dict[str, Format] = {
         (".h5", ".hdf5"),
         lambda start: any(start[place : place + 8] == _HDF5_MAGIC for place in _HDF5_PLACES),
         _open_hdf5,
-        _save_hdf5,
+        partial(_save_columns, HDF5Serializer.save),
         ("paths",),
+    ),
+    "Parquet": Format(
+        (".parquet",),
+        lambda start: start[:4] == b"PAR1",
+        _open_parquet,
+        partial(_save_columns, ParquetSerializer.save),
+        ("paths",),
+    ),
+    "tar": Format(
+        (".tar",),
+        lambda start: start[257:262] == b"ustar",
+        lambda path, options, max_errors: Opened(TarData(path, False, max_errors), {}, False),
+        lambda flow, path, names: TarSerializer.save(flow, path),
     ),
     "CSV": Format((".csv", ".tsv"), None, _open_csv, None, ("dtypes", "no_header")),
     "SVMlight": Format((".svm", ".svmlight", ".libsvm"), None, _open_svmlight),

@@ -16,8 +16,8 @@ from tensorpack.utils.fs import get_dataset_path
 from tensorpack.utils.optional import require
 from tensorpack.utils.untrusted import hash_untrusted
 
-from .._files import DamagedFile, PathLike, RecordsFlow
-from ..image_files import ImageRecords
+from ..files.images import ImageRecords
+from ..files.records import DamagedFile, PathLike, RecordsFlow
 from ..raw import DataFromList
 
 TRAIN_OR_TEST = ("train", "test")

@@ -15,7 +15,7 @@ import numpy as np
 
 from tensorpack.utils.optional import require
 
-from ..image_files import decode_image
+from ..files.images import decode_image
 from ._files import DamagedFile, Folder, PublishedDataset, read_matlab, read_members
 
 _URL = (

@@ -19,7 +19,7 @@ from tensorpack.utils.old_values import BadRecord
 from tensorpack.utils.optional import require
 from tensorpack.utils.untrusted import read_untrusted
 
-from ..caffe import message_fields
+from ..files.caffe import message_fields
 from ._files import (
     DamagedFile,
     Folder,

@@ -9,7 +9,7 @@ import json
 import re
 from typing import Any, Dict, List
 
-from .._files import DamagedFile, PathLike, input_path
+from ..files.records import DamagedFile, PathLike, input_path
 from ..raw import DataFromList
 from ._files import read_file
 

@@ -13,9 +13,10 @@ from tensorpack.dataflow import (
     HDF5Serializer,
     LMDBSerializer,
     NumpySerializer,
+    ParquetSerializer,
     TFRecordSerializer,
 )
-from tensorpack.dataflow.tfrecord import masked_crc32c
+from tensorpack.dataflow.files.tfrecord import masked_crc32c
 from tests.dataflow.flows import flow_of
 
 needs_h5py = pytest.mark.skipif(not importlib.util.find_spec("h5py"), reason="needs h5py")
@@ -30,9 +31,10 @@ def numbers(count):
 def save(path, datapoints):
     """Writes a file of the format that its name says."""
     path = str(path)
-    if path.endswith(".h5"):
+    if path.endswith((".h5", ".parquet")):
         keys = [f"component_{index}" for index in range(len(datapoints[0]))]
-        HDF5Serializer.save(flow_of(datapoints), path, keys)
+        kind = HDF5Serializer if path.endswith(".h5") else ParquetSerializer
+        kind.save(flow_of(datapoints), path, keys)
     else:
         KINDS[os.path.splitext(path)[1]].save(flow_of(datapoints), path)
     return path

@@ -198,6 +198,33 @@ def test_components_keep_their_order(run, tmp_path, width, last):
         assert sorted(file)[-1].endswith(last)
 
 
+def test_columns_of_parquet(run, tmp_path):
+    pytest.importorskip("pyarrow", minversion="14")
+    datapoints = [[np.int64(i), np.full(3, i, np.float32)] for i in range(5)]
+    path, target = save(tmp_path / "a.tfrecord", datapoints), tmp_path / "b.parquet"
+    assert run("convert", path, target, "--paths", "x,y").code == 0
+    ran = run("convert", target, tmp_path / "c.npz", "--paths", "y")
+    assert ran.out.startswith(f"5 datapoints of {target} (Parquet) are in ")
+    assert_same(load(tmp_path / "c.npz"), [[y] for _, y in datapoints])
+    assert run("convert", target, tmp_path / "d.parquet").out.startswith("5 datapoints")
+    assert "columns     x, y\n" in run("show", tmp_path / "d.parquet", "--check").out
+
+
+def test_archives_of_webdataset(run, fails, tmp_path):
+    datapoints = [{"__key__": f"{i}", "txt": b"%d" % i} for i in range(3)]
+    path, target = save(tmp_path / "a.npz", datapoints), tmp_path / "b.tar"
+    assert run("convert", path, target).code == 0
+    ran = run("convert", target, tmp_path / "c.tfrecord")
+    assert ran.out.startswith(f"3 datapoints of {target} (tar) are in ")
+    assert load(tmp_path / "c.tfrecord") == datapoints
+    assert "Checked: 3 datapoints, none is damaged. The file has no checksums" in (
+        run("show", target, "--check").out
+    )
+    assert "Datapoint 0 is a list" in fails(
+        "convert", save(tmp_path / "d.npz", [[1]]), target.parent / "e.tar"
+    )
+
+
 def test_raw_records_are_converted_as_bytes(run, tmp_path):
     path, target = tmp_path / "a.tfrecord", tmp_path / "b.npz"
     path.write_bytes(record(b"one") + record(b"two"))

@@ -1,7 +1,6 @@
 """Images from the LMDB files that Caffe's tools write, without Caffe or protobuf.
 
-Their records, `Datum`, are protobuf messages of seven fields, so the few rules of that encoding are
-written out here. All lengths are checked: nothing is read that is not in the record.
+Their records, `Datum`, are protobuf messages of seven fields; the rules of that encoding are here.
 """
 
 import struct
@@ -11,9 +10,9 @@ import numpy as np
 
 from tensorpack.utils.old_values import BadRecord
 
-from ._files import DamagedFile, PathLike, RecordsFlow
-from ._lmdb.records import Records, WantedKeys
-from .image_files import decode_image
+from .images import decode_image
+from .lmdb_file import LMDBRecords, WantedKeys
+from .records import DamagedFile, PathLike, RecordsFlow
 
 _VARINT, _EIGHT_BYTES, _BYTES, _FOUR_BYTES = 0, 1, 2, 5  # how a field is encoded
 _FIELDS = {1: "channels", 2: "height", 3: "width", 4: "data", 5: "label", 7: "encoded"}
@@ -22,11 +21,11 @@ _MOST_VARINT_BYTES = 10
 
 
 class CaffeLMDB(RecordsFlow):
-    """Yields `[image, label]` for the records of a Caffe LMDB file.
+    """Yields `[image, label]` for the records of a Caffe LMDB file; the label is an int.
 
     An image is a new uint8 array `[height, width, channels]`, in the order of channels that it was
-    written with; encoded ones are BGR, and need OpenCV and Pillow. A label is an int. Caffe writes
-    no list of keys, so all are read first, which is said in a warning; give `keys` to avoid it.
+    written with; encoded ones are BGR, and need OpenCV and Pillow. Caffe writes no list of keys, so
+    all are read first, which is said in a warning; give `keys` to avoid it.
     """
 
     def __init__(
@@ -37,21 +36,12 @@ class CaffeLMDB(RecordsFlow):
         max_errors: int = 0,
         probe: bool = True,
     ) -> None:
-        """
-        Args:
-          lmdb_path, shuffle, keys, probe: as in `LMDBData`.
-          max_errors: how many records without a readable image a pass skips, each with a line in
-            the log; one more is an error. `len` counts them.
-
-        Raises:
-          ValueError: it is damaged; a `DamagedLMDB` that says where.
-        """
-        records = _Images(lmdb_path, keys, readahead=not shuffle, probed=probe)
-        super().__init__(records, shuffle, max_errors)
+        """Takes what `LMDBData` does; a record without a readable image counts as damaged."""
+        super().__init__(_Images(lmdb_path, keys, not shuffle, probe), shuffle, max_errors)
 
 
-class _Images(Records):
-    def _element(self, key: bytes, value: bytes) -> Any:
+class _Images(LMDBRecords):
+    def _element(self, key: bytes, value: bytes, is_new: bool) -> Any:
         datum = read_datum(value)
         return [datum_image(datum), datum.label]
 
@@ -84,25 +74,18 @@ def read_datum(buf: bytes) -> Datum:
 
 
 def datum_image(datum: Datum) -> np.ndarray:
-    """Returns the image of a record, a new uint8 array `[height, width, channels]`.
-
-    An encoded one is decoded in colour, as BGR, unless it is to have one channel.
-    """
+    """Returns the image of a record, a new uint8 array; encoded ones of colour are in BGR."""
     if datum.encoded:
-        return _decoded(datum)
+        channel = 1 if datum.channels == 1 else 3
+        try:
+            image = decode_image(datum.data, "Its image", channel, bgr=True)
+        except DamagedFile as error:
+            raise BadRecord(str(error)) from error
+        return image[:, :, np.newaxis] if channel == 1 else image
     shape = datum.channels, datum.height, datum.width
     if min(shape) < 1 or shape[0] * shape[1] * shape[2] != len(datum.data):
         raise BadRecord(f"An image of {shape} does not have {len(datum.data)} bytes.")
     return np.frombuffer(datum.data, np.uint8).reshape(shape).transpose(1, 2, 0).copy()
-
-
-def _decoded(datum: Datum) -> np.ndarray:
-    channel = 1 if datum.channels == 1 else 3
-    try:
-        image = decode_image(datum.data, "Its image", channel, bgr=True)
-    except DamagedFile as error:
-        raise BadRecord(str(error)) from error
-    return image[:, :, np.newaxis] if channel == 1 else image
 
 
 def message_fields(buf: bytes) -> Iterator[Tuple[int, int, Any]]:
@@ -116,18 +99,14 @@ def message_fields(buf: bytes) -> Iterator[Tuple[int, int, Any]]:
             value, position = _varint(buf, position)
             yield number, kind, value
             continue
+        sizes = {_EIGHT_BYTES: 8, _FOUR_BYTES: 4}
         if kind == _BYTES:
-            size, position = _varint(buf, position)
-        elif kind in (_EIGHT_BYTES, _FOUR_BYTES):
-            size = 8 if kind == _EIGHT_BYTES else 4
-        else:
-            raise BadRecord(
-                f"This is not a Caffe message: a field of encoding {kind} at byte {begin}."
-            )
+            sizes[kind], position = _varint(buf, position)
+        if kind not in sizes:
+            raise _not_caffe(f"a field of encoding {kind} at byte {begin}")
+        size = sizes[kind]
         if number == 0 or size > len(buf) - position:
-            raise BadRecord(
-                f"This is not a Caffe message: a wrong field at byte {begin} of {len(buf)}."
-            )
+            raise _not_caffe(f"a wrong field at byte {begin} of {len(buf)}")
         yield number, kind, buf[position : position + size]
         position += size
 

@@ -1,4 +1,4 @@
-"""Opens LMDB files for reading: checked in a process of their own first, once in each process.
+"""Opens LMDB files for reading, once in each process.
 
 A damaged or malicious file can crash liblmdb, so a child process reads it before this one does.
 liblmdb forbids opening a file twice in a process, and using an open file in a forked process, so
@@ -19,7 +19,7 @@ from typing import Any, Dict, List, Optional, Tuple
 from tensorpack.utils.optional import require
 from tensorpack.utils.processes import subproc_call
 
-from .._files import DamagedFile, PathLike
+from .records import DamagedFile, PathLike
 
 _PROBE_SECONDS = 600.0
 
@@ -61,11 +61,8 @@ def data_file(path: PathLike) -> str:
 
 
 def probe(path: str) -> None:
-    """Reads a file in a process of its own, see `check`.
-
-    Raises `DamagedLMDB` if it is damaged or liblmdb crashed, RuntimeError if it was not checked.
-    """
-    script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "check.py")
+    """Has a process of its own `check` a file; a RuntimeError if it could not."""
+    script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "lmdb_check.py")
     search = [folder for folder in sys.path if isinstance(folder, str)]
     output, code = subproc_call(
         [sys.executable, "-c", _PROGRAM, script, path, *search], timeout=_PROBE_SECONDS

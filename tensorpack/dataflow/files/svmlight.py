@@ -1,7 +1,7 @@
 """Text files of SVMlight and LIBSVM: a label on each line, and the features that are not zero.
 
-A line is `label index:value index:value ...  # comment`, the indices increasing. scikit-learn
-reads it. The features stay sparse in memory and become a vector when a datapoint is taken.
+A line is `label index:value index:value ...  # comment`, read by scikit-learn. The features stay
+sparse in memory and become a vector when a datapoint is taken.
 """
 
 import io
@@ -12,11 +12,10 @@ import numpy as np
 from tensorpack.utils.checks import check_counts
 from tensorpack.utils.optional import require
 
-from ._files import DamagedFile, ErrorLimit, PathLike, input_path, is_gzip
-from .raw import DataFromList
+from ..raw import DataFromList
+from .records import DamagedFile, ErrorLimit, PathLike, input_path, is_gzip
 
 _MAX_FEATURES = 1 << 24  # unless told otherwise: a vector of 64 MB
-
 # Some lines: labels, how many features each has, and the indices and values of all features.
 _Lines = Tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
@@ -24,10 +23,8 @@ _Lines = Tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 class SVMLightData(DataFromList):
     """Yields `[features, label]`: a float32 vector, new each time, and a numpy float64.
 
-    An entry `qid:` is left out. Files with several labels on a line are not read.
-
-    Attributes:
-      num_features: the length of the vectors.
+    `num_features` is the length of the vectors. An entry `qid:` is left out. Files with several
+    labels on a line are not read.
     """
 
     def __init__(
@@ -46,8 +43,7 @@ class SVMLightData(DataFromList):
             2**24. Give it where several files belong together.
           zero_based: whether the index of the first feature is 0, and not 1. None takes it for 0
             if the file has an index 0 anywhere.
-          max_errors: how many wrong lines are skipped, each with a warning in the log; one more is
-            an error.
+          max_errors: how many wrong lines are skipped, see `RecordsFlow`.
         """
         if num_features is not None:
             check_counts(self, num_features=num_features)
@@ -61,13 +57,7 @@ class SVMLightData(DataFromList):
 class _Rows:
     """The datapoints of a file by index."""
 
-    def __init__(
-        self,
-        path: str,
-        pieces: List[_Lines],
-        num_features: Optional[int],
-        zero_based: Optional[bool],
-    ) -> None:
+    def __init__(self, path: str, pieces: List[_Lines], num_features: Any, zero_based: Any) -> None:
         self._labels, counts, self._indices, self._values = map(np.concatenate, zip(*pieces))
         self._starts = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
         if not len(self._labels):

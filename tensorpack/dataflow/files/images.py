@@ -5,8 +5,11 @@ that is cut off is an error here, where OpenCV would make up the rest of the ima
 """
 
 import hashlib
+import io
 import os
+import re
 import sys
+from importlib import import_module
 from typing import Any, List, Optional, Sequence, Tuple, Union
 
 import numpy as np
@@ -17,24 +20,26 @@ from tensorpack.utils.fs import recursive_walk
 from tensorpack.utils.optional import require
 from tensorpack.utils.viz import dump_dataflow_images as _dump_images
 
-from ._files import DamagedFile, PathLike, RecordsFlow, input_path
-from ._image_header import JPEG, JPEG_SCAN, PNG, image_size, jpeg_markers
-from .base import DataFlow
+from ..base import DataFlow
+from .records import DamagedFile, PathLike, RecordsFlow, input_path
 
 _EXTENSIONS = (".bmp", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp")
-_JPEG_END, _PNG_END = b"\xff\xd9", b"IEND"
+_JPEG, _JPEG_SCAN, _JPEG_END = b"\xff\xd8", 0xDA, b"\xff\xd9"
+_PNG, _PNG_END = b"\x89PNG\r\n\x1a\n", b"IEND"
+# How the files begin that OpenCV decodes, with the names of Pillow's plugins for their headers.
+_BEGINS = re.compile(
+    rb"(?P<Jpeg>\xff\xd8)|(?P<Png>\x89PNG\r\n\x1a\n)|(?P<WebP>RIFF....WEBP)|(?P<Gif>GIF8[79]a)"
+    rb"|(?P<Bmp>BM)|(?P<Tiff>II[*+]\0|MM\0[*+])|(?P<Ppm>P[1-6f]\s)|(?P<Sun>\x59\xa6\x6a\x95)"
+    rb"|(?P<Jpeg2K>\0\0\0\x0cjP  |\xff\x4f\xff\x51)|(?P<Avif>....ftyp)",
+    re.DOTALL,
+)
 MOST_PIXELS = 2**28  # 16,384 x 16,384; no camera has as many
 
 _Resize = Union[None, int, Sequence[int]]
 
 
 class ImageFromFile(RecordsFlow):
-    """Yields `[image]` for each file: uint8 `[h, w, 3]` in RGB, or `[h, w, 1]` in grey.
-
-    Attributes:
-      files: the paths.
-      channel, resize: the arguments.
-    """
+    """Yields `[image]` for each file: uint8 `[h, w, 3]` in RGB, or `[h, w, 1]` in grey."""
 
     def __init__(
         self,
@@ -52,8 +57,7 @@ class ImageFromFile(RecordsFlow):
           channel: 3 for colour, 1 for grey.
           resize: (height, width) in pixels, or one number for both; None to leave them.
           shuffle: whether each pass has its own order.
-          max_errors: how many files that cannot be read a pass skips, each with a warning in the
-            log; one more is an error. `len` counts them.
+          max_errors: how many files that cannot be read a pass skips, see `RecordsFlow`.
           max_pixels: a file whose header says more, or is of no format that Pillow knows, is not
             decoded, but counts as damaged; None to decode all.
         """
@@ -71,10 +75,8 @@ class ImageFolder(RecordsFlow):
     """Yields `[image, label]` for the files of a folder that has a subfolder for each class.
 
     The label is the position of the class in `classes`, a Python integer. Images are as in
-    `ImageFromFile`. Files are in the order of their paths, also those in folders further down.
-
-    With `part`, each class is split. Where a file belongs depends on `seed`, `test_share` and the
-    names of the files of its class, not on the order of the file system or on other classes.
+    `ImageFromFile`. Files are in the order of their paths, also those in folders further down. With
+    `part`, each class is split, by `seed`, `test_share` and the names of its files alone.
 
     Attributes:
       classes: the names of the subfolders, sorted.
@@ -159,10 +161,7 @@ def _part_of_class(
 
 
 class ImageFromList(RecordsFlow):
-    """Yields `[image, label]` for the lines `path label` of a file; see `read_image_list`.
-
-    The label is a Python integer. Images are as in `ImageFromFile`.
-    """
+    """Yields `[image, label]` for the lines of a file; see `read_image_list`, `ImageFromFile`."""
 
     def __init__(
         self,
@@ -180,9 +179,6 @@ class ImageFromList(RecordsFlow):
           list_file, directory: as in `read_image_list`.
           channel, resize, max_errors, max_pixels: as in `ImageFromFile`.
           shuffle: whether each pass has its own order.
-
-        Raises:
-          ValueError: a line is wrong, or an argument.
         """
         files, labels = map(list, zip(*read_image_list(list_file, directory)))
         images = ImageRecords(files, labels, channel, resize, max_pixels=max_pixels)
@@ -194,11 +190,8 @@ def read_image_list(
 ) -> List[Tuple[str, int]]:
     """Returns the paths and labels of a text file that has `path label` on each line.
 
-    A path may have spaces in it; lines without anything are left out.
-
-    Args:
-      list_file: the text file, in UTF-8.
-      directory: where relative paths begin; by default the folder of the list.
+    A path may have spaces in it; lines without anything are left out. The text is UTF-8. Relative
+    paths begin at `directory`, by default the folder of the list.
     """
     list_file = input_path(list_file)
     root = os.path.dirname(list_file) if directory is None else os.path.abspath(directory)
@@ -224,31 +217,16 @@ def read_image_list(
 def dump_dataflow_images(
     df: DataFlow, dirname: str, max_count: Optional[int] = None, index: int = 0
 ) -> int:
-    """Writes the images of a flow as `000.jpg`, `001.jpg`, ...
+    """Writes the images of a pass as `000.jpg`, `001.jpg`, ... to a folder; returns their number.
 
-    Args:
-      df: the flow; its state is reset first, and it is read once.
-      dirname: where to write; made if missing.
-      max_count: how many to write at most; None for all of a pass.
-      index: the component that is the image, `[h, w]`, `[h, w, 1]` or `[h, w, 3]` in BGR.
-
-    Returns:
-      how many images there were.
+    There are at most `max_count`. Component `index` is `[h, w]`, `[h, w, 1]` or `[h, w, 3]` in BGR.
     """
     number = sys.maxsize if max_count is None else max_count
     return _dump_images(df, index, batched=False, number=number, output_dir=dirname)
 
 
 class ImageRecords:
-    """Images by index, with their labels if there are any.
-
-    Args:
-      files: the paths.
-      labels: as many; None to yield images alone.
-      channel, resize: as in `ImageFromFile`.
-      bgr: whether the channels of colour are blue, green and red, as OpenCV has them.
-      max_pixels: as in `ImageFromFile`.
-    """
+    """Images by index, with labels unless these are None; `bgr` is the order of OpenCV."""
 
     def __init__(
         self,
@@ -272,7 +250,12 @@ class ImageRecords:
 
     def __getitem__(self, index: int) -> List[Any]:
         path = self._files[index]
-        image = decode_image(_read(path), path, self._channel, self._bgr, self._max_pixels)
+        try:
+            with open(path, "rb") as file:
+                data = file.read()
+        except OSError as error:
+            raise DamagedFile(f"{path} cannot be read: {error}.") from error
+        image = decode_image(data, path, self._channel, self._bgr, self._max_pixels)
         if self._size is not None:
             height, width = self._size
             image = require("cv2").resize(image, (width, height))
@@ -293,14 +276,6 @@ def check_decoding(channel: int, max_pixels: Optional[int]) -> None:
     if max_pixels is not None:
         require("PIL")
         check_counts("Images", max_pixels=max_pixels)
-
-
-def _read(path: str) -> bytes:
-    try:
-        with open(path, "rb") as file:
-            return file.read()
-    except OSError as error:
-        raise DamagedFile(f"{path} cannot be read: {error}.") from error
 
 
 def decode_image(
@@ -338,15 +313,36 @@ def decode_image(
     return image
 
 
+def image_size(data: bytes) -> Optional[Tuple[int, int]]:
+    """Returns (height, width) in pixels of the image in a file; None if they are not known.
+
+    Not by `PIL.Image.open`, which has a limit of its own, for the whole process.
+    """
+    require("PIL")
+    begin = _BEGINS.match(data)
+    if begin is None:
+        return None
+    try:
+        plugin = import_module(f"PIL.{begin.lastgroup}ImagePlugin")
+        width, height = getattr(plugin, f"{begin.lastgroup}ImageFile")(io.BytesIO(data)).size
+    except Exception:  # of any kind, for a header that is damaged on purpose
+        return None
+    return height, width
+
+
 def _is_cut_off(data: bytes) -> bool:
     """Whether these are the first bytes of a JPEG or PNG file whose end is missing."""
-    if data.startswith(PNG):
-        return data.rfind(_PNG_END, len(PNG)) < 0
-    if not data.startswith(JPEG):
+    if data.startswith(_PNG):
+        return data.rfind(_PNG_END, len(_PNG)) < 0
+    if not data.startswith(_JPEG):
         return False
     # The end of the image comes after the begin of its pixels. One before that belongs to a
     # small copy of the image in the metadata.
-    kind, place = jpeg_markers(data)[-1]
-    if kind == JPEG_SCAN:
-        return data.rfind(_JPEG_END, place) < 0  # most likely at the very end
+    place = len(_JPEG)
+    while place + 4 <= len(data) and data[place] == 0xFF:
+        kind = data[place + 1]
+        if kind == _JPEG_SCAN:
+            return data.rfind(_JPEG_END, place) < 0  # most likely at the very end
+        is_filling = kind == 0xFF
+        place += 1 if is_filling else 2 + int.from_bytes(data[place + 2 : place + 4], "big")
     return place + 4 > len(data)

@@ -1,26 +1,20 @@
 """HDF5 files: datasets of equal length, whose rows of one index make a datapoint.
 
-`HDF5Data` reads files of any program, by default into memory: shuffled access to single rows of a
-file is slow, because each row costs a whole chunk. `in_memory=False` reads rows from the file when
-they are needed, for data that is larger than the memory.
-
-`HDF5Serializer` writes files in which damage is detected: each chunk has a checksum (Fletcher's, of
-32 bits), and so have the structures of the file, in the format of HDF5 1.10.
+`HDF5Data` reads files of any program, by default into memory: each row of a file costs a whole
+chunk, so shuffled access is slow. `HDF5Serializer` writes files in which damage is detected: each
+chunk has a checksum (Fletcher's, of 32 bits), and so have the structures, as in HDF5 1.10.
 """
 
-import os
 from contextlib import contextmanager
 from typing import Any, Callable, Dict, Generator, Iterator, List, Optional, Sequence, Tuple
 
 import numpy as np
 
-from tensorpack.utils import get_tqdm
 from tensorpack.utils.optional import require
 
-from ._files import PathLike, RecordsFlow, input_path, open_new
-from ._hdf5_rows import VERSION, VERSION_KEY, RowsInFile, RowsInMemory
-from ._length import length_or_none
-from .base import DataFlow
+from ..base import DataFlow
+from .hdf5_rows import VERSION, VERSION_KEY, RowsInFile, RowsInMemory
+from .records import PathLike, RecordsFlow, Writing, write_records
 
 _LIBVER = ("v110", "v110")  # the first format in which all structures have checksums
 _CHUNK_BYTES = 1 << 18  # a quarter of the cache that HDF5 gives a dataset
@@ -32,9 +26,8 @@ _KINDS = "biufc"  # of the dtypes that come back as they were
 class HDF5Data(RecordsFlow):
     """Yields a list of the rows with one index of some datasets, a numpy array or scalar each.
 
-    In memory, arrays are read-only, because all passes share them: copy what you want to change. A
-    copy in another process reads the file again. Data in other files (external links, virtual
-    datasets) are not read.
+    In memory, arrays are read-only, because all passes share them: copy what you want to change.
+    Data in other files (external links, virtual datasets) are not read.
     """
 
     def __init__(
@@ -48,28 +41,22 @@ class HDF5Data(RecordsFlow):
         """
         Args:
           filename: of the file. Needs h5py.
-          data_paths: the names of the datasets, such as `["train/image", "train/label"]`; their
-            first axes have one length.
+          data_paths: the names of datasets of one length, such as `["train/image", "train/label"]`.
           shuffle: whether each pass has its own order.
-          in_memory: whether to read everything now. Otherwise the file is kept open while it is
-            used, until `close`.
-          max_errors: how many datapoints whose bytes are damaged a pass skips, each with a
-            warning in the log; one more is an error. Needs `in_memory=False`.
+          in_memory: whether to read everything now; False for data larger than the memory.
+          max_errors: how many damaged datapoints a pass skips, see `RecordsFlow`. Needs
+            `in_memory=False`.
 
         Raises:
           KeyError: the file has no dataset of one of the names.
-          ValueError: the lengths differ, the file is damaged or of a later version, a dataset lies
-            in other files or claims more bytes than the file can hold, or `max_errors` is given
-            together with `in_memory`.
+          DamagedFile: it is damaged or of a later version, or a dataset lies in other files or
+            claims more bytes than the file can hold.
         """
         keys = _names(data_paths)
         if in_memory and max_errors:
-            raise ValueError(
-                f"max_errors={max_errors} needs in_memory=False: what is read into memory is read "
-                "as a whole."
-            )
+            raise ValueError(f"max_errors={max_errors} needs in_memory=False, to read single rows.")
         kind = RowsInMemory if in_memory else RowsInFile
-        super().__init__(kind(input_path(filename), keys), shuffle, max_errors)
+        super().__init__(kind(filename, keys), shuffle, max_errors)
 
 
 class HDF5Serializer:
@@ -77,47 +64,39 @@ class HDF5Serializer:
 
     @staticmethod
     def save(df: DataFlow, path: PathLike, data_paths: Sequence[str]) -> None:
-        """Writes one pass of a flow, with a progress bar.
+        """Writes one pass of a flow; see `write_records`. Only some rows are in memory.
 
-        The datasets grow with the pass, so its length need not be known, and only some rows of it
-        are in memory. The file appears under its name when it is complete and on the disk.
-
-        Args:
-          df: the flow; its state is reset first. Datapoints are lists or tuples of numpy arrays
-            or scalars, of one dtype and shape in each component, or of Python's bool, int
-            (which becomes int64) and float (float64). The pass must have an end.
-          path: of the new file.
-          data_paths: the name of a dataset for each component.
-
-        Raises:
-          FileExistsError: there is a file of this name.
-          ValueError: the datapoints have another number of components than there are names,
-            shapes or dtypes differ, or there are no datapoints.
+        Datapoints are lists or tuples of numpy arrays or scalars, of one dtype and shape in each
+        component, or of Python's bool, int (which becomes int64) and float (float64).
+        `data_paths` has the name of a dataset for each component.
         """
-        require("h5py")
         keys = _names(data_paths)
-        df.reset_state()
-        # HDF5 has the temporary file opened again; it is put on the disk, and renamed, as ours.
-        with open_new(path) as file, new_hdf5(file.name, libver=_LIBVER) as (target, check):
-            target.attrs[VERSION_KEY] = np.int64(VERSION)
-            columns: List[_GrowingDataset] = []
-            with get_tqdm(df, total=length_or_none(df), desc=os.path.basename(path)) as bar:
-                for index, datapoint in enumerate(bar):
-                    _check_form(datapoint, index, keys)
-                    if index == 0:
-                        columns = [_GrowingDataset(target, *each) for each in zip(keys, datapoint)]
-                    for column, value in zip(columns, datapoint):
-                        column.append(value, index)
-                    check()
-            if not columns:
-                raise ValueError("The flow has no datapoints: nothing to write.")
-            for column in columns:
-                column.flush()
+        write_records(df, path, lambda file: _writer(file, keys))
 
     @staticmethod
     def load(path: PathLike, data_paths: Sequence[str], shuffle: bool = True) -> HDF5Data:
         """Returns a flow over the datapoints of a file; see `HDF5Data`."""
         return HDF5Data(path, data_paths, shuffle)
+
+
+@contextmanager
+def _writer(file: Any, keys: List[str]) -> Writing:
+    # HDF5 has the temporary file opened again; it is put on the disk, and renamed, as ours.
+    with new_hdf5(file.name, libver=_LIBVER) as (target, check):
+        target.attrs[VERSION_KEY] = np.int64(VERSION)
+        columns: List[_GrowingDataset] = []
+
+        def write(datapoint: Any, index: int) -> None:
+            _check_form(datapoint, index, keys)
+            if index == 0:
+                columns.extend(_GrowingDataset(target, *each) for each in zip(keys, datapoint))
+            for column, value in zip(columns, datapoint):
+                column.append(value, index)
+            check()
+
+        yield write
+        for column in columns:
+            column.flush()
 
 
 def _names(data_paths: Sequence[str]) -> List[str]:
@@ -187,26 +166,24 @@ class _GrowingDataset:
 
 def _as_array(value: Any, what: str) -> np.ndarray:
     dtype: Optional[Any] = {bool: np.bool_, int: np.int64, float: np.float64}.get(type(value))
-    if dtype is None and not isinstance(value, (np.ndarray, np.generic)):
-        raise TypeError(
-            f"{what} is a {type(value).__name__}, but HDF5Serializer writes numbers: numpy arrays "
-            "and scalars, bool, int and float. Use NumpySerializer for other things."
-        )
     if isinstance(value, np.ma.MaskedArray):
         raise TypeError(
             f"{what} is a masked array, whose mask a dataset would lose. Yield "
             "array.filled(value), or the mask as a component of its own."
         )
-    try:
-        array = np.asarray(value, dtype)
-    except OverflowError as error:
-        raise ValueError(f"{what} is {value}, which is too large for int64.") from error
-    if array.dtype.kind not in _KINDS:
-        raise TypeError(
-            f"{what} is an array of {array.dtype}, but HDF5Serializer writes numbers. Use "
-            "NumpySerializer for other things."
-        )
-    return array
+    found = f"a {type(value).__name__}"
+    if dtype is not None or isinstance(value, (np.ndarray, np.generic)):
+        try:
+            array = np.asarray(value, dtype)
+        except OverflowError as error:
+            raise ValueError(f"{what} is {value}, which is too large for int64.") from error
+        if array.dtype.kind in _KINDS:
+            return array
+        found = f"an array of {array.dtype}"
+    raise TypeError(
+        f"{what} is {found}, but HDF5Serializer writes numbers: numpy arrays and scalars, bool, "
+        "int and float. Use NumpySerializer for other things."
+    )
 
 
 @contextmanager

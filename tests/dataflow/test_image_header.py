@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from tensorpack.dataflow import DamagedFile
-from tensorpack.dataflow._image_header import image_size
-from tensorpack.dataflow.image_files import decode_image
+from tensorpack.dataflow.files.images import decode_image, image_size
 
 cv2 = pytest.importorskip("cv2")
 

@@ -1,1 +1,0 @@
-"""LMDB files: opening and checking them, their keys and records."""

@@ -1,0 +1,439 @@
+"""LMDB files: keys and values in one file, read in any order through memory.
+
+`LMDBSerializer` writes the datapoints of a flow and reads them again. The values are frames of
+`tensorpack.utils.serialize`, so each has a checksum, and reading runs no code. `LMDBData` reads
+keys and values of any LMDB file as they are. A file must not be written to while it is read.
+
+tensorpack numbers its keys, `00000000`, `00000001` and so on, and puts a list of them under
+`__keys__`, as it was in 2017. Files of this version say in a record `__tensorpack__` how many there
+are, and what the values are. In files of other programs all keys are read.
+"""
+
+import contextlib
+import errno
+import functools
+import os
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple, Union
+
+from tensorpack.utils import logger
+from tensorpack.utils.checks import check_counts
+from tensorpack.utils.old_values import BadRecord, RefusedRecord, decode_old, kind_of_old
+from tensorpack.utils.optional import require
+from tensorpack.utils.serialize import FrameError, dumps, load_frame
+
+from .._flow import is_flow
+from ..base import DataFlow, ProxyDataFlow
+from ..map import DatapointMap, checked_function
+from . import records
+from .lmdb_open import DamagedLMDB, OpenFile, data_file, open_shared, probe
+from .records import ErrorLimit, PathLike, RecordFile, RecordsFlow, Writing
+
+HEADER_KEY = b"__tensorpack__"
+LIST_KEY = b"__keys__"
+KEY_FORMAT = "{:08d}"
+VERSION = 1
+CODEC = "frame"  # of tensorpack.utils.serialize
+
+_FIRST_MAP_BYTES = 2**26  # doubled whenever it is full; no space on the disk is taken by it
+_MOST_BATCH_BYTES = 2**28  # of values that wait for their transaction
+_KEY_BYTES = 8  # of a key as long as they are in order
+
+WantedKeys = Union[None, str, Sequence[Union[bytes, str]]]
+
+
+class FormattedKeys(Sequence[bytes]):
+    """The keys that a format makes of 0, 1, 2 and so on; takes no memory."""
+
+    def __init__(self, form: str, count: int) -> None:
+        self._form, self._numbers = form, range(count)
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._form.format(self._numbers[index]).encode()
+
+
+class LMDBRecords(RecordFile):
+    """The records as `[key, value]`; a file that changed while it was closed is checked again."""
+
+    allow_pickle = False
+
+    def __init__(self, path: PathLike, keys: WantedKeys, readahead: bool, probed: bool) -> None:
+        """Takes what `LMDBData` does; `readahead` if records are read in the order of the file."""
+        require("lmdb")
+        super().__init__(data_file(path))
+        self._wanted = _check_wanted(keys)
+        self._readahead = readahead
+        self._probed = probed
+        self._checked: Any = None  # what was checked, see `_check`
+        self._found: Any = None  # all keys, and whether each value has a checksum
+        self._announced = False
+        self._check()
+
+    def open(self) -> OpenFile:
+        self._check()
+        return open_shared(self.path, self._readahead)
+
+    def __len__(self) -> int:
+        return len(self._contents()[0])
+
+    def read(self, index: int) -> Any:
+        file = self.handle
+        keys, is_new = self._found or self._contents()
+        key = keys[index]
+        value = file.get(key)
+        if value is None:
+            raise BadRecord(self._why_missing(file))
+        return self._element(key, value, is_new)
+
+    def _element(self, key: bytes, value: bytes, is_new: bool) -> Any:
+        return [key, value]
+
+    def where(self, index: int) -> str:
+        return f"key {self._contents()[0][index]!r}"
+
+    def damaged(self, index: int, reason: str) -> DamagedLMDB:
+        return DamagedLMDB(self.path, reason, self._contents()[0][index])
+
+    def _why_missing(self, file: OpenFile) -> str:
+        if self._wanted is None:
+            return "There is no such key, though the file itself names it."
+        known = [key for key in file.keys(3) if key not in (HEADER_KEY, LIST_KEY)]
+        such = f" The file has keys such as {known[0]!r}." if known else ""
+        return (
+            f"There is no such key, which the argument `keys` asks for.{such} Give those, or leave "
+            "`keys` out if tensorpack wrote the file."
+        )
+
+    def is_new(self) -> bool:
+        """Whether the file was written by this version, so that each value has a checksum."""
+        return self._contents()[1]
+
+    def __getstate__(self) -> Dict[str, Any]:
+        return {**self.__dict__, "_found": None}  # much memory, and quickly found again
+
+    def _check(self) -> None:
+        status = os.stat(self.path)
+        found = status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+        if found != self._checked:
+            if self._probed:
+                probe(self.path)
+            self._checked, self._found = found, None
+
+    def _contents(self) -> Tuple[Sequence[bytes], bool]:
+        file = self.handle
+        if self._found is None:
+            count = _read_header(file)
+            keys = self._find_keys(file, count)
+            if not self._announced:
+                self._announced = True
+                logger.info("%s", f"Found {len(keys)} entries in {self.path}")
+            self._found = keys, count is not None
+        return self._found
+
+    def _find_keys(self, file: OpenFile, count: Optional[int]) -> Sequence[bytes]:
+        if isinstance(self._wanted, str):
+            others = sum(file.get(key) is not None for key in (HEADER_KEY, LIST_KEY))
+            return FormattedKeys(self._wanted, file.entries() - others)
+        if self._wanted is not None:
+            return self._wanted
+        if count is not None:
+            return FormattedKeys(KEY_FORMAT, count)
+        if file.entries() == 0:
+            raise DamagedLMDB(file.path, "There are no records in it.")
+        listed = file.get(LIST_KEY) or b""
+        with contextlib.suppress(BadRecord, RefusedRecord):
+            keys = _as_keys(decode_old(listed)) if kind_of_old(listed) else None
+            if keys is not None:
+                return keys
+        logger.warning(
+            "%s",
+            f"{file.path} has no list of keys that can be read: all its keys are read now, in the "
+            "order of the file.",
+        )
+        return [key for key in file.keys() if key not in (HEADER_KEY, LIST_KEY)]
+
+
+class LMDBDatapoints(LMDBRecords):
+    """The datapoints that the values of a file of tensorpack hold."""
+
+    def _element(self, key: bytes, value: bytes, is_new: bool) -> Any:
+        return records.decode_value(value, is_new, self.allow_pickle)
+
+
+def _read_header(file: OpenFile) -> Optional[int]:
+    value = file.get(HEADER_KEY)
+    if value is None:
+        return None
+    try:
+        header = load_frame(value)
+    except FrameError as error:
+        raise DamagedLMDB(file.path, str(error), HEADER_KEY) from error
+    fields = header if isinstance(header, dict) else {}
+    version, codec, count = map(fields.get, ("version", "codec", "count"))
+    if type(version) is not int or type(codec) is not str or type(count) is not int or count < 0:
+        raise DamagedLMDB(file.path, f"This is not a header: {header!r:.200}.", HEADER_KEY)
+    if (version, codec) != (VERSION, CODEC):
+        raise ValueError(
+            f"{file.path} has version {version} (values: {codec}), but only version {VERSION} "
+            f"({CODEC}) is known here. Update tensorpack to read it."
+        )
+    found = file.entries() - 2  # without this record, and the list of keys
+    if found != count:
+        raise DamagedLMDB(
+            file.path, f"It was written with {count} datapoints, but has {found}.", HEADER_KEY
+        )
+    return count
+
+
+def _check_wanted(wanted: WantedKeys) -> Union[None, str, List[bytes]]:
+    """Returns the argument `keys`, with keys as bytes."""
+    if wanted is None:
+        return None
+    if isinstance(wanted, str):
+        try:
+            differ = wanted.format(0) != wanted.format(1)
+        except (LookupError, ValueError):
+            differ = False
+        if not differ:
+            raise ValueError(f"keys is a format for numbers such as {{:08d}}, but got {wanted!r}.")
+        return wanted
+    is_list = hasattr(wanted, "__iter__") and not isinstance(wanted, (bytes, dict))
+    keys = _as_keys(list(wanted) if is_list else None)
+    if keys is None:
+        raise TypeError(f"keys is a list of bytes or text, or a format, but got {wanted!r:.80}.")
+    return keys
+
+
+def _as_keys(found: Any) -> Optional[List[bytes]]:
+    if not isinstance(found, list):
+        return None
+    keys = [key.encode() if isinstance(key, str) else key for key in found]
+    return keys if all(isinstance(key, bytes) for key in keys) else None
+
+
+class LMDBData(RecordsFlow):
+    """Yields the records of an LMDB file as `[key, value]`, both bytes.
+
+    A process opens it once, however many flows read it. Named databases in it are not read.
+    """
+
+    def __init__(
+        self,
+        lmdb_path: PathLike,
+        shuffle: bool = True,
+        keys: WantedKeys = None,
+        max_errors: int = 0,
+        probe: bool = True,
+    ) -> None:
+        """
+        Args:
+          lmdb_path: the file, or the directory with `data.mdb`.
+          shuffle: whether each pass has its own order. If not, records come in the order of `keys`.
+          keys: a list of keys; or the format that makes them of 0, 1, 2 and so on, such as
+            "{:08d}"; or None for all that tensorpack has written. Where the file does not tell
+            these, all keys are read, with a warning, in the order of the file.
+          max_errors: how many missing or damaged records a pass skips, see `RecordsFlow`.
+          probe: whether a process of its own reads the file first: all keys, and the last byte of
+            each value, in about six seconds per million records, and not again in workers. False
+            is for files that you trust: a damaged one can then crash this process.
+
+        Raises:
+          DamagedLMDB: it is damaged.
+        """
+        super().__init__(LMDBRecords(lmdb_path, keys, not shuffle, probe), shuffle, max_errors)
+
+
+class LMDBDataDecoder(DatapointMap):
+    """Applies a function to keys and values, and drops those for which it returns None.
+
+    `len` is that of the wrapped flow, so it is too large if records are dropped.
+    """
+
+    def __init__(self, lmdb_data: DataFlow, decoder: Callable[[Any, Any], Any]) -> None:
+        """Takes a flow of `[key, value]`, and a function that returns a datapoint or None."""
+        super().__init__(lmdb_data)
+        self.decoder: Any = checked_function(self, decoder)
+
+    def _apply(self, datapoint: Any) -> Any:
+        key, value = datapoint
+        return self.decoder(key, value)
+
+
+class LMDBDataPoint(ProxyDataFlow):
+    """Yields the datapoints of an LMDB file that tensorpack wrote, also an old version."""
+
+    def __init__(
+        self,
+        lmdb_path: Union[PathLike, DataFlow],
+        shuffle: bool = True,
+        keys: WantedKeys = None,
+        max_errors: int = 0,
+        probe: bool = True,
+        allow_pickle: bool = False,
+    ) -> None:
+        """
+        Args:
+          lmdb_path: as for `LMDBData`; or a flow of `[key, value]`, without the next two and
+            `probe`.
+          shuffle, keys, max_errors, probe: as for `LMDBData`.
+          allow_pickle: whether Python unpickles old values that are no lists, dicts, numbers,
+            text or numpy arrays, which can run any code: only for files that you trust.
+        """
+        if is_flow(lmdb_path):
+            if (shuffle, keys, probe) != (True, None, True):
+                raise TypeError("LMDBDataPoint takes a flow, or what LMDBData takes, but not both.")
+            super().__init__(_Decoded(lmdb_path, max_errors, allow_pickle))
+            return
+        found = LMDBDatapoints(lmdb_path, keys, not shuffle, probe)  # type: ignore[arg-type]
+        found.allow_pickle = allow_pickle
+        super().__init__(RecordsFlow(found, shuffle, max_errors))
+
+
+class _Decoded(DatapointMap):
+    """Decodes the values of any flow of `[key, value]`; counts damaged ones for each pass."""
+
+    def __init__(self, ds: Any, max_errors: int, allow_pickle: bool) -> None:
+        super().__init__(ds)
+        self._limit = ErrorLimit(max_errors)
+        self._allow_pickle = allow_pickle
+
+    def _transform(self, datapoints: Iterator[Any]) -> Iterator[Any]:
+        self._limit = ErrorLimit(self._limit.max_errors)
+        return super()._transform(datapoints)
+
+    def iterate_share(
+        self, first: int, step: int, before: Callable[[int], Any], block: Optional[int] = 1
+    ) -> Iterator[Tuple[int, Any]]:
+        """Begins a share of a pass, as in `DataFlow`; `max_errors` holds for each share."""
+        self._limit = ErrorLimit(self._limit.max_errors)
+        return super().iterate_share(first, step, before, block)
+
+    def _apply(self, datapoint: Any) -> Any:
+        key, value = datapoint
+        known = self.ds.lst if isinstance(self.ds, LMDBData) else None
+        source = type(self.ds).__name__ if known is None else known.path
+        try:
+            return records.decode_value(value, bool(known and known.is_new()), self._allow_pickle)
+        except BadRecord as error:
+            self._limit.skip(DamagedLMDB(source, str(error), key))
+            return None
+        except RefusedRecord as error:
+            raise ValueError(f"{source}, key {key!r}: {error}") from error
+
+
+class LMDBSerializer:
+    """Saves the datapoints of a flow to an LMDB file, and loads them again."""
+
+    @staticmethod
+    def save(df: DataFlow, path: PathLike, write_frequency: int = 5000) -> None:
+        """Writes one pass of a flow; see `write_records`.
+
+        Args:
+          df: the flow.
+          path: of the new file; or a directory that exists, to make `data.mdb` in it.
+          write_frequency: the number of datapoints in a transaction. They are kept in memory until
+            then; fewer are taken if they have more than 256 MiB.
+        """
+        count = write_lmdb(df, path, write_frequency)
+        logger.info("%s", f"{count} datapoints of {type(df).__name__} are in {os.fspath(path)}.")
+
+    @staticmethod
+    def load(
+        path: PathLike,
+        shuffle: bool = True,
+        max_errors: int = 0,
+        probe: bool = True,
+        allow_pickle: bool = False,
+    ) -> LMDBDataPoint:
+        """Returns a flow of the datapoints that `save` wrote; see `LMDBDataPoint`."""
+        return LMDBDataPoint(path, shuffle, None, max_errors, probe, allow_pickle)
+
+
+def dump_dataflow_to_lmdb(df: DataFlow, lmdb_path: PathLike, write_frequency: int = 5000) -> None:
+    """Does what `LMDBSerializer.save` does, under its name of 2017."""
+    LMDBSerializer.save(df, lmdb_path, write_frequency)
+
+
+def convert_old_lmdb(
+    old_path: PathLike,
+    new_path: PathLike,
+    allow_pickle: bool = False,
+    write_frequency: int = 5000,
+    probe: bool = True,
+) -> None:
+    """Writes the datapoints of an old LMDB file to a new one, which has checksums and no pickles.
+
+    `old_path`, `allow_pickle` and `probe` are as for `LMDBDataPoint`, the others as for
+    `LMDBSerializer.save`.
+    """
+    old = LMDBDataPoint(old_path, shuffle=False, probe=probe, allow_pickle=allow_pickle)
+    with contextlib.closing(old):
+        count = write_lmdb(old, new_path, write_frequency)
+    logger.info("%s", f"{count} datapoints of {os.fspath(old_path)} are in {os.fspath(new_path)}.")
+
+
+def write_lmdb(df: DataFlow, path: PathLike, write_frequency: int = 5000) -> int:
+    """Does what `LMDBSerializer.save` does, and returns the number of datapoints."""
+    check_counts("dump_dataflow_to_lmdb", write_frequency=write_frequency)
+    require("lmdb")
+    target = os.fspath(path)
+    if os.path.isdir(target):
+        target = os.path.join(target, "data.mdb")
+    write_to = functools.partial(_writer, target, write_frequency)
+    return records.write_records(df, target, write_to, least=0)
+
+
+@contextlib.contextmanager
+def _writer(target: str, write_frequency: int, file: Any) -> Writing:
+    lmdb = require("lmdb")
+    # Synchronised once, at the end: the file is of no use before. No other process knows its name,
+    # so nothing is locked.
+    options = {"subdir": False, "sync": False, "lock": False, "max_dbs": 0}
+    batch: List[Tuple[bytes, bytes]] = []
+    count = size = 0
+
+    def write(datapoint: Any, index: int) -> None:
+        nonlocal count, size
+        value = records.encode_datapoint(datapoint, index)
+        batch.append((KEY_FORMAT.format(index).encode(), value))
+        count, size = index + 1, size + len(value)
+        if len(batch) == write_frequency or size >= _MOST_BATCH_BYTES:
+            _write_batch(env, batch)
+            batch.clear()
+            size = 0
+
+    try:
+        with lmdb.open(file.name, map_size=_FIRST_MAP_BYTES, **options) as env:
+            yield write
+            keys = list(FormattedKeys(KEY_FORMAT, count))
+            listed = LIST_KEY, require("msgpack").packb(keys, use_bin_type=True)
+            header = HEADER_KEY, dumps({"version": VERSION, "codec": CODEC, "count": count})
+            _write_batch(env, [*batch, listed, header])
+            # LMDB keeps the last two states of a file, and takes that of the higher number. Now
+            # both are whole, so damage to such a number does not hide data.
+            _write_batch(env, [header])
+            env.sync(True)
+    except lmdb.Error as error:
+        raise _as_os_error(error, target) from error
+
+
+def _write_batch(env: Any, batch: List[Tuple[bytes, bytes]]) -> None:
+    """Writes some records in one transaction; makes the map larger until they fit."""
+    while True:
+        try:
+            with env.begin(write=True) as transaction:
+                for key, value in batch:
+                    # What is known to come last needs no search, and fills the pages.
+                    transaction.put(key, value, append=len(key) == _KEY_BYTES)
+            return
+        except require("lmdb").MapFullError:
+            env.set_mapsize(2 * env.info()["map_size"])
+
+
+def _as_os_error(error: Any, path: str) -> OSError:
+    """Returns an error of liblmdb as one of the system; nearly always the disk is full."""
+    is_full = isinstance(error, require("lmdb").DiskError)
+    code, reason = (errno.ENOSPC, "the disk is full") if is_full else (errno.EIO, "LMDB failed")
+    return OSError(code, f"Nothing was written, for {reason} ({error})", path)

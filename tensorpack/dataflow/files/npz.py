@@ -1,0 +1,342 @@
+"""Datapoints in one `.npz` file, which numpy reads as well: an array for each component.
+
+A file of this kind is a zip archive of `.npy` members, not compressed, with a checksum of each.
+`header` has the version and the form of the datapoints, as JSON in an array of bytes; the others
+are the columns. There are no objects in them, so reading runs no code. Values come back with the
+same type and bits: a Python integer does not become a numpy integer.
+"""
+
+import io
+import json
+import os
+import zipfile
+import zlib
+from contextlib import contextmanager
+from typing import Any, Callable, Dict, List, NamedTuple, Sequence, Tuple
+
+import numpy as np
+
+from tensorpack.utils import get_tqdm
+from tensorpack.utils.npz import array_of_npy
+from tensorpack.utils.old_values import BadRecord, RefusedRecord
+from tensorpack.utils.packed_arrays import nbytes_of
+from tensorpack.utils.serialize import MAX_FILE_BYTES, load_frame
+
+from ..base import DataFlow
+from ..raw import DataFromList
+from . import records
+from .records import DamagedFile, PathLike, RecordFile, Writing
+
+_FORMAT = "tensorpack datapoints"
+_VERSION = 1
+_HEADER = "header"
+_OLD_MEMBER = "buffer"  # the only one in files of tensorpack 0.x
+_MAX_HEADER = 1 << 24  # bytes
+_FORMS = {"list": list, "tuple": tuple, "dict": dict}
+# Kinds of columns: numpy arrays of one dtype and shape, stacked; numpy scalars of one dtype;
+# Python's numbers; and anything else that `tensorpack.utils.serialize` encodes, one after another
+# in `frames`, the beginnings and the end of each in `offsets`.
+_PYTHON = {"int": np.dtype(np.int64), "float": np.dtype(np.float64), "bool": np.dtype(np.bool_)}
+_KINDS = ("array", "scalar", "frames", *_PYTHON)
+_ARRAYS = "biufcSU"  # kinds of dtypes; frames refuse the others, and say where they are
+_SCALARS = "biufc"  # numpy's strings would lose zero bytes at their end
+_OFFSETS = np.dtype(np.int64)
+
+
+class NumpySerializer:
+    """Writes the datapoints of a flow to an `.npz` file, and makes a flow of such a file.
+
+    All datapoints are of one form: lists, tuples or dicts, of the same number or names of
+    components.
+    """
+
+    @staticmethod
+    def save(df: DataFlow, path: PathLike) -> None:
+        """Writes one pass of a flow, which it keeps in memory, twice; see `write_records`."""
+        records.write_records(df, path, _writer)
+
+    @staticmethod
+    def load(path: PathLike, shuffle: bool = True, allow_pickle: bool = False) -> DataFromList:
+        """Returns a flow over the datapoints of a file, which is read into memory here.
+
+        Its arrays are read-only, for all passes share them: copy what you want to change.
+
+        Args:
+          path: of a file that `save` wrote, also that of old tensorpack.
+          shuffle: whether each pass has its own order.
+          allow_pickle: whether Python unpickles what is no list, dict, number, text or array in a
+            file of tensorpack 0.9 to 0.11, which can run any code: only for files that you trust.
+        """
+        path = records.input_path(path)
+        is_old = is_old_npz(path)
+        return DataFromList(_read_old(path, allow_pickle) if is_old else _Datapoints(path), shuffle)
+
+
+class _Form(NamedTuple):
+    """What datapoints look like: "list", "tuple" or "dict", and the keys or positions in it."""
+
+    kind: str
+    keys: List[Any]
+
+    def __str__(self) -> str:
+        return f"a {self.kind} of {self.keys if self.kind == 'dict' else len(self.keys)}"
+
+
+def _form_of(datapoint: Any, index: int) -> _Form:
+    kind = type(datapoint).__name__
+    if type(datapoint) is not _FORMS.get(kind):  # a namedtuple would come back as a tuple
+        raise TypeError(
+            f"Datapoint {index} is a {kind}, but needs to be a list, tuple or dict, and not of a "
+            "subclass. Make one of it by MapData."
+        )
+    if kind != "dict":
+        return _Form(kind, list(range(len(datapoint))))
+    if not all(type(key) is str for key in datapoint):
+        raise TypeError(f"Datapoint {index} has keys that are not text: {list(datapoint)}.")
+    return _Form(kind, list(datapoint))
+
+
+@contextmanager
+def _writer(file: Any) -> Writing:
+    form = _Form("", [])
+    components: List[List[Any]] = []
+
+    def write(datapoint: Any, index: int) -> None:
+        nonlocal form
+        found = _form_of(datapoint, index)
+        if index == 0:
+            form = found
+            components.extend([] for _ in form.keys)
+        if found.kind != form.kind or set(found.keys) != set(form.keys):
+            raise ValueError(
+                f"Datapoint {index} has another form than those before it: {found} and {form}. "
+                "All datapoints of a file have one form."
+            )
+        for values, key in zip(components, form.keys):
+            values.append(datapoint[key])
+
+    yield write
+    if not components:
+        raise ValueError("The datapoints have no components: nothing to write.")
+    header: Dict[str, Any] = {"format": _FORMAT, "version": _VERSION, "length": len(components[0])}
+    header.update(form=form.kind, keys=form.keys if form.kind == "dict" else None, kinds=[])
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+        for number, (key, values) in enumerate(zip(form.keys, components)):
+            kind, parts = _column_of(values, key)
+            header["kinds"].append(kind)
+            for part, array in parts.items():
+                _write_member(archive, f"{part}_{number}", array)
+        text = json.dumps(header).encode("utf-8")
+        _write_member(archive, _HEADER, np.frombuffer(text, np.uint8))
+
+
+def _write_member(archive: zipfile.ZipFile, name: str, array: np.ndarray) -> None:
+    # Made like this, the member has no date in it: equal data are equal bytes.
+    member = zipfile.ZipInfo(f"{name}.npy")
+    with archive.open(member, "w", force_zip64=True) as file:
+        np.lib.format.write_array(file, array, version=(1, 0), allow_pickle=False)
+
+
+def _column_of(values: Sequence[Any], name: Any) -> Tuple[str, Dict[str, np.ndarray]]:
+    """Returns the kind of a column and its arrays; `values` are those of the component `name`."""
+    kind = _kind_of(values)
+    if kind == "frames":
+        problem = f" cannot be written: component {name!r}"
+        frames = [records.encode_datapoint([value], i, problem) for i, value in enumerate(values)]
+        offsets = np.zeros(len(frames) + 1, _OFFSETS)
+        np.cumsum([len(frame) for frame in frames], out=offsets[1:])
+        joined = np.frombuffer(b"".join(frames), np.uint8)
+        return kind, {"frames": joined, "offsets": offsets}
+    if kind in _PYTHON:
+        return kind, {"values": np.array(values, _PYTHON[kind])}
+    # Not by `np.stack`, which does not keep the byte order of a dtype.
+    stacked = np.empty((len(values),) + values[0].shape, values[0].dtype)
+    for row, value in enumerate(values):
+        stacked[row] = value
+    return kind, {"values": stacked}
+
+
+def _kind_of(values: Sequence[Any]) -> str:
+    if len({type(value) for value in values}) > 1:
+        return "frames"
+    first = values[0]
+    if type(first) is int:
+        limits = np.iinfo(np.int64)
+        fits = limits.min <= min(values) and max(values) <= limits.max
+        return "int" if fits else "frames"
+    if type(first) in (float, bool):
+        return type(first).__name__
+    is_array = type(first) is np.ndarray
+    if is_array or isinstance(first, np.generic):
+        is_known = first.dtype.kind in (_ARRAYS if is_array else _SCALARS) and first.dtype.itemsize
+        if is_known and len({(value.dtype, value.shape) for value in values}) == 1:
+            return "array" if is_array else "scalar"
+    return "frames"
+
+
+class _Datapoints(RecordFile):
+    """The datapoints of a file, in memory."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(path)
+        try:
+            archive = zipfile.ZipFile(path)
+        except Exception as error:  # whatever damaged bytes lead `zipfile` to
+            size = os.path.getsize(path)
+            raise DamagedFile(
+                f"{path} is not a whole .npz file ({size} bytes): {error}."
+            ) from error
+        with archive:
+            if f"{_HEADER}.npy" not in archive.namelist():
+                raise DamagedFile(
+                    f"{path} was not written by NumpySerializer: it has no member {_HEADER!r}."
+                )
+            header = _read_member(archive, _HEADER, path)
+            try:
+                self._form, self._length, kinds = _parse_header(header)
+            except (ValueError, RecursionError) as error:
+                raise DamagedFile(f"{path} has a wrong header: {error}.") from error
+            self._readers = []
+            with get_tqdm(kinds, desc=os.path.basename(path), unit="column") as bar:
+                for number, kind in enumerate(bar):
+                    names = ("frames", "offsets") if kind == "frames" else ("values",)
+                    parts = [_read_member(archive, f"{name}_{number}", path) for name in names]
+                    try:
+                        self._readers.append(_reader_of(kind, parts, self._length))
+                    except ValueError as error:
+                        message = f"{path}: column {number} is damaged: {error}."
+                        raise DamagedFile(message) from error
+
+    def __len__(self) -> int:
+        return self._length
+
+    def read(self, index: int) -> Any:
+        values = []
+        for number, read in enumerate(self._readers):
+            try:
+                values.append(read(index))
+            except ValueError as error:
+                raise DamagedFile(
+                    f"{self.path}: datapoint {index} of column {number} is damaged: {error}"
+                ) from error
+        if self._form.kind == "dict":
+            return dict(zip(self._form.keys, values))
+        return tuple(values) if self._form.kind == "tuple" else values
+
+    def __reduce__(self) -> Tuple[Any, ...]:
+        return type(self), (self.path,)
+
+
+def _parse_header(header: np.ndarray) -> Tuple[_Form, int, List[str]]:
+    if header.dtype != np.uint8 or header.ndim != 1 or len(header) > _MAX_HEADER:
+        raise ValueError(f"it is {header.dtype} {header.shape} instead of some bytes")
+    fields: Any = json.loads(header.tobytes().decode("utf-8"))
+    if not isinstance(fields, dict) or fields.get("format") != _FORMAT:
+        raise ValueError("it is that of something else")
+    version, length, kinds = map(fields.get, ("version", "length", "kinds"))
+    form, keys = fields.get("form"), fields.get("keys")
+    if version != _VERSION:
+        raise ValueError(f"it is of version {version!r}, but this tensorpack reads {_VERSION}")
+    if not isinstance(kinds, list) or not kinds or type(length) is not int or length < 1:
+        raise ValueError("it has no columns, or no length")
+    unknown = [kind for kind in kinds if kind not in _KINDS]
+    if unknown:
+        raise ValueError(f"unknown kind of column {unknown[0]!r}")
+    if form not in tuple(_FORMS) or (form == "dict") != (keys is not None):
+        raise ValueError(f"it is of unknown form {form!r}")
+    if keys is None:
+        return _Form(form, list(range(len(kinds)))), length, kinds
+    is_text = isinstance(keys, list) and all(type(key) is str for key in keys)
+    if not is_text or not len(set(keys)) == len(keys) == len(kinds):
+        raise ValueError(f"it has wrong keys {keys!r}")
+    return _Form(form, keys), length, kinds
+
+
+def _read_member(archive: zipfile.ZipFile, name: str, path: str) -> np.ndarray:
+    """Returns the array of one member, read-only."""
+    where = f"{path}: member {name}.npy"
+    try:
+        info = archive.getinfo(f"{name}.npy")
+        where = f"{where} at byte {info.header_offset}"
+        if info.compress_type != zipfile.ZIP_STORED:
+            raise ValueError("it is compressed, which NumpySerializer never does")
+        # A size that is made up must not have memory set aside for it.
+        if max(info.file_size, info.compress_size) > os.path.getsize(path):
+            raise ValueError(f"it has {info.file_size} bytes, more than the file")
+        data = archive.read(info)
+        stream = io.BytesIO(data)  # which does not copy them
+        version = np.lib.format.read_magic(stream)
+        shape, fortran_order, dtype = np.lib.format.read_array_header_1_0(stream)
+        begin, is_plain = stream.tell(), not fortran_order and not dtype.hasobject
+        if version != (1, 0) or not is_plain or nbytes_of(dtype, shape) != len(data) - begin:
+            raise ValueError(
+                f"it is an array of {dtype} {shape} in {len(data)} bytes, which NumpySerializer "
+                "never writes"
+            )
+        return np.ndarray(shape, dtype, data, begin)
+    except MemoryError:
+        raise
+    except Exception as error:  # whatever damaged bytes lead `zipfile` and numpy to
+        raise DamagedFile(f"{where} is damaged: {error}") from error
+
+
+def _reader_of(kind: str, parts: List[np.ndarray], length: int) -> Callable[[int], Any]:
+    """Returns a function from index to component; raises ValueError if the column is damaged."""
+    if kind == "frames":
+        return _frame_reader(parts[0], parts[1], length)
+    (values,) = parts
+    if values.ndim == 0 or len(values) != length or (values.ndim > 1 and kind != "array"):
+        raise ValueError(f"values of shape {values.shape} for {length} datapoints of kind {kind}")
+    if values.dtype != _PYTHON.get(kind, values.dtype):
+        raise ValueError(f"values of {values.dtype} in a column of {kind}")
+    if kind == "array":
+        return lambda index: values[index, ...]  # the dots keep a value without axes an array
+    return values.__getitem__ if kind == "scalar" else values.item
+
+
+def _frame_reader(frames: np.ndarray, offsets: np.ndarray, length: int) -> Callable[[int], Any]:
+    if frames.dtype != np.uint8 or frames.ndim != 1:
+        raise ValueError(f"frames of {frames.dtype} {frames.shape}")
+    if offsets.dtype != _OFFSETS or offsets.shape != (length + 1,):
+        raise ValueError(f"offsets of {offsets.dtype} {offsets.shape} for {length} datapoints")
+    ends: List[int] = offsets.tolist()
+    if ends[0] != 0 or ends[-1] != len(frames) or ends != sorted(ends):
+        raise ValueError("offsets that do not fit to the frames")
+
+    def read(index: int) -> Any:
+        values = load_frame(frames[ends[index] : ends[index + 1]].tobytes())
+        if not isinstance(values, list) or len(values) != 1:
+            raise ValueError(f"a frame of {type(values).__name__}, not of a list with one value")
+        return values[0]
+
+    return read
+
+
+def is_old_npz(path: str) -> bool:
+    """Returns whether tensorpack 0.x wrote a file: it has one array, of pickled objects."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return archive.namelist() == [f"{_OLD_MEMBER}.npy"]
+    except Exception:  # whatever damaged bytes lead `zipfile` to
+        return False
+
+
+def _read_old(path: str, allow_pickle: bool) -> List[Any]:
+    """Returns the datapoints of such a file."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            size = archive.getinfo(f"{_OLD_MEMBER}.npy").file_size
+            if size > MAX_FILE_BYTES:
+                raise BadRecord(f"It has {size} bytes, and {MAX_FILE_BYTES} are allowed.")
+            found = array_of_npy(archive.read(f"{_OLD_MEMBER}.npy"), True, allow_pickle)
+        is_deep = any(isinstance(each, (list, tuple, np.ndarray)) for each in found.flat)
+        if not found.dtype.hasobject or not found.ndim or (is_deep and found.ndim > 2):
+            raise BadRecord(f"It has an array of {found.dtype}, not of datapoints.")
+    except RefusedRecord as error:
+        raise ValueError(f"{path}: {error}") from error
+    except (BadRecord, LookupError, ValueError, zipfile.BadZipFile, zlib.error) as error:
+        raise DamagedFile(f"{path} is damaged: {error}") from error
+    rows = found.tolist()
+    if found.ndim > 2:  # numpy took the components apart as well
+        rows = [[np.array(component) for component in row] for row in rows]
+    return rows

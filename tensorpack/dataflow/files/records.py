@@ -1,0 +1,254 @@
+"""What all formats share: the file by record, its flow, its writer, damage and how much is skipped.
+
+A format is a `RecordFile` that opens a file and reads a record, a `RecordsFlow` of it, and a writer
+for `write_records`; `parquet.py` has all three.
+"""
+
+import os
+import typing
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple, Union
+
+from tensorpack.utils import get_tqdm, logger
+from tensorpack.utils.atomic import open_atomic, remove_temporaries
+from tensorpack.utils.old_values import BadRecord, RefusedRecord, decode_old, kind_of_old
+from tensorpack.utils.serialize import FrameError, dumps, load_frame
+
+from .._flow import ProcessLocal, call_optional
+from .._length import length_or_none
+from ..base import DataFlow
+from ..raw import DataFromList, share_positions
+
+PathLike = Union[str, "os.PathLike[str]"]
+Writing = Iterator[Callable[[Any, int], None]]  # of the function that a writer yields, see below
+Writer = Callable[[Any], typing.ContextManager[Callable[[Any, int], None]]]
+
+
+class DamagedFile(ValueError):
+    """What a file holds cannot be used; the message names the file, the record and the place."""
+
+
+_collected: ContextVar[Optional[List[str]]] = ContextVar("collected_damage", default=None)
+
+
+@contextmanager
+def collected_damage() -> Iterator[List[str]]:
+    """Yields a list that gets the texts of skipped records, for this thread, instead of the log."""
+    found: List[str] = []
+    token = _collected.set(found)
+    try:
+        yield found
+    finally:
+        _collected.reset(token)
+
+
+class ErrorLimit:
+    """Lets a pass skip some damaged records, each with a line in the log, but no more."""
+
+    def __init__(self, max_errors: int, count: int = 0) -> None:
+        """Takes how many records may be skipped, and how many the pass has skipped already."""
+        if max_errors < 0:
+            raise ValueError(f"max_errors is a number of damaged records, but got {max_errors}.")
+        self.max_errors = max_errors
+        self.count = count
+
+    def skip(self, error: DamagedFile, records: int = 1) -> None:
+        """Logs an error by which so many records are lost; raises it if they are too many."""
+        if self.max_errors == 0:
+            raise error
+        if self.count + records > self.max_errors:
+            more = f"and these are {records} more, beyond what" if records > 1 else "all that"
+            raise DamagedFile(
+                f"{error} This pass has skipped {self.count} already, {more} "
+                f"max_errors={self.max_errors} allows."
+            ) from error
+        self.count += records
+        found = _collected.get()
+        if found is None:
+            logger.warning("%s", f"Skipped {self.count} of at most {self.max_errors}: {error}")
+        else:
+            found.append(str(error))
+
+
+class RecordFile:
+    """The datapoints of a file by number; a subclass for each format.
+
+    It defines `open`, `__len__` and `read`, and `where` if it can say more than the number. The
+    file is opened when `handle` is first needed, once in each process: a copy in another process,
+    forked or unpickled, opens it again.
+
+    Attributes:
+      path: the absolute path.
+    """
+
+    def __init__(self, path: PathLike) -> None:
+        """Raises OSError if there is no such file."""
+        self.path = input_path(path)
+        self._opened = ProcessLocal(type(self).open)
+
+    def open(self) -> Any:
+        """Opens the file; returns what reads it, whose `close` is called if it has one."""
+        raise NotImplementedError
+
+    def __len__(self) -> int:
+        """Returns the number of records."""
+        raise NotImplementedError
+
+    def read(self, index: int) -> Any:
+        """Returns a datapoint; raises `self.damaged(index, reason)` if its bytes are damaged."""
+        raise NotImplementedError
+
+    def where(self, index: int) -> str:
+        """Returns what an error calls a record, beside the path of the file."""
+        return f"record {index}"
+
+    @property
+    def handle(self) -> Any:
+        """What `open` returned in this process."""
+        return self._opened.get(self)
+
+    def __getitem__(self, index: int) -> Any:
+        try:
+            return self.read(index)
+        except BadRecord as error:
+            raise self.damaged(index, str(error)) from error
+        except RefusedRecord as error:
+            raise ValueError(f"{self.path}, {self.where(index)}: {error}") from error
+
+    def damaged(self, index: int, reason: str) -> DamagedFile:
+        """Returns the error about a record."""
+        return DamagedFile(f"{self.path}, {self.where(index)}: {reason}")
+
+    def close(self) -> None:
+        """Closes the file in this process; it is opened again when it is needed."""
+        call_optional(self._opened.take(), "close")
+
+
+class RecordsFlow(DataFromList):
+    """A `DataFromList` over a `RecordFile`, or other records that may be damaged.
+
+    A record that raises `DamagedFile` is skipped: `max_errors` of them in a pass, each with a
+    warning in the log; one more is an error. `len` counts them. A pass that is resumed from a state
+    counts those that it skips from there.
+    """
+
+    _last = 0  # the index of the record that was read last
+
+    def __init__(self, records: Any, shuffle: bool, max_errors: int = 0) -> None:
+        super().__init__(records, shuffle)
+        self.max_errors = ErrorLimit(max_errors).max_errors
+
+    @property
+    def last_file(self) -> Optional[str]:
+        """The file of the record that was read last; None if `records` has no `file_of`."""
+        file_of = getattr(self.lst, "file_of", None)
+        return None if file_of is None else file_of(self._last)
+
+    def _take(self, index: int, limit: ErrorLimit) -> Any:
+        """Returns a datapoint, or None if it is damaged."""
+        self._last = index
+        try:
+            return self.lst[index]
+        except DamagedFile as error:
+            limit.skip(error)
+
+    def _pass(self, begin: Dict[str, Any], order: Sequence[int], first: int) -> Iterator[Any]:
+        limit = ErrorLimit(self.max_errors)
+        for count, index in enumerate(order[first:], first + 1):
+            datapoint = self._take(index, limit)
+            if datapoint is not None:
+                self._position = begin, count
+                yield datapoint
+
+    def iterate_share(
+        self, first: int, step: int, before: Callable[[int], Any], block: Optional[int] = 1
+    ) -> Iterator[Tuple[int, Any]]:
+        """Begins a share of a pass, as in `DataFlow`; `max_errors` holds for each share."""
+        limit = ErrorLimit(self.max_errors)
+        begin, order = self._begin()
+        for position in share_positions(len(order), first, step, block):
+            before(position)
+            yield position, self._take(order[position], limit)
+        self._position, self._loaded = (begin, len(order)), None
+
+    def close(self) -> None:
+        """Closes the file that has the records; it is opened again when one is needed."""
+        call_optional(self.lst, "close")
+
+
+def input_path(path: PathLike) -> str:
+    """Returns the absolute path of a file to read; raises OSError if there is no such file."""
+    path = os.fspath(path)
+    if os.path.isdir(path):
+        raise IsADirectoryError(f"{path} is a folder. Give the path of one file in it.")
+    if not os.path.exists(path):
+        raise FileNotFoundError(f"There is no file {path} (seen from {os.getcwd()}).")
+    return os.path.abspath(path)
+
+
+def write_records(df: DataFlow, path: PathLike, writer: Writer, least: int = 1) -> int:
+    """Writes one pass of a flow to a new file, with a progress bar; returns its length.
+
+    The file appears under its name when it is complete and on the disk.
+
+    Args:
+      df: the flow; its state is reset first. The pass must have an end.
+      path: of the new file.
+      writer: takes the file, open for bytes, and returns a context that yields a function of a
+        datapoint and its number, from 0. What the context does at its end completes the file.
+      least: the number of datapoints that there have to be, or else a ValueError.
+
+    Raises:
+      FileExistsError: there is a file of this name.
+    """
+    path = os.fspath(path)
+    folder = os.path.dirname(os.path.abspath(path))
+    if not os.path.isdir(folder):
+        raise FileNotFoundError(f"Cannot write {path}: there is no folder {folder}. Make it first.")
+    _refuse_existing(path)
+    remove_temporaries(folder)  # of killed processes
+    with open_atomic(path) as file:
+        df.reset_state()
+        total, count = length_or_none(df), 0
+        with writer(file) as write, get_tqdm(df, total=total, desc=os.path.basename(path)) as bar:
+            for count, datapoint in enumerate(bar, 1):
+                write(datapoint, count - 1)
+            if count < least:
+                raise ValueError("The flow has no datapoints: nothing to write.")
+        _refuse_existing(path)  # another process may have been faster
+    return count
+
+
+def encode_datapoint(datapoint: Any, index: int, problem: str = " cannot be written") -> bytes:
+    """Returns a datapoint as a frame, or raises a TypeError or ValueError that names `index`."""
+    try:
+        return dumps(datapoint)
+    except (TypeError, ValueError, OverflowError) as error:
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(f"Datapoint {index}{problem}: {error}") from error
+
+
+def decode_value(value: bytes, is_new: bool, allow_pickle: bool = False) -> Any:
+    """Returns the datapoint in a value of a file: a frame, or msgpack or a pickle of old versions.
+
+    With `is_new` anything but a frame is damage. `allow_pickle` reads pickles that can run code.
+    Raises BadRecord if it is damaged or not of tensorpack, RefusedRecord if it needs more than
+    plain data.
+    """
+    if not is_new and kind_of_old(value):
+        return decode_old(value, allow_pickle)
+    try:
+        return load_frame(value)
+    except FrameError as error:
+        raise BadRecord(str(error)) from error
+
+
+def is_gzip(start: bytes) -> bool:
+    """Whether a file that begins with these bytes is compressed by gzip."""
+    return start[:2] == b"\x1f\x8b"
+
+
+def _refuse_existing(path: str) -> None:
+    if os.path.lexists(path):
+        raise FileExistsError(f"{path} exists already. Remove it, or write to another name.")

@@ -1,0 +1,123 @@
+"""Rows of Parquet files of any program are read; a damaged group is named and can be skipped."""
+
+import os
+import pickle
+
+import numpy as np
+import pytest
+
+from tensorpack.dataflow import DamagedFile, DataFromList, ParquetData, ParquetSerializer
+from tensorpack.dataflow.files import parquet as module
+from tests.contracts.dataflow import DataFlowContract, assert_same
+
+pyarrow = pytest.importorskip("pyarrow", minversion="14")
+parquet = pytest.importorskip("pyarrow.parquet")
+
+NAMES = ["x", "label"]
+
+
+def datapoints_of(count):
+    return [[np.full(100, i, np.float32), np.int64(-i)] for i in range(count)]
+
+
+def save(datapoints, path, names=NAMES):
+    ParquetSerializer.save(DataFromList(datapoints, shuffle=False), path, names)
+    return str(path)
+
+
+def load(path, *columns, **options):
+    return list(ParquetData(path, columns or None, shuffle=False, **options))
+
+
+@pytest.fixture(autouse=True)
+def small_groups(monkeypatch):
+    monkeypatch.setattr(module, "_GROUP_ROWS", 4)
+
+
+class TestParquetData(DataFlowContract):
+    length = 10
+
+    @pytest.fixture(autouse=True)
+    def file(self, tmp_path):
+        self.path = save(datapoints_of(10), tmp_path / "ten.parquet")
+
+    def make_flow(self):
+        return ParquetData(self.path, shuffle=False)
+
+
+class TestShuffled(TestParquetData):
+    deterministic = False
+
+    def make_flow(self):
+        return ParquetSerializer.load(self.path)
+
+
+def test_rows_come_back_in_groups(tmp_path):
+    path = save(datapoints_of(10), tmp_path / "a")
+    assert parquet.ParquetFile(path).metadata.num_row_groups == 3
+    assert_same(load(path), datapoints_of(10))
+    assert sorted(int(label) for _, label in ParquetData(path)) == list(range(-9, 1))
+    assert load(path, "label") == [[-i] for i in range(10)]
+    assert len(pickle.dumps(ParquetData(path))) < 3000
+
+
+def test_files_of_other_programs(tmp_path):
+    path = str(tmp_path / "a")
+    columns = {
+        "number": pyarrow.array([1, None], pyarrow.int32()),
+        "text": ["a", "\u00e9"],
+        "bytes": [b"", None],
+        "flag": [True, False],
+        "vector": pyarrow.array([[1, 2], [3, 4]], pyarrow.list_(pyarrow.int8(), 2)),
+        "holes": [[1, None], None],
+        "tree": [{"a": 1}, {"a": 2}],
+    }
+    parquet.write_table(pyarrow.table(columns), path)
+    first, second = load(path)
+    vectors = [np.array([1, 2], np.int8), np.array([3, 4], np.int8)]
+    assert_same(first, [1, "a", b"", np.bool_(True), vectors[0], [1, None], {"a": 1}])
+    assert_same(second, [None, "\u00e9", None, np.bool_(False), vectors[1], None, {"a": 2}])
+    assert load(path, "text", "number") == [["a", 1], ["\u00e9", None]]
+    with pytest.raises(KeyError, match=r"a has the columns \['number', .*, but \['x'\] are asked"):
+        load(path, "x")
+
+
+def test_a_damaged_group_is_named_and_skipped(tmp_path, capsys):
+    path = save(datapoints_of(10), tmp_path / "a")
+    data = bytearray((tmp_path / "a").read_bytes())
+    place = data.index(np.float32([5]).tobytes())
+    data[place] ^= 1
+    (tmp_path / "a").write_bytes(bytes(data))
+    with pytest.raises(DamagedFile, match="a, record 4: its group 1 cannot be read: .*CRC"):
+        load(path)
+    found = load(path, max_errors=4)
+    assert [-label for _, label in found] == [0, 1, 2, 3, 8, 9]
+    assert "Skipped 4 of at most 4" in capsys.readouterr().out
+
+
+def test_files_that_are_none(tmp_path):
+    with pytest.raises(FileNotFoundError, match="no file"):
+        ParquetData(tmp_path / "missing")
+    path = save(datapoints_of(3), tmp_path / "a")
+    data = (tmp_path / "a").read_bytes()
+    for kept in 0, 3, len(data) // 2, len(data) - 1:
+        (tmp_path / "a").write_bytes(data[:kept])
+        with pytest.raises(DamagedFile, match="a is not a whole Parquet file"):
+            load(path)
+
+
+@pytest.mark.parametrize(
+    "datapoints, error, match",
+    [
+        ([], ValueError, "no datapoints"),
+        ([[1]], ValueError, r"Datapoint 0 has not one component for each of \['x', 'label'\]"),
+        ([{"x": 1, "label": 2}], ValueError, "Datapoint 0 has not"),
+        ([[np.zeros((2, 2)), 1]], ValueError, "1-dimensional"),
+        ([[object(), 1]], ValueError, "Could not convert"),
+        ([[i, i] for i in range(4)] + [[0.5, 1]], ValueError, "schema"),
+    ],
+)
+def test_what_cannot_be_written_leaves_no_file(tmp_path, datapoints, error, match):
+    with pytest.raises(error, match=match):
+        save(datapoints, tmp_path / "a")
+    assert os.listdir(str(tmp_path)) == []
