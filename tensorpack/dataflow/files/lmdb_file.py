@@ -122,15 +122,15 @@ class LMDBRecords(RecordFile):
             self._checked, self._found = found, None
 
     def _contents(self) -> Tuple[Sequence[bytes], bool]:
-        file = self.handle
-        if self._found is None:
+        file, found = self.handle, self._found  # in this order: opening may forget what was found
+        if found is None:
             count = _read_header(file)
             keys = self._find_keys(file, count)
             if not self._announced:
                 self._announced = True
                 logger.info("%s", f"Found {len(keys)} entries in {self.path}")
-            self._found = keys, count is not None
-        return self._found
+            found = self._found = keys, count is not None
+        return found
 
     def _find_keys(self, file: OpenFile, count: Optional[int]) -> Sequence[bytes]:
         if isinstance(self._wanted, str):

@@ -26,9 +26,8 @@ class ParquetData(RecordsFlow):
     ) -> None:
         """
         Args:
-          path: of the file.
+          path, shuffle: the file, and whether each pass has its own order.
           columns: names of columns, in the order to yield them; None for all.
-          shuffle: whether each pass has its own order.
           max_errors: how many rows of damaged groups a pass skips, see `RecordsFlow`.
         """
         super().__init__(_Rows(path, columns, shuffle), shuffle, max_errors)
