@@ -2,17 +2,17 @@
 
 import threading
 from multiprocessing import util
-from typing import Any, Callable, Generator, Iterable, Iterator, List, Optional
+from typing import Any, Callable, Dict, Generator, Iterable, Iterator, List, Optional
 
 from tensorpack.utils.checks import as_count, check_counts
 from tensorpack.utils.processes import usable_cores
 from tensorpack.utils.rng import get_rng
 
-from .._flow import ProcessLocal
+from .._flow import ProcessLocal, in_order
 from ..base import DataFlow, DataFlowTerminated, ProxyDataFlow, RNGDataFlow, StateNotKept
 from ..map import checked_function
-from .dispatch import results_of
-from .pool import WorkerPool
+from .dispatch import numbered_results
+from .pool import Failure, WorkerPool
 from .sender import Limits
 from .start_method import choose_start_method, is_worker
 from .worker_loop import Environments, draw_seed, map_inputs
@@ -200,10 +200,19 @@ class ProcessMap(ProcessFlow):
             super().close()
 
     def _results(self, inputs: Iterable[Any]) -> Generator[Any, None, None]:
-        """Yields what the processes make of inputs, in their order if strict."""
+        """Yields what the processes make of inputs, None among it; in their order if strict.
+
+        Raises what a process or the inputs raised.
+        """
+        early: Dict[int, Any] = {}
         pool = self._pools.take(self._make_pool)
         try:
-            yield from results_of(pool, inputs, self._most, self.strict)
+            ready = numbered_results(pool, inputs, self._most, early)
+            for _, result in in_order(ready, early) if self.strict else ready:
+                if isinstance(result, Failure):
+                    raise result.error
+                yield result
+                result = None  # the pool may wait for its memory
         finally:
             self._pools.give_back(pool)
 

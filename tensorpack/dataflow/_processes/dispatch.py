@@ -4,12 +4,11 @@ from typing import Any, Dict, Iterable, Iterator, List, Optional, Sized, Tuple
 
 from tensorpack.utils.packed import Packed, pack
 
-from .._flow import in_order
-from .pool import Failure, WorkerPool
+from .pool import WorkerPool
 from .worker_loop import END, SHIFTED
 
 
-def _numbered_results(
+def numbered_results(
     pool: WorkerPool, inputs: Iterable[Any], most: int, kept: Sized
 ) -> Iterator[Tuple[int, Any]]:
     """Yields the numbers of inputs and their results, as they become ready.
@@ -47,20 +46,6 @@ def _numbered_results(
             raise error
         finally:
             error = None  # it would keep itself, by this frame
-
-
-def results_of(pool: WorkerPool, inputs: Iterable[Any], most: int, ordered: bool) -> Iterator[Any]:
-    """Yields the results of all inputs, None among them, as they become ready or in their order.
-
-    Raises what a worker or the inputs raised. At most `most` are in flight.
-    """
-    early: Dict[int, Any] = {}
-    ready = _numbered_results(pool, inputs, most, early)
-    for _, result in in_order(ready, early) if ordered else ready:
-        if isinstance(result, Failure):
-            raise result.error
-        yield result
-        result = None  # the pool may wait for its memory
 
 
 def merge_shares(
