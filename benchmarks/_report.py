@@ -1,12 +1,10 @@
-"""Results of benchmarks: the line a script prints, and the table in docs/performance.md.
+"""Results of benchmarks: the line a figure prints, and the table in docs/performance.md.
 
-A script prints each figure as a line (`report`), which `run_all.py` and `compare.py` read
-(`parse`). `merge`, `markdown` and `insert` turn results into text and touch no file.
+A figure prints each row as a line (`report`), which `run.py` and `compare.py` read (`parse`).
+`merge`, `markdown` and `insert` turn results into text and touch no file.
 """
 
 import json
-import os
-import statistics
 import sys
 from typing import NamedTuple
 
@@ -16,11 +14,11 @@ __all__ = [
     "NOT_MEASURED",
     "PREFIX",
     "Measured",
-    "alternate",
     "insert",
     "is_met",
     "markdown",
     "merge",
+    "number",
     "parse",
     "report",
     "say",
@@ -92,29 +90,6 @@ def parse(text):
     return [Measured(**json.loads(line[len(PREFIX) :])) for line in lines]
 
 
-def alternate(first, second, pairs, unit="it/s"):
-    """Measures A B A B ... and prints a line a pair.
-
-    Args:
-      first: (name, callable that measures and returns a number).
-      second: the same, of what it is compared with.
-      pairs: how many of them, at least 5 for a figure that counts.
-      unit: of both numbers.
-
-    Returns:
-      (median of the first, median of the second, median of first / second pair by pair).
-    """
-    rows = []
-    for number in range(pairs):
-        one, two = first[1](), second[1]()
-        rows.append((one, two, one / two))
-        say(
-            f"pair {number}: {first[0]} {one:.4g} {unit}, {second[0]} {two:.4g} {unit}, "
-            f"ratio {one / two:.3f} (load {os.getloadavg()[0]:.1f})"
-        )
-    return tuple(statistics.median(column) for column in zip(*rows))
-
-
 def merge(old, new):
     """The results to keep: new ones take the place of old ones, but for what was not measured now.
 
@@ -167,7 +142,7 @@ def _rows(job):
         one = Measured(**fields)
         met = {None: "-", True: "yes", False: "**no**"}[is_met(one)]
         what = f"{one.what} ({one.note})" if one.note else one.what
-        measured = f"{_number(one.value)} {one.unit}".strip()
+        measured = f"{number(one.value)} {one.unit}".strip()
         target = f"{one.target} {one.unit}".strip() if one.target else ""
         yield _row(one.figure, _at(what, job), target, measured, one.peer, met, job["date"])
 
@@ -180,7 +155,8 @@ def _row(*cells):
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
-def _number(value):
+def number(value):
+    """Three digits of a number, and all of those before the point."""
     if abs(value) >= 10**DIGITS:
         return f"{value:,.0f}"
     return f"{value:.{DIGITS}g}"

@@ -7,10 +7,10 @@ and albumentations are run by torch's DataLoader. grain has no augmentors, so it
 calls of OpenCV.
 """
 
-import sys
 from pathlib import Path
 
 import cv2
+from _clock import parse_args, per_second, print_rate
 from _images import (
     BATCH,
     JITTER,
@@ -18,10 +18,10 @@ from _images import (
     SHORTEST,
     SIZE,
     STD,
+    WARM_UP,
     bare_inference,
     bare_training,
-    images_per_second,
-    parse_args,
+    check,
 )
 
 
@@ -133,15 +133,15 @@ def by_grain(kind, paths, processes):
 
 def main():
     """Measures and prints."""
-    args = parse_args(__doc__.splitlines()[0], [*LOADERS, "grain"])
+    flags = {"library": "grain", "kind": "training", "folder": "."}
+    args = parse_args(__doc__, **flags, processes=2, seconds=5.0)
     cv2.setNumThreads(0)
     paths = sorted(str(path) for path in Path(args.folder).glob("*.JPEG"))
     if args.library == "grain":
         batches = by_grain(args.kind, paths, args.processes)
     else:
         batches = by_data_loader(LOADERS[args.library](args.kind), paths, args.processes)
-    rate = images_per_second(batches, args.seconds)
-    sys.stdout.write(f"images/s: {rate:.1f}\n")
+    print_rate("images", per_second(batches, args.seconds, BATCH, check, WARM_UP))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Scores are counted in the time in which their games ended."""
 
 import numpy as np
-from r16_score_per_hour import means_by_time
+from learned import means_by_time
 from scores import Run
 
 

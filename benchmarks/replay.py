@@ -1,0 +1,220 @@
+"""R4 and R7: filling the replay memory by play, and sampling batches from it."""
+
+import time
+from pathlib import Path
+
+import numpy as np
+from _contest import Contest, itself
+from _programs import example
+from _report import say
+
+from tensorpack.RL import AtariPlayers, PrioritizedReplay, ReplayMemory, find_rom
+
+FRAME, HISTORY, BATCH = (84, 84), 4, 64
+SPARE = 1 << 30  # bytes that are left to everything else
+KINDS = {"uniform": "", "3 steps": ", 3 steps", "prioritised": ", prioritised"}
+TARGETS = {  # ms
+    (100000, "uniform"): "<= 0.25",
+    (1000000, "uniform"): "<= 0.4",
+    (1000000, "prioritised"): "<= 1",
+}
+
+
+# ------------------------------------------------------------------ R4
+
+
+def filling(players=(1, 8), seconds=3.0, rom="breakout.bin", exploration=1.0):
+    """Filling the replay memory by random play against the bare vector environment.
+
+    In steps of the games per second, an action each, of four emulator frames. With `--exploration`
+    below 1 a network of random weights acts, once for all games. Needs an ale-py with
+    `ALEVectorInterface`.
+    """
+    example("DeepQNetwork")
+    game = find_rom(rom)
+    for count in players:
+        yield Contest(
+            f"filling the memory / bare environments, players: {count}",
+            {
+                "filling": lambda count=count: filled_by(game, count, seconds, exploration),
+                "bare": lambda count=count: bare(game, count, seconds),
+            },
+            unit="/s",
+            target=">= 0.95" if exploration == 1 else "",
+        )
+
+
+def filled_by(game, players, seconds, exploration):
+    """Transitions per second while the example populates its memory."""
+    from simulator import Agent, Simulator
+
+    with AtariPlayers(game, num_envs=players, seed=0) as player:
+        memory = ReplayMemory(100000, player.frame_shape, history=HISTORY, lanes=players)
+        predictor = None if exploration == 1 else make_predictor(player.num_actions)
+        agent = Agent(predictor, player, HISTORY, np.random.RandomState(0))
+        simulator = Simulator(player, memory, agent)
+        simulator.begin()
+        return rate_of(lambda: simulator.tick(exploration), seconds)
+
+
+def make_predictor(num_actions):
+    """The network of the example, with random weights."""
+    import flags
+    from DQNModel import Model
+
+    from tensorpack.predict import OfflinePredictor, PredictConfig
+    from tensorpack.tfutils import JustCurrentSession
+
+    model = Model(num_actions, flags.parse(["--rom", "none.bin"]).algorithm, FRAME, HISTORY)
+    return OfflinePredictor(PredictConfig(model, None, JustCurrentSession(), ["state"], ["Qvalue"]))
+
+
+def bare(game, players, seconds):
+    """Steps per second of the vector interface alone, with random actions."""
+    from ale_py import ALEVectorInterface
+
+    envs = ALEVectorInterface(
+        Path(game),
+        num_envs=players,
+        stack_num=1,
+        reward_clipping=False,
+        use_fire_reset=False,
+        episodic_life=False,
+    )
+    rng, strength = np.random.RandomState(0), np.ones(players, np.float32)
+    actions = len(envs.get_action_set())
+
+    def tick():
+        envs.send(rng.randint(actions, size=players), strength)
+        envs.recv()
+        return players
+
+    envs.reset(np.arange(players), np.arange(players))
+    return rate_of(tick, seconds)
+
+
+def rate_of(tick, seconds):
+    """How much `tick` returns per second, all in all."""
+    total, start = 0, time.perf_counter()
+    while time.perf_counter() - start < seconds:
+        total += tick()
+    return total / (time.perf_counter() - start)
+
+
+# ------------------------------------------------------------------ R7
+
+
+def sampling(frames=(100000, 1000000), calls=60, writing=False):
+    """Sampling a batch from the replay memory beside one bare numpy gather and a Python loop.
+
+    A batch is 64 x (84, 84, 5), uint8; for transitions of three steps 64 x (84, 84, 8).
+    Prioritised, the priorities of a batch are set after it. "gather" is one `take` of as many random
+    runs of frames from a bare array; "loop" slices them one by one and copies them together. A
+    million frames take 7 GB; what does not fit is left out, and said. With `--writing` a transition
+    is appended before every batch.
+    """
+    for count in frames:
+        needed, free = ReplayMemory.required_bytes(count, FRAME, HISTORY), available_bytes()
+        if needed + SPARE > free:
+            say(f"{count} frames take {needed >> 20} MB, {free >> 20} are free")
+            continue
+        for make_memory, kinds in (
+            (ReplayMemory, ("uniform", "3 steps")),
+            (PrioritizedReplay, ("prioritised",)),
+        ):
+            memory = filled(count, make_memory)
+            for kind in kinds:
+                length = 2 * HISTORY if kind == "3 steps" else HISTORY + 1
+                stored = memory._frames  # so that all read the very same pages
+                functions = {
+                    "ours": make_ours(memory, kind, writing),
+                    "bare gather": make_gather(stored, length),
+                    "loop": make_loop(stored, length),
+                }
+                yield Contest(
+                    f"sampling 64 x (84, 84, {length}) of {count:,} frames{KINDS[kind]}",
+                    {name: milliseconds(each, calls) for name, each in functions.items()},
+                    unit="ms",
+                    judge=itself,
+                    target=TARGETS.get((count, kind), ""),
+                )
+            del memory, stored, functions  # two of a million frames may not fit
+
+
+def available_bytes():
+    """The memory that is free, from /proc, so Linux only."""
+    lines = Path("/proc/meminfo").read_text().splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable"))
+
+
+def milliseconds(function, calls):
+    """What measures one call, on the average; it has been called once."""
+    function()
+
+    def measure():
+        start = time.perf_counter()
+        for _ in range(calls):
+            function()
+        return (time.perf_counter() - start) / calls * 1000
+
+    return measure
+
+
+def filled(frames, make_memory):
+    """A full memory of one lane, with an end of an episode now and then."""
+    memory = make_memory(frames, FRAME, HISTORY)
+    rng = np.random.RandomState(0)
+    kinds = rng.randint(256, size=(50, 1, *FRAME)).astype(np.uint8)
+    ends = rng.rand(frames) < 0.005
+    none, no = np.zeros(1), np.zeros(1, bool)
+    for number in range(frames):
+        frame = kinds[number % len(kinds)]
+        memory.append(frame, none.astype(int), none, ends[number : number + 1], no)
+    return memory
+
+
+def make_ours(memory, kind, writing):
+    """Samples as the example does."""
+    rng = np.random.RandomState(1)
+    frame, none, no = np.ones((1, *FRAME), np.uint8), np.zeros(1, int), np.zeros(1, bool)
+    steps = 3 if kind == "3 steps" else 1
+
+    def sample():
+        if writing:
+            memory.append(frame, none, none, no, no)
+        if kind != "prioritised":
+            return memory.sample(BATCH, rng, steps)
+        drawn = memory.sample_weighted(BATCH, rng, steps)
+        memory.update_priorities(drawn.slot, rng.random_sample(BATCH))
+        return drawn
+
+    return sample
+
+
+def make_gather(frames, length):
+    """One `take` of whole frames, from the same memory."""
+    rng, around = np.random.RandomState(2), np.arange(length)
+
+    def gather():
+        rows = rng.randint(len(frames) - length, size=BATCH)[:, None] + around
+        batch = np.empty((rows.size, frames.shape[1]), frames.dtype)
+        return np.take(frames, rows.reshape(-1), axis=0, out=batch, mode="clip")
+
+    return gather
+
+
+def make_loop(frames, length):
+    """A slice for each transition, a zero-padded copy where an episode begins, one big copy."""
+    rng = np.random.RandomState(3)
+
+    def loop():
+        stacks = []
+        for row in rng.randint(len(frames) - length, size=BATCH):
+            stack = frames[row : row + length]
+            if rng.randint(100) < 2:
+                stack = stack.copy()
+                stack[: rng.randint(1, HISTORY)] = 0
+            stacks.append(stack.reshape((-1, *FRAME)).transpose(1, 2, 0))
+        return np.asarray(stacks)
+
+    return loop
