@@ -33,8 +33,8 @@ class Contest(NamedTuple):
 
     Attributes:
       what: is measured, in a few words; tells apart the rows of one figure.
-      sides: by name what measures, and returns a number; or the numbers, one a round, where they are
-        measured together. The first is ours.
+      sides: by name what measures, and returns a number; or the numbers, one a round, where they
+        are measured together. The first is ours.
       peers: the same, of what `--alone` leaves out as it needs an environment of its own.
       unit: of these numbers.
       judge: makes the measured number of those of a round.

@@ -85,7 +85,7 @@ def output_of(*command, python=sys.executable):
 
 
 def fresh(function, *arguments):
-    """What a function of a module of this folder returns in a process of its own, as JSON has it."""
+    """What a function of this folder returns in a process of its own, as JSON has it."""
     return returned(output_of(function, *arguments))
 
 

@@ -56,7 +56,7 @@ def measure(checkout, name, flags=()):
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
-        universal_newlines=True,
+        text=True,
         timeout=LIMIT,
         check=False,
     )

@@ -157,8 +157,8 @@ def train_dqn(steps, rom, argv):
     Args:
       steps: updates that count.
       rom: the game.
-      argv: `--exploration`, the probability of an action by chance; `--warm-up`, updates that do not
-        count; `--staging`, copy a batch to the GPU ahead; and flags of DQN.py.
+      argv: `--exploration`, the probability of an action by chance; `--warm-up`, updates that do
+        not count; `--staging`, copy a batch to the GPU ahead; and flags of DQN.py.
     """
     example("DeepQNetwork")
     import DQN
@@ -216,7 +216,7 @@ def train_a3c(steps, argv, warm_up=1600):
 
 
 def update_dqn(seconds, argv):
-    """Calls the update of the main job, prebuilt, on data in the graph; returns updates per second."""
+    """Calls the update of the main job, prebuilt, on data in the graph; returns updates/s."""
     example("DeepQNetwork")
     import flags
     from DQNModel import Model

@@ -92,10 +92,10 @@ FIGURES: Dict[str, Figure] = {
         pairs=2,
         quick=("--epochs", "4", "--steps", "20", "--seconds", "2"),
     ),
-    "R11": Figure("images.pipelines", "images", 15, ("images",)),
+    "R11": Figure("pipelines.photographs", "images", 15, ("images",)),
     "R12": Figure("streams.second_process", "two processes / one", 0.5),
     "R13": Figure(
-        *["group.all_reduce", "all-reduce of gradients", 2, ("torch",)],
+        *["workers.all_reduce", "all-reduce of gradients", 2, ("torch",)],
         pairs=3,
         quick=("--kilobytes", "1,1000"),
     ),

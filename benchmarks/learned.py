@@ -12,14 +12,14 @@ def score(ours="train_log/fast-pong-1", peer="train_log/sb3-pong", minutes=15.0)
     """The mean score of the games that ended in training in each of so many minutes.
 
         taskset -c 0 make learn ROM=pong.bin
-        taskset -c 1 .venv-peer-sb3/bin/python benchmarks/peers/sb3.py learn --game Pong --hours 2 \\
-            --logdir train_log/sb3-pong
+        taskset -c 1 .venv-peer-sb3/bin/python benchmarks/peers/sb3.py learn --game Pong \\
+            --hours 2 --logdir train_log/sb3-pong
 
-    Give both programs the same cores for the same time, beside each other or one after the other.
-    The result is how far ours is ahead in the last time span in which both have ended a game. The
-    scores are of agents that explore, each by its own schedule: of the peer's actions, most are
-    random in the first hours. What it has learned by then is the `mean_score` of its last epoch, to
-    be held against `DQN.py --task eval`. `plot_scores.py --x hours` draws both.
+    Give both the same cores for the same time, beside each other or one after the other. The result
+    is how far ours is ahead in the last time span in which both have ended a game. The scores are
+    of agents that explore, each by its own schedule: of the peer's actions, most are random in the
+    first hours. What it has learned by then is the `mean_score` of its last epoch, to be held
+    against `DQN.py --task eval`. `plot_scores.py --x hours` draws both.
     """
     example("DeepQNetwork")
     from scores import read_run

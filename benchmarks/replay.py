@@ -108,10 +108,10 @@ def sampling(frames=(100000, 1000000), calls=60, writing=False):
     """Sampling a batch from the replay memory beside one bare numpy gather and a Python loop.
 
     A batch is 64 x (84, 84, 5), uint8; for transitions of three steps 64 x (84, 84, 8).
-    Prioritised, the priorities of a batch are set after it. "gather" is one `take` of as many random
-    runs of frames from a bare array; "loop" slices them one by one and copies them together. A
-    million frames take 7 GB; what does not fit is left out, and said. With `--writing` a transition
-    is appended before every batch.
+    Prioritised, the priorities of a batch are set after it. "gather" is one `take` of as many
+    random runs of frames from a bare array; "loop" slices them one by one and copies them together.
+    A million frames take 7 GB; what does not fit is left out, and said. With `--writing` a
+    transition is appended before every batch.
     """
     for count in frames:
         needed, free = ReplayMemory.required_bytes(count, FRAME, HISTORY), available_bytes()

@@ -1,4 +1,4 @@
-"""The runs of `make bench`: each has its function and peers; what a figure does becomes a result."""
+"""The runs of `make bench`: each has its function and peers, and becomes a result."""
 
 import ast
 import json
@@ -43,7 +43,12 @@ def functions():
     for name, figure in FIGURES.items():
         module, _, function = figure.function.partition(".")
         tree = ast.parse((HERE / f"{module}.py").read_text(encoding="utf-8"))
-        yield name, module, {each.name: each for each in tree.body if hasattr(each, "name")}, function
+        yield (
+            name,
+            module,
+            {each.name: each for each in tree.body if hasattr(each, "name")},
+            function,
+        )
 
 
 def test_every_figure_has_a_function_that_says_what_it_measures():
@@ -56,7 +61,10 @@ def test_every_figure_has_a_function_that_says_what_it_measures():
 def test_the_flags_of_a_run_are_those_of_its_figure():
     for name, _, found, function in functions():
         taken = {each.arg for each in found[function].args.args} | {"pairs"}
-        given = [*FIGURES[name].quick, *(flag for each in FIGURES[name].runs for flag in each.flags)]
+        given = [
+            *FIGURES[name].quick,
+            *(flag for each in FIGURES[name].runs for flag in each.flags),
+        ]
         flags = {flag[2:].replace("-", "_") for flag in given if flag.startswith("--")}
         assert flags <= taken, name
 

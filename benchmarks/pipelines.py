@@ -40,15 +40,15 @@ BARE = {"training": bare_training, "inference": bare_inference}
 SYNSET = "n01440764"
 
 
-def pipelines(seconds=2.5, kinds=KINDS, counts=(1, 2)):
+def photographs(seconds=2.5, kinds=KINDS, counts=(1, 2)):
     """Photographs read, augmented and batched, for training and for inference.
 
     In one process against a loop over the same calls of OpenCV, and from worker processes against
     other libraries.
     """
     cv2.setNumThreads(0)
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
         paths = write_imagenet(folder)
         for kind in kinds:
             yield Contest(
@@ -63,8 +63,9 @@ def pipelines(seconds=2.5, kinds=KINDS, counts=(1, 2)):
             for count in counts:
                 flags = ["--folder", folder / "train" / SYNSET, "--kind", kind]
                 flags += ["--processes", count, "--seconds", seconds]
+                name = f"{count} process{'es' if count > 1 else ''}"
                 yield Contest(
-                    f"images for {kind}, {count} process{'es' if count > 1 else ''} / the best peer",
+                    f"images for {kind}, {name} / the best peer",
                     {"run": lambda kind=kind, count=count: ours(kind, folder, count, seconds)},
                     {each: peer(each, flags) for each in PEERS},
                     unit="/s",

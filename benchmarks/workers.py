@@ -16,11 +16,6 @@ TENSOR = 1000000  # floats
 LIMIT = 600  # seconds
 
 
-def faster(ours, bare, *gloo):
-    """How many times as fast as the bare graph ours is; of times."""
-    return bare / ours
-
-
 def all_reduce(pairs=3, kilobytes=(1, 100, 1000, 10000, 100000)):
     """The exchange of a `CollectiveTrainer` against a bare `CollectiveReduce` graph, by size.
 

@@ -1,0 +1,267 @@
+"""stable-baselines3 on Atari games: what R3 (dqn), R17 (a2c) and R16 (learn) are held against.
+
+    .venv-peer-sb3/bin/python benchmarks/peers/sb3.py dqn [--steps 150] [--games 1]
+    .venv-peer-sb3/bin/python benchmarks/peers/sb3.py a2c [--steps 8000] [--processes]
+    .venv-peer-sb3/bin/python benchmarks/peers/sb3.py learn --game Pong --hours 2 --logdir DIR
+
+Its own environments and wrappers, which skip frames. The first two print a rate.
+"""
+
+import argparse
+import json
+import os
+import sys
+import time
+
+import ale_py
+import gymnasium
+import numpy as np
+import torch
+from _clock import print_rate
+from stable_baselines3 import A2C, DQN
+from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.env_util import make_atari_env
+from stable_baselines3.common.evaluation import evaluate_policy
+from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
+from stable_baselines3.common.vec_env import SubprocVecEnv, VecFrameStack
+from torch import nn
+
+ENDLESS = 10**9  # steps
+FRAME_SKIP = 4
+UPDATE_FREQUENCY = 4  # transitions for each batch
+EXPLORATION = 0.91  # of the second epoch of a default run, which is the one that R1 measures
+TARGET_SYNC = 2500  # updates
+STEPS_PER_EPOCH = 25000  # agent steps between two lines of stats.json
+EVALUATED_GAMES = 20
+# Of rl-baselines3-zoo; the exploration ends after exploration_fraction of the 10 million steps.
+AGENT_STEPS = 10**7
+ZOO = {
+    "buffer_size": 100000,
+    "learning_rate": 1e-4,
+    "batch_size": 32,
+    "learning_starts": 100000,
+    "target_update_interval": 1000,
+    "train_freq": UPDATE_FREQUENCY,
+    "gradient_steps": 1,
+    "exploration_fraction": 0.1,
+    "exploration_final_eps": 0.01,
+}
+
+
+def make_games(game, count=1, seed=0, sticky=0.0, **options):
+    """Games that are stepped together, each state of four frames."""
+    gymnasium.register_envs(ale_py)
+    emulator = {"frameskip": 1, "repeat_action_probability": sticky}  # the wrapper skips frames
+    env = f"ALE/{game}-v5"
+    games = make_atari_env(env, n_envs=count, seed=seed, env_kwargs=emulator, **options)
+    return VecFrameStack(games, n_stack=4)
+
+
+class Clock(BaseCallback):
+    """Times what is done after the first steps, and ends the training after the last.
+
+    Args:
+      done: how much is done, given the model.
+      warm_up: of it that does not count.
+      steps: of it that does.
+    """
+
+    def __init__(self, done, warm_up, steps):
+        super().__init__()
+        self._done, self._warm_up, self._steps = done, warm_up, steps
+        self._start = self.rate = None
+
+    def _on_step(self):
+        now, done = time.perf_counter(), self._done(self.model)
+        if self._start is None and done >= self._warm_up:
+            self._start = now, done
+        elif self._start is not None and done >= self._start[1] + self._steps:
+            self.rate = (done - self._start[1]) / (now - self._start[0])
+        return self.rate is None
+
+
+def measure(unit, agent, network, clock):
+    """Trains until the rate is known, and prints it."""
+    agent.learn(ENDLESS, callback=clock)
+    count = sum(np.prod(each.shape) for each in network.parameters())
+    sys.stdout.write(f"torch {torch.__version__}, {torch.get_num_threads()} threads, {count:.0f} ")
+    sys.stdout.write("parameters\n")
+    print_rate(unit, clock.rate)
+
+
+# ------------------------------------------------------------------ R3
+
+
+class Network(BaseFeaturesExtractor):
+    """Three convolutions with the padding that TensorFlow calls SAME, and 512 units."""
+
+    def __init__(self, observation_space, features_dim=512):
+        super().__init__(observation_space, features_dim)
+        self.layers = nn.Sequential(
+            *[nn.Conv2d(4, 32, 8, stride=4, padding=2), nn.PReLU(init=0.001)],
+            *[nn.ZeroPad2d((1, 2, 1, 2)), nn.Conv2d(32, 64, 4, stride=2), nn.PReLU(init=0.001)],
+            *[nn.Conv2d(64, 64, 3, padding=1), nn.PReLU(init=0.001)],
+            *[nn.Flatten(), nn.Linear(64 * 11 * 11, features_dim), nn.LeakyReLU(0.01)],
+        )
+
+    def forward(self, observations):
+        return self.layers(observations)
+
+
+def dqn(args):
+    """Updates per second of a DQN with the network of `examples/DeepQNetwork`.
+
+    Same layers and sizes, batch, optimizer, clipping, update frequency and exploration. It learns by
+    plain Q-learning, not Double, which spares it one of three forward passes.
+    """
+    agent = DQN(
+        "CnnPolicy",
+        make_games(args.game, args.games),
+        policy_kwargs={
+            "features_extractor_class": Network,
+            "net_arch": [],
+            "optimizer_kwargs": {"eps": 1e-3},
+        },
+        learning_rate=1e-3,
+        batch_size=64,
+        buffer_size=20000,
+        learning_starts=1000,
+        train_freq=max(1, UPDATE_FREQUENCY // args.games),
+        gradient_steps=1,
+        max_grad_norm=10,
+        target_update_interval=TARGET_SYNC * UPDATE_FREQUENCY,
+        exploration_initial_eps=EXPLORATION,
+        exploration_final_eps=EXPLORATION,
+        seed=0,
+        device="cpu",
+    )
+    clock = Clock(lambda agent: agent._n_updates, 80, args.steps)
+    measure("updates", agent, agent.q_net, clock)
+
+
+# ------------------------------------------------------------------ R17
+
+
+class RolloutClock(Clock):
+    """Looks only where a rollout begins."""
+
+    def _on_rollout_start(self):
+        super()._on_step()
+
+    def _on_step(self):
+        return self.rate is None
+
+
+def a2c(args):
+    """Steps of the games per second of an A2C with its own network, which `examples/A3C` has too.
+
+    Its defaults but for what that example does, too: games, rollouts, costs, clipping.
+    """
+    options = {"vec_env_cls": SubprocVecEnv, "vec_env_kwargs": {"start_method": "forkserver"}}
+    agent = A2C(
+        "CnnPolicy",
+        make_games(args.game, args.games, **(options if args.processes else {})),
+        n_steps=5,
+        gamma=0.99,
+        ent_coef=0.01,
+        vf_coef=0.5,
+        max_grad_norm=0.5,
+        seed=0,
+        device="cpu",
+    )
+    clock = RolloutClock(lambda agent: agent.num_timesteps, 1600, args.steps)
+    measure("steps", agent, agent.policy, clock)
+
+
+# ------------------------------------------------------------------ R16
+
+
+class Record(BaseCallback):
+    """Writes the scores of whole games, and when they ended; ends the training in time."""
+
+    def __init__(self, logdir, seconds):
+        super().__init__()
+        self._logdir, self._seconds = logdir, seconds
+        self._start = time.perf_counter()
+        self._episodes = ["step,score,length"]
+        self._epochs = []
+
+    def _on_step(self):
+        for info in self.locals["infos"]:
+            if "episode" in info:  # of the emulator: all lives, unclipped, in frames
+                game = info["episode"]
+                length = game["l"] // FRAME_SKIP
+                self._episodes.append(f"{self.num_timesteps},{float(game['r'])},{length}")
+        more = time.perf_counter() - self._start < self._seconds
+        if not more or self.num_timesteps % STEPS_PER_EPOCH == 0:
+            self.write()
+        return more
+
+    def write(self, **scores):
+        """Adds an epoch, with the scores of an evaluation if there was one."""
+        self._epochs.append(
+            {
+                **scores,
+                "epoch_num": len(self._epochs) + 1,
+                "global_step": self.model._n_updates,
+                "agent_steps": self.num_timesteps,
+                "emulator_frames": self.num_timesteps * FRAME_SKIP,
+                "exploration": self.model.exploration_rate,
+                "hours": (time.perf_counter() - self._start) / 3600,
+            }
+        )
+        self._replace("episodes.csv", "\n".join([*self._episodes, ""]))
+        self._replace("stats.json", json.dumps(self._epochs))
+
+    def _replace(self, name, text):
+        path = os.path.join(self._logdir, name)
+        with open(f"{path}.new", "w") as file:
+            file.write(text)
+        os.replace(f"{path}.new", path)
+
+
+def learn(args):
+    """Learns until the time is over, with the settings that rl-baselines3-zoo has for Atari games.
+
+    The games have the rules of the presets of `examples/DeepQNetwork`: sticky actions, whole games,
+    no no-ops at the start; the wrapper presses FIRE there. The log directory gets the two files that
+    `plot_scores.py` reads, `stats.json` and `episodes.csv`. Most of the actions of the first hours
+    are random with these settings, so the last line of `stats.json` has the mean score of games with
+    1 % random actions, played when the time is over.
+    """
+    os.makedirs(args.logdir)
+    rules = {"noop_max": 0, "terminal_on_life_loss": False, "frame_skip": FRAME_SKIP}
+    games = make_games(args.game, seed=args.seed, sticky=0.25, wrapper_kwargs=rules)
+    record = Record(args.logdir, 3600 * args.hours)
+    agent = DQN("CnnPolicy", games, seed=args.seed, device="cpu", **ZOO)
+    agent.learn(AGENT_STEPS, record)
+    agent.exploration_rate = ZOO["exploration_final_eps"]
+    scores, _ = evaluate_policy(agent, games, EVALUATED_GAMES, False, return_episode_rewards=True)
+    record.write(mean_score=sum(scores) / len(scores), max_score=max(scores))
+
+
+def main():
+    """Does one of the three."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    kinds = parser.add_subparsers(dest="kind")
+    kinds.required = True
+    add = kinds.add_parser("dqn").add_argument
+    add("--steps", type=int, default=150, help="updates that count")
+    add("--games", type=int, default=1, help="played in turns, acted for together")
+    add("--game", default="Breakout", help="as ale-py calls it")
+    add = kinds.add_parser("a2c").add_argument
+    add("--steps", type=int, default=8000, help="steps of the games that count")
+    add("--games", type=int, default=16)
+    add("--game", default="Breakout", help="as ale-py calls it")
+    add("--processes", action="store_true", help="a process for each game")
+    add = kinds.add_parser("learn").add_argument
+    add("--game", default="Breakout", help="as ale-py calls it")
+    add("--hours", type=float, default=2.0)
+    add("--logdir", required=True, help="must not exist")
+    add("--seed", type=int, default=1)
+    args = parser.parse_args()
+    {"dqn": dqn, "a2c": a2c, "learn": learn}[args.kind](args)
+
+
+if __name__ == "__main__":
+    main()
