@@ -8,8 +8,6 @@ from typing import Callable, Dict, NamedTuple, Sequence, Union
 
 from _report import Measured, number, say
 
-__all__ = ["Contest", "difference", "itself", "parser_of", "ratio", "results"]
-
 Side = Union[Callable[[], float], Sequence[float]]
 
 
@@ -31,24 +29,17 @@ def itself(ours, *others):
 class Contest(NamedTuple):
     """A row of the table in docs/performance.md, before it is measured.
 
-    Attributes:
-      what: is measured, in a few words; tells apart the rows of one figure.
-      sides: by name what measures, and returns a number; or the numbers, one a round, where they
-        are measured together. The first is ours.
-      peers: the same, of what `--alone` leaves out as it needs an environment of its own.
-      unit: of these numbers.
-      judge: makes the measured number of those of a round.
-      target: as ">= 0.95" or "<= 20"; empty where there is none.
-      note: what a reader must know to judge it; empty mostly.
+    A side is a callable that measures, and returns a number; or the numbers, one a round, where they
+    are measured together. The first side is ours.
     """
 
-    what: str
-    sides: Dict[str, Side]
-    peers: Dict[str, Side] = {}
-    unit: str = "it/s"
-    judge: Callable[..., float] = ratio
-    target: str = ""
-    note: str = ""
+    what: str  # is measured, in a few words; tells apart the rows of one figure
+    sides: Dict[str, Side]  # by name
+    peers: Dict[str, Side] = {}  # sides that need an environment of their own, see `alone`
+    unit: str = "it/s"  # of the numbers
+    judge: Callable[..., float] = ratio  # makes the measured number of those of a round
+    target: str = ""  # as ">= 0.95" or "<= 20"; empty where there is none
+    note: str = ""  # what a reader must know to judge it; empty mostly
 
     def alone(self):
         """The same without peers; of a ratio of nothing else, our number remains."""
@@ -60,16 +51,13 @@ class Contest(NamedTuple):
 
 
 def results(figure, contests, pairs, alone=False):
-    """Measures contests, with a line a round.
+    """Measures contests, with a line a round; returns a list of `Measured`, medians of the rounds.
 
     Args:
       figure: the name, as "R5".
       contests: a generator of `Contest`; a `yield` returns the numbers, a list by name of the side.
       pairs: rounds, where the numbers are not there already.
       alone: leave out the peers.
-
-    Returns:
-      A list of `Measured`: the medians of the rounds.
     """
     found, columns = [], None
     while True:

@@ -12,9 +12,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-__all__ = ["CHECKOUT", "HERE", "ROOT", "begin", "example", "fresh", "output_of", "peer_python"]
-__all__ += ["rate_of", "returned"]
-
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 CHECKOUT = Path(os.environ.get("BENCH_CHECKOUT", str(ROOT)))
@@ -64,11 +61,7 @@ def begin(command, python=sys.executable):
 
 
 def output_of(*command, python=sys.executable):
-    """What a program prints.
-
-    Args:
-      *command: as for `begin`.
-      python: the interpreter.
+    """What a program prints, given as for `begin`.
 
     Raises:
       RuntimeError: it failed.

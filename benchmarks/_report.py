@@ -8,22 +8,6 @@ import json
 import sys
 from typing import NamedTuple
 
-__all__ = [
-    "BEGIN",
-    "END",
-    "NOT_MEASURED",
-    "PREFIX",
-    "Measured",
-    "insert",
-    "is_met",
-    "markdown",
-    "merge",
-    "number",
-    "parse",
-    "report",
-    "say",
-]
-
 PREFIX = "RESULT "
 BEGIN = "<!-- measured: written by make bench, do not edit -->"
 END = "<!-- measured: end -->"
@@ -36,25 +20,15 @@ DIGITS = 3  # that count
 
 
 class Measured(NamedTuple):
-    """One figure, as a row of the table in docs/performance.md.
+    """A row of the table in docs/performance.md."""
 
-    Attributes:
-      figure: its number, as "R5".
-      what: what was measured, in a few words; tells apart the rows of one figure.
-      value: the measured number; for a ratio, the median of the pairs.
-      unit: of the value; empty for a ratio.
-      target: as ">= 0.95" or "<= 20"; empty where there is none.
-      peer: what it was compared with, and its number, as "tensorpack 0.11: 7.0 it/s".
-      note: what a reader must know to judge it, as "prototype"; empty mostly.
-    """
-
-    figure: str
-    what: str
-    value: float
-    unit: str = ""
-    target: str = ""
-    peer: str = ""
-    note: str = ""
+    figure: str  # its name, as "R5"
+    what: str  # was measured, in a few words; tells apart the rows of one figure
+    value: float  # for a ratio, the median of the pairs
+    unit: str = ""  # of the value; empty for a ratio
+    target: str = ""  # as ">= 0.95" or "<= 20"; empty where there is none
+    peer: str = ""  # what it was compared with, and its number, as "tensorpack 0.11: 7.0 it/s"
+    note: str = ""  # what a reader must know to judge it, as "prototype"; empty mostly
 
 
 def is_met(measured):
@@ -91,12 +65,10 @@ def parse(text):
 
 
 def merge(old, new):
-    """The results to keep: new ones take the place of old ones, but for what was not measured now.
+    """The results to keep, as {"machine": text, "jobs": {name: job}}, or {} for none.
 
-    Args:
-      old: {"machine": text, "jobs": {name: job}}, or {} for none. Results of another machine are
-        left out: one table is of one machine.
-      new: the same.
+    New ones take the place of old ones, but for what was not measured now. Results of another
+    machine are left out: one table is of one machine.
     """
     jobs = dict(old["jobs"]) if old.get("machine") == new["machine"] else {}
     for name, job in new["jobs"].items():
@@ -109,9 +81,7 @@ def markdown(results, order):
     """The table and what it was measured on, as Markdown.
 
     Args:
-      results: as from `merge`. A job has `status` ("ok", or in words why there is no figure),
-        `figure`, `title`, `where`, `date`, `versions` (environment to text) and `rows`, dicts of
-        `Measured`.
+      results: as from `merge`; a job is made by `run.result`.
       order: names of jobs; those without a result are left out.
     """
     jobs = [results["jobs"][name] for name in order if name in results["jobs"]]

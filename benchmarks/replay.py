@@ -20,14 +20,10 @@ TARGETS = {  # ms
 }
 
 
-# ------------------------------------------------------------------ R4
-
-
-def filling(players=(1, 8), seconds=3.0, rom="breakout.bin", exploration=1.0):
+def filling(players=(1, 8), seconds=3.0, rom="breakout.bin"):
     """Filling the replay memory by random play against the bare vector environment.
 
-    In steps of the games per second, an action each, of four emulator frames. With `--exploration`
-    below 1 a network of random weights acts, once for all games. Needs an ale-py with
+    In steps of the games per second, an action each, of four emulator frames. Needs an ale-py with
     `ALEVectorInterface`.
     """
     example("DeepQNetwork")
@@ -36,37 +32,24 @@ def filling(players=(1, 8), seconds=3.0, rom="breakout.bin", exploration=1.0):
         yield Contest(
             f"filling the memory / bare environments, players: {count}",
             {
-                "filling": lambda count=count: filled_by(game, count, seconds, exploration),
+                "filling": lambda count=count: filled_by(game, count, seconds),
                 "bare": lambda count=count: bare(game, count, seconds),
             },
             unit="/s",
-            target=">= 0.95" if exploration == 1 else "",
+            target=">= 0.95",
         )
 
 
-def filled_by(game, players, seconds, exploration):
+def filled_by(game, players, seconds):
     """Transitions per second while the example populates its memory."""
     from simulator import Agent, Simulator
 
     with AtariPlayers(game, num_envs=players, seed=0) as player:
         memory = ReplayMemory(100000, player.frame_shape, history=HISTORY, lanes=players)
-        predictor = None if exploration == 1 else make_predictor(player.num_actions)
-        agent = Agent(predictor, player, HISTORY, np.random.RandomState(0))
+        agent = Agent(None, player, HISTORY, np.random.RandomState(0))
         simulator = Simulator(player, memory, agent)
         simulator.begin()
-        return rate_of(lambda: simulator.tick(exploration), seconds)
-
-
-def make_predictor(num_actions):
-    """The network of the example, with random weights."""
-    import flags
-    from DQNModel import Model
-
-    from tensorpack.predict import OfflinePredictor, PredictConfig
-    from tensorpack.tfutils import JustCurrentSession
-
-    model = Model(num_actions, flags.parse(["--rom", "none.bin"]).algorithm, FRAME, HISTORY)
-    return OfflinePredictor(PredictConfig(model, None, JustCurrentSession(), ["state"], ["Qvalue"]))
+        return rate_of(lambda: simulator.tick(1.0), seconds)
 
 
 def bare(game, players, seconds):
@@ -101,17 +84,13 @@ def rate_of(tick, seconds):
     return total / (time.perf_counter() - start)
 
 
-# ------------------------------------------------------------------ R7
-
-
 def sampling(frames=(100000, 1000000), calls=60, writing=False):
-    """Sampling a batch from the replay memory beside one bare numpy gather and a Python loop.
+    """Sampling a batch from the replay memory beside one bare numpy gather.
 
     A batch is 64 x (84, 84, 5), uint8; for transitions of three steps 64 x (84, 84, 8).
     Prioritised, the priorities of a batch are set after it. "gather" is one `take` of as many
-    random runs of frames from a bare array; "loop" slices them one by one and copies them together.
-    A million frames take 7 GB; what does not fit is left out, and said. With `--writing` a
-    transition is appended before every batch.
+    random runs of frames from a bare array. A million frames take 7 GB; what does not fit is left
+    out, and said. With `--writing` a transition is appended before every batch.
     """
     for count in frames:
         needed, free = ReplayMemory.required_bytes(count, FRAME, HISTORY), available_bytes()
@@ -129,7 +108,6 @@ def sampling(frames=(100000, 1000000), calls=60, writing=False):
                 functions = {
                     "ours": make_ours(memory, kind, writing),
                     "bare gather": make_gather(stored, length),
-                    "loop": make_loop(stored, length),
                 }
                 yield Contest(
                     f"sampling 64 x (84, 84, {length}) of {count:,} frames{KINDS[kind]}",
@@ -201,20 +179,3 @@ def make_gather(frames, length):
         return np.take(frames, rows.reshape(-1), axis=0, out=batch, mode="clip")
 
     return gather
-
-
-def make_loop(frames, length):
-    """A slice for each transition, a zero-padded copy where an episode begins, one big copy."""
-    rng = np.random.RandomState(3)
-
-    def loop():
-        stacks = []
-        for row in rng.randint(len(frames) - length, size=BATCH):
-            stack = frames[row : row + length]
-            if rng.randint(100) < 2:
-                stack = stack.copy()
-                stack[: rng.randint(1, HISTORY)] = 0
-            stacks.append(stack.reshape((-1, *FRAME)).transpose(1, 2, 0))
-        return np.asarray(stacks)
-
-    return loop

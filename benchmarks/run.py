@@ -23,6 +23,7 @@ import datetime
 import importlib
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -60,9 +61,6 @@ def measure(name, argv):
     report(*results(name, contests, args.pairs, args.alone))
 
 
-# ------------------------------------------------------------------ the table
-
-
 def python_of(environment):
     """The interpreter of an environment; this one for the one that this runs in."""
     path = ROOT / environment / "bin" / "python"
@@ -97,15 +95,10 @@ def versions_of(environment):
 
 def machine():
     """The processor, its cores and the memory, as text; from /proc, so Linux only."""
-    cpu, memory = "unknown processor", 0.0
-    for line in Path("/proc/cpuinfo").read_text().splitlines():
-        if line.startswith("model name"):
-            cpu = line.partition(":")[2].strip()
-            break
-    for line in Path("/proc/meminfo").read_text().splitlines():
-        if line.startswith("MemTotal"):
-            memory = int(line.split()[1]) / 2**20
-    return f"{cpu}, {len(os.sched_getaffinity(0))} cores, {memory:.0f} GiB, no GPU used"
+    cpu = re.search("model name\\s*: (.*)", Path("/proc/cpuinfo").read_text())
+    memory = re.search("MemTotal: *([0-9]+)", Path("/proc/meminfo").read_text())
+    name, size = cpu.group(1) if cpu else "unknown processor", int(memory.group(1)) / 2**20
+    return f"{name}, {len(os.sched_getaffinity(0))} cores, {size:.0f} GiB, no GPU used"
 
 
 def command_of(name, quick):
@@ -138,11 +131,9 @@ def run(name, quick):
     """Measures the figure of a run in a process, and keeps what it printed; returns the result."""
     limit = 3 * 60 * FIGURES[RUNS[name][0]].minutes + 60
     text, status = _output(command_of(name, quick), limit)
-    rows = parse(text)
+    rows, why = parse(text), re.search(f"^{NOT_MEASURED}: .*", text, re.MULTILINE)
     if status == "ok" and not rows:
-        status = "failed: it printed no result"
-    if NOT_MEASURED in text and not rows:
-        status = next(line for line in text.splitlines() if line.startswith(NOT_MEASURED))
+        status = why.group() if why else "failed: it printed no result"
     LOGS.mkdir(parents=True, exist_ok=True)
     (LOGS / f"{name}.txt").write_text(text)
     return result(name, status, rows, {each: versions_of(each) for each in environments_of(name)})
@@ -212,23 +203,20 @@ def main(argv):
     parser.add_argument("--only", metavar="R5,R6", help="these figures")
     parser.add_argument("--quick", action="store_true", help="one pair each, and write nothing")
     args = parser.parse_args(argv)
-    names = chosen(args.only)
+    names, load = chosen(args.only), os.getloadavg()[0]
     if not args.quick:
         minutes = sum(FIGURES[RUNS[name][0]].minutes for name in names)
         say(f"about {minutes:.0f} minutes on two idle cores")
-    load = os.getloadavg()[0]
     if load > 0.5:
         sys.stderr.write(f"warning: the load is {load:.1f}; figures count on an idle machine\n")
     done = run_all(names, args.quick)
-    new = {"machine": machine(), "jobs": done}
+    found = {"machine": machine(), "jobs": done}
     if args.quick:
-        say("\n" + markdown(new, list(RUNS)))
+        say("\n" + markdown(found, list(RUNS)))
     else:
-        old = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
-        kept = merge(old, new)
-        RESULTS.parent.mkdir(exist_ok=True)
-        RESULTS.write_text(json.dumps(kept, indent=1, sort_keys=True) + "\n")
-        PAGE.write_text(insert(PAGE.read_text(), markdown(kept, list(RUNS))))
+        found = merge(json.loads(RESULTS.read_text()) if RESULTS.exists() else {}, found)
+        RESULTS.write_text(json.dumps(found, indent=1, sort_keys=True) + "\n")
+        PAGE.write_text(insert(PAGE.read_text(), markdown(found, list(RUNS))))
         say(f"wrote {PAGE}")
     sys.exit(any(each["status"].startswith("failed") for each in done.values()))
 

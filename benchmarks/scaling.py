@@ -109,9 +109,6 @@ class Prediction(NamedTuple):
     seconds: Dict[str, float]  # of a step, by resource, before anything is hidden
 
 
-# ------------------------------------------------------------------ formulas
-
-
 def ring(size: float, ranks: int, link: Link) -> float:
     """Seconds of a ring all-reduce: each rank sends 2 (N - 1) messages of size/N bytes, see [1]."""
     messages = 2 * (ranks - 1)
@@ -131,9 +128,6 @@ def expected_maximum(count: int) -> float:
 def pipelined(first: float, second: float, parts: int) -> float:
     """Seconds of two stages of work in equal parts, each part of the second after its first."""
     return (first + second + (parts - 1) * max(first, second)) / parts
-
-
-# ------------------------------------------------------------------ trainers
 
 
 def replicated(size: float, group: Group, machine: Machine) -> Exchange:
@@ -204,9 +198,6 @@ def group_of(devices: int, machine: Machine, servers: int = 1) -> Group:
     return Group(machines, -(-devices // machines), servers)
 
 
-# ------------------------------------------------------------------ a step
-
-
 def predict(model: Model, group: Group, machine: Machine, trainer: str) -> Prediction:
     """The step of a model, trained by one of `TRAINERS`.
 
@@ -227,8 +218,7 @@ def predict(model: Model, group: Group, machine: Machine, trainer: str) -> Predi
     packs = group.packs or math.ceil(model.size / PACK)
     step = pipelined(backward, early, packs) + pipelined(ahead, forward, packs) + late + waiting
 
-    parts = dict.fromkeys(LIMITS, 0.0)
-    parts.update({"compute": compute, "stragglers": waiting})
+    parts = {**dict.fromkeys(LIMITS, 0.0), "compute": compute, "stragglers": waiting}
     for each in exchange[:3]:
         for name, seconds in each.items():
             parts[name] += seconds
@@ -243,7 +233,10 @@ def predict(model: Model, group: Group, machine: Machine, trainer: str) -> Predi
         if ceiling < rate:
             rate, limit = ceiling, name
     efficiency = rate / (model.batch * group.size / model.compute)
-    return Prediction(group, step, rate, efficiency, _memory(model, exchange), limit, parts)
+    numbers = model.parameters * (exchange.variables + model.slots * exchange.slots)
+    fed = 2 * model.datapoint  # one batch in use, one staged
+    memory = (numbers + model.frozen) * FLOAT + model.batch * (model.activations + fed)
+    return Prediction(group, step, rate, efficiency, memory, limit, parts)
 
 
 def _turns(group: Group, machine: Machine) -> float:
@@ -264,9 +257,3 @@ def _ceilings(model: Model, group: Group, machine: Machine) -> Dict[str, float]:
         played = model.actors.rate * model.actors.cores * group.machines
         found["actors"] = played / model.actors.transitions * model.batch
     return found
-
-
-def _memory(model: Model, exchange: Exchange) -> float:
-    numbers = model.parameters * (exchange.variables + model.slots * exchange.slots)
-    fed = 2 * model.datapoint  # one batch in use, one staged
-    return (numbers + model.frozen) * FLOAT + model.batch * (model.activations + fed)

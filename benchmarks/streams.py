@@ -1,4 +1,4 @@
-"""R8, R12 and "socket": datapoints from other processes."""
+"""R8 and R12: datapoints from worker processes."""
 
 import contextlib
 import sys
@@ -6,7 +6,7 @@ import time
 
 import numpy as np
 from _contest import Contest, itself
-from _programs import HERE, begin, rate_of
+from _programs import HERE, rate_of
 
 sys.path.insert(0, str(HERE / "peers"))
 
@@ -23,7 +23,6 @@ from tensorpack.dataflow import (
     MultiProcessRunnerZMQ,
     RepeatedData,
 )
-from tensorpack.dataflow.remote import RemoteDataZMQ, send_dataflow_zmq
 
 BIG_MB = np.prod(LARGE) / 1e6
 NAMES = {
@@ -32,17 +31,6 @@ NAMES = {
     "ragged": "pictures of all heights, with boxes",
     "jpegs": "JPEGs, decoded and batched",
 }
-SHAPES = {
-    "a number": (),
-    "one frame (84, 84, 4)": (84, 84, 4),
-    "one image (224, 224, 3)": (224, 224, 3),
-    "a batch 64 x (84, 84, 5)": (64, 84, 84, 5),
-    "a batch 64 x (224, 224, 3)": (64, 224, 224, 3),
-}
-HWM = 50
-
-
-# ------------------------------------------------------------------ R8
 
 
 def processes(seconds=2.0, kinds=KINDS, counts=(1, 2)):
@@ -104,9 +92,6 @@ def ours(kind, count, seconds):
         flow.close()
 
 
-# ------------------------------------------------------------------ R12
-
-
 def second_process(batches=100):
     """A strict flow whose map is the cost, in two processes against one, on two cores."""
     yield Contest(
@@ -136,79 +121,3 @@ def laborious(datapoint):
     """Computes for a millisecond or two."""
     values = np.random.RandomState(datapoint[0]).rand(20000)
     return [np.sort(values)[:100]]
-
-
-# ------------------------------------------------------------------ over a socket
-
-
-def socket(seconds=3.0, address="tcp://127.0.0.1:*"):
-    """From `send_dataflow_zmq` in another process to `RemoteDataZMQ`, over loopback.
-
-    A datapoint is one array and a label. "bare sockets" carry as many bytes, not looked at.
-    """
-    for name, shape in SHAPES.items():
-        size = np.prod(shape) / 1e6 if shape else 1
-        yield Contest(
-            f"{name}, over a socket",
-            {
-                "ours": lambda shape=shape, size=size: size * received(shape, address, seconds),
-                "bare sockets": lambda shape=shape, size=size: (
-                    size * received_bare(shape, address, seconds)
-                ),
-            },
-            unit="MB/s" if shape else "/s",
-            judge=itself,
-        )
-
-
-def array_of(shape):
-    """What is sent, of random bytes."""
-    return np.asarray(np.random.RandomState(0).randint(256, size=shape), np.uint8)
-
-
-def send(shape, endpoint):
-    """Sends for ever; in a process of its own."""
-    data = DataFromList([[array_of(shape), 7]], shuffle=False)
-    send_dataflow_zmq(data, endpoint, hwm=HWM)
-
-
-def send_bare(shape, endpoint):
-    """The same bytes through a PUSH socket."""
-    import zmq
-
-    sender = zmq.Context().socket(zmq.PUSH)
-    sender.sndhwm = HWM
-    sender.connect(endpoint)
-    data = array_of(shape).tobytes()
-    while True:
-        sender.send(data)
-
-
-def received(shape, address, seconds):
-    """Datapoints per second of this project."""
-    with contextlib.closing(RemoteDataZMQ(address, hwm=HWM)) as flow:
-        datapoints = iter(flow)
-        with sending(send, shape, flow.endpoints[0]):
-            return per_second(datapoints, seconds)
-
-
-def received_bare(shape, address, seconds):
-    """Messages per second."""
-    import zmq
-
-    with zmq.Context() as context, context.socket(zmq.PULL) as receiver:
-        receiver.rcvhwm = HWM
-        receiver.linger = 0
-        receiver.bind(address)
-        with sending(send_bare, shape, receiver.last_endpoint.decode()):
-            return per_second(iter(lambda: receiver.recv(copy=False), None), seconds)
-
-
-@contextlib.contextmanager
-def sending(function, shape, endpoint):
-    """Another process sends."""
-    with begin([function, shape, endpoint]) as sender:
-        try:
-            yield
-        finally:
-            sender.kill()

@@ -111,12 +111,13 @@ class Network(BaseFeaturesExtractor):
 def dqn(args):
     """Updates per second of a DQN with the network of `examples/DeepQNetwork`.
 
-    Same layers and sizes, batch, optimizer, clipping, update frequency and exploration. It learns by
-    plain Q-learning, not Double, which spares it one of three forward passes.
+    Same layers and sizes, batch, optimizer, clipping, update frequency and exploration. It learns
+    by plain Q-learning, not Double, which spares it one of three forward passes.
     """
+    games = args.games or 1
     agent = DQN(
         "CnnPolicy",
-        make_games(args.game, args.games),
+        make_games(args.game, games),
         policy_kwargs={
             "features_extractor_class": Network,
             "net_arch": [],
@@ -126,7 +127,7 @@ def dqn(args):
         batch_size=64,
         buffer_size=20000,
         learning_starts=1000,
-        train_freq=max(1, UPDATE_FREQUENCY // args.games),
+        train_freq=max(1, UPDATE_FREQUENCY // games),
         gradient_steps=1,
         max_grad_norm=10,
         target_update_interval=TARGET_SYNC * UPDATE_FREQUENCY,
@@ -160,7 +161,7 @@ def a2c(args):
     options = {"vec_env_cls": SubprocVecEnv, "vec_env_kwargs": {"start_method": "forkserver"}}
     agent = A2C(
         "CnnPolicy",
-        make_games(args.game, args.games, **(options if args.processes else {})),
+        make_games(args.game, args.games or 16, **(options if args.processes else {})),
         n_steps=5,
         gamma=0.99,
         ent_coef=0.01,
@@ -224,10 +225,9 @@ def learn(args):
     """Learns until the time is over, with the settings that rl-baselines3-zoo has for Atari games.
 
     The games have the rules of the presets of `examples/DeepQNetwork`: sticky actions, whole games,
-    no no-ops at the start; the wrapper presses FIRE there. The log directory gets the two files that
-    `plot_scores.py` reads, `stats.json` and `episodes.csv`. Most of the actions of the first hours
-    are random with these settings, so the last line of `stats.json` has the mean score of games with
-    1 % random actions, played when the time is over.
+    no no-ops at the start. The log directory gets the two files that `plot_scores.py` reads. Most
+    of the actions of the first hours are random with these settings, so the last line of
+    `stats.json` has the mean score of games with 1 % random actions, played in the end.
     """
     os.makedirs(args.logdir)
     rules = {"noop_max": 0, "terminal_on_life_loss": False, "frame_skip": FRAME_SKIP}
@@ -243,22 +243,14 @@ def learn(args):
 def main():
     """Does one of the three."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    kinds = parser.add_subparsers(dest="kind")
-    kinds.required = True
-    add = kinds.add_parser("dqn").add_argument
-    add("--steps", type=int, default=150, help="updates that count")
-    add("--games", type=int, default=1, help="played in turns, acted for together")
-    add("--game", default="Breakout", help="as ale-py calls it")
-    add = kinds.add_parser("a2c").add_argument
-    add("--steps", type=int, default=8000, help="steps of the games that count")
-    add("--games", type=int, default=16)
-    add("--game", default="Breakout", help="as ale-py calls it")
-    add("--processes", action="store_true", help="a process for each game")
-    add = kinds.add_parser("learn").add_argument
-    add("--game", default="Breakout", help="as ale-py calls it")
-    add("--hours", type=float, default=2.0)
-    add("--logdir", required=True, help="must not exist")
-    add("--seed", type=int, default=1)
+    parser.add_argument("kind", choices=("dqn", "a2c", "learn"))
+    parser.add_argument("--game", default="Breakout", help="as ale-py calls it")
+    parser.add_argument("--games", type=int, help="played at once; dqn 1, a2c 16")
+    parser.add_argument("--steps", type=int, default=150, help="that count: updates, or of games")
+    parser.add_argument("--processes", action="store_true", help="a2c: one for each game")
+    parser.add_argument("--hours", type=float, default=2.0, help="to learn")
+    parser.add_argument("--logdir", help="of learn; must not exist")
+    parser.add_argument("--seed", type=int, default=1, help="of learn")
     args = parser.parse_args()
     {"dqn": dqn, "a2c": a2c, "learn": learn}[args.kind](args)
 

@@ -7,10 +7,8 @@ tensorpack's own example, three games are played in three threads, each with a p
 its one state, and a batch is put together sample by sample. Prints updates per second.
 """
 
-import argparse
 import os
 import queue
-import sys
 import tempfile
 import threading
 import time
@@ -18,6 +16,7 @@ import time
 import cv2
 import numpy as np
 import tensorflow as tf
+from _clock import parse_args, print_rate
 from ale_py import ALEInterface, LoggerMode
 
 from tensorpack import (
@@ -42,8 +41,10 @@ from tensorpack.tfutils.argscope import argscope
 BATCH, HISTORY, SIDE, DISCOUNT = 64, 4, 84, 0.99
 UPDATE_FREQUENCY = 4  # transitions for each batch
 FRAME_SKIP = 4
+GAMES, MEMORY, INITIAL = 3, 20000, 3000  # transitions in the memory, and played at first
+WARM_UP = 80  # updates before those that count
 AHEAD = 5  # batches that the players may lag behind
-EXPLORATION = 0.91  # that of dqn_run.py
+EXPLORATION = 0.91  # that of R1
 TARGET_SYNC = 2500  # steps
 LEARNING_RATE, MAX_GRADIENT_NORM = 1e-3, 10.0
 
@@ -141,15 +142,14 @@ class Player(threading.Thread):
 class Replay(DataFlow, Callback):
     """Batches from the memory, for each of which the players are given four tokens."""
 
-    def __init__(self, rom, games, memory, initial):
-        self._initial = initial
+    def __init__(self, rom):
         self._tokens = queue.Queue(UPDATE_FREQUENCY * AHEAD)
-        self._lanes = [Lane(memory // games) for _ in range(games)]
-        self._games = [Game(rom, seed) for seed in range(games)]
-        self.num_actions = self._games[0].num_actions
+        self._lanes = [Lane(MEMORY // GAMES) for _ in range(GAMES)]
+        games = [Game(rom, seed) for seed in range(GAMES)]
+        self.num_actions = games[0].num_actions
         self._players = [
             Player(game, lane, self._tokens, seed)
-            for seed, (game, lane) in enumerate(zip(self._games, self._lanes))
+            for seed, (game, lane) in enumerate(zip(games, self._lanes))
         ]
         self._filled = threading.Event()
         self._rng = np.random.RandomState(0)
@@ -159,7 +159,7 @@ class Replay(DataFlow, Callback):
             player.predict = self.trainer.get_predictor(["state"], ["Qvalue"], device=-1)
 
     def _before_train(self):
-        for _ in range(self._initial // len(self._players)):
+        for _ in range(INITIAL // GAMES):
             for player in self._players:
                 player.play(1.0)
         for player in self._players:
@@ -263,26 +263,18 @@ def _not_trainable(getter, *args, **kwargs):
 def update_target():
     """An op that copies the network to the target network."""
     by_name = {v.op.name: v for v in tf.global_variables()}
-    return tf.group(
-        *[
-            v.assign(by_name[name[len("target/") :]])
-            for name, v in by_name.items()
-            if name.startswith("target/")
-        ]
-    )
+    names = [name for name in by_name if name.startswith("target/")]
+    return tf.group(*[by_name[name].assign(by_name[name[len("target/") :]]) for name in names])
 
 
 class Clock(Callback):
     """Times the steps after the first ones."""
 
-    def __init__(self, warm_up, steps):
-        self._warm_up = warm_up
+    def __init__(self, steps):
         self._steps = steps
-        self._start = None
-        self.rate = None
 
     def _trigger_step(self):
-        now, done = time.perf_counter(), self.local_step + 1 - self._warm_up
+        now, done = time.perf_counter(), self.local_step + 1 - WARM_UP
         if done == 0:
             self._start = now
         elif 0 < done <= self._steps:
@@ -291,20 +283,10 @@ class Clock(Callback):
 
 def main():
     """Trains one epoch and prints the rate."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rom", required=True)
-    parser.add_argument("--steps", type=int, default=150, help="updates that count")
-    parser.add_argument("--warm-up", type=int, default=80, help="updates before them")
-    parser.add_argument("--games", type=int, default=3)
-    parser.add_argument("--memory", type=int, default=20000, help="transitions")
-    parser.add_argument("--initial", type=int, default=3000, help="transitions played at first")
-    args = parser.parse_args()
+    args = parse_args(__doc__, rom="breakout.bin", steps=150)
     cv2.setNumThreads(1)
     logger.set_logger_dir(os.path.join(tempfile.mkdtemp(), "log"))
-    replay, clock = (
-        Replay(args.rom, args.games, args.memory, args.initial),
-        Clock(args.warm_up, args.steps),
-    )
+    replay, clock = Replay(args.rom), Clock(args.steps)
     model = Model(replay.num_actions)
     config = TrainConfig(
         data=QueueInput(replay),
@@ -316,12 +298,11 @@ def main():
             clock,
         ],
         # one more, for what is done at the end of an epoch, which R1 to R3 leave out
-        steps_per_epoch=args.warm_up + args.steps + 1,
+        steps_per_epoch=WARM_UP + args.steps + 1,
         max_epoch=1,
     )
     launch_train_with_config(config, SimpleTrainer())
-    sys.stdout.write(f"updates/s: {clock.rate:.2f}\n")
-    sys.stdout.flush()
+    print_rate("updates", clock.rate)
     # tensorpack 0.11 leaves its threads in TensorFlow, where the end of the interpreter may crash.
     os._exit(0)
 
