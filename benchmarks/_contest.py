@@ -29,8 +29,8 @@ def itself(ours, *others):
 class Contest(NamedTuple):
     """A row of the table in docs/performance.md, before it is measured.
 
-    A side is a callable that measures, and returns a number; or the numbers, one a round, where they
-    are measured together. The first side is ours.
+    A side is a callable that measures, and returns a number; or the numbers, one a round, where
+    they are measured together. The first side is ours.
     """
 
     what: str  # is measured, in a few words; tells apart the rows of one figure

@@ -5,9 +5,8 @@
 Each measurement is a process that runs a figure of this checkout, `run.py FIGURE --alone`, on the
 library and the examples of one of them: so the figures that need no peer can be compared, and of
 the others this project's own rate (R2: updates/s of the whole run). Each pair begins with the other
-side. Prints a line per pair and row, then a table. "speed" is how many times as fast as the
-baseline this checkout is: the median of the pairs, with the lowest and the highest pair. Other flags go to
-the figures: `--only R8 --kinds small`.
+side. "speed" is how many times as fast as the baseline this checkout is: the median of the pairs,
+with the lowest and the highest pair. Other flags go to the figures: `--only R8 --kinds small`.
 """
 
 import argparse

@@ -12,7 +12,7 @@ import time
 from functools import partial
 
 import numpy as np
-from _contest import Contest, itself
+from _contest import Contest
 from _programs import example, fresh, rate_of
 
 SMALL = ["--init-memory-size", "3000", "--memory-size", "20000"]
@@ -28,9 +28,6 @@ def whole(steps, rom, flags=()):
 def bare(seconds, flags=()):
     """Updates per second of the graph alone; `flags` are those of DQN.py."""
     return fresh(update_dqn, seconds, list(flags))
-
-
-# ------------------------------------------------------------------ figures
 
 
 def whole_run(
@@ -108,18 +105,9 @@ def actor_critic(steps=8000, processes=False, precision="fp32"):
     )
 
 
-def update(seconds=10.0, flags=()):
-    """The update of the main job alone, also in another way: `--precision`, `--xla`, `--preset`."""
-    what = " ".join(["bare update", *flags])
-    yield Contest(what, {"update": lambda: bare(seconds, flags)}, judge=itself)
-
-
 def _precision(name):
     # without the flag it is the default, whatever the others are called
     return [] if name == "fp32" else ["--precision", name]
-
-
-# ------------------------------------------------------------------ processes
 
 
 def stopwatch(steps_done, warm_up, steps, at_start=lambda: None):
@@ -249,22 +237,12 @@ def update_dqn(seconds, argv):
 
 
 def _constants(tf, model, batch):
-    """One batch of random transitions, kept in the graph."""
-    rng = np.random.RandomState(0)
-    made = {
-        "comb_state": lambda shape: rng.randint(256, size=shape).astype(np.uint8),
-        "action": lambda shape: rng.randint(NUM_ACTIONS, size=shape),
-        "reward": lambda shape: rng.randint(-1, 2, size=shape).astype(np.float32),
-        "isOver": lambda shape: rng.rand(*shape) < 0.01,
-        "steps": lambda shape: np.full(shape, 3, np.int32),
-        "weight": lambda shape: rng.rand(*shape).astype(np.float32),
-        "slot": lambda shape: np.arange(shape[0]),
-    }
-    arrays = [made[each.name]([batch, *each.shape.as_list()[1:]]) for each in model.inputs()]
-    # variables, because what is computed from constants alone is computed only once
-    return [
-        tf.get_variable(f"data{i}", initializer=array, trainable=False, use_resource=True) + 0
-        if array.dtype != bool
-        else tf.constant(array)
-        for i, array in enumerate(arrays)
-    ]
+    """One batch of random numbers for the inputs, kept in the graph."""
+    rng, made = np.random.RandomState(0), []
+    for i, spec in enumerate(model.inputs()):
+        shape, most = [batch, *spec.shape.as_list()[1:]], 256 if spec.dtype == tf.uint8 else 2
+        array = rng.randint(most, size=shape).astype(spec.dtype.as_numpy_dtype)
+        # variables, because what is computed from constants alone is computed only once
+        kept = tf.get_variable(f"data{i}", initializer=array, trainable=False, use_resource=True)
+        made.append(kept + 0 if spec.dtype != tf.bool else tf.logical_or(kept, False))
+    return made

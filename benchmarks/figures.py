@@ -71,9 +71,7 @@ FIGURES: Dict[str, Figure] = {
         *["saving.save", "save and resume of 100,000 frames", 2],
         quick=("--frames", "5000", "--new", "500", "--steps", "20"),
     ),
-    "R16": Figure("learned.score", "score in hours", 0.1),
     "R17": Figure("dqn.actor_critic", "actor-critic / stable-baselines3", 5, ("sb3",)),
-    "update": Figure("dqn.update", "bare update", 0.5, pairs=3, quick=("--seconds", "2")),
     "list": Figure(
         *["memory.shared_list", "memory of a list in four processes", 8],
         quick=("--gigabytes", "0.1", "--passes", "4"),

@@ -11,36 +11,17 @@ from _programs import HERE, rate_of
 
 sys.path.insert(0, str(HERE / "peers"))
 
+import _images
 from _clock import per_second
-from _images import (
-    BATCH,
-    JITTER,
-    KINDS,
-    SHORTEST,
-    SIZE,
-    WARM_UP,
-    bare_inference,
-    bare_training,
-    check,
-    normalize,
-    write_photographs,
-)
 
-from tensorpack.dataflow import (
-    AugmentImageComponent,
-    BatchData,
-    MultiProcessMapAndBatchData,
-    RepeatedData,
-    dataset,
-    imgaug,
-)
+import tensorpack.dataflow as df
 
 PEERS = ("torchvision", "torchvision-tensors", "albumentations", "grain")
-BARE = {"training": bare_training, "inference": bare_inference}
+BARE = {"training": _images.bare_training, "inference": _images.bare_inference}
 SYNSET = "n01440764"
 
 
-def photographs(seconds=2.5, kinds=KINDS, counts=(1, 2)):
+def photographs(seconds=2.5, kinds=_images.KINDS, counts=(1, 2)):
     """Photographs read, augmented and batched, for training and for inference.
 
     In one process against a loop over the same calls of OpenCV, and from worker processes against
@@ -82,11 +63,11 @@ def peer(library, flags):
 def ours(kind, folder, processes, seconds):
     """Images per second of this project, in this process if `processes` is 0."""
     if processes:
-        files = RepeatedData(dataset.ILSVRC12Files(folder, "train", meta_dir=folder), -1)
-        flow = MultiProcessMapAndBatchData(files, processes, ReadAndAugment(kind), BATCH)
+        files = df.RepeatedData(df.dataset.ILSVRC12Files(folder, "train", meta_dir=folder), -1)
+        flow = df.MultiProcessMapAndBatchData(files, processes, ReadAndAugment(kind), _images.BATCH)
     else:
-        photographs = RepeatedData(dataset.ILSVRC12(folder, "train", meta_dir=folder), -1)
-        flow = BatchData(AugmentImageComponent(photographs, augmentors(kind)), BATCH)
+        photographs = df.RepeatedData(df.dataset.ILSVRC12(folder, "train", meta_dir=folder), -1)
+        flow = df.BatchData(df.AugmentImageComponent(photographs, augmentors(kind)), _images.BATCH)
     flow.reset_state()
     try:
         return images_per_second((images for images, _ in flow), seconds)
@@ -100,33 +81,39 @@ def bare(kind, paths, seconds):
 
     def batches():
         while True:
-            yield np.stack([BARE[kind](paths[i], rng) for i in rng.randint(len(paths), size=BATCH)])
+            yield np.stack(
+                [BARE[kind](paths[i], rng) for i in rng.randint(len(paths), size=_images.BATCH)]
+            )
 
     return images_per_second(batches(), seconds)
 
 
 def images_per_second(batches, seconds):
     """Of an endless iterator of batches."""
-    return per_second(batches, seconds, BATCH, check, WARM_UP)
+    return per_second(batches, seconds, _images.BATCH, _images.check, _images.WARM_UP)
 
 
 def augmentors(kind):
     """What is done to a photograph."""
-    last = imgaug.MapImage(normalize)
+    last = df.imgaug.MapImage(_images.normalize)
     if kind == "inference":
-        return [imgaug.ResizeShortestEdge(SHORTEST), imgaug.CenterCrop(SIZE), last]
+        return [
+            df.imgaug.ResizeShortestEdge(_images.SHORTEST),
+            df.imgaug.CenterCrop(_images.SIZE),
+            last,
+        ]
     jitter = [
-        imgaug.BrightnessScale(JITTER),
-        imgaug.Contrast(JITTER, rgb=False),
-        imgaug.Saturation(JITTER[1] - 1, rgb=False),
+        df.imgaug.BrightnessScale(_images.JITTER),
+        df.imgaug.Contrast(_images.JITTER, rgb=False),
+        df.imgaug.Saturation(_images.JITTER[1] - 1, rgb=False),
     ]
-    crop = imgaug.GoogleNetRandomCropAndResize(target_shape=SIZE)
-    return [crop, imgaug.Flip(horiz=True), imgaug.RandomOrderAug(jitter), last]
+    crop = df.imgaug.GoogleNetRandomCropAndResize(target_shape=_images.SIZE)
+    return [crop, df.imgaug.Flip(horiz=True), df.imgaug.RandomOrderAug(jitter), last]
 
 
 def write_imagenet(folder):
     """Writes photographs, and lists of them as those of ImageNet; returns their paths."""
-    paths = write_photographs(folder / "train" / SYNSET)
+    paths = _images.write_photographs(folder / "train" / SYNSET)
     lines = [f"{SYNSET}/{Path(path).name} 0\n" for path in paths]
     (folder / "train.txt").write_text("".join(lines), encoding="utf-8")
     (folder / "synset_words.txt").write_text(f"{SYNSET} tench\n", encoding="utf-8")
@@ -137,7 +124,7 @@ class ReadAndAugment:
     """Makes `[image, label]` of `[path, label]`, in a process of its own."""
 
     def __init__(self, kind):
-        self._augmentors = imgaug.AugmentorList(augmentors(kind))
+        self._augmentors = df.imgaug.AugmentorList(augmentors(kind))
 
     def __call__(self, datapoint):
         path, label = datapoint

@@ -10,8 +10,8 @@
 - `figures.py` lists the figures: function, peers, minutes, and the runs that make the table.
 - What has to be a process of its own is a function, too, which `_programs.fresh` calls in one.
 - Peers are scripts in `peers/` that print a rate, each run by the interpreter of its environment.
-- A figure runs alone in a process, on one of the environments of the project; so this program only
-  starts processes, reads their `RESULT` lines (`_report.py`), and writes the page.
+- A figure runs alone in a process; for the table this program starts processes, reads their
+  `RESULT` lines (`_report.py`), and writes the page.
 
 A figure whose peers are not installed is not measured, with a warning; one that fails is shown as
 failed, and the exit code is 1. The results are kept in docs/performance/results.json, so that
@@ -84,13 +84,12 @@ def missing(name):
 
 def versions_of(environment):
     """What is installed in an environment, as text."""
-    command = [python_of(environment), "-m", "pip", "list", "--format", "json"]
-    listed = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True)
-    installed = {item["name"].lower().replace("_", "-"): item for item in json.loads(listed.stdout)}
-    shown = [f"{name} {installed[name]['version']}" for name in PACKAGES if name in installed]
-    code = "import platform; print(platform.python_version())"
-    python = subprocess.check_output([python_of(environment), "-c", code], text=True)
-    return ", ".join([f"Python {python.strip()}", *shown])
+    python = python_of(environment)
+    listed = subprocess.check_output([python, "-m", "pip", "list", "--format", "freeze"], text=True)
+    found = dict(line.lower().replace("_", "-").split("==")[:2] for line in listed.split())
+    shown = [f"{name} {found[name]}" for name in PACKAGES if name in found]
+    version = subprocess.check_output([python, "--version"], text=True).strip()
+    return ", ".join([version, *shown])
 
 
 def machine():
@@ -131,9 +130,9 @@ def run(name, quick):
     """Measures the figure of a run in a process, and keeps what it printed; returns the result."""
     limit = 3 * 60 * FIGURES[RUNS[name][0]].minutes + 60
     text, status = _output(command_of(name, quick), limit)
-    rows, why = parse(text), re.search(f"^{NOT_MEASURED}: .*", text, re.MULTILINE)
+    rows = parse(text)
     if status == "ok" and not rows:
-        status = why.group() if why else "failed: it printed no result"
+        status = "failed: it printed no result"
     LOGS.mkdir(parents=True, exist_ok=True)
     (LOGS / f"{name}.txt").write_text(text)
     return result(name, status, rows, {each: versions_of(each) for each in environments_of(name)})

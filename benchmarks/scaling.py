@@ -12,7 +12,7 @@ import numpy as np
 FLOAT = 4  # bytes of a number
 PACK = 4 << 20  # bytes
 HIDDEN = 0.05  # of a step: what adds less than this to the compute is not called the limit
-LIMITS = ("compute", "stragglers", "device link", "network", "server", "input", "actors")
+LIMITS = ("compute", "stragglers", "device link", "network", "server")
 
 
 class Link(NamedTuple):
@@ -39,16 +39,7 @@ class Machine(NamedTuple):
     network: Link  # to other machines
     memory: float  # bytes of a device
     sums: float = 1e10  # bytes/s of gradients that the CPU of a server adds up and applies
-    inputs: Optional[float] = None  # datapoints/s that its CPU prepares; None if they are no limit
     parallel: Optional[int] = None  # towers that compute at the same time, on cores of one machine
-
-
-class Actors(NamedTuple):
-    """The players of a reinforcement learner."""
-
-    transitions: float  # that a step of one tower needs
-    rate: float  # transitions/s that a core plays
-    cores: int  # that play, on each machine
 
 
 class Model(NamedTuple):
@@ -65,7 +56,6 @@ class Model(NamedTuple):
     backward: float = 2 / 3  # share of the compute that is the backward pass
     spread: float = 0.02  # standard deviation of a tower's compute, as a share of it
     frozen: float = 0.0  # numbers that are kept but not trained, as a target network
-    actors: Optional[Actors] = None  # who makes the datapoints, if they are played
 
     @property
     def size(self) -> float:
@@ -92,7 +82,6 @@ class Exchange(NamedTuple):
     early: Dict[str, float] = {}  # what can happen during the backward pass
     late: Dict[str, float] = {}  # what follows it
     ahead: Dict[str, float] = {}  # what can happen during the next forward pass
-    busy: float = 0.0  # seconds of a step for which the servers are taken up by one worker
     variables: float = 2.0  # variables, gradients and packs on a device, in sizes of the model
     slots: float = 1.0  # the share of the optimizer's numbers that a device keeps
 
@@ -101,7 +90,7 @@ class Prediction(NamedTuple):
     """A row of the table."""
 
     group: Group
-    step: float  # seconds; for an asynchronous trainer, those of one worker
+    step: float  # seconds
     rate: float  # datapoints/s of all towers
     efficiency: float  # of it, against as many towers that exchange nothing and never wait
     memory: float  # bytes on a device
@@ -135,12 +124,6 @@ def replicated(size: float, group: Group, machine: Machine) -> Exchange:
     return Exchange({"device link": ring(size, group.towers, machine.between)})
 
 
-def on_gpus(size: float, group: Group, machine: Machine) -> Exchange:
-    """`SyncMultiGPUTrainerParameterServer(ps_device="gpu")`: each GPU has some of the variables."""
-    way, share = {"device link": ring(size, group.towers, machine.between) / 2}, 1 / group.towers
-    return Exchange(way, ahead=way, variables=2 + share, slots=share)
-
-
 def on_cpu(size: float, group: Group, machine: Machine) -> Exchange:
     """`SyncMultiGPUTrainerParameterServer(ps_device="cpu")`: variables in the CPU's memory."""
     way = {"device link": machine.host.seconds(size, group.towers)}
@@ -168,28 +151,13 @@ def servers(size: float, group: Group, machine: Machine) -> Exchange:
     return Exchange(early, {"network": way, "device link": host}, slots=0.0)
 
 
-def asynchronous(size: float, group: Group, machine: Machine) -> Exchange:
-    """`AsyncMultiGPUTrainer` and, on several machines, `DistributedTrainerParameterServer`."""
-    several, host = group.machines > 1, machine.host.seconds(size)
-    name, link = ("network", machine.network) if several else ("device link", machine.host)
-    early, late = {name: link.seconds(size)}, {name: link.seconds(size)}
-    if several:
-        early["device link"] = ring(size, group.towers, machine.between) + host
-        late["device link"] = host
-    ways = 2 if link.shared else 1
-    busy = max(ways * link.seconds(size), size / machine.sums) / group.servers
-    return Exchange(early, ahead=late, busy=busy, slots=0.0)
-
-
 TRAINERS: Dict[str, Callable[[float, Group, Machine], Exchange]] = {
     "replicated": replicated,
-    "gpu": on_gpus,
     "cpu": on_cpu,
     "collective": collective,
     "servers": servers,
-    "asynchronous": asynchronous,
 }
-ON_ONE_MACHINE = ("replicated", "gpu", "cpu")
+ON_ONE_MACHINE = ("replicated", "cpu")
 
 
 def group_of(devices: int, machine: Machine, servers: int = 1) -> Group:
@@ -209,9 +177,8 @@ def predict(model: Model, group: Group, machine: Machine, trainer: str) -> Predi
     if group.machines > 1 and trainer in ON_ONE_MACHINE:
         raise ValueError(f"{trainer!r} runs on one machine, not on {group.machines}.")
     exchange = TRAINERS[trainer](model.size, group, machine)
-    synchronous = trainer != "asynchronous"
     compute = model.compute * _turns(group, machine)
-    waiting = model.compute * model.spread * expected_maximum(group.size) if synchronous else 0.0
+    waiting = model.compute * model.spread * expected_maximum(group.size)
 
     early, late, ahead = (sum(each.values()) for each in exchange[:3])
     forward, backward = compute * (1 - model.backward), compute * model.backward
@@ -222,17 +189,11 @@ def predict(model: Model, group: Group, machine: Machine, trainer: str) -> Predi
     for each in exchange[:3]:
         for name, seconds in each.items():
             parts[name] += seconds
-    workers = 1 if synchronous else group.machines if group.machines > 1 else group.towers
-    limit, steps = "compute", workers / step
+    limit = "compute"
     if step > compute * (1 + HIDDEN):
         limit = max(LIMITS[1:], key=parts.__getitem__)
-    if steps * exchange.busy > 1:
-        limit, steps = "server", 1 / exchange.busy
-    rate = steps * model.batch * group.size / workers
-    for name, ceiling in _ceilings(model, group, machine).items():
-        if ceiling < rate:
-            rate, limit = ceiling, name
-    efficiency = rate / (model.batch * group.size / model.compute)
+    rate = model.batch * group.size / step
+    efficiency = model.compute / step
     numbers = model.parameters * (exchange.variables + model.slots * exchange.slots)
     fed = 2 * model.datapoint  # one batch in use, one staged
     memory = (numbers + model.frozen) * FLOAT + model.batch * (model.activations + fed)
@@ -246,14 +207,3 @@ def _turns(group: Group, machine: Machine) -> float:
     if group.machines == 1:
         return math.ceil(group.towers / machine.parallel)
     return max(1.0, group.size / machine.parallel)
-
-
-def _ceilings(model: Model, group: Group, machine: Machine) -> Dict[str, float]:
-    """Datapoints/s that the input and the players of all machines make, where they are limits."""
-    found = {}
-    if machine.inputs is not None:
-        found["input"] = machine.inputs * group.machines
-    if model.actors is not None:
-        played = model.actors.rate * model.actors.cores * group.machines
-        found["actors"] = played / model.actors.transitions * model.batch
-    return found

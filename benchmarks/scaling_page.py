@@ -12,10 +12,10 @@ import json
 import math
 import re
 from pathlib import Path
-from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Iterator, List, Optional, Tuple
 
 from _report import say
-from scaling import FLOAT, TRAINERS, Actors, Group, Link, Machine, Model, group_of, predict, ring
+from scaling import FLOAT, TRAINERS, Group, Link, Machine, Model, group_of, predict, ring
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 PAGE = DOCS / "scaling.md"
@@ -26,8 +26,6 @@ SPREAD = 0.025  # so that 8 GPUs of a DGX A100 are 7.7 times as fast as one [4]
 WIRE, ADDING = Link(1.7 * GB, 0.5e-3, shared=2), Link(10 * GB, shared=2)
 LOOPBACK = Machine(1, ADDING, Link(math.inf), WIRE, 24 * GB, 10 * GB, parallel=2)
 SIZES = (1, 2, 4, 8, 16, 32, 64)
-WAYS = {"all-reduce": ("collective", 1), "8 servers": ("servers", 8), "1 server": ("servers", 1)}
-LEARNERS = {"two cores, no GPU": 14, "GTX 1080": 107, "three times as fast, planned": 321}
 EXCHANGES = ("all-reduce", "packs", "servers")
 STEPS_OF = {  # what they are to the simulator, and whether the count is of towers
     "steps": ("collective", False),
@@ -52,8 +50,6 @@ def _known(name: str) -> dict:
 
 def _model(row: dict) -> Model:
     given = {name: row[name] for name in Model._fields if name in row}
-    if "actors" in given:
-        given["actors"] = Actors(**given["actors"])
     return Model(**{"name": "", "compute": row["batch"] / row["alone"], **given}, spread=SPREAD)
 
 
@@ -66,20 +62,10 @@ MACHINES = {
 MODELS = {name: (_model(row), MACHINES[row["machine"]]) for name, row in KNOWN["models"].items()}
 
 
-class Point(NamedTuple):
-    """A figure that was measured here, and what the simulator says of it, both in ms."""
-
-    kind: str
-    processes: int
-    size: int
-    packs: int
-    tensorflow: str
-    measured: float
-    predicted: float
-
-
-def points() -> Iterator[Point]:
-    """Each point of docs/scaling/measured.json, but those of too large messages."""
+def points() -> Iterator[Tuple[dict, float]]:
+    """Each point of docs/scaling/measured.json, but those of too large messages, and what the
+    simulator says of it, in ms.
+    """
     rows = _known("measured")["points"]
     alone = {
         (row["kind"], row["tensorflow"], row["bytes"]): row["ms"] / 1000
@@ -102,7 +88,7 @@ def points() -> Iterator[Point]:
             group = Group(1, count, packs=1) if of_towers else Group(count, 1, packs=1)
             model = Model("", size / FLOAT, one, 1, spread=0.0)
             seconds = predict(model, group, LOOPBACK, trainer).step
-        yield Point(kind, count, size, row["packs"], version, row["ms"], seconds * 1000)
+        yield row, seconds * 1000
 
 
 def published() -> Iterator[Tuple[dict, int, float, float]]:
@@ -143,62 +129,6 @@ def model_table(
     return table(head, rows)
 
 
-def network_table() -> str:
-    """The efficiency of 64 GPUs by network and trainer."""
-    networks = {"gRPC, 10 Gbit/s or more": LINKS["gRPC"]}
-    networks.update({f"{each} Gbit/s at line rate": line_rate(each) for each in (10, 25, 100, 200)})
-    rows = []
-    for label, link in networks.items():
-        cells = []
-        for model, machine in MODELS.values():
-            linked = machine._replace(network=link)
-            for trainer, servers in WAYS.values():
-                group = group_of(64, linked, servers)
-                got = predict(model._replace(actors=None), group, linked, trainer)
-                cells.append(f"{got.efficiency:.0%}")
-        rows.append(f"| {label} | " + " | ".join(cells) + " |")
-    names = " | ".join(f"{name}, {way}" for name in MODELS for way in WAYS)
-    return table(f"| network | {names} |", rows)
-
-
-def actor_table() -> str:
-    """The cores that players need, by speed of the learner and GPUs."""
-    actors, rows = MODELS["DQN"][0].actors, []
-    for label, steps in LEARNERS.items():
-        for devices in (1, 8, 64):
-            transitions = steps * actors.transitions * devices
-            cores = math.ceil(transitions / actors.rate)
-            learner = f"{label}: {steps} steps/s"
-            rows.append(f"| {learner} | {devices} | {number(transitions)} | {cores} |")
-    return table("| learner | GPUs | transitions/s | cores that play |", rows)
-
-
-def published_table() -> str:
-    rows = [
-        f"| {row['model']} | {row['machine']} | `{row['trainer']}` | {devices} | {number(rate)} | "
-        f"{number(said)} | {said / rate:.2f} | {row['source']} |"
-        for row, devices, rate, said in published()
-    ]
-    head = "| model | machine | trainer | GPUs | published/s | predicted/s | ratio | source |"
-    return table(head, rows)
-
-
-def points_table() -> str:
-    """What was measured, and in brackets what is predicted, by number of processes."""
-    cells: Dict[Tuple[str, int, int, str], Dict[int, str]] = {}
-    for each in points():
-        row = cells.setdefault((each.kind, each.size, each.packs, each.tensorflow), {})
-        row[each.processes] = f"{each.measured:.3g} ({each.predicted:.3g})"
-    rows, order = [], [*EXCHANGES, *STEPS_OF]
-    for key in sorted(cells, key=lambda each: (order.index(each[0]), each[3], *each[1:3])):
-        kind, size, packs, version = key
-        told = f"{size // 1000:,} kB" if size < 1e6 else f"{size // 1000000:,} MB"
-        ops = f", {packs} ops" if packs > 1 else ""
-        columns = " | ".join(cells[key].get(count, "") for count in (1, 2, 3, 4))
-        rows.append(f"| {kind}, {told}{ops} | {version} | {columns} |")
-    return table("| what | TensorFlow | 1 process | 2 | 3 | 4 |", rows)
-
-
 def render(page: str) -> str:
     """The page with its tables renewed.
 
@@ -206,8 +136,6 @@ def render(page: str) -> str:
       ValueError: a table has no place, or a place no table.
     """
     made = {name.lower(): model_table(*each) for name, each in MODELS.items()}
-    made.update(network=network_table(), actors=actor_table())
-    made.update(published=published_table(), measured=points_table())
     places = [match.group("name") for match in BLOCK.finditer(page)]
     if sorted(places) != sorted(made):
         raise ValueError(f"docs/scaling.md has places for {places}, the tables are {list(made)}.")

@@ -13,16 +13,7 @@ sys.path.insert(0, str(HERE / "peers"))
 from _clock import per_second
 from _stream import BATCH, KINDS, LARGE, check, decode, each_of, endless, pictures
 
-from tensorpack.dataflow import (
-    BatchData,
-    DataFlow,
-    DataFromList,
-    MapData,
-    MultiProcessMapAndBatchData,
-    MultiProcessRunner,
-    MultiProcessRunnerZMQ,
-    RepeatedData,
-)
+import tensorpack.dataflow as df
 
 BIG_MB = np.prod(LARGE) / 1e6
 NAMES = {
@@ -63,7 +54,7 @@ def _of_kind(kind, count, seconds):
         yield Contest(what, {"run": columns["run"]}, {}, "dp/s", itself, ">= 50000")
 
 
-class Endless(DataFlow):
+class Endless(df.DataFlow):
     """The same datapoints again and again."""
 
     def __init__(self, kind):
@@ -81,10 +72,12 @@ def decoded(datapoint):
 def ours(kind, count, seconds):
     """Datapoints per second from so many processes of this project."""
     if kind == "jpegs":
-        source = RepeatedData(DataFromList([[jpeg] for jpeg in pictures()], shuffle=False), -1)
-        flow = MultiProcessMapAndBatchData(source, count, decoded, BATCH)
+        source = df.RepeatedData(
+            df.DataFromList([[jpeg] for jpeg in pictures()], shuffle=False), -1
+        )
+        flow = df.MultiProcessMapAndBatchData(source, count, decoded, BATCH)
     else:
-        flow = MultiProcessRunnerZMQ(Endless(kind), count)
+        flow = df.MultiProcessRunnerZMQ(Endless(kind), count)
     flow.reset_state()
     try:
         return per_second((datapoint[0] for datapoint in flow), seconds, each_of(kind), check)
@@ -107,8 +100,10 @@ def second_process(batches=100):
 
 def batches_per_second(count, batches):
     """Of the first pass, from its second batch on."""
-    numbers = DataFromList([[number] for number in range(16 * batches)], shuffle=False)
-    flow = MultiProcessRunner(BatchData(MapData(numbers, laborious), 16), 8, count, strict=True)
+    numbers = df.DataFromList([[number] for number in range(16 * batches)], shuffle=False)
+    flow = df.MultiProcessRunner(
+        df.BatchData(df.MapData(numbers, laborious), 16), 8, count, strict=True
+    )
     flow.reset_state()
     with contextlib.closing(flow):
         datapoints = iter(flow)

@@ -7,8 +7,6 @@ import argparse
 import sys
 import time
 
-__all__ = ["parse_args", "per_second", "print_rate"]
-
 
 def parse_args(description, **defaults):
     """The command line of a peer: a flag for each name, of the kind of its default."""

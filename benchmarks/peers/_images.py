@@ -9,22 +9,6 @@ from pathlib import Path
 import cv2
 import numpy as np
 
-__all__ = [
-    "BATCH",
-    "JITTER",
-    "KINDS",
-    "MEAN",
-    "SHORTEST",
-    "SIZE",
-    "STD",
-    "WARM_UP",
-    "bare_inference",
-    "bare_training",
-    "check",
-    "normalize",
-    "write_photographs",
-]
-
 KINDS = ("training", "inference")
 BATCH, SIZE, SHORTEST = 64, 224, 256
 JITTER = (0.6, 1.4)  # factors of brightness, contrast and saturation

@@ -7,18 +7,6 @@ import itertools
 
 import numpy as np
 
-__all__ = [
-    "BATCH",
-    "KINDS",
-    "LARGE",
-    "SMALL",
-    "check",
-    "decode",
-    "each_of",
-    "endless",
-    "pictures",
-]
-
 LARGE = (64, 224, 224, 3)  # 9.6 MB
 SMALL = (84, 84, 4)  # 28 kB
 KINDS = ("small", "large", "ragged", "jpegs")

@@ -1,15 +1,12 @@
-"""stable-baselines3 on Atari games: what R3 (dqn), R17 (a2c) and R16 (learn) are held against.
+"""stable-baselines3 on Breakout: what R3 (dqn) and R17 (a2c) are held against. Prints a rate.
 
     .venv-peer-sb3/bin/python benchmarks/peers/sb3.py dqn [--steps 150] [--games 1]
     .venv-peer-sb3/bin/python benchmarks/peers/sb3.py a2c [--steps 8000] [--processes]
-    .venv-peer-sb3/bin/python benchmarks/peers/sb3.py learn --game Pong --hours 2 --logdir DIR
 
-Its own environments and wrappers, which skip frames. The first two print a rate.
+Its own environments and wrappers, which skip frames.
 """
 
 import argparse
-import json
-import os
 import sys
 import time
 
@@ -21,39 +18,22 @@ from _clock import print_rate
 from stable_baselines3 import A2C, DQN
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.env_util import make_atari_env
-from stable_baselines3.common.evaluation import evaluate_policy
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from stable_baselines3.common.vec_env import SubprocVecEnv, VecFrameStack
 from torch import nn
 
 ENDLESS = 10**9  # steps
-FRAME_SKIP = 4
 UPDATE_FREQUENCY = 4  # transitions for each batch
 EXPLORATION = 0.91  # of the second epoch of a default run, which is the one that R1 measures
 TARGET_SYNC = 2500  # updates
-STEPS_PER_EPOCH = 25000  # agent steps between two lines of stats.json
-EVALUATED_GAMES = 20
-# Of rl-baselines3-zoo; the exploration ends after exploration_fraction of the 10 million steps.
-AGENT_STEPS = 10**7
-ZOO = {
-    "buffer_size": 100000,
-    "learning_rate": 1e-4,
-    "batch_size": 32,
-    "learning_starts": 100000,
-    "target_update_interval": 1000,
-    "train_freq": UPDATE_FREQUENCY,
-    "gradient_steps": 1,
-    "exploration_fraction": 0.1,
-    "exploration_final_eps": 0.01,
-}
 
 
-def make_games(game, count=1, seed=0, sticky=0.0, **options):
+def make_games(count, **options):
     """Games that are stepped together, each state of four frames."""
     gymnasium.register_envs(ale_py)
-    emulator = {"frameskip": 1, "repeat_action_probability": sticky}  # the wrapper skips frames
-    env = f"ALE/{game}-v5"
-    games = make_atari_env(env, n_envs=count, seed=seed, env_kwargs=emulator, **options)
+    emulator = {"frameskip": 1, "repeat_action_probability": 0.0}  # the wrapper skips frames
+    env = "ALE/Breakout-v5"
+    games = make_atari_env(env, n_envs=count, seed=0, env_kwargs=emulator, **options)
     return VecFrameStack(games, n_stack=4)
 
 
@@ -89,9 +69,6 @@ def measure(unit, agent, network, clock):
     print_rate(unit, clock.rate)
 
 
-# ------------------------------------------------------------------ R3
-
-
 class Network(BaseFeaturesExtractor):
     """Three convolutions with the padding that TensorFlow calls SAME, and 512 units."""
 
@@ -117,7 +94,7 @@ def dqn(args):
     games = args.games or 1
     agent = DQN(
         "CnnPolicy",
-        make_games(args.game, games),
+        make_games(games),
         policy_kwargs={
             "features_extractor_class": Network,
             "net_arch": [],
@@ -140,9 +117,6 @@ def dqn(args):
     measure("updates", agent, agent.q_net, clock)
 
 
-# ------------------------------------------------------------------ R17
-
-
 class RolloutClock(Clock):
     """Looks only where a rollout begins."""
 
@@ -161,7 +135,7 @@ def a2c(args):
     options = {"vec_env_cls": SubprocVecEnv, "vec_env_kwargs": {"start_method": "forkserver"}}
     agent = A2C(
         "CnnPolicy",
-        make_games(args.game, args.games or 16, **(options if args.processes else {})),
+        make_games(args.games or 16, **(options if args.processes else {})),
         n_steps=5,
         gamma=0.99,
         ent_coef=0.01,
@@ -174,85 +148,15 @@ def a2c(args):
     measure("steps", agent, agent.policy, clock)
 
 
-# ------------------------------------------------------------------ R16
-
-
-class Record(BaseCallback):
-    """Writes the scores of whole games, and when they ended; ends the training in time."""
-
-    def __init__(self, logdir, seconds):
-        super().__init__()
-        self._logdir, self._seconds = logdir, seconds
-        self._start = time.perf_counter()
-        self._episodes = ["step,score,length"]
-        self._epochs = []
-
-    def _on_step(self):
-        for info in self.locals["infos"]:
-            if "episode" in info:  # of the emulator: all lives, unclipped, in frames
-                game = info["episode"]
-                length = game["l"] // FRAME_SKIP
-                self._episodes.append(f"{self.num_timesteps},{float(game['r'])},{length}")
-        more = time.perf_counter() - self._start < self._seconds
-        if not more or self.num_timesteps % STEPS_PER_EPOCH == 0:
-            self.write()
-        return more
-
-    def write(self, **scores):
-        """Adds an epoch, with the scores of an evaluation if there was one."""
-        self._epochs.append(
-            {
-                **scores,
-                "epoch_num": len(self._epochs) + 1,
-                "global_step": self.model._n_updates,
-                "agent_steps": self.num_timesteps,
-                "emulator_frames": self.num_timesteps * FRAME_SKIP,
-                "exploration": self.model.exploration_rate,
-                "hours": (time.perf_counter() - self._start) / 3600,
-            }
-        )
-        self._replace("episodes.csv", "\n".join([*self._episodes, ""]))
-        self._replace("stats.json", json.dumps(self._epochs))
-
-    def _replace(self, name, text):
-        path = os.path.join(self._logdir, name)
-        with open(f"{path}.new", "w") as file:
-            file.write(text)
-        os.replace(f"{path}.new", path)
-
-
-def learn(args):
-    """Learns until the time is over, with the settings that rl-baselines3-zoo has for Atari games.
-
-    The games have the rules of the presets of `examples/DeepQNetwork`: sticky actions, whole games,
-    no no-ops at the start. The log directory gets the two files that `plot_scores.py` reads. Most
-    of the actions of the first hours are random with these settings, so the last line of
-    `stats.json` has the mean score of games with 1 % random actions, played in the end.
-    """
-    os.makedirs(args.logdir)
-    rules = {"noop_max": 0, "terminal_on_life_loss": False, "frame_skip": FRAME_SKIP}
-    games = make_games(args.game, seed=args.seed, sticky=0.25, wrapper_kwargs=rules)
-    record = Record(args.logdir, 3600 * args.hours)
-    agent = DQN("CnnPolicy", games, seed=args.seed, device="cpu", **ZOO)
-    agent.learn(AGENT_STEPS, record)
-    agent.exploration_rate = ZOO["exploration_final_eps"]
-    scores, _ = evaluate_policy(agent, games, EVALUATED_GAMES, False, return_episode_rewards=True)
-    record.write(mean_score=sum(scores) / len(scores), max_score=max(scores))
-
-
 def main():
-    """Does one of the three."""
+    """Does one of the two."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("kind", choices=("dqn", "a2c", "learn"))
-    parser.add_argument("--game", default="Breakout", help="as ale-py calls it")
+    parser.add_argument("kind", choices=("dqn", "a2c"))
     parser.add_argument("--games", type=int, help="played at once; dqn 1, a2c 16")
     parser.add_argument("--steps", type=int, default=150, help="that count: updates, or of games")
     parser.add_argument("--processes", action="store_true", help="a2c: one for each game")
-    parser.add_argument("--hours", type=float, default=2.0, help="to learn")
-    parser.add_argument("--logdir", help="of learn; must not exist")
-    parser.add_argument("--seed", type=int, default=1, help="of learn")
     args = parser.parse_args()
-    {"dqn": dqn, "a2c": a2c, "learn": learn}[args.kind](args)
+    {"dqn": dqn, "a2c": a2c}[args.kind](args)
 
 
 if __name__ == "__main__":

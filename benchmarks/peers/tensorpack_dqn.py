@@ -19,22 +19,7 @@ import tensorflow as tf
 from _clock import parse_args, print_rate
 from ale_py import ALEInterface, LoggerMode
 
-from tensorpack import (
-    Callback,
-    Conv2D,
-    DataFlow,
-    FullyConnected,
-    ModelDesc,
-    ModelSaver,
-    PeriodicTrigger,
-    PReLU,
-    QueueInput,
-    RunOp,
-    SimpleTrainer,
-    TrainConfig,
-    launch_train_with_config,
-    logger,
-)
+import tensorpack as tp
 from tensorpack.tfutils import summary
 from tensorpack.tfutils.argscope import argscope
 
@@ -139,7 +124,7 @@ class Player(threading.Thread):
             self.play(EXPLORATION)
 
 
-class Replay(DataFlow, Callback):
+class Replay(tp.DataFlow, tp.Callback):
     """Batches from the memory, for each of which the players are given four tokens."""
 
     def __init__(self, rom):
@@ -180,7 +165,7 @@ class Replay(DataFlow, Callback):
                 self._tokens.put(1)
 
 
-class Model(ModelDesc):
+class Model(tp.ModelDesc):
     """The Double-DQN of `examples/DeepQNetwork/DQNModel.py`."""
 
     def __init__(self, num_actions):
@@ -196,12 +181,12 @@ class Model(ModelDesc):
 
     def _network(self, image):
         x = image / 255.0
-        with argscope(Conv2D, activation=_prelu, padding="same"):
-            x = Conv2D("conv0", x, 32, 8, strides=4)
-            x = Conv2D("conv1", x, 64, 4, strides=2)
-            x = Conv2D("conv2", x, 64, 3)
-        x = FullyConnected("fc0", x, 512, activation=_leaky_relu)
-        return FullyConnected("fct", x, self._num_actions)
+        with argscope(tp.Conv2D, activation=_prelu, padding="same"):
+            x = tp.Conv2D("conv0", x, 32, 8, strides=4)
+            x = tp.Conv2D("conv1", x, 64, 4, strides=2)
+            x = tp.Conv2D("conv2", x, 64, 3)
+        x = tp.FullyConnected("fc0", x, 512, activation=_leaky_relu)
+        return tp.FullyConnected("fct", x, self._num_actions)
 
     def build_graph(self, comb_state, action, reward, over):
         frames = tf.cast(comb_state, tf.float32)
@@ -248,7 +233,7 @@ class ClippedAdam(tf.train.AdamOptimizer):
 
 
 def _prelu(x, name=None):
-    return PReLU("prelu", x)
+    return tp.PReLU("prelu", x)
 
 
 def _leaky_relu(x, name=None):
@@ -267,7 +252,7 @@ def update_target():
     return tf.group(*[by_name[name].assign(by_name[name[len("target/") :]]) for name in names])
 
 
-class Clock(Callback):
+class Clock(tp.Callback):
     """Times the steps after the first ones."""
 
     def __init__(self, steps):
@@ -285,15 +270,15 @@ def main():
     """Trains one epoch and prints the rate."""
     args = parse_args(__doc__, rom="breakout.bin", steps=150)
     cv2.setNumThreads(1)
-    logger.set_logger_dir(os.path.join(tempfile.mkdtemp(), "log"))
+    tp.logger.set_logger_dir(os.path.join(tempfile.mkdtemp(), "log"))
     replay, clock = Replay(args.rom), Clock(args.steps)
     model = Model(replay.num_actions)
-    config = TrainConfig(
-        data=QueueInput(replay),
+    config = tp.TrainConfig(
+        data=tp.QueueInput(replay),
         model=model,
         callbacks=[
-            ModelSaver(),
-            PeriodicTrigger(RunOp(update_target, verbose=True), every_k_steps=TARGET_SYNC),
+            tp.ModelSaver(),
+            tp.PeriodicTrigger(tp.RunOp(update_target, verbose=True), every_k_steps=TARGET_SYNC),
             replay,
             clock,
         ],
@@ -301,7 +286,7 @@ def main():
         steps_per_epoch=WARM_UP + args.steps + 1,
         max_epoch=1,
     )
-    launch_train_with_config(config, SimpleTrainer())
+    tp.launch_train_with_config(config, tp.SimpleTrainer())
     print_rate("updates", clock.rate)
     # tensorpack 0.11 leaves its threads in TensorFlow, where the end of the interpreter may crash.
     os._exit(0)
