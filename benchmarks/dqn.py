@@ -30,46 +30,35 @@ def bare(seconds, flags=()):
     return fresh(update_dqn, seconds, list(flags))
 
 
-def whole_run(
-    steps=300,
-    seconds=10.0,
-    rom="breakout.bin",
-    exploration=0.91,
-    num_players=1,
-    precision="fp32",
-    xla=False,
-    flags=(),
-):
+def whole_run(steps=300, seconds=10.0, rom="breakout.bin", exploration=0.91, flags=()):
     """The whole run against its update alone, on the TensorFlow that runs this.
 
-    Other flags go to DQN.py. `--steps` updates count, and `--seconds` of the update alone.
+    `--steps` updates count, and `--seconds` of the update alone. Flags of DQN.py are for both:
+    `--num-players 4`, `--precision bf16`, `--xla`, `--preset fast`.
     """
-    graph = [*_precision(precision), *(["--xla"] if xla else [])]
-    games = ["--exploration", exploration, "--num-players", num_players]
     sides = {
-        "run": lambda: whole(steps, rom, [*graph, *games, *flags]),
-        "bare update": lambda: bare(seconds, graph),
+        "run": lambda: whole(steps, rom, ["--exploration", exploration, *flags]),
+        "bare update": lambda: bare(seconds, flags),
     }
     yield Contest("whole DQN run / bare update", sides, target=">= 0.95")
 
 
 def gain(steps=300, rom="breakout.bin", precision=("fp32", "bf16")):
     """The whole run on this TensorFlow against tensorpack 0.11 on TensorFlow 1.15.5."""
+    from tensorpack.RL import find_rom
+
+    peer = ["--rom", find_rom(rom), "--steps", steps]
     for each in precision:
         yield Contest(
             f"whole DQN run, {each} / tensorpack 0.11",
             {"run": lambda each=each: whole(steps, rom, _precision(each))},
-            {"tensorpack 0.11": lambda: tensorpack_011(steps, rom)},
+            {
+                "tensorpack 0.11": lambda: rate_of(
+                    "tensorpack_dqn.py", *peer, peer="tensorpack-0.11"
+                )
+            },
             target={"fp32": ">= 2.0", "bf16": ">= 3.0"}[each],
         )
-
-
-def tensorpack_011(steps, rom):
-    """Updates per second of tensorpack 0.11."""
-    from tensorpack.RL import find_rom
-
-    flags = ["--rom", find_rom(rom), "--steps", steps]
-    return rate_of("tensorpack_dqn.py", *flags, peer="tensorpack-0.11")
 
 
 def against_sb3(steps=200, games=1, precision="fp32"):

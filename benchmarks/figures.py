@@ -64,7 +64,7 @@ FIGURES: Dict[str, Figure] = {
     "R11": Figure("pipelines.photographs", "images", 15, ("images",)),
     "R12": Figure("streams.second_process", "two processes / one", 0.5),
     "R13": Figure(
-        *["workers.all_reduce", "all-reduce of gradients", 2, ("torch",), 3],
+        *["workers.all_reduce", "all-reduce of gradients", 2, (), 3],
         quick=("--kilobytes", "1,1000"),
     ),
     "R15": Figure(

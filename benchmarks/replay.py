@@ -83,13 +83,13 @@ def rate_of(tick, seconds):
     return total / (time.perf_counter() - start)
 
 
-def sampling(frames=(100000, 1000000), calls=60, writing=False):
+def sampling(frames=(100000, 1000000), calls=60):
     """Sampling a batch from the replay memory beside one bare numpy gather.
 
     A batch is 64 x (84, 84, 5), uint8; for transitions of three steps 64 x (84, 84, 8).
     Prioritised, the priorities of a batch are set after it. "gather" is one `take` of as many
     random runs of frames from a bare array. A million frames take 7 GB; what does not fit is left
-    out, and said. With `--writing` a transition is appended before every batch.
+    out, and said.
     """
     for count in frames:
         needed, free = ReplayMemory.required_bytes(count, FRAME, HISTORY), available_bytes()
@@ -103,7 +103,7 @@ def sampling(frames=(100000, 1000000), calls=60, writing=False):
                 length = 2 * HISTORY if kind == ", 3 steps" else HISTORY + 1
                 stored = memory._frames  # so that all read the very same pages
                 functions = {
-                    "ours": make_ours(memory, kind, writing),
+                    "ours": make_ours(memory, kind),
                     "bare gather": make_gather(stored, length),
                 }
                 yield Contest(
@@ -148,15 +148,12 @@ def filled(frames, make_memory):
     return memory
 
 
-def make_ours(memory, kind, writing):
+def make_ours(memory, kind):
     """Samples as the example does."""
     rng = np.random.RandomState(1)
-    frame, none, no = np.ones((1, *FRAME), np.uint8), np.zeros(1, int), np.zeros(1, bool)
     steps = 3 if kind == ", 3 steps" else 1
 
     def sample():
-        if writing:
-            memory.append(frame, none, none, no, no)
         if kind != ", prioritised":
             return memory.sample(BATCH, rng, steps)
         drawn = memory.sample_weighted(BATCH, rng, steps)

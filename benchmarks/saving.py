@@ -32,13 +32,9 @@ def save(frames=100000, new=4000, steps=100, directory=""):
                 what = f"{kind} save with {count:,} new frames, training blocked"
                 sides = {"blocked": blocked[rows], "on disk after": written[rows]}
                 yield Contest(what, sides, target=target, **ms)
-        sides = {}
-        for name, kind, epochs, resume in (
-            ("resume", "synchronous", 4, "must"),
-            ("new start", "new", 1, "never"),
-        ):
-            found = fresh(train, folder / kind, frames, [BATCH] * epochs, steps, kind, resume)
-            sides[name] = [found["ready"]]
+        again = fresh(train, folder / kind, frames, [BATCH] * 4, steps, kind, "must")
+        begun = fresh(train, folder / "new", frames, [BATCH], steps, kind, "never")
+    sides = {"resume": [again["ready"]], "new start": [begun["ready"]]}
     yield Contest("resuming beyond a new start", sides, unit="ms", judge=difference)
 
 

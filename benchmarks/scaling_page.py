@@ -12,7 +12,7 @@ import json
 import math
 import re
 from pathlib import Path
-from typing import Iterator, List, Optional, Tuple
+from typing import Iterator, Optional, Tuple
 
 from _report import say
 from scaling import FLOAT, TRAINERS, Group, Link, Machine, Model, group_of, predict, ring
@@ -100,14 +100,6 @@ def published() -> Iterator[Tuple[dict, int, float, float]]:
             yield row, devices, rate, predict(model, group, machine, row["trainer"]).rate
 
 
-def table(head: str, rows: List[str]) -> str:
-    return "\n".join([head, "|---" * (head.count("|") - 1) + "|", *rows]) + "\n"
-
-
-def number(value: float) -> str:
-    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
-
-
 def model_table(
     model: Model, machine: Machine, trainer: Optional[str] = None, servers: int = 1
 ) -> str:
@@ -122,11 +114,11 @@ def model_table(
         usual = "replicated" if group.machines == 1 else "collective"
         got = predict(model, group, machine, trainer or usual)
         rows.append(
-            f"| {devices} | {group.machines} | {got.step * 1000:.1f} | {number(got.rate)} | "
+            f"| {devices} | {group.machines} | {got.step * 1000:.1f} | {got.rate:,.0f} | "
             f"{got.efficiency:.0%} | {got.memory / GB:.1f} | {got.limit} |"
         )
     head = f"| GPUs | machines | ms a step | {model.unit}/s | efficiency | GB a GPU | limit |"
-    return table(head, rows)
+    return "\n".join([head, "|---" * 7 + "|", *rows, ""])
 
 
 def render(page: str) -> str:
@@ -163,10 +155,7 @@ def main() -> None:
     machine = MACHINES[args.machine]
     if args.network:
         machine = machine._replace(network=line_rate(args.network))
-    try:
-        say(model_table(model, machine, args.trainer, args.servers))
-    except ValueError as error:
-        parser.error(str(error))
+    say(model_table(model, machine, args.trainer, args.servers))
 
 
 if __name__ == "__main__":

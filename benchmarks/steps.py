@@ -124,9 +124,6 @@ class Same(DataFlow):
         while True:
             yield [DATA]
 
-    def __len__(self):
-        return 1000000
-
 
 class BareLoop:
     """A `FIFOQueue` of 50 that a thread fills, and a callable that dequeues and updates one weight.

@@ -1,13 +1,11 @@
 """R13: what the coordination of workers costs."""
 
-import json
-import sys
 import threading
 import time
 
 import numpy as np
 from _contest import Contest
-from _programs import HERE, begin, peer_python, returned
+from _programs import begin, returned
 
 from tensorpack.launch import _hosts
 from tensorpack.utils.cluster import Cluster
@@ -22,37 +20,29 @@ def all_reduce(pairs=3, kilobytes=(1, 100, 1000, 10000, 100000)):
     Two processes on this machine, over loopback. Gradients of so many kB, in tensors of at most 4
     MB, are averaged: "ours" by the `Exchange` of the trainer, which packs them, sends them through
     the queues, and unpacks them; "bare" by one `CollectiveReduce` of that size in the session of
-    the step; and by gloo's `all_reduce`. They take turns, and the quickest of the rounds counts,
-    since what else runs only makes it slower.
+    the step. They take turns, and the quickest of the rounds counts, since what else runs only
+    makes it slower.
     """
     workers = list(_hosts.on_this_machine(2, 0)[0].workers)
     commands = [[work, workers, index, kilobytes, pairs] for index in range(2)]
-    for size, best in zip(kilobytes, returned(_together(commands, sys.executable))):
+    for size, best in zip(kilobytes, returned(_together(commands))):
         yield Contest(
             f"all-reduce of {size} kB, 2 processes / bare",
             {name: [ms] for name, ms in best.items()},
-            {"gloo": lambda size=size: gloo(size, pairs)},
             unit="ms",
             judge=faster,
             target=">= 0.9",
         )
 
 
-def faster(ours, bare, *gloo):
+def faster(ours, bare):
     """How many times as fast as the bare graph ours is; of times."""
     return bare / ours
 
 
-def gloo(kilobytes, rounds):
-    """Milliseconds of torch.distributed."""
-    plan = json.dumps([kilobytes, rounds, _hosts.on_this_machine(1, 0)[0].address])
-    script = HERE / "peers" / "torch_all_reduce.py"
-    return float(_together([[script, rank, plan] for rank in range(2)], peer_python("torch")))
-
-
-def _together(commands, python):
+def _together(commands):
     """Runs processes at the same time; returns what the first prints."""
-    running = [begin(each, python) for each in commands]
+    running = [begin(each) for each in commands]
     try:
         return running[0].communicate(timeout=LIMIT)[0]
     finally:

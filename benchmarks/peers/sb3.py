@@ -7,13 +7,10 @@ Its own environments and wrappers, which skip frames.
 """
 
 import argparse
-import sys
 import time
 
 import ale_py
 import gymnasium
-import numpy as np
-import torch
 from _clock import print_rate
 from stable_baselines3 import A2C, DQN
 from stable_baselines3.common.callbacks import BaseCallback
@@ -60,12 +57,9 @@ class Clock(BaseCallback):
         return self.rate is None
 
 
-def measure(unit, agent, network, clock):
+def measure(unit, agent, clock):
     """Trains until the rate is known, and prints it."""
     agent.learn(ENDLESS, callback=clock)
-    count = sum(np.prod(each.shape) for each in network.parameters())
-    sys.stdout.write(f"torch {torch.__version__}, {torch.get_num_threads()} threads, {count:.0f} ")
-    sys.stdout.write("parameters\n")
     print_rate(unit, clock.rate)
 
 
@@ -114,7 +108,7 @@ def dqn(args):
         device="cpu",
     )
     clock = Clock(lambda agent: agent._n_updates, 80, args.steps)
-    measure("updates", agent, agent.q_net, clock)
+    measure("updates", agent, clock)
 
 
 class RolloutClock(Clock):
@@ -145,7 +139,7 @@ def a2c(args):
         device="cpu",
     )
     clock = RolloutClock(lambda agent: agent.num_timesteps, 1600, args.steps)
-    measure("steps", agent, agent.policy, clock)
+    measure("steps", agent, clock)
 
 
 def main():

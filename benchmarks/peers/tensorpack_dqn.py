@@ -181,11 +181,12 @@ class Model(tp.ModelDesc):
 
     def _network(self, image):
         x = image / 255.0
-        with argscope(tp.Conv2D, activation=_prelu, padding="same"):
+        prelu = lambda x, name=None: tp.PReLU("prelu", x)  # noqa: E731
+        with argscope(tp.Conv2D, activation=prelu, padding="same"):
             x = tp.Conv2D("conv0", x, 32, 8, strides=4)
             x = tp.Conv2D("conv1", x, 64, 4, strides=2)
             x = tp.Conv2D("conv2", x, 64, 3)
-        x = tp.FullyConnected("fc0", x, 512, activation=_leaky_relu)
+        x = tf.nn.leaky_relu(tp.FullyConnected("fc0", x, 512), 0.01)
         return tp.FullyConnected("fct", x, self._num_actions)
 
     def build_graph(self, comb_state, action, reward, over):
@@ -197,7 +198,8 @@ class Model(tp.ModelDesc):
         later = frames[..., 1:]
         with tf.variable_scope(tf.get_variable_scope(), reuse=True):
             best = tf.argmax(self._network(later), 1)
-        with tf.variable_scope("target", custom_getter=_not_trainable):
+        kept = lambda get, *args, **kwargs: get(*args, **dict(kwargs, trainable=False))  # noqa: E731
+        with tf.variable_scope("target", custom_getter=kept):
             values = self._network(later)
         bootstrap = tf.reduce_sum(values * tf.one_hot(best, self._num_actions), 1)
         target = tf.clip_by_value(reward, -1.0, 1.0) + tf.stop_gradient(bootstrap) * DISCOUNT * (
@@ -232,19 +234,6 @@ class ClippedAdam(tf.train.AdamOptimizer):
         return super().apply_gradients(zip(clipped, variables), global_step, name)
 
 
-def _prelu(x, name=None):
-    return tp.PReLU("prelu", x)
-
-
-def _leaky_relu(x, name=None):
-    return tf.nn.leaky_relu(x, 0.01)
-
-
-def _not_trainable(getter, *args, **kwargs):
-    kwargs["trainable"] = False
-    return getter(*args, **kwargs)
-
-
 def update_target():
     """An op that copies the network to the target network."""
     by_name = {v.op.name: v for v in tf.global_variables()}
@@ -272,10 +261,9 @@ def main():
     cv2.setNumThreads(1)
     tp.logger.set_logger_dir(os.path.join(tempfile.mkdtemp(), "log"))
     replay, clock = Replay(args.rom), Clock(args.steps)
-    model = Model(replay.num_actions)
     config = tp.TrainConfig(
         data=tp.QueueInput(replay),
-        model=model,
+        model=Model(replay.num_actions),
         callbacks=[
             tp.ModelSaver(),
             tp.PeriodicTrigger(tp.RunOp(update_target, verbose=True), every_k_steps=TARGET_SYNC),
