@@ -4,11 +4,9 @@ import argparse
 import inspect
 import os
 import statistics
-from typing import Callable, Dict, NamedTuple, Sequence, Union
+from typing import Any, Callable, Dict, NamedTuple
 
 from _report import Measured, number, say
-
-Side = Union[Callable[[], float], Sequence[float]]
 
 
 def ratio(ours, *others):
@@ -34,8 +32,8 @@ class Contest(NamedTuple):
     """
 
     what: str  # is measured, in a few words; tells apart the rows of one figure
-    sides: Dict[str, Side]  # by name
-    peers: Dict[str, Side] = {}  # sides that need an environment of their own, see `alone`
+    sides: Dict[str, Any]  # by name
+    peers: Dict[str, Any] = {}  # sides that need an environment of their own, see `alone`
     unit: str = "it/s"  # of the numbers
     judge: Callable[..., float] = ratio  # makes the measured number of those of a round
     target: str = ""  # as ">= 0.95" or "<= 20"; empty where there is none

@@ -40,9 +40,7 @@ def peer_python(name):
 
 
 def begin(command, python=sys.executable):
-    """Starts a script, or a function and its arguments; returns the process, with its output in
-    `stdout`.
-    """
+    """Starts a script, or a function and its arguments; returns the process, which has `stdout`."""
     environment = dict(os.environ, PYTHONPATH=str(CHECKOUT))
     if python != sys.executable:  # this project would hide the tensorpack of a peer
         del environment["PYTHONPATH"]

@@ -14,6 +14,7 @@ import os
 import statistics
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 from _programs import HERE, ROOT
@@ -91,7 +92,7 @@ def main():
     unknown = set(wanted) - set(FIGURES)
     if unknown or not (baseline / "tensorpack").is_dir() or baseline == ROOT:
         parser.error(f"no such figure: {unknown}" if unknown else f"{baseline}: no other checkout")
-    measured = lambda checkout, name: measure(checkout, name, flags)  # noqa: E731
+    measured = partial(measure, flags=flags)
     table = [row for name in wanted for row in compare(name, baseline, args.pairs, measured)]
     say("\n| # | figure | baseline | this | speed | lowest - highest |\n|---|---|---|---|---|---|")
     say("\n".join(table))

@@ -47,16 +47,12 @@ def gain(steps=300, rom="breakout.bin", precision=("fp32", "bf16")):
     """The whole run on this TensorFlow against tensorpack 0.11 on TensorFlow 1.15.5."""
     from tensorpack.RL import find_rom
 
-    peer = ["--rom", find_rom(rom), "--steps", steps]
+    peer = ["tensorpack_dqn.py", "--rom", find_rom(rom), "--steps", steps]
     for each in precision:
         yield Contest(
             f"whole DQN run, {each} / tensorpack 0.11",
             {"run": lambda each=each: whole(steps, rom, _precision(each))},
-            {
-                "tensorpack 0.11": lambda: rate_of(
-                    "tensorpack_dqn.py", *peer, peer="tensorpack-0.11"
-                )
-            },
+            {"tensorpack 0.11": lambda: rate_of(*peer, peer="tensorpack-0.11")},
             target={"fp32": ">= 2.0", "bf16": ">= 3.0"}[each],
         )
 

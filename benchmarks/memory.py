@@ -34,14 +34,14 @@ def run(pairs=2, epochs=8, steps=300, seconds=10.0, memory_size=5000, rom="break
     """
     from tensorpack.RL import ReplayMemory
 
-    sizes = {"run": [], "bare process": [], "replay memory": []}
+    replay = ReplayMemory.required_bytes(memory_size, FRAME, HISTORY) / MB
+    sizes = {"run": [], "bare process": [], "replay memory": [replay] * pairs}
     slopes = []
     for _ in range(pairs):
         sizes["bare process"].append(bare(seconds))
         points = whole(rom, memory_size, steps, epochs, flags)
         at, megabytes = np.array(points[len(points) // 2 :]).T
         sizes["run"].append(megabytes[-1])
-        sizes["replay memory"].append(ReplayMemory.required_bytes(memory_size, FRAME, HISTORY) / MB)
         slopes.append(np.polyfit(at, megabytes, 1)[0] * 10000)
     kind = {"unit": "MB", "judge": difference}
     yield Contest("memory of a run beyond its parts", sizes, target="<= 150", **kind)
@@ -94,9 +94,8 @@ def shared_list(gigabytes=2.0, passes=50, processes=4, plain=False):
 
     count = int(gigabytes * GB / np.prod(PICTURE))
     made = elements(count)
-    flow = MultiProcessRunner(
-        DataFromList(list(made) if plain else SharedList(made)), 64, processes
-    )
+    source = DataFromList(list(made) if plain else SharedList(made))
+    flow = MultiProcessRunner(source, 64, processes)
     flow.reset_state()
     points = []
     try:

@@ -1,7 +1,4 @@
-"""The command line, the clock and the last line of the programs that others are measured by.
-
-Python 3.7 and its standard library: each peer runs it in an environment of its own.
-"""
+"""The command line, the clock and the last line of the programs of the peers; Python 3.7."""
 
 import argparse
 import sys

@@ -24,7 +24,7 @@ def test_pairs_alternate_and_speed_is_that_of_this_checkout(unit, speed, capsys)
     assert tape == ["other", "this", "this", "other"]
     assert row == f"| R5 | a step, {unit} | 4 | 2 | {speed} | {speed} - {speed} |"
     lines = capsys.readouterr().out.splitlines()
-    assert lines[1].startswith(f"R5 pair 2/2: baseline 4, this 2, speed {speed}: a step (")
+    assert lines[1].startswith(f"R5 pair 2/2: baseline 4, this 2, speed {speed} (a step")
 
 
 @pytest.mark.parametrize(

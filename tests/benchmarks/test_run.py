@@ -53,7 +53,7 @@ def functions():
 
 def test_every_figure_has_a_function_that_says_what_it_measures():
     numbers = {int(name[1:]) for name in FIGURES if name[0] == "R"}
-    assert numbers == {*range(1, 14), 15, 16, 17}
+    assert numbers == {*range(1, 14), 15, 17}
     for _, _, found, function in functions():
         assert ast.get_docstring(found[function])
 
@@ -66,7 +66,7 @@ def test_the_flags_of_a_run_are_those_of_its_figure():
             *(flag for each in FIGURES[name].runs for flag in each.flags),
         ]
         flags = {flag[2:].replace("-", "_") for flag in given if flag.startswith("--")}
-        assert flags <= taken, name
+        assert flags <= taken or "flags" in taken, name
 
 
 def test_every_command_in_the_documents_is_a_figure():
@@ -121,11 +121,6 @@ def test_what_needs_a_peer_that_is_not_installed_is_left_out(monkeypatch, capsys
     out, err = capsys.readouterr()
     assert "not measured: run make bench-peers" in out
     assert "warning: R3 is not measured" in err
-
-
-def test_what_needs_runs_that_are_not_there_is_not_measured(run_code):
-    status = run_code("print('not measured: it needs runs of hours, there is no x')")["status"]
-    assert status == "not measured: it needs runs of hours, there is no x"
 
 
 def test_versions_are_those_of_the_environment():
