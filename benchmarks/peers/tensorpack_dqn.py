@@ -198,7 +198,7 @@ class Model(tp.ModelDesc):
         later = frames[..., 1:]
         with tf.variable_scope(tf.get_variable_scope(), reuse=True):
             best = tf.argmax(self._network(later), 1)
-        kept = lambda get, *args, **kwargs: get(*args, **dict(kwargs, trainable=False))  # noqa: E731
+        kept = lambda getter, *args, **kw: getter(*args, **dict(kw, trainable=False))  # noqa: E731
         with tf.variable_scope("target", custom_getter=kept):
             values = self._network(later)
         bootstrap = tf.reduce_sum(values * tf.one_hot(best, self._num_actions), 1)
