@@ -95,14 +95,14 @@ def _precision(name):
     return [] if name == "fp32" else ["--precision", name]
 
 
-def stopwatch(steps_done, warm_up, steps, at_start=lambda: None):
+def stopwatch(steps_done, warm_up, steps, at_start=lambda: None, at_end=lambda: None):
     """A callback that times steps after the first ones, and then ends the training.
 
     Args:
       steps_done: how many steps are done, given the callback.
       warm_up: steps that do not count.
       steps: steps that do.
-      at_start: called before the epoch.
+      at_start, at_end: called before the epoch, and when the rate is known.
     """
     import tensorpack as tp
 
@@ -119,13 +119,14 @@ def stopwatch(steps_done, warm_up, steps, at_start=lambda: None):
                 self._start = now, done
             elif self._start is not None and done >= self._start[1] + steps:
                 self.rate = (done - self._start[1]) / (now - self._start[0])
+                at_end()
                 raise tp.StopTraining("That is enough to know.")
 
     return Stopwatch()
 
 
 def train_dqn(steps, rom, argv):
-    """Trains the main job; returns updates per second.
+    """Trains the main job, prints where the time went, and returns updates per second.
 
     Args:
       steps: updates that count.
@@ -153,9 +154,10 @@ def train_dqn(steps, rom, argv):
         with get_player(args, game, args.num_players) as player:
             resume = tp.prepare_log_dir(args.logdir, args.resume)
             config = DQN.get_config(args, player, lambda n: get_player(args, game, n), resume)
-            replay = config.data.ds
-            explore = partial(setattr, replay, "exploration", ours.exploration)
-            watch = stopwatch(lambda each: each.local_step + 1, ours.warm_up, steps, explore)
+            explore = partial(setattr, config.data.ds, "exploration", ours.exploration)
+            report = next(each for each in config.callbacks if isinstance(each, tp.TimeReport))
+            done = lambda each: each.local_step + 1  # noqa: E731
+            watch = stopwatch(done, ours.warm_up, steps, explore, report.trigger)
             config.callbacks.append(watch)
             if ours.staging:
                 config.data = StagingInput(config.data)
