@@ -8,9 +8,9 @@
 #   make nightly             all tests that CI leaves out, on both TensorFlows (.ci/run makes .venv-tf1)
 #   make reliability         the fault matrix on one TensorFlow (up to an hour)
 #   make soak                kill a small DQN 200 times at random moments, a group of four as often, and more (80 minutes)
-#   make bench               measure all figures of docs/performance.md (ARGS="--only R5,R6"; 70 minutes)
+#   make bench               measure all figures of docs/performance.md (ARGS="--only R5,R6"; 100 minutes)
 #   make gpu-check           what only a GPU can show, as one table, in .venv-gpu (20 minutes, see docs/performance.md)
-#   make scaling             measure exchanges and steps, renew docs/scaling.md (15 minutes)
+#   make scaling             renew the predictions of docs/scaling.md
 #   make bench-peers         install the peers of some benchmarks, each in a .venv-peer-*
 #   make lint                format, lint, types, public names
 #   make names               regenerate the tables of public names
@@ -81,7 +81,7 @@ soak:
 
 bench:
 	@VENV="$(VENV)" PYTHON="$(PYTHON)" scripts/install "$(EXTRAS)"
-	"$(VENV)/bin/python" benchmarks/run_all.py $(ARGS)
+	"$(VENV)/bin/python" benchmarks/run.py $(ARGS)
 
 gpu-check:
 	@VENV="$(GPU_VENV)" PYTHON="$(PYTHON)" scripts/install gpu,atari,test
@@ -115,9 +115,7 @@ pictures:
 	"$(VENV)/bin/python" docs/draw_augmentors.py
 
 scaling:
-	@VENV="$(VENV)" PYTHON="$(PYTHON)" scripts/install "$(EXTRAS),plot"
-	"$(VENV)/bin/python" benchmarks/scaling_points.py --write
-	"$(VENV)/bin/python" benchmarks/scaling_trainers.py --write
+	@VENV="$(VENV)" PYTHON="$(PYTHON)" scripts/install "$(EXTRAS)"
 	"$(VENV)/bin/python" benchmarks/scaling_page.py --write
 
 clean:

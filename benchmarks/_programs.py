@@ -1,17 +1,30 @@
-"""Runs programs of this project and of its peers: any script, or a DQN training for its rate."""
+"""Runs programs: a function of a benchmark in a process of its own, or a script of a peer.
 
+What is measured is the checkout that `BENCH_CHECKOUT` names, this one by default: its library comes
+first in `sys.path`, here and in the processes, and its examples are what `example` finds.
+"""
+
+import importlib
+import json
 import os
 import re
 import subprocess
 import sys
 from pathlib import Path
 
-__all__ = ["ROOT", "bare", "output_of", "peer_python", "rom_path", "sb3", "tensorpack_011", "whole"]
-
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
-RATE = re.compile(r"updates/s: ([0-9.]+)")
+CHECKOUT = Path(os.environ.get("BENCH_CHECKOUT", str(ROOT)))
+RATE = re.compile(r"^\w+/s: ([0-9.]+)$", re.MULTILINE)
+RETURNED = "RETURNED "
 LIMIT = 600  # seconds, after which a program is taken to hang
+
+sys.path.insert(0, str(CHECKOUT))
+
+
+def example(name):
+    """Makes the modules of an example importable, in a process that imports those of no other."""
+    sys.path.insert(0, str(CHECKOUT / "examples" / name))
 
 
 def peer_python(name):
@@ -22,84 +35,63 @@ def peer_python(name):
     """
     python = ROOT / f".venv-peer-{name}" / "bin" / "python"
     if not python.exists():
-        raise FileNotFoundError(f"{python} is missing: run make bench-peers.")
+        raise FileNotFoundError(f"{python} is missing: run make bench-peers, or add --alone.")
     return python
 
 
-def rom_path(name):
-    """The path of a game, also for programs that do not know where ale-py keeps its own."""
-    from tensorpack.RL import find_rom
-
-    return find_rom(name)
+def begin(command, python=sys.executable):
+    """Starts a script, or a function and its arguments; returns the process, which has `stdout`."""
+    environment = dict(os.environ, PYTHONPATH=str(CHECKOUT))
+    if python != sys.executable:  # this project would hide the tensorpack of a peer
+        del environment["PYTHONPATH"]
+    if callable(command[0]):
+        function, *arguments = command
+        call = [function.__module__, function.__name__, arguments]
+        command = [HERE / "_programs.py", json.dumps(call, default=str)]
+    return subprocess.Popen(
+        [str(python), *map(str, command)],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        universal_newlines=True,
+        env=environment,
+    )
 
 
 def output_of(*command, python=sys.executable):
-    """What a program prints.
-
-    Args:
-      *command: a script and its arguments.
-      python: the interpreter.
+    """What a program prints, given as for `begin`.
 
     Raises:
       RuntimeError: it failed.
       subprocess.TimeoutExpired: it took longer than ten minutes, and was killed.
     """
-    # a PYTHONPATH to this project would hide the tensorpack of a peer
-    inherited = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    done = subprocess.run(
-        [str(python), *map(str, command)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        stdin=subprocess.DEVNULL,
-        text=True,
-        timeout=LIMIT,
-        env=inherited if python != sys.executable else None,
-        check=False,
-    )
-    if done.returncode:
-        raise RuntimeError(f"{command} ended with {done.returncode}:\n{done.stdout}")
-    return done.stdout
+    with begin(command, python) as child:
+        try:
+            text, _ = child.communicate(timeout=LIMIT)
+        finally:
+            child.kill()
+    if child.returncode:
+        raise RuntimeError(f"{command} ended with {child.returncode}:\n{text}")
+    return text
 
 
-def bare(seconds, flags=()):
-    """Updates per second of the graph alone.
-
-    Args:
-      seconds: how long to measure.
-      flags: of `bare_update.py`.
-    """
-    return _rate(output_of(HERE / "bare_update.py", "--seconds", seconds, *flags))
+def fresh(function, *arguments):
+    """What a function of this folder returns in a process of its own, as JSON has it."""
+    return returned(output_of(function, *arguments))
 
 
-def whole(steps, rom, flags=()):
-    """Updates per second of the main job, within its first epoch.
-
-    Args:
-      steps: updates that count.
-      rom: the game.
-      flags: of `dqn_run.py`, or of `DQN.py`.
-    """
-    return _rate(output_of(HERE / "dqn_run.py", "--rom", rom, "--steps", steps, *flags))
+def returned(text):
+    """What the function returned that has printed this text."""
+    return json.loads(text.rpartition(RETURNED)[2])
 
 
-def tensorpack_011(steps, rom):
-    """Updates per second of tensorpack 0.11 on TensorFlow 1.15.5."""
-    script = HERE / "peers" / "tensorpack_dqn.py"
-    python = peer_python("tensorpack-0.11")
-    return _rate(output_of(script, "--rom", rom_path(rom), "--steps", steps, python=python))
-
-
-def sb3(steps, games):
-    """Updates per second of stable-baselines3, on Breakout.
-
-    Args:
-      steps: updates that count.
-      games: played in turns, with one call of the network for all of them.
-    """
-    script = HERE / "peers" / "sb3_dqn.py"
-    python = peer_python("sb3")
-    return _rate(output_of(script, "--steps", steps, "--games", games, python=python))
-
-
-def _rate(text):
+def rate_of(script, *flags, peer):
+    """The number of a line such as "updates/s: 7.5" that a script of `peers/` prints."""
+    text = output_of(HERE / "peers" / script, *flags, python=peer_python(peer))
     return float(RATE.search(text).group(1))
+
+
+if __name__ == "__main__":
+    module, name, arguments = json.loads(sys.argv[1])
+    found = getattr(importlib.import_module(module), name)(*arguments)
+    sys.stdout.write(RETURNED + json.dumps(found) + "\n")

@@ -1,30 +1,12 @@
-"""Results of benchmarks: the line a script prints, and the table in docs/performance.md.
+"""Results of benchmarks: the line a figure prints, and the table in docs/performance.md.
 
-A script prints each figure as a line (`report`), which `run_all.py` and `compare.py` read
-(`parse`). `merge`, `markdown` and `insert` turn results into text and touch no file.
+A figure prints each row as a line (`report`), which `run.py` and `compare.py` read (`parse`).
+`merge`, `markdown` and `insert` turn results into text and touch no file.
 """
 
 import json
-import os
-import statistics
 import sys
 from typing import NamedTuple
-
-__all__ = [
-    "BEGIN",
-    "END",
-    "NOT_MEASURED",
-    "PREFIX",
-    "Measured",
-    "alternate",
-    "insert",
-    "is_met",
-    "markdown",
-    "merge",
-    "parse",
-    "report",
-    "say",
-]
 
 PREFIX = "RESULT "
 BEGIN = "<!-- measured: written by make bench, do not edit -->"
@@ -38,25 +20,15 @@ DIGITS = 3  # that count
 
 
 class Measured(NamedTuple):
-    """One figure, as a row of the table in docs/performance.md.
+    """A row of the table in docs/performance.md."""
 
-    Attributes:
-      figure: its number, as "R5".
-      what: what was measured, in a few words; tells apart the rows of one figure.
-      value: the measured number; for a ratio, the median of the pairs.
-      unit: of the value; empty for a ratio.
-      target: as ">= 0.95" or "<= 20"; empty where there is none.
-      peer: what it was compared with, and its number, as "tensorpack 0.11: 7.0 it/s".
-      note: what a reader must know to judge it, as "prototype"; empty mostly.
-    """
-
-    figure: str
-    what: str
-    value: float
-    unit: str = ""
-    target: str = ""
-    peer: str = ""
-    note: str = ""
+    figure: str  # its name, as "R5"
+    what: str  # was measured, in a few words; tells apart the rows of one figure
+    value: float  # for a ratio, the median of the pairs
+    unit: str = ""  # of the value; empty for a ratio
+    target: str = ""  # as ">= 0.95" or "<= 20"; empty where there is none
+    peer: str = ""  # what it was compared with, and its number, as "tensorpack 0.11: 7.0 it/s"
+    note: str = ""  # what a reader must know to judge it, as "prototype"; empty mostly
 
 
 def is_met(measured):
@@ -92,36 +64,11 @@ def parse(text):
     return [Measured(**json.loads(line[len(PREFIX) :])) for line in lines]
 
 
-def alternate(first, second, pairs, unit="it/s"):
-    """Measures A B A B ... and prints a line a pair.
-
-    Args:
-      first: (name, callable that measures and returns a number).
-      second: the same, of what it is compared with.
-      pairs: how many of them, at least 5 for a figure that counts.
-      unit: of both numbers.
-
-    Returns:
-      (median of the first, median of the second, median of first / second pair by pair).
-    """
-    rows = []
-    for number in range(pairs):
-        one, two = first[1](), second[1]()
-        rows.append((one, two, one / two))
-        say(
-            f"pair {number}: {first[0]} {one:.4g} {unit}, {second[0]} {two:.4g} {unit}, "
-            f"ratio {one / two:.3f} (load {os.getloadavg()[0]:.1f})"
-        )
-    return tuple(statistics.median(column) for column in zip(*rows))
-
-
 def merge(old, new):
-    """The results to keep: new ones take the place of old ones, but for what was not measured now.
+    """The results to keep, as {"machine": text, "jobs": {name: job}}, or {} for none.
 
-    Args:
-      old: {"machine": text, "jobs": {name: job}}, or {} for none. Results of another machine are
-        left out: one table is of one machine.
-      new: the same.
+    New ones take the place of old ones, but for what was not measured now. Results of another
+    machine are left out: one table is of one machine.
     """
     jobs = dict(old["jobs"]) if old.get("machine") == new["machine"] else {}
     for name, job in new["jobs"].items():
@@ -134,9 +81,7 @@ def markdown(results, order):
     """The table and what it was measured on, as Markdown.
 
     Args:
-      results: as from `merge`. A job has `status` ("ok", or in words why there is no figure),
-        `figure`, `title`, `where`, `date`, `versions` (environment to text) and `rows`, dicts of
-        `Measured`.
+      results: as from `merge`; a job is made by `run.result`.
       order: names of jobs; those without a result are left out.
     """
     jobs = [results["jobs"][name] for name in order if name in results["jobs"]]
@@ -167,7 +112,7 @@ def _rows(job):
         one = Measured(**fields)
         met = {None: "-", True: "yes", False: "**no**"}[is_met(one)]
         what = f"{one.what} ({one.note})" if one.note else one.what
-        measured = f"{_number(one.value)} {one.unit}".strip()
+        measured = f"{number(one.value)} {one.unit}".strip()
         target = f"{one.target} {one.unit}".strip() if one.target else ""
         yield _row(one.figure, _at(what, job), target, measured, one.peer, met, job["date"])
 
@@ -180,7 +125,8 @@ def _row(*cells):
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
-def _number(value):
+def number(value):
+    """Three digits of a number, and all of those before the point."""
     if abs(value) >= 10**DIGITS:
         return f"{value:,.0f}"
     return f"{value:.{DIGITS}g}"

@@ -18,9 +18,10 @@ import tempfile
 import time
 from pathlib import Path
 
-import r10_memory
-from _programs import HERE, RATE, ROOT, bare, output_of, whole
+import memory as resident_memory
+from _programs import HERE, ROOT, begin, output_of, returned
 from _report import parse, say
+from dqn import bare, train_dqn, whole
 
 from tensorpack.utils.gpu import get_num_gpu
 from tensorpack.utils.nvml import NVMLContext
@@ -29,7 +30,7 @@ NOT_THERE = "has no effect here"  # how tfutils.precision refuses what this devi
 ROW = "{:16} {:9} {:>6}  {}"
 SMALL = ["--memory-size", "5000", "--init-memory-size", "1000", "--eval-every", "1000000"]
 WHERE = re.compile(r"Where the time goes: .*")
-EPOCH, SAVED = r10_memory.EPOCH, re.compile(r"Model saved to \S+model-(\d+)")
+EPOCH, SAVED = resident_memory.EPOCH, re.compile(r"Model saved to \S+model-(\d+)")
 
 
 class Skipped(Exception):
@@ -72,8 +73,8 @@ def rates(args):
 
 def where(args):
     """Where the time of the main job goes, as it says itself."""
-    text = output_of(HERE / "dqn_run.py", "--rom", args.rom, "--steps", args.steps)
-    return [f"{rate} updates/s" for rate in RATE.findall(text)] + WHERE.findall(text)
+    text = output_of(train_dqn, args.steps, args.rom, [])
+    return [f"{returned(text):.2f} updates/s", *WHERE.findall(text)]
 
 
 def nchw(args):
@@ -89,31 +90,28 @@ def towers(args):
     return [f"one {one:.1f} updates/s, two {two:.1f} ({two / one:.2f})"]
 
 
-def figures(script, *flags):
-    """The results of one of the other benchmarks, as lines."""
-    for each in parse(output_of(HERE / script, *flags)):
+def figures(name, *flags):
+    """The results of a figure, as lines."""
+    for each in parse(output_of(HERE / "run.py", name, *flags)):
         yield f"{each.figure} {each.what}: {each.value:.4g} {each.unit} ({each.peer})"
 
 
 def r1(args):
     """The main job against the bare update, in pairs, also where nine of ten actions are chosen."""
     common = ["--pairs", args.pairs, "--steps", args.steps, "--rom", args.rom]
-    yield from figures("r1_dqn_run.py", *common)
-    acting = ["--exploration", "0.1", "--num-players", "4", "--label", "acting for 4 games"]
-    yield from figures("r1_dqn_run.py", *common, *acting)
+    yield from figures("R1", *common)
+    yield from figures("R1", *common, "--exploration", "0.1", "--num-players", "4")
 
 
 def r5(args):
     """A step of a trainer against the bare callable."""
-    return figures("r5_step.py", "--pairs", args.pairs)
+    return figures("R5", "--pairs", args.pairs)
 
 
 def memory(args):
     """What is used of the first GPU, by all programs, over the steps of a run."""
-    sizes = argparse.Namespace(
-        rom=args.rom, memory_size=5000, steps=args.memory_steps // 10, epochs=10
-    )
-    points = r10_memory.whole(sizes, [], measure=used if get_num_gpu() else r10_memory.resident)
+    measure = used if get_num_gpu() else resident_memory.resident
+    points = resident_memory.whole(args.rom, 5000, args.memory_steps // 10, 10, measure=measure)
     shown = ", ".join(f"{megabytes:.0f} after {step}" for step, megabytes in points)
     grown = points[-1][1] - points[1][1]
     return [f"MB: {shown}", f"{grown:+.0f} MB from step {points[1][0]} to {points[-1][0]}"]
@@ -122,7 +120,7 @@ def memory(args):
 def used(child):
     """Megabytes that are used of the first GPU."""
     with NVMLContext() as nvml:
-        return nvml.device(0).memory()["used"] / r10_memory.MB
+        return nvml.device(0).memory()["used"] / resident_memory.MB
 
 
 def interrupt(args):
@@ -131,7 +129,7 @@ def interrupt(args):
         program = ROOT / "examples" / "DeepQNetwork" / "DQN.py"
         flags = [*SMALL, "--rom", args.rom, "--logdir", Path(folder) / "log"]
         flags += ["--steps-per-epoch", args.steps, "--max-epoch", "4"]
-        with r10_memory.start(program, *flags) as child:
+        with begin([program, *flags]) as child:
             lines, pressed = [], 0.0
             for line in child.stdout:
                 lines.append(line)

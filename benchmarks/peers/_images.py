@@ -1,31 +1,13 @@
-"""The photographs of R11, what is done to them by OpenCV alone, and the clock.
+"""The photographs of R11, and what is done to them by OpenCV alone.
 
 numpy and OpenCV: the peers run it in an environment of their own. Images are BGR.
 """
 
-import argparse
 import math
-import time
 from pathlib import Path
 
 import cv2
 import numpy as np
-
-__all__ = [
-    "BATCH",
-    "JITTER",
-    "KINDS",
-    "MEAN",
-    "SHORTEST",
-    "SIZE",
-    "STD",
-    "bare_inference",
-    "bare_training",
-    "images_per_second",
-    "normalize",
-    "parse_args",
-    "write_photographs",
-]
 
 KINDS = ("training", "inference")
 BATCH, SIZE, SHORTEST = 64, 224, 256
@@ -108,37 +90,10 @@ def _random_part(rows, columns, rng):
     return (rows - edge) // 2, (columns - edge) // 2, edge, edge
 
 
-def images_per_second(batches, seconds):
-    """How many images per second come out of an endless iterator of batches.
-
-    Args:
-      batches: of normalised images, arrays or tensors of floats; the channels are first or last.
-      seconds: how long, after two seconds to warm up.
-    """
-    start, count, begin = time.perf_counter(), 0, None
-    for batch in batches:
-        shape = tuple(batch.shape)
-        if shape not in ((BATCH, SIZE, SIZE, 3), (BATCH, 3, SIZE, SIZE)):
-            raise RuntimeError(f"The images have the shape {shape}.")
-        if not -3 < float(batch[-1, -1, -1, -1]) < 3:
-            raise RuntimeError("The images are not normalised.")
-        now = time.perf_counter()
-        if begin is None:
-            if now - start >= WARM_UP:
-                begin = now
-            continue
-        count += BATCH
-        if now - begin >= seconds:
-            return count / (now - begin)
-    raise RuntimeError("The images ended early.")
-
-
-def parse_args(description, libraries):
-    """The command line of a peer."""
-    parser = argparse.ArgumentParser(description=description)
-    parser.add_argument("--library", choices=libraries, required=True)
-    parser.add_argument("--kind", choices=KINDS, default=KINDS[0])
-    parser.add_argument("--folder", required=True, help="where the photographs are")
-    parser.add_argument("--processes", type=int, default=2)
-    parser.add_argument("--seconds", type=float, default=5.0)
-    return parser.parse_args()
+def check(batch):
+    """Looks at a batch of normalised images, arrays or tensors; the channels are first or last."""
+    shape = tuple(batch.shape)
+    if shape not in ((BATCH, SIZE, SIZE, 3), (BATCH, 3, SIZE, SIZE)):
+        raise RuntimeError(f"The images have the shape {shape}.")
+    if not -3 < float(batch[-1, -1, -1, -1]) < 3:
+        raise RuntimeError("The images are not normalised.")

@@ -1,40 +1,16 @@
-"""The datapoints that R8 sends between processes, and the clock it takes their rate with.
+"""The datapoints that R8 sends between processes.
 
 numpy, and OpenCV for pictures; Python 3.7: each peer runs it in an environment of its own.
 """
 
-import argparse
 import itertools
-import time
 
 import numpy as np
-
-__all__ = [
-    "BATCH",
-    "KINDS",
-    "LARGE",
-    "SMALL",
-    "count_per_second",
-    "decode",
-    "endless",
-    "parse_args",
-    "pictures",
-]
 
 LARGE = (64, 224, 224, 3)  # 9.6 MB
 SMALL = (84, 84, 4)  # 28 kB
 KINDS = ("small", "large", "ragged", "jpegs")
 BATCH = 64  # pictures
-WARM_UP = 1.0  # seconds
-
-
-def parse_args(description):
-    """The command line that all of them have."""
-    parser = argparse.ArgumentParser(description=description)
-    parser.add_argument("--kind", choices=KINDS, default="large")
-    parser.add_argument("--processes", type=int, default=2)
-    parser.add_argument("--seconds", type=float, default=3.0)
-    return parser.parse_args()
 
 
 def endless(kind):
@@ -73,26 +49,14 @@ def decode(jpeg):
     return picture
 
 
-def count_per_second(stream, seconds, each=1):
-    """How many datapoints per second come out of an endless iterator.
+def each_of(kind):
+    """How many datapoints an element of the stream stands for."""
+    return BATCH if kind == "jpegs" else 1
 
-    Args:
-      stream: of arrays or tensors; the last element is looked at, and none is kept.
-      seconds: how long, after a second to warm up.
-      each: how many datapoints one of its elements stands for.
-    """
-    start, count, begin = time.perf_counter(), 0, None
-    for array in stream:
-        while len(array.shape) > 1:
-            array = array[-1]
-        if float(array[-1]) != 1:
-            raise RuntimeError("The data has changed on its way.")
-        now = time.perf_counter()
-        if begin is None:
-            if now - start >= WARM_UP:
-                begin = now
-            continue
-        count += each
-        if now - begin >= seconds:
-            return count / (now - begin)
-    raise RuntimeError("The data ended early.")
+
+def check(array):
+    """Looks at the last element of an array or a tensor."""
+    while len(array.shape) > 1:
+        array = array[-1]
+    if float(array[-1]) != 1:
+        raise RuntimeError("The data has changed on its way.")

@@ -7,22 +7,23 @@ and albumentations are run by torch's DataLoader. grain has no augmentors, so it
 calls of OpenCV.
 """
 
-import sys
 from pathlib import Path
 
+import _images
 import cv2
-from _images import (
-    BATCH,
-    JITTER,
-    MEAN,
-    SHORTEST,
-    SIZE,
-    STD,
-    bare_inference,
-    bare_training,
-    images_per_second,
-    parse_args,
-)
+from _clock import parse_args, per_second, print_rate
+
+
+def torchvision_steps(transforms, kind, *last):
+    """The augmentors, of either generation of its transforms."""
+    steps = [transforms.Resize(_images.SHORTEST), transforms.CenterCrop(_images.SIZE)]
+    if kind == "training":
+        steps = [
+            transforms.RandomResizedCrop(_images.SIZE),
+            transforms.RandomHorizontalFlip(),
+            transforms.ColorJitter(_images.JITTER, _images.JITTER, _images.JITTER),
+        ]
+    return transforms.Compose([*steps, *last, transforms.Normalize(_images.MEAN, _images.STD)])
 
 
 def torchvision_pil(kind):
@@ -30,14 +31,7 @@ def torchvision_pil(kind):
     from PIL import Image
     from torchvision import transforms
 
-    steps = [transforms.Resize(SHORTEST), transforms.CenterCrop(SIZE)]
-    if kind == "training":
-        steps = [
-            transforms.RandomResizedCrop(SIZE),
-            transforms.RandomHorizontalFlip(),
-            transforms.ColorJitter(JITTER, JITTER, JITTER),
-        ]
-    both = transforms.Compose([*steps, transforms.ToTensor(), transforms.Normalize(MEAN, STD)])
+    both = torchvision_steps(transforms, kind, transforms.ToTensor())
 
     def load(path):
         with open(path, "rb") as file:
@@ -52,14 +46,7 @@ def torchvision_tensors(kind):
     from torchvision import io
     from torchvision.transforms import v2
 
-    steps = [v2.Resize(SHORTEST), v2.CenterCrop(SIZE)]
-    if kind == "training":
-        steps = [
-            v2.RandomResizedCrop(SIZE),
-            v2.RandomHorizontalFlip(),
-            v2.ColorJitter(JITTER, JITTER, JITTER),
-        ]
-    both = v2.Compose([*steps, v2.ToDtype(torch.float32, scale=True), v2.Normalize(MEAN, STD)])
+    both = torchvision_steps(v2, kind, v2.ToDtype(torch.float32, scale=True))
     return lambda path: both(io.decode_image(io.read_file(path), io.ImageReadMode.RGB))
 
 
@@ -68,14 +55,14 @@ def albumentations(kind):
     import albumentations as A
     from albumentations.pytorch import ToTensorV2
 
-    steps = [A.SmallestMaxSize(SHORTEST), A.CenterCrop(SIZE, SIZE)]
+    steps = [A.SmallestMaxSize(_images.SHORTEST), A.CenterCrop(_images.SIZE, _images.SIZE)]
     if kind == "training":
         steps = [
-            A.RandomResizedCrop((SIZE, SIZE)),
+            A.RandomResizedCrop((_images.SIZE, _images.SIZE)),
             A.HorizontalFlip(p=0.5),
-            A.ColorJitter(JITTER, JITTER, JITTER, hue=(0, 0), p=1.0),
+            A.ColorJitter(_images.JITTER, _images.JITTER, _images.JITTER, hue=(0, 0), p=1.0),
         ]
-    both = A.Compose([*steps, A.Normalize(MEAN, STD), ToTensorV2()])
+    both = A.Compose([*steps, A.Normalize(_images.MEAN, _images.STD), ToTensorV2()])
 
     def load(path):
         image = cv2.cvtColor(cv2.imread(path, cv2.IMREAD_COLOR), cv2.COLOR_BGR2RGB)
@@ -110,7 +97,7 @@ def by_data_loader(load, paths, processes):
 
     return torch.utils.data.DataLoader(
         Photographs(),
-        batch_size=BATCH,
+        batch_size=_images.BATCH,
         sampler=order(),
         num_workers=processes,
         worker_init_fn=lambda _: cv2.setNumThreads(0),
@@ -123,25 +110,27 @@ def by_grain(kind, paths, processes):
 
     found = grain.MapDataset.source(paths).shuffle(seed=0).repeat()
     if kind == "training":
-        found = found.random_map(bare_training, seed=0)
+        found = found.random_map(_images.bare_training, seed=0)
     else:
-        found = found.map(lambda path: bare_inference(path, None))
+        found = found.map(lambda path: _images.bare_inference(path, None))
     # Its fastest settings on two cores; with one thread it makes 350 images/s in one process.
-    found = found.batch(BATCH).to_iter_dataset(grain.ReadOptions(num_threads=2))
+    found = found.batch(_images.BATCH).to_iter_dataset(grain.ReadOptions(num_threads=2))
     return found.mp_prefetch(grain.MultiprocessingOptions(processes, per_worker_buffer_size=2))
 
 
 def main():
     """Measures and prints."""
-    args = parse_args(__doc__.splitlines()[0], [*LOADERS, "grain"])
+    flags = {"library": "grain", "kind": "training", "folder": "."}
+    args = parse_args(__doc__, **flags, processes=2, seconds=5.0)
     cv2.setNumThreads(0)
     paths = sorted(str(path) for path in Path(args.folder).glob("*.JPEG"))
     if args.library == "grain":
         batches = by_grain(args.kind, paths, args.processes)
     else:
         batches = by_data_loader(LOADERS[args.library](args.kind), paths, args.processes)
-    rate = images_per_second(batches, args.seconds)
-    sys.stdout.write(f"images/s: {rate:.1f}\n")
+    print_rate(
+        "images", per_second(batches, args.seconds, _images.BATCH, _images.check, _images.WARM_UP)
+    )
 
 
 if __name__ == "__main__":

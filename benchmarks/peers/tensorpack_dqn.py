@@ -7,10 +7,8 @@ tensorpack's own example, three games are played in three threads, each with a p
 its one state, and a batch is put together sample by sample. Prints updates per second.
 """
 
-import argparse
 import os
 import queue
-import sys
 import tempfile
 import threading
 import time
@@ -18,32 +16,20 @@ import time
 import cv2
 import numpy as np
 import tensorflow as tf
+from _clock import parse_args, print_rate
 from ale_py import ALEInterface, LoggerMode
 
-from tensorpack import (
-    Callback,
-    Conv2D,
-    DataFlow,
-    FullyConnected,
-    ModelDesc,
-    ModelSaver,
-    PeriodicTrigger,
-    PReLU,
-    QueueInput,
-    RunOp,
-    SimpleTrainer,
-    TrainConfig,
-    launch_train_with_config,
-    logger,
-)
+import tensorpack as tp
 from tensorpack.tfutils import summary
 from tensorpack.tfutils.argscope import argscope
 
 BATCH, HISTORY, SIDE, DISCOUNT = 64, 4, 84, 0.99
 UPDATE_FREQUENCY = 4  # transitions for each batch
 FRAME_SKIP = 4
+GAMES, MEMORY, INITIAL = 3, 20000, 3000  # transitions in the memory, and played at first
+WARM_UP = 80  # updates before those that count
 AHEAD = 5  # batches that the players may lag behind
-EXPLORATION = 0.91  # that of dqn_run.py
+EXPLORATION = 0.91  # that of R1
 TARGET_SYNC = 2500  # steps
 LEARNING_RATE, MAX_GRADIENT_NORM = 1e-3, 10.0
 
@@ -138,18 +124,17 @@ class Player(threading.Thread):
             self.play(EXPLORATION)
 
 
-class Replay(DataFlow, Callback):
+class Replay(tp.DataFlow, tp.Callback):
     """Batches from the memory, for each of which the players are given four tokens."""
 
-    def __init__(self, rom, games, memory, initial):
-        self._initial = initial
+    def __init__(self, rom):
         self._tokens = queue.Queue(UPDATE_FREQUENCY * AHEAD)
-        self._lanes = [Lane(memory // games) for _ in range(games)]
-        self._games = [Game(rom, seed) for seed in range(games)]
-        self.num_actions = self._games[0].num_actions
+        self._lanes = [Lane(MEMORY // GAMES) for _ in range(GAMES)]
+        games = [Game(rom, seed) for seed in range(GAMES)]
+        self.num_actions = games[0].num_actions
         self._players = [
             Player(game, lane, self._tokens, seed)
-            for seed, (game, lane) in enumerate(zip(self._games, self._lanes))
+            for seed, (game, lane) in enumerate(zip(games, self._lanes))
         ]
         self._filled = threading.Event()
         self._rng = np.random.RandomState(0)
@@ -159,7 +144,7 @@ class Replay(DataFlow, Callback):
             player.predict = self.trainer.get_predictor(["state"], ["Qvalue"], device=-1)
 
     def _before_train(self):
-        for _ in range(self._initial // len(self._players)):
+        for _ in range(INITIAL // GAMES):
             for player in self._players:
                 player.play(1.0)
         for player in self._players:
@@ -180,7 +165,7 @@ class Replay(DataFlow, Callback):
                 self._tokens.put(1)
 
 
-class Model(ModelDesc):
+class Model(tp.ModelDesc):
     """The Double-DQN of `examples/DeepQNetwork/DQNModel.py`."""
 
     def __init__(self, num_actions):
@@ -196,12 +181,13 @@ class Model(ModelDesc):
 
     def _network(self, image):
         x = image / 255.0
-        with argscope(Conv2D, activation=_prelu, padding="same"):
-            x = Conv2D("conv0", x, 32, 8, strides=4)
-            x = Conv2D("conv1", x, 64, 4, strides=2)
-            x = Conv2D("conv2", x, 64, 3)
-        x = FullyConnected("fc0", x, 512, activation=_leaky_relu)
-        return FullyConnected("fct", x, self._num_actions)
+        prelu = lambda x, name=None: tp.PReLU("prelu", x)  # noqa: E731
+        with argscope(tp.Conv2D, activation=prelu, padding="same"):
+            x = tp.Conv2D("conv0", x, 32, 8, strides=4)
+            x = tp.Conv2D("conv1", x, 64, 4, strides=2)
+            x = tp.Conv2D("conv2", x, 64, 3)
+        x = tf.nn.leaky_relu(tp.FullyConnected("fc0", x, 512), 0.01)
+        return tp.FullyConnected("fct", x, self._num_actions)
 
     def build_graph(self, comb_state, action, reward, over):
         frames = tf.cast(comb_state, tf.float32)
@@ -212,7 +198,8 @@ class Model(ModelDesc):
         later = frames[..., 1:]
         with tf.variable_scope(tf.get_variable_scope(), reuse=True):
             best = tf.argmax(self._network(later), 1)
-        with tf.variable_scope("target", custom_getter=_not_trainable):
+        kept = lambda getter, *args, **kw: getter(*args, **dict(kw, trainable=False))  # noqa: E731
+        with tf.variable_scope("target", custom_getter=kept):
             values = self._network(later)
         bootstrap = tf.reduce_sum(values * tf.one_hot(best, self._num_actions), 1)
         target = tf.clip_by_value(reward, -1.0, 1.0) + tf.stop_gradient(bootstrap) * DISCOUNT * (
@@ -247,42 +234,21 @@ class ClippedAdam(tf.train.AdamOptimizer):
         return super().apply_gradients(zip(clipped, variables), global_step, name)
 
 
-def _prelu(x, name=None):
-    return PReLU("prelu", x)
-
-
-def _leaky_relu(x, name=None):
-    return tf.nn.leaky_relu(x, 0.01)
-
-
-def _not_trainable(getter, *args, **kwargs):
-    kwargs["trainable"] = False
-    return getter(*args, **kwargs)
-
-
 def update_target():
     """An op that copies the network to the target network."""
     by_name = {v.op.name: v for v in tf.global_variables()}
-    return tf.group(
-        *[
-            v.assign(by_name[name[len("target/") :]])
-            for name, v in by_name.items()
-            if name.startswith("target/")
-        ]
-    )
+    names = [name for name in by_name if name.startswith("target/")]
+    return tf.group(*[by_name[name].assign(by_name[name[len("target/") :]]) for name in names])
 
 
-class Clock(Callback):
+class Clock(tp.Callback):
     """Times the steps after the first ones."""
 
-    def __init__(self, warm_up, steps):
-        self._warm_up = warm_up
+    def __init__(self, steps):
         self._steps = steps
-        self._start = None
-        self.rate = None
 
     def _trigger_step(self):
-        now, done = time.perf_counter(), self.local_step + 1 - self._warm_up
+        now, done = time.perf_counter(), self.local_step + 1 - WARM_UP
         if done == 0:
             self._start = now
         elif 0 < done <= self._steps:
@@ -291,37 +257,25 @@ class Clock(Callback):
 
 def main():
     """Trains one epoch and prints the rate."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rom", required=True)
-    parser.add_argument("--steps", type=int, default=150, help="updates that count")
-    parser.add_argument("--warm-up", type=int, default=80, help="updates before them")
-    parser.add_argument("--games", type=int, default=3)
-    parser.add_argument("--memory", type=int, default=20000, help="transitions")
-    parser.add_argument("--initial", type=int, default=3000, help="transitions played at first")
-    args = parser.parse_args()
+    args = parse_args(__doc__, rom="breakout.bin", steps=150)
     cv2.setNumThreads(1)
-    logger.set_logger_dir(os.path.join(tempfile.mkdtemp(), "log"))
-    replay, clock = (
-        Replay(args.rom, args.games, args.memory, args.initial),
-        Clock(args.warm_up, args.steps),
-    )
-    model = Model(replay.num_actions)
-    config = TrainConfig(
-        data=QueueInput(replay),
-        model=model,
+    tp.logger.set_logger_dir(os.path.join(tempfile.mkdtemp(), "log"))
+    replay, clock = Replay(args.rom), Clock(args.steps)
+    config = tp.TrainConfig(
+        data=tp.QueueInput(replay),
+        model=Model(replay.num_actions),
         callbacks=[
-            ModelSaver(),
-            PeriodicTrigger(RunOp(update_target, verbose=True), every_k_steps=TARGET_SYNC),
+            tp.ModelSaver(),
+            tp.PeriodicTrigger(tp.RunOp(update_target, verbose=True), every_k_steps=TARGET_SYNC),
             replay,
             clock,
         ],
         # one more, for what is done at the end of an epoch, which R1 to R3 leave out
-        steps_per_epoch=args.warm_up + args.steps + 1,
+        steps_per_epoch=WARM_UP + args.steps + 1,
         max_epoch=1,
     )
-    launch_train_with_config(config, SimpleTrainer())
-    sys.stdout.write(f"updates/s: {clock.rate:.2f}\n")
-    sys.stdout.flush()
+    tp.launch_train_with_config(config, tp.SimpleTrainer())
+    print_rate("updates", clock.rate)
     # tensorpack 0.11 leaves its threads in TensorFlow, where the end of the interpreter may crash.
     os._exit(0)
 

@@ -3,19 +3,13 @@
 .venv-peer-tensorpack-0.11/bin/python benchmarks/peers/tensorpack_runner.py --kind large
 """
 
-import sys
+from _clock import parse_args, per_second, print_rate
+from _stream import BATCH, check, decode, each_of, endless, pictures
 
-from _stream import BATCH, count_per_second, decode, endless, parse_args, pictures
-
-from tensorpack.dataflow import (
-    DataFlow,
-    DataFromList,
-    MultiProcessMapAndBatchDataZMQ,
-    MultiProcessRunnerZMQ,
-)
+import tensorpack.dataflow as df
 
 
-class Endless(DataFlow):
+class Endless(df.DataFlow):
     """The same datapoints again and again."""
 
     def __init__(self, kind):
@@ -32,18 +26,17 @@ def decoded(datapoint):
 
 def main():
     """Measures and prints."""
-    args = parse_args(__doc__.splitlines()[0])
+    args = parse_args(__doc__, kind="large", processes=2, seconds=3.0)
     if args.kind == "jpegs":
-        source = DataFromList([[jpeg] for jpeg in pictures()], shuffle=False)
-        flow = MultiProcessMapAndBatchDataZMQ(
+        source = df.DataFromList([[jpeg] for jpeg in pictures()], shuffle=False)
+        flow = df.MultiProcessMapAndBatchDataZMQ(
             source, args.processes, decoded, BATCH, buffer_size=4 * BATCH
         )
     else:
-        flow = MultiProcessRunnerZMQ(Endless(args.kind), args.processes)
+        flow = df.MultiProcessRunnerZMQ(Endless(args.kind), args.processes)
     flow.reset_state()
-    each = BATCH if args.kind == "jpegs" else 1
-    rate = count_per_second((datapoint[0] for datapoint in flow), args.seconds, each)
-    sys.stdout.write(f"datapoints/s: {rate:.1f}\n")
+    stream = (datapoint[0] for datapoint in flow)
+    print_rate("datapoints", per_second(stream, args.seconds, each_of(args.kind), check))
 
 
 if __name__ == "__main__":

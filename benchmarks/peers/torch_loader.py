@@ -3,10 +3,9 @@
 .venv-peer-torch/bin/python benchmarks/peers/torch_loader.py --kind large --processes 2
 """
 
-import sys
-
 import torch
-from _stream import BATCH, count_per_second, decode, endless, parse_args, pictures
+from _clock import parse_args, per_second, print_rate
+from _stream import BATCH, check, decode, each_of, endless, pictures
 
 
 class Endless(torch.utils.data.IterableDataset):
@@ -54,10 +53,9 @@ def stream(args):
 
 def main():
     """Measures and prints."""
-    args = parse_args(__doc__.splitlines()[0])
-    each = BATCH if args.kind == "jpegs" else 1
-    rate = count_per_second(stream(args), args.seconds, each)
-    sys.stdout.write(f"datapoints/s: {rate:.1f}\n")
+    args = parse_args(__doc__, kind="large", processes=2, seconds=3.0)
+    rate = per_second(stream(args), args.seconds, each_of(args.kind), check)
+    print_rate("datapoints", rate)
 
 
 if __name__ == "__main__":

@@ -1,11 +1,10 @@
-"""Results: the printed line, targets, pairs, and the table of docs/performance.md."""
+"""Results: the printed line, targets, and the table of docs/performance.md."""
 
 import pytest
 from _report import (
     BEGIN,
     END,
     Measured,
-    alternate,
     insert,
     is_met,
     markdown,
@@ -59,30 +58,6 @@ def test_a_target_that_cannot_be_read_is_refused_where_it_is_reported(target, ca
     with pytest.raises(ValueError, match="target|convert"):
         report(Measured("R1", "", 1.0, target=target))
     assert capsys.readouterr().out == ""
-
-
-def test_pairs_alternate_and_the_ratio_is_the_median_of_the_pairs(capsys):
-    tape = []
-
-    def source(name, values):
-        values = iter(values)
-
-        def measure():
-            tape.append(name)
-            return next(values)
-
-        return name, measure
-
-    first, second = source("a", [1.0, 9.0, 4.0]), source("b", [2.0, 3.0, 1.0])
-    # the ratio of the medians would be 4 / 2
-    assert alternate(first, second, 3) == (4.0, 2.0, 3.0)
-    assert tape == ["a", "b"] * 3
-    lines = capsys.readouterr().out.splitlines()
-    assert [line.split(" (load")[0] for line in lines] == [
-        "pair 0: a 1 it/s, b 2 it/s, ratio 0.500",
-        "pair 1: a 9 it/s, b 3 it/s, ratio 3.000",
-        "pair 2: a 4 it/s, b 1 it/s, ratio 4.000",
-    ]
 
 
 def table(**jobs):

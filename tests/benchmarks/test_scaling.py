@@ -5,7 +5,6 @@ import math
 import pytest
 import scaling_page
 from scaling import (
-    Actors,
     Group,
     Link,
     Machine,
@@ -67,7 +66,6 @@ def test_one_device_only_computes():
     "trainer, group, copies",
     [
         ("replicated", Group(towers=4), 2 + 1),
-        ("gpu", Group(towers=4), 2 + 1 / 4 + 1 / 4),
         ("cpu", Group(towers=4), 2),
         ("collective", Group(machines=2), 3 + 1),
         ("servers", Group(machines=2), 2),
@@ -98,15 +96,6 @@ def test_servers_are_as_fast_as_the_busier_end():
     assert seconds[4]["server"] == pytest.approx(8 * 4e6 / 4 / 1e9)
 
 
-def test_workers_that_do_not_wait_fill_the_server():
-    few, many = (
-        predict(MODEL, Group(machines=count), MACHINE, "asynchronous") for count in (2, 20)
-    )
-    assert few.rate == pytest.approx(2 * few.group.towers * 10 / few.step)
-    assert many.rate == pytest.approx(10 / 0.04)  # one gradient each 40 ms
-    assert many.limit == "server"
-
-
 def test_stragglers_are_waited_for():
     model = MODEL._replace(spread=0.1)
     got = predict(model, Group(towers=4), MACHINE._replace(between=Link(math.inf)), "replicated")
@@ -117,20 +106,6 @@ def test_stragglers_are_waited_for():
 def test_towers_beyond_the_cores_take_turns():
     machine = MACHINE._replace(between=Link(math.inf), parallel=2)
     assert predict(MODEL, Group(towers=4), machine, "replicated").step == pytest.approx(0.2)
-
-
-@pytest.mark.parametrize(
-    "changes, limit, rate",
-    [
-        ({"inputs": 50.0}, "input", 50.0),
-        ({"actors": Actors(transitions=4, rate=10.0, cores=2)}, "actors", 50.0),
-    ],
-)
-def test_data_that_comes_too_slowly_is_the_limit(changes, limit, rate):
-    machine = MACHINE._replace(**{name: changes[name] for name in changes if name == "inputs"})
-    model = MODEL._replace(**{name: changes[name] for name in changes if name == "actors"})
-    got = predict(model, Group(), machine, "replicated")
-    assert (got.limit, got.rate) == (limit, rate)
 
 
 def test_gradients_travel_in_packs_of_four_megabytes():
@@ -159,8 +134,8 @@ def factors(pairs):
 def test_what_was_measured_here_is_predicted():
     found = list(scaling_page.points())
     assert len(found) > 20
-    worst = max(found, key=lambda each: factors([(each.measured, each.predicted)]))
-    assert factors([(worst.measured, worst.predicted)])[0] < WITHIN, worst
+    worst = max(found, key=lambda each: factors([(each[0]["ms"], each[1])]))
+    assert factors([(worst[0]["ms"], worst[1])])[0] < WITHIN, worst
 
 
 def test_what_others_published_is_predicted():
@@ -173,12 +148,3 @@ def test_the_page_has_the_tables_of_the_simulator():
     page = scaling_page.PAGE.read_text(encoding="utf-8")
     assert scaling_page.render(page) == page, "run make scaling"
     assert f"factor of {WITHIN:g}" in page and f"factor of {WITHIN_PUBLISHED:g}" in page
-
-
-def test_the_curve_is_drawn_alike_each_time(tmp_path):
-    pytest.importorskip("matplotlib")
-    for name in ("one.svg", "two.svg"):
-        scaling_page.draw(tmp_path / name)
-    one, two = ((tmp_path / name).read_bytes() for name in ("one.svg", "two.svg"))
-    assert one == two and b"ResNet-50, 25 Gbit/s" in one
-    assert scaling_page.CURVE.is_file()

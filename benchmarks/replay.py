@@ -1,0 +1,175 @@
+"""R4 and R7: filling the replay memory by play, and sampling batches from it."""
+
+import time
+from pathlib import Path
+
+import numpy as np
+from _contest import Contest, itself
+from _programs import example
+from _report import say
+
+from tensorpack.RL import AtariPlayers, PrioritizedReplay, ReplayMemory, find_rom
+
+FRAME, HISTORY, BATCH = (84, 84), 4, 64
+SPARE = 1 << 30  # bytes that are left to everything else
+TARGETS = {  # ms
+    (100000, ""): "<= 0.25",
+    (1000000, ""): "<= 0.4",
+    (1000000, ", prioritised"): "<= 1",
+}
+
+
+def filling(players=(1, 8), seconds=3.0, rom="breakout.bin"):
+    """Filling the replay memory by random play against the bare vector environment.
+
+    In steps of the games per second, an action each, of four emulator frames. Needs an ale-py with
+    `ALEVectorInterface`.
+    """
+    example("DeepQNetwork")
+    game = find_rom(rom)
+    for count in players:
+        yield Contest(
+            f"filling the memory / bare environments, players: {count}",
+            {
+                "filling": lambda count=count: filled_by(game, count, seconds),
+                "bare": lambda count=count: bare(game, count, seconds),
+            },
+            unit="/s",
+            target=">= 0.95",
+        )
+
+
+def filled_by(game, players, seconds):
+    """Transitions per second while the example populates its memory."""
+    from simulator import Agent, Simulator
+
+    with AtariPlayers(game, num_envs=players, seed=0) as player:
+        memory = ReplayMemory(100000, player.frame_shape, history=HISTORY, lanes=players)
+        agent = Agent(None, player, HISTORY, np.random.RandomState(0))
+        simulator = Simulator(player, memory, agent)
+        simulator.begin()
+        return rate_of(lambda: simulator.tick(1.0), seconds)
+
+
+def bare(game, players, seconds):
+    """Steps per second of the vector interface alone, with random actions."""
+    from ale_py import ALEVectorInterface
+
+    envs = ALEVectorInterface(
+        Path(game),
+        num_envs=players,
+        stack_num=1,
+        reward_clipping=False,
+        use_fire_reset=False,
+        episodic_life=False,
+    )
+    rng, strength = np.random.RandomState(0), np.ones(players, np.float32)
+    actions = len(envs.get_action_set())
+
+    def tick():
+        envs.send(rng.randint(actions, size=players), strength)
+        envs.recv()
+        return players
+
+    envs.reset(np.arange(players), np.arange(players))
+    return rate_of(tick, seconds)
+
+
+def rate_of(tick, seconds):
+    """How much `tick` returns per second, all in all."""
+    total, start = 0, time.perf_counter()
+    while time.perf_counter() - start < seconds:
+        total += tick()
+    return total / (time.perf_counter() - start)
+
+
+def sampling(frames=(100000, 1000000), calls=60):
+    """Sampling a batch from the replay memory beside one bare numpy gather.
+
+    A batch is 64 x (84, 84, 5), uint8; for transitions of three steps 64 x (84, 84, 8).
+    Prioritised, the priorities of a batch are set after it. "gather" is one `take` of as many
+    random runs of frames from a bare array. A million frames take 7 GB; what does not fit is left
+    out, and said.
+    """
+    for count in frames:
+        needed, free = ReplayMemory.required_bytes(count, FRAME, HISTORY), available_bytes()
+        if needed + SPARE > free:
+            say(f"{count} frames take {needed >> 20} MB, {free >> 20} are free")
+            continue
+        memories = {ReplayMemory: ("", ", 3 steps"), PrioritizedReplay: (", prioritised",)}
+        for make_memory, kinds in memories.items():
+            memory = filled(count, make_memory)
+            for kind in kinds:
+                length = 2 * HISTORY if kind == ", 3 steps" else HISTORY + 1
+                stored = memory._frames  # so that all read the very same pages
+                functions = {
+                    "ours": make_ours(memory, kind),
+                    "bare gather": make_gather(stored, length),
+                }
+                yield Contest(
+                    f"sampling 64 x (84, 84, {length}) of {count:,} frames" + kind,
+                    {name: milliseconds(each, calls) for name, each in functions.items()},
+                    unit="ms",
+                    judge=itself,
+                    target=TARGETS.get((count, kind), ""),
+                )
+            del memory, stored, functions  # two of a million frames may not fit
+
+
+def available_bytes():
+    """The memory that is free, from /proc, so Linux only."""
+    lines = Path("/proc/meminfo").read_text().splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable"))
+
+
+def milliseconds(function, calls):
+    """What measures one call, on the average; it has been called once."""
+    function()
+
+    def measure():
+        start = time.perf_counter()
+        for _ in range(calls):
+            function()
+        return (time.perf_counter() - start) / calls * 1000
+
+    return measure
+
+
+def filled(frames, make_memory):
+    """A full memory of one lane, with an end of an episode now and then."""
+    memory = make_memory(frames, FRAME, HISTORY)
+    rng = np.random.RandomState(0)
+    kinds = rng.randint(256, size=(50, 1, *FRAME)).astype(np.uint8)
+    ends = rng.rand(frames) < 0.005
+    none, no = np.zeros(1), np.zeros(1, bool)
+    for number in range(frames):
+        frame = kinds[number % len(kinds)]
+        memory.append(frame, none.astype(int), none, ends[number : number + 1], no)
+    return memory
+
+
+def make_ours(memory, kind):
+    """Samples as the example does."""
+    rng = np.random.RandomState(1)
+    steps = 3 if kind == ", 3 steps" else 1
+
+    def sample():
+        if kind != ", prioritised":
+            return memory.sample(BATCH, rng, steps)
+        drawn = memory.sample_weighted(BATCH, rng, steps)
+        memory.update_priorities(drawn.slot, rng.random_sample(BATCH))
+        return drawn
+
+    return sample
+
+
+def make_gather(frames, length):
+    """One `take` of whole frames, from the same memory."""
+    rng, around = np.random.RandomState(2), np.arange(length)
+
+    def gather():
+        rows = rng.randint(len(frames) - length, size=BATCH)[:, None] + around
+        batch = np.empty((rows.size, frames.shape[1]), frames.dtype)
+        return np.take(frames, rows.reshape(-1), axis=0, out=batch, mode="clip")
+
+    return gather

@@ -1,0 +1,122 @@
+"""R15: what it costs to save and to resume a DQN with a replay memory of 100,000 frames."""
+
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+from _contest import Contest, difference, itself
+from _programs import example, fresh
+
+FRAME, HISTORY, ACTIONS, BATCH = (84, 84), 4, 4, 64
+KINDS = 500  # different frames
+
+
+def save(frames=100000, new=4000, steps=100, directory=""):
+    """How long the training stands still for a save, and how long until its state is on the disk.
+
+    The network of `examples/DeepQNetwork` is trained on batches from a memory of random frames,
+    with `ModelSaver()` and with `ModelSaver(asynchronous=True)`. All frames are new in the first
+    save, `--new` of them in the second and the third. `--directory` is on the disk to be measured.
+    """
+    ms = {"unit": "ms", "judge": itself}
+    with tempfile.TemporaryDirectory(dir=directory or None) as name:
+        folder = Path(name)
+        for kind in ("synchronous", "asynchronous"):
+            found = fresh(train, folder / kind, frames, [frames, new, new], steps, kind, "never")
+            blocked, written = found["blocked"], found["written"]
+            for count, rows, target in (
+                (frames, slice(0, 1), ""),
+                (new, slice(1, 3), "<= 15" if kind == "asynchronous" else ""),
+            ):
+                what = f"{kind} save with {count:,} new frames, training blocked"
+                sides = {"blocked": blocked[rows], "on disk after": written[rows]}
+                yield Contest(what, sides, target=target, **ms)
+        again = fresh(train, folder / kind, frames, [BATCH] * 4, steps, kind, "must")
+        begun = fresh(train, folder / "new", frames, [BATCH], steps, kind, "never")
+    sides = {"resume": [again["ready"]], "new start": [begun["ready"]]}
+    yield Contest("resuming beyond a new start", sides, unit="ms", judge=difference)
+
+
+def train(directory, frames, new, steps, kind, resume):
+    """Trains as many epochs as there are saves, with so many new frames before each of them.
+
+    Returns:
+      Milliseconds, as a dict: "ready", from `train()` until the callbacks begin; and for each save
+      "blocked", in which training stood still, and "written", until it was on the disk.
+    """
+    example("DeepQNetwork")
+    import flags
+    from DQNModel import Model
+
+    import tensorpack as tp
+    from tensorpack.RL import ReplayMemory
+    from tensorpack.utils import logger
+
+    begun, freed, written, ready = [], [], [], []
+
+    class Memory(tp.DataFlow, tp.Callback):
+        """A replay memory without a player."""
+
+        def __init__(self):
+            self._memory = ReplayMemory(frames, FRAME, HISTORY)
+            self._rng = np.random.RandomState(0)
+            self._kinds = self._rng.randint(256, size=(KINDS, 1, *FRAME)).astype(np.uint8)
+
+        def __iter__(self):
+            while True:
+                yield list(self._memory.sample(BATCH, self._rng))
+
+        def _before_train(self):
+            ready.append(time.perf_counter())
+            if not self.trainer.resumed:
+                self._append(new[0])
+
+        def _append(self, count):
+            zero, no = np.zeros(1, np.int64), np.zeros(1, bool)
+            for i in range(count):
+                self._memory.append(self._kinds[i % KINDS], zero, zero, no, no)
+
+        def _after_epoch(self):
+            if self.trainer.epoch_num > 1:
+                self._append(new[self.trainer.epoch_num - 1])
+
+        def state_dict(self):
+            state = self._memory.state_dict()
+            done = state["entries"].on_done
+
+            def on_done(refs):
+                written.append(time.perf_counter())
+                done(refs)
+
+            state["entries"].on_done = on_done
+            return state
+
+        def load_state_dict(self, state):
+            self._memory.load_state_dict(state)
+
+    class Saver(tp.ModelSaver):
+        def _trigger(self):
+            begun.append(time.perf_counter())
+            super()._trigger()
+            freed.append(time.perf_counter())
+
+    logger.set_logger_dir(directory, "keep")
+    memory = Memory()
+    config = tp.TrainConfig(
+        dataflow=memory,
+        model=Model(ACTIONS, flags.parse(["--rom", "none.bin"]).algorithm, FRAME, HISTORY),
+        callbacks=[memory, Saver(asynchronous=kind == "asynchronous")],
+        extra_callbacks=[],
+        monitors=[],
+        steps_per_epoch=steps,
+        max_epoch=len(new),
+        resume=resume,
+    )
+    start = time.perf_counter()
+    tp.QueueInputTrainer(config).train()
+    return {
+        "ready": 1e3 * (ready[0] - start),
+        "blocked": [1e3 * (free - begin) for begin, free in zip(begun, freed)],
+        "written": [1e3 * (done - begin) for begin, done in zip(begun, written)],
+    }

@@ -1,0 +1,113 @@
+"""R13: what the coordination of workers costs."""
+
+import threading
+import time
+
+import numpy as np
+from _contest import Contest
+from _programs import begin, returned
+
+from tensorpack.launch import _hosts
+from tensorpack.utils.cluster import Cluster
+
+TENSOR = 1000000  # floats
+LIMIT = 600  # seconds
+
+
+def all_reduce(pairs=3, kilobytes=(1, 100, 1000, 10000, 100000)):
+    """The exchange of a `CollectiveTrainer` against a bare `CollectiveReduce` graph, by size.
+
+    Two processes on this machine, over loopback. Gradients of so many kB, in tensors of at most 4
+    MB, are averaged: "ours" by the `Exchange` of the trainer, which packs them, sends them through
+    the queues, and unpacks them; "bare" by one `CollectiveReduce` of that size in the session of
+    the step. They take turns, and the quickest of the rounds counts, since what else runs only
+    makes it slower.
+    """
+    workers = list(_hosts.on_this_machine(2, 0)[0].workers)
+    commands = [[work, workers, index, kilobytes, pairs] for index in range(2)]
+    for size, best in zip(kilobytes, returned(_together(commands))):
+        yield Contest(
+            f"all-reduce of {size} kB, 2 processes / bare",
+            {name: [ms] for name, ms in best.items()},
+            unit="ms",
+            judge=faster,
+            target=">= 0.9",
+        )
+
+
+def faster(ours, bare):
+    """How many times as fast as the bare graph ours is; of times."""
+    return bare / ours
+
+
+def _together(commands):
+    """Runs processes at the same time; returns what the first prints."""
+    running = [begin(each) for each in commands]
+    try:
+        return running[0].communicate(timeout=LIMIT)[0]
+    finally:
+        for each in running:
+            each.kill()
+            each.wait()
+            each.stdout.close()
+
+
+def work(workers, index, sizes, rounds):
+    """One of the processes; returns milliseconds of each side, for each size."""
+    from tensorpack.compat import tfv1 as tf
+    from tensorpack.train.group.server import make_server, worker_config
+
+    cluster, found = Cluster(tuple(workers), index=index), []
+    config, target = worker_config(cluster), make_server(cluster).target
+    for number, kilobytes in enumerate(sizes):
+        with tf.Graph().as_default() as graph:
+            session = tf.Session(target, graph=graph, config=config)
+            exchange, ops = build(tf, index, kilobytes, first_key=10000 * number + 1)
+            session.run([tf.global_variables_initializer(), tf.local_variables_initializer()])
+            other = tf.Session(target, graph=graph, config=config)
+            steps = int(np.clip(200000 // kilobytes, 5, 300))
+            found.append(measure(session, other, exchange, ops, steps, rounds))
+    time.sleep(2)  # the other one may still be reading
+    return found
+
+
+def build(tf, index, kilobytes, first_key):
+    """The exchange of some gradients, and the ops of our step and of a bare one."""
+    from tensorpack.train.group.exchange import Exchange, all_reduce
+
+    floats, start = kilobytes * 250, tf.ones_initializer()
+    shapes = [TENSOR] * (floats // TENSOR) + [floats % TENSOR] * (floats % TENSOR > 0)
+    # TensorFlow 1.15 shares variables of one name between the sessions of a server.
+    with tf.device("/device:CPU:0"), tf.variable_scope(f"from{first_key}"):
+        variables = [tf.get_variable(f"v{i}", [n], initializer=start) for i, n in enumerate(shapes)]
+        whole = tf.get_variable("whole", [floats], initializer=start)
+        exchange = Exchange(2, index, first_key=first_key)
+        pairs = exchange.reduce([(each.read_value(), each) for each in variables])
+        ours = tf.group(exchange.send, *[gradient.op for gradient, _ in pairs])
+        bare = all_reduce(whole.read_value(), 2, first_key + 9000, average=True).op
+    return exchange, {"ours": ours, "bare CollectiveReduce": bare}
+
+
+def measure(session, other, exchange, ops, steps, rounds):
+    """Milliseconds of each op, the quickest of the rounds."""
+
+    def collect():
+        call = other.make_callable(list(exchange.collect))
+        while not call()[0].any():
+            pass
+
+    thread = threading.Thread(target=collect)
+    thread.start()
+    calls = {name: session.make_callable(op) for name, op in ops.items()}
+    best = dict.fromkeys(calls, np.inf)
+    for _ in range(rounds):
+        for name, call in calls.items():
+            for _ in range(3):
+                call()
+            start = time.perf_counter()
+            for _ in range(steps):
+                call()
+            best[name] = min(best[name], (time.perf_counter() - start) / steps * 1000)
+    exchange.leave(session, -1)
+    thread.join()
+    return best

@@ -1,0 +1,89 @@
+"""Sides take turns, and the result is the median of the rounds; a function is called elsewhere."""
+
+import os
+
+import _programs
+import pytest
+from _contest import Contest, difference, itself, parser_of, ratio, results
+
+
+def source(tape, name, values):
+    values = iter(values)
+
+    def measure():
+        tape.append(name)
+        return next(values)
+
+    return measure
+
+
+def test_sides_alternate_and_the_ratio_is_the_median_of_the_rounds(capsys):
+    tape = []
+    sides = {"a": source(tape, "a", [1.0, 9.0, 4.0]), "b": source(tape, "b", [2.0, 3.0, 1.0])}
+    # the ratio of the medians would be 4 / 2
+    (row,) = results("R1", (each for each in [Contest("x / b", sides, target=">= 2")]), 3)
+    assert (row.figure, row.value, row.unit, row.target) == ("R1", 3.0, "", ">= 2")
+    assert row.peer == "a 4 it/s, b 2 it/s"
+    assert tape == ["a", "b"] * 3
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split(" (load")[0] for line in lines] == [
+        "x / b, 0: a 1 it/s, b 2 it/s: 0.500",
+        "x / b, 1: a 9 it/s, b 3 it/s: 3.000",
+        "x / b, 2: a 4 it/s, b 1 it/s: 4.000",
+    ]
+
+
+@pytest.mark.parametrize(
+    "judge, value, unit", [(ratio, 2.0, ""), (difference, 1.0, "us"), (itself, 8.0, "us")]
+)
+def test_what_is_made_of_a_round(judge, value, unit):
+    sides = {"ours": [8.0], "one": [3.0], "other": [4.0]}
+    contests = (each for each in [Contest("x", sides, unit="us", judge=judge)])
+    (row,) = results("R5", contests, 7)
+    assert (row.value, row.unit) == (value, unit)
+
+
+def test_numbers_of_a_contest_can_be_used_in_the_next_one():
+    def contests():
+        columns = yield Contest("first", {"ours": lambda: 3.0, "bare": lambda: 2.0})
+        yield Contest("second", {"ours": columns["ours"]}, judge=itself)
+
+    assert [row.value for row in results("R8", contests(), 2)] == [1.5, 3.0]
+
+
+def test_alone_a_ratio_becomes_the_rate_and_has_no_target():
+    def fail():
+        raise AssertionError("a peer is measured")
+
+    contest = Contest("run / peer", {"run": lambda: 3.0}, {"peer": fail}, target=">= 2")
+    (row,) = results("R3", (each for each in [contest]), 1, alone=True)
+    assert (row.what, row.value, row.unit, row.target) == ("run", 3.0, "it/s", "")
+    two = contest._replace(sides={"run": lambda: 3.0, "bare": lambda: 2.0})
+    (row,) = results("R3", (each for each in [two]), 1, alone=True)
+    assert (row.what, row.value, row.target) == ("run / peer", 1.5, ">= 2")
+
+
+def test_flags_are_the_arguments_of_the_function():
+    def figure(steps=4, kinds=("a", "b"), is_short=False, flags=()):
+        """What it is."""
+
+    parser = parser_of("R1", figure, 7)
+    args, rest = parser.parse_known_args(["--kinds", "c,d", "--is-short", "--xla"])
+    assert vars(args) == {
+        "alone": False,
+        "pairs": 7,
+        "steps": 4,
+        "kinds": ("c", "d"),
+        "is_short": True,
+    }
+    assert rest == ["--xla"]
+
+
+def test_a_function_returns_from_a_process_of_its_own(monkeypatch):
+    import dqn
+
+    process = _programs.fresh(os.getpid) if os.getpid.__module__ in ("os", "posix") else 0
+    assert process not in (0, os.getpid())
+    assert dqn.update_dqn.__module__ == "dqn"
+    with pytest.raises(RuntimeError, match="ended with 1"):
+        _programs.fresh(os.chdir, "/nowhere")
