@@ -7,7 +7,15 @@ from typing import Any, List, Mapping, NamedTuple, Tuple, Union
 
 __all__ = ["NAMED", "Algorithm", "get_algorithm", "unread_fields"]
 
-LEARNS = ("values", "c51", "qr", "iqn")
+# What a network can learn -> the fields of `Algorithm` that only its head, in `losses`, reads. With
+# another head they keep their defaults: a value that nothing reads would be printed and compared
+# as if it counted.
+LEARNS: Mapping[str, Tuple[str, ...]] = {
+    "values": ("loss",),
+    "c51": ("atoms",),
+    "qr": ("atoms",),
+    "iqn": ("atoms",),
+}
 NETWORKS = ("2017", "nature", "dopamine")
 LOSSES = ("huber", "mse")
 OPTIMIZERS = ("adam", "rmsprop")
@@ -42,12 +50,8 @@ NAMED: Mapping[str, Algorithm] = {
     "IQN": Algorithm(learns="iqn", double=False),
 }
 
-# The fields that only some heads read, by what these learn. With another head they keep their
-# defaults: a value that nothing reads would be printed and compared as if it counted.
-_READ_BY: Mapping[str, Tuple[str, ...]] = {"atoms": ("c51", "qr", "iqn"), "loss": ("values",)}
-
 _CHOICES: Mapping[str, Tuple[str, ...]] = {
-    "learns": LEARNS,
+    "learns": tuple(LEARNS),
     "network": NETWORKS,
     "loss": LOSSES,
     "optimizer": OPTIMIZERS,
@@ -94,7 +98,8 @@ def get_algorithm(which: Union[str, Algorithm]) -> Algorithm:
 
 def unread_fields(learns: str) -> List[str]:
     """Returns the fields that have no effect where this is learned."""
-    return [name for name, heads in _READ_BY.items() if learns not in heads]
+    of_heads = {name for fields in LEARNS.values() for name in fields}
+    return sorted(of_heads - set(LEARNS[learns]))
 
 
 def _check_range(name: str, value: Any, valid: bool, needed: str) -> None:
