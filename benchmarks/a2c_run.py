@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "examples" / "A3C")
 
 import a3c
 import a3c_flags
-from games import get_player
+from flags import get_player
 
 import tensorpack as tp
 from tensorpack.RL import find_rom

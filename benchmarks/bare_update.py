@@ -16,8 +16,8 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "examples" / "DeepQNetwork"))
 
 import flags
+from algorithm import PRESETS
 from DQNModel import Model
-from presets import PRESETS
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.input_source import TensorInput

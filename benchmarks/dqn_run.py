@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "examples" / "DeepQ
 
 import DQN
 import flags
-from games import get_player
+from flags import get_player
 
 import tensorpack as tp
 from tensorpack.RL import find_rom

@@ -12,18 +12,13 @@ appended before every batch.
 
 import argparse
 import statistics
-import sys
 import time
-from pathlib import Path
 
 import numpy as np
 from _report import Measured, report, say
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "examples" / "DeepQNetwork"))
-
-from checks import available_bytes
-
 from tensorpack.RL import PrioritizedReplay, ReplayMemory
+from tensorpack.utils.memory import available_bytes
 
 FRAME, HISTORY, BATCH = (84, 84), 4, 64
 SPARE = 1 << 30  # bytes that are left to everything else

@@ -1,21 +1,25 @@
-"""Callbacks of the example: evaluation by whole games, the progress of a run, time of an epoch."""
+"""What examples on games share: evaluation by whole games, the progress of a run, its weights."""
 
 import os
 import time
 from contextlib import ExitStack
-from typing import Any, Callable, Dict, List, Optional, Sequence
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence
 
 import numpy as np
 from simulator import Agent
 from video import GameVideo, names_of
 
 from tensorpack.callbacks import Callback
+from tensorpack.compat import tfv1 as tf
 from tensorpack.RL import Player
+from tensorpack.tfutils._named_values import known_of_graph
+from tensorpack.tfutils.checkpoint import CheckpointReader, load_checkpoint_vars
+from tensorpack.tfutils.sessinit import SessionInit, get_model_loader
+from tensorpack.tfutils.varmanip import is_training_name
 from tensorpack.utils import get_rng, get_tqdm, humanize_time_delta, logger
+from tensorpack.utils.checkpoints.variables import Match, Variable, known_from, known_of, match
 from tensorpack.utils.optional import require
 from tensorpack.utils.rng import rng_state, set_rng_state
-
-__all__ = ["EVAL_EPSILON", "EpochTimeWithoutGPU", "Evaluator", "Progress", "play_n_episodes"]
 
 EVAL_EPSILON = 0.001  # probability of a random action
 Watch = Callable[[np.ndarray, int, Optional[np.ndarray]], None]
@@ -323,3 +327,56 @@ class EpochTimeWithoutGPU(Callback):
             f"{humanize_time_delta(steps * seconds_per_step)}, at {1 / seconds_per_step:.1f} "
             "steps/s."
         )
+
+
+class OtherNetwork(ValueError):
+    """A file has the weights of another network."""
+
+
+class AllWeights(SessionInit):
+    """Loads all variables of a network that is to act, from a file of its weights alone.
+
+    Args:
+      path: as in `get_model_loader`.
+      advice: what to do about the file of another network; ends the message of the error.
+
+    Raises:
+      OtherNetwork: in `init`; names the variables that are missing, of another shape, or too many.
+      Exception: see `get_model_loader`.
+    """
+
+    def __init__(self, path: str, advice: str) -> None:
+        self._path = path
+        self._advice = advice
+        self._loader = get_model_loader(path)
+
+    def _run_init(self, sess: Any) -> None:
+        rows = match(known_of_graph(tf.global_variables()), _saved(self._path))
+        differences = list(_differences(rows))
+        if differences:
+            raise OtherNetwork(f"{'; '.join(differences)}: {self._advice}")
+        self._loader.init(sess)
+
+
+def _saved(path: str) -> Dict[str, Variable]:
+    if path.endswith(".npz"):
+        return known_of(load_checkpoint_vars(path))
+    return known_from(CheckpointReader(path).variables)
+
+
+def _differences(rows: List[Match]) -> Iterator[str]:
+    """Yields in words what tells a network from that of a file."""
+    missing = [row.name for row in rows if row.verdict == "missing"]
+    if missing:
+        yield f"it has no {', '.join(missing)}, which this network needs"
+    for name, ours, theirs, verdict in rows:
+        if verdict == "shape":
+            yield f"its {name} is {list(theirs.shape)}, that of this network {list(ours.shape)}"
+    extra = [row.name for row in rows if row.verdict == "extra" and _is_weight(row.name)]
+    if extra:
+        yield f"it has {', '.join(extra)}, which this network does not have"
+
+
+def _is_weight(name: str) -> bool:
+    """Whether this is LAYER/VARIABLE: target networks and optimizers have longer names."""
+    return name.count("/") == 1 and not is_training_name(name)

@@ -1,17 +1,19 @@
 """Experience replay: the data source of a DQN, and the callback that keeps it filled."""
 
+from functools import partial
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 from checks import check_rules
 from episodes import EpisodeLog
 from pacer import Pacer
-from sampling import Sampler
 from simulator import Agent, Simulator, SimulatorThread
 
 from tensorpack.callbacks import Callback
+from tensorpack.compat import tfv1 as tf
 from tensorpack.dataflow import DataFlow
-from tensorpack.RL import Player
+from tensorpack.input_source import QueueInput
+from tensorpack.RL import Player, PrioritizedReplay, ReplayMemory
 from tensorpack.utils import get_rng, get_tqdm, logger
 from tensorpack.utils.checkpoints import SegmentDamaged
 from tensorpack.utils.checks import check_counts
@@ -19,10 +21,11 @@ from tensorpack.utils.concurrency import guard_thread
 from tensorpack.utils.rng import is_seeded, rng_state, set_rng_state
 from tensorpack.utils.stopping import Failed, StopRequested
 
-__all__ = ["ExpReplay"]
+__all__ = ["ExpReplay", "make_input"]
 
 _TICK_SECONDS = 5.0  # time-out for a tick or a batch that is under way when the run ends
 _LONG_TICK_SECONDS = 60.0  # the same, during the training
+_BATCHES_AHEAD = 4  # in the queue, if they are drawn by priorities
 _MANY_PLAYERS = 32  # more of them do not make playing much faster
 
 
@@ -356,6 +359,63 @@ class ExpReplay(DataFlow, Callback):
         if self.trainer.resume_strictly:
             raise RuntimeError(f"{what} If that is acceptable, use --resume auto.")
         logger.warning(what)
+
+
+class Sampler:
+    """Makes the memory for a player, and datapoints from it; gives the priorities back to it.
+
+    Args:
+      memory_size: transitions in the memory.
+      player: the environments; only its attributes are read.
+      history: frames that make one state.
+      n_step: rewards of a transition, at most.
+      priority: exponent of prioritised replay, up to 1; 0 samples uniformly.
+
+    Attributes:
+      memory: the memory.
+      prioritized: whether transitions are drawn by priorities.
+    """
+
+    def __init__(
+        self, memory_size: int, player: Player, history: int, n_step: int, priority: float
+    ) -> None:
+        check_counts("ExpReplay", n_step=n_step)
+        self.prioritized = priority != 0
+        make: Any = partial(PrioritizedReplay, alpha=priority) if priority else ReplayMemory
+        self.memory: Any = make(
+            memory_size,
+            player.frame_shape,
+            history=history,
+            lanes=player.num_envs,
+            frame_dtype=np.dtype(player.frame_dtype).type,
+        )
+        self._n_step = n_step
+
+    def sample(self, batch_size: int, rng: np.random.RandomState) -> List[np.ndarray]:
+        """Returns a batch as a datapoint, see `ExpReplay`."""
+        if not self.prioritized:
+            return list(self.memory.sample(batch_size, rng, self._n_step))
+        drawn = self.memory.sample_weighted(batch_size, rng, self._n_step)
+        return [*drawn.batch, drawn.weight, drawn.slot]
+
+    def learned(self, towers: Sequence[Any]) -> List[List[tf.Tensor]]:
+        """Returns the slots and the new priorities of each tower of the training."""
+        return [tower.get_tensors(["slot", "priority"]) for tower in towers]
+
+    def take(self, learned: Sequence[Sequence[np.ndarray]]) -> None:
+        """Takes what `learned` was in a step."""
+        for slots, priorities in learned:
+            self.memory.update_priorities(slots, priorities)
+
+
+def make_input(expreplay: Any) -> QueueInput:
+    """Returns what feeds a model from an `ExpReplay`: the `data` of a `TrainConfig`.
+
+    With priorities the queue is short: a batch that waits was drawn by the priorities from before
+    the steps ahead of it.
+    """
+    ahead = _BATCHES_AHEAD * expreplay.parts if expreplay.prioritized else None
+    return QueueInput(expreplay, capacity=ahead)
 
 
 def _freeze(array: np.ndarray) -> None:

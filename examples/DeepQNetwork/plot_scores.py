@@ -17,8 +17,8 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 import DQN
 import flags
 import numpy as np
-from games import get_player
-from presets import PRESETS
+from algorithm import PRESETS
+from flags import get_player
 from scores import (
     AXES,
     Published,

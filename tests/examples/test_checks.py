@@ -8,7 +8,7 @@ import DQN
 import flags
 import numpy as np
 import pytest
-from weights import AllWeights, OtherNetwork
+from common import AllWeights, OtherNetwork
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.checkpoint import save_checkpoint_vars

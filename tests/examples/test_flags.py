@@ -5,8 +5,7 @@ import re
 
 import flags
 import pytest
-from algorithm import Algorithm
-from presets import PRESETS
+from algorithm import PRESETS, Algorithm
 
 from tests.examples.small_dqn import refusal
 

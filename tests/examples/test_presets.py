@@ -3,8 +3,8 @@
 import flags
 import numpy as np
 import pytest
+from algorithm import PRESETS
 from DQNModel import Model
-from presets import PRESETS
 
 from tensorpack.compat import tfv1 as tf
 from tests.examples.catch import CountingCatch

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from algorithm import Algorithm
 from DQNModel import Model
-from expreplay import ExpReplay
-from sampling import make_input
+from expreplay import ExpReplay, make_input
 
 import tensorpack as tp
 from tests.examples.small_dqn import small_catch

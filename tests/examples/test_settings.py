@@ -1,9 +1,8 @@
 """What defines a run: the games and schedules of its flags, and the rules that are compared."""
 
+import DQN
 import flags
-import games
 import pytest
-import settings
 from checks import check_rules
 
 from tests.RL.players import breakout_rom, needs_vector
@@ -17,7 +16,7 @@ def parse(line=""):
 
 
 def rules(line=""):
-    return settings.rules_of(parse(line))
+    return DQN.rules_of(parse(line))
 
 
 @pytest.mark.parametrize("backend", ["single", "vector"])
@@ -25,7 +24,7 @@ def test_the_games_have_the_options_of_the_flags(backend):
     if backend == "vector":
         needs_vector()
     line = "--sticky 0.25 --fire-on-reset --noop-max 0 --max-frames 43"
-    with games.get_player(parse(line), breakout_rom(), 2, 1, backend) as player:
+    with flags.get_player(parse(line), breakout_rom(), 2, 1, backend) as player:
         assert player.identity == {"game": "breakout", "frame_skip": 4, "sticky": 0.25}
         player.reset()
         steps = [player.step([0, 0]) for _ in range(10)]
@@ -34,24 +33,24 @@ def test_the_games_have_the_options_of_the_flags(backend):
 
 
 def test_without_flags_the_games_are_those_of_2017():
-    with games.get_player(parse(), breakout_rom(), 1) as player:
+    with flags.get_player(parse(), breakout_rom(), 1) as player:
         assert player.identity == {"game": "breakout", "frame_skip": 4}
         assert not player.fire_on_reset
 
 
 def test_schedules_are_in_epochs_without_flags():
-    assert settings.learning_rate(parse()) == {"schedule": [(60, 4e-4), (100, 2e-4)]}
+    assert DQN.learning_rate(parse()) == {"schedule": [(60, 4e-4), (100, 2e-4)]}
     epochs = [(0, 1.0), (10, 0.1), (320, 0.01)]
-    assert settings.exploration(parse()) == {"schedule": epochs, "interp": "linear"}
+    assert DQN.exploration(parse()) == {"schedule": epochs, "interp": "linear"}
 
 
 def test_schedules_in_agent_steps_become_updates():
     args = parse("--exploration-steps 1000 --update-freq 2 --learning-rate 0.5")
-    assert settings.learning_rate(args) == {"schedule": [(0, 0.5)]}
+    assert DQN.learning_rate(args) == {"schedule": [(0, 0.5)]}
     updates = {"schedule": [(0, 1.0), (500, 0.01)], "interp": "linear", "step_based": True}
-    assert settings.exploration(args) == updates
-    assert settings.exploration(parse("--preset dqn2015"))["schedule"][1] == (250000, 0.1)
-    assert settings.exploration(parse("--preset rainbow"))["schedule"][1] == (62500, 0.01)
+    assert DQN.exploration(args) == updates
+    assert DQN.exploration(parse("--preset dqn2015"))["schedule"][1] == (250000, 0.1)
+    assert DQN.exploration(parse("--preset rainbow"))["schedule"][1] == (62500, 0.01)
 
 
 def test_a_run_of_an_earlier_version_has_the_same_rules():
