@@ -46,7 +46,8 @@ def make_parser() -> argparse.ArgumentParser:
         description="Trains an advantage actor-critic on an Atari game, plays with it, or "
         "evaluates it.",
     )
-    flags.add_flags(parser, NAME, GROUPS)
+    for title, group in GROUPS.items():
+        flags.add_flags(parser.add_argument_group(title), group, NAME)
     return parser
 
 

@@ -56,8 +56,8 @@ def get_config(
     from expreplay import make_input
 
     checks.log_rules(rules_of(args))
-    model = _make_model(args, player)
-    expreplay = _make_replay(args, player, model)
+    model = make_model(args, player)
+    expreplay = make_replay(args, player, model)
     return tp.TrainConfig(
         data=make_input(expreplay),
         model=model,
@@ -77,22 +77,22 @@ def get_config(
     )
 
 
-def _make_model(args: argparse.Namespace, player: Player) -> Any:
+def make_model(args: argparse.Namespace, player: Player) -> Any:
+    """Returns the network, its target network and its cost, a `ModelDesc`."""
     from DQNModel import Model
 
     return Model(player.num_actions, args.algorithm, player.frame_shape, HISTORY)
 
 
-def _make_replay(args: argparse.Namespace, player: Player, model: Any) -> Any:
-    make: Callable[..., Any]
+def make_replay(args: argparse.Namespace, player: Player, model: Any) -> Any:
+    """Returns what plays and remembers, an `ExpReplay`."""
+    from expreplay import ExpReplay
+
+    make: Callable[..., Any] = ExpReplay
     if args.actors:
         from learner import ActorsReplay
 
         make = partial(ActorsReplay, get_weights=model.weights, weights_every=args.weights_every)
-    else:
-        from expreplay import ExpReplay
-
-        make = ExpReplay
     return make(
         (PREDICTOR[0], [model.acting_output]),
         player,
@@ -152,10 +152,9 @@ def learning_rate(args: argparse.Namespace) -> Dict[str, Any]:
 
 
 def exploration(args: argparse.Namespace) -> Dict[str, Any]:
-    """Returns the arguments of a `ScheduledHyperParamSetter`.
+    """Returns the same for the probability of a random action.
 
-    A number of agent steps is turned into updates: from the first update on, each of them has
-    `update_freq` agent steps.
+    From the first update on, each of them has `update_freq` agent steps.
     """
     if args.exploration_steps is None:
         return {"schedule": EXPLORATION, "interp": "linear"}
@@ -218,11 +217,7 @@ def evaluate(args: argparse.Namespace, rom: str) -> None:
         checks.log_rules(flags.rules_of_games(args))
         with _load_predictor(args, player) as predictor, tp.get_tqdm(None, "Evaluation", n) as bar:
             scores = play_n_episodes(
-                player,
-                predictor,
-                n,
-                HISTORY,
-                args.eval_epsilon,
+                *(player, predictor, n, HISTORY, args.eval_epsilon),
                 on_tick=lambda _, ended: bar.update(ended),
             )
     logger.info(f"Average Score: {np.mean(scores)}; Max Score: {np.max(scores)}")
@@ -241,11 +236,7 @@ def play(args: argparse.Namespace, rom: str) -> None:
             with screen, tp.get_tqdm(desc="Playing") as bar:
                 panel = ValuePanel(names_of(player))
                 scores = play_n_episodes(
-                    player,
-                    predictor,
-                    1,
-                    HISTORY,
-                    args.eval_epsilon,
+                    *(player, predictor, 1, HISTORY, args.eval_epsilon),
                     on_tick=lambda *_: bar.update(),
                     watch=lambda _, *decision: screen.show(panel.draw(player.screen(), *decision)),
                 )
@@ -269,18 +260,12 @@ def _load_predictor(args: argparse.Namespace, player: Player) -> Any:
 def _make_predictor(
     args: argparse.Namespace, player: Player, to_learn: bool = False, **options: Any
 ) -> Any:
-    model = _make_model(args, player)
+    model = make_model(args, player)
     inputs, outputs = PREDICTOR
-    return tp.OfflinePredictor(
-        tp.PredictConfig(
-            model,
-            input_names=inputs,
-            output_names=[model.acting_output] if to_learn else outputs,
-            precision=args.precision,
-            xla=args.xla,
-            **options,
-        )
-    )
+    outputs = [model.acting_output] if to_learn else outputs
+    options.update(input_names=inputs, output_names=outputs)
+    config = tp.PredictConfig(model, precision=args.precision, xla=args.xla, **options)
+    return tp.OfflinePredictor(config)
 
 
 def learn(args: argparse.Namespace, rom: str, cluster: Cluster) -> None:
@@ -306,9 +291,8 @@ def act(args: argparse.Namespace, rom: str, cluster: Cluster) -> None:
         )
         with _make_predictor(args, player, True, session_config=one_thread) as predictor:
             agent = Agent(predictor, player, HISTORY, get_rng(), args.random_repeat)
-            addresses = checks.addresses_of(cluster)
-            life_loss_ends = args.life_loss_ends
-            actor.play(cluster.index, addresses, player, agent, predictor, args.key, life_loss_ends)
+            who = cluster.index, checks.addresses_of(cluster), player, agent, predictor
+            actor.play(*who, args.key, args.life_loss_ends)
 
 
 def start(args: argparse.Namespace) -> None:

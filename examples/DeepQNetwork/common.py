@@ -17,11 +17,10 @@ from tensorpack.tfutils.checkpoint import CheckpointReader, load_checkpoint_vars
 from tensorpack.tfutils.sessinit import SessionInit, get_model_loader
 from tensorpack.tfutils.varmanip import is_training_name
 from tensorpack.utils import get_rng, get_tqdm, humanize_time_delta, logger
-from tensorpack.utils.checkpoints.variables import Match, Variable, known_from, known_of, match
+from tensorpack.utils.checkpoints.variables import Match, known_from, known_of, match
 from tensorpack.utils.optional import require
 from tensorpack.utils.rng import rng_state, set_rng_state
 
-EVAL_EPSILON = 0.001  # probability of a random action
 Watch = Callable[[np.ndarray, int, Optional[np.ndarray]], None]
 
 _LONG_SECONDS = 600.0  # an evaluation that takes longer ...
@@ -33,7 +32,7 @@ def play_n_episodes(
     predict: Callable[..., Sequence[Any]],
     n: int,
     history: int = 4,
-    epsilon: float = EVAL_EPSILON,
+    epsilon: float = 0.001,
     rng: Optional[np.random.RandomState] = None,
     seed: Optional[int] = None,
     on_tick: Callable[[np.ndarray, int], None] = lambda frames, finished: None,
@@ -123,7 +122,7 @@ class Evaluator(Callback):
         get_player: Callable[[int], Player],
         num_players: int = 8,
         history: int = 4,
-        epsilon: float = EVAL_EPSILON,
+        epsilon: float = 0.001,
         game_seconds: Callable[[], float] = lambda: 0.0,
         video: bool = False,
         clock: Callable[[], float] = time.monotonic,
@@ -188,11 +187,7 @@ class Evaluator(Callback):
                 self.trainer.check_stop()
 
             return play_n_episodes(
-                player,
-                self._predictor,
-                n,
-                self._history,
-                self._epsilon,
+                *(player, self._predictor, n, self._history, self._epsilon),
                 rng=self._rng,
                 seed=seed,
                 on_tick=on_tick,
@@ -249,14 +244,11 @@ class Progress(Callback):
 
     def _trigger(self) -> None:
         steps = self._expreplay.env_steps
-        scalars = {
-            "agent_steps": steps,
-            "emulator_frames": steps * self._frame_skip,
-            "episodes": self._expreplay.num_episodes,
-            "hours": self._so_far() / 3600,
-        }
-        for name, value in scalars.items():
-            self.trainer.monitors.put_scalar(name, value)
+        put = self.trainer.monitors.put_scalar
+        put("agent_steps", steps)
+        put("emulator_frames", steps * self._frame_skip)
+        put("episodes", self._expreplay.num_episodes)
+        put("hours", self._so_far() / 3600)
 
     def seconds_of_a_game(self) -> float:
         """Returns how long a game of the training takes, at the mean, with the learning."""
@@ -351,17 +343,14 @@ class AllWeights(SessionInit):
         self._loader = get_model_loader(path)
 
     def _run_init(self, sess: Any) -> None:
-        rows = match(known_of_graph(tf.global_variables()), _saved(self._path))
-        differences = list(_differences(rows))
+        if self._path.endswith(".npz"):
+            saved = known_of(load_checkpoint_vars(self._path))
+        else:
+            saved = known_from(CheckpointReader(self._path).variables)
+        differences = list(_differences(match(known_of_graph(tf.global_variables()), saved)))
         if differences:
             raise OtherNetwork(f"{'; '.join(differences)}: {self._advice}")
         self._loader.init(sess)
-
-
-def _saved(path: str) -> Dict[str, Variable]:
-    if path.endswith(".npz"):
-        return known_of(load_checkpoint_vars(path))
-    return known_from(CheckpointReader(path).variables)
 
 
 def _differences(rows: List[Match]) -> Iterator[str]:
@@ -372,11 +361,8 @@ def _differences(rows: List[Match]) -> Iterator[str]:
     for name, ours, theirs, verdict in rows:
         if verdict == "shape":
             yield f"its {name} is {list(theirs.shape)}, that of this network {list(ours.shape)}"
-    extra = [row.name for row in rows if row.verdict == "extra" and _is_weight(row.name)]
+    # A weight is LAYER/VARIABLE: target networks and optimizers have longer names.
+    extra = [row.name for row in rows if row.verdict == "extra" and row.name.count("/") == 1]
+    extra = [name for name in extra if not is_training_name(name)]
     if extra:
         yield f"it has {', '.join(extra)}, which this network does not have"
-
-
-def _is_weight(name: str) -> bool:
-    """Whether this is LAYER/VARIABLE: target networks and optimizers have longer names."""
-    return name.count("/") == 1 and not is_training_name(name)

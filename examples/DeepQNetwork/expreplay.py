@@ -10,7 +10,6 @@ from pacer import Pacer
 from simulator import Agent, Simulator, SimulatorThread
 
 from tensorpack.callbacks import Callback
-from tensorpack.compat import tfv1 as tf
 from tensorpack.dataflow import DataFlow
 from tensorpack.input_source import QueueInput
 from tensorpack.RL import Player, PrioritizedReplay, ReplayMemory
@@ -77,8 +76,8 @@ class ExpReplay(DataFlow, Callback):
       n_step: rewards of a transition, at most.
       priority: exponent of prioritised replay, up to 1; 0 samples uniformly.
       random_repeat: how often a random action is done in succession, at most, see `RandomActions`.
-      rules: further settings that define the learning problem, such as `{"algo": "Double"}`. They
-        are saved, and compared when the run is resumed, see `check_rules`.
+      rules: further settings that define the learning problem; saved, and compared when the run is
+        resumed, see `check_rules`.
 
     Attributes:
       exploration: probability of a random action; may be set at any time.
@@ -107,9 +106,8 @@ class ExpReplay(DataFlow, Callback):
         random_repeat: int = 1,
         rules: Optional[Mapping[str, Any]] = None,
     ) -> None:
-        check_counts(
-            "ExpReplay", batch_size=batch_size, update_frequency=update_frequency, parts=parts
-        )
+        counts = {"batch_size": batch_size, "update_frequency": update_frequency}
+        check_counts("ExpReplay", parts=parts, n_step=n_step, **counts)
         if batch_size % parts:
             raise ValueError(f"A batch of {batch_size} cannot be cut into {parts} equal parts.")
         if not 1 <= init_memory_size <= memory_size:
@@ -127,6 +125,7 @@ class ExpReplay(DataFlow, Callback):
         self.exploration = init_exploration
         self._random_repeat = random_repeat
         self._history_len = history_len
+        self._n_step = n_step
         self._rules = {
             **(rules or {}),
             "batch_size": batch_size,
@@ -136,9 +135,15 @@ class ExpReplay(DataFlow, Callback):
             "priority": priority,
             "random_repeat": random_repeat,
         }
-        self._sampler = Sampler(memory_size, player, history_len, n_step, priority)
-        self._memory = self._sampler.memory
-        self.prioritized = self.sees_runs = self._sampler.prioritized
+        self.prioritized = self.sees_runs = priority != 0
+        make: Any = partial(PrioritizedReplay, alpha=priority) if priority else ReplayMemory
+        self._memory: Any = make(
+            memory_size,
+            player.frame_shape,
+            history=history_len,
+            lanes=player.num_envs,
+            frame_dtype=np.dtype(player.frame_dtype).type,
+        )
         self._simulator: Any = None
         self._episodes = EpisodeLog()
         self._pacer = Pacer(update_frequency)
@@ -186,13 +191,20 @@ class ExpReplay(DataFlow, Callback):
             with self._pacer:
                 if in_lockstep:
                     self._play_for_a_batch()
-                batch = self._sampler.sample(self._batch_size, self._sampling_rng)
+                batch = self._sample()
             _freeze(batch[0])
             size = self._batch_size // self.parts
             for start in range(0, self._batch_size, size):
                 yield [column[start : start + size] for column in batch]
             if not in_lockstep and not self._pacer.grant():
                 raise StopRequested(self.trainer.stop_token.reason)
+
+    def _sample(self) -> List[np.ndarray]:
+        how = self._batch_size, self._sampling_rng, self._n_step
+        if not self.prioritized:
+            return list(self._memory.sample(*how))
+        drawn = self._memory.sample_weighted(*how)
+        return [*drawn.batch, drawn.weight, drawn.slot]
 
     def _play_for_a_batch(self) -> None:
         """Plays the transitions of one batch, after those still open from before.
@@ -215,7 +227,8 @@ class ExpReplay(DataFlow, Callback):
     def _setup_graph(self) -> None:
         self._simulator = self._make_simulator()
         if self.prioritized:
-            self._learned = self._sampler.learned(self.trainer.tower_func.towers.training())
+            towers = self.trainer.tower_func.towers.training()
+            self._learned = [tower.get_tensors(["slot", "priority"]) for tower in towers]
 
     def _make_simulator(self) -> Simulator:
         """Returns what fills the memory; called while the graph is set up."""
@@ -262,8 +275,8 @@ class ExpReplay(DataFlow, Callback):
         return self._learned if self.prioritized else None
 
     def _after_run(self, ctx: Any, run_values: Any) -> None:
-        if self.prioritized:
-            self._sampler.take(run_values.results)
+        for slots, priorities in run_values.results if self.prioritized else ():
+            self._memory.update_priorities(slots, priorities)
 
     def _trigger(self) -> None:
         episodes = self._simulator.take_episodes()
@@ -359,53 +372,6 @@ class ExpReplay(DataFlow, Callback):
         if self.trainer.resume_strictly:
             raise RuntimeError(f"{what} If that is acceptable, use --resume auto.")
         logger.warning(what)
-
-
-class Sampler:
-    """Makes the memory for a player, and datapoints from it; gives the priorities back to it.
-
-    Args:
-      memory_size: transitions in the memory.
-      player: the environments; only its attributes are read.
-      history: frames that make one state.
-      n_step: rewards of a transition, at most.
-      priority: exponent of prioritised replay, up to 1; 0 samples uniformly.
-
-    Attributes:
-      memory: the memory.
-      prioritized: whether transitions are drawn by priorities.
-    """
-
-    def __init__(
-        self, memory_size: int, player: Player, history: int, n_step: int, priority: float
-    ) -> None:
-        check_counts("ExpReplay", n_step=n_step)
-        self.prioritized = priority != 0
-        make: Any = partial(PrioritizedReplay, alpha=priority) if priority else ReplayMemory
-        self.memory: Any = make(
-            memory_size,
-            player.frame_shape,
-            history=history,
-            lanes=player.num_envs,
-            frame_dtype=np.dtype(player.frame_dtype).type,
-        )
-        self._n_step = n_step
-
-    def sample(self, batch_size: int, rng: np.random.RandomState) -> List[np.ndarray]:
-        """Returns a batch as a datapoint, see `ExpReplay`."""
-        if not self.prioritized:
-            return list(self.memory.sample(batch_size, rng, self._n_step))
-        drawn = self.memory.sample_weighted(batch_size, rng, self._n_step)
-        return [*drawn.batch, drawn.weight, drawn.slot]
-
-    def learned(self, towers: Sequence[Any]) -> List[List[tf.Tensor]]:
-        """Returns the slots and the new priorities of each tower of the training."""
-        return [tower.get_tensors(["slot", "priority"]) for tower in towers]
-
-    def take(self, learned: Sequence[Sequence[np.ndarray]]) -> None:
-        """Takes what `learned` was in a step."""
-        for slots, priorities in learned:
-            self.memory.update_priorities(slots, priorities)
 
 
 def make_input(expreplay: Any) -> QueueInput:

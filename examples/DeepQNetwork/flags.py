@@ -9,7 +9,7 @@ import os
 import shlex
 import shutil
 import sys
-from typing import Any, Callable, Collection, Dict, List, Mapping, NamedTuple, Optional, Sequence
+from typing import Any, Callable, Collection, Dict, List, NamedTuple, Optional, Sequence
 
 import checks
 from algorithm import CHOICES, NAMED, PRESETS, Algorithm, get_algorithm
@@ -192,30 +192,28 @@ def make_parser() -> argparse.ArgumentParser:
         prog="DQN.py",
         description="Trains a deep Q network on an Atari game, plays with it, or evaluates it.",
     )
-    add_flags(parser, NAME, GROUPS)
+    for title, flags in GROUPS.items():
+        add_flags(parser.add_argument_group(title), flags, NAME)
     return parser
 
 
-def add_flags(
-    parser: argparse.ArgumentParser, name: str, groups: Mapping[str, Sequence[Flag]]
-) -> None:
-    """Adds groups of flags, by their titles, to the parser of an example of this name."""
-    for title, flags in groups.items():
-        add = parser.add_argument_group(title).add_argument
-        for flag in flags:
-            about: Dict[str, Any] = {"help": _help_of(flag).replace("{name}", name)}
-            about.update({"required": True} if flag.default is ... else {"default": flag.default})
-            option = f"--{flag.name}"
-            if flag.kind in (bool, SWITCH):
-                add(option, action="store_true", **about)
-            elif isinstance(flag.kind, Number):
-                add(option, type=flag.kind, metavar=flag.kind.metavar, **about)
-            else:
-                known = "choices" if isinstance(flag.kind, tuple) else "metavar"
-                add(option, **{known: flag.kind}, **about)
-            if flag.kind == SWITCH:
-                about = {"help": f"not {option}", "dest": flag.name.replace("-", "_")}
-                add(f"--no-{flag.name}", action="store_false", default=flag.default, **about)
+def add_flags(group: Any, flags: Sequence[Flag], name: str = "") -> None:
+    """Adds flags to a group of a parser, or to a parser; `name` is that of the example."""
+    for flag in flags:
+        option = f"--{flag.name}"
+        about: Dict[str, Any] = {"help": _help_of(flag).replace("{name}", name)}
+        about.update({"required": True} if flag.default is ... else {"default": flag.default})
+        if flag.kind in (bool, SWITCH):
+            about["action"] = "store_true"
+        elif isinstance(flag.kind, Number):
+            about.update(type=flag.kind, metavar=flag.kind.metavar)
+        else:
+            about["choices" if isinstance(flag.kind, tuple) else "metavar"] = flag.kind
+        group.add_argument(option, **about)
+        if flag.kind == SWITCH:
+            about = {"help": f"not {option}", "dest": flag.name.replace("-", "_")}
+            about.update(action="store_false", default=flag.default)
+            group.add_argument(f"--no-{flag.name}", **about)
 
 
 def _help_of(flag: Flag) -> str:

@@ -234,9 +234,7 @@ def soft_value(numbers: tf.Tensor, q: tf.Tensor) -> tf.Tensor:
     """
     with tf.name_scope("soft_value"):
         policy, log_policy = tf.nn.softmax(q / TAU), _scaled_log_policy(q)
-        if numbers.shape.ndims == 3:
-            policy, log_policy = policy[..., None], log_policy[..., None]
-        return tf.reduce_sum(policy * (numbers - log_policy), 1)
+        return tf.reduce_sum(_like(policy, numbers) * (numbers - _like(log_policy, numbers)), 1)
 
 
 def _scaled_log_policy(q: tf.Tensor) -> tf.Tensor:

@@ -89,7 +89,7 @@ def test_a_datapoint_has_all_that_the_model_takes(log_dir):
         memory, none = expreplay._memory, np.zeros(2, bool)
         for _ in range(9):
             memory.append(np.ones((2, 14, 14), np.uint8), np.zeros(2, int), none * 1.0, none, none)
-        datapoint = expreplay._sampler.sample(16, np.random.RandomState(0))
+        datapoint = expreplay._sample()
         assert len(datapoint) == len(model.inputs())
         for column, spec in zip(datapoint, model.inputs()):
             assert column.dtype == spec.dtype.as_numpy_dtype, spec.name
