@@ -20,11 +20,7 @@ from tensorpack.models import FullyConnected
 from tensorpack.tfutils.common import PerGraph, get_global_step_var
 from tensorpack.tfutils.gradproc import GlobalNormClip, GradientProcessor, SummaryGradient
 from tensorpack.tfutils.optimizer import apply_grad_processors
-from tensorpack.tfutils.summary import (
-    add_moving_summary,
-    add_param_summary,
-    create_scalar_summary,
-)
+from tensorpack.tfutils.summary import add_moving_summary, add_param_summary, create_scalar_summary
 from tensorpack.tfutils.tower import get_current_tower_context
 from tensorpack.tfutils.variables import VariablePairs, build_twin, record_variables
 from tensorpack.utils import logger
@@ -87,12 +83,9 @@ class Model(ModelDesc):
             tf.TensorSpec((None,) if n == 1 else (None, n), tf.float32, "reward"),
             tf.TensorSpec((None,), tf.bool, "isOver"),
         ]
-        if n > 1:
-            specs.append(tf.TensorSpec((None,), tf.int32, "steps"))
-        if self._algorithm.priority:
-            specs.append(tf.TensorSpec((None,), tf.float32, "weight"))
-            specs.append(tf.TensorSpec((None,), tf.int64, "slot"))
-        return specs
+        more = [("steps", tf.int32)] if n > 1 else []
+        more += [("weight", tf.float32), ("slot", tf.int64)] if self._algorithm.priority else []
+        return specs + [tf.TensorSpec((None,), dtype, name) for name, dtype in more]
 
     def build_graph(self, *inputs: tf.Tensor) -> Any:
         batch = self._transitions(*inputs)
@@ -206,7 +199,7 @@ class Model(ModelDesc):
 
     def _draws(self, stream: int) -> Optional[Draws]:
         """Returns random numbers of this training step and tower; None if none are needed."""
-        if not (self._algorithm.noisy or self._algorithm.learns == "iqn"):
+        if not (self._algorithm.noisy or self._head.samples):
             return None
         return Draws(get_global_step_var(), 10 * get_current_tower_context().index + stream)
 

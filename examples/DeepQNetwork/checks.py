@@ -31,29 +31,27 @@ _ONE_NETWORK = frozenset(["Double", "DQN"])  # ... but for these: they differ in
 
 def mistakes(args: argparse.Namespace) -> Iterator[str]:
     """Yields what is wrong with these flags of DQN.py together, in words of the command line."""
+    trains, memory, filled = args.task == "train", args.memory_size, args.init_memory_size
+    players = args.num_players
     yield from _algorithm_mistakes(args)
-    if args.eval_video and args.task != "train":
+    if args.eval_video and not trains:
         yield "--eval-video is for --task train; --task play writes a video of a game"
-    if args.report and args.task != "train":
+    if args.report and not trains:
         yield "--report is for --task train; for a page of a run: tensorpack report LOGDIR"
-    if args.task == "train":
-        if args.final_exploration is not None and args.exploration_steps is None:
-            yield "--final-exploration needs --exploration-steps"
-        memory, filled = args.memory_size, args.init_memory_size
-        if filled > memory:
-            yield f"--init-memory-size {filled} is more than --memory-size {memory}"
-        if args.batch_size % args.towers:
-            yield f"--batch-size {args.batch_size} is not a multiple of --towers {args.towers}"
+    if trains and args.final_exploration is not None and args.exploration_steps is None:
+        yield "--final-exploration needs --exploration-steps"
+    if trains and filled > memory:
+        yield f"--init-memory-size {filled} is more than --memory-size {memory}"
+    if trains and args.batch_size % args.towers:
+        yield f"--batch-size {args.batch_size} is not a multiple of --towers {args.towers}"
     yield from task_mistakes(args)
-    if args.deterministic:
-        players = args.num_players
-        if players != 1:
-            yield f"--deterministic plays one game at a time: --num-players 1, got {players}"
-        if args.xla:
-            yield (
-                "--deterministic and --xla exclude each other: XLA compiles depending on earlier "
-                "computations, so a resumed run may use other code"
-            )
+    if args.deterministic and players != 1:
+        yield f"--deterministic plays one game at a time: --num-players 1, got {players}"
+    if args.deterministic and args.xla:
+        yield (
+            "--deterministic and --xla exclude each other: XLA compiles depending on earlier "
+            "computations, so a resumed run may use other code"
+        )
     yield from _actors_mistakes(args)
 
 
@@ -80,9 +78,9 @@ def _algorithm_mistakes(args: argparse.Namespace) -> Iterator[str]:
 
 
 def _actors_mistakes(args: argparse.Namespace) -> Iterator[str]:
+    if args.key is not None and not args.actors:
+        yield "--key is for --actors on other machines"
     if not args.actors:
-        if args.key is not None:
-            yield "--key is for --actors on other machines"
         return
     if args.task != "train":
         yield f"--actors is for --task train; --task {args.task} plays in one process"
@@ -205,7 +203,8 @@ def find_group(args: argparse.Namespace) -> Optional[Cluster]:
                 "it needs a group of at least two workers, and no parameter servers: python -m "
                 "tensorpack.launch --workers 3 DQN.py --actors ..."
             )
-        if args.key is None and not all(map(_is_here, cluster.workers)):
+        hosts = map(_host_of, cluster.workers)
+        if args.key is None and not all(host is not None and host.is_loopback for host in hosts):
             raise ValueError(
                 f"the workers {', '.join(cluster.workers)} are on several machines, so each needs "
                 "a --key FILE: make one by tensorpack.dataflow.make_remote_key"
@@ -216,25 +215,18 @@ def find_group(args: argparse.Namespace) -> Optional[Cluster]:
 def addresses_of(cluster: Cluster) -> List[str]:
     """Returns the addresses of the learner and of the actors, as this process uses them."""
     found = [f"tcp://{each}" for each in cluster.workers]
-    host, _, port = cluster.address.rpartition(":")
-    if not _is_number(host) and host != "localhost":
-        found[cluster.index] = f"tcp://*:{port}"  # sockets are bound to numbers
+    if _host_of(cluster.address) is None:  # sockets are bound to numbers
+        found[cluster.index] = f"tcp://*:{cluster.address.rpartition(':')[2]}"
     return found
 
 
-def _is_here(address: str) -> bool:
-    host = address.rpartition(":")[0]
-    if host == "localhost":
-        return True
-    return _is_number(host) and ipaddress.ip_address(host.strip("[]")).is_loopback
-
-
-def _is_number(host: str) -> bool:
+def _host_of(address: str) -> Any:
+    """Returns the host as an `ipaddress`; None if it is a name."""
+    host = address.rpartition(":")[0].strip("[]")
     try:
-        ipaddress.ip_address(host.strip("[]"))
+        return ipaddress.ip_address("127.0.0.1" if host == "localhost" else host)
     except ValueError:
-        return False
-    return True
+        return None
 
 
 def find_weights(path: str) -> str:
@@ -256,12 +248,11 @@ def find_weights(path: str) -> str:
 
 def check_precision(precision: str) -> None:
     """Checks that this TensorFlow can compute in this precision."""
-    if precision == "fp32":
-        return
-    from tensorpack.tfutils.precision import ComputeOptions
+    if precision != "fp32":
+        from tensorpack.tfutils.precision import ComputeOptions
 
-    with refusing(f"--precision {precision}", RuntimeError):
-        ComputeOptions(precision).apply_to(tp.tfv1.ConfigProto())
+        with refusing(f"--precision {precision}", RuntimeError):
+            ComputeOptions(precision).apply_to(tp.tfv1.ConfigProto())
 
 
 def prepare_log_dir(dirname: str, resume: str) -> str:
@@ -278,8 +269,8 @@ def prepare_log_dir(dirname: str, resume: str) -> str:
 def check_towers(towers: int) -> None:
     """Checks that there is a GPU for each tower."""
     gpus = get_num_gpu()
-    if towers > max(gpus, 1):
-        with refusing(f"--towers {towers}", ValueError):
+    with refusing(f"--towers {towers}", ValueError):
+        if towers > max(gpus, 1):
             raise ValueError(
                 f"this program sees {gpus} GPUs, of those that --gpu and CUDA_VISIBLE_DEVICES name"
             )
@@ -300,16 +291,9 @@ def give_cores(cluster: Cluster) -> None:
 
 
 def check_rules(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
-    """Compares the rules of a saved state with those of the run that resumes it.
+    """Returns in words how the rules of a saved state differ from those of the run that resumes it.
 
-    Rules that only one of them has are not compared: older states have none.
-
-    Args:
-      before: name of a rule to its value, when the state was saved.
-      now: the same of this run.
-
-    Returns:
-      the differences in words; empty if there are none.
+    Rules, name to value, that only one of them has are not compared: older states have none.
 
     Raises:
       ValueError: the weights are those of another network.
@@ -342,8 +326,7 @@ def check_memory(memory_size: int, bytes_each: int, available: Optional[int]) ->
     hours of training.
 
     Args:
-      memory_size: number of transitions.
-      bytes_each: what one of them takes.
+      memory_size: number of transitions, each of which takes `bytes_each`.
       available: free bytes, or None if unknown.
 
     Raises:

@@ -46,11 +46,8 @@ def play_n_episodes(
 
     Args:
       player: plays them; reset first.
-      predict: the predictor that acts, see `Agent`.
+      predict: the predictor that acts, see `Agent`, as `history`, `epsilon` and `rng`.
       n: number of games.
-      history: frames that make one state.
-      epsilon: probability of a random action.
-      rng: for random actions; a new stream by default.
       seed: of the games; by default the player keeps its random streams.
       on_tick: called after every action with the frames, uint8 `[N, *frame_shape]`, and the number
         of games that ended; an error that it raises ends the playing.
@@ -101,8 +98,7 @@ class Evaluator(Callback):
 
     Args:
       nr_eval: number of games.
-      input_names: of the predictor that acts.
-      output_names: the same.
+      input_names, output_names: of the predictor that acts.
       get_player: makes a `Player` of so many environments, to be seeded by `reset`; closed after
         each evaluation.
       num_players: environments at a time, at most.
@@ -219,10 +215,9 @@ class Progress(Callback):
     """Puts how far the run is when triggered: what the x axis of a curve needs.
 
     The scalars are `agent_steps` (actions in training, over all games), `emulator_frames` (these,
-    times the frames of an action), `episodes` (games that ended in training), `exploration`
-    (probability of a random action, where there is one) and `hours` (of wall-clock time, with
-    evaluations and saves). A resumed run continues them; time that was lost because the run was
-    killed does not count. Put it after what plays.
+    times the frames of an action), `episodes` (games that ended in training) and `hours` (of
+    wall-clock time, with evaluations and saves). A resumed run continues them; time that was lost
+    because the run was killed does not count. Put it after what plays.
 
     Args:
       expreplay: plays the games of the training.
@@ -334,7 +329,6 @@ class AllWeights(SessionInit):
 
     Raises:
       OtherNetwork: in `init`; names the variables that are missing, of another shape, or too many.
-      Exception: see `get_model_loader`.
     """
 
     def __init__(self, path: str, advice: str) -> None:

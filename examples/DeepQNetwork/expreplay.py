@@ -46,17 +46,11 @@ class ExpReplay(DataFlow, Callback):
     error if the run must be resumed exactly. Where only the variables were saved, the memory is
     populated as at the start of a run, with `init_exploration`.
 
-    A datapoint is `[comb_state, action, reward, isOver]`: uint8
-    `[B, history_len + 1, *frame_shape]`, int64, float32 and bool `[B]`; a batch, or one of its
-    `parts`. The first `history_len` frames are the state that `action` was taken in, the last
-    `history_len` the one that followed. A lost life counts as over. The frames are read-only, so
-    that the queue need not copy them.
-
-    With an `n_step` above 1 there are `2 * history_len` frames, the rewards are `[B, n_step]`, and
-    `steps`, int32 `[B]`, comes after them: see `NStepBatch`. With a `priority` above 0 two more
-    come last: `weight`, float32 `[B]`, and `slot`, int64 `[B]`, see `PrioritizedReplay`. The model
-    then has an input `slot` and a tensor `priority`, float32 `[B]`, which are fetched in each step.
-    Give the trainer `make_input`, so that priorities come back before many batches were sampled.
+    A datapoint is a batch, or one of its `parts`, with the inputs of `DQNModel.Model`, which says
+    what they are: see also `NStepBatch` and `PrioritizedReplay`. The frames are read-only, so that
+    the queue need not copy them. With a `priority` above 0 the model has an input `slot` and a
+    tensor `priority`, which are fetched in each step. Give the trainer `make_input`, so that
+    priorities come back before many batches were sampled.
 
     Logs `expreplay/mean_score` and `expreplay/max_score` of the games that ended in an epoch (in
     the first one, also of those that ended before it), if there are any, and writes all games of
@@ -81,7 +75,6 @@ class ExpReplay(DataFlow, Callback):
 
     Attributes:
       exploration: probability of a random action; may be set at any time.
-      parts: datapoints of a batch.
       prioritized: whether transitions are drawn by priorities.
 
     Raises:
@@ -106,8 +99,8 @@ class ExpReplay(DataFlow, Callback):
         random_repeat: int = 1,
         rules: Optional[Mapping[str, Any]] = None,
     ) -> None:
-        counts = {"batch_size": batch_size, "update_frequency": update_frequency}
-        check_counts("ExpReplay", parts=parts, n_step=n_step, **counts)
+        check_counts("ExpReplay", batch_size=batch_size, update_frequency=update_frequency)
+        check_counts("ExpReplay", parts=parts, n_step=n_step)
         if batch_size % parts:
             raise ValueError(f"A batch of {batch_size} cannot be cut into {parts} equal parts.")
         if not 1 <= init_memory_size <= memory_size:
@@ -121,8 +114,7 @@ class ExpReplay(DataFlow, Callback):
         self.parts = parts
         self._init_memory_size = init_memory_size
         self._life_loss_ends = life_loss_ends
-        self._init_exploration = init_exploration
-        self.exploration = init_exploration
+        self.exploration = self._init_exploration = init_exploration
         self._random_repeat = random_repeat
         self._history_len = history_len
         self._n_step = n_step
@@ -210,9 +202,6 @@ class ExpReplay(DataFlow, Callback):
         """Plays the transitions of one batch, after those still open from before.
 
         It does not check for a stop: a step that has begun waits for its batch.
-
-        Raises:
-          StopRequested: the run is over and its player closed.
         """
         if self._over:
             raise StopRequested("The training is over: its player is closed.")
@@ -233,9 +222,8 @@ class ExpReplay(DataFlow, Callback):
     def _make_simulator(self) -> Simulator:
         """Returns what fills the memory; called while the graph is set up."""
         predictor = self.trainer.get_predictor(*self._predictor_io_names)
-        agent = Agent(
-            predictor, self._player, self._history_len, self._acting_rng, self._random_repeat
-        )
+        how = self._history_len, self._acting_rng, self._random_repeat
+        agent = Agent(predictor, self._player, *how)
         return Simulator(self._player, self._memory, agent, self._life_loss_ends)
 
     def _before_train(self) -> None:
@@ -375,11 +363,9 @@ class ExpReplay(DataFlow, Callback):
 
 
 def make_input(expreplay: Any) -> QueueInput:
-    """Returns what feeds a model from an `ExpReplay`: the `data` of a `TrainConfig`.
-
-    With priorities the queue is short: a batch that waits was drawn by the priorities from before
-    the steps ahead of it.
-    """
+    """Returns what feeds a model from an `ExpReplay`: the `data` of a `TrainConfig`."""
+    # With priorities the queue is short: a batch that waits was drawn by the priorities from before
+    # the steps ahead of it.
     ahead = _BATCHES_AHEAD * expreplay.parts if expreplay.prioritized else None
     return QueueInput(expreplay, capacity=ahead)
 

@@ -80,14 +80,10 @@ def learn(
 
 
 class Head:
-    """The end of a network, with its targets and its loss. This one has plain values.
-
-    Args:
-      algorithm: what is learned.
-      num_actions: how many actions there are.
-    """
+    """The end of a network, with its targets and its loss. This one has plain values."""
 
     atoms: Optional[int] = None  # numbers of each action where there are several
+    samples = False  # whether it draws random numbers in training
 
     def __init__(self, algorithm: Algorithm, num_actions: int) -> None:
         self.algorithm = algorithm
@@ -96,12 +92,9 @@ class Head:
             self.atoms = algorithm.atoms
 
     def outputs(self, x: tf.Tensor, layer: Layer, draws: Optional[Draws]) -> Outputs:
-        """Builds the last layers on features, float32 `[B, D]`.
+        """Builds the last layers on features x, float32 `[B, D]`; `layer` is fully connected.
 
-        Args:
-          x: the features.
-          layer: makes fully connected layers.
-          draws: gives random numbers to a head that learns from samples; None for its mean.
+        `draws` gives random numbers to a head that learns from samples; None is for its mean.
         """
         return Outputs(self._action_numbers(x, layer, self.atoms))
 
@@ -112,9 +105,7 @@ class Head:
     def target(self, following: tf.Tensor, batch: Transitions) -> tf.Tensor:
         """Returns what is to be learned of the action that was taken; no gradient flows back.
 
-        Args:
-          following: numbers of one action of the next states, `[B]` or `[B, N]`.
-          batch: the transitions.
+        `following` are the numbers of one action of the next states, `[B]` or `[B, N]`.
         """
         return td_target(following, batch.reward, batch.is_over, batch.discount)
 
@@ -327,7 +318,7 @@ def quantile_huber_losses(
     """Returns the loss of each example, float32 `[B]`; its gradient flows into the quantiles.
 
     `sum_i mean_j |tau_i - [u_ij < 0]| L(u_ij)`, with `u_ij = target_j - quantile_i` and the Huber
-    loss `L(u) = u^2 / 2` up to |u| = 1, `|u| - 1/2` beyond (equation 10, with kappa = 1).
+    loss L of `td_losses` (equation 10, with kappa = 1).
 
     Args:
       quantiles: float32 `[B, N]`.
@@ -356,7 +347,7 @@ class IQN(QR):
     by the fractions whose values become the targets, where the paper draws others.
     """
 
-    atoms = 64
+    atoms, samples = 64, True
     COSINES = 64
     POLICY_SAMPLES = 32  # fractions whose mean is a value, of which actions are chosen
 

@@ -26,21 +26,17 @@ _WORD = 4  # bytes that are moved as one number
 def as_images(frames: tf.Tensor, history: int) -> Tuple[tf.Tensor, tf.Tensor]:
     """Returns the first `history` frames and the last ones, each as float32 `[B, H, W, history]`.
 
-    Frames are stored one after the other; convolutions need them as channels. The values are not
-    scaled: they stay in [0, 255].
-
-    Args:
-      frames: uint8 `[B, N, H, W]`, N known.
-      history: how many frames make one image, at most N.
+    Frames are stored one after the other, uint8 `[B, N, H, W]`, N known; convolutions need them as
+    channels. The values are not scaled: they stay in [0, 255].
 
     Raises:
-      ValueError: the frames have another shape.
+      ValueError: the frames have another shape, or N is less than `history`.
     """
     count = frames.shape.as_list()[1] if frames.shape.ndims == 4 else None
     if count is None or not 1 <= history <= count:
         raise ValueError(
-            f"as_images needs frames [B, N, H, W] with a known N >= history={history}, got shape "
-            f"{frames.shape}."
+            "as_images needs frames [B, N, H, W] with a known N >= "
+            f"history={history}, got shape {frames.shape}."
         )
     with tf.name_scope("as_images"):
         if history == _WORD and _words_are_faster():
@@ -93,20 +89,16 @@ _FOR_DISTRIBUTIONS = tf.variance_scaling_initializer(3**-0.5, "fan_in", "uniform
 @contextmanager
 def initialized_as(network: str, learns: str) -> Iterator[None]:
     """Lets all layers in the block begin as those of this network; for both, see `Algorithm`."""
-    initializer = _KINDS[network].initializer
-    if network == "dopamine" and learns != "values":
-        initializer = _FOR_DISTRIBUTIONS
+    special = network == "dopamine" and learns != "values"
+    initializer = _FOR_DISTRIBUTIONS if special else _KINDS[network].initializer
     with argscope([Conv2D, FullyConnected], kernel_initializer=initializer):
         yield
 
 
 def features(image: tf.Tensor, network: str, layer: Layer = FullyConnected) -> tf.Tensor:
-    """Returns what a network sees in images, float32 `[B, 512]`.
+    """Returns what a network sees in images, float32 `[B, H, W, C]` in [0, 255]; `[B, 512]`.
 
-    Args:
-      image: float32 `[B, H, W, C]`, in [0, 255].
-      network: see `Algorithm`.
-      layer: makes the last layer.
+    For `network` see `Algorithm`; `layer` makes the last layer.
     """
     kind = _KINDS[network]
     with argscope(Conv2D, activation=kind.activation, padding=kind.padding):
@@ -192,18 +184,16 @@ class Draws:
 def noisy_layer(draws: Optional[Draws]) -> Callable[..., tf.Tensor]:
     """Returns a layer to use in place of `FullyConnected`, with factorised Gaussian noise.
 
-    The network explores by itself, as much as it has learned to: Fortunato et al., "Noisy Networks
-    for Exploration", 2018.
+    The network explores by itself, as much as it has learned to. Reference: Fortunato et al.,
+    "Noisy Networks for Exploration", 2018.
 
     `y = (w + w' * e_in e_out^T)^T x + b + b' * e_out`, where `e = sign(z) sqrt(|z|)` of a standard
     normal z for each input and for each output. The products with the noise are taken of the
     vectors, `(w'^T (x * e_in) + b') * e_out`, so that there is no third matrix.
 
     The variables of the means are those of a `FullyConnected` of the same name; `NAME_sigma` has
-    the deviations.
-
-    Args:
-      draws: gives the noise, one for all examples; None for the means alone, as in evaluations.
+    the deviations. `draws` gives the noise, one for all examples; None is for the means alone, as
+    in evaluations.
     """
 
     def layer(
