@@ -25,8 +25,6 @@ from tensorpack.tfutils.tower import get_current_tower_context
 from tensorpack.tfutils.variables import VariablePairs, build_twin, record_variables
 from tensorpack.utils import logger
 
-__all__ = ["Model"]
-
 RMS_DECAY = 0.95  # of the averages of RMSProp
 
 
@@ -101,7 +99,9 @@ class Model(ModelDesc):
             losses *= batch.weight
             tf.identity(priorities, name="priority")
         cost = tf.reduce_mean(losses, name="cost")
-        self._summarise(q, cost)
+        predicted = tf.reduce_mean(tf.reduce_max(q, 1), name="predict_reward")
+        add_moving_summary(cost, predicted)
+        add_param_summary(("conv.*/W", ["histogram", "rms"]), ("fc.*/W", ["histogram", "rms"]))
         return cost
 
     def optimizer(self) -> tf.train.Optimizer:
@@ -202,9 +202,3 @@ class Model(ModelDesc):
         if not (self._algorithm.noisy or self._head.samples):
             return None
         return Draws(get_global_step_var(), 10 * get_current_tower_context().index + stream)
-
-    @staticmethod
-    def _summarise(q: tf.Tensor, cost: tf.Tensor) -> None:
-        predicted = tf.reduce_mean(tf.reduce_max(q, 1), name="predict_reward")
-        add_moving_summary(cost, predicted)
-        add_param_summary(("conv.*/W", ["histogram", "rms"]), ("fc.*/W", ["histogram", "rms"]))

@@ -5,8 +5,6 @@ Imports nothing that is slow: the command line uses it too.
 
 from typing import Any, Dict, List, Mapping, NamedTuple, Tuple, Union
 
-__all__ = ["NAMED", "PRESETS", "Algorithm", "get_algorithm", "rules_of", "unread_fields"]
-
 
 class Algorithm(NamedTuple):
     """A variant of deep Q-learning. Everything can be combined but double with Munchausen."""

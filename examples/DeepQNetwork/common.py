@@ -305,15 +305,9 @@ class EpochTimeWithoutGPU(Callback):
         elif done == self._steps:
             self._active = False
             seconds = self._seconds + self._clock() - self._since
-            self._log(seconds / (self._steps - self._warmup))
-
-    def _log(self, seconds_per_step: float) -> None:
-        steps = self.trainer.steps_per_epoch
-        logger.info(
-            f"An epoch of {steps} steps will take about "
-            f"{humanize_time_delta(steps * seconds_per_step)}, at {1 / seconds_per_step:.1f} "
-            "steps/s."
-        )
+            each, steps = seconds / (self._steps - self._warmup), self.trainer.steps_per_epoch
+            about = f"{humanize_time_delta(steps * each)}, at {1 / each:.1f} steps/s."
+            logger.info(f"An epoch of {steps} steps will take about {about}")
 
 
 class OtherNetwork(ValueError):

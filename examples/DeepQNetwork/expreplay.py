@@ -20,8 +20,6 @@ from tensorpack.utils.concurrency import guard_thread
 from tensorpack.utils.rng import is_seeded, rng_state, set_rng_state
 from tensorpack.utils.stopping import Failed, StopRequested
 
-__all__ = ["ExpReplay", "make_input"]
-
 _TICK_SECONDS = 5.0  # time-out for a tick or a batch that is under way when the run ends
 _LONG_TICK_SECONDS = 60.0  # the same, during the training
 _BATCHES_AHEAD = 4  # in the queue, if they are drawn by priorities

@@ -17,8 +17,6 @@ from algorithm import CHOICES, NAMED, PRESETS, Algorithm, get_algorithm
 from tensorpack.RL import AtariPlayers, LimitIdle
 from tensorpack.utils import get_rng
 
-__all__ = ["add_flags", "commands_of", "get_player", "make_parser", "next_commands", "parse"]
-
 NAME = "DQN"  # of the example, in the names of log directories
 FRAME_SKIP = 4  # emulator frames for each action
 
@@ -321,7 +319,9 @@ def next_commands(
       logdir: the log directory of the run, which may be a numbered one; None if it has none.
     """
     script = os.path.join(os.path.dirname(os.path.abspath(file)), parser.prog)
-    program = [_interpreter(), _shortest(script), "--rom", args.rom]
+    python = sys.executable
+    python = "python" if shutil.which("python") == python else _shortest(python)
+    program = [python, _shortest(script), "--rom", args.rom]
     where = None if logdir is None else _shortest(logdir)
     there = [] if where in (None, checks.default_logdir(args, name)) else ["--logdir", where]
     resume = [*program, *_words(parser, args, None), *there, "--resume", "auto"]
@@ -352,11 +352,6 @@ def _words(
             elif value == action.const:
                 words.append(action.option_strings[0])
     return words
-
-
-def _interpreter() -> str:
-    """Returns how the Python of this process is called: `python`, or its path."""
-    return "python" if shutil.which("python") == sys.executable else _shortest(sys.executable)
 
 
 def _shortest(path: str) -> str:

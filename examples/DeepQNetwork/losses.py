@@ -25,8 +25,6 @@ from tensorpack.compat import tfv1 as tf
 from tensorpack.models import FullyConnected
 from tensorpack.tfutils.symbolic_functions import huber_loss
 
-__all__ = ["C51", "HEADS", "IQN", "QR", "Head", "Outputs", "Transitions", "learn"]
-
 Discount = Union[float, tf.Tensor]  # of the value of the next state: a number, or float32 [B]
 Losses = Tuple[tf.Tensor, tf.Tensor]  # of each example, and its priority: float32 [B]
 Network = Callable[[tf.Tensor], tf.Tensor]  # from images to the numbers of `Outputs`

@@ -34,8 +34,6 @@ from scores import (
 from tensorpack.RL import Player, find_rom
 from tensorpack.utils import get_rng, get_tqdm, logger
 
-__all__ = ["draw", "make_table", "play_at_random", "read_runs"]
-
 GAMES_AT_ONCE = 8
 AXIS_LABELS = {"steps": "agent steps", "hours": "hours", "updates": "updates"}
 _COLORS = ("tab:blue", "tab:orange", "tab:green", "tab:purple", "tab:brown", "tab:pink")
