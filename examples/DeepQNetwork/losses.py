@@ -5,9 +5,10 @@ Plain DQN is the first screen: `learn` without its options, and `Head` without i
     y_t = R_t + (1 - over_t) discount max_a Q'(s_{t+n}, a)        `td_target`; Q': target network
     loss = huber(y_t - Q(s_t, a_t))                               `Head.losses`
 
-The variants follow, each as its difference to that: n steps, Double (a line of `learn`),
+The variants follow, each as its difference to that: Double (a line of `learn`), n steps,
 Munchausen, then the heads that learn distributions of returns, C51, QR and IQN. A loss belongs to
-its head; `algorithm.LEARNS` says which fields of `Algorithm` a head reads.
+its head. A new one is a class in `HEADS` and a row of `algorithm.LEARNS`, which says which fields
+of `Algorithm` it reads.
 
 Actions are indices in `[0, A)`. The action was taken in state t and led to state t+1, or after
 further actions to state t+n. The discount is per agent step (of four emulator frames), not per
@@ -64,11 +65,7 @@ def learn(
       selector: the network that is trained; chooses actions in double Q-learning.
     """
     if head.algorithm.munchausen:
-        both = target_network(tf.concat([batch.state, batch.next_state], 0))
-        now, following = tf.split(both, 2)
-        bonus = munchausen_bonus(head.values(now), batch.action)
-        batch = batch._replace(reward=batch.reward + bonus)
-        following = soft_value(following, head.values(following))
+        batch, following = munchausen(head, batch, target_network)
     else:
         numbers = target_network(batch.next_state)
         # van Hasselt et al., "Deep Reinforcement Learning with Double Q-learning", 2015.
@@ -205,6 +202,17 @@ def n_step_return(rewards: tf.Tensor, discount: float) -> tf.Tensor:
 ALPHA = 0.9  # of the bonus
 TAU = 0.03  # the temperature
 CLIP = -1.0  # l0: the log-policy, which has no bound, is clipped there
+
+
+def munchausen(
+    head: Head, batch: Transitions, target_network: Network
+) -> Tuple[Transitions, tf.Tensor]:
+    """Returns the batch with the bonus in its rewards, and the numbers that follow."""
+    both = target_network(tf.concat([batch.state, batch.next_state], 0))
+    now, following = tf.split(both, 2)
+    bonus = munchausen_bonus(head.values(now), batch.action)
+    rewarded = batch._replace(reward=batch.reward + bonus)
+    return rewarded, soft_value(following, head.values(following))
 
 
 def munchausen_bonus(q: tf.Tensor, action: tf.Tensor) -> tf.Tensor:
