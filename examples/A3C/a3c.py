@@ -22,9 +22,7 @@ sys.path.append(str(Path(__file__).resolve().parents[1] / "DeepQNetwork"))  # wh
 
 import a3c_flags
 import checks
-import games
-from games import FRAME_SKIP, get_player
-from settings import log_rules
+from flags import FRAME_SKIP, get_player, rules_of_games
 
 # `tp` loads TensorFlow when it is first used, and the modules that need TensorFlow are imported in
 # functions: so `--help` and wrong flags are answered at once, and --gpu is in force in time.
@@ -84,8 +82,8 @@ def get_config(
     """
     from rollout import Rollouts
 
-    rules = {"learning_rate": args.learning_rate, **games.rules_of(args)}
-    log_rules({"num_players": player.num_envs, "rollout": args.rollout, **rules})
+    rules = {"learning_rate": args.learning_rate, **rules_of_games(args)}
+    checks.log_rules({"num_players": player.num_envs, "rollout": args.rollout, **rules})
     rollouts = Rollouts(ACTING, player, args.rollout, HISTORY, DISCOUNT, args.life_loss_ends, rules)
     return tp.TrainConfig(
         dataflow=rollouts,
@@ -180,7 +178,7 @@ def _make_model(args: argparse.Namespace, player: Player) -> Any:
 
 
 def _load_predictor(args: argparse.Namespace, player: Player) -> Any:
-    from weights import AllWeights, OtherNetwork
+    from common import AllWeights, OtherNetwork
 
     weights = AllWeights(args.load, "give the game that it was trained on")
     with checks.refusing(f"--load {args.load}", OtherNetwork):

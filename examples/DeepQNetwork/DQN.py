@@ -4,22 +4,22 @@
     python DQN.py --rom breakout.bin
     python DQN.py --rom breakout.bin --task eval --load train_log/DQN-breakout/model-250000
 
-`main` parses the command line (`flags.py`), checks it (`checks.py`) and does one of three tasks:
-`train`, `evaluate` or `play`. `get_config` puts the training together.
+In reading order: the numbers, a training (`get_config`: its network, its replay, its callbacks),
+then the tasks of the command line (`flags.py`), which `checks.py` checks. What is learned is in
+`losses.py`.
 """
 
 import argparse
 import os
 import sys
 from functools import partial
-from typing import Any, Callable, List, Mapping, Optional, Sequence
+from typing import Any, Callable, Dict, List, Optional, Sequence
 
+import algorithm
 import checks
 import flags
-import games
 import numpy as np
-import settings
-from games import FRAME_SKIP, get_player
+from flags import FRAME_SKIP, get_player
 
 # `tp` loads TensorFlow when it is first used, and the modules that need TensorFlow are imported in
 # functions: so `--help` and wrong flags are answered at once, and --gpu is in force in time.
@@ -33,112 +33,17 @@ from tensorpack.utils.rng import SeedTree
 
 HISTORY = 4  # frames that make one state
 PREDICTOR = (["state"], ["Qvalue"])  # its inputs and its outputs, in evaluations
+# Schedules of 2017: (epoch, value after it). Until then the learning rate is the algorithm's.
+LEARNING_RATES = [(60, 4e-4), (100, 2e-4)]
+EXPLORATION = [(0, 1.0), (10, 0.1), (320, 0.01)]  # linear in between
+FINAL_EXPLORATION = 0.01
+# The other numbers are flags: see the tables in flags.py, and PRESETS in algorithm.py.
 
-
-def main(argv: Optional[Sequence[str]] = None) -> None:
-    """Does the task that the command line names.
-
-    Raises:
-      SystemExit: with code 2 where the command line is wrong, see also `Trainer.train`.
-    """
-    start(flags.parse(argv))
-
-
-def start(args: argparse.Namespace) -> None:
-    """Does the task of these flags."""
-    rom = checks.find_game(args.rom)
-    cluster = checks.find_group(args)
-    is_actor = cluster is not None and not cluster.is_chief
-    if args.gpu is not None or is_actor:
-        os.environ["CUDA_VISIBLE_DEVICES"] = "-1" if is_actor else args.gpu
-    if args.seed is not None:
-        number = cluster.index if cluster is not None else 0
-        fix_rng_seed(SeedTree(args.seed).child("actor", number).integer() if number else args.seed)
-    if cluster is not None and not is_actor:
-        checks.give_cores(cluster)
-    if args.task == "train" and not is_actor:
-        checks.check_towers(args.towers)
-    checks.check_precision(args.precision)
-    if args.load is not None:
-        args.load = checks.find_weights(args.load)
-    if cluster is not None:
-        (act if is_actor else learn)(args, rom, cluster)
-    else:
-        {"train": train, "play": play, "eval": evaluate}[args.task](args, rom)
-
-
-def _check_memory(args: argparse.Namespace, player: Player) -> None:
-    """Ends the program if the replay memory would not fit into the free memory."""
-    size, envs = args.memory_size, player.num_envs
-    with checks.refusing(f"--memory-size {size}", ValueError):
-        needed = ReplayMemory.required_bytes(size, player.frame_shape, HISTORY, envs)
-        checks.check_memory(size, needed // size + 1, available_bytes())
-
-
-def train(args: argparse.Namespace, rom: str) -> None:
-    """Trains until the last epoch, or until a signal."""
-    backend = "single" if args.deterministic else "auto"
-    with get_player(args, rom, args.num_players, backend=backend) as player:
-        train_on(args, player, lambda n: get_player(args, rom, n, 0, evaluated=True))
-
-
-def learn(args: argparse.Namespace, rom: str, cluster: Cluster) -> None:
-    """Trains on the games that the other processes of a group play."""
-    from group import ActorGroup
-    from learner import RemotePlayer
-
-    with get_player(args, rom, args.num_players) as like:
-        remote = RemotePlayer(like, ActorGroup(checks.addresses_of(cluster), args.key))
-    with remote as player:
-        train_on(args, player, lambda n: get_player(args, rom, n, 0, evaluated=True))
-
-
-def act(args: argparse.Namespace, rom: str, cluster: Cluster) -> None:
-    """Plays for the learner of a group until the training is over; see `actor.play`."""
-    import actor
-    from simulator import Agent
-
-    with get_player(args, rom, args.num_players) as player:
-        _log_game(args, player)
-        one_thread = tp.tfv1.ConfigProto(
-            intra_op_parallelism_threads=1, inter_op_parallelism_threads=1
-        )
-        with _make_predictor(args, player, True, session_config=one_thread) as predictor:
-            agent = Agent(predictor, player, HISTORY, get_rng(), args.random_repeat)
-            actor.play(
-                cluster.index,
-                checks.addresses_of(cluster),
-                player,
-                agent,
-                predictor,
-                args.key,
-                args.life_loss_ends,
-            )
-
-
-def train_on(
-    args: argparse.Namespace, player: Player, get_evaluated: Callable[[int], Player]
-) -> None:
-    """Trains on the games of any player; see `get_config` for the arguments."""
-    _check_memory(args, player)
-    _log_game(args, player)
-    resume = checks.prepare_log_dir(args.logdir, args.resume)
-    config = get_config(args, player, get_evaluated, resume)
-    several = tp.SyncMultiGPUTrainerReplicated
-    (tp.QueueInputTrainer if args.towers == 1 else several)(config).train()
-
-
-def _log_game(args: argparse.Namespace, player: Player) -> None:
-    logger.info(f"ROM: {args.rom}, Num Actions: {player.num_actions}")
-    if args.fire_on_reset and not getattr(player, "fire_on_reset", True):
-        logger.info("--fire-on-reset changes nothing: this game has no FIRE.")
+GetPlayer = Callable[[int], Player]
 
 
 def get_config(
-    args: argparse.Namespace,
-    player: Player,
-    get_evaluated: Callable[[int], Player],
-    resume: str = "never",
+    args: argparse.Namespace, player: Player, get_evaluated: GetPlayer, resume: str = "never"
 ) -> "tp.TrainConfig":
     """Puts a training together.
 
@@ -148,13 +53,11 @@ def get_config(
       get_evaluated: makes a `Player` with the given number of environments, for evaluations.
       resume: see `TrainConfig`.
     """
-    from DQNModel import Model
-    from sampling import make_input
+    from expreplay import make_input
 
-    rules = settings.rules_of(args)
-    settings.log_rules(rules)
-    model = Model(player.num_actions, args.algorithm, player.frame_shape, HISTORY)
-    expreplay = _get_replay(args, player, model, rules)
+    checks.log_rules(rules_of(args))
+    model = make_model(args, player)
+    expreplay = make_replay(args, player, model)
     return tp.TrainConfig(
         data=make_input(expreplay),
         model=model,
@@ -174,18 +77,22 @@ def get_config(
     )
 
 
-def _get_replay(
-    args: argparse.Namespace, player: Player, model: Any, rules: Mapping[str, Any]
-) -> Any:
-    make: Callable[..., Any]
+def make_model(args: argparse.Namespace, player: Player) -> Any:
+    """Returns the network, its target network and its cost, a `ModelDesc`."""
+    from DQNModel import Model
+
+    return Model(player.num_actions, args.algorithm, player.frame_shape, HISTORY)
+
+
+def make_replay(args: argparse.Namespace, player: Player, model: Any) -> Any:
+    """Returns what plays and remembers, an `ExpReplay`."""
+    from expreplay import ExpReplay
+
+    make: Callable[..., Any] = ExpReplay
     if args.actors:
         from learner import ActorsReplay
 
         make = partial(ActorsReplay, get_weights=model.weights, weights_every=args.weights_every)
-    else:
-        from expreplay import ExpReplay
-
-        make = ExpReplay
     return make(
         (PREDICTOR[0], [model.acting_output]),
         player,
@@ -199,12 +106,12 @@ def _get_replay(
         n_step=args.algorithm.n_step,
         priority=args.algorithm.priority,
         random_repeat=args.random_repeat,
-        rules=rules,
+        rules=rules_of(args),
     )
 
 
 def get_callbacks(
-    args: argparse.Namespace, expreplay: Any, model: Any, get_evaluated: Callable[[int], Player]
+    args: argparse.Namespace, expreplay: Any, model: Any, get_evaluated: GetPlayer
 ) -> "List[tp.Callback]":
     """Returns the callbacks in the order in which they run."""
     from common import EpochTimeWithoutGPU, Evaluator, Progress
@@ -231,11 +138,73 @@ def get_callbacks(
         expreplay,
         progress,
         tp.ThroughputTracker(),
-        tp.ScheduledHyperParamSetter("learning_rate", **settings.learning_rate(args)),
-        tp.ScheduledHyperParamSetter(chance, **settings.exploration(args)),
+        tp.ScheduledHyperParamSetter("learning_rate", **learning_rate(args)),
+        tp.ScheduledHyperParamSetter(chance, **exploration(args)),
         tp.PeriodicTrigger(evaluator, every_k_epochs=args.eval_every),
         tp.HumanHyperParamSetter("learning_rate"),
     ]
+
+
+def learning_rate(args: argparse.Namespace) -> Dict[str, Any]:
+    """Returns the arguments of a `ScheduledHyperParamSetter`."""
+    rate = args.learning_rate
+    return {"schedule": LEARNING_RATES if rate is None else [(0, rate)]}
+
+
+def exploration(args: argparse.Namespace) -> Dict[str, Any]:
+    """Returns the same for the probability of a random action.
+
+    From the first update on, each of them has `update_freq` agent steps.
+    """
+    if args.exploration_steps is None:
+        return {"schedule": EXPLORATION, "interp": "linear"}
+    updates = max(1, round(args.exploration_steps / args.update_freq))
+    points = [(0, 1.0), (updates, _given(args.final_exploration, FINAL_EXPLORATION))]
+    return {"schedule": points, "interp": "linear", "step_based": True}
+
+
+def rules_of(args: argparse.Namespace) -> Dict[str, Any]:
+    """Returns what decides how the scores of two runs compare: names of settings to their values.
+
+    They are saved with the run and compared when it is resumed, see `checks.check_rules`.
+    """
+    return {
+        **algorithm.rules_of(args.algorithm),
+        "learning_rate": _given(args.learning_rate, "by epochs"),
+        "exploration_steps": _given(args.exploration_steps, "by epochs"),
+        "final_exploration": _given(args.final_exploration, FINAL_EXPLORATION),
+        "random_repeat": args.random_repeat,
+        "target_sync": args.target_sync,
+        "batch_size": args.batch_size,
+        "update_frequency": args.update_freq,
+        "memory_size": args.memory_size,
+        "init_memory_size": args.init_memory_size,
+        **flags.rules_of_games(args),
+    }
+
+
+def _given(value: Any, default: Any) -> Any:
+    return default if value is None else value
+
+
+def train(args: argparse.Namespace, rom: str) -> None:
+    """Trains until the last epoch, or until a signal."""
+    backend = "single" if args.deterministic else "auto"
+    with get_player(args, rom, args.num_players, backend=backend) as player:
+        _train_on(args, rom, player)
+
+
+def _train_on(args: argparse.Namespace, rom: str, player: Player) -> None:
+    size, envs = args.memory_size, player.num_envs
+    with checks.refusing(f"--memory-size {size}", ValueError):
+        needed = ReplayMemory.required_bytes(size, player.frame_shape, HISTORY, envs)
+        checks.check_memory(size, needed // size + 1, available_bytes())
+    _log_game(args, player)
+    resume = checks.prepare_log_dir(args.logdir, args.resume)
+    evaluated = partial(get_player, args, rom, seed=0, evaluated=True)
+    config = get_config(args, player, evaluated, resume)
+    several = tp.SyncMultiGPUTrainerReplicated
+    (tp.QueueInputTrainer if args.towers == 1 else several)(config).train()
 
 
 def evaluate(args: argparse.Namespace, rom: str) -> None:
@@ -245,14 +214,10 @@ def evaluate(args: argparse.Namespace, rom: str) -> None:
     n = args.eval_episodes
     with get_player(args, rom, min(n, 8), evaluated=True) as player:
         _log_game(args, player)
-        settings.log_rules(games.rules_of(args))
+        checks.log_rules(flags.rules_of_games(args))
         with _load_predictor(args, player) as predictor, tp.get_tqdm(None, "Evaluation", n) as bar:
             scores = play_n_episodes(
-                player,
-                predictor,
-                n,
-                HISTORY,
-                args.eval_epsilon,
+                *(player, predictor, n, HISTORY, args.eval_epsilon),
                 on_tick=lambda _, ended: bar.update(ended),
             )
     logger.info(f"Average Score: {np.mean(scores)}; Max Score: {np.max(scores)}")
@@ -271,19 +236,21 @@ def play(args: argparse.Namespace, rom: str) -> None:
             with screen, tp.get_tqdm(desc="Playing") as bar:
                 panel = ValuePanel(names_of(player))
                 scores = play_n_episodes(
-                    player,
-                    predictor,
-                    1,
-                    HISTORY,
-                    args.eval_epsilon,
+                    *(player, predictor, 1, HISTORY, args.eval_epsilon),
                     on_tick=lambda *_: bar.update(),
                     watch=lambda _, *decision: screen.show(panel.draw(player.screen(), *decision)),
                 )
     logger.info(f"Total: {scores[0]}")
 
 
+def _log_game(args: argparse.Namespace, player: Player) -> None:
+    logger.info(f"ROM: {args.rom}, Num Actions: {player.num_actions}")
+    if args.fire_on_reset and not getattr(player, "fire_on_reset", True):
+        logger.info("--fire-on-reset changes nothing: this game has no FIRE.")
+
+
 def _load_predictor(args: argparse.Namespace, player: Player) -> Any:
-    from weights import AllWeights, OtherNetwork
+    from common import AllWeights, OtherNetwork
 
     advice = "give the --preset, the flags of the network and the game that it was trained with"
     with checks.refusing(f"--load {args.load}", OtherNetwork):
@@ -293,20 +260,71 @@ def _load_predictor(args: argparse.Namespace, player: Player) -> Any:
 def _make_predictor(
     args: argparse.Namespace, player: Player, to_learn: bool = False, **options: Any
 ) -> Any:
-    from DQNModel import Model
-
-    model = Model(player.num_actions, args.algorithm, player.frame_shape, HISTORY)
+    model = make_model(args, player)
     inputs, outputs = PREDICTOR
-    return tp.OfflinePredictor(
-        tp.PredictConfig(
-            model,
-            input_names=inputs,
-            output_names=[model.acting_output] if to_learn else outputs,
-            precision=args.precision,
-            xla=args.xla,
-            **options,
+    outputs = [model.acting_output] if to_learn else outputs
+    options.update(input_names=inputs, output_names=outputs)
+    config = tp.PredictConfig(model, precision=args.precision, xla=args.xla, **options)
+    return tp.OfflinePredictor(config)
+
+
+def learn(args: argparse.Namespace, rom: str, cluster: Cluster) -> None:
+    """Trains on the games that the other processes of a group play."""
+    from group import ActorGroup
+    from learner import RemotePlayer
+
+    with get_player(args, rom, args.num_players) as like:
+        remote = RemotePlayer(like, ActorGroup(checks.addresses_of(cluster), args.key))
+    with remote as player:
+        _train_on(args, rom, player)
+
+
+def act(args: argparse.Namespace, rom: str, cluster: Cluster) -> None:
+    """Plays for the learner of a group until the training is over; see `actor.play`."""
+    import actor
+    from simulator import Agent
+
+    with get_player(args, rom, args.num_players) as player:
+        _log_game(args, player)
+        one_thread = tp.tfv1.ConfigProto(
+            intra_op_parallelism_threads=1, inter_op_parallelism_threads=1
         )
-    )
+        with _make_predictor(args, player, True, session_config=one_thread) as predictor:
+            agent = Agent(predictor, player, HISTORY, get_rng(), args.random_repeat)
+            who = cluster.index, checks.addresses_of(cluster), player, agent, predictor
+            actor.play(*who, args.key, args.life_loss_ends)
+
+
+def start(args: argparse.Namespace) -> None:
+    """Does the task of these flags."""
+    rom = checks.find_game(args.rom)
+    cluster = checks.find_group(args)
+    is_actor = cluster is not None and not cluster.is_chief
+    if args.gpu is not None or is_actor:
+        os.environ["CUDA_VISIBLE_DEVICES"] = "-1" if is_actor else args.gpu
+    if args.seed is not None:
+        number = cluster.index if cluster is not None else 0
+        fix_rng_seed(SeedTree(args.seed).child("actor", number).integer() if number else args.seed)
+    if cluster is not None and not is_actor:
+        checks.give_cores(cluster)
+    if args.task == "train" and not is_actor:
+        checks.check_towers(args.towers)
+    checks.check_precision(args.precision)
+    if args.load is not None:
+        args.load = checks.find_weights(args.load)
+    if cluster is not None:
+        (act if is_actor else learn)(args, rom, cluster)
+    else:
+        {"train": train, "play": play, "eval": evaluate}[args.task](args, rom)
+
+
+def main(argv: Optional[Sequence[str]] = None) -> None:
+    """Does the task that the command line names.
+
+    Raises:
+      SystemExit: with code 2 where the command line is wrong, see also `Trainer.train`.
+    """
+    start(flags.parse(argv))
 
 
 def run() -> None:

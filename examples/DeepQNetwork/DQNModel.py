@@ -1,18 +1,18 @@
 """The network of a DQN, its target network and its cost, as a `ModelDesc`."""
 
-from typing import Any, List, NamedTuple, Optional, Sequence, Union
+from typing import Any, List, Optional, Sequence, Union
 
 from algorithm import Algorithm, get_algorithm
-from c51 import C51
-from draws import Draws
-from heads import Outputs, Values
-from images import as_images
-from iqn import IQN
-from munchausen import munchausen_bonus, soft_value
-from networks import features, float32_from_here, initialized_as
-from noisy import noise_number, noisy_layer
-from qr import QR
-from td import action_value, n_step_return
+from losses import HEADS, Network, Outputs, Transitions, learn, n_step_return
+from networks import (
+    Draws,
+    as_images,
+    features,
+    float32_from_here,
+    initialized_as,
+    noise_number,
+    noisy_layer,
+)
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.graph_builder import ModelDesc
@@ -20,31 +20,12 @@ from tensorpack.models import FullyConnected
 from tensorpack.tfutils.common import PerGraph, get_global_step_var
 from tensorpack.tfutils.gradproc import GlobalNormClip, GradientProcessor, SummaryGradient
 from tensorpack.tfutils.optimizer import apply_grad_processors
-from tensorpack.tfutils.summary import (
-    add_moving_summary,
-    add_param_summary,
-    create_scalar_summary,
-)
+from tensorpack.tfutils.summary import add_moving_summary, add_param_summary, create_scalar_summary
 from tensorpack.tfutils.tower import get_current_tower_context
 from tensorpack.tfutils.variables import VariablePairs, build_twin, record_variables
 from tensorpack.utils import logger
 
-__all__ = ["Model"]
-
 RMS_DECAY = 0.95  # of the averages of RMSProp
-HEADS = {"values": Values, "c51": C51, "qr": QR, "iqn": IQN}
-
-
-class Transitions(NamedTuple):
-    """A batch, as the algorithms need it."""
-
-    state: tf.Tensor  # float32 [B, *frame_shape, history]
-    next_state: tf.Tensor  # the same, n steps later
-    action: tf.Tensor
-    reward: tf.Tensor  # float32 [B], clipped; the discounted sum of n
-    is_over: tf.Tensor
-    discount: Any  # of the value of the next state: a number or float32 [B]
-    weight: Optional[tf.Tensor]  # of each example: float32 [B]
 
 
 class Model(ModelDesc):
@@ -100,12 +81,9 @@ class Model(ModelDesc):
             tf.TensorSpec((None,) if n == 1 else (None, n), tf.float32, "reward"),
             tf.TensorSpec((None,), tf.bool, "isOver"),
         ]
-        if n > 1:
-            specs.append(tf.TensorSpec((None,), tf.int32, "steps"))
-        if self._algorithm.priority:
-            specs.append(tf.TensorSpec((None,), tf.float32, "weight"))
-            specs.append(tf.TensorSpec((None,), tf.int64, "slot"))
-        return specs
+        more = [("steps", tf.int32)] if n > 1 else []
+        more += [("weight", tf.float32), ("slot", tf.int64)] if self._algorithm.priority else []
+        return specs + [tf.TensorSpec((None,), dtype, name) for name, dtype in more]
 
     def build_graph(self, *inputs: tf.Tensor) -> Any:
         batch = self._transitions(*inputs)
@@ -115,13 +93,15 @@ class Model(ModelDesc):
             return None
         online, variables = record_variables(self._network, state, self._draws(0), self._draws(1))
         q = tf.identity(self._head.values(online.numbers), name="Qvalue")
-        target = self._target(batch, variables)
-        losses, priorities = self._head.losses(online, batch.action, target)
+        networks = self._target_network(variables), self._selector
+        losses, priorities = learn(self._head, batch, online, *networks)
         if batch.weight is not None:
             losses *= batch.weight
             tf.identity(priorities, name="priority")
         cost = tf.reduce_mean(losses, name="cost")
-        self._summarise(q, cost)
+        predicted = tf.reduce_mean(tf.reduce_max(q, 1), name="predict_reward")
+        add_moving_summary(cost, predicted)
+        add_param_summary(("conv.*/W", ["histogram", "rms"]), ("fc.*/W", ["histogram", "rms"]))
         return cost
 
     def optimizer(self) -> tf.train.Optimizer:
@@ -173,7 +153,6 @@ class Model(ModelDesc):
     def _transitions(self, *inputs: tf.Tensor) -> Transitions:
         given = dict(zip([each.name for each in self.inputs()], inputs))
         discount: Any = self._algorithm.discount
-        # Frames are stored one after the other; convolutions need them as channels.
         state, next_state = as_images(given["comb_state"], self._history)
         reward = n_step_return(given["reward"], discount)
         if "steps" in given:
@@ -202,38 +181,24 @@ class Model(ModelDesc):
                 noisy = self._network(state, noise=Draws(noise_number(state), 0))
             tf.identity(head.values(noisy.numbers), name="Qnoisy")
 
-    def _target(self, batch: Transitions, online: Sequence[tf.Variable]) -> tf.Tensor:
-        """Returns what the head learns, with the values of the next states by the target network;
-        `online` are the variables of the online network.
-        """
-        head, next_state, reward = self._head, batch.next_state, batch.reward
-        munchausen = self._algorithm.munchausen
-        images = tf.concat([batch.state, next_state], 0) if munchausen else next_state
-        draws = self._draws(2), self._draws(3)
-        outputs, pairs = build_twin("target", self._network, images, *draws, source=online)
-        if get_current_tower_context().has_own_variables:
-            self._twins.get().append(pairs)
-        if munchausen:
-            now, then = tf.split(outputs.numbers, 2)
-            reward += munchausen_bonus(head.values(now), batch.action)
-            following = soft_value(then, head.values(then))
-        else:
-            selector = outputs
-            if self._algorithm.double:
-                with tf.variable_scope(tf.get_variable_scope(), reuse=True):
-                    selector = self._network(next_state, noise=self._draws(4))
-            best = tf.argmax(head.values(selector.numbers), 1)
-            following = action_value(outputs.numbers, best)
-        return head.target(following, reward, batch.is_over, batch.discount)
+    def _target_network(self, online: Sequence[tf.Variable]) -> Network:
+        """Returns what builds the twin of the network with these variables."""
+
+        def build(images: tf.Tensor) -> tf.Tensor:
+            draws = self._draws(2), self._draws(3)
+            outputs, pairs = build_twin("target", self._network, images, *draws, source=online)
+            if get_current_tower_context().has_own_variables:
+                self._twins.get().append(pairs)
+            return outputs.numbers
+
+        return build
+
+    def _selector(self, images: tf.Tensor) -> tf.Tensor:
+        with tf.variable_scope(tf.get_variable_scope(), reuse=True):
+            return self._network(images, noise=self._draws(4)).numbers
 
     def _draws(self, stream: int) -> Optional[Draws]:
         """Returns random numbers of this training step and tower; None if none are needed."""
-        if not (self._algorithm.noisy or self._algorithm.learns == "iqn"):
+        if not (self._algorithm.noisy or self._head.samples):
             return None
         return Draws(get_global_step_var(), 10 * get_current_tower_context().index + stream)
-
-    @staticmethod
-    def _summarise(q: tf.Tensor, cost: tf.Tensor) -> None:
-        predicted = tf.reduce_mean(tf.reduce_max(q, 1), name="predict_reward")
-        add_moving_summary(cost, predicted)
-        add_param_summary(("conv.*/W", ["histogram", "rms"]), ("fc.*/W", ["histogram", "rms"]))

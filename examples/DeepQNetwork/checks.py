@@ -1,41 +1,167 @@
-"""Checks a command line against the machine, its files and the run that is resumed.
+"""Checks a command line: its flags, the machine, its files and the run that is resumed.
 
-A flag that cannot work ends the program before a graph is built: one line on standard error, exit
-code 2, as in `flags`. TensorFlow is loaded only where a check needs it, after --gpu is in force.
+`mistakes` needs the flags alone. The other checks come later, when a flag that cannot work ends the
+program before a graph is built: one line on standard error, exit code 2, as for the flags.
+TensorFlow is loaded only where a check needs it, after --gpu is in force.
 """
 
 import argparse
 import contextlib
 import ipaddress
 import os
+import textwrap
 from typing import Any, Iterator, List, Mapping, Optional, Type
 
-from task_flags import POLICIES
+from algorithm import NAMED, PRESETS, Algorithm, unread_fields
 
 import tensorpack as tp
 from tensorpack.RL import check_rom, find_rom
+from tensorpack.utils import logger
+from tensorpack.utils._nearest import did_you_mean_file
 from tensorpack.utils.cluster import Cluster
 from tensorpack.utils.gpu import get_num_gpu
 from tensorpack.utils.processes import usable_cores
 
-__all__ = [
-    "addresses_of",
-    "check_memory",
-    "check_precision",
-    "check_rules",
-    "check_towers",
-    "find_game",
-    "find_group",
-    "find_weights",
-    "give_cores",
-    "prepare_log_dir",
-    "refusing",
-]
-
+POLICIES = ("never", "auto", "must")  # of --resume
 RESERVED_BYTES = 2 * 2**30  # for TensorFlow, 50 batches in the queue, and everything else
 # Weights that were learned with another one are of no use ...
 _FIXED_RULES = ("algo", "dueling", "noisy", "network", "atoms")
 _ONE_NETWORK = frozenset(["Double", "DQN"])  # ... but for these: they differ in their targets
+
+
+def mistakes(args: argparse.Namespace) -> Iterator[str]:
+    """Yields what is wrong with these flags of DQN.py together, in words of the command line."""
+    trains, memory, filled = args.task == "train", args.memory_size, args.init_memory_size
+    players = args.num_players
+    yield from _algorithm_mistakes(args)
+    if args.eval_video and not trains:
+        yield "--eval-video is for --task train; --task play writes a video of a game"
+    if args.report and not trains:
+        yield "--report is for --task train; for a page of a run: tensorpack report LOGDIR"
+    if trains and args.final_exploration is not None and args.exploration_steps is None:
+        yield "--final-exploration needs --exploration-steps"
+    if trains and filled > memory:
+        yield f"--init-memory-size {filled} is more than --memory-size {memory}"
+    if trains and args.batch_size % args.towers:
+        yield f"--batch-size {args.batch_size} is not a multiple of --towers {args.towers}"
+    yield from task_mistakes(args)
+    if args.deterministic and players != 1:
+        yield f"--deterministic plays one game at a time: --num-players 1, got {players}"
+    if args.deterministic and args.xla:
+        yield (
+            "--deterministic and --xla exclude each other: XLA compiles depending on earlier "
+            "computations, so a resumed run may use other code"
+        )
+    yield from _actors_mistakes(args)
+
+
+def _algorithm_mistakes(args: argparse.Namespace) -> Iterator[str]:
+    preset, learns = PRESETS[args.preset], NAMED[args.algo].learns
+
+    def named(name: str, value: Any = None) -> str:
+        """Returns a flag, with the preset that it comes from."""
+        flag = f"--{name}" if value is None else f"--{name} {value}"
+        same = preset.get(name) == getattr(args, name)
+        return f"{flag} (of --preset {args.preset})" if same else flag
+
+    if args.munchausen and (args.double or learns == "c51"):
+        other = named("double") if args.double else named("algo", args.algo)
+        remedy = "add --no-munchausen" if preset.get("munchausen") else "leave --munchausen out"
+        yield f"{named('munchausen')} excludes {other}: {remedy}"
+    for name in unread_fields(learns):
+        value, default = getattr(args, name), getattr(Algorithm(), name)
+        if value != default:
+            of_preset = preset.get(name) == value
+            remedy = f"add --{name} {default}" if of_preset else f"leave --{name} out"
+            flags = named(name, value), named("algo", args.algo)
+            yield f"{flags[0]} has no effect with {flags[1]}: {remedy}"
+
+
+def _actors_mistakes(args: argparse.Namespace) -> Iterator[str]:
+    if args.key is not None and not args.actors:
+        yield "--key is for --actors on other machines"
+    if not args.actors:
+        return
+    if args.task != "train":
+        yield f"--actors is for --task train; --task {args.task} plays in one process"
+    if args.deterministic:
+        yield (
+            "--deterministic and --actors exclude each other: in which order the games of several "
+            "processes come, and with which weights they are played, differs from run to run"
+        )
+    if args.resume == "must":
+        yield (
+            "--resume must and --actors exclude each other: the games of actors are not saved, so "
+            "such a run cannot be resumed exactly. With --resume auto new games begin, and "
+            "everything else is restored"
+        )
+    if args.key is not None and not os.path.exists(args.key):
+        yield (
+            f"--key {args.key}: there is no such file. Make it, once, by "
+            f"tensorpack.dataflow.make_remote_key({args.key!r}), and copy it to all machines"
+        )
+
+
+def task_mistakes(args: argparse.Namespace) -> Iterator[str]:
+    """Yields what is wrong with the flags that the examples on games have in common."""
+    task, resume = args.task, args.resume
+    if task != "train" and args.load is None:
+        yield f"--task {task} needs a model: --load train_log/.../model-NNN"
+    if args.load is not None and not _is_model(args.load):
+        yield (
+            f"--load {args.load}: there is no such checkpoint, .npz file or log directory."
+            f"{_nearest(args.load)}"
+        )
+    if resume != "never" and task != "train":
+        yield f"--resume is for --task train; --task {task} loads its model by --load"
+    if resume != "never" and args.load is not None:
+        yield (
+            "--resume and --load exclude each other: --resume continues a run with all of its "
+            "state (weights, optimizer, replay memory, games, random streams, epoch); --load "
+            "starts a new run with the weights alone"
+        )
+    if resume not in POLICIES:
+        if not _is_model(resume):
+            yield (
+                f"--resume {resume}: it must be one of {', '.join(POLICIES)}, or an existing log "
+                f"directory or checkpoint.{_nearest(resume)}"
+            )
+        directory = _directory_of(resume)
+        if os.path.realpath(args.logdir or directory) != os.path.realpath(directory):
+            yield (
+                f"--resume {resume} writes to {directory}, so --logdir {args.logdir} is not "
+                f"possible: leave it out. To keep {directory} unchanged, copy it and resume the "
+                "copy; to start a new run with its weights, use --load"
+            )
+    if args.deterministic and task != "train":
+        yield f"--deterministic is for --task train; --task {task} needs only --seed"
+    if args.deterministic and args.seed is None:
+        yield "--deterministic needs a seed: --seed N"
+
+
+def logdir_of(args: argparse.Namespace, name: str) -> str:
+    """Returns the log directory of a run of the example of this name."""
+    if args.logdir is not None:
+        return args.logdir
+    return default_logdir(args, name) if args.resume in POLICIES else _directory_of(args.resume)
+
+
+def default_logdir(args: argparse.Namespace, name: str) -> str:
+    """Returns the log directory of a run without `--logdir`."""
+    game = os.path.splitext(os.path.basename(args.rom))[0]
+    return os.path.join("train_log", f"{name}-{game}")
+
+
+def _directory_of(path: str) -> str:
+    return path if os.path.isdir(path) else os.path.dirname(path) or "."
+
+
+def _nearest(path: str) -> str:
+    return did_you_mean_file(path, ".index") or did_you_mean_file(path)
+
+
+def _is_model(path: str) -> bool:
+    return os.path.exists(path) or os.path.exists(path + ".index")
 
 
 @contextlib.contextmanager
@@ -77,7 +203,8 @@ def find_group(args: argparse.Namespace) -> Optional[Cluster]:
                 "it needs a group of at least two workers, and no parameter servers: python -m "
                 "tensorpack.launch --workers 3 DQN.py --actors ..."
             )
-        if args.key is None and not all(map(_is_here, cluster.workers)):
+        hosts = map(_host_of, cluster.workers)
+        if args.key is None and not all(host is not None and host.is_loopback for host in hosts):
             raise ValueError(
                 f"the workers {', '.join(cluster.workers)} are on several machines, so each needs "
                 "a --key FILE: make one by tensorpack.dataflow.make_remote_key"
@@ -88,25 +215,18 @@ def find_group(args: argparse.Namespace) -> Optional[Cluster]:
 def addresses_of(cluster: Cluster) -> List[str]:
     """Returns the addresses of the learner and of the actors, as this process uses them."""
     found = [f"tcp://{each}" for each in cluster.workers]
-    host, _, port = cluster.address.rpartition(":")
-    if not _is_number(host) and host != "localhost":
-        found[cluster.index] = f"tcp://*:{port}"  # sockets are bound to numbers
+    if _host_of(cluster.address) is None:  # sockets are bound to numbers
+        found[cluster.index] = f"tcp://*:{cluster.address.rpartition(':')[2]}"
     return found
 
 
-def _is_here(address: str) -> bool:
-    host = address.rpartition(":")[0]
-    if host == "localhost":
-        return True
-    return _is_number(host) and ipaddress.ip_address(host.strip("[]")).is_loopback
-
-
-def _is_number(host: str) -> bool:
+def _host_of(address: str) -> Any:
+    """Returns the host as an `ipaddress`; None if it is a name."""
+    host = address.rpartition(":")[0].strip("[]")
     try:
-        ipaddress.ip_address(host.strip("[]"))
+        return ipaddress.ip_address("127.0.0.1" if host == "localhost" else host)
     except ValueError:
-        return False
-    return True
+        return None
 
 
 def find_weights(path: str) -> str:
@@ -128,12 +248,11 @@ def find_weights(path: str) -> str:
 
 def check_precision(precision: str) -> None:
     """Checks that this TensorFlow can compute in this precision."""
-    if precision == "fp32":
-        return
-    from tensorpack.tfutils.precision import ComputeOptions
+    if precision != "fp32":
+        from tensorpack.tfutils.precision import ComputeOptions
 
-    with refusing(f"--precision {precision}", RuntimeError):
-        ComputeOptions(precision).apply_to(tp.tfv1.ConfigProto())
+        with refusing(f"--precision {precision}", RuntimeError):
+            ComputeOptions(precision).apply_to(tp.tfv1.ConfigProto())
 
 
 def prepare_log_dir(dirname: str, resume: str) -> str:
@@ -150,8 +269,8 @@ def prepare_log_dir(dirname: str, resume: str) -> str:
 def check_towers(towers: int) -> None:
     """Checks that there is a GPU for each tower."""
     gpus = get_num_gpu()
-    if towers > max(gpus, 1):
-        with refusing(f"--towers {towers}", ValueError):
+    with refusing(f"--towers {towers}", ValueError):
+        if towers > max(gpus, 1):
             raise ValueError(
                 f"this program sees {gpus} GPUs, of those that --gpu and CUDA_VISIBLE_DEVICES name"
             )
@@ -172,16 +291,9 @@ def give_cores(cluster: Cluster) -> None:
 
 
 def check_rules(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
-    """Compares the rules of a saved state with those of the run that resumes it.
+    """Returns in words how the rules of a saved state differ from those of the run that resumes it.
 
-    Rules that only one of them has are not compared: older states have none.
-
-    Args:
-      before: name of a rule to its value, when the state was saved.
-      now: the same of this run.
-
-    Returns:
-      the differences in words; empty if there are none.
+    Rules, name to value, that only one of them has are not compared: older states have none.
 
     Raises:
       ValueError: the weights are those of another network.
@@ -201,6 +313,12 @@ def check_rules(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
     return "; ".join(changed.values())
 
 
+def log_rules(rules: Mapping[str, Any]) -> None:
+    """Logs the rules, a few lines of them."""
+    words = ", ".join(f"{name}={value}".replace(" ", "_") for name, value in rules.items())
+    logger.info("Settings: \n" + textwrap.fill(words, 100, break_long_words=False))
+
+
 def check_memory(memory_size: int, bytes_each: int, available: Optional[int]) -> None:
     """Checks that a replay memory fits into what is free.
 
@@ -208,8 +326,7 @@ def check_memory(memory_size: int, bytes_each: int, available: Optional[int]) ->
     hours of training.
 
     Args:
-      memory_size: number of transitions.
-      bytes_each: what one of them takes.
+      memory_size: number of transitions, each of which takes `bytes_each`.
       available: free bytes, or None if unknown.
 
     Raises:

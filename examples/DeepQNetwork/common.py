@@ -1,23 +1,25 @@
-"""Callbacks of the example: evaluation by whole games, the progress of a run, time of an epoch."""
+"""What examples on games share: evaluation by whole games, the progress of a run, its weights."""
 
 import os
 import time
 from contextlib import ExitStack
-from typing import Any, Callable, Dict, List, Optional, Sequence
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence
 
 import numpy as np
 from simulator import Agent
 from video import GameVideo, names_of
 
 from tensorpack.callbacks import Callback
+from tensorpack.compat import tfv1 as tf
 from tensorpack.RL import Player
+from tensorpack.tfutils.checkpoint import CheckpointReader, load_checkpoint_vars
+from tensorpack.tfutils.sessinit import SessionInit, get_model_loader
+from tensorpack.tfutils.varmanip import is_training_name, known_of_graph
 from tensorpack.utils import get_rng, get_tqdm, humanize_time_delta, logger
+from tensorpack.utils.checkpoints.variables import Match, known_from, known_of, match
 from tensorpack.utils.optional import require
 from tensorpack.utils.rng import rng_state, set_rng_state
 
-__all__ = ["EVAL_EPSILON", "EpochTimeWithoutGPU", "Evaluator", "Progress", "play_n_episodes"]
-
-EVAL_EPSILON = 0.001  # probability of a random action
 Watch = Callable[[np.ndarray, int, Optional[np.ndarray]], None]
 
 _LONG_SECONDS = 600.0  # an evaluation that takes longer ...
@@ -29,7 +31,7 @@ def play_n_episodes(
     predict: Callable[..., Sequence[Any]],
     n: int,
     history: int = 4,
-    epsilon: float = EVAL_EPSILON,
+    epsilon: float = 0.001,
     rng: Optional[np.random.RandomState] = None,
     seed: Optional[int] = None,
     on_tick: Callable[[np.ndarray, int], None] = lambda frames, finished: None,
@@ -43,11 +45,8 @@ def play_n_episodes(
 
     Args:
       player: plays them; reset first.
-      predict: the predictor that acts, see `Agent`.
+      predict: the predictor that acts, see `Agent`, as `history`, `epsilon` and `rng`.
       n: number of games.
-      history: frames that make one state.
-      epsilon: probability of a random action.
-      rng: for random actions; a new stream by default.
       seed: of the games; by default the player keeps its random streams.
       on_tick: called after every action with the frames, uint8 `[N, *frame_shape]`, and the number
         of games that ended; an error that it raises ends the playing.
@@ -98,8 +97,7 @@ class Evaluator(Callback):
 
     Args:
       nr_eval: number of games.
-      input_names: of the predictor that acts.
-      output_names: the same.
+      input_names, output_names: of the predictor that acts.
       get_player: makes a `Player` of so many environments, to be seeded by `reset`; closed after
         each evaluation.
       num_players: environments at a time, at most.
@@ -119,7 +117,7 @@ class Evaluator(Callback):
         get_player: Callable[[int], Player],
         num_players: int = 8,
         history: int = 4,
-        epsilon: float = EVAL_EPSILON,
+        epsilon: float = 0.001,
         game_seconds: Callable[[], float] = lambda: 0.0,
         video: bool = False,
         clock: Callable[[], float] = time.monotonic,
@@ -184,11 +182,7 @@ class Evaluator(Callback):
                 self.trainer.check_stop()
 
             return play_n_episodes(
-                player,
-                self._predictor,
-                n,
-                self._history,
-                self._epsilon,
+                *(player, self._predictor, n, self._history, self._epsilon),
                 rng=self._rng,
                 seed=seed,
                 on_tick=on_tick,
@@ -220,10 +214,9 @@ class Progress(Callback):
     """Puts how far the run is when triggered: what the x axis of a curve needs.
 
     The scalars are `agent_steps` (actions in training, over all games), `emulator_frames` (these,
-    times the frames of an action), `episodes` (games that ended in training), `exploration`
-    (probability of a random action, where there is one) and `hours` (of wall-clock time, with
-    evaluations and saves). A resumed run continues them; time that was lost because the run was
-    killed does not count. Put it after what plays.
+    times the frames of an action), `episodes` (games that ended in training) and `hours` (of
+    wall-clock time, with evaluations and saves). A resumed run continues them; time that was lost
+    because the run was killed does not count. Put it after what plays.
 
     Args:
       expreplay: plays the games of the training.
@@ -245,14 +238,11 @@ class Progress(Callback):
 
     def _trigger(self) -> None:
         steps = self._expreplay.env_steps
-        scalars = {
-            "agent_steps": steps,
-            "emulator_frames": steps * self._frame_skip,
-            "episodes": self._expreplay.num_episodes,
-            "hours": self._so_far() / 3600,
-        }
-        for name, value in scalars.items():
-            self.trainer.monitors.put_scalar(name, value)
+        put = self.trainer.monitors.put_scalar
+        put("agent_steps", steps)
+        put("emulator_frames", steps * self._frame_skip)
+        put("episodes", self._expreplay.num_episodes)
+        put("hours", self._so_far() / 3600)
 
     def seconds_of_a_game(self) -> float:
         """Returns how long a game of the training takes, at the mean, with the learning."""
@@ -314,12 +304,52 @@ class EpochTimeWithoutGPU(Callback):
         elif done == self._steps:
             self._active = False
             seconds = self._seconds + self._clock() - self._since
-            self._log(seconds / (self._steps - self._warmup))
+            each, steps = seconds / (self._steps - self._warmup), self.trainer.steps_per_epoch
+            about = f"{humanize_time_delta(steps * each)}, at {1 / each:.1f} steps/s."
+            logger.info(f"An epoch of {steps} steps will take about {about}")
 
-    def _log(self, seconds_per_step: float) -> None:
-        steps = self.trainer.steps_per_epoch
-        logger.info(
-            f"An epoch of {steps} steps will take about "
-            f"{humanize_time_delta(steps * seconds_per_step)}, at {1 / seconds_per_step:.1f} "
-            "steps/s."
-        )
+
+class OtherNetwork(ValueError):
+    """A file has the weights of another network."""
+
+
+class AllWeights(SessionInit):
+    """Loads all variables of a network that is to act, from a file of its weights alone.
+
+    Args:
+      path: as in `get_model_loader`.
+      advice: what to do about the file of another network; ends the message of the error.
+
+    Raises:
+      OtherNetwork: in `init`; names the variables that are missing, of another shape, or too many.
+    """
+
+    def __init__(self, path: str, advice: str) -> None:
+        self._path = path
+        self._advice = advice
+        self._loader = get_model_loader(path)
+
+    def _run_init(self, sess: Any) -> None:
+        if self._path.endswith(".npz"):
+            saved = known_of(load_checkpoint_vars(self._path))
+        else:
+            saved = known_from(CheckpointReader(self._path).variables)
+        differences = list(_differences(match(known_of_graph(tf.global_variables()), saved)))
+        if differences:
+            raise OtherNetwork(f"{'; '.join(differences)}: {self._advice}")
+        self._loader.init(sess)
+
+
+def _differences(rows: List[Match]) -> Iterator[str]:
+    """Yields in words what tells a network from that of a file."""
+    missing = [row.name for row in rows if row.verdict == "missing"]
+    if missing:
+        yield f"it has no {', '.join(missing)}, which this network needs"
+    for name, ours, theirs, verdict in rows:
+        if verdict == "shape":
+            yield f"its {name} is {list(theirs.shape)}, that of this network {list(ours.shape)}"
+    # A weight is LAYER/VARIABLE: target networks and optimizers have longer names.
+    extra = [row.name for row in rows if row.verdict == "extra" and row.name.count("/") == 1]
+    extra = [name for name in extra if not is_training_name(name)]
+    if extra:
+        yield f"it has {', '.join(extra)}, which this network does not have"

@@ -1,17 +1,18 @@
 """Experience replay: the data source of a DQN, and the callback that keeps it filled."""
 
+from functools import partial
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 from checks import check_rules
 from episodes import EpisodeLog
 from pacer import Pacer
-from sampling import Sampler
 from simulator import Agent, Simulator, SimulatorThread
 
 from tensorpack.callbacks import Callback
 from tensorpack.dataflow import DataFlow
-from tensorpack.RL import Player
+from tensorpack.input_source import QueueInput
+from tensorpack.RL import Player, PrioritizedReplay, ReplayMemory
 from tensorpack.utils import get_rng, get_tqdm, logger
 from tensorpack.utils.checkpoints import SegmentDamaged
 from tensorpack.utils.checks import check_counts
@@ -19,10 +20,9 @@ from tensorpack.utils.concurrency import guard_thread
 from tensorpack.utils.rng import is_seeded, rng_state, set_rng_state
 from tensorpack.utils.stopping import Failed, StopRequested
 
-__all__ = ["ExpReplay"]
-
 _TICK_SECONDS = 5.0  # time-out for a tick or a batch that is under way when the run ends
 _LONG_TICK_SECONDS = 60.0  # the same, during the training
+_BATCHES_AHEAD = 4  # in the queue, if they are drawn by priorities
 _MANY_PLAYERS = 32  # more of them do not make playing much faster
 
 
@@ -44,17 +44,11 @@ class ExpReplay(DataFlow, Callback):
     error if the run must be resumed exactly. Where only the variables were saved, the memory is
     populated as at the start of a run, with `init_exploration`.
 
-    A datapoint is `[comb_state, action, reward, isOver]`: uint8
-    `[B, history_len + 1, *frame_shape]`, int64, float32 and bool `[B]`; a batch, or one of its
-    `parts`. The first `history_len` frames are the state that `action` was taken in, the last
-    `history_len` the one that followed. A lost life counts as over. The frames are read-only, so
-    that the queue need not copy them.
-
-    With an `n_step` above 1 there are `2 * history_len` frames, the rewards are `[B, n_step]`, and
-    `steps`, int32 `[B]`, comes after them: see `NStepBatch`. With a `priority` above 0 two more
-    come last: `weight`, float32 `[B]`, and `slot`, int64 `[B]`, see `PrioritizedReplay`. The model
-    then has an input `slot` and a tensor `priority`, float32 `[B]`, which are fetched in each step.
-    Give the trainer `make_input`, so that priorities come back before many batches were sampled.
+    A datapoint is a batch, or one of its `parts`, with the inputs of `DQNModel.Model`, which says
+    what they are: see also `NStepBatch` and `PrioritizedReplay`. The frames are read-only, so that
+    the queue need not copy them. With a `priority` above 0 the model has an input `slot` and a
+    tensor `priority`, which are fetched in each step. Give the trainer `make_input`, so that
+    priorities come back before many batches were sampled.
 
     Logs `expreplay/mean_score` and `expreplay/max_score` of the games that ended in an epoch (in
     the first one, also of those that ended before it), if there are any, and writes all games of
@@ -74,12 +68,11 @@ class ExpReplay(DataFlow, Callback):
       n_step: rewards of a transition, at most.
       priority: exponent of prioritised replay, up to 1; 0 samples uniformly.
       random_repeat: how often a random action is done in succession, at most, see `RandomActions`.
-      rules: further settings that define the learning problem, such as `{"algo": "Double"}`. They
-        are saved, and compared when the run is resumed, see `check_rules`.
+      rules: further settings that define the learning problem; saved, and compared when the run is
+        resumed, see `check_rules`.
 
     Attributes:
       exploration: probability of a random action; may be set at any time.
-      parts: datapoints of a batch.
       prioritized: whether transitions are drawn by priorities.
 
     Raises:
@@ -104,9 +97,8 @@ class ExpReplay(DataFlow, Callback):
         random_repeat: int = 1,
         rules: Optional[Mapping[str, Any]] = None,
     ) -> None:
-        check_counts(
-            "ExpReplay", batch_size=batch_size, update_frequency=update_frequency, parts=parts
-        )
+        check_counts("ExpReplay", batch_size=batch_size, update_frequency=update_frequency)
+        check_counts("ExpReplay", parts=parts, n_step=n_step)
         if batch_size % parts:
             raise ValueError(f"A batch of {batch_size} cannot be cut into {parts} equal parts.")
         if not 1 <= init_memory_size <= memory_size:
@@ -120,10 +112,10 @@ class ExpReplay(DataFlow, Callback):
         self.parts = parts
         self._init_memory_size = init_memory_size
         self._life_loss_ends = life_loss_ends
-        self._init_exploration = init_exploration
-        self.exploration = init_exploration
+        self.exploration = self._init_exploration = init_exploration
         self._random_repeat = random_repeat
         self._history_len = history_len
+        self._n_step = n_step
         self._rules = {
             **(rules or {}),
             "batch_size": batch_size,
@@ -133,9 +125,15 @@ class ExpReplay(DataFlow, Callback):
             "priority": priority,
             "random_repeat": random_repeat,
         }
-        self._sampler = Sampler(memory_size, player, history_len, n_step, priority)
-        self._memory = self._sampler.memory
-        self.prioritized = self.sees_runs = self._sampler.prioritized
+        self.prioritized = self.sees_runs = priority != 0
+        make: Any = partial(PrioritizedReplay, alpha=priority) if priority else ReplayMemory
+        self._memory: Any = make(
+            memory_size,
+            player.frame_shape,
+            history=history_len,
+            lanes=player.num_envs,
+            frame_dtype=np.dtype(player.frame_dtype).type,
+        )
         self._simulator: Any = None
         self._episodes = EpisodeLog()
         self._pacer = Pacer(update_frequency)
@@ -183,7 +181,7 @@ class ExpReplay(DataFlow, Callback):
             with self._pacer:
                 if in_lockstep:
                     self._play_for_a_batch()
-                batch = self._sampler.sample(self._batch_size, self._sampling_rng)
+                batch = self._sample()
             _freeze(batch[0])
             size = self._batch_size // self.parts
             for start in range(0, self._batch_size, size):
@@ -191,13 +189,17 @@ class ExpReplay(DataFlow, Callback):
             if not in_lockstep and not self._pacer.grant():
                 raise StopRequested(self.trainer.stop_token.reason)
 
+    def _sample(self) -> List[np.ndarray]:
+        how = self._batch_size, self._sampling_rng, self._n_step
+        if not self.prioritized:
+            return list(self._memory.sample(*how))
+        drawn = self._memory.sample_weighted(*how)
+        return [*drawn.batch, drawn.weight, drawn.slot]
+
     def _play_for_a_batch(self) -> None:
         """Plays the transitions of one batch, after those still open from before.
 
         It does not check for a stop: a step that has begun waits for its batch.
-
-        Raises:
-          StopRequested: the run is over and its player closed.
         """
         if self._over:
             raise StopRequested("The training is over: its player is closed.")
@@ -212,14 +214,14 @@ class ExpReplay(DataFlow, Callback):
     def _setup_graph(self) -> None:
         self._simulator = self._make_simulator()
         if self.prioritized:
-            self._learned = self._sampler.learned(self.trainer.tower_func.towers.training())
+            towers = self.trainer.tower_func.towers.training()
+            self._learned = [tower.get_tensors(["slot", "priority"]) for tower in towers]
 
     def _make_simulator(self) -> Simulator:
         """Returns what fills the memory; called while the graph is set up."""
         predictor = self.trainer.get_predictor(*self._predictor_io_names)
-        agent = Agent(
-            predictor, self._player, self._history_len, self._acting_rng, self._random_repeat
-        )
+        how = self._history_len, self._acting_rng, self._random_repeat
+        agent = Agent(predictor, self._player, *how)
         return Simulator(self._player, self._memory, agent, self._life_loss_ends)
 
     def _before_train(self) -> None:
@@ -259,8 +261,8 @@ class ExpReplay(DataFlow, Callback):
         return self._learned if self.prioritized else None
 
     def _after_run(self, ctx: Any, run_values: Any) -> None:
-        if self.prioritized:
-            self._sampler.take(run_values.results)
+        for slots, priorities in run_values.results if self.prioritized else ():
+            self._memory.update_priorities(slots, priorities)
 
     def _trigger(self) -> None:
         episodes = self._simulator.take_episodes()
@@ -356,6 +358,14 @@ class ExpReplay(DataFlow, Callback):
         if self.trainer.resume_strictly:
             raise RuntimeError(f"{what} If that is acceptable, use --resume auto.")
         logger.warning(what)
+
+
+def make_input(expreplay: Any) -> QueueInput:
+    """Returns what feeds a model from an `ExpReplay`: the `data` of a `TrainConfig`."""
+    # With priorities the queue is short: a batch that waits was drawn by the priorities from before
+    # the steps ahead of it.
+    ahead = _BATCHES_AHEAD * expreplay.parts if expreplay.prioritized else None
+    return QueueInput(expreplay, capacity=ahead)
 
 
 def _freeze(array: np.ndarray) -> None:

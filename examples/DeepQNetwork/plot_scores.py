@@ -17,8 +17,8 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 import DQN
 import flags
 import numpy as np
-from games import get_player
-from presets import PRESETS
+from algorithm import PRESETS
+from flags import COUNT, Flag, get_player
 from scores import (
     AXES,
     Published,
@@ -33,8 +33,6 @@ from scores import (
 
 from tensorpack.RL import Player, find_rom
 from tensorpack.utils import get_rng, get_tqdm, logger
-
-__all__ = ["draw", "make_table", "play_at_random", "read_runs"]
 
 GAMES_AT_ONCE = 8
 AXIS_LABELS = {"steps": "agent steps", "hours": "hours", "updates": "updates"}
@@ -81,13 +79,7 @@ def play_at_random(player: Player, games: int, seed: int = 0) -> List[float]:
 
     with get_tqdm(total=games, desc="Random play") as bar:
         return play_n_episodes(
-            player,
-            no_network,
-            games,
-            DQN.HISTORY,
-            epsilon=1.0,
-            rng=get_rng(),
-            seed=seed,
+            *(player, no_network, games, DQN.HISTORY, 1.0, get_rng(), seed),
             on_tick=lambda _, ended: bar.update(ended),
         )
 
@@ -205,52 +197,31 @@ def _score(value: Optional[float]) -> str:
     return "-" if value is None else f"{value:.1f}"
 
 
-def _make_parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    add = parser.add_argument
-    add(
-        "runs",
-        nargs="+",
-        metavar="[NAME=]LOGDIR",
-        help="the log directory of a run; runs with the same NAME are drawn as one curve",
-    )
-    add("--out", help="the picture: .svg, .png or .pdf (default: scores.svg; none with --table)")
-    add("--x", choices=sorted(AXES), default="steps", help="the x axis (default: steps)")
-    add(
-        "--window",
-        type=int,
-        default=25000,
-        metavar="N",
-        help="agent steps over which scores of the training are averaged (default: 25000)",
-    )
-    add(
-        "--published",
-        metavar="GAME",
-        help="also draw the published scores of this game, such as breakout (published.json)",
-    )
-    add(
-        "--table",
-        action="store_true",
-        help="print the scores over the windows of the published ones; needs --published",
-    )
-    add("--rom", metavar="GAME.bin", help="also draw the mean score of random play of this game")
-    add(
-        "--preset",
-        choices=list(PRESETS),
-        default="2017",
-        help="the options of this game, as for DQN.py (default: 2017)",
-    )
-    add("--games", type=int, default=50, help="number of random games (default: 50)")
-    add("--title", help="above the picture (default: the name of the runs)")
-    return parser
+# fmt: off
+FLAGS = [
+    Flag("out", "OUT", None, "the picture: .svg, .png or .pdf (default: scores.svg; none with "
+         "--table)"),
+    Flag("x", tuple(sorted(AXES)), "steps", "the x axis"),
+    Flag("window", COUNT, 25000, "agent steps over which scores of the training are averaged"),
+    Flag("published", "GAME", None, "also draw the published scores of this game, such as breakout "
+         "(published.json)"),
+    Flag("table", bool, False, "print the scores over the windows of the published ones; needs "
+         "--published"),
+    Flag("rom", "GAME.bin", None, "also draw the mean score of random play of this game"),
+    Flag("preset", tuple(PRESETS), "2017", "the options of this game, as for DQN.py"),
+    Flag("games", COUNT._replace(metavar="GAMES"), 50, "number of random games"),
+    Flag("title", "TITLE", None, "above the picture (default: the name of the runs)"),
+]
+# fmt: on
 
 
 def parse(argv: Optional[Sequence[str]] = None) -> Tuple[argparse.ArgumentParser, Any]:
     """Returns the parser and the flags of a command line."""
-    parser = _make_parser()
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    named = "the log directory of a run; runs with the same NAME are drawn as one curve"
+    parser.add_argument("runs", nargs="+", metavar="[NAME=]LOGDIR", help=named)
+    flags.add_flags(parser, FLAGS)
     args = parser.parse_args(argv)
-    if args.window < 1:
-        parser.error(f"--window must be at least 1, got {args.window}")
     if args.table and args.published is None:
         parser.error("--table needs the game: --published GAME")
     if args.x != "steps" and args.published is not None and (args.out or not args.table):

@@ -1,7 +1,14 @@
-"""The value that says what is learned: its names, and what it refuses."""
+"""The value that says what is learned: its names, what it refuses; and each preset trains."""
 
+import flags
+import numpy as np
 import pytest
-from algorithm import NAMED, Algorithm, get_algorithm
+from algorithm import NAMED, PRESETS, Algorithm, get_algorithm
+from DQNModel import Model
+
+from tensorpack.compat import tfv1 as tf
+from tests.examples.catch import CountingCatch
+from tests.examples.small_dqn import read_stats, train
 
 
 def test_names_are_values_that_pass_the_checks():
@@ -36,3 +43,45 @@ def test_a_field_out_of_range_is_named(fields, message):
 def test_an_unknown_name_lists_those_there_are():
     with pytest.raises(ValueError, match="Double, DQN, Dueling, C51, QR, IQN, got 'Rainbow'"):
         get_algorithm("Rainbow")
+
+
+CELL = 6  # pixels: frames of 42 x 42, since not all of the networks are padded
+SHORT = ["--steps-per-epoch", "6", "--eval-every", "9"]
+
+
+def test_a_step_of_2015_is_that_of_the_sum_of_the_gradients():
+    """Mnih et al., 2015: RMSProp with 0.95 and 0.01, for the sum over 32 transitions."""
+    rng, steps, count = np.random.RandomState(0), 400, 32
+    sums = rng.normal(0.002, 0.01, size=(steps, 5)).astype(np.float32) * count
+    algorithm = flags.parse(["--rom", "pong.bin", "--preset", "dqn2015"]).algorithm
+    x = tf.get_variable("x", initializer=np.zeros(5, np.float32))
+    mean = tf.placeholder(tf.float32, [5])
+    update = Model(4, algorithm).optimizer().apply_gradients([(mean, x)])
+    expected, first, second = np.zeros(5), np.zeros(5), np.full(5, 32.0**2)  # TensorFlow's 1
+    with tf.Session() as sess:
+        sess.run(tf.global_variables_initializer())
+        for each in sums:
+            sess.run(update, {mean: each / count})
+            first, second = 0.95 * first + 0.05 * each, 0.95 * second + 0.05 * each**2
+            expected -= 2.5e-4 * each / np.sqrt(second - first**2 + 0.01)
+        np.testing.assert_allclose(sess.run(x), expected, rtol=1e-3, atol=1e-6)
+
+
+ALONE = [pytest.param(each, marks=pytest.mark.nightly) for each in sorted(set(PRESETS) - {"2017"})]
+
+
+@pytest.mark.nightly
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "preset", [*sorted(set(PRESETS) - {"2017"}), "rainbow --noisy --dueling --double"]
+)
+def test_a_run_with_a_preset_is_resumed(preset, log_dir):
+    for epochs, resume in [("1", "never"), ("2", "must")]:
+        player = CountingCatch(cell=CELL)
+        with tf.Graph().as_default():
+            flags = ["--preset", *preset.split(), *SHORT, "--max-epoch", epochs]
+            train(player, *flags, resume=resume)
+    first, second = read_stats(log_dir)
+    assert (second["epoch_num"], second["global_step"]) == (2, 12)
+    assert player.resets == 0
+    assert second["exploration"] < first["exploration"] < 1

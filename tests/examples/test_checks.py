@@ -8,7 +8,6 @@ import DQN
 import flags
 import numpy as np
 import pytest
-from weights import AllWeights, OtherNetwork
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.checkpoint import save_checkpoint_vars
@@ -142,54 +141,6 @@ def test_a_log_directory_without_a_run_is_not_made_to_resume_it(tmp_path, capsys
     assert said.startswith(f"--resume {tmp_path}: There is no checkpoint in")
     assert os.listdir(str(tmp_path)) == []
     assert checks.prepare_log_dir(path, "auto") == "auto"
-
-
-def load_into(names, path, size=2):
-    """The values of a network with these variables, from a file."""
-    with tf.Graph().as_default(), tf.Session() as sess:
-        variables = [tf.get_variable(name, [size]) for name in names]
-        loader = AllWeights(path, "give the right one")
-        sess.run(tf.global_variables_initializer())
-        loader.init(sess)
-        return [value.tolist() for value in sess.run(variables)]
-
-
-@pytest.fixture(params=["model-5", "model.npz"])
-def saved(request, tmp_path):
-    path = str(tmp_path / request.param)
-    save_checkpoint_vars({"a": np.ones(2, "f"), "b": np.zeros(2, "f")}, path)
-    return path
-
-
-def test_all_weights_are_there(saved):
-    assert load_into(["b", "a"], saved) == [[0, 0], [1, 1]]
-    assert load_into(["a"], saved) == [[1, 1]]
-
-
-def test_weights_that_are_missing_are_named(saved):
-    with pytest.raises(OtherNetwork) as error:
-        load_into(["c", "a", "d"], saved)
-    assert str(error.value) == "it has no c, d, which this network needs: give the right one"
-
-
-def test_weights_of_other_shapes_are_named_with_both(saved):
-    with pytest.raises(OtherNetwork) as error:
-        load_into(["c", "a"], saved, size=3)
-    assert str(error.value) == (
-        "it has no c, which this network needs; its a is [2], that of this network [3]: "
-        "give the right one"
-    )
-
-
-def test_weights_that_the_network_does_not_have_are_named(tmp_path):
-    path = str(tmp_path / "model-5")
-    of_the_training = ["target/conv0/W", "conv0/W/Adam", "EMA/cost", "global_step"]
-    names = ["conv0/W", "conv0/alpha", *of_the_training]
-    save_checkpoint_vars({name: np.ones(2, "f") for name in names}, path)
-    with pytest.raises(OtherNetwork) as error:
-        load_into(["conv0/W"], path)
-    assert str(error.value).startswith("it has conv0/alpha, which this network does not have: ")
-    assert load_into(["conv0/W", "conv0/alpha"], path) == [[1, 1], [1, 1]]
 
 
 def predictor_of(path, *more_flags, actions=3):

@@ -3,10 +3,8 @@
 import numpy as np
 import pytest
 from algorithm import NAMED, Algorithm
-from c51 import project
 from DQNModel import Model
-from draws import Draws
-from munchausen import munchausen_bonus
+from networks import Draws
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.tower import TowerContext
@@ -163,34 +161,6 @@ def test_cost_and_gradients(name):
             slope = (ends[0] - ends[1]) / 2e-6
             atol = 1e-3 * np.linalg.norm(gradient) * np.linalg.norm(way)
             np.testing.assert_allclose(np.sum(gradient * way), slope, atol=atol, err_msg=variable)
-
-
-def test_the_log_policy_is_clipped():
-    q, action = tf.constant([[0.0, 5.0], [0.0, 5.0]]), tf.constant([0, 1])
-    with tf.Session() as sess:
-        bonus = sess.run(munchausen_bonus(q, action))
-    np.testing.assert_allclose(bonus, [-0.9, 0.0], atol=1e-6)
-
-
-def test_nothing_follows_an_end_whatever_the_network_says():
-    p = tf.fill([2, 51], np.float32(np.nan))
-    projected = project(p, tf.constant([1.0, 50.0]), tf.constant([True, True]), 0.99)
-    with tf.Session() as sess:
-        found = sess.run(projected)
-    np.testing.assert_allclose(found @ np.linspace(-10, 10, 51), [1.0, 10.0], rtol=1e-5)
-    np.testing.assert_allclose(found.sum(1), 1.0, rtol=1e-5)
-
-
-def test_draws_depend_on_their_two_numbers_and_on_their_order_alone():
-    number = tf.placeholder(tf.int64, [])
-    drawn = [Draws(number, stream) for stream in (0, 0, 1)]
-    tensors = [each.uniform([3]) for each in [*drawn, drawn[0]]]
-    with tf.Session() as sess:
-        one, same, other_stream, next_one = sess.run(tensors, {number: 7})
-        np.testing.assert_array_equal(sess.run(tensors[0], {number: 7}), one)
-        other_step = sess.run(tensors[0], {number: 8})
-    np.testing.assert_array_equal(one, same)
-    assert not {*one} & {*other_stream, *next_one, *other_step}
 
 
 def test_rmsprop_is_centred():

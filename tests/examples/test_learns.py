@@ -5,8 +5,7 @@ import pytest
 from algorithm import NAMED, Algorithm
 from common import play_n_episodes
 from DQNModel import Model
-from expreplay import ExpReplay
-from sampling import make_input
+from expreplay import ExpReplay, make_input
 
 import tensorpack as tp
 from tests.examples.catch import CatchPlayer

@@ -1,9 +1,9 @@
-"""Frames to images: the same numbers whichever way they go."""
+"""Frames to images, the same numbers whichever way they go; numbers drawn in the graph."""
 
-import images
+import networks
 import numpy as np
 import pytest
-from images import as_images
+from networks import Draws, as_images
 
 from tensorpack.compat import tfv1 as tf
 
@@ -11,7 +11,7 @@ from tensorpack.compat import tfv1 as tf
 @pytest.fixture(params=[True, False], ids=["words", "transposed"])
 def way(request, monkeypatch):
     """Which way the frames go, whatever the machine."""
-    monkeypatch.setattr(images, "_words_are_faster", lambda: request.param)
+    monkeypatch.setattr(networks, "_words_are_faster", lambda: request.param)
 
 
 @pytest.mark.usefixtures("way")
@@ -37,13 +37,25 @@ def test_refuses_frames_that_are_not_enough_or_not_counted(shape):
 
 
 def test_words_need_no_transposition(monkeypatch):
-    monkeypatch.setattr(images, "_words_are_faster", lambda: True)
+    monkeypatch.setattr(networks, "_words_are_faster", lambda: True)
     as_images(tf.zeros([2, 5, 8, 8], tf.uint8), 4)
     types = {op.type for op in tf.get_default_graph().get_operations()}
     assert not types & {"Transpose", "StridedSlice"}
 
 
 def test_a_gpu_transposes(monkeypatch):
-    monkeypatch.setattr(images, "get_num_gpu", lambda: 1)
+    monkeypatch.setattr(networks, "get_num_gpu", lambda: 1)
     as_images(tf.zeros([2, 5, 8, 8], tf.uint8), 4)
     assert "Transpose" in {op.type for op in tf.get_default_graph().get_operations()}
+
+
+def test_draws_depend_on_their_two_numbers_and_on_their_order_alone():
+    number = tf.placeholder(tf.int64, [])
+    drawn = [Draws(number, stream) for stream in (0, 0, 1)]
+    tensors = [each.uniform([3]) for each in [*drawn, drawn[0]]]
+    with tf.Session() as sess:
+        one, same, other_stream, next_one = sess.run(tensors, {number: 7})
+        np.testing.assert_array_equal(sess.run(tensors[0], {number: 7}), one)
+        other_step = sess.run(tensors[0], {number: 8})
+    np.testing.assert_array_equal(one, same)
+    assert not {*one} & {*other_stream, *next_one, *other_step}

@@ -1,8 +1,8 @@
-"""Returns, targets and losses of Q-learning, against the same by hand or by numpy."""
+"""Returns, targets and losses, against the same by hand or by numpy; see also test_learning.py."""
 
+import losses
 import numpy as np
 import pytest
-import td
 
 from tensorpack.compat import tfv1 as tf
 
@@ -21,35 +21,35 @@ def test_the_value_of_an_action_is_its_entry_or_its_row():
     rng = np.random.RandomState(0)
     for shape in [(3, 2), (3, 2, 5)]:
         q = rng.randn(*shape).astype(np.float32)
-        value = td.action_value(tf.constant(q), tf.constant(ACTION))
+        value = losses.action_value(tf.constant(q), tf.constant(ACTION))
         np.testing.assert_array_equal(run(value), q[range(3), ACTION])
 
 
 def test_a_target_is_the_reward_and_what_follows_unless_nothing_does():
     best = tf.reduce_max(tf.constant(Q_NEXT), 1)
-    target = td.td_target(best, tf.constant(REWARD), tf.constant(OVER), 0.5)
+    target = losses.td_target(best, tf.constant(REWARD), tf.constant(OVER), 0.5)
     np.testing.assert_allclose(run(target), [1 + 0.5 * 20, -1 + 0.5 * 30, 0.5])
 
 
 def test_a_target_of_samples_has_a_discount_for_each_example():
     discount = tf.constant([0.5, 0.25, 0.125])
-    target = td.td_target(tf.constant(Q_NEXT), tf.constant(REWARD), tf.constant(OVER), discount)
+    target = losses.td_target(tf.constant(Q_NEXT), tf.constant(REWARD), tf.constant(OVER), discount)
     np.testing.assert_allclose(run(target), [[6, 11], [6.5, 0.25], [0.5, 0.5]])
 
 
 def test_no_gradient_flows_through_a_target():
     value, reward = tf.constant(REWARD), tf.constant(REWARD)
-    target = td.td_target(value, reward, tf.constant(OVER), 0.5)
+    target = losses.td_target(value, reward, tf.constant(OVER), 0.5)
     assert tf.gradients(target, [value, reward]) == [None, None]
 
 
 def test_rewards_are_clipped_one_by_one_then_discounted():
     rewards = [[5.0, 0.5, -7.0], [0.0, 2.0, 0.0]]
-    found = run(td.n_step_return(tf.constant(rewards), 0.9))
+    found = run(losses.n_step_return(tf.constant(rewards), 0.9))
     np.testing.assert_allclose(found, [1 + 0.9 * 0.5 - 0.81, 0.9], rtol=1e-6)
-    assert run(td.n_step_return(tf.constant([5.0, -0.5]), 0.9)).tolist() == [1.0, -0.5]
+    assert run(losses.n_step_return(tf.constant([5.0, -0.5]), 0.9)).tolist() == [1.0, -0.5]
     with pytest.raises(ValueError, match=r"rewards must be \[B\] or \[B, n\]"):
-        td.n_step_return(tf.placeholder(tf.float32, [None, None]), 0.9)
+        losses.n_step_return(tf.placeholder(tf.float32, [None, None]), 0.9)
 
 
 @pytest.mark.parametrize(
@@ -61,23 +61,39 @@ def test_rewards_are_clipped_one_by_one_then_discounted():
 )
 def test_losses_and_their_gradients(loss, values, slopes):
     error = tf.constant([-3.0, 0.5, 0.0, 2.0])
-    losses = td.td_losses(error, loss)
-    found = run([losses, tf.gradients(losses, error)[0]])
+    made = losses.td_losses(error, loss)
+    found = run([made, tf.gradients(made, error)[0]])
     np.testing.assert_allclose(found, [values, slopes], rtol=1e-6)
 
 
 def test_a_bad_rank_names_op_and_argument():
     reward, over = tf.constant(REWARD), tf.constant(OVER)
     with pytest.raises(ValueError, match="td_target: next_value must have rank 1 or 2"):
-        td.td_target(tf.constant(1.0), reward, over, 0.5)
+        losses.td_target(tf.constant(1.0), reward, over, 0.5)
     with pytest.raises(ValueError, match="reward must have rank 1"):
-        td.td_target(reward, tf.constant(Q_NEXT), over, 0.5)
+        losses.td_target(reward, tf.constant(Q_NEXT), over, 0.5)
     with pytest.raises(ValueError, match=r"action_value: q must have rank 2 or 3.*\(3,\)"):
-        td.action_value(reward, tf.constant(ACTION))
+        losses.action_value(reward, tf.constant(ACTION))
 
 
 def test_a_discount_above_one_and_an_unknown_number_of_actions_are_refused():
     with pytest.raises(ValueError, match="discount must be in"):
-        td.td_target(tf.constant(REWARD), tf.constant(REWARD), tf.constant(OVER), 99.0)
+        losses.td_target(tf.constant(REWARD), tf.constant(REWARD), tf.constant(OVER), 99.0)
     with pytest.raises(ValueError, match="number of actions must be known"):
-        td.action_value(tf.placeholder(tf.float32, [None, None]), tf.constant(ACTION))
+        losses.action_value(tf.placeholder(tf.float32, [None, None]), tf.constant(ACTION))
+
+
+def test_the_log_policy_is_clipped():
+    q, action = tf.constant([[0.0, 5.0], [0.0, 5.0]]), tf.constant([0, 1])
+    with tf.Session() as sess:
+        bonus = sess.run(losses.munchausen_bonus(q, action))
+    np.testing.assert_allclose(bonus, [-0.9, 0.0], atol=1e-6)
+
+
+def test_nothing_follows_an_end_whatever_the_network_says():
+    p = tf.fill([2, 51], np.float32(np.nan))
+    projected = losses.project(p, tf.constant([1.0, 50.0]), tf.constant([True, True]), 0.99)
+    with tf.Session() as sess:
+        found = sess.run(projected)
+    np.testing.assert_allclose(found @ np.linspace(-10, 10, 51), [1.0, 10.0], rtol=1e-5)
+    np.testing.assert_allclose(found.sum(1), 1.0, rtol=1e-5)
