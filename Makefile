@@ -9,6 +9,7 @@
 #   make reliability         the fault matrix on one TensorFlow (up to an hour)
 #   make soak                kill a small DQN 200 times at random moments, a group of four as often, and more (80 minutes)
 #   make bench               measure all figures of docs/performance.md (ARGS="--only R5,R6"; 70 minutes)
+#   make gpu-check           what only a GPU can show, as one table, in .venv-gpu (20 minutes, see docs/performance.md)
 #   make scaling             measure exchanges and steps, renew docs/scaling.md (15 minutes)
 #   make bench-peers         install the peers of some benchmarks, each in a .venv-peer-*
 #   make lint                format, lint, types, public names
@@ -21,6 +22,7 @@
 #   make dqn PYTHON=/usr/bin/python3.12           with a Python of your choice
 
 VENV ?= .venv
+GPU_VENV ?= .venv-gpu
 EXTRAS ?= tf,atari
 PYTHON ?=
 ARGS ?=
@@ -31,7 +33,7 @@ GAME = $(basename $(notdir $(ROM)))
 LEARN = train_log/fast-$(GAME)-$(SEED)
 PUBLISHED = $(if $(filter $(GAME),breakout freeway pong boxing),--published $(GAME) --table)
 
-.PHONY: help dqn learn tensorboard test test-slow nightly reliability soak bench scaling bench-peers lint names docs notebooks pictures clean
+.PHONY: help dqn learn tensorboard test test-slow nightly reliability soak bench gpu-check scaling bench-peers lint names docs notebooks pictures clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -80,6 +82,10 @@ soak:
 bench:
 	@VENV="$(VENV)" PYTHON="$(PYTHON)" scripts/install "$(EXTRAS)"
 	"$(VENV)/bin/python" benchmarks/run_all.py $(ARGS)
+
+gpu-check:
+	@VENV="$(GPU_VENV)" PYTHON="$(PYTHON)" scripts/install gpu,atari,test
+	"$(GPU_VENV)/bin/python" benchmarks/gpu_check.py $(ARGS)
 
 bench-peers:
 	@VENV="$(VENV)" PYTHON="$(PYTHON)" scripts/install "$(EXTRAS)"

@@ -1,10 +1,10 @@
 """The main job, timed from one of its steps to another: what R1 to R3 hold against others.
 
-    python benchmarks/dqn_run.py [--steps 300] [--exploration 0.91] [flags of DQN.py]
+    python benchmarks/dqn_run.py [--steps 300] [--exploration 0.91] [--staging] [flags of DQN.py]
 
 All flags have their defaults but the sizes of the memory. The steps that count lie within the first
-epoch, which is never over: what is done once in 25,000 steps is not in the figure. Prints updates
-per second.
+epoch, which is never over: what is done once in 25,000 steps is not in the figure. Prints where the
+time went, and updates per second.
 """
 
 import argparse
@@ -20,6 +20,7 @@ import flags
 from flags import get_player
 
 import tensorpack as tp
+from tensorpack.input_source import StagingInput
 from tensorpack.RL import find_rom
 
 SMALL = ["--init-memory-size", "3000", "--memory-size", "20000"]
@@ -30,6 +31,7 @@ class Stopwatch(tp.Callback):
 
     Args:
       expreplay: whose exploration is set.
+      report: the `TimeReport`, which reports at the end.
       exploration: the probability of an action by chance.
       warm_up: steps that do not count.
       steps: steps that do.
@@ -38,8 +40,9 @@ class Stopwatch(tp.Callback):
       rate: steps per second; 0.0 until it is known.
     """
 
-    def __init__(self, expreplay, exploration, warm_up, steps):
+    def __init__(self, expreplay, report, exploration, warm_up, steps):
         self._expreplay = expreplay
+        self._report = report
         self._exploration = exploration
         self._warm_up = warm_up
         self._steps = steps
@@ -55,6 +58,7 @@ class Stopwatch(tp.Callback):
             self._start = time.perf_counter()
         elif done == self._warm_up + self._steps:
             self.rate = self._steps / (time.perf_counter() - self._start)
+            self._report.trigger()
             raise tp.StopTraining("That is enough to know.")
 
 
@@ -65,6 +69,7 @@ def main():
     parser.add_argument("--warm-up", type=int, default=60, help="steps that do not count")
     parser.add_argument("--steps", type=int, default=300, help="steps that do")
     parser.add_argument("--exploration", type=float, default=0.91)
+    parser.add_argument("--staging", action="store_true", help="copy a batch to the GPU ahead")
     ours, theirs = parser.parse_known_args()
     with tempfile.TemporaryDirectory() as folder:
         where = ["--rom", ours.rom, "--logdir", str(Path(folder) / "log")]
@@ -73,9 +78,13 @@ def main():
         with get_player(args, rom, args.num_players) as player:
             resume = tp.prepare_log_dir(args.logdir, args.resume)
             config = DQN.get_config(args, player, lambda n: get_player(args, rom, n), resume)
-            watch = Stopwatch(config.data.ds, ours.exploration, ours.warm_up, ours.steps)
+            report = next(each for each in config.callbacks if isinstance(each, tp.TimeReport))
+            watch = Stopwatch(config.data.ds, report, ours.exploration, ours.warm_up, ours.steps)
             config.callbacks.append(watch)
-            tp.QueueInputTrainer(config).train()
+            if ours.staging:
+                config.data = StagingInput(config.data)
+            several = tp.SyncMultiGPUTrainerReplicated
+            (tp.QueueInputTrainer if args.towers == 1 else several)(config).train()
     sys.stdout.write(f"updates/s: {watch.rate:.2f}\n")
 
 

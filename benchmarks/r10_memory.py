@@ -16,6 +16,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
 
@@ -29,18 +30,23 @@ DQN = HERE.parent / "examples" / "DeepQNetwork" / "DQN.py"
 EPOCH = re.compile(r"Epoch \d+ \(global_step (\d+)\) finished")
 FRAME, HISTORY = (84, 84), 4
 MB = 1e6
+LIMIT = 1800  # seconds, after which a program is taken to hang
 HEAD = "          bare    run  replay  beyond  per 10,000 steps"
 
 
 def start(*command):
-    """A program whose output can be read line by line."""
-    return subprocess.Popen(
+    """A program whose output can be read line by line; killed after `LIMIT`."""
+    child = subprocess.Popen(
         [sys.executable, *map(str, command)],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         stdin=subprocess.DEVNULL,
         text=True,
     )
+    limit = threading.Timer(LIMIT, child.kill)
+    limit.daemon = True
+    limit.start()
+    return child
 
 
 def resident(child):
@@ -64,8 +70,8 @@ def bare(seconds):
     return last
 
 
-def whole(args, flags):
-    """Steps and megabytes of the main job after each epoch."""
+def whole(args, flags, measure=resident):
+    """Steps and megabytes of the main job after each epoch; `measure` takes the process."""
     points, output = [], []
     with tempfile.TemporaryDirectory() as folder:
         job = [DQN, "--rom", args.rom, "--logdir", Path(folder) / "log", "--eval-every", 10**6]
@@ -76,7 +82,7 @@ def whole(args, flags):
                 output.append(line)
                 found = EPOCH.search(line)
                 if found:
-                    points.append((int(found.group(1)), resident(child)))
+                    points.append((int(found.group(1)), measure(child)))
     if child.returncode:
         raise RuntimeError(f"DQN.py ended with {child.returncode}:\n{''.join(output)}")
     return points

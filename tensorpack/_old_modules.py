@@ -14,42 +14,42 @@ from typing import Any, List, Optional
 from tensorpack._public_names import HOMES, MODULES
 
 _WITHOUT_TENSORFLOW = frozenset(["RL", "dataflow", "runs", "utils"])
-_SERVED = frozenset(
-    "RL callbacks compat contrib dataflow graph_builder input_source models predict runs tfutils "
-    "train trainv1 utils".split()
-)
+_SERVED = {*HOMES.values(), "contrib", "trainv1"} - {"report"}  # which never held names of others
 _ADDRESSES = {  # package -> modules that it had; with its names, or with those of another module
-    "callbacks": "dump",
+    "callbacks": "dump stats=_addresses.of_callbacks",
     "compat": "tensor_spec",
     "dataflow": "common format parallel parallel_map prefetch serialize",
     "dataflow.imgaug": "noname",
     "graph_builder": (
-        "_utils distributed input_source=input_source input_source_base predictor_factory"
+        "_utils distributed input_source=input_source input_source_base predictor_factory "
+        "predict=_addresses.of_graph_builder training=_addresses.of_graph_builder "
+        "utils=_addresses.of_graph_builder"
     ),
     "input_source": "input_source input_source_base",
-    "models": "common image_sample model_desc=graph_builder.model_desc shapes softmax utils",
+    "models": (
+        "_old_batch_norm=_addresses.of_models common image_sample "
+        "model_desc=graph_builder.model_desc shapes softmax utils"
+    ),
     "tfutils": "collect_env modelutils=tfutils.model_utils",
     "train": (
-        "distributed=train.group.distributed feedfree input_source=input_source interface "
-        "model_desc=graph_builder monitor predict trainer trainers utility"
+        "distributed=train.group.distributed feedfree input_data=input_source "
+        "input_source=input_source interface model_desc=graph_builder monitor predict trainer "
+        "trainers utility"
     ),
     "trainv1": "base config distributed interface multigpu simple",
     "utils": "compatible_serialize utils",
 }
 _HELPERS = {  # module -> names that are public there, and in no package
+    "_addresses.of_graph_builder": (
+        "AsyncMultiGPUBuilder GraphBuilder OverrideCachingDevice OverrideToLocalVariable "
+        "SimplePredictBuilder SyncMultiGPUParameterServerBuilder SyncMultiGPUReplicatedBuilder "
+        "aggregate_grads average_grads override_to_local_variable"
+    ),
+    "_addresses.of_train": "InputData",
     "compat": "is_tfv2",
     "dataflow.base": "DataFlowReentrantGuard",
     "dataflow.dftools": "dump_dataflow_to_process_queue",
     "dataflow.imgaug.base": "TransformAugmentorBase",
-    "graph_builder.predict": "SimplePredictBuilder",
-    "graph_builder.training": (
-        "AsyncMultiGPUBuilder GraphBuilder SyncMultiGPUParameterServerBuilder "
-        "SyncMultiGPUReplicatedBuilder"
-    ),
-    "graph_builder.utils": (
-        "OverrideCachingDevice OverrideToLocalVariable aggregate_grads average_grads "
-        "override_to_local_variable"
-    ),
     "input_source.placeholder": "build_or_reuse_placeholder",
     "input_source.remap": "get_sublist_by_names get_tensors_inputs",
     "models.tflayer": (

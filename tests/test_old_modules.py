@@ -70,7 +70,7 @@ def test_packages_have_names_that_moved():
 
     assert QueueInput is tensorpack.QueueInput and ModelDesc is tensorpack.ModelDesc
     assert DummyConstantInput is tensorpack.input_source.DummyConstantInput
-    assert SyncMultiGPUReplicatedBuilder.__module__ == "tensorpack.graph_builder.training"
+    assert SyncMultiGPUReplicatedBuilder.__module__ == "tensorpack._addresses.of_graph_builder"
 
 
 def test_star_imports_of_old_addresses():

@@ -153,9 +153,10 @@ SCHEDULE = [
 ]
 SEED_AND_PRECISION = [
     Flag("seed", NATURAL, None, "seed of all random streams"),
-    Flag("precision", ("fp32", "bf16"), "fp32", "bf16 computes convolutions and matrix products in "
-         "bfloat16: faster on CPUs that have instructions for it, with other rounding; needs "
-         "TensorFlow 2 and no GPU; models stay float32"),
+    Flag("precision", ("fp32", "bf16", "fp16"), "fp32", "bf16 computes convolutions and matrix "
+         "products in bfloat16: faster on CPUs that have instructions for it, with other rounding; "
+         "needs TensorFlow 2 and no GPU; fp16 is float16, for GPUs of compute capability 7.0; "
+         "models stay float32"),
 ]
 COMPUTING = [
     Flag("gpu", "IDS", None, "GPUs to use, such as 0 or 0,1 (sets CUDA_VISIBLE_DEVICES), -1 for "

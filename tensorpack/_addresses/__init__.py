@@ -1,4 +1,4 @@
-"""Old names of modules, in folders that the packages add to their `__path__`.
+"""What modules of older versions had of their own; and modules that the root had.
 
-Those that have nothing of their own are in a table, see `tensorpack._old_modules`.
+The others, and where they look for what is here, are in a table, see `tensorpack._old_modules`.
 """

@@ -5,44 +5,42 @@ A module is loaded when one of its names is first used; `__init__.pyi` has the n
 
 _NAMES = {  # module -> its public names; then run scripts/public_names
     "base": "Callback CallbackFactory ProxyCallback Triggerable",
-    "best_saver": "MaxSaver MinSaver",
+    "best_value": "EarlyStop MaxSaver MinSaver",
     "concurrency": "StartProcOrThread",
     "confusion": "ConfusionMatrix",
-    "csv_monitor": "CSVMonitor",
-    "dump_image": "DumpParamAsImage DumpTensorAsImage",
-    "early_stop": "EarlyStop",
-    "event_writer": "TFEventWriter TFSummaryWriter",
     "finite": "NonFiniteError StopIfNonFinite",
-    "graph": "CheckNumerics DumpTensor DumpTensors ProcessTensors RunOp RunUpdateOps",
+    "graph": (
+        "CheckNumerics DumpParamAsImage DumpTensor DumpTensorAsImage DumpTensors ProcessTensors "
+        "RunOp RunUpdateOps"
+    ),
     "group": "Callbacks",
     "hooks": "CallbackToHook HookToCallback TFLocalCLIDebugHook",
     "inference": "BinaryClassificationStats ClassificationError Inferencer ScalarStats",
     "inference_runner": (
         "DataParallelInferenceRunner FeedfreeInferenceRunner InferenceRunner InferenceRunnerBase"
     ),
-    "json_writer": "JSONWriter",
-    "misc": "EstimatedTimeLeft InjectShell SendMonitorData SendStat",
+    "misc": "EstimatedTimeLeft InjectShell RunReport SendMonitorData SendStat",
     "monitor": "MonitorBase Monitors ScalarRecord TrainingMonitor",
-    "online_monitors": "CometMLMonitor WandbMonitor",
+    "monitors.csv_monitor": "CSVMonitor",
+    "monitors.event_writer": "TFEventWriter TFSummaryWriter",
+    "monitors.json_writer": "JSONWriter",
+    "monitors.online_monitors": "CometMLMonitor WandbMonitor",
+    "monitors.scalar_printer": "ScalarPrinter",
     "param": "GraphVarParam HyperParam ObjAttrParam",
     "param_setters": (
-        "HumanHyperParamSetter HyperParamSetter HyperParamSetterWithFunc "
-        "ScheduledHyperParamSetter StatMonitorParamSetter"
+        "HumanHyperParamSetter HyperParamSetter HyperParamSetterWithFunc StatMonitorParamSetter"
     ),
-    "prof": "GraphProfiler",
-    "run_report": "RunReport",
-    "samples": "SampleCounter SampleScheduledHyperParamSetter",
+    "prof": (
+        "GPUMemoryTracker GPUUtilizationTracker GraphProfiler HostMemoryTracker "
+        "PeakMemoryTracker ThroughputTracker"
+    ),
     "saver": "ModelSaver",
-    "scalar_printer": "ScalarPrinter",
+    "schedules": "SampleCounter SampleScheduledHyperParamSetter ScheduledHyperParamSetter",
     "steps": "MaintainStepCounter ProgressBar SessionRunTimeout StepTensorPrinter TensorPrinter",
     "summary": "MergeAllSummaries MovingAverageSummary SimpleMovingAverage",
-    "throughput": "ThroughputTracker",
-    "time_report": "TimeReport",
-    "trackers": "GPUMemoryTracker GPUUtilizationTracker HostMemoryTracker PeakMemoryTracker",
+    "time_report.report": "TimeReport",
     "trigger": "EnableCallbackIf PeriodicCallback PeriodicRunHooks PeriodicTrigger",
     "watchdog": "StalledTraining Watchdog",
 }
 _HOMES = {name: module for module, names in _NAMES.items() for name in names.split()}
 __all__ = sorted(_HOMES)
-
-__path__.append(f"{__path__[0]}/../_addresses/callbacks")  # modules under their old names

@@ -1,8 +1,9 @@
-"""Tells disk errors, which a run survives, from programming errors."""
+"""Tells disk errors, which a run survives, from programming errors; finds the log directory."""
 
-from typing import Optional
+from typing import Any, Callable, Optional
 
 from tensorpack.compat import tfv1 as tf
+from tensorpack.utils import logger
 
 ERRORS = (OSError, tf.errors.OpError)  # all that a failing disk may raise
 
@@ -18,10 +19,31 @@ _SYSTEM_ERRORS = (
 )
 
 
-def disk_trouble(error: Exception, path: str) -> Optional[str]:
-    """Returns in one line what is wrong with the disk, None if it is not to blame for an error of
-    `ERRORS` that came up while a file was written whose name begins with `path`.
+def survive(
+    action: Callable[[], Any],
+    message: str,
+    path: str = "",
+    log: Callable[[str], None] = logger.warning,
+    quiet: bool = False,
+) -> Optional[Exception]:
+    """Calls what writes files, with names that begin with `path` where that is given; returns None,
+    or the error of a failing disk, which is logged behind `message` unless `quiet`. Any other error
+    is raised.
     """
+    try:
+        action()
+    except ERRORS as error:
+        reason = _disk_trouble(error, path)
+        if reason is None:
+            raise
+        if not quiet:
+            log(f"{message}: {reason}")
+        return error
+    return None
+
+
+def _disk_trouble(error: Exception, path: str) -> Optional[str]:
+    """Returns in one line what is wrong with the disk; None if it is not to blame."""
     if isinstance(error, OSError):
         return str(error)
     message = str(getattr(error, "message", error))
@@ -30,3 +52,13 @@ def disk_trouble(error: Exception, path: str) -> Optional[str]:
     if about:
         return about[-1]
     return message.splitlines()[0] if isinstance(error, _SYSTEM_ERRORS) else None
+
+
+def needed_log_directory(owner: Any) -> str:
+    """Returns the log directory; a RuntimeError if there is none."""
+    directory = logger.get_logger_dir()
+    if directory is None:
+        raise RuntimeError(
+            f"{owner} writes to the log directory: call logger.set_logger_dir() first."
+        )
+    return directory

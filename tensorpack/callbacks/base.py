@@ -1,5 +1,6 @@
 """The public address of the callback contract, and callbacks made from a callback or functions."""
 
+from functools import partial
 from typing import Any, Callable, Dict, List, Optional
 
 from tensorpack.compat import tfv1 as tf
@@ -11,12 +12,8 @@ Triggerable = Callback  # the name of 2017 for a callback that is scheduled by a
 
 
 class ProxyCallback(Callback):
-    """Does everything as the callback inside of it; a base for those that change a little of it.
-
-    The ops of the inner callback are added under the name scope of the proxy.
-
-    Args:
-      cb: the callback inside; an attribute as well.
+    """Does everything as the callback inside of it, the attribute `cb`; a base for those that
+    change a little of it. The ops of that callback are added under the name scope of the proxy.
     """
 
     def __init__(self, cb: Callback) -> None:
@@ -40,7 +37,6 @@ class ProxyCallback(Callback):
         self.cb.after_run(ctx, run_values)
 
     def run_along(self, sess: tf.Session, fetches: Any) -> List[tf.Operation]:
-        """The ops of the callback inside."""
         return self.cb.run_along(sess, fetches)
 
     def _trigger_step(self) -> None:
@@ -56,7 +52,6 @@ class ProxyCallback(Callback):
         self.cb.trigger()
 
     def callback_returned(self) -> None:
-        """Tells the callback inside."""
         self.cb.callback_returned()
 
     def _after_train(self) -> None:
@@ -70,7 +65,6 @@ class ProxyCallback(Callback):
 
     @property
     def chief_only(self) -> bool:
-        """That of the callback inside."""
         return self.cb.chief_only
 
     @chief_only.setter
@@ -79,12 +73,10 @@ class ProxyCallback(Callback):
 
     @property
     def sets_up_last(self) -> bool:  # type: ignore[override]
-        """That of the callback inside."""
         return self.cb.sets_up_last
 
     @property
     def sees_runs(self) -> bool:  # type: ignore[override]
-        """That of the callback inside."""
         return self.cb.sees_runs
 
     def __str__(self) -> str:
@@ -120,27 +112,13 @@ class CallbackFactory(Callback):
         after_train: _Part = None,
         trigger_epoch: _Part = None,
     ) -> None:
-        self._setup_graph_part = setup_graph or _nothing
-        self._before_train_part = before_train or _nothing
-        self._trigger_part = trigger or _nothing
-        self._after_train_part = after_train or _nothing
-        self._trigger_epoch_part = trigger_epoch or Callback.trigger
-
-    def _setup_graph(self) -> None:
-        self._setup_graph_part(self)
-
-    def _before_train(self) -> None:
-        self._before_train_part(self)
-
-    def _trigger(self) -> None:
-        self._trigger_part(self)
-
-    def _trigger_epoch(self) -> None:
-        self._trigger_epoch_part(self)
-
-    def _after_train(self) -> None:
-        self._after_train_part(self)
-
-
-def _nothing(callback: Callback) -> None:
-    pass
+        hooks = {
+            "_setup_graph": setup_graph,
+            "_before_train": before_train,
+            "_trigger": trigger,
+            "_after_train": after_train,
+            "_trigger_epoch": trigger_epoch,
+        }
+        for name, function in hooks.items():
+            if function is not None:
+                setattr(self, name, partial(function, self))

@@ -4,8 +4,9 @@ import multiprocessing.process
 import signal
 import threading
 import time
+from contextlib import ExitStack
 from functools import partial
-from typing import Any, Callable, List, Optional, Sequence, Union
+from typing import Any, Optional, Sequence, Union
 
 from tensorpack.utils import logger
 from tensorpack.utils.concurrency import guard_thread, start_proc_mask_signal
@@ -14,8 +15,6 @@ from tensorpack.utils.worker import WorkerWatch, error_of
 from tensorpack.utils.worker_errors import WorkerDied
 
 from .base import Callback
-
-__all__ = ["StartProcOrThread"]
 
 _Startable = Union[threading.Thread, multiprocessing.process.BaseProcess]
 _JOIN_SECONDS = 5.0  # for all together
@@ -26,19 +25,16 @@ _GROUP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class StartProcOrThread(Callback):
-    """Owns threads and processes for the time of the training.
+    """Owns threads and processes, not started yet, for the time of the training. If `stop_at_last`,
+    it stops and joins them after it.
 
-    Threads that have a method `stop` are told as soon as the run is asked to end. An exception
-    that ends a thread ends the run and is raised by `train()`. A process that ends with an exit
-    code other than 0 ends the run, too, with `WorkerDied`.
+    Threads that have a method `stop` are told as soon as the run is asked to end. An exception that
+    ends a thread ends the run and is raised by `train()`. A process that ends with an exit code
+    other than 0 ends the run, too, with `WorkerDied`.
 
     A process made by `utils.worker.make_worker` also dies with this one, even by `kill -9`. It ends
     the run with the exception that ended it, can be said to be needed until the end, and shows its
     stacks in the report of a `Watchdog`. A plain process of `multiprocessing` does none of this.
-
-    Args:
-      startable: a thread or process that is not started yet, or several.
-      stop_at_last: whether to stop and join them after the training.
     """
 
     _chief_only = False
@@ -46,9 +42,8 @@ class StartProcOrThread(Callback):
     def __init__(
         self, startable: Union[_Startable, Sequence[_Startable]], stop_at_last: bool = True
     ) -> None:
-        everything: List[Any] = (
-            list(startable) if isinstance(startable, (list, tuple)) else [startable]
-        )
+        several = isinstance(startable, (list, tuple))
+        everything: Any = list(startable) if several else [startable]  # type: ignore[arg-type]
         for each in everything:
             if not isinstance(each, (threading.Thread, multiprocessing.process.BaseProcess)):
                 raise TypeError(
@@ -58,7 +53,7 @@ class StartProcOrThread(Callback):
         self._threads = [each for each in everything if isinstance(each, threading.Thread)]
         self._names = ", ".join(each.name for each in everything)
         self._stop_at_last = stop_at_last
-        self._forget: List[Callable[[], None]] = []
+        self._forget = ExitStack()
         self._watch: Optional[WorkerWatch] = None
 
     def _before_train(self) -> None:
@@ -72,7 +67,7 @@ class StartProcOrThread(Callback):
             guard_thread(thread, partial(self._failed, thread.name))
             thread.start()
             if self._stop_at_last and hasattr(thread, "stop"):
-                self._forget.append(token.on_request(thread.stop))
+                self._forget.callback(token.on_request(thread.stop))
 
     def _failed(self, name: str, error: Exception) -> None:
         self._token.request(Failed(error, name))
@@ -86,9 +81,7 @@ class StartProcOrThread(Callback):
         self._failed(process.name, error)
 
     def _after_train(self) -> None:
-        for forget in self._forget:
-            forget()
-        self._forget = []
+        self._forget.close()
         if self._watch is not None:
             self._watch.close()
         if not self._stop_at_last:
@@ -105,7 +98,11 @@ class StartProcOrThread(Callback):
         for thread in threads:
             _join_thread(thread, deadline)
         for process in processes:
-            _join_process(process, deadline)
+            process.join(max(0.0, deadline - time.monotonic()))
+            if process.is_alive():
+                logger.error(f"Cannot join process {process.name}. It is killed.")
+                process.kill()
+                process.join()
             error = error_of(process) if process in alive else None
             if error is not None and not isinstance(error, WorkerDied):
                 logger.warning(f"{process.name} failed when it was told to stop: {error!r}")
@@ -121,11 +118,3 @@ def _join_thread(thread: threading.Thread, deadline: float) -> None:
             f"Thread {thread.name} still runs: it has no stop(). Derive it from StoppableThread, "
             "and look at stopped() in its loop."
         )
-
-
-def _join_process(process: multiprocessing.process.BaseProcess, deadline: float) -> None:
-    process.join(max(0.0, deadline - time.monotonic()))
-    if process.is_alive():
-        logger.error(f"Cannot join process {process.name}. It is killed.")
-        process.kill()
-        process.join()

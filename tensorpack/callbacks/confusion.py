@@ -22,7 +22,7 @@ _RIGHT, _WRONG = np.array([31, 119, 180]), np.array([214, 39, 40])  # colours of
 
 
 class ConfusionMatrix(Inferencer):
-    """Counts which classes are taken for which, and draws that and the worst mistakes.
+    """Counts which classes are taken for which, and draws that and the worst mistakes, by OpenCV.
 
     The scalars are `{prefix}_accuracy`, `{prefix}_balanced_accuracy`, the mean over classes, and
     with at most 10 classes `{prefix}_accuracy/{class}`. Classes without examples do not count.
@@ -42,9 +42,6 @@ class ConfusionMatrix(Inferencer):
 
     Attributes:
       counts: (true class, predicted class) -> number, of the last validation.
-
-    Raises:
-      ImportError: OpenCV is not installed.
     """
 
     def __init__(

@@ -15,7 +15,7 @@ class NonFiniteError(FloatingPointError):
 
 
 class StopIfNonFinite(Callback):
-    """Ends the run in the step in which a scalar is NaN or infinite.
+    """Ends the run in the step in which a scalar is NaN or infinite, with a `NonFiniteError`.
 
     No callback of the epoch saves the weights of that step: the newest checkpoint is older. A
     trainer with one cost has one of these for its cost, which also shows it: if the model makes no
@@ -27,9 +27,6 @@ class StopIfNonFinite(Callback):
     Attributes:
       tensors: the same, as a list, which may grow until the callback is set up.
       shown_as: the name under which the mean is put after each epoch; None, the default, for never.
-
-    Raises:
-      NonFiniteError: in the step; it names the tensor, its value and the step.
     """
 
     _chief_only = False
@@ -38,7 +35,6 @@ class StopIfNonFinite(Callback):
     def __init__(self, tensors: Sequence[Union[str, tf.Tensor]]) -> None:
         self._sum, self._count = 0.0, 0  # of the values of this epoch
         self.tensors = [tensors] if isinstance(tensors, str) else as_list(self, "tensors", tensors)
-        self._request: Any = None
 
     def _setup_graph(self) -> None:
         names = [each if isinstance(each, str) else each.name for each in self.tensors]
@@ -80,8 +76,8 @@ class StopIfNonFinite(Callback):
 class FiniteCheck:
     """Finds variables that are not finite, when asked: before a save, for example.
 
-    The ops for it run on the devices of the variables, and one bool for each variable is fetched.
-    Integers are not checked, nor are moving averages of summaries, which the training does not use.
+    It runs on the devices of the variables, and fetches one bool for each. Integers are not
+    checked, nor are moving averages of summaries, which the training does not use.
     """
 
     def __init__(self, variables: Sequence[tf.Variable]) -> None:

@@ -9,19 +9,13 @@ from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.common import get_op_tensor_name
 from tensorpack.utils import logger
 from tensorpack.utils.argtools import accepts_old_keywords
+from tensorpack.utils.atomic import write_atomic
 from tensorpack.utils.checks import as_names
 from tensorpack.utils.npz import write_npz
 
+from ._disk import needed_log_directory
+from ._images import as_images, to_png
 from .base import Callback
-
-__all__ = [
-    "CheckNumerics",
-    "DumpTensor",
-    "DumpTensors",
-    "ProcessTensors",
-    "RunOp",
-    "RunUpdateOps",
-]
 
 
 class RunOp(Callback):
@@ -85,13 +79,11 @@ class RunOp(Callback):
 
 
 class RunUpdateOps(RunOp):
-    """Runs the ops of a collection along with every run of the hooked session.
-
-    Without it the moving averages of layers such as `BatchNorm` would stay as they are.
-
-    Args:
-      collection: name of the collection; `tf.GraphKeys.UPDATE_OPS` by default.
+    """Runs the ops of a collection, `tf.GraphKeys.UPDATE_OPS` by default, along with every run of
+    the hooked session: the moving averages of layers such as `BatchNorm`, for example.
     """
+
+    _op_name, _told = "update_ops", "Applying {name} collection of {count} ops."
 
     def __init__(self, collection: Optional[str] = None) -> None:
         self._collection = tf.GraphKeys.UPDATE_OPS if collection is None else collection
@@ -102,16 +94,13 @@ class RunUpdateOps(RunOp):
         self.run_step = self.sees_runs = bool(ops)
         if ops:
             name = "UPDATE_OPS" if self._collection == "update_ops" else self._collection
-            logger.info(f"Applying {name} collection of {len(ops)} ops.")
-        return tf.group(*ops, name="update_ops")
+            logger.info(self._told.format(name=name, count=len(ops)))
+        return tf.group(*ops, name=self._op_name)
 
 
 class ProcessTensors(Callback):
-    """Calls a function with the values of tensors after each run of the hooked session.
-
-    Args:
-      names: names of the tensors, which are computed along with the run.
-      fn: called with one array for each name.
+    """Calls a function after each run of the hooked session, with one array for each of the tensors
+    called `names`, which are computed along with the run.
     """
 
     def __init__(self, names: Sequence[str], fn: Callable[..., Any]) -> None:
@@ -140,9 +129,7 @@ class DumpTensors(ProcessTensors):
 
     def _setup_graph(self) -> None:
         super()._setup_graph()
-        self._directory = logger.get_logger_dir() or ""
-        if not self._directory:
-            raise RuntimeError("DumpTensors writes to the log directory: set_logger_dir() first.")
+        self._directory = needed_log_directory(self)
 
     def _dump(self, *values: np.ndarray) -> None:
         path = os.path.join(self._directory, f"DumpTensor-{self.global_step}.npz")
@@ -154,12 +141,57 @@ class DumpTensors(ProcessTensors):
 DumpTensor = DumpTensors
 
 
-class CheckNumerics(RunOp):
-    """Ends the run with an error that names a trainable variable with a NaN or Inf in it.
+class DumpTensorAsImage(Callback):
+    """Writes a tensor as images when triggered, which is every epoch by default.
+
+    The files are `{prefix}-ep{epoch:03d}.png` in the log directory, which must be set, and for
+    further images `{prefix}-ep{epoch:03d}-{i}.png` from i = 1. The monitors get them as the image
+    `{prefix}`. The tensor is computed in a run of its own, so it must not need a datapoint; a
+    variable does not.
 
     Args:
-      run_as_trigger: whether to check when triggered, which is every epoch by default.
-      run_step: whether to check along with every run of the hooked session.
+      tensor_name: name of the tensor or variable.
+      prefix: of the names; the name of the tensor by default, in files with `-` for `/`.
+      map_func: turns the value into images, `[H, W]`, `[H, W, C]` or `[N, H, W, C]` with C of 1, 3
+        (RGB) or 4, or a list of `[H, W, C]`; by default the value itself is taken.
+      scale: the images are multiplied with it, and clipped to [0, 255].
+    """
+
+    def __init__(
+        self,
+        tensor_name: str,
+        prefix: Optional[str] = None,
+        map_func: Optional[Callable[[Any], Any]] = None,
+        scale: float = 255,
+    ) -> None:
+        op_name, self._tensor_name = get_op_tensor_name(tensor_name)
+        self._prefix = op_name if prefix is None else prefix
+        self._map_func = map_func
+        self._scale = scale
+
+    def _setup_graph(self) -> None:
+        self._tensor = self.get_tensors_maybe_in_tower([self._tensor_name])[0]
+        self._directory = needed_log_directory(self)
+
+    def _trigger(self) -> None:
+        value = tf.get_default_session().run(self._tensor)
+        if self._map_func is not None:
+            value = self._map_func(value)
+        images = as_images(self._prefix, np.asarray(value) * self._scale)
+        stem = f"{self._prefix.replace('/', '-')}-ep{self.epoch_num:03d}"
+        for i, image in enumerate(images):
+            name = f"{stem}-{i}.png" if i else f"{stem}.png"
+            write_atomic(os.path.join(self._directory, name), to_png(image))
+        self.trainer.monitors.put_image(self._prefix, images)
+
+
+DumpParamAsImage = DumpTensorAsImage  # the name of 2017
+
+
+class CheckNumerics(RunOp):
+    """Ends the run with an error that names a trainable variable with a NaN or Inf in it: looks
+    when triggered, which is every epoch by default, or with `run_step` in every run of the hooked
+    session.
     """
 
     def __init__(self, run_as_trigger: bool = True, run_step: bool = False) -> None:

@@ -22,16 +22,12 @@ _SLOW_SHARE = 0.3  # ... and so is one that took more than this share of the tot
 class Callbacks(Callback):
     """Calls callbacks one after the other, in the order of the list.
 
-    An error of a callback ends the round and goes to the caller. `after_train` is the exception:
-    it runs for every callback whose `before_train` was entered, whatever the others do; the first
+    An error of a callback ends the round and goes to the caller. `after_train` is the exception: it
+    runs for every callback whose `before_train` was entered, whatever the others do; the first
     error is raised when all have run. Between two callbacks a requested stop ends the round.
 
     A round of `trigger_step`, `after_epoch` or `trigger_epoch` can be saved when only some
     callbacks had their turn (`unfinished_hook`), and finished in another process (`resume_hook`).
-
-    Args:
-      cbs: the callbacks.
-      clock: returns seconds; only differences count.
     """
 
     def __init__(
@@ -156,13 +152,10 @@ class Callbacks(Callback):
         return [self._names[id(each)] for each in self.cbs]
 
     def load_states(self, states: Dict[str, Any], names: Sequence[str], strictly: bool) -> None:
-        """Hands each callback its state.
+        """Hands each callback its state, given what `state_dict` and `names` returned.
 
-        Args:
-          states: as `state_dict` returned them.
-          names: as `names` returned them.
-          strictly: whether it is an error, not a warning, if there are more or fewer callbacks of
-            a kind that has states, or if a state was not kept.
+        It is a warning, or a ValueError if `strictly`, if there are more or fewer callbacks of a
+        kind that has states, or if a state was not kept.
         """
         self._compare_kinds(states, names, strictly)
         lost = [name for name, state in states.items() if state is None]

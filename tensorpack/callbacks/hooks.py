@@ -7,13 +7,7 @@ from tensorpack.compat import tfv1 as tf
 
 from .base import Callback, ProxyCallback
 
-__all__ = [
-    "CallbackToHook",
-    "HookToCallback",
-    "TFLocalCLIDebugHook",
-    "sees_runs",
-    "sees_steps",
-]
+__all__ = ["CallbackToHook", "HookToCallback", "TFLocalCLIDebugHook", "sees_runs", "sees_steps"]
 
 
 class CallbackToHook(tf.train.SessionRunHook):
@@ -72,11 +66,8 @@ class TFLocalCLIDebugHook(HookToCallback):
 
     Its commands are in https://github.com/tensorflow/docs/blob/master/site/en/r1/guide/debugger.md
 
-    Args:
-      args, kwargs: of `LocalCLIDebugHook`, such as `ui_type="readline"`.
-
-    Raises:
-      RuntimeError: this TensorFlow has no tfdbg.
+    It takes the arguments of `LocalCLIDebugHook`, such as `ui_type="readline"`. It is a
+    RuntimeError if this TensorFlow has no tfdbg.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

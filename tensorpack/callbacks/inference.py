@@ -10,8 +10,6 @@ from tensorpack.utils.stats import BinaryStatistics, RatioCounter
 
 from .base import Callback
 
-__all__ = ["BinaryClassificationStats", "ClassificationError", "Inferencer", "ScalarStats"]
-
 
 class Inferencer(Callback):
     """Makes scalars of what a model computes for each datapoint. One validation is this::
@@ -169,15 +167,10 @@ class ClassificationError(Inferencer):
 
 
 class BinaryClassificationStats(Inferencer):
-    """Precision and recall of predictions that are 0 or 1.
+    """Precision and recall of predictions that are 0 or 1, for labels of the same shape.
 
     The scalars are `{prefix}_precision`, the share of true positives among predicted positives, and
     `{prefix}_recall`, their share among positive labels; 0 where there are none.
-
-    Args:
-      pred_tensor_name: 0 or 1 for each example.
-      label_tensor_name: of the same shape.
-      prefix: of the scalars.
     """
 
     def __init__(self, pred_tensor_name: str, label_tensor_name: str, prefix: str = "val") -> None:

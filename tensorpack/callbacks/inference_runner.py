@@ -2,6 +2,7 @@
 
 import operator
 from collections import Counter
+from contextlib import suppress
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
 
 import numpy as np
@@ -20,13 +21,6 @@ from .group import Callbacks
 from .hooks import HookToCallback
 from .inference import Inferencer
 
-__all__ = [
-    "DataParallelInferenceRunner",
-    "FeedfreeInferenceRunner",
-    "InferenceRunner",
-    "InferenceRunnerBase",
-]
-
 Device = Union[int, str, None]
 
 _tower_names: PerGraph = PerGraph(Counter)
@@ -41,11 +35,7 @@ class InferenceRunnerBase(Callback):
     put into `trainer.monitors` when it is over. So a validation that is interrupted leaves nothing
     behind; it is run again, on the same data, when the run is resumed.
 
-    Args:
-      input: a `DataFlow` or an `InputSource`, used by nothing else.
-      infs: an `Inferencer`, or a list of them.
-      tower_name: name scope of the towers; a second one of the same name gets a number.
-      tower_func: builds a tower; defaults to the tower function of the trainer.
+    Its arguments are those of an `InferenceRunner`.
 
     Attributes:
       infs: the inferencers, as a list.
@@ -101,10 +91,15 @@ class InferenceRunnerBase(Callback):
         raise NotImplementedError(f"{type(self).__name__} must override _towers().")
 
     def _setup_graph(self) -> None:
+        used, name = _tower_names.get(), self._tower_name
+        used[name] += 1
+        listed = self._towers(name if used[name] == 1 else f"{name}_{used[name] - 1}")
         towers, callbacks = self.trainer.build_inference_towers(
-            self._source, self._towers(self._free_name()), self._tower_func
+            self._source, listed, self._tower_func
         )
-        self._total = _size_or_none(self._source)
+        self._total: Optional[int] = None
+        with suppress(NotImplementedError):
+            self._total = self._source.size()
         self._steps = self._source.read_by_pass()
         if len(towers) > 1 and self._steps is None:
             raise ValueError(
@@ -113,16 +108,9 @@ class InferenceRunnerBase(Callback):
             )
         self._group = Callbacks([*callbacks, *self._hooks, *self.infs])
         self._group.setup_graph(self.trainer)
-        self._fetches = [(_rows_of(each), self._fetches_in(each)) for each in towers]
+        names = [each.get_fetches() for each in self.infs]
+        self._fetches = [(_rows_of(each), [*map(each.get_tensors, names)]) for each in towers]
         self._of_one = self._fetches[:1]
-
-    def _free_name(self) -> str:
-        used, name = _tower_names.get(), self._tower_name
-        used[name] += 1
-        return name if used[name] == 1 else f"{name}_{used[name] - 1}"
-
-    def _fetches_in(self, tower: TowerTensorHandle) -> List[List[tf.Tensor]]:
-        return [tower.get_tensors(each.get_fetches()) for each in self.infs]
 
     def _before_train(self) -> None:
         self._sess = HookedSession(
@@ -224,7 +212,7 @@ class InferenceRunner(InferenceRunnerBase):
     A run may have several runners. Their inferencers must log scalars of different names.
 
     Args:
-      input: a `DataFlow` or an `InputSource`, used by nothing else.
+      input: a `DataFlow` or an `InputSource`, but no `StagingInput`, used by nothing else.
       infs: an `Inferencer`, or a list of them.
       tower_name: name scope of the tower; a second one of the same name gets a number.
       tower_func: builds the tower; a `TowerFunc`, or a function that takes the inputs of the model.
@@ -232,9 +220,6 @@ class InferenceRunner(InferenceRunnerBase):
       device: relative id of the GPU, -1 for the CPU, or the name of a device such as "/cpu:1";
         defaults to the first of `TrainConfig.predict_tower`.
       extra_hooks: a list of `tf.train.SessionRunHook` around each run, see `register_hook`.
-
-    Raises:
-      ValueError: the input is a `StagingInput`.
     """
 
     def __init__(
@@ -267,16 +252,12 @@ def FeedfreeInferenceRunner(*args: Any, **kwargs: Any) -> InferenceRunner:
 class DataParallelInferenceRunner(InferenceRunnerBase):
     """As `InferenceRunner`, with a tower on each of several GPUs, each of which takes datapoints.
 
-    A `DataFlow` is read through a `QueueInput`; its length must be known. What is left when the
-    towers have had equally many runs on the first tower. Which tower gets which datapoint is not
-    fixed.
+    A `DataFlow` is read through a `QueueInput`; its length must be known. Another input must be a
+    `FeedfreeInput`. What is left after equally many runs of all towers is run on the first.
+    Which tower gets which datapoint is not fixed.
 
-    Args:
-      input: a `DataFlow` or a `FeedfreeInput`, used by nothing else.
-      infs: as in `InferenceRunner`.
-      gpus: relative ids of the GPUs, or names of devices such as "/cpu:1"; or their number.
-      tower_name: name scope of the towers, with the index of each behind.
-      tower_func: as in `InferenceRunner`.
+    The `gpus` are relative ids, or names of devices such as "/cpu:1"; or their number. Each tower
+    has its index behind its name.
     """
 
     def __init__(
@@ -324,10 +305,3 @@ def _rows_of(tower: TowerTensorHandle) -> List[tf.Tensor]:
     """Returns the first dimension of each input, as a vector; an empty one for a scalar."""
     with tf.name_scope(f"{tower.ns_name}/"):
         return [tf.shape(each, name="rows")[:1] for each in tower.inputs]
-
-
-def _size_or_none(source: InputSource) -> Optional[int]:
-    try:
-        return source.size()
-    except NotImplementedError:
-        return None

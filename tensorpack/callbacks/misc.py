@@ -1,4 +1,4 @@
-"""Callbacks for the user: statistics sent by a command, the time left, a shell."""
+"""Callbacks for the user: scalars sent by a command, the time left, a page of the run, a shell."""
 
 import code
 import os
@@ -12,14 +12,13 @@ from typing import Any, Dict, List, Optional, Sequence, Union
 
 import numpy as np
 
+from tensorpack.report import write_report
 from tensorpack.utils import humanize_time_delta, logger
 from tensorpack.utils.checks import as_count, as_names
 from tensorpack.utils.concurrency import subproc_call
 
 from .base import Callback
-from .monitor import MonitorBase
-
-__all__ = ["EstimatedTimeLeft", "InjectShell", "SendMonitorData", "SendStat"]
+from .monitor import LastValues
 
 
 class SendStat(Callback):
@@ -27,12 +26,9 @@ class SendStat(Callback):
 
     Args:
       command: a list of arguments, such as `["notify-send", "cost={cost:.3f}"]`, or a command line
-        that is split into such a list as a shell would do it. The names in braces are filled in, by
-        `str.format`. No shell runs it.
-      names: names of scalars in `trainer.monitors`.
-
-    Raises:
-      ValueError: a name in braces is not in `names`, or the command line needs a shell.
+        that is split into such a list as a shell would do it; a ValueError if it needs a shell, for
+        none runs it. The names in braces are filled in, by `str.format`.
+      names: names of scalars in `trainer.monitors`, at least those in braces.
     """
 
     def __init__(self, command: Union[str, Sequence[str]], names: Sequence[str]) -> None:
@@ -44,23 +40,17 @@ class SendStat(Callback):
         _send(self._command, {name: monitors.get_latest(name) for name in self._names})
 
 
-class SendMonitorData(MonitorBase):
-    """Runs a command with scalars in its arguments, as soon as all of them have a new value.
-
-    Args:
-      command: as in `SendStat`.
-      names: names of scalars.
-    """
+class SendMonitorData(LastValues):
+    """Runs a command as `SendStat` does, as soon as all scalars in `names` have a new value."""
 
     def __init__(self, command: Union[str, Sequence[str]], names: Sequence[str]) -> None:
+        super().__init__()
         self._names = as_names(self, "names", names)
         self._command = _as_command(self, command, self._names)
-        self._values: Dict[str, float] = {}
 
     def process_scalar(self, name: str, val: float) -> None:
-        """Keeps the value of a name in the list."""
         if name in self._names:
-            self._values[name] = val
+            super().process_scalar(name, val)
 
     def _trigger_step(self) -> None:
         self.trigger()
@@ -69,13 +59,6 @@ class SendMonitorData(MonitorBase):
         if len(self._values) == len(self._names):
             values, self._values = self._values, {}
             _send(self._command, values)
-
-    def state_dict(self) -> Dict[str, Any]:
-        return {"values": dict(self._values)}
-
-    def load_state_dict(self, state: Dict[str, Any]) -> None:
-        """Restores those whose names are still in the list."""
-        self._values = {name: val for name, val in state["values"].items() if name in self._names}
 
 
 # Of a command line: what a shell takes as it is, what it does not split or take as an operator, and
@@ -127,22 +110,18 @@ def _send(command: List[str], values: Dict[str, float]) -> None:
 
 
 class EstimatedTimeLeft(Callback):
-    """Logs how long the rest of the training will take.
-
-    Args:
-      last_k_epochs: how many of the last epochs are averaged.
-      median: whether to take the median of them instead of the mean.
+    """Logs how long the rest of the training will take, by the median, or else the mean, of the
+    last `last_k_epochs` epochs.
     """
 
     def __init__(self, last_k_epochs: int = 5, median: bool = True) -> None:
         self._times: deque[float] = deque(maxlen=as_count(self, "last_k_epochs", last_k_epochs))
         self._median = median
-        self._last = 0.0
-        self._elapsed: Optional[float] = 0.0  # of the epoch, in seconds; None while it runs
+        self._elapsed = 0.0  # of the epoch, in seconds, in the run that is resumed
+        self._last: Any = None  # the begin of the epoch
 
     def _before_train(self) -> None:
-        self._last = time.monotonic() - (self._elapsed or 0.0)
-        self._elapsed = None
+        self._last = time.monotonic() - self._elapsed
 
     def _trigger_epoch(self) -> None:
         now = time.monotonic()
@@ -155,16 +134,42 @@ class EstimatedTimeLeft(Callback):
             logger.info(f"Estimated Time Left: {humanize_time_delta(seconds)}")
 
     def state_dict(self) -> Dict[str, Any]:
-        elapsed = self._elapsed
-        if elapsed is None:
-            elapsed = time.monotonic() - self._last
+        elapsed = self._elapsed if self._last is None else time.monotonic() - self._last
         return {"times": list(self._times), "elapsed": elapsed}
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
-        """Restores them; the time between the two runs does not count."""
         self._times.clear()
         self._times.extend(state["times"])
-        self._elapsed = state["elapsed"]
+        self._elapsed, self._last = state["elapsed"], None
+
+
+class RunReport(Callback):
+    """Writes `report.html` in the log directory, or a page at another path `out`, at the end of the
+    run, however it ends.
+
+    See `write_report` for what is on the page. To have one meanwhile as well, put it into a
+    `PeriodicTrigger`. A page that cannot be written is a warning.
+    """
+
+    def __init__(self, out: Optional[str] = None) -> None:
+        self._out = out and os.path.abspath(out)
+
+    def _setup_graph(self) -> None:
+        if self.trainer.record is not None:
+            self.trainer.record.on_complete.append(self._trigger)
+
+    def _trigger_epoch(self) -> None:
+        """Does nothing: the page is written once, after the run."""
+
+    def _trigger(self) -> None:
+        directory = logger.get_logger_dir()
+        if directory is None:
+            logger.warning("There is no page about this run: it has no log directory.")
+            return
+        try:
+            logger.info(f"The page about this run is {write_report(directory, self._out)}.")
+        except (OSError, ValueError) as error:
+            logger.warning(f"There is no page about this run: {error}")
 
 
 _NO_IPYTHON = (
@@ -176,11 +181,8 @@ _NO_IPYTHON = (
 class InjectShell(Callback):
     """Pauses the training for an interactive shell, each time it is triggered and a file exists.
 
-    The shell can reach the run as `self.trainer`. The file is removed after the training.
-
-    Args:
-      file: path of the file.
-      shell: "ipython" or "pdb". Without IPython, "ipython" is the shell of Python itself.
+    The shell, "ipython" or "pdb", can reach the run as `self.trainer`. Without IPython, "ipython"
+    is the shell of Python itself. The file is removed after the training.
     """
 
     def __init__(self, file: str = "INJECT_SHELL.tmp", shell: str = "ipython") -> None:

@@ -14,7 +14,7 @@ from tensorpack.utils.legacy_names import give_both_names
 from ._images import as_images, image_summary
 from .base import Callback
 
-__all__ = ["MonitorBase", "Monitors", "ScalarRecord", "TrainingMonitor"]
+__all__ = ["LastValues", "MonitorBase", "Monitors", "ScalarRecord", "TrainingMonitor"]
 
 _SUFFIX = "-summary"  # appended to the names of summaries by older models
 
@@ -78,8 +78,8 @@ class MonitorBase(Callback):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        for old_name, name in _NAMES_OF_2017.items():
-            give_both_names(cls, name, old_name)
+        for name in "", "_event", "_image", "_scalar", "_summary":
+            give_both_names(cls, f"process{name}", f"put{name}")
 
     def process(self, name: str, val: Any) -> None:
         """Receives a scalar; called by the default `process_scalar`."""
@@ -101,27 +101,32 @@ class MonitorBase(Callback):
     put_summary, put_event = process_summary, process_event
 
 
-_NAMES_OF_2017 = {
-    "put": "process",
-    "put_event": "process_event",
-    "put_image": "process_image",
-    "put_scalar": "process_scalar",
-    "put_summary": "process_summary",
-}
-
 TrainingMonitor = MonitorBase  # the name of 2017
 
 
+class LastValues(MonitorBase):
+    """Keeps the last value of each scalar, until it takes them out of `_values`."""
+
+    def __init__(self) -> None:
+        self._values: Dict[str, float] = {}
+
+    def process_scalar(self, name: str, val: float) -> None:
+        self._values[name] = val
+
+    def state_dict(self) -> Dict[str, Any]:
+        return {"values": dict(self._values)}
+
+    def load_state_dict(self, state: Dict[str, Any]) -> None:
+        for name, val in state["values"].items():
+            self.process_scalar(name, val)
+
+
 class Monitors(Callback):
-    """All monitors of a run, as `trainer.monitors`; remembers every scalar.
+    """All monitors of a run, as `trainer.monitors`; remembers every scalar, those of an earlier run
+    that this one resumes included.
 
-    A resumed run also has those of the earlier run.
-
-    Use it on the main thread. The monitors are callbacks themselves and come before the group in
-    the list of callbacks.
-
-    Args:
-      monitors: they receive everything, in this order.
+    Use it on the main thread. The monitors, which receive everything in their order, are callbacks
+    themselves and come before the group in the list of callbacks.
     """
 
     _chief_only = False
@@ -138,25 +143,21 @@ class Monitors(Callback):
             self._monitors = [each for each in self._monitors if not each.chief_only]
 
     def put_scalar(self, name: str, val: Any) -> None:
-        """Passes a number to the monitors.
-
-        Args:
-          name: its name, used as it is.
-          val: a number, or an array with one element.
-        """
-        value = _to_float(name, val)
+        """Passes a number, or an array with one element, to the monitors, under this name."""
+        number = np.asarray(val)
+        if number.size != 1 or number.dtype.kind not in "biuf":
+            raise TypeError(f"The scalar {name!r} must be one number, got {val!r}.")
+        value = float(number.item())
         summary = tf.Summary(value=[tf.Summary.Value(tag=name, simple_value=value)])
         for monitor in self._monitors:
             monitor.process_summary(summary)
         self._put_value(name, value)
 
     def put_summary(self, summary: Union[tf.Summary, bytes]) -> None:
-        """Passes a summary to the monitors, and the numbers in it also as scalars.
+        """Passes a summary, or its serialized form, to the monitors, and the numbers in it also as
+        scalars.
 
         The name of a tower in front of a tag, and `-summary` at its end, are taken away before.
-
-        Args:
-          summary: the message, or its serialized form.
         """
         if isinstance(summary, bytes):
             summary = tf.Summary.FromString(summary)
@@ -171,12 +172,8 @@ class Monitors(Callback):
                 self._put_value(each.tag, float(each.simple_value))
 
     def put_image(self, name: str, val: np.ndarray) -> None:
-        """Passes one or several images to the monitors.
-
-        Args:
-          name: its name, used as it is.
-          val: `[H, W]`, `[H, W, C]` or `[N, H, W, C]` with C of 1, 3 (RGB) or 4, in [0, 255];
-            values outside are clipped.
+        """Passes one or several images to the monitors, under the name as it is: `[H, W]`,
+        `[H, W, C]` or `[N, H, W, C]` with C of 1, 3 (RGB) or 4. Values are clipped to [0, 255].
         """
         images = as_images(name, val)
         summary = image_summary(name, images)
@@ -194,11 +191,7 @@ class Monitors(Callback):
             monitor.process_event(evt)
 
     def get_latest(self, name: str) -> float:
-        """Returns the last value of a scalar.
-
-        Raises:
-          KeyError: it has none yet.
-        """
+        """Returns the last value of a scalar; it is a KeyError if it has none yet."""
         return self.latest_record(name).value
 
     def latest_record(self, name: str) -> ScalarRecord:
@@ -224,7 +217,17 @@ class Monitors(Callback):
         }
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
-        self._history = {name: _records_of(**records) for name, records in state.items()}
+        self._history = {}
+        for name, records in state.items():
+            steps, values = records["steps"], records["values"]
+            if steps.ndim != 1 or steps.shape != values.shape:
+                raise ValueError(
+                    "The history of a scalar has a step for each value, got steps of shape "
+                    f"{steps.shape} and values of shape {values.shape}."
+                )
+            found = self._history[name] = _Records(array("q"), array("d"))
+            found.steps.frombytes(steps.astype(np.int64).tobytes())
+            found.values.frombytes(values.astype(np.float64).tobytes())
 
     def _no_value(self, name: str) -> str:
         close = get_close_matches(name, self._history, cutoff=0.5)
@@ -238,25 +241,6 @@ class Monitors(Callback):
         self._history[name].values.append(value)
         for monitor in self._monitors:
             monitor.process_scalar(name, value)
-
-
-def _records_of(steps: np.ndarray, values: np.ndarray) -> _Records:
-    if steps.ndim != 1 or steps.shape != values.shape:
-        raise ValueError(
-            "The history of a scalar has a step for each value, got steps of shape "
-            f"{steps.shape} and values of shape {values.shape}."
-        )
-    return _Records(
-        array("q", steps.astype(np.int64).tobytes()),
-        array("d", values.astype(np.float64).tobytes()),
-    )
-
-
-def _to_float(name: str, val: Any) -> float:
-    number = np.asarray(val)
-    if number.size != 1 or number.dtype.kind not in "biuf":
-        raise TypeError(f"The scalar {name!r} must be one number, got {val!r}.")
-    return float(number.item())
 
 
 def _clean_tag(tag: str) -> str:

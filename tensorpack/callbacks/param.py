@@ -26,9 +26,8 @@ class HyperParam:
 
     @property
     def in_checkpoint(self) -> bool:
-        """Whether the checkpoints of the model have the value, so that no other state needs it.
-
-        Known after `setup_graph`.
+        """Whether the checkpoints of the model have the value, so that no other state needs it;
+        known after `setup_graph`.
         """
         return False
 
@@ -39,12 +38,7 @@ class HyperParam:
 
 
 class GraphVarParam(HyperParam):
-    """A variable of the graph, such as the learning rate.
-
-    Args:
-      name: name of the variable.
-      shape: its shape; `()` for a scalar.
-    """
+    """A variable of the graph, such as the learning rate, of the given shape; `()` is a scalar."""
 
     def __init__(self, name: str, shape: Sequence[int] = ()) -> None:
         self.name = get_op_tensor_name(name)[0]
@@ -53,10 +47,8 @@ class GraphVarParam(HyperParam):
         self._in_checkpoint = False
 
     def setup_graph(self) -> None:
-        """Finds the variable, and adds the op that sets it.
-
-        Raises:
-          ValueError: the graph has no such variable, or it has another shape.
+        """Finds the variable, and adds the op that sets it; a ValueError if there is none of this
+        shape.
         """
         self.var = self._find()
         self._in_checkpoint = any(each is self.var for each in tf.global_variables())
@@ -80,10 +72,8 @@ class GraphVarParam(HyperParam):
         )
 
     def set_value(self, v: float) -> None:
-        """Sets the variable in the default session.
-
-        Raises:
-          ValueError: the dtype of the variable does not have this number.
+        """Sets the variable in the default session; a ValueError if its dtype does not have the
+        number.
         """
         value, dtype = np.asarray(v), self.var.dtype.base_dtype
         fits = value.dtype.kind in "biuf"
@@ -100,27 +90,20 @@ class GraphVarParam(HyperParam):
         tf.get_default_session().run(self._assign, {self._value: cast})
 
     def get_value(self) -> float:
-        """Returns the value of the variable in the default session."""
         return tf.get_default_session().run(self.var)
 
     @property
     def in_checkpoint(self) -> bool:
-        """Whether it is a global variable, not a local one."""
         return self._in_checkpoint
 
     @property
     def readable_name(self) -> str:
-        """The name of the variable."""
         return self.name
 
 
 class ObjAttrParam(HyperParam):
-    """An attribute of a Python object.
-
-    Args:
-      obj: the object.
-      attrname: name of the attribute, which must exist when it is first set or read.
-      readable_name: its name in the log; `attrname` by default.
+    """An attribute of a Python object, which must exist when it is first set or read. In the log it
+    has its own name, unless a `readable_name` is given.
     """
 
     def __init__(self, obj: Any, attrname: str, readable_name: Optional[str] = None) -> None:
@@ -129,17 +112,14 @@ class ObjAttrParam(HyperParam):
         self._readable_name = attrname if readable_name is None else readable_name
 
     def set_value(self, v: float) -> None:
-        """Sets the attribute."""
         self.get_value()  # a misspelled name must not create a new attribute
         setattr(self.obj, self.attrname, v)
 
     def get_value(self) -> float:
-        """Returns the attribute."""
         return getattr(self.obj, self.attrname)
 
     @property
     def readable_name(self) -> str:
-        """Its name in the log and in `hyper.txt`."""
         return self._readable_name
 
 

@@ -1,33 +1,30 @@
-"""Callbacks that set hyper-parameters: by a schedule, a function, a statistic, or by hand."""
+"""Callbacks that set hyper-parameters: by a function, a statistic, or by hand."""
 
 import math
 import os
 from collections import deque
 from contextlib import suppress
-from typing import Any, Callable, Dict, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, Optional, Union
 
 import numpy as np
 
 from tensorpack.utils import logger
 from tensorpack.utils.checks import as_count
 
-from ._measured import check_measured
-from ._schedule import Points, check_interpolation, check_schedule, value_at
 from .base import Callback
+from .best_value import check_measured
 from .param import HyperParam, as_hyper_param
 
 
 class HyperParamSetter(Callback):
-    """Sets a hyper-parameter before the training and after each epoch; a base class.
+    """Sets a hyper-parameter, or the variable of a name, before the training and after each epoch;
+    a base class.
 
     The value that an epoch ended with is put into the monitors under the name of the parameter, if
     it is one number and the graph has no summary of that name.
 
     Subclasses return the value from `_get_value_to_set`. A resumed run keeps the value of the saved
     state instead of setting one before the training.
-
-    Args:
-      param: the hyper-parameter, or the name of a variable of the graph.
     """
 
     _chief_only = False
@@ -124,15 +121,9 @@ class HyperParamSetter(Callback):
 class HumanHyperParamSetter(HyperParamSetter):
     """Sets a hyper-parameter to the value in a text file, which can be edited during training.
 
-    The file has lines `name:value`. It is read before the training, also of a resumed run, and
-    after each epoch. It need not exist.
-
-    Args:
-      param: the hyper-parameter, or the name of a variable of the graph.
-      file_name: name of the file in the log directory, or a full path.
-
-    Raises:
-      RuntimeError: the log directory has not been set.
+    The file, in the log directory unless `file_name` is a full path, has lines `name:value`. It is
+    read before the training, also of a resumed run, and after each epoch. It need not exist.
+    Without a log directory, it is a RuntimeError.
     """
 
     def __init__(self, param: Union[HyperParam, str], file_name: str = "hyper.txt") -> None:
@@ -159,119 +150,23 @@ class HumanHyperParamSetter(HyperParamSetter):
         except OSError as error:
             logger.warning(f"Cannot read {self.file_name}: {error}")
             return None
-        name = self.param.readable_name
-        value = _values(lines).get(name)
-        if value is None:
+        name, values = self.param.readable_name, []
+        for line in lines:
+            key, colon, text = line.rpartition(":")  # names of tensors have colons too
+            if colon and key.strip() == name:
+                with suppress(ValueError):
+                    values.append(float(text))
+        finite = [value for value in values if math.isfinite(value)]
+        if not finite:
             logger.warning(f"Cannot find {name} in {self.file_name}")
-        return value
-
-
-def _values(lines: Sequence[str]) -> Dict[str, float]:
-    """Returns the lines of the form `name:number`; all others are ignored."""
-    values = {}
-    for line in lines:
-        name, colon, text = line.rpartition(":")  # names of tensors have colons too
-        try:
-            value = float(text)
-        except ValueError:
-            continue
-        if colon and math.isfinite(value):
-            values[name.strip()] = value
-    return values
-
-
-class ScheduledHyperParamSetter(HyperParamSetter):
-    """Sets a hyper-parameter by a list of points in time.
-
-    If the schedule was changed before a run is resumed, the value of the new schedule is set.
-
-    ::
-
-        schedule=[(2, 0.1), (4, 0.5)]
-        epoch                      1    2    3    4    5    6
-        after it, interp=None           0.1       0.5
-        after it, "linear"              0.1  0.3  0.5
-
-    Args:
-      param: the hyper-parameter, or the name of a variable of the graph.
-      schedule: pairs of an epoch and the value from its end on; epoch 0 means from the beginning.
-      interp: "linear" to interpolate between the points, None for steps. Before the first and
-        after the last point nothing is set.
-      step_based: whether the points are global steps instead of epochs.
-      set_at_beginning: whether a run that starts after a point sets the value in force then.
-    """
-
-    def __init__(
-        self,
-        param: Union[HyperParam, str],
-        schedule: Sequence[Tuple[int, float]],
-        interp: Optional[str] = None,
-        step_based: bool = False,
-        set_at_beginning: bool = True,
-    ) -> None:
-        super().__init__(param)
-        self._interp = check_interpolation(interp)
-        self.schedule: Points = check_schedule(schedule)
-        self._step_based = step_based
-        self._set_at_beginning = set_at_beginning
-        self._last_time = (-1, -1)  # epoch and global step, when it was last applied
-        self._changed = False  # since the state that was loaded
-
-    def _before_train(self) -> None:
-        super()._before_train()
-        if self._changed and self._set_at_beginning:
-            then = self._last_time[self._step_based]
-            self._apply(self._noted(self._value(then, True)))
-        self._changed = False
-
-    def _set(self) -> None:
-        self._last_time = (self.epoch_num, self.global_step)
-        super()._set()
-
-    def state_dict(self) -> Dict[str, Any]:
-        epoch, step = self._last_time
-        return {**super().state_dict(), **self._plan(), "epoch": epoch, "step": step}
-
-    def load_state_dict(self, state: Dict[str, Any]) -> None:
-        """Restores it; if the schedule differs, the new one wins in `before_train`."""
-        super().load_state_dict(state)
-        self._last_time = (state["epoch"], state["step"])
-        plan = self._plan()
-        self._changed = any(state[name] != plan[name] for name in plan)
-
-    def _plan(self) -> Dict[str, Any]:
-        points = [list(point) for point in self.schedule]
-        return {"schedule": points, "interp": self._interp, "step_based": self._step_based}
-
-    def _get_value_to_set(self) -> Optional[float]:
-        now = self.global_step if self._step_based else self.epoch_num
-        continues = not self._began and now > 0  # an earlier run
-        if continues and not self._set_at_beginning:
-            return None
-        return self._value(now, continues)
-
-    def _value(self, now: int, in_force: bool) -> Optional[float]:
-        return value_at(self.schedule, now, self._interp, in_force)
-
-    def _trigger_epoch(self) -> None:
-        if not self._step_based:
-            self.trigger()
-
-    def _trigger_step(self) -> None:
-        if self._step_based:
-            self.trigger()
-
-    def _moment(self) -> str:
-        return f"global_step {self.global_step}" if self._step_based else super()._moment()
+        return finite[-1] if finite else None
 
 
 class HyperParamSetterWithFunc(HyperParamSetter):
-    """Sets a hyper-parameter to the value that a function returns.
+    """Sets a hyper-parameter to the value that a function returns, or keeps it where that is None.
 
-    Args:
-      param: the hyper-parameter, or the name of a variable of the graph.
-      func: takes the epoch that has just ended (`starting_epoch - 1` before the training) and the
-        present value; returns the new one, or None to keep it.
+    The function takes the epoch that has just ended (`starting_epoch - 1` before the training) and
+    the present value.
     """
 
     def __init__(
@@ -333,7 +228,6 @@ class StatMonitorParamSetter(HyperParamSetter):
         return value
 
     def check_over(self) -> None:
-        """Checks before an epoch whether the scalar can still have a value."""
         if self.was_triggered and self._last_step < 0:
             check_measured(self, self._stat_name)
 

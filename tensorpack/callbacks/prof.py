@@ -1,20 +1,30 @@
-"""Traces the ops of a step."""
+"""What a run takes of its machine: traces of the ops, throughput, GPUs and memory."""
 
 import os
-from typing import Any
+import threading
+import time
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
 
-from tensorpack.compat import step_trace
+import numpy as np
+
+from tensorpack.compat import gpu_memory_peak, step_trace
 from tensorpack.compat import tfv1 as tf
 from tensorpack.utils import logger
 from tensorpack.utils.atomic import write_atomic
+from tensorpack.utils.checks import as_list, as_positive, check_counts
+from tensorpack.utils.gpu import get_num_gpu
+from tensorpack.utils.nvml import NVMLContext, visible_devices
+from tensorpack.utils.optional import require
 
+from ._disk import needed_log_directory
 from .base import Callback
 
-__all__ = ["GraphProfiler"]
+_SAMPLE_SECONDS = 1.0  # over which the driver itself averages, at most
+_MEMINFO = "/proc/meminfo"
 
 
 class GraphProfiler(Callback):
-    """Traces the steps in full, each into files of its own in the log directory.
+    """Traces the steps in full, each into files of its own in the log directory, which must be set.
 
     A traced step takes several times as long as another one, and its files may have megabytes, so
     let it trace few of them::
@@ -29,9 +39,6 @@ class GraphProfiler(Callback):
       dump_tracing: whether to write `chrome-trace-{global_step}.json`, to be opened in
         https://ui.perfetto.dev or chrome://tracing.
       dump_event: whether to put it to the monitors as an event with the tag `trace-{global_step}`.
-
-    Raises:
-      RuntimeError: a file is to be written, but the log directory has not been set.
     """
 
     def __init__(
@@ -39,13 +46,7 @@ class GraphProfiler(Callback):
     ) -> None:
         if not (dump_metadata or dump_tracing or dump_event):
             raise ValueError("GraphProfiler writes nothing: switch one of its dumps on.")
-        directory = logger.get_logger_dir()
-        if directory is None and (dump_metadata or dump_tracing):
-            raise RuntimeError(
-                "GraphProfiler writes to the log directory: call logger.set_logger_dir() or "
-                "logger.auto_set_dir() before making it."
-            )
-        self._directory = directory or ""
+        self._directory = needed_log_directory(self) if dump_metadata or dump_tracing else ""
         self._dump_metadata = dump_metadata
         self._dump_tracing = dump_tracing
         self._dump_event = dump_event
@@ -71,3 +72,208 @@ class GraphProfiler(Callback):
 
     def _write(self, name: str, content: bytes) -> None:
         write_atomic(os.path.join(self._directory, name), content)
+
+
+class ThroughputTracker(Callback):
+    """Puts the throughput of each epoch, without the time of what callbacks do at its end.
+
+    The scalar is `Throughput (samples/sec)` for so many `samples_per_step`, over all towers, and
+    otherwise `Throughput (steps/sec)`. Where an epoch is resumed, the time between the two runs
+    does not count. It puts nothing for an epoch whose start it has not seen, because a proxy such
+    as `PeriodicCallback` had switched it off.
+    """
+
+    puts_scalars = True
+
+    def __init__(
+        self, samples_per_step: Optional[float] = None, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        if samples_per_step is not None:
+            samples_per_step = as_positive(self, "samples_per_step", samples_per_step)
+        self._samples_per_step = samples_per_step
+        self._clock = clock
+        self._epoch: Optional[int] = None  # the last one whose start was seen
+        self._steps, self._seconds = 0, 0.0  # of that epoch, before `_since`
+        self._since: Optional[float] = None  # None between two epochs
+        self._step_then = 0
+
+    def _before_epoch(self) -> None:
+        if self.trainer.local_step < 0 or self._epoch != self.epoch_num:
+            self._epoch, self._steps, self._seconds = self.epoch_num, 0, 0.0
+        # otherwise an epoch is continued
+        self._since, self._step_then = self._clock(), self.trainer.loop.steps_taken
+
+    def _after_epoch(self) -> None:
+        self._steps, self._seconds = self._so_far()
+        self._since = None
+
+    def _so_far(self) -> Tuple[int, float]:
+        if self._since is None:
+            return self._steps, self._seconds
+        # `global_step` already counts the running step, which may never finish
+        steps = self._steps + self.trainer.loop.steps_taken - self._step_then
+        return steps, self._seconds + self._clock() - self._since
+
+    def _trigger(self) -> None:
+        steps, seconds = self._so_far()
+        if self._epoch != self.epoch_num or steps == 0 or seconds <= 0:
+            return
+        unit = "steps" if self._samples_per_step is None else "samples"
+        rate = steps * (self._samples_per_step or 1) / seconds
+        self.trainer.monitors.put_scalar(f"Throughput ({unit}/sec)", rate)
+
+    def state_dict(self) -> Dict[str, Any]:
+        steps, seconds = self._so_far()
+        return {"epoch": self._epoch, "steps": steps, "seconds": seconds}
+
+    def load_state_dict(self, state: Dict[str, Any]) -> None:
+        self._epoch, self._steps, self._seconds = state["epoch"], state["steps"], state["seconds"]
+
+
+class GPUUtilizationTracker(Callback):
+    """Puts in how many percent of each epoch's time GPUs were busy, as `GPUUtil/{device}`.
+
+    A thread asks the driver once a second, by nvidia-ml-py, which must be installed, from the first
+    step of an epoch to its last. Other programs on a GPU count as well. Where there is no GPU, it
+    does nothing.
+
+    Args:
+      devices: indices of GPUs in the order of `nvidia-smi`, or their UUIDs; by default those in
+        CUDA_VISIBLE_DEVICES, or all. CUDA has the same order only if CUDA_DEVICE_ORDER=PCI_BUS_ID.
+    """
+
+    puts_scalars = True
+    _chief_only = False
+
+    def __init__(self, devices: Optional[Sequence[Union[int, str]]] = None) -> None:
+        self._devices = None if devices is None else as_list(self, "devices", devices)
+        self._sampler: Optional[_Sampler] = None
+        self._percent: List[float] = []  # of each device, in the last epoch
+
+    def _setup_graph(self) -> None:
+        if self._devices is None:
+            self._devices = visible_devices() or list(range(get_num_gpu()))
+        if not self._devices:
+            logger.warning(f"{self} does nothing: this process sees no GPU.")
+            return
+        with NVMLContext() as nvml:  # what does not work is an error now
+            for each in self._devices:
+                nvml.device(each).utilization()
+
+    def _before_epoch(self) -> None:
+        self._percent = []
+        if self._devices:
+            self._sampler = _Sampler(self._devices)
+            self._sampler.start()
+
+    def _after_epoch(self) -> None:
+        sampler, self._sampler = self._sampler, None
+        if sampler is None:
+            return
+        sampler.finish()
+        if sampler.error is not None:
+            logger.warning(f"{self} stops: {sampler.error}")
+            self._devices = []
+            return
+        self._percent = np.mean(sampler.samples, axis=0).tolist()
+
+    def _trigger(self) -> None:
+        for device, percent in zip(self._devices or [], self._percent):
+            self.trainer.monitors.put_scalar(f"GPUUtil/{device}", percent)
+
+    def _after_train(self) -> None:
+        sampler, self._sampler = self._sampler, None
+        if sampler is not None:
+            sampler.finish()
+
+
+class _Sampler(threading.Thread):
+    """Takes the percent of each device once a second; one sample at least, at the end."""
+
+    def __init__(self, devices: Sequence[Union[int, str]]) -> None:
+        super().__init__(name="GPUUtilizationTracker", daemon=True)
+        self._devices = devices
+        self._finished = threading.Event()
+        self.samples: List[List[int]] = []
+        self.error: Optional[Exception] = None
+
+    def run(self) -> None:
+        try:
+            with NVMLContext() as nvml:
+                gpus = [nvml.device(each) for each in self._devices]
+                while not self._finished.wait(_SAMPLE_SECONDS) or not self.samples:
+                    self.samples.append([gpu.utilization()["gpu"] for gpu in gpus])
+        except Exception as error:  # for the owner
+            self.error = error
+
+    def finish(self) -> None:
+        self._finished.set()
+        self.join()
+
+
+class GPUMemoryTracker(Callback):
+    """Puts the most memory that TensorFlow has used on GPUs, as `PeakMemory(MB)/gpu:{device}`, for
+    the numbers that TensorFlow gives its devices.
+
+    It counts from the begin of the process, in units of 2**20 bytes. What TensorFlow holds without
+    using it does not count. Where TensorFlow has no GPU, it does nothing.
+    """
+
+    puts_scalars = True
+
+    def __init__(self, devices: Sequence[int] = (0,)) -> None:
+        self._devices = [f"gpu:{each}" for each in as_list(self, "devices", devices)]
+        for each in devices:
+            check_counts(self, 0, device=each)
+        self._peaks: Dict[str, Callable[[tf.Session], int]] = {}
+
+    def _setup_graph(self) -> None:
+        if tf.test.is_built_with_cuda():
+            self._peaks = {each: gpu_memory_peak(f"/{each}") for each in self._devices}
+
+    def _before_train(self) -> None:
+        listed = [each.name.lower() for each in tf.get_default_session().list_devices()]
+        present = [name.rpartition("/device:")[2] for name in listed if "/device:gpu:" in name]
+        missing = [each for each in self._devices if each not in present]
+        if not present:
+            logger.warning(f"{self} does nothing: TensorFlow has no GPU in this process.")
+            self._peaks = {}
+        elif missing:
+            raise ValueError(
+                f"{self}: TensorFlow has no {', '.join(missing)}, but {', '.join(present)}."
+            )
+
+    def _trigger(self) -> None:
+        for device, peak in self._peaks.items():
+            megabytes = peak(tf.get_default_session()) / 2**20
+            self.trainer.monitors.put_scalar(f"PeakMemory(MB)/{device}", megabytes)
+
+
+PeakMemoryTracker = GPUMemoryTracker  # another name in scripts
+
+
+class HostMemoryTracker(Callback):
+    """Puts how much of the host's memory new programs could take, as `HostFreeMemory (GB)`.
+
+    It is the memory that is free or can be freed without swapping, in units of 2**30 bytes. On
+    systems other than Linux it needs psutil.
+    """
+
+    puts_scalars = True
+    _chief_only = False
+
+    def _setup_graph(self) -> None:
+        _available()
+
+    def _trigger(self) -> None:
+        self.trainer.monitors.put_scalar("HostFreeMemory (GB)", _available() / 2**30)
+
+
+def _available() -> int:
+    """Returns the bytes of memory that are available."""
+    if not os.path.exists(_MEMINFO):
+        memory: Any = require("psutil").virtual_memory()
+        return int(memory.available)
+    with open(_MEMINFO, encoding="ascii") as lines:
+        sizes = dict(line.split(":") for line in lines)
+    return int(sizes["MemAvailable"].split()[0]) * 1024

@@ -70,19 +70,12 @@ class StartQueueRunners(StartProcOrThread):
 
 
 class _Producer(StoppableThread):
-    """Runs an enqueue op of a queue runner until it is stopped, or its data ends.
-
-    Args:
-      peers: the threads that fill the same queue, this one included; the last one closes it.
+    """Runs an enqueue op of a queue runner until it is stopped, or its data ends; the last of those
+    that fill one queue, `peers`, closes it.
     """
 
     def __init__(
-        self,
-        runner: tf.train.QueueRunner,
-        op: Any,
-        sess: tf.Session,
-        token: StopToken,
-        peers: List["_Producer"],
+        self, runner: Any, op: Any, sess: tf.Session, token: StopToken, peers: List["_Producer"]
     ) -> None:
         super().__init__()
         self.daemon = True
@@ -93,7 +86,6 @@ class _Producer(StoppableThread):
         self._sess, self._token, self._peers = sess, token, peers
 
     def run(self) -> None:
-        """Fills the queue; called by `start`."""
         try:
             while not self.stopped():
                 self._enqueue()

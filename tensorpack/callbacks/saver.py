@@ -3,8 +3,9 @@
 import glob
 import os
 import sys
-import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any, Callable, List, Optional, Sequence, Union
 
 from tensorpack.compat import tfv1 as tf
@@ -16,7 +17,7 @@ from tensorpack.utils.argtools import accepts_old_keywords
 from tensorpack.utils.checkpoints import PendingSegments
 from tensorpack.utils.checks import as_names
 
-from ._disk import ERRORS, disk_trouble
+from ._disk import survive
 from .base import Callback
 from .finite import FiniteCheck, NonFiniteError
 
@@ -40,8 +41,8 @@ class ModelSaver(Callback):
     Args:
       max_to_keep: how many checkpoints are kept, at least two; 0 for all.
       keep_checkpoint_every_n_hours: one is kept for ever each time so many hours have passed.
-      checkpoint_dir: where to save; the log directory by default. If there is none, one is made as
-        by `logger.auto_set_dir`, a new one where the first is taken.
+      checkpoint_dir: where to save, in UTF-8; the log directory by default. If there is none, one
+        is made as by `logger.auto_set_dir`, a new one where the first is taken.
       var_collections: name or names of the collections of variables to save; all global variables
         by default.
       asynchronous: whether the training waits only until the values have been copied, and the
@@ -49,9 +50,6 @@ class ModelSaver(Callback):
 
     Attributes:
       last_path: of the last checkpoint that this run has saved or was resumed from, or None.
-
-    Raises:
-      ValueError: the path of `checkpoint_dir` is not UTF-8.
     """
 
     sets_up_last = True  # variables that others add while they are set up are saved too
@@ -78,8 +76,8 @@ class ModelSaver(Callback):
         self._keep_hours = keep_checkpoint_every_n_hours
         self.checkpoint_dir = absolute_directory(checkpoint_dir) or logger.get_logger_dir() or ""
         self.saver: Optional[tf.train.Saver] = None
-        self._background = _BackgroundJob() if asynchronous else None
-        self._store: Optional[CheckpointStore] = None
+        self._asynchronous = asynchronous
+        self._saving: Any = None  # the thread of a save in the background, and its result
         self._has_state = False  # whether it saves the state of the run
         self._failure: Optional[Exception] = None
         self._saved_at: Any = None  # the position of the run
@@ -109,13 +107,8 @@ class ModelSaver(Callback):
     def _before_train(self) -> None:
         path = os.path.join(self.checkpoint_dir, time.strftime("graph-%m%d-%H%M%S.meta"))
         keys = [tf.GraphKeys.GLOBAL_VARIABLES, tf.GraphKeys.TRAINABLE_VARIABLES]
-        try:
-            self.saver.export_meta_graph(path, collection_list=keys)
-        except ERRORS as error:
-            reason = disk_trouble(error, path)
-            if reason is None:
-                raise
-            logger.error(f"Cannot save the graph to {path}: {reason}")
+        export = partial(self.saver.export_meta_graph, path, collection_list=keys)
+        survive(export, f"Cannot save the graph to {path}", path, logger.error)
         if self.global_step:  # a run is continued
             self._store.adopt()
         if self._has_state:
@@ -138,14 +131,21 @@ class ModelSaver(Callback):
 
     def wait(self) -> None:
         """Waits until a save in the background has been written."""
-        if self._background is not None:
-            self._guarded(self._background.wait)
+        if self._saving is not None:
+            (thread, saved), self._saving = self._saving, None
+            thread.shutdown()
+            self._guarded(saved.result)
 
     def _save(self, interrupted: bool) -> None:
         self.wait()
         self.trainer.prepare_save()
-        self._refuse_bad_variables()
-        write = self._write if self._background is None else self._snapshot()
+        bad = self._finite.first_bad(tf.get_default_session())
+        if bad is not None:
+            raise NonFiniteError(
+                f"{bad} is not finite after global_step {self.global_step}, so the model is not "
+                "saved. Look at the data of this step, the learning rate, and what is divided by."
+            )
+        write = self._snapshot() if self._asynchronous else self._write
         state = self.trainer.run_state(interrupted) if self._has_state else None
         step = self.global_step if state is None else state["global_step"]
         self._path = self._store.path_of(step)
@@ -158,11 +158,12 @@ class ModelSaver(Callback):
             logger.info(f"Model saved to {self._path}.")
             self._tell_size()
 
-        if self._background is None:
+        if not self._asynchronous:
             self._guarded(save)
             return
         try:
-            self._background.start(save)
+            thread = ThreadPoolExecutor(1, "ModelSaver")
+            self._saving = thread, thread.submit(save)
         except BaseException:
             PendingSegments(state).done(False)
             raise
@@ -177,26 +178,10 @@ class ModelSaver(Callback):
             all_of = all_of if self._max_to_keep else "all of them are kept"
             logger.info(f"A checkpoint takes {size_text(size)}; {all_of}.")
 
-    def _refuse_bad_variables(self) -> None:
-        bad = self._finite.first_bad(tf.get_default_session())
-        if bad is not None:
-            raise NonFiniteError(
-                f"{bad} is not finite after global_step {self.global_step}, so the model is not "
-                "saved. Look at the data of this step, the learning rate, and what is divided by."
-            )
-
     def _guarded(self, save: Callable[[], None]) -> None:
         """Saves, or waits for a save; an error of the disk is kept for the end of the run."""
-        try:
-            save()
-        except ERRORS as error:
-            reason = disk_trouble(error, self._path)
-            if reason is None:
-                raise
-            self._failure = error
-            logger.error(
-                f"Cannot save the model to {self._path}, the next period tries again: {reason}"
-            )
+        message = f"Cannot save the model to {self._path}, the next period tries again"
+        self._failure = survive(save, message, self._path, logger.error) or self._failure
 
     def _write(self, path: str) -> None:
         session = tf.get_default_session()
@@ -218,39 +203,9 @@ class ModelSaver(Callback):
             ) from failure
 
 
-class _BackgroundJob:
-    """Runs one function at a time on a thread; `wait` raises its error."""
-
-    def __init__(self) -> None:
-        self._thread: Optional[threading.Thread] = None
-        self._error: Optional[BaseException] = None
-
-    def start(self, job: Callable[[], None]) -> None:
-        def run() -> None:
-            try:
-                job()
-            except BaseException as error:  # raised by wait()
-                self._error = error
-
-        thread = threading.Thread(target=run, name="ModelSaver", daemon=True)
-        thread.start()
-        self._thread = thread
-
-    def wait(self) -> None:
-        thread, self._thread = self._thread, None
-        if thread is None:
-            return
-        thread.join()
-        error, self._error = self._error, None
-        if error is not None:
-            raise error
-
-
 def find_directory(given: str, who: str) -> str:
-    """Returns the directory of the checkpoints: the given one, or the log directory.
-
-    Raises:
-      RuntimeError: there is neither, and no script to name a directory after.
+    """Returns the directory of the checkpoints: the given one, the log directory, or a new one,
+    which is named after the script; a RuntimeError if there is no script.
     """
     directory = given or logger.get_logger_dir()
     if directory is not None:

@@ -12,14 +12,6 @@ from tensorpack.utils.naming import GLOBAL_STEP_INCR_OP_NAME
 from .base import Callback
 from .graph import ProcessTensors
 
-__all__ = [
-    "MaintainStepCounter",
-    "ProgressBar",
-    "SessionRunTimeout",
-    "StepTensorPrinter",
-    "TensorPrinter",
-]
-
 _BAR_SECONDS = 0.2  # between two updates of the bar, which are not free
 
 
@@ -57,11 +49,8 @@ class MaintainStepCounter(Callback):
 
 
 class ProgressBar(Callback):
-    """A bar for each epoch, of `steps_per_epoch` steps.
-
-    Args:
-      names: names of scalar tensors to be shown after the bar. They are computed only for the
-        steps at which the bar is drawn.
+    """A bar for each epoch, of `steps_per_epoch` steps, with scalar tensors called `names` behind
+    it, which are computed only for the steps at which the bar is drawn.
     """
 
     _chief_only = False
@@ -94,13 +83,11 @@ class ProgressBar(Callback):
             self._bar.set_postfix(values, refresh=False)
 
     def _trigger_step(self) -> None:
-        if self._bar is None:  # switched on in the middle of an epoch, see EnableCallbackIf
-            return
-        self._done += 1
+        self._done = self.trainer.local_step + 1
         now = time.monotonic()
-        if now >= self._next_update:
+        # There is no bar if it was switched on in the middle of an epoch, see EnableCallbackIf.
+        if now >= self._next_update and self._bar is not None:
             self._next_update = now + _BAR_SECONDS
-            self._done = self.trainer.local_step + 1  # it may have been switched off for a while
             self._bar.update(self._done - self._bar.n)
 
     def _after_epoch(self) -> None:
@@ -132,10 +119,8 @@ StepTensorPrinter = TensorPrinter  # the name of 2017
 
 
 class SessionRunTimeout(Callback):
-    """Makes a hooked run that takes too long fail with `tf.errors.DeadlineExceededError`.
-
-    Args:
-      timeout_in_ms: how long a run may take, in whole milliseconds.
+    """Makes a hooked run that takes longer than `timeout_in_ms`, whole milliseconds, fail with
+    `tf.errors.DeadlineExceededError`.
     """
 
     _chief_only = False

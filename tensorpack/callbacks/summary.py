@@ -6,35 +6,24 @@ from typing import Any, Dict, Optional, Sequence, Set
 import numpy as np
 
 from tensorpack.compat import tfv1 as tf
-from tensorpack.utils import logger
 from tensorpack.utils.checks import as_count, as_names
 from tensorpack.utils.naming import MOVING_SUMMARY_OPS_KEY
 
 from .base import Callback
-from .graph import ProcessTensors, RunOp
-
-__all__ = ["MergeAllSummaries", "MovingAverageSummary", "SimpleMovingAverage"]
+from .graph import ProcessTensors, RunUpdateOps
 
 
-class MovingAverageSummary(RunOp):
-    """Runs the ops that `add_moving_summary` made, along with every run of the hooked session.
-
-    Args:
-      collection: name of the collection they are in.
-      train_op: run them only along with runs of this op, where a step has several runs.
+class MovingAverageSummary(RunUpdateOps):
+    """Runs the ops that `add_moving_summary` put into a collection along with every run of the
+    hooked session, or only with runs of a `train_op`, where a step has several runs.
     """
 
-    def __init__(self, collection: str = MOVING_SUMMARY_OPS_KEY, train_op: Any = None) -> None:
-        super().__init__(self._group, run_before=False, run_as_trigger=False, run_step=True)
-        self._collection = collection
-        self._train_op = train_op
+    _op_name = "maintain_moving_averages"
+    _told = "Maintain moving average summary of {count} tensors."
 
-    def _group(self) -> tf.Operation:
-        ops = tf.get_collection(self._collection)
-        self.run_step = self.sees_runs = bool(ops)
-        if ops:
-            logger.info(f"Maintain moving average summary of {len(ops)} tensors.")
-        return tf.group(*ops, name="maintain_moving_averages")
+    def __init__(self, collection: str = MOVING_SUMMARY_OPS_KEY, train_op: Any = None) -> None:
+        super().__init__(collection)
+        self._train_op = train_op
 
     def _before_run(self, ctx: tf.train.SessionRunContext) -> Any:
         if self._train_op is not None and ctx.original_args.fetches is not self._train_op:
@@ -67,7 +56,6 @@ class _Summaries(Callback):
     def __init__(self, period: int, key: str) -> None:
         self._period = period
         self._key = key
-        self._merged: Optional[tf.Tensor] = None
 
     def _setup_graph(self) -> None:
         self._merged = _merge(tf.get_collection(self._key))
@@ -82,7 +70,6 @@ class _Summaries(Callback):
 class _SummariesWithStep(_Summaries):
     _last = -1  # the step whose summaries are the last ones put
     _due = False
-    _of_parameters: Optional[tf.Tensor] = None
 
     def _setup_graph(self) -> None:
         # Along with the step, they would be computed before its update or after it, as it happens.
@@ -113,7 +100,6 @@ class _SummariesWithStep(_Summaries):
         return {"last": self._last}
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
-        """Restores it: the step may have more runs to come."""
         self._last = state["last"]
 
 
@@ -149,11 +135,8 @@ class _SummariesAlone(_Summaries):
 
 
 class SimpleMovingAverage(ProcessTensors):
-    """Puts the mean of scalars over the last steps into the monitors, as `{name}/SMA`.
-
-    Args:
-      tensors: names of scalar tensors, computed in each step.
-      window_size: over how many steps the mean is taken, and how often it is put.
+    """Puts the mean of scalar tensors over the last `window_size` steps into the monitors, once in
+    so many steps, as `{name}/SMA`.
     """
 
     def __init__(self, tensors: Sequence[str], window_size: int) -> None:

@@ -7,8 +7,6 @@ from tensorpack.utils.checks import as_count
 
 from .base import Callback, ProxyCallback
 
-__all__ = ["EnableCallbackIf", "PeriodicCallback", "PeriodicRunHooks", "PeriodicTrigger"]
-
 
 class PeriodicTrigger(ProxyCallback):
     """Triggers a callback every so many steps or epochs, instead of every epoch.
@@ -73,11 +71,8 @@ class _SomeRuns(ProxyCallback):
 
 
 class PeriodicRunHooks(_SomeRuns):
-    """Lets a callback see only every k-th run of the hooked session.
-
-    Args:
-      callback: the callback.
-      every_k_steps: it sees the runs of the steps whose `global_step` is a multiple of this.
+    """Lets a callback see only the runs of the steps whose `global_step` is a multiple of
+    `every_k_steps`.
     """
 
     def __init__(self, callback: Callback, every_k_steps: int) -> None:
@@ -89,14 +84,10 @@ class PeriodicRunHooks(_SomeRuns):
 
 
 class EnableCallbackIf(_SomeRuns):
-    """Switches a callback off while a condition does not hold.
+    """Switches a callback off while a condition, a function of this callback, does not hold.
 
     `setup_graph`, `before_train` and `after_train` are always called. The condition is evaluated
     before a run and holds until after it.
-
-    Args:
-      callback: the callback.
-      pred: takes this callback, returns whether the one inside is on.
     """
 
     def __init__(self, callback: Callback, pred: Callable[[Any], bool]) -> None:
@@ -128,14 +119,10 @@ class EnableCallbackIf(_SomeRuns):
 
 
 class PeriodicCallback(EnableCallbackIf):
-    """Switches a callback on only every so many steps or epochs.
+    """Switches a callback on only in the steps whose `global_step` is a multiple of
+    `every_k_steps`, and in the epochs whose number is a multiple of `every_k_epochs`.
 
     With `every_k_epochs`, it is on in the last step of the training as well.
-
-    Args:
-      callback: the callback.
-      every_k_steps: on in the steps whose `global_step` is a multiple of this.
-      every_k_epochs: on in the epochs whose number is a multiple of this.
     """
 
     def __init__(

@@ -5,7 +5,7 @@ import sys
 import threading
 import time
 import traceback
-from typing import Callable, List, Optional
+from typing import Callable, Optional
 
 from tensorpack.tfutils.queues import QueueControl, all_queues
 from tensorpack.utils import logger
@@ -24,20 +24,16 @@ class StalledTraining(RuntimeError):
 
 
 class Watchdog(Callback):
-    """Reports a run in which no step finishes and no callback returns for `timeout` seconds.
+    """Reports a run in which no step finishes and no callback returns for `timeout` seconds, which
+    must be more than the longest step and the slowest callback take.
 
-    The report in the log has the fill of every queue of the graph, the Python stacks of all
-    threads and of the processes that `utils.worker.make_worker` made, and the state of the other
-    processes that `multiprocessing` started here. Each stall is reported once. The steps are not
-    slowed down: a thread checks the trainer's counter about once a second.
+    The report in the log has the fill of every queue of the graph, the Python stacks of all threads
+    and of the processes that `utils.worker.make_worker` made, and the state of the other processes
+    that `multiprocessing` started here. Each stall is reported once. The steps are not slowed down:
+    a thread checks the trainer's counter about once a second.
 
-    With `error`, the run is asked to end as well. That wakes a step which waits for a queue, but
-    not Python code on the main thread that checks no stop token.
-
-    Args:
-      timeout: seconds without progress, more than the longest step and the slowest callback take.
-      error: whether to end the run with `StalledTraining`.
-      clock: returns seconds; only differences count.
+    With `error`, the run is asked to end as well, with `StalledTraining`. That wakes a step which
+    waits for a queue, but not Python code on the main thread that checks no stop token.
     """
 
     _chief_only = False
@@ -52,7 +48,6 @@ class Watchdog(Callback):
         self._timeout = as_positive(self, "timeout", timeout)
         self._error = error
         self._clock = clock
-        self._queues: List[QueueControl] = []
         self._returned = 0
         self._over = threading.Event()
         self._thread: Optional[threading.Thread] = None
@@ -75,7 +70,6 @@ class Watchdog(Callback):
             self._thread = None
 
     def callback_returned(self) -> None:
-        """Counts the callbacks that have returned."""
         self._returned += 1
 
     def check(self) -> None:

@@ -5,17 +5,21 @@ checkpoints that another program wrote, need TensorFlow.
 """
 
 import functools
+import glob
 import os
 import re
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, NamedTuple, Optional
 
-from ._common import CommandError, did_you_mean
+from tensorpack.utils._nearest import did_you_mean_file
+
+from ._common import CommandError
 
 if TYPE_CHECKING:
     from tensorpack.utils.checkpoints.variables import Variable
 
 _ARRAYS = (".npz", ".npy")  # how the names of files end that `read_npz` reads
-_NO_TENSORFLOW = "Install it with: pip install tensorflow"
+_END_OF_FILE = re.compile(r"\.(index|manifest\.json|state|data-[^./]*)$")
+_USUAL = " Give a log directory, NAME.npz, or a prefix such as train_log/run/model-5000."
 
 
 class Saved(NamedTuple):
@@ -40,11 +44,8 @@ class Saved(NamedTuple):
 
 
 def open_saved(path: str) -> Saved:
-    """Opens what a user names.
-
-    Args:
-      path: an `.npz` archive; the prefix of a checkpoint, one of its files, the file `checkpoint`,
-        or a log directory, which mean the newest one there.
+    """Opens an `.npz` archive; or a checkpoint by its prefix, one of its files, the file
+    `checkpoint` or a log directory, which mean the newest one there.
 
     Raises:
       CommandError: there is no checkpoint, or TensorFlow is needed to read it and is missing.
@@ -73,63 +74,29 @@ def find_prefix(path: str) -> str:
 
     if os.path.isfile(path) and path.endswith(_ARRAYS):
         return path
-    folder, name = os.path.split(path)
-    if os.path.isdir(path):
-        folder, name = path, "checkpoint"
+    folder, name = (path, "checkpoint") if os.path.isdir(path) else os.path.split(path)
     if name == "checkpoint":
         found = candidates(folder or ".")
         if found:
             return found[0]
-        raise CommandError(_nothing_in(folder or "."))
-    if name.endswith(".index"):
-        path = path[: -len(".index")]
-    elif name.endswith((".manifest.json", ".state")):
-        path = path[: -len(".manifest.json" if name.endswith(".json") else ".state")]
-    elif name.rpartition(".")[2].startswith("data-"):
-        path = path.rpartition(".")[0]
+        inside = os.path.join(glob.escape(folder), "*")
+        runs = map(os.path.dirname, sorted(glob.glob(os.path.join(inside, "checkpoint"))))
+        some = " or ".join([*runs, *sorted(glob.glob(f"{inside}.npz"))][:3])
+        advice = f"Try {some}." if some else "Give the log directory of a run."
+        raise CommandError(f"There is no checkpoint in {folder or '.'}. {advice}")
+    path = _END_OF_FILE.sub("", path)
     if os.path.isfile(path + ".index"):
         return path
     if not os.path.isfile(path):
-        raise CommandError(_no_such(path))
+        near = did_you_mean_file(path, ".index") or did_you_mean_file(path)
+        raise CommandError(f"There is no checkpoint {path!r}.{near or _USUAL}")
     # Until 2016 a checkpoint was one file, named as the prefix, in the format that an index has.
     with open(path, "rb") as file:
         file.seek(0, os.SEEK_END)
         file.seek(max(0, file.tell() - len(TABLE_END)))
         if file.read() != TABLE_END:
-            raise CommandError(
-                f"{path} is not a checkpoint. Give a log directory, NAME.npz, or a prefix such as "
-                "train_log/run/model-5000."
-            )
+            raise CommandError(f"{path} is not a checkpoint.{_USUAL}")
     return path
-
-
-def _nothing_in(folder: str) -> str:
-    if not os.path.isdir(folder):
-        return _no_such(folder)
-    runs = [
-        entry.path
-        for entry in sorted(os.scandir(folder), key=lambda entry: entry.name)
-        if entry.is_dir() and os.path.exists(os.path.join(entry.path, "checkpoint"))
-    ]
-    archives = sorted(name for name in os.listdir(folder) if name.endswith(".npz"))
-    some = [*runs, *(os.path.join(folder, name) for name in archives)][:3]
-    advice = f" Try {' or '.join(some)}." if some else " Give the log directory of a run."
-    return f"There is no checkpoint in {folder}.{advice}"
-
-
-def _no_such(path: str) -> str:
-    folder, name = os.path.split(os.path.normpath(path))
-    names = os.listdir(folder or ".") if os.path.isdir(folder or ".") else []
-    known = {
-        each[: -len(".index")] if each.endswith(".index") else each
-        for each in names
-        if each.endswith((".index", ".npz")) or os.path.isdir(os.path.join(folder, each))
-    }
-    near = did_you_mean(name, sorted(known))
-    advice = (
-        near or " Give a log directory, NAME.npz, or a prefix such as train_log/run/model-5000."
-    )
-    return f"There is no checkpoint {path!r}.{advice}"
 
 
 def _open_archive(path: str) -> Saved:
@@ -171,7 +138,7 @@ def _reader(prefix: str) -> Any:
             raise
         raise CommandError(
             f"The values in {prefix} are in TensorFlow's format, which needs TensorFlow. "
-            f"{_NO_TENSORFLOW}"
+            "Install it with: pip install tensorflow"
         ) from error
     return CheckpointReader(prefix)
 
@@ -182,3 +149,10 @@ def matching(names: Iterable[str], pattern: Optional[str]) -> List[str]:
         return [name for name in names if re.search(pattern or "", name)]
     except re.error as error:
         raise CommandError(f"--select {pattern!r} is no regular expression: {error}.") from error
+
+
+def of_training(names: Iterable[str]) -> List[str]:
+    """Returns the names of variables that only training uses."""
+    from tensorpack.utils.naming import is_training_name
+
+    return [name for name in names if name == "global_step" or is_training_name(name)]

@@ -1,9 +1,8 @@
-"""What the subcommands share: exit codes, the error of a user's mistake, advice, texts."""
+"""What the subcommands share: exit codes, the error of a user's mistake, texts."""
 
 import argparse
 import json
 from contextlib import suppress
-from difflib import get_close_matches
 from typing import Any, Callable, Iterable, Sequence
 
 from tensorpack.dataflow._cli import CommandError as CommandError
@@ -25,15 +24,6 @@ def number(what: str, fits: Callable[[float], bool]) -> Callable[[str], float]:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number {what}")
 
     return convert
-
-
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Returns ` Did you mean 'x'?`, or "" if no known name is like this one."""
-    names = list(known)
-    near = get_close_matches(name, names, 3)
-    if not near:  # a part of a long name, such as one without its scope
-        near = [each for each in names if name and name.lower() in each.lower()][:3]
-    return f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
 
 
 def shape_text(shape: Iterable[int]) -> str:

@@ -1,11 +1,11 @@
 """Draws curves in a terminal: in dots of braille, or in letters where these cannot be shown."""
 
 import math
-from typing import Dict, List, Mapping, NamedTuple, Sequence, Tuple
+from typing import Dict, Iterator, List, Mapping, NamedTuple, Sequence, Tuple
 
 # Bits of the dots in a character of braille, from the upper left: two columns of four.
 _DOTS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
-_BRAILLE = 0x2800
+_BRAILLE, _BAR = 0x2800, "\u2501"
 _COLOURS = (34, 33, 32, 35, 36, 31)  # blue, yellow, green, magenta, cyan, red
 _LETTERS = "*o+x#@%&abcdefghijklmnop"
 
@@ -33,93 +33,66 @@ def draw_text(title: str, curves: Curves, x_label: str, look: Look) -> str:
     points = [(x, y) for xs, ys in curves.values() for x, y in zip(xs, ys)]
     if not points:
         return f"{title}: no values"
-    left, right = _range([x for x, _ in points])
-    low, high = _range([y for _, y in points])
+    (left, right), (low, high) = (_range(values) for values in zip(*points))
     dotted = look.braille and (look.colour or len(curves) == 1)
-    columns, rows = look.width * (2 if dotted else 1), look.height * (4 if dotted else 1)
-    canvas = _Canvas(look, dotted)
+    wide, tall = (2, 4) if dotted else (1, 1)  # dots in a character
+    cells: Dict[Tuple[int, int], Tuple[int, int]] = {}  # column, row: dots, the last curve
     for number, (xs, ys) in enumerate(curves.values()):
-        at = [
-            (
-                round((x - left) / (right - left) * (columns - 1)),
-                round((high - y) / (high - low) * (rows - 1)),
-            )
-            for x, y in zip(xs, ys)
-        ]
-        canvas.draw(number, at)
+        across = [(x - left) / (right - left) * (look.width * wide - 1) for x in xs]
+        down = [(high - y) / (high - low) * (look.height * tall - 1) for y in ys]
+        for x, y in _on_lines([(round(x), round(y)) for x, y in zip(across, down)]):
+            dots, _ = cells.get((x // wide, y // tall), (0, 0))
+            cells[x // wide, y // tall] = dots | _DOTS[y % tall][x % wide], number
+
+    def mark(number: int, dot: str) -> str:
+        text = dot if dotted else _LETTERS[number % len(_LETTERS)]
+        return f"\033[{_COLOURS[number % len(_COLOURS)]}m{text}\033[0m" if look.colour else text
+
+    def character(place: Tuple[int, int]) -> str:
+        dots, number = cells.get(place, (0, 0))
+        return mark(number, chr(_BRAILLE + dots)) if dots else " "
+
+    rows = [
+        "".join(character((x, y)) for x in range(look.width)).rstrip() for y in range(look.height)
+    ]
+    legend = [f"{mark(number, _BAR)} {name}" for number, name in enumerate(curves)]
     return "\n".join(
-        [title, *_with_axes(canvas.lines(), (low, high), (left, right), x_label, look)]
-        + ([_legend(list(curves), look, dotted)] if len(curves) > 1 else [])
+        [title, *_with_axes(rows, (low, high), (left, right), x_label, look)]
+        + (["  ".join(legend)] if len(curves) > 1 else [])
     )
 
 
-class _Canvas:
-    """Characters, each with the dots and the number of the last curve in it."""
-
-    def __init__(self, look: Look, dotted: bool) -> None:
-        self._look, self._dotted = look, dotted
-        self._cells: Dict[Tuple[int, int], Tuple[int, int]] = {}  # column, row: dots, curve
-
-    def draw(self, number: int, points: Sequence[Tuple[int, int]]) -> None:
-        """Draws lines between the points of a curve."""
-        for (x0, y0), (x1, y1) in zip([*points[:1], *points], points):
-            count = max(abs(x1 - x0), abs(y1 - y0), 1)
-            for i in range(count + 1):
-                x, y = round(x0 + (x1 - x0) * i / count), round(y0 + (y1 - y0) * i / count)
-                self._dot(x, y, number)
-
-    def _dot(self, x: int, y: int, number: int) -> None:
-        if not self._dotted:
-            self._cells[x, y] = (0, number)
-            return
-        dots = self._cells.get((x // 2, y // 4), (0, 0))[0]
-        self._cells[x // 2, y // 4] = (dots | _DOTS[y % 4][x % 2], number)
-
-    def lines(self) -> List[str]:
-        """Returns the characters of each row."""
-        return [
-            "".join(self._character(x, y) for x in range(self._look.width)).rstrip()
-            for y in range(self._look.height)
-        ]
-
-    def _character(self, x: int, y: int) -> str:
-        if (x, y) not in self._cells:
-            return " "
-        dots, number = self._cells[x, y]
-        text = chr(_BRAILLE + dots) if self._dotted else _LETTERS[number % len(_LETTERS)]
-        return _coloured(text, number) if self._look.colour else text
-
-
-def _coloured(text: str, number: int) -> str:
-    return f"\033[{_COLOURS[number % len(_COLOURS)]}m{text}\033[0m"
+def _on_lines(points: Sequence[Tuple[int, int]]) -> Iterator[Tuple[int, int]]:
+    """Yields what lies on the lines between points that follow each other."""
+    for (x0, y0), (x1, y1) in zip([*points[:1], *points], points):
+        count = max(abs(x1 - x0), abs(y1 - y0), 1)
+        for i in range(count + 1):
+            yield round(x0 + (x1 - x0) * i / count), round(y0 + (y1 - y0) * i / count)
 
 
 def _range(values: Sequence[float]) -> Tuple[float, float]:
     low, high = min(values), max(values)
-    if low == high:
-        margin = abs(low) / 2 or 1.0
-        return low - margin, high + margin
-    return low, high
+    margin = (abs(low) / 2 or 1.0) if low == high else 0.0
+    return low - margin, high + margin
 
 
 def _with_axes(
-    lines: List[str],
+    rows: List[str],
     y_range: Tuple[float, float],
     x_range: Tuple[float, float],
     x_label: str,
     look: Look,
 ) -> List[str]:
     (low, high), (left, right) = y_range, x_range
-    marks = {0: high, len(lines) // 2: high - (high - low) * (len(lines) // 2) / (len(lines) - 1)}
-    marks[len(lines) - 1] = low
-    texts = {row: axis_text(value, high - low) for row, value in marks.items()}
+    last = len(rows) - 1
+    values = {at: high - (high - low) * at / last for at in (0, len(rows) // 2)}
+    texts = {at: axis_text(each, high - low) for at, each in {**values, last: low}.items()}
     margin = max(map(len, texts.values()))
     bar, corner, dash = ("\u2502", "\u2514", "\u2500") if look.braille else ("|", "+", "-")
-    drawn = [f"{texts.get(row, ''):>{margin}} {bar}{line}" for row, line in enumerate(lines)]
     begin, end = axis_text(left, right - left), axis_text(right, right - left)
     room = max(look.width - len(begin) - len(end), len(x_label) + 2)
     return [
-        *drawn,
+        *(f"{texts.get(at, ''):>{margin}} {bar}{row}" for at, row in enumerate(rows)),
         f"{'':>{margin}} {corner}{dash * look.width}",
         f"{'':>{margin}}  {begin}{x_label.center(room)}{end}",
     ]
@@ -132,11 +105,3 @@ def axis_text(value: float, extent: float) -> str:
     largest = max(abs(value), abs(extent), 1e-300)
     digits = 3 + max(0, math.floor(math.log10(largest)) - math.floor(math.log10(extent or largest)))
     return f"{value:.{min(digits, 9)}g}"
-
-
-def _legend(names: List[str], look: Look, dotted: bool) -> str:
-    shown = []
-    for number, name in enumerate(names):
-        mark = "\u2501" if dotted else _LETTERS[number % len(_LETTERS)]
-        shown.append(f"{_coloured(mark, number) if look.colour else mark} {name}")
-    return "  ".join(shown)

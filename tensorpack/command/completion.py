@@ -11,7 +11,6 @@ HELP = "print a script by which a shell completes command lines"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the arguments."""
     parser.description = (
         "Prints a script for a shell, made by shtab from the options of this version. For bash, "
         'into ~/.bashrc: eval "$(tensorpack completion bash)". For zsh, into ~/.zshrc after '
@@ -21,7 +20,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: Any) -> int:
-    """Prints the script; returns the exit code."""
     from tensorpack.launch.__main__ import make_parser as launch_parser
 
     from .program import make_parser

@@ -3,8 +3,10 @@
 import argparse
 from typing import TYPE_CHECKING, Any, Dict, List
 
+from tensorpack.utils._nearest import did_you_mean
+
 from ._checkpoints import Saved, matching, open_saved
-from ._common import FINE, PROBLEM, CommandError, did_you_mean, json_text, number, table_text
+from ._common import FINE, PROBLEM, CommandError, json_text, number, table_text
 
 if TYPE_CHECKING:
     from tensorpack.utils.checkpoints.variables import Match
@@ -14,7 +16,6 @@ _PIECE = 1 << 20  # elements that are compared at a time
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the arguments."""
     parser.description = (
         "Compares two checkpoints, log directories (the newest one there) or .npz archives: "
         "variables that only one has, other shapes and dtypes, and by how much the values differ. "
@@ -32,7 +33,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: Any) -> int:
-    """Prints in what two checkpoints differ; returns the exit code."""
     from tensorpack.utils.checkpoints.variables import match
 
     first, second = open_saved(args.first), open_saved(args.second)

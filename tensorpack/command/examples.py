@@ -5,14 +5,15 @@ import ast
 import os
 from typing import Any, Dict, List, Optional, Tuple
 
-from ._common import FINE, CommandError, did_you_mean, json_text, table_text
+from tensorpack.utils._nearest import did_you_mean
+
+from ._common import FINE, CommandError, json_text, table_text
 
 HELP = "list the example scripts, or copy them into a folder"
 _SUFFIXES = (".py", ".md", ".json", ".txt")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the arguments."""
     parser.description = (
         "Lists the example scripts. With DIR, copies them there, and overwrites nothing."
     )
@@ -24,7 +25,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: Any) -> int:
-    """Lists or copies the examples; returns the exit code."""
     source = _find_folder()
     files = _files(source, args.only)
     if args.directory is None:
@@ -86,7 +86,6 @@ def _list(source: str, files: List[str], args: Any) -> None:
 
 
 def _scripts(source: str, files: List[str]) -> List[str]:
-    """Returns those files that are programs."""
     main = '\nif __name__ == "__main__":'
     return [each for each in files if each.endswith(".py") and main in _text(source, each)]
 

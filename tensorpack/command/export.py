@@ -5,18 +5,23 @@ import os
 from contextlib import suppress
 from typing import Any, Dict, List
 
+from tensorpack.utils._nearest import did_you_mean
 from tensorpack.utils._sizes import size_text
 
-from ._checkpoints import Saved, matching, open_saved
-from ._common import FINE, CommandError, did_you_mean, printable
+from ._checkpoints import Saved, matching, of_training, open_saved
+from ._common import FINE, CommandError, printable
 
 HELP = "write the weights of a checkpoint to an .npz, or with the model's code a model to serve"
 _DTYPES = ("float16", "float32", "float64")
-_KINDS = {".npz": "npz", ".pb": "frozen", ".tflite": "tflite", "": "serving"}
+_METHODS = {  # of `ModelExporter`, by the suffix of what they write
+    ".npz": "export_npz",
+    ".pb": "export_compact",
+    ".tflite": "export_tflite",
+    "": "export_serving",
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the arguments."""
     parser.description = (
         "Without --model, writes the weights of a checkpoint to an .npz archive, which SmartInit "
         "and numpy.load read: no code of the model is needed. With --model, builds the graph of "
@@ -42,14 +47,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: Any) -> int:
-    """Writes the export; returns the exit code."""
     suffix = os.path.splitext(args.out)[1]
-    if suffix not in _KINDS:
+    if suffix not in _METHODS:
         raise CommandError(
             f"{args.out} has the suffix {suffix!r}. Give NAME.npz, or with --model NAME.pb, "
             "NAME.tflite or a directory."
         )
-    _check_options(args, _KINDS[suffix])
+    _check_options(args, suffix)
     if os.path.lexists(args.out) and (os.path.isdir(args.out) or not args.force):
         next_move = "Remove it first." if os.path.isdir(args.out) else "--force replaces it."
         raise CommandError(f"{args.out} exists. {next_move}")
@@ -57,7 +61,7 @@ def run(args: Any) -> int:
     if args.model is None:
         _write_weights(saved, args)
     else:
-        _write_model(saved, _KINDS[suffix], args)
+        _write_model(saved, _METHODS[suffix], args)
     for each in [] if args.best else _best_in(args.path):
         args.write(f"{args.path} also has the best, {printable(str(each))}: --best.")
     return FINE
@@ -81,9 +85,9 @@ def _best_of(path: str) -> str:
     raise CommandError(f"--best: {path} must be a log directory with one best, has {some}.")
 
 
-def _check_options(args: Any, kind: str) -> None:
+def _check_options(args: Any, suffix: str) -> None:
     if args.model is None:
-        if kind != "npz":
+        if suffix != ".npz":
             raise CommandError(
                 f"{args.out} needs the graph, which a checkpoint does not have: give the code, "
                 "--model path/to/file.py:NAME, and --output. Weights alone go to NAME.npz."
@@ -123,11 +127,8 @@ def _write_weights(saved: Saved, args: Any) -> None:
 
 
 def _chosen(saved: Saved, args: Any) -> List[str]:
-    from tensorpack.utils.naming import is_training_name
-
-    names = list(saved.variables)
-    if not args.all:
-        names = [each for each in names if each != "global_step" and not is_training_name(each)]
+    hidden = [] if args.all else of_training(saved.variables)
+    names = [each for each in saved.variables if each not in hidden]
     chosen = matching(names, args.select)
     if not chosen:
         near = did_you_mean(args.select, names) if args.select else " --all takes what is there."
@@ -145,36 +146,25 @@ def _cast(name: str, value: Any, dtype: str) -> Any:
     return result
 
 
-def _write_model(saved: Saved, kind: str, args: Any) -> None:
+def _write_model(saved: Saved, method: str, args: Any) -> None:
     source, _, name = args.model.rpartition(":")
     if not (source and name):
         raise CommandError(f"--model {args.model!r} is not path/to/file.py:NAME or module:NAME.")
     from tensorpack.dataflow._cli.flow import loaded_source
-
-    with loaded_source(source) as module:
-        exporter = _exporter(_find_model(module, args.model, name), saved, args)
-        {
-            "npz": exporter.export_npz,
-            "frozen": exporter.export_compact,
-            "tflite": exporter.export_tflite,
-            "serving": exporter.export_serving,
-        }[kind](args.out)
-    text = f"The model {args.model} with the weights of {saved.path} is in {args.out}."
-    args.write(printable(text))
-
-
-def _exporter(model: Any, saved: Saved, args: Any) -> Any:
     from tensorpack.predict import PredictConfig
     from tensorpack.tfutils.export import ModelExporter
     from tensorpack.tfutils.sessinit import SmartInit
 
-    config = PredictConfig(
-        model=model,
-        session_init=SmartInit(saved.path),
-        input_names=args.input,
-        output_names=args.output,
-    )
-    return ModelExporter(config)
+    with loaded_source(source) as module:
+        config = PredictConfig(
+            model=_find_model(module, args.model, name),
+            session_init=SmartInit(saved.path),
+            input_names=args.input,
+            output_names=args.output,
+        )
+        getattr(ModelExporter(config), method)(args.out)
+    text = f"The model {args.model} with the weights of {saved.path} is in {args.out}."
+    args.write(printable(text))
 
 
 def _find_model(module: Any, place: str, name: str) -> Any:

@@ -3,11 +3,11 @@
 import argparse
 import os
 from collections import Counter
-from typing import TYPE_CHECKING, Any, Container, Dict, Iterable, List, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Container, Dict, List, Optional, Tuple
 
 from tensorpack.utils._sizes import size_text
 
-from ._checkpoints import Saved, matching, open_saved
+from ._checkpoints import Saved, matching, of_training, open_saved
 from ._common import FINE, PROBLEM, CommandError, json_text, shape_text, table_text
 
 if TYPE_CHECKING:
@@ -29,7 +29,6 @@ _RECORDS = ("log.log", "stats.json", "run.json", "settings.json", "episodes.csv"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the arguments."""
     parser.description = (
         "Shows the variables of a checkpoint, their dtypes, shapes and sizes, the step, and what "
         "is beside it. With a second one, tells which of its variables would be loaded from the "
@@ -49,7 +48,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: Any) -> int:
-    """Prints what is in a checkpoint; returns the exit code."""
     if args.other is not None and args.model is not None:
         raise CommandError("OTHER and --model OTHER are the same: give one of them.")
     saved = open_saved(args.path)
@@ -57,8 +55,10 @@ def run(args: Any) -> int:
     if other is not None:
         return _compare(saved, open_saved(other), args)
     damage = _damage(saved) if args.check else None
-    variables = _ordered(_selected(saved.variables, args.select), args.sort)
-    hidden = () if args.all else _of_training(saved.variables)
+    variables = [(name, saved.variables[name]) for name in matching(saved.variables, args.select)]
+    by_size = args.sort == "size"
+    variables.sort(key=lambda item: (-(item[1].nbytes or 0) if by_size else 0, item[0]))
+    hidden = () if args.all else of_training(saved.variables)
     facts = _facts(saved)
     if args.check:
         facts["checked"] = damage or ("whole" if saved.manifest else "no manifest to check with")
@@ -69,7 +69,9 @@ def run(args: Any) -> int:
         }
         args.write(json_text({**facts, "variables": described}))
     else:
-        args.write(table_text([(name, _in_a_line(each)) for name, each in facts.items() if each]))
+        facts["files"] = [f"{name} ({size})" for name, size in facts["files"].items()]
+        rows = [(k, ", ".join(v) if isinstance(v, list) else v) for k, v in facts.items() if v]
+        args.write(table_text(rows))
         args.write("\n" + _variable_table(variables, hidden))
     return PROBLEM if damage else FINE
 
@@ -141,28 +143,6 @@ def _damage(saved: Saved) -> Optional[str]:
     return None
 
 
-def _selected(variables: Dict[str, "Variable"], pattern: Optional[str]) -> Dict[str, "Variable"]:
-    return {name: variables[name] for name in matching(variables, pattern)}
-
-
-def _ordered(variables: Dict[str, "Variable"], order: str) -> List[Tuple[str, "Variable"]]:
-    if order == "size":
-        return sorted(variables.items(), key=lambda item: (-(item[1].nbytes or 0), item[0]))
-    return sorted(variables.items())
-
-
-def _in_a_line(fact: Any) -> str:
-    if isinstance(fact, dict):
-        return ", ".join(f"{name} ({text})" for name, text in fact.items())
-    return ", ".join(fact) if isinstance(fact, list) else str(fact)
-
-
-def _of_training(names: Iterable[str]) -> List[str]:
-    from tensorpack.utils.naming import is_training_name
-
-    return [name for name in names if name == "global_step" or is_training_name(name)]
-
-
 def _variable_table(variables: List[Tuple[str, "Variable"]], hidden: Container[str]) -> str:
     """Returns a table, and below it what all of them are together, those left out too."""
     shown = [item for item in variables if item[0] not in hidden]
@@ -189,25 +169,23 @@ def _compare(saved: Saved, other: Saved, args: Any) -> int:
 
     matched = {row.name: row for row in match(other.variables, saved.variables)}
     names = matching(matched, args.select)
-    hidden = [] if args.all else _of_training(names)
+    hidden = [] if args.all else of_training(names)
     found = [matched[name] for name in names if name not in hidden]
-    rows = {row.name: _verdict(row) for row in found}
+    verdicts = {row.name: _verdict(row) for row in found}
     if args.json:
-        args.write(json_text({"from": saved.path, "into": other.path, "variables": rows}))
+        args.write(json_text({"from": saved.path, "into": other.path, "variables": verdicts}))
     else:
-        _write_comparison(saved, other, found, args)
+        rows = [(row.name, row.theirs or "", row.ours or "", verdicts[row.name]) for row in found]
+        args.write(table_text([("from", saved.path), ("into", other.path)]))
+        args.write("\n" + table_text(rows, ["variable", "from", "into", "what"]))
+        counts = [f"{count} {each}" for each, count in Counter(verdicts.values()).items()]
+        args.write(", ".join(counts) + _scope_hint(saved.variables, other.variables))
         if hidden:
             args.write(f"and {len(hidden)} that only training uses (--all)")
-    fine = {*rows.values()} <= {"loaded", "loaded, cast", "only in the first: left out"}
-    return FINE if fine and any(each.startswith("loaded") for each in rows.values()) else PROBLEM
-
-
-def _write_comparison(saved: Saved, other: Saved, rows: List["Match"], args: Any) -> None:
-    table = [(row.name, row.theirs or "", row.ours or "", _verdict(row)) for row in rows]
-    args.write(table_text([("from", saved.path), ("into", other.path)]))
-    args.write("\n" + table_text(table, ["variable", "from", "into", "what"]))
-    counts = [f"{count} {each}" for each, count in Counter(row[-1] for row in table).items()]
-    args.write(", ".join(counts) + _scope_hint(saved.variables, other.variables))
+    fine = {*verdicts.values()} <= {"loaded", "loaded, cast", "only in the first: left out"}
+    return (
+        FINE if fine and any(each.startswith("loaded") for each in verdicts.values()) else PROBLEM
+    )
 
 
 def _verdict(row: "Match") -> str:

@@ -13,8 +13,9 @@ from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
 
 from tensorpack.runs.curves import LABELS, RESERVED, Band, curve_of, make_band, names_of, smooth
 from tensorpack.runs.statistics import FILENAME, Epoch, read_epochs
+from tensorpack.utils._nearest import did_you_mean, did_you_mean_file
 
-from ._common import FINE, CommandError, did_you_mean, json_text, number, printable, table_text
+from ._common import FINE, CommandError, json_text, number, printable, table_text
 from ._text_plot import Look, draw_text
 
 HELP = "draw curves of the scalars of runs, as a picture or in the terminal"
@@ -38,7 +39,6 @@ Plots = Dict[str, Dict[str, Band]]  # scalar, group
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the arguments."""
     parser.description = (
         "Draws scalars of one or several runs from their stats.json. NAME='runs/fast-*' makes one "
         "curve of all directories that match: their mean, in a band from the lowest to the highest."
@@ -60,7 +60,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: Any) -> int:
-    """Draws the curves; returns the exit code."""
     groups = _read_groups(args.runs)
     if args.list:
         return _list(groups, args)
@@ -119,9 +118,7 @@ def _named(argument: str) -> Tuple[str, List[str]]:
         if directories:
             return name, directories
     pattern = rest or argument
-    folder, name = os.path.split(os.path.normpath(pattern))
-    names = sorted(os.listdir(folder or ".")) if os.path.isdir(folder or ".") else []
-    near = did_you_mean(name, names) or " Give the log directory of a run, or a pattern of some."
+    near = did_you_mean_file(pattern) or " Give the log directory of a run, or a pattern of some."
     raise CommandError(f"There is no directory {pattern!r}.{near}")
 
 
@@ -176,7 +173,6 @@ def _list(groups: Groups, args: Any) -> int:
 
 
 def _bands(groups: Groups, name: str, args: Any) -> Dict[str, Band]:
-    """Returns the band of each group that has the scalar."""
     bands = {}
     for group, runs in groups.items():
         curves = []
@@ -225,7 +221,11 @@ def _draw_picture(plots: Plots, x_label: str, args: Any) -> None:
     canvas = agg.FigureCanvasAgg(figure)  # draws without a screen
     for axes, (name, bands) in zip(figure.subplots(len(plots), squeeze=False)[:, 0], plots.items()):
         for (group, band), colour in zip(bands.items(), itertools.cycle(_COLOURS)):
-            _draw_band(axes, group, band, colour)
+            label = _label(f"{group} ({band.runs} runs)" if band.runs > 1 else group)
+            style = {"marker": "o" if len(band.x) < 3 else None, "linewidth": 1.5}
+            axes.plot(band.x, band.mean, label=label, color=colour, **style)
+            if band.runs > 1:
+                axes.fill_between(band.x, band.low, band.high, color=colour, alpha=0.2, linewidth=0)
         smoothed = f", smoothed by {args.smooth:g}" if args.smooth else ""
         axes.set(title=_label(name + smoothed), xlabel=_label(x_label))
         axes.grid(alpha=0.3)
@@ -238,14 +238,6 @@ def _draw_picture(plots: Plots, x_label: str, args: Any) -> None:
         canvas.print_figure(args.out, dpi=120)
     except ValueError as error:  # of the format
         raise CommandError(f"--out {args.out}: {error}. Give a name such as curves.svg.") from error
-
-
-def _draw_band(axes: Any, group: str, band: Band, colour: str) -> None:
-    label = _label(f"{group} ({band.runs} runs)" if band.runs > 1 else group)
-    marker = "o" if len(band.x) < 3 else None
-    axes.plot(band.x, band.mean, label=label, color=colour, marker=marker, linewidth=1.5)
-    if band.runs > 1:
-        axes.fill_between(band.x, band.low, band.high, color=colour, alpha=0.2, linewidth=0)
 
 
 def _label(text: str) -> str:

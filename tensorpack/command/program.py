@@ -10,23 +10,18 @@ from importlib import import_module
 from typing import Any, List, Optional, Sequence
 
 from tensorpack._version import __version__
+from tensorpack.utils._nearest import did_you_mean
 
-from ._common import INTERRUPTED, WRONG, CommandError, did_you_mean, printable
+from ._common import INTERRUPTED, WRONG, CommandError, printable
 
 # In the order of `tensorpack --help`: modules of this package, and other programs.
 SUBCOMMANDS = (
     *("doctor", "examples", "plot", "report", "runs", "watch"),
     *("inspect", "diff", "export", "launch", "tf1", "completion"),
 )
-_PROGRAMS = {  # which read their own command lines: what each does, and its arguments
-    "launch": (
-        "start, watch and end the processes of a distributed run",
-        "[options] SCRIPT [ARG ...]",
-    ),
-    "tf1": (
-        "run a script for TensorFlow 1, unchanged, on the TensorFlow that is installed",
-        "SCRIPT [ARG ...]",
-    ),
+_PROGRAMS = {  # which read their own command lines, and what each does
+    "launch": "start, watch and end the processes of a distributed run",
+    "tf1": "run a script for TensorFlow 1, unchanged, on the TensorFlow that is installed",
 }
 _PROGRAM = "tensorpack"
 _EPILOG = (
@@ -74,9 +69,8 @@ def make_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     for name in SUBCOMMANDS:
         if name in _PROGRAMS:  # for completion and `--help`
-            text, metavar = _PROGRAMS[name]
-            each = commands.add_parser(name, help=text)
-            each.add_argument("rest", nargs=argparse.REMAINDER, metavar=metavar)
+            each = commands.add_parser(name, help=_PROGRAMS[name])
+            each.add_argument("rest", nargs=argparse.REMAINDER)
             continue
         module = import_module(f"tensorpack.command.{name}")
         text = module.HELP

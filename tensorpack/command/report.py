@@ -9,7 +9,6 @@ HELP = "write a page of HTML about a run: result, curves, time, parameters, log"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the arguments."""
     parser.description = (
         "Writes one file of HTML about the log directory of a training, to be read offline: how it "
         "ended, curves of its scalars, where its time went, its parameters, images, the end of its "
@@ -21,7 +20,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: Any) -> int:
-    """Writes the page and prints its path; returns the exit code."""
     from tensorpack.report import write_report
 
     try:

@@ -14,7 +14,6 @@ _COLUMNS = ("run", "state", "step", "epoch", "best", "age")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the arguments."""
     parser.description = (
         "Lists the runs in a directory and below it, the youngest first: whether each is running, "
         "finished, was stopped, has failed or died (its process crashed or was killed), its last "
@@ -26,7 +25,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: Any) -> int:
-    """Prints the runs; returns the exit code."""
     from tensorpack.report._facts import duration_text
 
     if not os.path.isdir(args.directory):

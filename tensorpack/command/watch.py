@@ -12,7 +12,6 @@ _RUNNING, _OVER = 5, 60  # seconds between two reloads
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the arguments."""
     parser.description = (
         "Serves the page of `tensorpack report` on this machine alone (127.0.0.1), and prints its "
         "address. The page in the browser loads itself again. Ctrl-C ends it."
@@ -24,7 +23,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: Any) -> int:
-    """Serves the page until Ctrl-C."""
     try:
         server = PageServer(args.directory, int(args.port))
     except (OSError, ValueError) as error:
@@ -53,7 +51,6 @@ class PageServer(ThreadingHTTPServer):
         super().__init__((_ADDRESS, port), _Request)
 
     def page(self) -> str:
-        """Returns the page as it is now."""
         from tensorpack.report._facts import result_of
         from tensorpack.report._page import page_of
         from tensorpack.report._read import read_run

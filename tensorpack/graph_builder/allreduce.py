@@ -9,6 +9,7 @@ from tensorpack.tfutils.variables import replicas
 from tensorpack.utils import logger
 
 ALLREDUCE_MODES = ("nccl", "cpu", "hierarchical", "gpu")
+_CPU = "/device:CPU:0"
 
 
 def allreduce_grads(
@@ -61,9 +62,9 @@ def average_grads(towers: Sequence[Sequence[Tuple[Any, Any]]]) -> List[Tuple[Any
     averages = []
     with tf.name_scope("AverageGrads"):
         for pairs in zip(*replicas().align(towers)):
-            variable = pairs[0][1]
-            grads = [gradient for gradient, _ in pairs]
-            averages.append((adder.mean_at(variable.device, grads), variable))
+            (first, variable), grads = pairs[0], [gradient for gradient, _ in pairs]
+            mean = adder.total(grads, variable.device) if len(grads) > 1 else first
+            averages.append((mean, variable))
     return averages
 
 
@@ -100,21 +101,21 @@ class _Adder:
                 return grads
             raise ValueError("A variable has a gradient in some towers, and none in others.")
         if any(isinstance(each, tf.IndexedSlices) for each in grads):
-            return [self._add_sparse(grads)] * len(grads)
+            return [self.total(grads, _CPU)] * len(grads)
         if mode == "hierarchical":
             return self._add_by_halves(grads)
         if mode == "nccl":
             return self._add_by_nccl(grads)
-        device = "/device:CPU:0" if mode == "cpu" else self._device(grads)
-        return [self._sum(grads, device)] * len(grads)
+        return [self.total(grads, _CPU if mode == "cpu" else self._device(grads))] * len(grads)
 
-    def mean_at(self, device: str, grads: List[Any]) -> Any:
-        """Returns the scaled sum, on a device."""
-        if len(grads) == 1:
-            return grads[0]
-        if any(isinstance(each, tf.IndexedSlices) for each in grads):
-            return self._add_sparse(grads, device)
-        return self._sum(grads, device)
+    def total(self, grads: List[Any], device: str) -> Any:
+        """Returns the scaled sum, on a device; of slices alone it has all slices."""
+        with tf.device(device):
+            if not all(isinstance(each, tf.IndexedSlices) for each in grads):
+                return self._scaled(tf.add_n([tf.convert_to_tensor(each) for each in grads]))
+            values = self._scaled(tf.concat([each.values for each in grads], 0))
+            indices = tf.concat([each.indices for each in grads], 0)
+            return tf.IndexedSlices(values, indices, grads[0].dense_shape)
 
     def _add_by_nccl(self, grads: List[tf.Tensor]) -> List[tf.Tensor]:
         scaled, sums = [], nccl_all_sum(grads)
@@ -132,22 +133,10 @@ class _Adder:
         for half, device in zip(halves, devices):
             with tf.device(device):
                 parts.append(tf.add_n(half))
-        total = self._sum(parts, devices[0])
+        total = self.total(parts, devices[0])
         with tf.device(devices[1]):
             there = tf.identity(total)
         return [total] * middle + [there] * (len(grads) - middle)
-
-    def _add_sparse(self, grads: List[Any], device: str = "/device:CPU:0") -> Any:
-        if not all(isinstance(each, tf.IndexedSlices) for each in grads):
-            return self._sum([tf.convert_to_tensor(each) for each in grads], device)
-        with tf.device(device):
-            values = self._scaled(tf.concat([each.values for each in grads], 0))
-            indices = tf.concat([each.indices for each in grads], 0)
-            return tf.IndexedSlices(values, indices, grads[0].dense_shape)
-
-    def _sum(self, grads: List[tf.Tensor], device: str) -> tf.Tensor:
-        with tf.device(device):
-            return self._scaled(tf.add_n(grads))
 
     def _scaled(self, total: tf.Tensor) -> tf.Tensor:
         return total if self._factor == 1.0 else total * tf.cast(self._factor, total.dtype)

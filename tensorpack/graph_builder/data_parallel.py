@@ -20,9 +20,6 @@ class DataParallelBuilder:
 
     Args:
       towers: relative ids of GPUs.
-
-    Attributes:
-      towers: the same, as a list.
     """
 
     def __init__(self, towers: Sequence[int]) -> None:

@@ -17,9 +17,6 @@ class LeastLoadedDeviceSetter:
     Args:
       worker_device: of all other ops, what `tf.device` takes.
       ps_devices: names of the devices of the variables.
-
-    Attributes:
-      worker_device, ps_devices: the same.
     """
 
     def __init__(

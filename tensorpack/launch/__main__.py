@@ -167,7 +167,6 @@ class _WorkersElsewhere:
 
 
 def make_parser() -> argparse.ArgumentParser:
-    """Returns the parser of the program."""
     parser = argparse.ArgumentParser(
         prog=_PROGRAM,
         usage=f"{_PROGRAM} [options] SCRIPT [ARGUMENTS]\n"

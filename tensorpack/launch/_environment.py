@@ -39,26 +39,20 @@ def shares(workers: int) -> Shares:
     each = str(max(1, cores // workers))
     threads = {name: each for name in _THREADS if name not in os.environ}
     news = [f"{' = '.join(threads)} = {each}: {workers} workers on {cores} cores."] * bool(threads)
-    gpus = _divide(devices, workers) if devices else None
-    if gpus:
-        news.append(f"{_GPUS} of the workers: {'; '.join(gpus)}.")
+    if not devices:
+        return Shares(threads, None, "\n".join(news))
+    size = len(devices) // workers
+    turns = range(workers)
+    parts = [devices[i * size : (i + 1) * size] or [devices[i % len(devices)]] for i in turns]
+    gpus = [",".join(part) for part in parts]
+    news.append(f"{_GPUS} of the workers: {'; '.join(gpus)}.")
     return Shares(threads, gpus, "\n".join(news))
 
 
-def _divide(devices: Sequence[str], workers: int) -> List[str]:
-    each = len(devices) // workers
-    if each == 0:
-        return [devices[worker % len(devices)] for worker in range(workers)]
-    return [",".join(devices[i * each : (i + 1) * each]) for i in range(workers)]
-
-
 def environments(clusters: Sequence[Cluster], shares: Shares, attempt: int) -> List[Dict[str, str]]:
-    """Returns all variables of each process: those of this program, and its own.
+    """Returns all variables of each process of this machine: those of this program, and its own.
 
-    Args:
-      clusters: the roles of the processes of this machine.
-      shares: what the workers among them have.
-      attempt: how often the group has been restarted.
+    `attempt` is how often the group has been restarted.
     """
     gpus = iter(shares.gpus or ())
     found = []

@@ -89,7 +89,7 @@ class Group:
             self.output.say(f"A process cannot be started: {error}.")
             return Outcome(1)
         self.output.start()
-        while any(self._is_busy(member) for member in self._members):
+        while any(each.is_alive or self.output.is_open(each.name) for each in self._members):
             with suppress(queue.Empty):
                 self._hear(self._events.get(timeout=self._patience()))
             self._look_at_members()
@@ -110,9 +110,6 @@ class Group:
                 if pipe is not None:
                     self.output.add(member.name, os.dup(pipe.fileno()), sink)
                     pipe.close()
-
-    def _is_busy(self, member: "_Member") -> bool:
-        return member.is_alive or self.output.is_open(member.name)
 
     def _patience(self) -> float:
         now = time.monotonic()
@@ -161,12 +158,10 @@ class Group:
         if self._first_failed is not None:
             return
         self._first_failed = member
-        text = f"{member.describe()} after {time.monotonic() - self._started_at:.1f} s."
-        settle = (
-            _CAUSE_SECONDS if _names_another(self.output.tail(member.name)) else _SETTLE_SECONDS
-        )
-        self._tell_at = time.monotonic() + min(self._grace, settle)
-        self.output.say(text)
+        now, missed_another = time.monotonic(), _names_another(self.output.tail(member.name))
+        settle = _CAUSE_SECONDS if missed_another else _SETTLE_SECONDS
+        self._tell_at = now + min(self._grace, settle)
+        self.output.say(f"{member.describe()} after {now - self._started_at:.1f} s.")
 
     def _tell_others(self) -> None:
         self._tell_at = None
@@ -210,13 +205,11 @@ class Group:
         first = min(failed, key=lambda m: m.order_of_failure(tails[m.name]), default=first)
         if first.told_at is not None and first.code > 128:
             first.code = 1  # that of its traceback; the signal to all met it while it was ending
-        self._report(first, tails[first.name])
-        return Outcome(first.code or 1, stopped=bool(self._signals))
-
-    def _report(self, member: "_Member", tail: Sequence[Line]) -> None:
-        lines = [f"    {line.text.decode('utf-8', 'replace')}" for line in tail[-_SHOWN_LINES:]]
+        tail = tails[first.name][-_SHOWN_LINES:]
+        lines = [f"    {line.text.decode('utf-8', 'replace')}" for line in tail]
         what = "Its last lines:" if lines else "It has printed nothing."
-        self.output.say("\n".join([f"First to fail: {member.describe()}. {what}", *lines]))
+        self.output.say("\n".join([f"First to fail: {first.describe()}. {what}", *lines]))
+        return Outcome(first.code or 1, stopped=bool(self._signals))
 
 
 class _Member:
@@ -257,7 +250,7 @@ class _Member:
         code = self.process.poll()
         if code is None:
             return False
-        self.code = exit_code(code)
+        self.code = 128 - code if code < 0 else code
         self.ended_at = time.monotonic()
         return True
 
@@ -293,7 +286,6 @@ class _Member:
         return self.told_at is None or self.trouble_at(tail) < self.told_at
 
     def describe(self) -> str:
-        """Says how it ended."""
         if self.code > 128:
             with suppress(ValueError):
                 name = signal.Signals(self.code - 128).name
@@ -304,8 +296,3 @@ class _Member:
 def _names_another(tail: Sequence[Line]) -> bool:
     """Whether a process has ended because it missed another one."""
     return any(_LOST.match(line.text) for line in tail)
-
-
-def exit_code(returncode: int) -> int:
-    """Returns the exit code that a shell gives for that of `subprocess`."""
-    return 128 - returncode if returncode < 0 else returncode

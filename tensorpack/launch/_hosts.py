@@ -48,10 +48,8 @@ def read_hosts(text: str) -> List[Host]:
 def on_host(hosts: Sequence[Host], here: Sequence[str], port: int) -> List[Cluster]:
     """Returns the clusters of the processes of one machine.
 
-    Args:
-      hosts: all machines; the same list, in the same order, on each.
-      here: names of this machine, see `names_of_this_machine`.
-      port: of the first process of a machine whose line gives none.
+    `hosts` are all machines, in the same order on each; `here` are the names of this one. `port` is
+    that of the first process of a machine whose line gives none.
     """
     addresses: Dict[str, List[str]] = {"worker": [], "ps": []}
     mine: List[Tuple[str, int]] = []
@@ -80,23 +78,15 @@ def names_of_this_machine() -> List[str]:
 
 
 def on_this_machine(workers: int, ps: int, port: Optional[int] = None) -> List[Cluster]:
-    """Returns the clusters of a group on this machine alone.
+    """Returns the clusters of a group on this machine alone: so many workers and servers.
 
-    Args:
-      workers, ps: how many of each.
-      port: of the first process; the others have those that follow. Free ones by default.
+    They have the ports from `port` on; free ones by default.
     """
-    if port is None:
-        ports = _free_ports(workers + ps)
-    else:
-        ports = list(range(port, port + workers + ps))
-    addresses = [f"{LOOPBACK}:{each}" for each in ports]
-    clusters = (tuple(addresses[:workers]), tuple(addresses[workers:]))
-    return [
-        Cluster(*clusters, job=job, index=index)
-        for job, number in (("worker", workers), ("ps", ps))
-        for index in range(number)
-    ]
+    count = workers + ps
+    ports = _free_ports(count) if port is None else range(port, port + count)
+    addresses = tuple(f"{LOOPBACK}:{each}" for each in ports)
+    roles = [("worker", i) for i in range(workers)] + [("ps", i) for i in range(ps)]
+    return [Cluster(addresses[:workers], addresses[workers:], *role) for role in roles]
 
 
 def _free_ports(number: int) -> List[int]:

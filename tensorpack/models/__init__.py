@@ -25,7 +25,5 @@ _NAMES = {  # module -> its public names; then run scripts/public_names
 }
 _HOMES = {name: module for module, names in _NAMES.items() for name in names.split()}
 __all__ = sorted(_HOMES)
-
-__path__.append(f"{__path__[0]}/../_addresses/models")  # modules under their old names
 for _module in _NAMES:  # which registers the layers
     import_module(f"{__name__}.{_module}")

@@ -32,8 +32,9 @@ _AFFINE: Dict[str, str] = {
 
 # Layer -> other name of an argument -> internal name.
 RENAMED: Dict[str, Renaming] = {
+    **dict.fromkeys("BNReLU BilinearUpSample ConcatWith FixedUnPooling".split(), _INPUTS),
+    **dict.fromkeys("GlobalAvgPooling LeakyReLU Maxout PReLU SoftMax".split(), _INPUTS),
     "AvgPooling": _POOLING,
-    "BNReLU": _INPUTS,
     "BatchNorm": {
         **_INPUTS,
         **_AFFINE,
@@ -42,8 +43,6 @@ RENAMED: Dict[str, Renaming] = {
         "internal_update": Converted("ema_update", lambda on: "internal" if on else "default"),
     },
     "BatchRenorm": {**_INPUTS, **_AFFINE, "decay": "momentum"},
-    "BilinearUpSample": _INPUTS,
-    "ConcatWith": _INPUTS,
     "Conv2D": {**_CONVOLUTION, "out_channel": "filters"},
     "Conv2DTranspose": {**_CONVOLUTION, "out_channel": "filters", "out_shape": "filters"},
     "DepthwiseConv2D": _CONVOLUTION,
@@ -53,17 +52,11 @@ RENAMED: Dict[str, Renaming] = {
         "is_training": "training",
         "rate": Converted("keep_prob", lambda rate: 1.0 - rate),
     },
-    "FixedUnPooling": _INPUTS,
     "FullyConnected": {**_INPUTS, **WEIGHTS, "out_dim": "units"},
-    "GlobalAvgPooling": _INPUTS,
     "GroupNorm": {**_INPUTS, **_AFFINE, "group": "groups"},
     "InstanceNorm": {**_INPUTS, **_AFFINE},
     "LayerNorm": {**_INPUTS, **_AFFINE},
-    "LeakyReLU": _INPUTS,
     "MaxPooling": _POOLING,
-    "Maxout": _INPUTS,
-    "PReLU": _INPUTS,
-    "SoftMax": _INPUTS,
 }
 
 

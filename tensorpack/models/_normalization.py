@@ -21,7 +21,6 @@ class Affine(NamedTuple):
     gamma: Any
 
     def as_variables(self) -> VariableHolder:
-        """Returns the variables that exist, by name."""
         return VariableHolder(**{k: v for k, v in self._asdict().items() if v is not None})
 
 

@@ -1,6 +1,6 @@
 """Convolution of images and its transpose, and convolution of volumes."""
 
-from typing import Any, Callable, List, Optional, Sequence, Union
+from typing import Any, Callable, Optional, Sequence, Union
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.utils.argtools import get_data_format
@@ -83,11 +83,16 @@ def Conv2D(
         (kernel_initializer or he_normal(), kernel_regularizer),
         (bias_initializer, bias_regularizer),
     )
-    convolve = _convolution(
-        *check_steps("Conv2D", strides, dilation_rate),
-        check_padding("Conv2D", padding),
-        data_format,
-    )
+    steps, dilation = check_steps("Conv2D", strides, dilation_rate)
+    padding = check_padding("Conv2D", padding)
+
+    def convolve(image: tf.Tensor, kernel: tf.Tensor) -> tf.Tensor:
+        if dilation == [1, 1]:
+            step = per_axis(steps, data_format)
+            return tf.nn.conv2d(image, kernel, step, padding, data_format=data_format)
+        # The op's own `dilations` have no gradient on the CPU in TF 1.15.
+        return tf.nn.convolution(image, kernel, padding, None, dilation, None, data_format)
+
     if split == 1:
         convolved = convolve(inputs, weights.W)
     else:
@@ -187,10 +192,17 @@ def Conv2DTranspose(
         (bias_initializer, bias_regularizer),
         outputs,
     )
-    dilation = check_sizes(layer_name, "dilation_rate", dilation_rate)
-    kernel = _dilate(weights.W, window, dilation)
-    window = [(taps - 1) * distance + 1 for taps, distance in zip(window, dilation)]
-    shape = _grown_shape(inputs, size, outputs, window, steps, padding, data_format)
+    kernel = _dilate(weights.W, check_sizes(layer_name, "dilation_rate", dilation_rate))
+    window = kernel.shape.as_list()[:2]
+
+    def grow(i: int) -> Callable[[Any], Any]:
+        extra = max(window[i] - steps[i], 0) if padding == "VALID" else 0
+        return lambda length: length * steps[i] + extra if size is None else size[i]
+
+    shape = StaticDynamicShape(inputs)
+    shape.apply(channel_axis(data_format), lambda _: outputs)
+    for i in (0, 1):
+        shape.apply(data_format.index("H") + i, grow(i))
     grown = tf.nn.conv2d_transpose(
         inputs,
         kernel,
@@ -269,20 +281,6 @@ def DepthwiseConv2D(
     return finish(convolved, weights, activation, activity_regularizer, data_format)
 
 
-def _convolution(
-    strides: List[int], dilation: List[int], padding: str, data_format: str
-) -> Callable[[Any, Any], tf.Tensor]:
-    """Returns the convolution as a function of image and kernel."""
-    if dilation == [1, 1]:
-        return lambda image, kernel: tf.nn.conv2d(
-            image, kernel, per_axis(strides, data_format), padding, data_format=data_format
-        )
-    # The op's own `dilations` have no gradient on the CPU in TF 1.15.
-    return lambda image, kernel: tf.nn.convolution(
-        image, kernel, padding, dilation_rate=dilation, data_format=data_format
-    )
-
-
 def _parse_output_shape(layer_name: str, filters: Any) -> Any:
     """Returns the fixed (height, width), or None if strides decide, and the number of channels."""
     if not isinstance(filters, (list, tuple)):
@@ -294,40 +292,14 @@ def _parse_output_shape(layer_name: str, filters: Any) -> Any:
     return [height, width], channels
 
 
-def _grown_shape(
-    inputs: tf.Tensor,
-    size: Optional[List[int]],
-    filters: int,
-    kernel_size: Sequence[int],
-    strides: Sequence[int],
-    padding: str,
-    data_format: str,
-) -> StaticDynamicShape:
-    """Returns the shape of the output of a transposed convolution."""
-
-    def grow(i: int) -> Callable[[Any], Any]:
-        if size is not None:
-            fixed = size[i]
-            return lambda _: fixed
-        extra = max(kernel_size[i] - strides[i], 0) if padding == "VALID" else 0
-        return lambda length: length * strides[i] + extra
-
-    shape = StaticDynamicShape(inputs)
-    shape.apply(channel_axis(data_format), lambda _: filters)
-    for i in (0, 1):
-        shape.apply(data_format.index("H") + i, grow(i))
-    return shape
-
-
-def _dilate(kernel: Any, window: Sequence[int], dilation: Sequence[int]) -> Any:
+def _dilate(kernel: Any, dilation: Sequence[int]) -> Any:
     """Returns the kernel with zeros between its taps.
 
     TensorFlow has no transposed convolution with a dilation for both data formats.
     """
     if list(dilation) == [1, 1]:
         return kernel
-    (rows, columns), (down, across) = window, dilation
-    channels = kernel.shape.as_list()[2:]
+    (rows, columns, *channels), (down, across) = kernel.shape.as_list(), dilation
     apart = tf.reshape(kernel, [rows, 1, columns, 1, *channels])
     apart = tf.pad(apart, [[0, 0], [0, down - 1], [0, 0], [0, across - 1], [0, 0], [0, 0]])
     spread = tf.reshape(apart, [rows * down, columns * across, *channels])

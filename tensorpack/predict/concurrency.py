@@ -165,7 +165,6 @@ def _cancel(request: _Request) -> None:
 
 
 def _compute(predictor: OnlinePredictor, datapoints: List[List[Any]]) -> List[List[np.ndarray]]:
-    """Returns the outputs of each datapoint."""
     outputs = predictor(*[np.stack(column) for column in zip(*datapoints)])
     for output, tensor in zip(outputs, predictor.output_tensors):
         if np.shape(output)[:1] != (len(datapoints),):
@@ -188,7 +187,6 @@ class MultiProcessPredictWorker(ForkProcess):
       config: what to predict.
 
     Attributes:
-      idx, config: the same.
       predictor: the `OfflinePredictor`, in the process, after `_init_runtime`.
     """
 
@@ -209,7 +207,6 @@ class MultiProcessQueuePredictWorker(MultiProcessPredictWorker):
     ends it; it puts `(DIE, None)` then. An exception ends it with the exit code 1.
 
     Args:
-      idx, config: as in the base class.
       inqueue, outqueue: queues of `multiprocessing`.
     """
 

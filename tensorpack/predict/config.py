@@ -56,9 +56,6 @@ class PredictConfig:
       session_config: a `tf.ConfigProto` for the default session creator.
       precision: "fp32", "bf16" or "fp16", as in `TrainConfig`; None leaves it to `session_config`.
       xla: whether XLA compiles what it can.
-
-    Attributes:
-      model: the same, or None.
     """
 
     @_accepts_positions_of_2017

@@ -4,6 +4,7 @@ import os
 from typing import Any, Dict, Iterator, List, Optional
 
 from tensorpack.dataflow import DataFlow, MapData, MultiProcessMapData
+from tensorpack.dataflow._length import length_or_none
 from tensorpack.utils.gpu import get_num_gpu
 from tensorpack.utils.progress import get_tqdm
 
@@ -23,9 +24,6 @@ class DatasetPredictorBase:
         `config.input_names`.
       results: a flow of what is predicted for each datapoint; a subclass that overrides
         `get_result` needs none.
-
-    Attributes:
-      config, dataset: the same.
     """
 
     def __init__(
@@ -57,7 +55,7 @@ class DatasetPredictorBase:
         if not self._is_reset:  # a dataflow is reset once per process
             self._results.reset_state()
             self._is_reset = True
-        with get_tqdm(total=_size(self.dataset), desc="Predicting") as bar:
+        with get_tqdm(total=length_or_none(self.dataset), desc="Predicting") as bar:
             for result in self._results:
                 yield result
                 bar.update()
@@ -83,9 +81,6 @@ class SimpleDatasetPredictor(DatasetPredictorBase):
     """Predicts in this process, with one `OfflinePredictor`.
 
     Processes of the dataset are started before it makes its session, while they may be forked.
-
-    Args:
-      config, dataset: as in the base class.
 
     Attributes:
       predictor: the `OfflinePredictor`.
@@ -116,7 +111,6 @@ class MultiProcessDatasetPredictor(DatasetPredictorBase):
     iteration.
 
     Args:
-      config, dataset: as in the base class.
       nr_proc: the number of processes.
       use_gpu: whether they take the visible GPUs in turn, one each; otherwise they see none.
       ordered: whether the results come in the order of the datapoints; otherwise as they are ready.
@@ -153,13 +147,6 @@ class _Predict:
 
     def __call__(self, datapoint: Any) -> Any:
         return self.predictor()(*datapoint)
-
-
-def _size(dataset: DataFlow) -> Optional[int]:
-    try:
-        return len(dataset)
-    except NotImplementedError:
-        return None
 
 
 def _environments(count: int, use_gpu: bool) -> Optional[List[Dict[str, str]]]:

@@ -45,10 +45,7 @@ class DataParallelOfflinePredictor(OfflinePredictor):
     """Predicts on several devices in one call.
 
     A call takes the inputs for the first device, then those for the second, and so on; it returns
-    the outputs in this order.
-
-    Args:
-      config, towers: as in `MultiTowerOfflinePredictor`.
+    the outputs in this order. Its arguments are those of `MultiTowerOfflinePredictor`.
     """
 
     def __init__(self, config: PredictConfig, towers: Sequence[Union[int, str]]) -> None:

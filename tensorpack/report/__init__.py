@@ -3,6 +3,6 @@
 Reads files only: neither TensorFlow nor matplotlib is needed, and the run may be of any version.
 """
 
-from .write import write_report
+from ._page import write_report
 
 __all__ = ["write_report"]

@@ -42,11 +42,8 @@ def draw_chart(
 ) -> str:
     """Returns the `<svg>` of lines that share their axes; "" if there is nothing to draw.
 
-    Args:
-      name: what the values are.
-      lines: the last one is drawn on top.
-      marks: steps at which a vertical line is drawn.
-      span: the least and the greatest step of the axis; by default those of the lines.
+    The last one is drawn on top, and vertical lines at the steps `marks`. `span` is the least and
+    the greatest step of the axis, by default those of the lines.
     """
     lines = [each._replace(points=[(x, as_finite(y)) for x, y in each.points]) for each in lines]
     known = [(x, y) for line in lines for x, y in line.points if y is not None]
@@ -56,7 +53,9 @@ def draw_chart(
     across = _linear(left, right, _LEFT, _WIDTH - _RIGHT, 4)
     up = _y_axis([y for _, y in known])
     parts = [_grid(across, up)]
-    parts += [_mark(across.place(mark)) for mark in marks if left < mark < right]
+    shown = [across.place(mark) for mark in marks if left < mark < right]
+    bottom = _HEIGHT - _BOTTOM
+    parts += [f'<path class="mark" d="M{x:.1f} {_TOP}V{bottom}"/>' for x in shown]
     for line in lines:
         parts += _drawn(line, across, up)
     return (
@@ -137,10 +136,6 @@ def _dot(x: float, y: float, across: _Axis, up: _Axis, line: Line) -> str:
     text = f"{line.label + ', ' if line.label else ''}step {x:.0f}: {y:.6g}"
     at = f'cx="{across.place(x):.1f}" cy="{up.place(y):.1f}"'
     return f'<circle class="dot {line.kind}" {at} r="2.2"><title>{escape(text)}</title></circle>'
-
-
-def _mark(x: float) -> str:
-    return f'<path class="mark" d="M{x:.1f} {_TOP}V{_HEIGHT - _BOTTOM}"/>'
 
 
 def _grid(across: _Axis, up: _Axis) -> str:

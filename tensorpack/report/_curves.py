@@ -22,23 +22,27 @@ Points = List[Tuple[float, Optional[float]]]
 
 
 def curves_of(run: Run) -> str:
-    """Returns the charts, in groups."""
     now, earlier = _series_of(run.epochs), [(name, _series_of(e)) for name, e in run.earlier]
     names = list(dict.fromkeys([*now, *(name for _, series in earlier for name in series)]))
-    marks, span = _marks(run), _span_of([now, *(series for _, series in earlier)])
+    marks, every = _marks(run), [now, *(series for _, series in earlier)]
+    # One axis for all, so that one can compare the charts.
+    steps = [x for series in every for points in series.values() for x, _ in points]
+    span = min(steps, default=0.0), max(steps, default=1.0)
     groups: Dict[str, List[str]] = {}
     for name in sorted(names, key=scalar_rank)[:_MOST_CHARTS]:
         lines = [Line(s[name], "earlier", label) for label, s in earlier if name in s]
         if name in now:
             lines.append(Line(now[name]))
-        groups.setdefault(_group_of(name), []).append(
-            _card(name, lines, now.get(name), marks, span)
-        )
+        card = _card(name, lines, now.get(name), marks, span)
+        groups.setdefault(_group_of(name), []).append(card)
     parts = [_explain(run, marks, len(names))] if names else []
     for title in (*(title for title, _ in _GROUPS), _OTHERS, _STATISTICS):
-        cards = [each for each in groups.get(title, []) if each]
-        if cards:
-            parts.append(_group(title, "".join(cards), len(cards)))
+        cards, count = "".join(groups.get(title, [])), len(groups.get(title, []))
+        cards = f'<div class="cards">{cards}</div>' if cards else ""
+        if cards and title == _STATISTICS:
+            parts.append(f"<details><summary>{title} ({count})</summary>{cards}</details>")
+        elif cards:
+            parts.append(f"<h3>{title}</h3>{cards}")
     return "\n".join(parts)
 
 
@@ -69,12 +73,6 @@ def _group_of(name: str) -> str:
     return next((t for t, words in _GROUPS if words.search(name.lower())), _OTHERS)
 
 
-def _span_of(all_series: List[Dict[str, Points]]) -> Tuple[float, float]:
-    """The first and the last step of all, so that one can compare the charts."""
-    steps = [x for series in all_series for points in series.values() for x, _ in points]
-    return min(steps, default=0.0), max(steps, default=1.0)
-
-
 def _card(
     name: str, lines: List[Line], now: Optional[Points], marks: List[float], span: Any
 ) -> str:
@@ -89,13 +87,6 @@ def _card(
     gaps = sum(value is None for _, value in now or [])
     text += f"; {gaps} not finite" if gaps else ""
     return f'<div class="card"><b>{escape(name)}</b><p>{escape(text)}</p>{drawing}</div>'
-
-
-def _group(title: str, cards: str, count: int) -> str:
-    cards = f'<div class="cards">{cards}</div>'
-    if title == _STATISTICS:
-        return f"<details><summary>{title} ({count})</summary>{cards}</details>"
-    return f"<h3>{title}</h3>{cards}"
 
 
 def _explain(run: Run, marks: List[float], count: int) -> str:

@@ -13,9 +13,9 @@ from tensorpack.utils._sizes import size_text
 
 from ._chart import number_text
 from ._read import Run
+from ._tables import table_of
 
 _CLASSES = {"finished": "good", "stopped": "open", "running": "open"}
-_LOST = "the process crashed or was killed"
 
 
 def headline_of(run: Run) -> str:
@@ -32,8 +32,8 @@ def headline_of(run: Run) -> str:
     if last.get("message"):
         parts.append(f"<b>{escape(_plain(last['message']))}</b>")
     elif result == "lost":
-        parts.append(_LOST)
-    seconds = _total_seconds(run.attempts)
+        parts.append("the process crashed or was killed")
+    seconds = sum(each["seconds"] for each in run.attempts if _is_number(each.get("seconds")))
     facts = [f"{name} {_plain(last[name])}" for name in ("epoch", "step") if name in last]
     if seconds:
         facts.append(f"after {duration_text(seconds)}")
@@ -49,12 +49,15 @@ def facts_of(run: Run) -> str:
     if not run.attempts:
         return ""
     last = run.attempts[-1]
+    command, ended = last.get("command"), last.get("ended")
+    words = command if isinstance(command, list) else []
+    versions = [f"{name} {_plain(each)}" for name, each in _dict(last, "versions").items() if each]
     rows = [
-        ("Command", _command(last)),
+        ("Command", _code(" ".join(shlex.quote(_plain(each)) for each in words))),
         ("Folder", _code(last.get("folder"))),
-        ("Time", _times(last)),
+        ("Time", escape(f"{_time(last.get('started'))} to {_time(ended) if ended else 'now'}")),
         ("Machine", _machine(_dict(last, "machine"), last.get("host"))),
-        ("Versions", _pairs(_dict(last, "versions"))),
+        ("Versions", escape(", ".join(versions))),
         ("Commit", _commit(_dict(last, "git"))),
         ("Training", _training(_dict(last, "training"))),
         ("Seeds", _seeds(_dict(last, "training"))),
@@ -63,15 +66,12 @@ def facts_of(run: Run) -> str:
 
 
 def attempts_of(run: Run) -> str:
-    """Returns the table of the attempts, if there are several."""
     if len(run.attempts) < 2:
         return ""
     cells = [_attempt_row(each) for each in run.attempts]
     columns = [i for i in range(len(_COLUMNS)) if any(row[i] for row in cells)]
-    head = "".join(f"<th>{_COLUMNS[i]}</th>" for i in columns)
-    rows = ("".join(f"<td>{escape(row[i])}</td>" for i in columns) for row in cells)
-    body = "".join(f"<tr>{row}</tr>" for row in rows)
-    return f'<div class="wide"><table><tr>{head}</tr>{body}</table></div>\n'
+    rows = ([escape(row[i]) for i in columns] for row in cells)
+    return table_of([_COLUMNS[i] for i in columns], rows)
 
 
 _COLUMNS = ("started", "took", "from step", "to step", "result", "on", "commit", "")
@@ -121,22 +121,6 @@ def _lives(attempt: Dict[str, Any]) -> bool:
             os.kill(process, 0)
         return True
     return False
-
-
-def _total_seconds(attempts: List[Dict[str, Any]]) -> float:
-    return sum(each["seconds"] for each in attempts if _is_number(each.get("seconds")))
-
-
-def _command(attempt: Dict[str, Any]) -> str:
-    command = attempt.get("command")
-    if not isinstance(command, list) or not command:
-        return ""
-    return _code(" ".join(shlex.quote(_plain(each)) for each in command))
-
-
-def _times(attempt: Dict[str, Any]) -> str:
-    ended = attempt.get("ended")
-    return escape(f"{_time(attempt.get('started'))} to {_time(ended) if ended else 'now'}")
 
 
 def _time(value: Any) -> str:
@@ -197,13 +181,9 @@ def _seeds(training: Dict[str, Any]) -> str:
     if "seed" not in training:
         return ""
     seed = training["seed"]
-    text = str(seed) if type(seed) is int else _plain(seed)
+    text = str(seed) if type(seed) is int else _plain(seed)  # without the commas of large numbers
     text = "not fixed: this run cannot be repeated exactly" if seed is None else text
     return escape(text + (", deterministic" if training.get("deterministic") else ""))
-
-
-def _pairs(values: Dict[str, Any]) -> str:
-    return escape(", ".join(f"{name} {_plain(value)}" for name, value in values.items() if value))
 
 
 def _dict(values: Dict[str, Any], name: str) -> Dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import Any, Dict, List, NamedTuple, Optional, Set, Tuple
 
 from tensorpack.runs.record import read_record
 from tensorpack.runs.statistics import MOST_VALUES, Epoch, read_epochs
+from tensorpack.utils.checkpoints.variables import Variable
 from tensorpack.utils.untrusted import open_untrusted
 
 from ._samples import Sample, find_samples
@@ -34,14 +35,6 @@ class File(NamedTuple):
     size: Optional[int]  # bytes; None of a folder
 
 
-class Parameter(NamedTuple):
-    """A trainable variable."""
-
-    name: str
-    shape: Tuple[int, ...]
-    dtype: str
-
-
 class Run(NamedTuple):
     """All that the page shows."""
 
@@ -50,7 +43,7 @@ class Run(NamedTuple):
     epochs: List[Epoch]
     earlier: List[Tuple[str, List[Epoch]]]  # what files that were put aside have alone
     times: List[Dict[str, Any]]  # time reports, each with a "text"
-    parameters: List[Parameter]
+    parameters: List[Tuple[str, Variable]]  # the trainable variables
     samples: List[Sample]
     log: List[str]
     files: List[File]
@@ -73,7 +66,11 @@ def read_run(directory: str) -> Run:
             "such as train_log/NAME."
         )
     troubles: List[str] = []
-    record = _record(directory, troubles)
+    record: Dict[str, Any] = {}
+    try:
+        record.update(read_record(directory) or {})
+    except (OSError, ValueError) as error:
+        troubles.append(str(error))
     log = _tail(os.path.join(directory, LOG), troubles)
     backups = [name for name in names if name.startswith(STATS) and _BACKUP.search(name)]
     now, *earlier = _statistics(directory, [STATS, *backups[-_MOST_EARLIER:]], troubles)
@@ -85,19 +82,11 @@ def read_run(directory: str) -> Run:
         [(name, dropped) for name, dropped in earlier if dropped],
         _times(directory, log, troubles),
         _parameters(record, log),
-        find_samples(directory, names, troubles),
+        find_samples(directory, troubles),
         lines[next((i for i, line in enumerate(lines) if _EPOCH in line), 0) :],
         _files(directory, names),
         troubles,
     )
-
-
-def _record(directory: str, troubles: List[str]) -> Dict[str, Any]:
-    try:
-        return read_record(directory) or {}
-    except (OSError, ValueError) as error:
-        troubles.append(str(error))
-        return {}
 
 
 def _tail(path: str, troubles: List[str]) -> str:
@@ -149,27 +138,22 @@ def _times(directory: str, log: str, troubles: List[str]) -> List[Dict[str, Any]
     return found or [{"at": at, "text": text} for at, text in _TIME_LINE.findall(log)]
 
 
-def _parameters(record: Dict[str, Any], log: str) -> List[Parameter]:
+def _parameters(record: Dict[str, Any], log: str) -> List[Tuple[str, Variable]]:
     """The trainable variables, from the record, or else from the table in the log."""
     rows = record.get("parameters")
     table = _TABLE.match(log.rpartition(_TABLE_TITLE)[2])
     if table and not (isinstance(rows, list) and rows):
         lines = map(_ROW.match, map(str.strip, table.group(1).splitlines()))
         rows = [(row.group(1), _DIGITS.findall(row.group(2)), "") for row in lines if row]
-    found: List[Parameter] = []
+    found: List[Tuple[str, Variable]] = []
     for each in rows if isinstance(rows, list) else []:
         with suppress(TypeError, ValueError, OverflowError):
-            name, shape, dtype = each
-            found.append(Parameter(str(name), _shape(shape), str(dtype)))
+            name, sizes, dtype = each
+            shape = tuple(int(size) for size in sizes)
+            # No variable has others, such as a number of thousands of digits.
+            if len(shape) <= _MOST_SIZES and all(0 <= size < _MOST_SIZE for size in shape):
+                found.append((str(name), Variable(str(dtype), shape)))
     return found
-
-
-def _shape(sizes: Any) -> Tuple[int, ...]:
-    """A shape; ValueError for what no variable has, such as a number of thousands of digits."""
-    shape = tuple(int(size) for size in sizes)
-    if len(shape) > _MOST_SIZES or not all(0 <= size < _MOST_SIZE for size in shape):
-        raise ValueError("not the shape of a variable")
-    return shape
 
 
 def _files(directory: str, names: List[str]) -> List[File]:

@@ -36,20 +36,19 @@ class Sample(NamedTuple):
     note: str  # "" or what it is
 
 
-def find_samples(directory: str, names: List[str], troubles: List[str]) -> List[Sample]:
+def find_samples(directory: str, troubles: List[str]) -> List[Sample]:
     """Returns the newest image of each series, then the last frame of the newest video.
 
-    Args:
-      directory: of the run.
-      names: what is in it.
-      troubles: gets a line if some are left out.
+    `troubles` gets a line if some are left out.
     """
     found: List[Sample] = []
     left_out = total = 0
-    paths = _listed(directory, names)
+    paths = _listed(directory)
     for path in _newest_of_series([each for each in paths if _has(each, _IMAGES)]):
-        is_full = len(found) == _MOST
-        uri = None if is_full else _as_uri(_content(os.path.join(directory, path)))
+        uri = None
+        if len(found) < _MOST:
+            with suppress(OSError):  # too large, a link, or gone
+                uri = _as_uri(read_untrusted(os.path.join(directory, path), _IMAGE_BYTES))
         if uri is None or total + len(uri) > _ALL_BYTES:
             left_out += 1
             continue
@@ -68,17 +67,14 @@ def find_samples(directory: str, names: List[str], troubles: List[str]) -> List[
     return found
 
 
-def _listed(directory: str, names: List[str]) -> List[str]:
+def _listed(directory: str) -> List[str]:
     paths: List[str] = []
     for folder in _FOLDERS:
-        with suppress(OSError):
-            place = os.path.join(directory, folder)
-            if os.path.islink(place.rstrip(os.sep)) and folder:
-                continue
-            inside = names if not folder else sorted(os.listdir(place))
-            paths += [
-                os.path.join(folder, name) for name in inside if _has(name, _IMAGES + _VIDEOS)
-            ]
+        place = os.path.join(directory, folder)
+        if not folder or not os.path.islink(place):
+            with suppress(OSError):
+                inside = [each for each in os.listdir(place) if _has(each, _IMAGES + _VIDEOS)]
+                paths += [os.path.join(folder, name) for name in sorted(inside)]
     return paths
 
 
@@ -102,12 +98,6 @@ def _modified(directory: str, path: str) -> float:
     with suppress(OSError):
         return os.path.getmtime(os.path.join(directory, path))
     return 0.0
-
-
-def _content(path: str) -> bytes:
-    with suppress(OSError):  # too large, a link, or gone
-        return read_untrusted(path, _IMAGE_BYTES)
-    return b""
 
 
 def _as_uri(content: bytes) -> Optional[str]:

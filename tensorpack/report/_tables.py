@@ -3,7 +3,7 @@
 import os
 import re
 from html import escape
-from typing import Any, List, Optional, Sequence, Tuple
+from typing import Any, Iterable, Optional, Sequence
 from urllib.parse import quote
 
 from tensorpack.runs.statistics import as_finite
@@ -70,7 +70,6 @@ def _share_bar(report: Any) -> str:
 
 
 def samples_of(run: Run, links_from: Optional[str]) -> str:
-    """Returns the images."""
     figures = "".join(
         f'<figure class="card"><img src="{each.uri}" alt="{escape(each.name)}">'
         f"<figcaption>{_link(run, each.name, links_from)} {escape(each.note)}</figcaption></figure>"
@@ -80,32 +79,33 @@ def samples_of(run: Run, links_from: Optional[str]) -> str:
 
 
 def parameters_of(run: Run) -> str:
-    """Returns the table of the trainable variables."""
     if not run.parameters:
         return ""
-    sizes = [_product(each.shape) for each in run.parameters]
     rows = [
-        (escape(each.name), escape(" x ".join(map(str, each.shape)) or "scalar"), each.dtype, size)
-        for each, size in zip(run.parameters, sizes)
+        (
+            escape(name),
+            " x ".join(map(str, each.shape)) or "scalar",
+            escape(each.dtype),
+            f"{each.size:,}",
+        )
+        for name, each in run.parameters
     ]
-    total = f"{len(rows)} variables, {sum(sizes):,} numbers"
-    cells = [(name, shape, escape(dtype), f"{size:,}") for name, shape, dtype, size in rows]
-    table = _table(("name", "shape", "dtype", "size"), cells[:_MOST_PARAMETERS])
-    return f"<p>{total}</p>" + _folded(table, len(rows))
+    total = sum(each.size for _, each in run.parameters)
+    table = table_of(("name", "shape", "dtype", "size"), rows[:_MOST_PARAMETERS], number=3)
+    return f"<p>{len(rows)} variables, {total:,} numbers</p>" + _folded(table, len(rows))
 
 
 def log_of(run: Run) -> str:
-    """Returns the last lines of the log."""
     return f"<pre>{escape(chr(10).join(run.log))}</pre>\n" if run.log else ""
 
 
 def files_of(run: Run, links_from: Optional[str]) -> str:
-    """Returns the files of the directory, with links."""
     rows = []
     for name, size in run.files:
         link = _link(run, name, links_from) + ("" if size is not None else "/")
-        rows.append((link, size_text(size, ""), _what(name)))
-    return _folded(_table(("file", "size", "what it is"), rows, number=1), len(rows))
+        what = next((what for pattern, what in _WHAT if re.fullmatch(pattern, name)), "")
+        rows.append((link, size_text(size, ""), what))
+    return _folded(table_of(("file", "size", "what it is"), rows, number=1), len(rows))
 
 
 def _link(run: Run, name: str, links_from: Optional[str]) -> str:
@@ -117,34 +117,19 @@ def _link(run: Run, name: str, links_from: Optional[str]) -> str:
     return f'<a href="{escape(link)}">{escape(name)}</a>'
 
 
-def _what(name: str) -> str:
-    return next((what for pattern, what in _WHAT if re.fullmatch(pattern, name)), "")
-
-
-def _table(
-    heads: Sequence[str], rows: Sequence[Tuple[str, ...]], number: Optional[int] = None
-) -> str:
-    """A table of cells that are HTML; the column `number`, by default the last, is of numbers."""
-    last = len(heads) - 1 if number is None else number
+def table_of(heads: Sequence[str], rows: Iterable[Sequence[str]], number: int = -1) -> str:
+    """Returns a table of cells that are HTML; those of the column `number` are numbers."""
 
     def line(tag: str, cells: Sequence[str]) -> str:
-        marked = [
-            f"<{tag}{' class=number' * (i == last)}>{cell}</{tag}>" for i, cell in enumerate(cells)
-        ]
+        marks = [" class=number" * (i == number) for i in range(len(cells))]
+        marked = (f"<{tag}{mark}>{cell}</{tag}>" for mark, cell in zip(marks, cells))
         return f"<tr>{''.join(marked)}</tr>"
 
-    lines: List[str] = [line("th", heads), *(line("td", row) for row in rows)]
-    return f'<div class="wide"><table>{"".join(lines)}</table></div>\n'
+    lines = "".join([line("th", heads), *(line("td", row) for row in rows)])
+    return f'<div class="wide"><table>{lines}</table></div>\n'
 
 
 def _folded(table: str, count: int) -> str:
     if count <= _SHOWN_ROWS:
         return table
     return f"<details><summary>all {count}</summary>{table}</details>\n"
-
-
-def _product(shape: Sequence[int]) -> int:
-    total = 1
-    for size in shape:
-        total *= size
-    return total

@@ -41,11 +41,8 @@ def curve_of(
 ) -> Optional[Tuple[List[float], List[float]]]:
     """Returns x and y of a scalar, x ascending, of the epochs that have both.
 
-    Args:
-      epochs: of a run.
-      name: of the scalar.
-      axis: "step", "epoch", "time" (in hours) or the name of a scalar; None is returned if the run
-        has nothing for it.
+    The axis is "step", "epoch", "time" (in hours) or the name of a scalar; None is returned if the
+    run has nothing for it.
     """
     known = names_of(epochs)
     choices = [each for each in _AXES.get(axis, [(axis, 1.0)]) if each[0] in known]

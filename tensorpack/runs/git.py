@@ -19,11 +19,7 @@ _ANSWER_SECONDS = 1.0  # that git still has at the end
 
 
 class GitFacts:
-    """Finds the checkout that a file lies in, and asks git for changes; `close` it.
-
-    Args:
-      path: of the file; None for none.
-    """
+    """Finds the checkout that a file (or None) lies in, and asks git for changes; `close` it."""
 
     def __init__(self, path: Optional[str]) -> None:
         self._process: Optional[subprocess.Popen[bytes]] = None

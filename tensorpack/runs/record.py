@@ -52,13 +52,10 @@ def read_record(directory: str) -> Optional[Dict[str, Any]]:
 
 
 class RunRecord:
-    """Writes one attempt to `run.json` in a directory.
+    """Writes one attempt to `run.json` in a directory that exists, alone.
 
     A file that is damaged is renamed, with `.corrupt` behind its name. What goes wrong here is
     logged once, as a warning, and changes nothing else.
-
-    Args:
-      directory: of the file; it exists, and other processes leave the file alone.
     """
 
     def __init__(self, directory: str) -> None:
@@ -67,12 +64,7 @@ class RunRecord:
         self._warned = False
 
     def write(self, facts: Dict[str, Any], about_all: Optional[Dict[str, Any]] = None) -> None:
-        """Adds facts to the attempt, and writes it.
-
-        Args:
-          facts: fields of the attempt.
-          about_all: fields of the record itself, which replace those of earlier attempts.
-        """
+        """Adds fields to the attempt, and to the record itself (`about_all`), and writes it."""
         self._attempt.update(facts)
         try:
             record = self._load()

@@ -60,10 +60,7 @@ def parse_epochs(
 ) -> Iterator[Dict[str, Any]]:
     """Yields the epochs in the text of a `stats.json`, their values as the decoder gives them.
 
-    Args:
-      pieces: the text.
-      decoder: makes values of it.
-      needed: names of the finite numbers without which an object is no epoch.
+    An object without the finite numbers that are `needed` is no epoch.
 
     Raises:
       ValueError: there were all epochs before what is damaged.

@@ -31,10 +31,14 @@ def main(argv: Optional[Sequence[str]] = None) -> None:
         parser.error(f"can't open file {script!r}: [Errno {error.errno}] {error.strerror}")
     sys.argv = argv
     _enter_folders(script)
+    # What Python gives a script; `__file__` is an absolute path since 3.9.
+    path = os.path.abspath(script) if sys.version_info >= (3, 9) else script
+    names = {"__file__": path, "__cached__": None, "__builtins__": sys.modules["builtins"]}
+    module = sys.modules["__main__"] = ModuleType("__main__")
+    vars(module).update(names, __loader__=SourceFileLoader("__main__", path))
     try:
         # Of this function's own __future__ imports the script gets none.
-        code = compile(source, _path_of(script), "exec", dont_inherit=True)
-        exec(code, vars(_make_main_module(_path_of(script))))
+        exec(compile(source, path, "exec", dont_inherit=True), vars(module))
     except SystemExit:
         raise
     except BaseException as error:
@@ -67,20 +71,6 @@ def _enter_folders(script: str) -> None:
         sys.path[0] = os.path.dirname(os.path.realpath(script))
     sys.path.insert(0 if adds_none else 1, FOLDER)
     sys.path.append(ABSENT)
-
-
-def _path_of(script: str) -> str:
-    """Returns what `__file__` is in a script; since Python 3.9 an absolute path."""
-    return os.path.abspath(script) if sys.version_info >= (3, 9) else script
-
-
-def _make_main_module(path: str) -> ModuleType:
-    """Makes and returns the module `__main__`, with what Python gives a script."""
-    module = ModuleType("__main__")
-    names = {"__file__": path, "__cached__": None, "__builtins__": sys.modules["builtins"]}
-    vars(module).update(names, __loader__=SourceFileLoader("__main__", path))
-    sys.modules["__main__"] = module
-    return module
 
 
 def _print_without_this_file(error: BaseException) -> None:

@@ -31,5 +31,3 @@ _NAMES = {  # module -> its public names; then run scripts/public_names
 }
 _HOMES = {name: module for module, names in _NAMES.items() for name in names.split()}
 __all__ = sorted(_HOMES)
-
-__path__.append(f"{__path__[0]}/../_addresses/train")  # modules under their old names

@@ -4,11 +4,11 @@ import inspect
 from typing import Any, List, Mapping, Optional, Sequence, Union
 
 from tensorpack.callbacks.base import Callback
-from tensorpack.callbacks.event_writer import TFEventWriter
 from tensorpack.callbacks.graph import RunUpdateOps
-from tensorpack.callbacks.json_writer import JSONWriter
 from tensorpack.callbacks.monitor import MonitorBase
-from tensorpack.callbacks.scalar_printer import ScalarPrinter
+from tensorpack.callbacks.monitors.event_writer import TFEventWriter
+from tensorpack.callbacks.monitors.json_writer import JSONWriter
+from tensorpack.callbacks.monitors.scalar_printer import ScalarPrinter
 from tensorpack.callbacks.steps import ProgressBar
 from tensorpack.callbacks.summary import MergeAllSummaries, MovingAverageSummary
 from tensorpack.dataflow.base import DataFlow

@@ -4,7 +4,7 @@ import shlex
 import signal
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional
 
-from tensorpack.callbacks.best_saver import best_kept
+from tensorpack.callbacks.best_value import best_kept
 from tensorpack.compat import is_name_of_tf1
 from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils._origin import line_of_failure

@@ -5,7 +5,7 @@ import time
 import weakref
 from typing import Any, Callable, Dict, List, Optional
 
-from tensorpack.callbacks.best_saver import best_kept
+from tensorpack.callbacks.best_value import best_kept
 from tensorpack.compat import tfv1 as tf
 from tensorpack.runs.facts import machine_facts, process_facts, script_path
 from tensorpack.runs.git import GitFacts

@@ -12,8 +12,8 @@ from typing import Any, Dict, List, NamedTuple, Optional, Sequence
 import numpy as np
 
 from tensorpack.callbacks.base import Callback, innermost
-from tensorpack.callbacks.early_stop import EarlyStop
-from tensorpack.callbacks.json_writer import JSONWriter
+from tensorpack.callbacks.best_value import EarlyStop
+from tensorpack.callbacks.monitors.json_writer import JSONWriter
 from tensorpack.runs.record import read_record
 from tensorpack.tfutils.checkpoint import RestorePoint, restore_point_at
 from tensorpack.tfutils.common import get_global_step_value

@@ -5,15 +5,12 @@ from difflib import get_close_matches
 from typing import Iterable
 
 
-def did_you_mean(name: str, known: Iterable[str], most: int = 3) -> str:
-    """Returns a sentence to append to an error, with a space before it; "" if nothing is near.
-
-    Args:
-      name: what was given.
-      known: what could have been meant.
-      most: how many are named.
-    """
-    near = get_close_matches(name, sorted(set(known)), most)
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Returns a sentence to append to an error, with a space before it; "" if nothing is near."""
+    names = sorted(set(known))
+    near = get_close_matches(name, names, 3)
+    if not near:  # a part of a long name, such as one without its scope
+        near = [each for each in names if name and name.lower() in each.lower()][:3]
     return f" Did you mean {' or '.join(near)}?" if near else ""
 
 

@@ -52,7 +52,7 @@ def test_a_resumed_run_drops_what_came_after_its_state(tmp_path):
     run(tmp_path, max_epoch=2)
     saved = CSVMonitor.load(str(tmp_path)).epochs
     run(tmp_path, starting_epoch=3, init_step=4, max_epoch=5)
-    state = {"scalars": {}, "tail": saved}
+    state = {"values": {}, "given": len(saved), "tail": saved}
     resume_writer(CSVMonitor(str(tmp_path)), state, putting())
     assert table(tmp_path) == [*TWO_EPOCHS, THIRD]
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith("stats.csv.")]

@@ -2,7 +2,7 @@ import os
 
 import pytest
 
-from tensorpack.callbacks._event_files import cut_file, mark_of, marked_files, new_file
+from tensorpack.callbacks.monitors.event_writer import cut_file, mark_of, marked_files, new_file
 from tensorpack.compat import tfv1 as tf
 
 
@@ -41,7 +41,7 @@ def test_nothing_is_taken_away_if_it_cannot_be_kept(tmp_path, monkeypatch):
     def refuse(*_):
         raise OSError("no space")
 
-    monkeypatch.setattr("tensorpack.callbacks._event_files.write_atomic", refuse)
+    monkeypatch.setattr("tensorpack.callbacks.monitors.event_writer.write_atomic", refuse)
     with pytest.raises(OSError, match="no space"):
         cut_file(str(path), ends[0])
     assert steps(path) == [0, 0, 1, 2]
@@ -75,7 +75,7 @@ def test_a_file_that_cannot_be_read_is_of_nobody(tmp_path, monkeypatch):
 
 
 def test_a_new_file_is_the_last_one(tmp_path, monkeypatch):
-    monkeypatch.setattr("tensorpack.callbacks._event_files.time.time", lambda: 1000.5)
+    monkeypatch.setattr("tensorpack.callbacks.monitors.event_writer.time.time", lambda: 1000.5)
     names = []
     for _ in range(12):
         path = new_file(str(tmp_path))

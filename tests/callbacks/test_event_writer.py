@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tensorpack.callbacks import TFEventWriter
-from tensorpack.callbacks import _event_files as event_files
+from tensorpack.callbacks.monitors import event_writer
 from tensorpack.compat import tfv1 as tf
 from tests.callbacks.driver import MiniTrainer, log_directory, log_lines, resume_writer, when
 from tests.contracts.callback import contract_of
@@ -121,7 +121,7 @@ def test_without_a_log_directory_it_does_nothing(capsys):
 
 
 def test_a_full_disk_costs_one_warning(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("tensorpack.callbacks.event_writer.new_file", lambda _: "/dev/full")
+    monkeypatch.setattr(event_writer, "new_file", lambda _: "/dev/full")
     run(tmp_path, max_epoch=3)
     lines = log_lines(capsys)
     assert len(lines) == 1
@@ -221,7 +221,7 @@ def test_files_that_are_gone_are_missed_in_a_warning(tmp_path, capsys):
 
 def test_a_disk_that_fails_when_a_run_is_resumed_is_tried_again(tmp_path, monkeypatch, capsys):
     state = states_of_a_run(tmp_path)[0]
-    failures, cut_file = [1], event_files.cut_file
+    failures, cut_file = [1], event_writer.cut_file
 
     def cut_later(path, size):
         if failures:
@@ -229,7 +229,7 @@ def test_a_disk_that_fails_when_a_run_is_resumed_is_tried_again(tmp_path, monkey
             raise OSError("EIO")
         return cut_file(path, size)
 
-    monkeypatch.setattr("tensorpack.callbacks.event_writer.cut_file", cut_later)
+    monkeypatch.setattr(event_writer, "cut_file", cut_later)
     resume(tmp_path, state, max_epoch=4)
     assert scalars(tmp_path) == [EPOCHS[0], EPOCHS[3]]
     assert len([line for line in log_lines(capsys) if "Cannot write events" in line]) == 1
@@ -243,7 +243,7 @@ def test_a_state_names_no_files_elsewhere(tmp_path):
 
 def test_the_order_holds_when_the_clock_jumps(tmp_path, monkeypatch):
     real, jumps = time.time, [0.0]
-    monkeypatch.setattr("tensorpack.callbacks._event_files.time.time", lambda: real() + jumps[0])
+    monkeypatch.setattr("time.time", lambda: real() + jumps[0])
 
     def jump(callback):
         jumps[0] = [0, 86400, -86400, 7][callback.epoch_num - 1]

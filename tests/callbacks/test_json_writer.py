@@ -138,7 +138,7 @@ def test_a_number_that_json_lacks_becomes_null_and_the_run_continues(
     path = tmp_path / "stats.json"
     path.write_text(json.dumps(TWO_EPOCHS).replace('"cost": 1.0', f'"cost": {number}'))
     if resumed:
-        resume(tmp_path, {"scalars": {}, "tail": TWO_EPOCHS[1:]})
+        resume(tmp_path, {"values": {}, "given": 1, "tail": TWO_EPOCHS[1:]})
     else:
         run(tmp_path, starting_epoch=3, init_step=4, max_epoch=3)
     null = [None, 1] if number.startswith("[") else None
@@ -241,7 +241,7 @@ def resume(directory, state, callback=None, **options):
     resume_writer(JSONWriter(str(directory)), state, callback or Putting(), **options)
 
 
-TWO_DONE = {"scalars": {}, "tail": TWO_EPOCHS}
+TWO_DONE = {"values": {}, "given": 2, "tail": TWO_EPOCHS}
 
 
 def test_a_resumed_run_drops_what_came_after_its_state(tmp_path, capsys):
@@ -261,15 +261,23 @@ def test_a_resumed_run_drops_what_came_after_its_state(tmp_path, capsys):
 
 def test_a_state_of_the_beginning_leaves_nothing_of_an_older_file(tmp_path):
     run(tmp_path, max_epoch=2)
-    state = {"scalars": {}, "tail": []}
+    state = {"values": {}, "given": 0, "tail": []}
     resume(tmp_path, state, Callback(), starting_epoch=1, init_step=0)
     assert set_aside(tmp_path) == [TWO_EPOCHS]
     assert not (tmp_path / "stats.json").exists()
 
 
-def test_a_state_of_an_older_version_has_only_the_last_epochs(tmp_path):
+def test_epochs_before_those_of_the_state_are_taken_from_the_file(tmp_path):
     run(tmp_path, max_epoch=3)
-    resume(tmp_path, {"scalars": {}, "epochs": 2, "tail": TWO_EPOCHS[1:]})
+    resume(tmp_path, {"values": {}, "given": 1, "tail": TWO_EPOCHS[1:]})
+    assert stats(tmp_path) == [*TWO_EPOCHS, THIRD]
+
+
+def test_a_state_that_has_the_values_itself_is_continued(tmp_path):
+    """As all had before the monitors' history was used."""
+    run(tmp_path, max_epoch=2)
+    (tmp_path / "stats.json").unlink()
+    resume(tmp_path, {"scalars": {}, "tail": TWO_EPOCHS})
     assert stats(tmp_path) == [*TWO_EPOCHS, THIRD]
 
 
@@ -293,7 +301,7 @@ def test_the_last_epoch_is_as_the_state_has_it(tmp_path):
 
 def test_what_the_state_holds_of_the_last_epoch_amends_it(tmp_path):
     run(tmp_path, max_epoch=2)
-    resume(tmp_path, {**TWO_DONE, "scalars": {"late": 5.0}})
+    resume(tmp_path, {**TWO_DONE, "values": {"late": 5.0}})
     assert stats(tmp_path) == [TWO_EPOCHS[0], {**TWO_EPOCHS[1], "late": 5.0}, THIRD]
 
 
@@ -381,7 +389,7 @@ def test_the_epoch_that_is_written_again_is_not_dropped(tmp_path, capsys):
     writer = JSONWriter(str(tmp_path))
     trainer = MiniTrainer([Putting()], [writer], starting_epoch=3, init_step=4, max_epoch=3)
     with trainer.session():
-        writer.load_state_dict({"scalars": {}, "tail": TWO_EPOCHS[:1]})
+        writer.load_state_dict({"values": {}, "given": 1, "tail": TWO_EPOCHS[:1]})
         trainer.epoch_num = 2
         trainer.callbacks.before_train()
         trainer.callbacks.resume_hook("trigger_epoch", [])

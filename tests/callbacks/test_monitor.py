@@ -183,7 +183,7 @@ def test_a_monitor_of_ours_has_the_methods_of_2017():
     writer = Twice()
     writer.process_scalar("cost", 2)
     writer.put_scalar("score", 1)
-    assert writer._scalars == {"cost": 4, "score": 2}
+    assert writer._values == {"cost": 4, "score": 2}
 
 
 def test_a_monitor_may_have_a_base_that_looks_at_its_subclasses():

@@ -101,13 +101,3 @@ def test_the_time_between_epochs_does_not_count_where_it_is_rarely_on():
     # on in `before_epoch` of the first, and in `trigger_epoch` of the second
     trainer = run(lambda clock: PeriodicCallback(ThroughputTracker(32, clock), 6), 3, 2)
     assert put(trainer) == []
-
-
-def test_a_state_without_its_epoch_is_of_none():
-    tracker = ThroughputTracker(32, FakeClock())
-    tracker.load_state_dict({"steps": 3, "seconds": 6.0})
-    trainer = MiniTrainer([tracker])
-    with trainer.session():
-        trainer.epoch_num = 2
-        tracker.trigger()
-    assert put(trainer) == []

@@ -4,7 +4,7 @@ import types
 import pytest
 
 from tensorpack import callbacks as cb
-from tensorpack.callbacks import trackers
+from tensorpack.callbacks import prof
 from tensorpack.compat import gpu_memory_peak, is_tfv2
 from tensorpack.compat import tfv1 as tf
 from tests.callbacks.driver import MiniTrainer, log_lines, when
@@ -60,7 +60,7 @@ def test_a_short_epoch_has_one_sample_at_its_end(machine):
 
 
 def test_a_long_epoch_has_the_mean_of_its_samples(machine, monkeypatch):
-    monkeypatch.setattr(trackers, "_SAMPLE_SECONDS", 0.001)
+    monkeypatch.setattr(prof, "_SAMPLE_SECONDS", 0.001)
     tracker, monitor = cb.GPUUtilizationTracker([0]), cb.MonitorBase()
     machine(1, [1, 10, 20, 60])
     monitor.process_scalar = lambda name, val: tape.append((name, val))
@@ -116,7 +116,7 @@ class OneGpu:
 
     def __init__(self, monkeypatch, peaks):
         monkeypatch.setattr(tf.test, "is_built_with_cuda", lambda: True)
-        monkeypatch.setattr(trackers, "gpu_memory_peak", lambda device: lambda sess: peaks.pop(0))
+        monkeypatch.setattr(prof, "gpu_memory_peak", lambda device: lambda sess: peaks.pop(0))
         listed = tf.Session.list_devices
         gpu = types.SimpleNamespace(name="/job:localhost/replica:0/task:0/device:GPU:0")
         monkeypatch.setattr(tf.Session, "list_devices", lambda sess: [*listed(sess), gpu])
@@ -142,7 +142,7 @@ def test_a_gpu_that_tensorflow_does_not_have_is_refused(monkeypatch):
 @pytest.mark.parametrize("built_with_cuda", [False, True])
 def test_where_tensorflow_has_no_gpu_memory_is_not_tracked(built_with_cuda, monkeypatch, capsys):
     monkeypatch.setattr(tf.test, "is_built_with_cuda", lambda: built_with_cuda)
-    monkeypatch.setattr(trackers, "gpu_memory_peak", lambda device: "not to be asked")
+    monkeypatch.setattr(prof, "gpu_memory_peak", lambda device: "not to be asked")
     assert train(cb.GPUMemoryTracker()) == []
     assert log_lines(capsys) == [
         "GPUMemoryTracker does nothing: TensorFlow has no GPU in this process."
@@ -173,7 +173,7 @@ def test_the_memory_of_the_host_is_put_every_epoch():
 
 
 def test_elsewhere_than_on_linux_psutil_tells_it(monkeypatch):
-    monkeypatch.setattr(trackers, "_MEMINFO", "/nowhere")
+    monkeypatch.setattr(prof, "_MEMINFO", "/nowhere")
     memory = types.SimpleNamespace(available=3 << 30)
     psutil = types.SimpleNamespace(virtual_memory=lambda: memory)
     monkeypatch.setitem(sys.modules, "psutil", psutil)

@@ -42,13 +42,12 @@ def test_python_and_the_packages_that_are_needed():
     assert none.level == "warning" and "pip install tensorflow-cpu" in none.advice
 
 
-@pytest.mark.parametrize("name, value", [("TF_ENABLE_ONEDNN_OPTS", "0"), ("TF_CONFIG", "{}")])
-def test_variables(name, value, tensorpack, monkeypatch):
-    monkeypatch.setattr(doctor, "_check_tensorflow", lambda seconds: [])
-    monkeypatch.setenv(name, value)
-    assert f"warning  environment    {name}={value} " in tensorpack("doctor").out
-    monkeypatch.setenv(name, "")
-    assert f"{name}=" not in tensorpack("doctor").out
+def test_a_group_that_was_left(tensorpack, monkeypatch):
+    monkeypatch.setattr(doctor, "_check_tensorflow", list)
+    monkeypatch.setenv("TF_CONFIG", "{}")
+    assert "warning  environment    TF_CONFIG makes " in tensorpack("doctor").out
+    monkeypatch.setenv("TF_CONFIG", "")
+    assert "TF_CONFIG" not in tensorpack("doctor").out
 
 
 def test_the_page_cache_of_a_container_is_free_memory(tmp_path):
@@ -99,24 +98,15 @@ def test_gpus_or_why_not(facts, visible, level, word):
     assert bool(found.advice) == (level == "warning")
 
 
-FACTS = {"version": "2.21", "cuda": False, "driver": False, "gpus": [], "import_seconds": 4}
-RESULT = {"steps": 10, "seconds": 2.0, "first": 3.0, "last": 0.5}
-
-
-@pytest.mark.parametrize(
-    "found, failure, expected",
-    [
-        ([FACTS, RESULT], "", ["ok", "ok", "ok"]),
-        ([FACTS, {**RESULT, "last": 2.9}], "", ["ok", "ok", "problem"]),
-        ([FACTS], "ValueError: why", ["ok", "ok", "problem"]),
-        ([], "ImportError", ["problem"]),
-    ],
-)
-def test_a_training_that_fails_or_learns_nothing(found, failure, expected, monkeypatch):
-    monkeypatch.setattr(doctor, "_probe", lambda seconds: (found, failure, ""))
-    findings = list(doctor._check_tensorflow(1.0))
-    assert levels(findings) == expected and failure in findings[-1].text
-    assert bool(findings[-1].advice) == (expected[-1] == "problem")
+def test_a_tensorflow_that_cannot_be_imported(monkeypatch):
+    failing = [sys.executable, "-c", "raise ImportError('no library')"]
+    run = subprocess.run
+    monkeypatch.setattr(doctor.subprocess, "run", lambda command, **kw: run(failing, **kw))
+    (finding,) = doctor._check_tensorflow()
+    assert finding.level == "problem" and "ImportError: no library" in finding.text
+    monkeypatch.setattr(doctor, "_IMPORT_SECONDS", 0.01)
+    (finding,) = doctor._check_tensorflow()
+    assert finding.level == "problem" and "did not end in time" in finding.text
 
 
 @pytest.mark.parametrize(
@@ -127,7 +117,6 @@ def test_a_training_that_fails_or_learns_nothing(found, failure, expected, monke
         (-4, "", "AVX"),
         (-9, "", "memory"),
         (-11, "a\nb", "SIGSEGV: b"),
-        (None, "", "did not end in time"),
     ],
 )
 def test_how_a_process_failed(code, errors, word):
@@ -136,7 +125,7 @@ def test_how_a_process_failed(code, errors, word):
 
 def test_exit_codes_and_json(tensorpack, monkeypatch):
     found = [Finding("ok", "a", "b"), Finding("problem", "c", "d\n", "e")]
-    monkeypatch.setattr(doctor, "_findings", lambda args: iter(found))
+    monkeypatch.setattr(doctor, "_findings", lambda logdir: iter(found))
     done = tensorpack("doctor")
     assert (done.code, done.err) == (1, "")
     assert done.out == (
@@ -150,14 +139,13 @@ def test_exit_codes_and_json(tensorpack, monkeypatch):
         "warnings": 0,
         "findings": [{"level": "ok", "topic": "a", "text": "b", "advice": ""}],
     }
-    assert tensorpack("doctor", "--seconds", "0").code == 2
 
 
 @pytest.mark.one_row
 @pytest.mark.slow
-def test_here_with_a_training(tmp_path):
+def test_here(tmp_path):
     done = subprocess.run(
-        [sys.executable, "-m", "tensorpack", "doctor", "--seconds", "1", "--json"],
+        [sys.executable, "-m", "tensorpack", "doctor", "--json"],
         capture_output=True,
         text=True,
         cwd=str(tmp_path),
@@ -165,31 +153,27 @@ def test_here_with_a_training(tmp_path):
     )
     findings = {each["topic"]: each for each in json.loads(done.stdout)["findings"]}
     assert list(tmp_path.iterdir()) == []
-    if HAS_TENSORFLOW:
-        assert findings["training"]["level"] == "ok", findings["training"]
-        assert findings["TensorFlow"]["level"] == "ok"
-    else:
-        assert findings["TensorFlow"]["level"] == "warning"
-        assert "training" not in findings
+    assert findings["TensorFlow"]["level"] == ("ok" if HAS_TENSORFLOW else "warning")
+    assert ("GPU" in findings) == HAS_TENSORFLOW
 
 
 @pytest.mark.one_row
 @pytest.mark.slow
 @pytest.mark.skipif(not HAS_TENSORFLOW, reason="needs TensorFlow")
-def test_ctrl_c_ends_the_training_too(tmp_path):
+def test_ctrl_c_ends_the_import_too(tmp_path):
     process = subprocess.Popen(
-        [sys.executable, "-m", "tensorpack", "doctor", "--seconds", "600"],
+        [sys.executable, "-m", "tensorpack", "doctor"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         cwd=str(tmp_path),
-        env={**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(tmp_path)},
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
     )
     with process:
         for line in process.stdout:
             if "data folder" in line:
                 break
-        time.sleep(1)
+        time.sleep(0.5)
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate(timeout=60)
     assert (process.returncode, errors) == (130, "tensorpack doctor: interrupted.\n")

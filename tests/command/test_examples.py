@@ -39,4 +39,4 @@ def test_one_is_copied_and_nothing_is_overwritten(tensorpack, tmp_path):
 def test_an_example_that_is_none(tensorpack, tmp_path):
     done = tensorpack("examples", tmp_path, "--only", "DeepQNetwrk")
     assert (done.code, list(tmp_path.iterdir())) == (2, [])
-    assert "There is no example 'DeepQNetwrk'. Did you mean 'DeepQNetwork'?" in done.err
+    assert "There is no example 'DeepQNetwrk'. Did you mean DeepQNetwork?" in done.err

@@ -171,7 +171,7 @@ def test_a_model(tensorpack, archive, tmp_path, out):
 @pytest.mark.parametrize(
     "name, text",
     [
-        ("Lin", "there is no 'Lin'. Did you mean 'Line'?"),
+        ("Lin", "there is no 'Lin'. Did you mean Line?"),
         ("Wide", "cannot be called without arguments"),
         ("number", "is int, not a ModelDesc"),
     ],

@@ -97,7 +97,7 @@ def test_a_scope_is_found(tensorpack, tmp_path):
 
 def test_paths_that_cannot_be_used(tensorpack, archive, tmp_path):
     done = tensorpack("inspect", tmp_path / "weigths.npz")
-    assert done.code == 2 and "Did you mean 'weights.npz'?" in done.err
+    assert done.code == 2 and "Did you mean weights.npz?" in done.err
     done = tensorpack("inspect", tmp_path)
     assert done.code == 2 and f"Try {archive}." in done.err
     (tmp_path / "stats.json").write_text("[]")

@@ -12,8 +12,8 @@ import pytest
 
 from tensorpack._version import __version__
 from tensorpack.command import program
-from tensorpack.command._common import did_you_mean
 from tensorpack.command.program import SUBCOMMANDS
+from tensorpack.utils._nearest import did_you_mean
 from tests.checks import ROOT
 
 
@@ -125,15 +125,15 @@ def test_a_subcommand_that_is_none(tensorpack):
     done = tensorpack("inspct", "x")
     assert done.code == 2
     assert done.err == (
-        "tensorpack: error: there is no subcommand 'inspct'. Did you mean 'inspect'?\n"
+        "tensorpack: error: there is no subcommand 'inspct'. Did you mean inspect?\n"
     )
     assert f"There are {', '.join(SUBCOMMANDS)}." in tensorpack("zzz").err
 
 
 def test_names_like_one():
     names = ["conv0/W", "conv0/b", "tower/linear/W"]
-    assert did_you_mean("conv/W", names) == " Did you mean 'conv0/W' or 'conv0/b'?"
-    assert did_you_mean("LINEAR", names) == " Did you mean 'tower/linear/W'?"
+    assert did_you_mean("conv/W", names) == " Did you mean conv0/W or conv0/b?"
+    assert did_you_mean("LINEAR", names) == " Did you mean tower/linear/W?"
     assert did_you_mean("zzz", names) == did_you_mean("", names) == ""
 
 

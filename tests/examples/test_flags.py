@@ -199,7 +199,7 @@ def parse(*line):
         ("--rom a.bin --actors --key nowhere", "--key nowhere: there is no such file"),
         ("--rom a.bin --key .", "--key is for --actors"),
         ("--rom a.bin --towers 3", "--batch-size 64 is not a multiple of --towers 3"),
-        ("--rom a.bin --precision fp16", "invalid choice: 'fp16'"),
+        ("--rom a.bin --precision fp8", "invalid choice: 'fp8'"),
     ],
 )
 def test_mistakes_are_named(line, message, capsys):

@@ -1,11 +1,13 @@
-"""Measures a run within its epochs: samples of steps, their waits, sums, and the processor."""
+"""Measures a run within its epochs: samples of steps and callbacks, sums, and the processor."""
 
 import multiprocessing
 import os
 import random
+import sys
+import threading
 import time
-from collections import deque
-from typing import Any, List, NamedTuple, Optional
+from collections import Counter, deque
+from typing import Any, Callable, List, NamedTuple, Optional
 
 import numpy as np
 
@@ -13,11 +15,16 @@ from tensorpack.compat import tfv1 as tf
 from tensorpack.input_source import FeedInput
 from tensorpack.input_source.dequeue import WaitProbe, WaitReading, wait_probes
 
+from ..base import Callback
 from ._diagnosis import Figures
 
 _RECENT_STEPS = 64  # over which the duration of a step is averaged
 _LEAST = 1e-4  # probability of a step to be chosen
 _RECENT_FILLS = 10000  # readings of the queue that are kept, about a quarter of an hour
+_LOOK_SECONDS = 0.1  # between two looks at which callback is at work
+_HOOKS = frozenset(
+    prefix + hook for prefix in ("", "_") for hook in ("before_run", "after_run", "trigger_step")
+)
 
 # Fields of /proc/PID/stat behind the name, and of the first line of /proc/stat, see proc(5).
 _USER, _SYSTEM = 11, 12
@@ -58,6 +65,71 @@ class SampleSchedule:
         return chosen / probability
 
 
+class CallbackSampler:
+    """Counts in which callback's `trigger_step`, `before_run` or `after_run` a thread is.
+
+    It samples the thread that called `start`, from a thread of its own, until `stop`. A sample
+    takes the interpreter for some microseconds; a step inside TensorFlow is not slowed down. It
+    counts if `counts()` says so at that moment.
+    """
+
+    def __init__(self, counts: Callable[[], bool]) -> None:
+        self._counts = counts
+        self._seen: Counter[str] = Counter()
+        self._over = threading.Event()
+        self._thread: Optional[threading.Thread] = None
+
+    def start(self) -> None:
+        """Starts to sample the calling thread, unless it has been started."""
+        if self._thread is None:
+            self._over.clear()
+            self._thread = threading.Thread(
+                target=self._run, args=(threading.get_ident(),), name="CallbackSampler", daemon=True
+            )
+            self._thread.start()
+
+    def stop(self) -> None:
+        """Ends the thread, if there is one."""
+        self._over.set()
+        if self._thread is not None:
+            self._thread.join()
+            self._thread = None
+
+    def sample(self, ident: int) -> None:
+        """Takes one sample of a thread."""
+        name = running_callback(sys._current_frames().get(ident)) if self._counts() else None
+        if name is not None:
+            self._seen[name] += 1
+
+    def slowest(self) -> str:
+        """Returns the name of the callback that was sampled most often, "" if none was."""
+        seen = dict(self._seen)  # the thread may be counting
+        return max(seen, key=seen.__getitem__, default="")
+
+    def reset(self) -> None:
+        """Sets all counts to zero."""
+        self._seen.clear()
+
+    def _run(self, ident: int) -> None:
+        while not self._over.wait(_LOOK_SECONDS):
+            self.sample(ident)
+
+
+def running_callback(frame: Any) -> Optional[str]:
+    """Returns the name of the callback to which the innermost frame of a thread belongs, or None.
+
+    A proxy is named instead of the callback inside; the group of all callbacks is not.
+    """
+    found = None
+    while frame is not None:
+        if frame.f_code.co_name in _HOOKS:
+            owner = frame.f_locals.get("self")
+            if isinstance(owner, Callback) and not hasattr(owner, "cbs"):
+                found = owner
+        frame = frame.f_back
+    return None if found is None else str(found)
+
+
 class StepProbe:
     """Measures how long a step of the training waits for its data.
 
@@ -86,9 +158,8 @@ class StepProbe:
         return self.request
 
     def read(self, results: Any, longest: float) -> WaitReading:
-        """Returns what the results of the request say.
-
-        No wait is longer than the step, which took `longest` seconds, whatever the clocks say.
+        """Returns what the results of the request say; no wait is longer than the step, which took
+        `longest` seconds, whatever the clocks say.
         """
         if self._fed:
             return WaitReading(min(max(0.0, results - self._asked_at), longest), None)

@@ -12,9 +12,16 @@ from tensorpack.utils.processes import usable_cores
 from tensorpack.utils.untrusted import open_regular
 
 from ..base import Callback
-from ._callback_sampler import CallbackSampler
 from ._diagnosis import Figures, advice, describe, diagnose
-from ._measure import Meters, SampleSchedule, StepProbe, Window, cpu_seconds, machine_seconds
+from ._measure import (
+    CallbackSampler,
+    Meters,
+    SampleSchedule,
+    StepProbe,
+    Window,
+    cpu_seconds,
+    machine_seconds,
+)
 
 FILENAME = "time_reports.jsonl"
 _PRECISION = 4  # digits behind the point

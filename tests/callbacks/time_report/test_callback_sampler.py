@@ -2,7 +2,7 @@ import sys
 import threading
 
 from tensorpack.callbacks import Callback, Callbacks, PeriodicTrigger
-from tensorpack.callbacks.time_report._callback_sampler import CallbackSampler, running_callback
+from tensorpack.callbacks.time_report._measure import CallbackSampler, running_callback
 from tests.helpers import CallbackSpy
 
 

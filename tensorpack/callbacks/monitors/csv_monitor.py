@@ -9,7 +9,8 @@ from .epoch_table import RESERVED, EpochTable, Loaded
 
 
 class CSVMonitor(EpochTable):
-    """Keeps `stats.csv` in the log directory: a line for each epoch, a column for each scalar.
+    """Keeps `stats.csv` in `logdir`, the log directory by default: a line for each epoch, a column
+    for each scalar.
 
     The columns are `epoch_num`, `global_step`, and the names in the order in which they first came.
     The values are the last ones put in that epoch; a cell is empty where the scalar had none, or
@@ -18,16 +19,12 @@ class CSVMonitor(EpochTable):
 
         TrainConfig(..., monitors=DEFAULT_MONITORS() + [CSVMonitor()])
         pandas.read_csv("train_log/mnist/stats.csv").plot("epoch_num", "cost")
-
-    Args:
-      logdir: the directory; the log directory by default. Without one, nothing is written.
     """
 
     FILENAME = "stats.csv"
 
     @staticmethod
     def encode(epochs: List[Dict[str, Any]]) -> str:
-        """Returns them as lines of cells, under a line of names."""
         columns = list(dict.fromkeys([*RESERVED, *(name for each in epochs for name in each)]))
         text = io.StringIO()
         table = csv.DictWriter(text, columns, lineterminator="\n")
@@ -37,7 +34,6 @@ class CSVMonitor(EpochTable):
 
     @staticmethod
     def decode(text: str) -> Loaded:
-        """Returns the epochs in a file."""
         lines, _, cut = text.rpartition("\n")
         table = csv.reader(io.StringIO(lines, newline=""), strict=True)
         epochs: List[Dict[str, Any]] = []

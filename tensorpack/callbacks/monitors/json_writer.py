@@ -11,17 +11,14 @@ from .epoch_table import RESERVED, EpochTable, Loaded
 
 
 class JSONWriter(EpochTable):
-    """Keeps `stats.json` in the log directory: a list with one object for each epoch, such as ::
+    """Keeps `stats.json` in `logdir`, the log directory by default: a list with one object for each
+    epoch, such as ::
 
         {"epoch_num": 1, "global_step": 25000, "cost": 0.001137, "learning_rate": 0.001}
 
-    The values are the last ones put in that epoch; NaN and infinite ones, which JSON does not
-    have, are written as `null`. Names, resumed runs and damaged files are treated as in
-    `EpochTable`. To make a table of it: `jq -r '.[] | [.epoch_num, .cost] | @tsv' stats.json`;
-    or use `CSVMonitor`.
-
-    Args:
-      logdir: the directory; the log directory by default. Without one, nothing is written.
+    The values are the last ones put in that epoch; NaN and infinite ones, which JSON does not have,
+    are written as `null`. Names, resumed runs and damaged files are treated as in `EpochTable`. To
+    make a table of it: `jq -r '.[] | [.epoch_num, .cost] | @tsv' stats.json`; or use `CSVMonitor`.
     """
 
     FILENAME = FILENAME
@@ -37,9 +34,8 @@ class JSONWriter(EpochTable):
 
     @staticmethod
     def load_existing_json(dir: Optional[str] = None) -> Optional[List[Dict[str, Any]]]:
-        """Returns the epochs in the file, the complete ones if it is truncated; NaN is None.
-
-        The directory is the log directory by default. None is returned if there is no file.
+        """Returns the epochs in the file of a directory, the log directory by default, the complete
+        ones if it is truncated, with None for NaN; None if there is no file.
         """
         loaded = JSONWriter.load(dir)
         return None if loaded is None else loaded.epochs
@@ -52,12 +48,10 @@ class JSONWriter(EpochTable):
 
     @staticmethod
     def encode(epochs: List[Dict[str, Any]]) -> str:
-        """Returns them as JSON."""
         return json.dumps(epochs, allow_nan=False)
 
     @staticmethod
     def decode(text: str) -> Loaded:
-        """Returns the epochs in a file."""
         non_finite: List[str] = []
 
         def number(text: str) -> Optional[float]:

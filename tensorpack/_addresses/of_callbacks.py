@@ -1,4 +1,4 @@
-"""`tensorpack.callbacks.stats` of older versions; see `tensorpack.callbacks`."""
+"""What `tensorpack.callbacks.stats` had in older versions."""
 
 from typing import Any
 

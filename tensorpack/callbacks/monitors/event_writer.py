@@ -1,17 +1,30 @@
-"""Writes event files, which TensorBoard shows."""
+"""Writes event files, which TensorBoard shows; names them, finds them, and cuts them."""
 
 import os
+import socket
+import struct
 import time
 from contextlib import suppress
-from typing import Any, Callable, Dict, List, Optional
+from itertools import islice
+from typing import Any, BinaryIO, Callable, Dict, Iterator, List, Optional
+
+from google.protobuf.message import DecodeError
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.utils import logger
 from tensorpack.utils._directory_lock import absolute_directory
+from tensorpack.utils.atomic import backup_name, fsync_path, write_atomic
 
-from ._disk import ERRORS, disk_trouble
-from ._event_files import cut_file, drop_file, event_files, mark_of, marked_files, new_file
-from .monitor import MonitorBase
+from .._disk import ERRORS, survive
+from ..monitor import MonitorBase
+
+_PREFIX = "events.out.tfevents."
+_STAMP_DIGITS = 10
+_MARK = "tensorpack TFEventWriter "
+_DROPPED = "dropped-events"  # TensorBoard reads all files that have "tfevents" in their names
+_HEADER = struct.Struct("<QI")  # of a record: how many bytes it has, and a checksum of that
+_FOOTER_BYTES = 4  # after the bytes of a record, their checksum
+_MARK_BYTES = 1 << 12  # a longer record is not a mark
 
 
 class TFEventWriter(MonitorBase):
@@ -45,7 +58,6 @@ class TFEventWriter(MonitorBase):
         self._max_queue = max_queue
         self._flush_secs = flush_secs
         self._split_files = split_files
-        self._active = False
         self._failed = False  # until the next epoch
         self._warned = False
         self._id = os.urandom(8).hex()  # the same in all runs that resume each other
@@ -59,8 +71,7 @@ class TFEventWriter(MonitorBase):
 
     def _setup_graph(self) -> None:
         self._logdir = self._logdir or logger.get_logger_dir() or ""
-        self._active = bool(self._logdir)
-        if not self._active:
+        if not self._logdir:
             logger.warning("No events are written: there is no log directory to put them in.")
 
     def _before_train(self) -> None:
@@ -79,11 +90,9 @@ class TFEventWriter(MonitorBase):
         self._attempt(self._flush)
 
     def process_summary(self, summary: tf.Summary) -> None:
-        """Writes the summary at the present step."""
         self._write(tf.Event(step=self.global_step, summary=summary))
 
     def process_event(self, evt: tf.Event) -> None:
-        """Writes the event."""
         self._write(evt)
 
     def _trigger_epoch(self) -> None:
@@ -101,7 +110,7 @@ class TFEventWriter(MonitorBase):
     def state_dict(self) -> Dict[str, Any]:
         if self._loaded is not None:
             return dict(self._loaded)
-        if not self._active:
+        if not self._logdir:
             return {}
         self._attempt(self._flush)
         return {
@@ -112,10 +121,8 @@ class TFEventWriter(MonitorBase):
         }
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
-        """Restores it; the files follow in `before_train`.
-
-        Raises:
-          ValueError: it names a file in another directory.
+        """Restores it, the files in `before_train`; a ValueError if it names one in another
+        directory.
         """
         for name in [state["file"], *state["files"]]:
             if name != os.path.basename(name):
@@ -125,7 +132,7 @@ class TFEventWriter(MonitorBase):
 
     def _restore(self) -> None:
         """Restores the directory to the time of the state."""
-        if self._loaded is None or not self._active:
+        if self._loaded is None or not self._logdir:
             return
         state, directory = self._loaded, self._logdir
         os.makedirs(directory, exist_ok=True)
@@ -148,12 +155,12 @@ class TFEventWriter(MonitorBase):
 
     def _take_out_all(self) -> None:
         """Drops the events of a run that was killed before its first save; this run repeats it."""
-        if self._active and os.path.isdir(self._logdir):
+        if os.path.isdir(self._logdir):
             for name in marked_files(self._logdir):
                 drop_file(os.path.join(self._logdir, name))
 
     def _write(self, event: tf.Event) -> None:
-        if self._active:
+        if self._logdir:
             event.wall_time = event.wall_time or time.time()
             self._attempt(lambda: self._append(event))
 
@@ -192,25 +199,108 @@ class TFEventWriter(MonitorBase):
             self._path = ""
 
     def _attempt(self, action: Callable[[], None]) -> None:
-        if self._failed:
-            return
-        try:
-            action()
-        except ERRORS as error:
-            self._failed = True
-            if not self._warned:
-                self._warned = True
-                reason = disk_trouble(error, self._logdir) or error
-                logger.warning(f"Cannot write events to {self._logdir}, they are lost: {reason}")
-            self._abandon()
-
-    def _abandon(self) -> None:
-        path, self._path = self._path, ""
-        with suppress(*ERRORS):  # the same failure again, which has been reported
-            self._close()
-        if path:
+        message = f"Cannot write events to {self._logdir}, they are lost"
+        if not self._failed and survive(action, message, quiet=self._warned):
+            self._failed = self._warned = True
+            path, self._path = self._path, ""
+            with suppress(*ERRORS):  # the same failure again, which has been reported
+                self._close()
             with suppress(OSError):  # readers stop at half a record; the disk may not let it
                 os.truncate(path, self._size)
 
 
 TFSummaryWriter = TFEventWriter  # the name of 2017
+
+
+def new_file(directory: str) -> str:
+    """Returns a path that does not exist yet and is last in the order of names.
+
+    The time in the name is later than that of any other event file of the directory, wherever the
+    clock of the machine has jumped to: readers take the files in the order of their names.
+    """
+    begin, end = len(_PREFIX), len(_PREFIX) + _STAMP_DIGITS
+    stamps = [name[begin:end] for name in event_files(directory)]
+    taken = [int(stamp) for stamp in stamps if len(stamp) == _STAMP_DIGITS and stamp.isdigit()]
+    stamp = max([int(time.time())] + [each + 1 for each in taken])
+    return os.path.join(directory, f"{_PREFIX}{stamp:010d}.{socket.gethostname()}")
+
+
+def mark_of(writer: str) -> tf.Event:
+    """Returns the second record of a file, which names its writer. Readers skip it."""
+    return tf.Event(session_log=tf.SessionLog(msg=_MARK + writer))
+
+
+def marked_files(directory: str, writer: str = "") -> List[str]:
+    """Returns the names of the files that a writer began, or any writer of ours, in order."""
+    marks = {name: _mark_in(os.path.join(directory, name)) for name in event_files(directory)}
+    if writer:
+        return [name for name, mark in marks.items() if mark == _MARK + writer]
+    return [name for name, mark in marks.items() if mark.startswith(_MARK)]
+
+
+def drop_file(path: str) -> str:
+    """Renames an event file to `dropped-events.MMDD-HHMMSS`; returns that."""
+    target = backup_name(os.path.join(os.path.dirname(path), _DROPPED))
+    os.rename(path, target)
+    return target
+
+
+def cut_file(path: str, size: int) -> Optional[str]:
+    """Cuts an event file after its first `size` bytes.
+
+    The rest is first copied to `dropped-events.MMDD-HHMMSS`, which is an event file too, and whose
+    path is returned; None if nothing was cut, as always after an `OSError`. A file with fewer bytes
+    is cut after its last complete record.
+    """
+    length = os.path.getsize(path)
+    with open(path, "rb") as file:
+        if length < size:
+            size = sum(_record_sizes(file, length))
+        if length == size:
+            return None
+        first_size = next(_record_sizes(file, size), 0)
+        file.seek(0)
+        first = file.read(first_size)  # names the format
+        file.seek(size)
+        rest = file.read()
+    target = backup_name(os.path.join(os.path.dirname(path), _DROPPED))
+    write_atomic(target, first + rest)
+    os.truncate(path, size)
+    fsync_path(path)
+    return target
+
+
+def event_files(directory: str) -> List[str]:
+    """Returns the names of the event files of a directory, in order."""
+    names = (name for name in os.listdir(directory) if name.startswith(_PREFIX))
+    return sorted(name for name in names if os.path.isfile(os.path.join(directory, name)))
+
+
+def _mark_in(path: str) -> str:
+    if not os.access(path, os.R_OK):
+        return ""  # of another user: this process can read what it writes
+    with open(path, "rb") as file:
+        sizes = list(islice(_record_sizes(file, os.path.getsize(path)), 2))
+        if len(sizes) < 2 or sizes[1] > _MARK_BYTES:
+            return ""
+        file.seek(sizes[0] + _HEADER.size)
+        data = file.read(sizes[1] - _HEADER.size - _FOOTER_BYTES)
+    try:
+        return str(tf.Event.FromString(data).session_log.msg)
+    except DecodeError:  # not an event file
+        return ""
+
+
+def _record_sizes(file: BinaryIO, limit: int) -> Iterator[int]:
+    """Yields the sizes of the leading records that end before a limit."""
+    position = 0
+    while True:
+        file.seek(position)
+        header = file.read(_HEADER.size)
+        if len(header) < _HEADER.size:
+            return
+        size = _HEADER.size + _HEADER.unpack(header)[0] + _FOOTER_BYTES
+        if position + size > limit:
+            return
+        yield size
+        position += size

@@ -1,19 +1,19 @@
 """Logs the scalars of an epoch, one line for each."""
 
 import re
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from typing import List, Optional, Sequence, Tuple
 
 from tensorpack.utils import logger
 from tensorpack.utils.checks import as_list
 
-from .monitor import MonitorBase
+from ..monitor import LastValues
 
 # What TensorBoard is for: there are dozens of them, and they hide what the run is about.
 _STATISTICS = "^(param-summary|SummaryGradient|activation-summary)/"
 _FIRST = ["score|accuracy", "cost|loss|error"]  # what is printed before the others, in this order
 
 
-class ScalarPrinter(MonitorBase):
+class ScalarPrinter(LastValues):
     """Logs `{name}: {value}` for the scalars put since the last time: scores and accuracies first,
     then costs, losses and errors, then the others, each of them sorted by name.
 
@@ -36,17 +36,13 @@ class ScalarPrinter(MonitorBase):
         whitelist: Optional[Sequence[str]] = None,
         blacklist: Optional[Sequence[str]] = None,
     ) -> None:
+        super().__init__()
         self._enable_step = enable_step
         self._enable_epoch = enable_epoch
-        self._whitelist = None if whitelist is None else self._patterns("whitelist", whitelist)
         if blacklist is None:
             blacklist = [_STATISTICS] if whitelist is None else []
         self._blacklist = self._patterns("blacklist", blacklist)
-        self._values: Dict[str, float] = {}
-
-    def process_scalar(self, name: str, val: float) -> None:
-        """Keeps the last value until it is logged."""
-        self._values[name] = val
+        self._whitelist = self._patterns("whitelist", [""] if whitelist is None else whitelist)
 
     def _trigger_step(self) -> None:
         last = self.local_step == self.trainer.steps_per_epoch - 1
@@ -57,22 +53,12 @@ class ScalarPrinter(MonitorBase):
         if self._enable_epoch:
             self._print()
 
-    def state_dict(self) -> Dict[str, Any]:
-        return {"values": dict(self._values)}
-
-    def load_state_dict(self, state: Dict[str, Any]) -> None:
-        self._values = dict(state["values"])
-
     def _print(self) -> None:
         for name, value in sorted(self._values.items(), key=lambda each: _rank(each[0])):
-            if self._is_wanted(name):
+            wanted = any(each.search(name) for each in self._whitelist)
+            if wanted and not any(each.search(name) for each in self._blacklist):
                 logger.info(f"{name}: {value:.5g}")
         self._values.clear()
-
-    def _is_wanted(self, name: str) -> bool:
-        if any(each.search(name) for each in self._blacklist):
-            return False
-        return self._whitelist is None or any(each.search(name) for each in self._whitelist)
 
     def _patterns(self, name: str, expressions: Sequence[str]) -> List["re.Pattern[str]"]:
         return [re.compile(each) for each in as_list(self, name, expressions)]

@@ -1,4 +1,4 @@
-"""Progress in samples: counts what a run has trained on, and schedules by that count.
+"""Sets hyper-parameters by a list of points in time: epochs, steps, or samples, which it counts.
 
 A step has as many samples as all towers together take in it, so a schedule in samples is the same
 for any batch size and any number of towers. In a schedule in steps or epochs, both change it.
@@ -12,10 +12,122 @@ from tensorpack.tfutils.dependency import dependency_of_targets
 from tensorpack.utils import logger
 from tensorpack.utils.checks import as_count
 
-from ._schedule import check_interpolation, check_schedule, value_at
 from .base import Callback
 from .param import HyperParam
 from .param_setters import HyperParamSetter
+
+_Schedule = Sequence[Tuple[int, float]]
+
+
+class _ByPoints(HyperParamSetter):
+    """Has points in time; a subclass says what the time is, and when to look at it."""
+
+    def __init__(
+        self, param: Union[HyperParam, str], schedule: _Schedule, interp: Optional[str]
+    ) -> None:
+        super().__init__(param)
+        if interp not in (None, "linear"):
+            raise ValueError(f'interp must be None or "linear", got {interp!r}.')
+        times = [as_count("A schedule", "the time", when, least=0) for when, _ in schedule]
+        if not times or len(set(times)) < len(times):
+            raise ValueError(
+                "A schedule is a list of (time, value) with different times from 0 on, got "
+                f"{list(schedule)}."
+            )
+        self._interp = interp
+        self.schedule = sorted((int(when), float(value)) for when, value in schedule)
+
+    def _value_at(self, now: int, in_force: bool) -> Optional[float]:
+        """Returns the value to set at exactly this time, or None; one that was to be set before
+        counts if it is `in_force`.
+        """
+        passed = [point for point in self.schedule if point[0] <= now]
+        if not passed:
+            return None
+        start, value = passed[-1]
+        if start < now and self._interp == "linear" and len(passed) < len(self.schedule):
+            end, then = self.schedule[len(passed)]
+            return value + (then - value) * (now - start) / (end - start)
+        return value if in_force or start == now else None
+
+
+class ScheduledHyperParamSetter(_ByPoints):
+    """Sets a hyper-parameter by a list of points in time.
+
+    If the schedule was changed before a run is resumed, the value of the new schedule is set.
+
+    ::
+
+        schedule=[(2, 0.1), (4, 0.5)]
+        epoch                      1    2    3    4    5    6
+        after it, interp=None           0.1       0.5
+        after it, "linear"              0.1  0.3  0.5
+
+    Args:
+      param: the hyper-parameter, or the name of a variable of the graph.
+      schedule: pairs of an epoch and the value from its end on; epoch 0 means from the beginning.
+      interp: "linear" to interpolate between the points, None for steps. Before the first and
+        after the last point nothing is set.
+      step_based: whether the points are global steps instead of epochs.
+      set_at_beginning: whether a run that starts after a point sets the value in force then.
+    """
+
+    def __init__(
+        self,
+        param: Union[HyperParam, str],
+        schedule: _Schedule,
+        interp: Optional[str] = None,
+        step_based: bool = False,
+        set_at_beginning: bool = True,
+    ) -> None:
+        super().__init__(param, schedule, interp)
+        self._step_based = step_based
+        self._set_at_beginning = set_at_beginning
+        self._last_time = (-1, -1)  # epoch and global step, when it was last applied
+        self._changed = False  # since the state that was loaded
+
+    def _before_train(self) -> None:
+        super()._before_train()
+        if self._changed and self._set_at_beginning:
+            then = self._last_time[self._step_based]
+            self._apply(self._noted(self._value_at(then, True)))
+        self._changed = False
+
+    def _set(self) -> None:
+        self._last_time = (self.epoch_num, self.global_step)
+        super()._set()
+
+    def state_dict(self) -> Dict[str, Any]:
+        epoch, step = self._last_time
+        return {**super().state_dict(), **self._plan(), "epoch": epoch, "step": step}
+
+    def load_state_dict(self, state: Dict[str, Any]) -> None:
+        super().load_state_dict(state)
+        self._last_time = (state["epoch"], state["step"])
+        plan = self._plan()
+        self._changed = any(state[name] != plan[name] for name in plan)
+
+    def _plan(self) -> Dict[str, Any]:
+        points = [list(point) for point in self.schedule]
+        return {"schedule": points, "interp": self._interp, "step_based": self._step_based}
+
+    def _get_value_to_set(self) -> Optional[float]:
+        now = self.global_step if self._step_based else self.epoch_num
+        continues = not self._began and now > 0  # an earlier run
+        if continues and not self._set_at_beginning:
+            return None
+        return self._value_at(now, continues)
+
+    def _trigger_epoch(self) -> None:
+        if not self._step_based:
+            self.trigger()
+
+    def _trigger_step(self) -> None:
+        if self._step_based:
+            self.trigger()
+
+    def _moment(self) -> str:
+        return f"global_step {self.global_step}" if self._step_based else super()._moment()
 
 
 class SampleCounter(Callback):
@@ -127,7 +239,11 @@ class SampleCounter(Callback):
         self.count = state["samples"]
 
 
-class SampleScheduledHyperParamSetter(HyperParamSetter):
+def _count_or_none(owner: Any, name: str, value: Any) -> Optional[int]:
+    return None if value is None else as_count(owner, name, value)
+
+
+class SampleScheduledHyperParamSetter(_ByPoints):
     """Sets a hyper-parameter by a list of points in samples, after each step.
 
     The value depends on nothing but the count: that of a resumed run continues, and a schedule that
@@ -144,15 +260,13 @@ class SampleScheduledHyperParamSetter(HyperParamSetter):
     def __init__(
         self,
         param: Union[HyperParam, str],
-        schedule: Sequence[Tuple[int, float]],
+        schedule: _Schedule,
         counter: SampleCounter,
         interp: Optional[str] = None,
     ) -> None:
-        super().__init__(param)
+        super().__init__(param, schedule, interp)
         if not isinstance(counter, SampleCounter):
             raise TypeError(f"counter must be a SampleCounter, got {type(counter).__name__}.")
-        self._interp = check_interpolation(interp)
-        self.schedule = check_schedule(schedule)
         self._counter = counter
 
     def _before_train(self) -> None:
@@ -160,7 +274,7 @@ class SampleScheduledHyperParamSetter(HyperParamSetter):
         self._set()
 
     def _get_value_to_set(self) -> Optional[float]:
-        value = value_at(self.schedule, self._counter.count, self._interp, True)
+        value = self._value_at(self._counter.count, True)
         return None if value == self._last else value
 
     def _trigger_step(self) -> None:
@@ -171,7 +285,3 @@ class SampleScheduledHyperParamSetter(HyperParamSetter):
 
     def _moment(self) -> str:
         return f"{self._counter.count} samples"
-
-
-def _count_or_none(owner: Any, name: str, value: Any) -> Optional[int]:
-    return None if value is None else as_count(owner, name, value, least=1)

@@ -1,4 +1,4 @@
-"""`tensorpack.models._old_batch_norm` of older versions; see `tensorpack.models`."""
+"""What `tensorpack.models._old_batch_norm` had in older versions."""
 
 from typing import Any, Tuple
 

@@ -2,7 +2,7 @@
 
 import math
 import os
-from typing import Any, Dict, List, NamedTuple, Optional, Set
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Set
 
 import numpy as np
 
@@ -10,7 +10,8 @@ from tensorpack.utils import logger
 from tensorpack.utils.atomic import keep_backup, move_to_backup, write_atomic
 from tensorpack.utils.untrusted import read_untrusted
 
-from .monitor import MonitorBase
+from .._disk import survive
+from ..monitor import LastValues
 
 _MOST_BYTES = 1 << 30  # of the file
 RESERVED = ("epoch_num", "global_step")  # what every epoch has
@@ -24,8 +25,9 @@ class Loaded(NamedTuple):
     non_finite: int = 0  # how many numbers are NaN, infinite or too large; they are read as None
 
 
-class EpochTable(MonitorBase):
-    """Keeps a file in the log directory with the last value of every scalar in each epoch.
+class EpochTable(LastValues):
+    """Keeps a file with the last value of every scalar in each epoch, in `logdir`, the log
+    directory by default; if there is none, nothing is written.
 
     Values that are NaN or infinite are kept as None. A scalar named `epoch_num` or `global_step` is
     written under `scalar/epoch_num` or `scalar/global_step`. The file is replaced atomically after
@@ -38,23 +40,20 @@ class EpochTable(MonitorBase):
     `.corrupt` behind its name, and its complete epochs are used.
 
     A subclass defines `FILENAME`, `decode` and `encode`.
-
-    Args:
-      logdir: the directory; the log directory by default. Without one, nothing is written.
     """
 
     FILENAME = ""
     sets_up_last = True  # a saver may set the log directory
 
     def __init__(self, logdir: Optional[str] = None) -> None:
-        self._logdir = logdir and os.path.abspath(logdir)
+        super().__init__()
+        self._logdir = os.path.abspath(logdir) if logdir else ""
         self._epochs: List[Dict[str, Any]] = []
         self._given = 0  # how many of them, the first, are not from the history of the monitors
         self._resumed = False
         self._began = False
         self._previous_loaded = False
-        self._scalars: Dict[str, float] = {}
-        self._warned = False
+        self._failed = False
         self._renamed: Set[str] = set()
 
     @staticmethod
@@ -71,9 +70,8 @@ class EpochTable(MonitorBase):
     def load(cls, directory: Optional[str] = None) -> Optional[Loaded]:
         """Reads the file in a directory, the log directory by default; None if there is none.
 
-        Raises:
-          ValueError: no directory is given, and no log directory is set.
-          OSError: the file cannot be read, or it is a link, a FIFO or huge.
+        It is a ValueError if neither directory is known, and an OSError if the file cannot be read,
+        or is a link, a FIFO or huge.
         """
         directory = directory or logger.get_logger_dir()
         if directory is None:
@@ -87,8 +85,8 @@ class EpochTable(MonitorBase):
         return cls.decode(content.decode("utf-8", errors="replace"))
 
     def _setup_graph(self) -> None:
-        self._logdir = self._logdir or logger.get_logger_dir()
-        if self._logdir is None:
+        self._logdir = self._logdir or logger.get_logger_dir() or ""
+        if not self._logdir:
             logger.warning(
                 f"No {self.FILENAME} is written: there is no log directory to put it in."
             )
@@ -96,18 +94,13 @@ class EpochTable(MonitorBase):
     def _before_train(self) -> None:
         self._began = True
         self._take_history()
-        if self._logdir is None:
-            return
-        try:
-            self._load_previous()
-        except OSError as error:
-            self._warn(error)
+        self._survive(self._load_previous)
 
     def state_dict(self) -> Dict[str, Any]:
         """The pending scalars and, once the file has been read, the epochs; after those that are
         given, without the values, which are in the history of the monitors.
         """
-        state: Dict[str, Any] = {"scalars": dict(self._scalars)}
+        state = super().state_dict()
         if self._began or self._resumed:
             # Without steps, the history does not tell epochs apart.
             given = self._given if self.trainer.steps_per_epoch else len(self._epochs)
@@ -116,13 +109,10 @@ class EpochTable(MonitorBase):
         return state
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
-        """Restores it; the file is read in `before_train`."""
-        for name, val in state["scalars"].items():
-            self.process_scalar(name, val)
-        if "tail" in state:  # of older versions: all epochs; or the last, the file has those before
-            self._epochs = [dict(each) for each in state["tail"]]
-            self._given = state.get("given", len(self._epochs))
-            self._resumed = True
+        super().load_state_dict({"values": state.get("scalars"), **state})  # its earlier name
+        self._resumed = "tail" in state
+        self._epochs = [dict(each) for each in state.get("tail", ())]
+        self._given = state.get("given", len(self._epochs))  # earlier states have all values
 
     def _take_history(self) -> None:
         """Gives the epochs of an earlier run their values: the last ones up to the step of each."""
@@ -193,7 +183,6 @@ class EpochTable(MonitorBase):
         logger.info(f"This run appends to {path}, which ends with epoch {epochs[-1]['epoch_num']}.")
 
     def process_scalar(self, name: str, val: float) -> None:
-        """Keeps the last value until the end of the epoch."""
         key = _key(name)
         if key != name and name not in self._renamed:
             self._renamed.add(name)
@@ -201,13 +190,13 @@ class EpochTable(MonitorBase):
                 f"A scalar is named {name!r}, which {self.FILENAME} has for the epoch itself: "
                 f"it is written there as {key!r}. Give it another name."
             )
-        self._scalars[key] = val
+        super().process_scalar(key, val)
 
     def _before_epoch(self) -> None:
         self._add_late_scalars()
 
     def _trigger(self) -> None:
-        if not self._scalars:
+        if not self._values:
             return
         last = self._epochs[-1] if self._epochs else {}
         if last.get("epoch_num") != self.epoch_num:
@@ -220,20 +209,18 @@ class EpochTable(MonitorBase):
 
     def _add_late_scalars(self) -> None:
         """Adds the scalars that later callbacks put for the last epoch."""
-        if self._scalars and self._epochs and self._epochs[-1]["global_step"] == self.global_step:
+        if self._values and self._epochs and self._epochs[-1]["global_step"] == self.global_step:
             self._take_scalars()
 
     def _take_scalars(self) -> None:
-        self._epochs[-1].update((key, _finite(value)) for key, value in self._scalars.items())
-        self._scalars.clear()
-        if self._logdir is None:
-            return
-        try:
-            self._load_previous()  # if the disk failed before
-            os.makedirs(self._logdir, exist_ok=True)
-            self._write(self._path())
-        except OSError as error:
-            self._warn(error)
+        self._epochs[-1].update((key, _finite(value)) for key, value in self._values.items())
+        self._values.clear()
+        self._survive(self._save)
+
+    def _save(self) -> None:
+        self._load_previous()  # if the disk failed before
+        os.makedirs(self._logdir, exist_ok=True)
+        self._write(self._path())
 
     def _write(self, path: str) -> None:
         write_atomic(path, self._text().encode())
@@ -241,13 +228,13 @@ class EpochTable(MonitorBase):
     def _text(self) -> str:
         return self.encode(self._epochs)
 
-    def _warn(self, error: OSError) -> None:
-        if not self._warned:
-            self._warned = True
-            logger.warning(f"Cannot write {self._path()}, the training continues: {error}")
+    def _survive(self, action: Callable[[], None]) -> None:
+        if self._logdir:
+            message = f"Cannot write {self._path()}, the training continues"
+            self._failed |= survive(action, message, quiet=self._failed) is not None
 
     def _path(self) -> str:
-        return os.path.join(self._logdir or "", self.FILENAME)
+        return os.path.join(self._logdir, self.FILENAME)
 
 
 def _key(name: str) -> str:

@@ -1,48 +1,47 @@
 """Monitors that send the scalars and images of a run to a service for experiments."""
 
 import io
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional, Tuple
 
 import numpy as np
 
 from tensorpack.utils.checks import as_names
 from tensorpack.utils.optional import require
 
-from ._images import to_png
-from .monitor import MonitorBase
+from .._images import to_png
+from ..monitor import MonitorBase
 
 
 class _OnlineMonitor(MonitorBase):
-    """Sends to a record of the service, which it opens unless it is given one.
-
-    A record that it opened is also closed by it, and continued by a resumed run.
-
-    A subclass defines how to open, identify and close one, and sends to `self._record()`.
+    """Sends to a record of the service; one that it opened, since none was given, is also closed by
+    it, and continued by a resumed run. A subclass sends to `self._record()`.
     """
 
-    def __init__(self, given: Any) -> None:
+    def __init__(self, given: Any, package: str, made: str, arguments: Dict[str, Any]) -> None:
+        if given is not None and arguments:
+            raise TypeError(
+                f"{self}: {', '.join(sorted(arguments))} would be arguments of {made}, but it is "
+                "given one."
+            )
         self._given = given
+        self._service = require(package)
+        self._arguments = arguments
         self._opened: Any = None
         self._key: Optional[str] = None  # of the record that an earlier run opened
 
-    def _open(self, key: Optional[str]) -> Any:
-        """Override to open a new record, or the one with a key."""
-        raise NotImplementedError
-
-    def _key_of(self, record: Any) -> str:
-        """Override to return what identifies a record."""
+    def _open(self, key: Optional[str]) -> Tuple[Any, Any]:
+        """Override to open a new record, or the one with a key; returns it and its key."""
         raise NotImplementedError
 
     def _close(self, record: Any) -> None:
         """Override to close a record, so that everything has been sent."""
-        raise NotImplementedError
 
     def _record(self) -> Any:
         if self._given is not None:
             return self._given
         if self._opened is None:
-            self._opened = self._open(self._key)
-            self._key = self._key_of(self._opened)
+            self._opened, key = self._open(self._key)
+            self._key = str(key)
         return self._opened
 
     def _before_train(self) -> None:
@@ -76,14 +75,7 @@ class CometMLMonitor(_OnlineMonitor):
     def __init__(
         self, experiment: Any = None, tags: Optional[List[str]] = None, **kwargs: Any
     ) -> None:
-        if experiment is not None and kwargs:
-            raise TypeError(
-                f"CometMLMonitor: {', '.join(sorted(kwargs))} would be arguments of an Experiment "
-                "that it makes, but it is given one."
-            )
-        super().__init__(experiment)
-        self._comet = require("comet_ml") if experiment is None else None
-        self._arguments = kwargs
+        super().__init__(experiment, "comet_ml", "an Experiment that it makes", kwargs)
         self._tags = [] if tags is None else as_names(self, "tags", tags)
         if experiment is not None and self._tags:
             experiment.add_tags(self._tags)
@@ -94,28 +86,24 @@ class CometMLMonitor(_OnlineMonitor):
         return self._record()
 
     def process_scalar(self, name: str, val: float) -> None:
-        """Sends it."""
         self._record().log_metric(name, val, step=self.global_step)
 
     def process_image(self, name: str, val: np.ndarray) -> None:
-        """Sends each image, the second one as `{name}_1`."""
         for i, image in enumerate(val):
             title = f"{name}_{i}" if i else name
             # As a file: comet_ml needs matplotlib for arrays, and fails on those of one colour.
             file = io.BytesIO(to_png(image))
             self._record().log_image(file, name=title, step=self.global_step)
 
-    def _open(self, key: Optional[str]) -> Any:
+    def _open(self, key: Optional[str]) -> Tuple[Any, Any]:
         if key is None:
-            experiment = self._comet.Experiment(**self._arguments)
+            experiment = self._service.Experiment(**self._arguments)
         else:
-            experiment = self._comet.ExistingExperiment(previous_experiment=key, **self._arguments)
+            resumed = {"previous_experiment": key, **self._arguments}
+            experiment = self._service.ExistingExperiment(**resumed)
         if self._tags:
             experiment.add_tags(self._tags)
-        return experiment
-
-    def _key_of(self, record: Any) -> str:
-        return str(record.get_key())
+        return experiment, experiment.get_key()
 
     def _close(self, record: Any) -> None:
         record.end()
@@ -136,14 +124,7 @@ class WandbMonitor(_OnlineMonitor):
     """
 
     def __init__(self, run: Any = None, **kwargs: Any) -> None:
-        if run is not None and kwargs:
-            raise TypeError(
-                f"WandbMonitor: {', '.join(sorted(kwargs))} would be arguments of wandb.init(), "
-                "but it is given a run."
-            )
-        super().__init__(run)
-        self._wandb = require("wandb")
-        self._arguments = kwargs
+        super().__init__(run, "wandb", "a run that it makes", kwargs)
 
     @property
     def run(self) -> Any:
@@ -151,20 +132,16 @@ class WandbMonitor(_OnlineMonitor):
         return self._record()
 
     def process_scalar(self, name: str, val: float) -> None:
-        """Sends it."""
         self._record().log({name: val}, step=self.global_step)
 
     def process_image(self, name: str, val: np.ndarray) -> None:
-        """Sends the images together."""
-        images = [self._wandb.Image(each) for each in val]
+        images = [self._service.Image(each) for each in val]
         self._record().log({name: images}, step=self.global_step)
 
-    def _open(self, key: Optional[str]) -> Any:
+    def _open(self, key: Optional[str]) -> Tuple[Any, Any]:
         again = {} if key is None else {"id": key, "resume": "allow"}
-        return self._wandb.init(**{**again, **self._arguments})
-
-    def _key_of(self, record: Any) -> str:
-        return str(record.id)
+        run = self._service.init(**{**again, **self._arguments})
+        return run, run.id
 
     def _close(self, record: Any) -> None:
         record.finish()

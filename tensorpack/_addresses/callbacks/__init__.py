@@ -1,1 +1,0 @@
-"""Modules that `tensorpack.callbacks` had in older versions."""

@@ -1,1 +1,0 @@
-"""Modules that `tensorpack.graph_builder` had in older versions."""

@@ -1,1 +1,0 @@
-"""Modules that `tensorpack.models` had in older versions."""

@@ -1,1 +1,0 @@
-"""Modules that `tensorpack.train` had in older versions."""

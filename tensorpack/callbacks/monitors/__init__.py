@@ -1,0 +1,1 @@
+"""The monitors that come with the library; `callbacks.monitor` has their base and their group."""
