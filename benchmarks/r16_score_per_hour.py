@@ -14,22 +14,19 @@ eval`. `plot_scores.py --x hours` draws both.
 """
 
 import argparse
-import sys
 from pathlib import Path
 
 import numpy as np
 from _report import Measured, report, say
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "examples" / "DeepQNetwork"))
-
-from scores import read_run
+from tensorpack.RL import read_scores
 
 
 def means_by_time(run, hours):
     """The mean score of the games of each time span, as far as the run goes; NaN without a game.
 
     Args:
-      run: a `Run`.
+      run: a `RunScores`.
       hours: length of a span.
     """
     steps, elapsed = run.column("steps"), run.column("hours")
@@ -47,7 +44,7 @@ def main():
     parser.add_argument("--minutes", type=float, default=15.0, help="that a score is the mean of")
     args = parser.parse_args()
     hours = args.minutes / 60
-    pairs = list(zip(*(means_by_time(read_run(path), hours) for path in (args.ours, args.peer))))
+    pairs = list(zip(*(means_by_time(read_scores(path), hours) for path in (args.ours, args.peer))))
     while pairs and np.isnan(pairs[-1]).any():
         pairs.pop()
     if not pairs:

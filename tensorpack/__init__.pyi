@@ -21,6 +21,8 @@ from tensorpack.RL import AtariPlayers as AtariPlayers
 from tensorpack.RL import AutoRestartPlayer as AutoRestartPlayer
 from tensorpack.RL import Batch as Batch
 from tensorpack.RL import DiscreteActionSpace as DiscreteActionSpace
+from tensorpack.RL import Episode as Episode
+from tensorpack.RL import EpisodeLog as EpisodeLog
 from tensorpack.RL import FrameHistory as FrameHistory
 from tensorpack.RL import GymEnv as GymEnv
 from tensorpack.RL import GymPlayers as GymPlayers
@@ -31,6 +33,7 @@ from tensorpack.RL import LimitLengthPlayer as LimitLengthPlayer
 from tensorpack.RL import MapPlayerState as MapPlayerState
 from tensorpack.RL import NStepBatch as NStepBatch
 from tensorpack.RL import NaiveRLEnvironment as NaiveRLEnvironment
+from tensorpack.RL import Pacer as Pacer
 from tensorpack.RL import Player as Player
 from tensorpack.RL import PlayerStep as PlayerStep
 from tensorpack.RL import PreventStuck as PreventStuck
@@ -39,10 +42,12 @@ from tensorpack.RL import PrioritizedReplay as PrioritizedReplay
 from tensorpack.RL import ProxyPlayer as ProxyPlayer
 from tensorpack.RL import RLEnvironment as RLEnvironment
 from tensorpack.RL import ReplayMemory as ReplayMemory
+from tensorpack.RL import RunScores as RunScores
 from tensorpack.RL import WeightedBatch as WeightedBatch
 from tensorpack.RL import check_rom as check_rom
 from tensorpack.RL import epsilon_greedy as epsilon_greedy
 from tensorpack.RL import find_rom as find_rom
+from tensorpack.RL import read_scores as read_scores
 from tensorpack.callbacks import BinaryClassificationStats as BinaryClassificationStats
 from tensorpack.callbacks import CSVMonitor as CSVMonitor
 from tensorpack.callbacks import Callback as Callback

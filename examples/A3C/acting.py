@@ -4,9 +4,8 @@ from collections import deque
 from typing import Any, Callable, Deque, Dict, Iterable, List, NamedTuple, Sequence
 
 import numpy as np
-from episodes import Episode
 
-from tensorpack.RL import FrameHistory, Player, PlayerStep
+from tensorpack.RL import Episode, FrameHistory, Player, PlayerStep
 from tensorpack.utils.rng import rng_state, set_rng_state
 
 __all__ = ["Actor", "Rollout", "sample_actions", "sampling"]

@@ -4,12 +4,11 @@ from typing import Any, Callable, Dict, Optional, Sequence
 
 import numpy as np
 from chunks import store_chunk
-from episodes import Episode
 from expreplay import ExpReplay
 from group import ActorGroup
 from simulator import Simulator
 
-from tensorpack.RL import Player, ReplayMemory
+from tensorpack.RL import Episode, Player, ReplayMemory
 
 __all__ = ["ActorsReplay", "RemotePlayer", "RemoteSimulator"]
 

@@ -4,11 +4,17 @@ from collections import deque
 from typing import Any, Callable, Deque, Dict, Iterable, List, Optional, Sequence, Tuple
 
 import numpy as np
-from episodes import Episode
 from exploration import RandomActions
-from pacer import Pacer
 
-from tensorpack.RL import FrameHistory, Player, PlayerStep, ReplayMemory, epsilon_greedy
+from tensorpack.RL import (
+    Episode,
+    FrameHistory,
+    Pacer,
+    Player,
+    PlayerStep,
+    ReplayMemory,
+    epsilon_greedy,
+)
 from tensorpack.utils.concurrency import ShareSessionThread
 from tensorpack.utils.rng import rng_state, set_rng_state
 

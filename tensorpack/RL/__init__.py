@@ -7,12 +7,15 @@ _NAMES = {  # module -> its public names; then run scripts/public_names
     "atari": "AtariPlayers",
     "common": "AutoRestartPlayer LimitLengthPlayer PreventStuckPlayer",
     "envbase": "DiscreteActionSpace NaiveRLEnvironment RLEnvironment",
+    "episodes": "Episode EpisodeLog",
     "gymenv": "GymEnv GymPlayers",
     "history": "FrameHistory HistoryFramePlayer epsilon_greedy",
+    "pacer": "Pacer",
     "player": "Player PlayerStep",
     "prioritized": "PrioritizedReplay WeightedBatch",
     "replay": "Batch NStepBatch ReplayMemory",
     "rom": "check_rom find_rom",
+    "scores": "RunScores read_scores",
     "wrappers": "LimitIdle LimitLength MapPlayerState PreventStuck ProxyPlayer",
 }
 _HOMES = {name: module for module, names in _NAMES.items() for name in names.split()}

@@ -9,11 +9,14 @@ from .common import PreventStuckPlayer as PreventStuckPlayer
 from .envbase import DiscreteActionSpace as DiscreteActionSpace
 from .envbase import NaiveRLEnvironment as NaiveRLEnvironment
 from .envbase import RLEnvironment as RLEnvironment
+from .episodes import Episode as Episode
+from .episodes import EpisodeLog as EpisodeLog
 from .gymenv import GymEnv as GymEnv
 from .gymenv import GymPlayers as GymPlayers
 from .history import FrameHistory as FrameHistory
 from .history import HistoryFramePlayer as HistoryFramePlayer
 from .history import epsilon_greedy as epsilon_greedy
+from .pacer import Pacer as Pacer
 from .player import Player as Player
 from .player import PlayerStep as PlayerStep
 from .prioritized import PrioritizedReplay as PrioritizedReplay
@@ -23,6 +26,8 @@ from .replay import NStepBatch as NStepBatch
 from .replay import ReplayMemory as ReplayMemory
 from .rom import check_rom as check_rom
 from .rom import find_rom as find_rom
+from .scores import RunScores as RunScores
+from .scores import read_scores as read_scores
 from .wrappers import LimitIdle as LimitIdle
 from .wrappers import LimitLength as LimitLength
 from .wrappers import MapPlayerState as MapPlayerState

@@ -12,7 +12,7 @@ import pytest
 
 import tensorpack as tp
 from tensorpack.utils.stopping import Interrupted, StopToken
-from tests.examples.catch import CatchPlayer
+from tests.RL.catch import CatchPlayer
 
 # Twenty steps in two epochs, with all that a run does.
 SMALL = [

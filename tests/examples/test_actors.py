@@ -21,9 +21,9 @@ from tensorpack.utils import get_rng
 from tensorpack.utils.cluster import Cluster
 from tensorpack.utils.stopping import Failed, Finished, StopToken
 from tests.dataflow.remote_peers import free_address
-from tests.examples.catch import CountingCatch
 from tests.examples.small_dqn import read_stats, small_catch, train
 from tests.examples.test_simulator import Network, wait_until
+from tests.RL.catch import CountingCatch
 from tests.RL.players import breakout_rom
 
 pytest.importorskip("zmq")

@@ -6,8 +6,8 @@ from chunks import Recorder, store_chunk
 from simulator import Agent, Simulator
 
 from tensorpack.RL import ReplayMemory
-from tests.examples.catch import CatchPlayer
 from tests.examples.test_simulator import Script
+from tests.RL.catch import CatchPlayer
 
 FIRST_LANE = 2  # of the actor
 

@@ -5,13 +5,12 @@ import time
 
 import numpy as np
 import pytest
-from pacer import Pacer
 from simulator import Agent, Simulator, SimulatorThread
 
-from tensorpack.RL import Player, PlayerStep, ReplayMemory
+from tensorpack.RL import Pacer, Player, PlayerStep, ReplayMemory
 from tensorpack.utils.concurrency import guard_thread
-from tests.examples.catch import CatchPlayer
 from tests.processes import wait_until
+from tests.RL.catch import CatchPlayer
 
 HISTORY = 2
 

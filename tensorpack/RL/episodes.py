@@ -9,8 +9,6 @@ import numpy as np
 from tensorpack.utils import logger
 from tensorpack.utils.atomic import write_atomic
 
-__all__ = ["Episode", "EpisodeLog"]
-
 
 class Episode(NamedTuple):
     """A whole game that ended."""
@@ -34,7 +32,7 @@ class EpisodeLog:
     FILENAME = "episodes.csv"
 
     def __init__(self) -> None:
-        self._columns = {name: array(code) for name, code in _TYPES.items()}
+        self._columns: Dict[str, Any] = {name: array(code) for name, code in _TYPES.items()}
 
     def __len__(self) -> int:
         """Returns how many games there are."""
