@@ -19,10 +19,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "examples" / "DeepQ
 
 from DQNModel import Model
 from r4_filling import rate_of
-from simulator import Agent, Simulator
 
 from tensorpack.predict import OfflinePredictor, PredictConfig
-from tensorpack.RL import AtariPlayers, ReplayMemory, find_rom
+from tensorpack.RL import Agent, AtariPlayers, ReplayMemory, Simulator, find_rom
 from tensorpack.tfutils import JustCurrentSession
 
 EXPLORATION = (1.0, 0.1)

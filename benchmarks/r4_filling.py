@@ -8,18 +8,13 @@ four emulator frames), a row for each number of players: medians, and the median
 
 import argparse
 import statistics
-import sys
 import time
 from pathlib import Path
 
 import numpy as np
 from _report import Measured, report, say
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "examples" / "DeepQNetwork"))
-
-from simulator import Agent, Simulator
-
-from tensorpack.RL import AtariPlayers, ReplayMemory, find_rom
+from tensorpack.RL import Agent, AtariPlayers, ReplayMemory, Simulator, find_rom
 
 
 def rate_of(tick, seconds):

@@ -17,6 +17,7 @@ from tensorpack import runs as runs
 from tensorpack import tfutils as tfutils
 from tensorpack import train as train
 from tensorpack import utils as utils
+from tensorpack.RL import Agent as Agent
 from tensorpack.RL import AtariPlayers as AtariPlayers
 from tensorpack.RL import AutoRestartPlayer as AutoRestartPlayer
 from tensorpack.RL import Batch as Batch
@@ -41,8 +42,11 @@ from tensorpack.RL import PreventStuckPlayer as PreventStuckPlayer
 from tensorpack.RL import PrioritizedReplay as PrioritizedReplay
 from tensorpack.RL import ProxyPlayer as ProxyPlayer
 from tensorpack.RL import RLEnvironment as RLEnvironment
+from tensorpack.RL import RandomActions as RandomActions
 from tensorpack.RL import ReplayMemory as ReplayMemory
 from tensorpack.RL import RunScores as RunScores
+from tensorpack.RL import Simulator as Simulator
+from tensorpack.RL import SimulatorThread as SimulatorThread
 from tensorpack.RL import WeightedBatch as WeightedBatch
 from tensorpack.RL import check_rom as check_rom
 from tensorpack.RL import epsilon_greedy as epsilon_greedy

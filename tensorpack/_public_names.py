@@ -25,11 +25,12 @@ MODULES = {name: f"{home}.{name}" for home, names in _MODULES.items() for name i
 _NAMES = {  # package or module -> its public names
     # begin names
     "RL": (
-        "AtariPlayers AutoRestartPlayer Batch DiscreteActionSpace Episode EpisodeLog FrameHistory "
-        "GymEnv GymPlayers HistoryFramePlayer LimitIdle LimitLength LimitLengthPlayer "
-        "MapPlayerState NStepBatch NaiveRLEnvironment Pacer Player PlayerStep PreventStuck "
-        "PreventStuckPlayer PrioritizedReplay ProxyPlayer RLEnvironment ReplayMemory RunScores "
-        "WeightedBatch check_rom epsilon_greedy find_rom read_scores"
+        "Agent AtariPlayers AutoRestartPlayer Batch DiscreteActionSpace Episode EpisodeLog "
+        "FrameHistory GymEnv GymPlayers HistoryFramePlayer LimitIdle LimitLength "
+        "LimitLengthPlayer MapPlayerState NStepBatch NaiveRLEnvironment Pacer Player PlayerStep "
+        "PreventStuck PreventStuckPlayer PrioritizedReplay ProxyPlayer RLEnvironment "
+        "RandomActions ReplayMemory RunScores Simulator SimulatorThread WeightedBatch check_rom "
+        "epsilon_greedy find_rom read_scores"
     ),
     "callbacks": (
         "BinaryClassificationStats CSVMonitor Callback CallbackFactory CallbackToHook Callbacks "

@@ -169,7 +169,8 @@ TASKS = {
     "Replay memory": """learning tutorials/07-dqn
         RL: ReplayMemory PrioritizedReplay Batch WeightedBatch NStepBatch epsilon_greedy""",
     "Acting and scores": """howto/reinforcement-learning learning
-        RL: Pacer Episode EpisodeLog RunScores read_scores""",
+        RL: Simulator Agent RandomActions SimulatorThread Pacer Episode EpisodeLog RunScores
+        RL: read_scores""",
     "Logger and files": """runs
         logger log_once get_tqdm get_tqdm_kwargs download get_dataset_path mkdir_p normpath
         recursive_walk

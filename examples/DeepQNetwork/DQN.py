@@ -282,7 +282,8 @@ def learn(args: argparse.Namespace, rom: str, cluster: Cluster) -> None:
 def act(args: argparse.Namespace, rom: str, cluster: Cluster) -> None:
     """Plays for the learner of a group until the training is over; see `actor.play`."""
     import actor
-    from simulator import Agent
+
+    from tensorpack.RL import Agent
 
     with get_player(args, rom, args.num_players) as player:
         _log_game(args, player)

@@ -26,10 +26,9 @@ from typing import Any, Callable, Dict, Optional, Sequence
 
 import numpy as np
 from chunks import Recorder
-from simulator import Agent, Simulator
 
 from tensorpack.dataflow import DataFlowTerminated, RemoteDataZMQ, RemoteSender
-from tensorpack.RL import Player
+from tensorpack.RL import Agent, Player, Simulator
 from tensorpack.utils import logger
 from tensorpack.utils.concurrency import guard_thread
 from tensorpack.utils.signals import SignalListener

@@ -6,12 +6,11 @@ from contextlib import ExitStack
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence
 
 import numpy as np
-from simulator import Agent
 from video import GameVideo, names_of
 
 from tensorpack.callbacks import Callback
 from tensorpack.compat import tfv1 as tf
-from tensorpack.RL import Player
+from tensorpack.RL import Agent, Player
 from tensorpack.tfutils._named_values import known_of_graph
 from tensorpack.tfutils.checkpoint import CheckpointReader, load_checkpoint_vars
 from tensorpack.tfutils.sessinit import SessionInit, get_model_loader

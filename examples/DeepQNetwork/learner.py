@@ -6,9 +6,8 @@ import numpy as np
 from chunks import store_chunk
 from expreplay import ExpReplay
 from group import ActorGroup
-from simulator import Simulator
 
-from tensorpack.RL import Episode, Player, ReplayMemory
+from tensorpack.RL import Episode, Player, ReplayMemory, Simulator
 
 __all__ = ["ActorsReplay", "RemotePlayer", "RemoteSimulator"]
 

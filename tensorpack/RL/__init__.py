@@ -16,6 +16,7 @@ _NAMES = {  # module -> its public names; then run scripts/public_names
     "replay": "Batch NStepBatch ReplayMemory",
     "rom": "check_rom find_rom",
     "scores": "RunScores read_scores",
+    "simulator": "Agent RandomActions Simulator SimulatorThread",
     "wrappers": "LimitIdle LimitLength MapPlayerState PreventStuck ProxyPlayer",
 }
 _HOMES = {name: module for module, names in _NAMES.items() for name in names.split()}

@@ -28,6 +28,10 @@ from .rom import check_rom as check_rom
 from .rom import find_rom as find_rom
 from .scores import RunScores as RunScores
 from .scores import read_scores as read_scores
+from .simulator import Agent as Agent
+from .simulator import RandomActions as RandomActions
+from .simulator import Simulator as Simulator
+from .simulator import SimulatorThread as SimulatorThread
 from .wrappers import LimitIdle as LimitIdle
 from .wrappers import LimitLength as LimitLength
 from .wrappers import MapPlayerState as MapPlayerState

@@ -12,19 +12,18 @@ import pytest
 from actor import Actor, Orders
 from group import ActorGroup
 from learner import RemotePlayer, RemoteSimulator
-from simulator import Agent
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.dataflow import RemoteDataZMQ, RemoteSender
-from tensorpack.RL import ReplayMemory
+from tensorpack.RL import Agent, ReplayMemory
 from tensorpack.utils import get_rng
 from tensorpack.utils.cluster import Cluster
 from tensorpack.utils.stopping import Failed, Finished, StopToken
 from tests.dataflow.remote_peers import free_address
 from tests.examples.small_dqn import read_stats, small_catch, train
-from tests.examples.test_simulator import Network, wait_until
 from tests.RL.catch import CountingCatch
 from tests.RL.players import breakout_rom
+from tests.RL.test_simulator import Network, wait_until
 
 pytest.importorskip("zmq")
 pytest.importorskip("msgpack")

@@ -3,11 +3,10 @@
 import numpy as np
 import pytest
 from chunks import Recorder, store_chunk
-from simulator import Agent, Simulator
 
-from tensorpack.RL import ReplayMemory
-from tests.examples.test_simulator import Script
+from tensorpack.RL import Agent, ReplayMemory, Simulator
 from tests.RL.catch import CatchPlayer
+from tests.RL.test_simulator import Script
 
 FIRST_LANE = 2  # of the actor
 
