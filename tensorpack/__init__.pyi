@@ -25,6 +25,7 @@ from tensorpack.RL import DiscreteActionSpace as DiscreteActionSpace
 from tensorpack.RL import Episode as Episode
 from tensorpack.RL import EpisodeLog as EpisodeLog
 from tensorpack.RL import FrameHistory as FrameHistory
+from tensorpack.RL import GameVideo as GameVideo
 from tensorpack.RL import GymEnv as GymEnv
 from tensorpack.RL import GymPlayers as GymPlayers
 from tensorpack.RL import HistoryFramePlayer as HistoryFramePlayer
@@ -47,10 +48,14 @@ from tensorpack.RL import ReplayMemory as ReplayMemory
 from tensorpack.RL import RunScores as RunScores
 from tensorpack.RL import Simulator as Simulator
 from tensorpack.RL import SimulatorThread as SimulatorThread
+from tensorpack.RL import ValuePanel as ValuePanel
+from tensorpack.RL import VideoFile as VideoFile
 from tensorpack.RL import WeightedBatch as WeightedBatch
+from tensorpack.RL import action_names as action_names
 from tensorpack.RL import check_rom as check_rom
 from tensorpack.RL import epsilon_greedy as epsilon_greedy
 from tensorpack.RL import find_rom as find_rom
+from tensorpack.RL import open_screen as open_screen
 from tensorpack.RL import read_scores as read_scores
 from tensorpack.callbacks import BinaryClassificationStats as BinaryClassificationStats
 from tensorpack.callbacks import CSVMonitor as CSVMonitor

@@ -26,11 +26,11 @@ _NAMES = {  # package or module -> its public names
     # begin names
     "RL": (
         "Agent AtariPlayers AutoRestartPlayer Batch DiscreteActionSpace Episode EpisodeLog "
-        "FrameHistory GymEnv GymPlayers HistoryFramePlayer LimitIdle LimitLength "
+        "FrameHistory GameVideo GymEnv GymPlayers HistoryFramePlayer LimitIdle LimitLength "
         "LimitLengthPlayer MapPlayerState NStepBatch NaiveRLEnvironment Pacer Player PlayerStep "
         "PreventStuck PreventStuckPlayer PrioritizedReplay ProxyPlayer RLEnvironment "
-        "RandomActions ReplayMemory RunScores Simulator SimulatorThread WeightedBatch check_rom "
-        "epsilon_greedy find_rom read_scores"
+        "RandomActions ReplayMemory RunScores Simulator SimulatorThread ValuePanel VideoFile "
+        "WeightedBatch action_names check_rom epsilon_greedy find_rom open_screen read_scores"
     ),
     "callbacks": (
         "BinaryClassificationStats CSVMonitor Callback CallbackFactory CallbackToHook Callbacks "

@@ -24,7 +24,7 @@ from flags import FRAME_SKIP, get_player
 # `tp` loads TensorFlow when it is first used, and the modules that need TensorFlow are imported in
 # functions: so `--help` and wrong flags are answered at once, and --gpu is in force in time.
 import tensorpack as tp
-from tensorpack.RL import Player, ReplayMemory
+from tensorpack.RL import Agent, Player, ReplayMemory, ValuePanel, action_names, open_screen
 from tensorpack.utils import fix_rng_seed, get_rng, logger
 from tensorpack.utils.cluster import Cluster
 from tensorpack.utils.gpu import get_num_gpu
@@ -226,7 +226,6 @@ def evaluate(args: argparse.Namespace, rom: str) -> None:
 def play(args: argparse.Namespace, rom: str) -> None:
     """Plays one game in a window or into a video file."""
     from common import play_n_episodes
-    from video import ValuePanel, names_of, open_screen
 
     with get_player(args, rom, 1) as player:
         _log_game(args, player)
@@ -234,7 +233,7 @@ def play(args: argparse.Namespace, rom: str) -> None:
             logger.info("Playing one game; Ctrl-C ends it, and keeps the video so far.")
             screen = open_screen(args.video, os.path.join(args.logdir, "play.mp4"))
             with screen, tp.get_tqdm(desc="Playing") as bar:
-                panel = ValuePanel(names_of(player))
+                panel = ValuePanel(action_names(player))
                 scores = play_n_episodes(
                     *(player, predictor, 1, HISTORY, args.eval_epsilon),
                     on_tick=lambda *_: bar.update(),
@@ -282,8 +281,6 @@ def learn(args: argparse.Namespace, rom: str, cluster: Cluster) -> None:
 def act(args: argparse.Namespace, rom: str, cluster: Cluster) -> None:
     """Plays for the learner of a group until the training is over; see `actor.play`."""
     import actor
-
-    from tensorpack.RL import Agent
 
     with get_player(args, rom, args.num_players) as player:
         _log_game(args, player)

@@ -32,6 +32,11 @@ from .simulator import Agent as Agent
 from .simulator import RandomActions as RandomActions
 from .simulator import Simulator as Simulator
 from .simulator import SimulatorThread as SimulatorThread
+from .video import GameVideo as GameVideo
+from .video import ValuePanel as ValuePanel
+from .video import VideoFile as VideoFile
+from .video import action_names as action_names
+from .video import open_screen as open_screen
 from .wrappers import LimitIdle as LimitIdle
 from .wrappers import LimitLength as LimitLength
 from .wrappers import MapPlayerState as MapPlayerState

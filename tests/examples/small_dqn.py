@@ -5,7 +5,6 @@ import os
 import signal
 from types import SimpleNamespace
 
-import cv2
 import DQN
 import flags
 import pytest
@@ -55,17 +54,6 @@ def read_stats(log_dir):
     """What `stats.json` says: a list with a dictionary for each epoch."""
     with open(os.path.join(log_dir, "stats.json")) as file:
         return json.load(file)
-
-
-def read_video(path):
-    """All pictures of a video file, blue first."""
-    video = cv2.VideoCapture(path)
-    pictures = []
-    while True:
-        more, picture = video.read()
-        if not more:
-            return pictures
-        pictures.append(picture)
 
 
 def refusal(capsys, function, *args):
