@@ -2,6 +2,10 @@
 
 from typing import List
 
+from .actors.actor import play_for_learner as play_for_learner
+from .actors.group import ActorGroup as ActorGroup
+from .actors.learner import RemotePlayer as RemotePlayer
+from .actors.learner import RemoteSimulator as RemoteSimulator
 from .atari import AtariPlayers as AtariPlayers
 from .common import AutoRestartPlayer as AutoRestartPlayer
 from .common import LimitLengthPlayer as LimitLengthPlayer

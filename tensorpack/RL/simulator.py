@@ -17,7 +17,6 @@ from .episodes import Episode
 from .history import FrameHistory, epsilon_greedy
 from .pacer import Pacer
 from .player import Player, PlayerStep
-from .replay import ReplayMemory
 
 
 class RandomActions:
@@ -197,7 +196,8 @@ class Simulator:
 
     Args:
       player: the environments; not touched until `begin` or `load_state_dict`.
-      memory: gets one frame per environment and tick, in one lane for each environment.
+      memory: a `ReplayMemory`, or what has its `append` and `end_episodes`; gets one frame per
+        environment and tick, in one lane for each environment.
       agent: chooses the actions.
       life_loss_ends: whether a lost life ends an episode.
 
@@ -206,7 +206,7 @@ class Simulator:
     """
 
     def __init__(
-        self, player: Player, memory: ReplayMemory, agent: Agent, life_loss_ends: bool = True
+        self, player: Player, memory: Any, agent: Agent, life_loss_ends: bool = True
     ) -> None:
         self._player = player
         self._memory = memory
@@ -314,9 +314,9 @@ class Simulator:
             if not len(lanes):
                 return 0
             columns = [column[lanes] for column in columns]
-        frames, taken, rewards, over, truncated, final_frames = columns
-        self._memory.append(frames, taken, rewards, over, truncated, lanes, final_frames)
-        return len(taken)
+        *transitions, final_frames = columns
+        self._memory.append(*transitions, lanes=lanes, final_frames=final_frames)
+        return len(final_frames)
 
 
 class SimulatorThread(ShareSessionThread):

@@ -11,7 +11,7 @@ import pytest
 
 import tensorpack as tp
 from tensorpack.utils.stopping import Interrupted, StopToken
-from tests.RL.catch import CatchPlayer
+from tests.RL.catch import small_catch
 
 # Twenty steps in two epochs, with all that a run does.
 SMALL = [
@@ -19,11 +19,6 @@ SMALL = [
     *["--init-memory-size", "60", "--steps-per-epoch", "10", "--max-epoch", "2"],
     *["--target-sync", "4", "--eval-every", "1", "--eval-episodes", "3"],
 ]
-
-
-def small_catch(num_envs=1, kind=CatchPlayer):
-    """A game of catch with frames of 14 x 14, so that the network is small."""
-    return kind(num_envs, cell=2)
 
 
 def make_config(player, *more_flags, resume="never"):

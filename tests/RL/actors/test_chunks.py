@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from chunks import Recorder, store_chunk
 
 from tensorpack.RL import Agent, ReplayMemory, Simulator
+from tensorpack.RL.actors.chunks import Recorder, store_chunk
 from tests.RL.catch import CatchPlayer
 from tests.RL.test_simulator import Script
 
