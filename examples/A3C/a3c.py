@@ -6,7 +6,7 @@
 
 `main` parses the command line (`a3c_flags.py`) and does one of three tasks: `train`, `evaluate` or
 `play`. `get_config` puts the training together. Numbers without a flag are constants here and in
-`model.py`. What the deep Q network needs too is imported from there.
+`model.py`. Flags of the games, checks and evaluations are those of the deep Q network.
 """
 
 import argparse

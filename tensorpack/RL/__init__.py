@@ -1,4 +1,4 @@
-"""Environments stepped together, replay memory and exploration; works without TensorFlow.
+"""Environments stepped together, what plays and fills a replay memory; works without TensorFlow.
 
 A module is loaded when one of its names is first used; `__init__.pyi` has the names for editors.
 """

@@ -337,10 +337,9 @@ class SimulatorThread(ShareSessionThread):
 
     def run(self) -> None:
         """Plays; called by `start`."""
-        with self.default_sess():
-            while self._pacer.wait() and not self.stopped():
-                with self._pacer:
-                    self._pacer.spend(self._simulator.tick(self._epsilon()))
+        while self._pacer.wait() and not self.stopped():
+            with self._pacer:
+                self._pacer.spend(self._simulator.tick(self._epsilon()))
 
     def stop(self) -> None:
         """Asks the thread to end after the current tick, and wakes it if it waits."""
