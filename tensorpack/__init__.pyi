@@ -24,6 +24,7 @@ from tensorpack.RL import AutoRestartPlayer as AutoRestartPlayer
 from tensorpack.RL import Batch as Batch
 from tensorpack.RL import DiscreteActionSpace as DiscreteActionSpace
 from tensorpack.RL import Episode as Episode
+from tensorpack.RL import EpisodeCounter as EpisodeCounter
 from tensorpack.RL import EpisodeLog as EpisodeLog
 from tensorpack.RL import FrameHistory as FrameHistory
 from tensorpack.RL import GameVideo as GameVideo

@@ -26,12 +26,12 @@ _NAMES = {  # package or module -> its public names
     # begin names
     "RL": (
         "ActorGroup Agent AtariPlayers AutoRestartPlayer Batch DiscreteActionSpace Episode "
-        "EpisodeLog FrameHistory GameVideo GymEnv GymPlayers HistoryFramePlayer LimitIdle "
-        "LimitLength LimitLengthPlayer MapPlayerState NStepBatch NaiveRLEnvironment Pacer Player "
-        "PlayerStep PreventStuck PreventStuckPlayer PrioritizedReplay ProxyPlayer RLEnvironment "
-        "RandomActions RemotePlayer RemoteSimulator ReplayMemory RunScores Simulator "
-        "SimulatorThread ValuePanel VideoFile WeightedBatch action_names check_rom epsilon_greedy "
-        "find_rom open_screen play_for_learner read_scores"
+        "EpisodeCounter EpisodeLog FrameHistory GameVideo GymEnv GymPlayers HistoryFramePlayer "
+        "LimitIdle LimitLength LimitLengthPlayer MapPlayerState NStepBatch NaiveRLEnvironment "
+        "Pacer Player PlayerStep PreventStuck PreventStuckPlayer PrioritizedReplay ProxyPlayer "
+        "RLEnvironment RandomActions RemotePlayer RemoteSimulator ReplayMemory RunScores "
+        "Simulator SimulatorThread ValuePanel VideoFile WeightedBatch action_names check_rom "
+        "epsilon_greedy find_rom open_screen play_for_learner read_scores"
     ),
     "callbacks": (
         "BinaryClassificationStats CSVMonitor Callback CallbackFactory CallbackToHook Callbacks "

@@ -10,7 +10,7 @@ _NAMES = {  # module -> its public names; then run scripts/public_names
     "atari": "AtariPlayers",
     "common": "AutoRestartPlayer LimitLengthPlayer PreventStuckPlayer",
     "envbase": "DiscreteActionSpace NaiveRLEnvironment RLEnvironment",
-    "episodes": "Episode EpisodeLog",
+    "episodes": "Episode EpisodeCounter EpisodeLog",
     "gymenv": "GymEnv GymPlayers",
     "history": "FrameHistory HistoryFramePlayer epsilon_greedy",
     "pacer": "Pacer",

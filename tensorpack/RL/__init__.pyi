@@ -14,6 +14,7 @@ from .envbase import DiscreteActionSpace as DiscreteActionSpace
 from .envbase import NaiveRLEnvironment as NaiveRLEnvironment
 from .envbase import RLEnvironment as RLEnvironment
 from .episodes import Episode as Episode
+from .episodes import EpisodeCounter as EpisodeCounter
 from .episodes import EpisodeLog as EpisodeLog
 from .gymenv import GymEnv as GymEnv
 from .gymenv import GymPlayers as GymPlayers

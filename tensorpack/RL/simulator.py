@@ -5,15 +5,14 @@ Nothing here needs TensorFlow: what acts is any function of states. The `Callbac
 examples/DeepQNetwork; `SimulatorThread` is what it starts to play beside the training.
 """
 
-from collections import deque
-from typing import Any, Callable, Deque, Dict, Iterable, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Optional, Sequence, Tuple
 
 import numpy as np
 
 from tensorpack.utils.concurrency import ShareSessionThread
 from tensorpack.utils.rng import rng_state, set_rng_state
 
-from .episodes import Episode
+from .episodes import EpisodeCounter
 from .history import FrameHistory, epsilon_greedy
 from .pacer import Pacer
 from .player import Player, PlayerStep
@@ -187,7 +186,7 @@ class Agent:
             self._random.load_state_dict(state["random"])
 
 
-class Simulator:
+class Simulator(EpisodeCounter):
     """Plays all environments of a player, tick after tick, and fills a replay memory.
 
     A lost life ends an episode for learning, if wanted: its transition is terminal, and the agent
@@ -200,22 +199,17 @@ class Simulator:
         environment and tick, in one lane for each environment.
       agent: chooses the actions.
       life_loss_ends: whether a lost life ends an episode.
-
-    Attributes:
-      transitions: how many were stored in the run so far, also before it was resumed.
     """
 
     def __init__(
         self, player: Player, memory: Any, agent: Agent, life_loss_ends: bool = True
     ) -> None:
+        super().__init__(player.num_envs)
         self._player = player
         self._memory = memory
         self._agent = agent
         self._life_loss_ends = life_loss_ends
-        self._ended: Deque[Episode] = deque()  # games that were not reported yet
-        self._lengths = np.zeros(player.num_envs, np.int64)  # of the games under way
         self._frames: Optional[np.ndarray] = None
-        self.transitions = 0
 
     @property
     def playing(self) -> bool:
@@ -244,24 +238,10 @@ class Simulator:
         if not self._life_loss_ends:
             step = step._replace(life_lost=np.zeros_like(step.life_lost))
         stored = self._store(actions if step.taken is None else step.taken, step)
-        self.transitions += stored
-        self._lengths += ~step.reset
-        self._note_ended(step.episode_score)
+        self._count(step)
         self._frames = step.frames
         self._agent.observe(step.frames, starts=step.reset | step.life_lost)
         return stored
-
-    def take_episodes(self) -> List[Episode]:
-        """Returns the games that ended since the last call, in order."""
-        return [self._ended.popleft() for _ in range(len(self._ended))]
-
-    def waiting_episodes(self) -> List[Episode]:
-        """Returns what `take_episodes` would return, without taking it; between two ticks."""
-        return list(self._ended)
-
-    def restore_episodes(self, episodes: Iterable[Sequence[Any]]) -> None:
-        """Replaces the games that wait to be taken."""
-        self._ended = deque(Episode(*each) for each in episodes)
 
     def state_dict(self) -> Dict[str, Any]:
         """Returns the games and the agent as they are between two ticks; not the memory.
@@ -298,12 +278,6 @@ class Simulator:
         self._frames = np.array(state["frames"])
         self._lengths[:] = state.get("lengths", 0)
         return ""
-
-    def _note_ended(self, scores: np.ndarray) -> None:
-        for i in np.flatnonzero(~np.isnan(scores)):
-            length = int(self._lengths[i])
-            self._ended.append(Episode(self.transitions, float(scores[i]), length))
-            self._lengths[i] = 0
 
     def _store(self, actions: np.ndarray, step: PlayerStep) -> int:
         over = step.terminated | step.life_lost
