@@ -8,8 +8,6 @@ from expreplay import ExpReplay
 from tensorpack.RL import RemoteSimulator
 from tensorpack.tfutils.varmanip import SessionUpdate
 
-__all__ = ["ActorsReplay", "setter_of"]
-
 
 class ActorsReplay(ExpReplay):
     """An `ExpReplay` whose transitions come from actors.

@@ -26,8 +26,6 @@ from tensorpack.RL.scores import AXES, Window
 from tensorpack.runs.curves import make_band
 from tensorpack.utils import get_rng, get_tqdm, logger
 
-__all__ = ["Published", "draw", "make_table", "play_at_random", "read_published", "read_runs"]
-
 GAMES_AT_ONCE = 8
 AXIS_LABELS = {"steps": "agent steps", "hours": "hours", "updates": "updates"}
 _COLORS = ("tab:blue", "tab:orange", "tab:green", "tab:purple", "tab:brown", "tab:pink")
