@@ -41,7 +41,7 @@ def filling(players=(1, 8), seconds=3.0, rom="breakout.bin"):
 
 def filled_by(game, players, seconds):
     """Transitions per second while the example populates its memory."""
-    from simulator import Agent, Simulator
+    from tensorpack.RL import Agent, Simulator
 
     with AtariPlayers(game, num_envs=players, seed=0) as player:
         memory = ReplayMemory(100000, player.frame_shape, history=HISTORY, lanes=players)

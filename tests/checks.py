@@ -11,7 +11,8 @@ PACKAGE = ROOT / "tensorpack"
 LAYERS = [
     "utils",
     "runs",
-    "dataflow RL launch report",
+    "dataflow launch report",
+    "RL",
     "compat",
     "tfutils",
     "models input_source",

@@ -169,6 +169,10 @@ TASKS = {
         RL: check_rom""",
     "Replay memory": """learning tutorials/07-dqn
         RL: ReplayMemory PrioritizedReplay Batch WeightedBatch NStepBatch epsilon_greedy""",
+    "Acting and scores": """howto/reinforcement-learning learning
+        RL: Simulator Agent RandomActions SimulatorThread Pacer Episode EpisodeCounter EpisodeLog
+        RL: RunScores read_scores GameVideo ValuePanel VideoFile open_screen action_names
+        RL: ActorGroup RemotePlayer RemoteSimulator play_for_learner""",
     "Logger and files": """runs
         logger log_once get_tqdm get_tqdm_kwargs download get_dataset_path mkdir_p normpath
         recursive_walk

@@ -6,7 +6,7 @@
 
 `main` parses the command line (`a3c_flags.py`) and does one of three tasks: `train`, `evaluate` or
 `play`. `get_config` puts the training together. Numbers without a flag are constants here and in
-`model.py`. What the deep Q network needs too is imported from there.
+`model.py`. Flags of the games, checks and evaluations are those of the deep Q network.
 """
 
 import argparse
@@ -27,7 +27,7 @@ from flags import FRAME_SKIP, get_player, rules_of_games
 # `tp` loads TensorFlow when it is first used, and the modules that need TensorFlow are imported in
 # functions: so `--help` and wrong flags are answered at once, and --gpu is in force in time.
 import tensorpack as tp
-from tensorpack.RL import Player
+from tensorpack.RL import Player, open_screen
 from tensorpack.utils import fix_rng_seed, get_rng, logger
 
 HISTORY = 4  # frames that make one state
@@ -154,7 +154,6 @@ def play(args: argparse.Namespace, rom: str) -> None:
     """Plays one game in a window or into a video file."""
     from acting import sampling
     from common import play_n_episodes
-    from video import open_screen
 
     with get_player(args, rom, 1) as player:
         logger.info(f"ROM: {args.rom}, Num Actions: {player.num_actions}")

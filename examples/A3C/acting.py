@@ -1,12 +1,10 @@
 """Plays N games by the policy, and returns rollouts: what happened in some ticks of all games."""
 
-from collections import deque
-from typing import Any, Callable, Deque, Dict, Iterable, List, NamedTuple, Sequence
+from typing import Any, Callable, Dict, List, NamedTuple, Sequence
 
 import numpy as np
-from episodes import Episode
 
-from tensorpack.RL import FrameHistory, Player, PlayerStep
+from tensorpack.RL import EpisodeCounter, FrameHistory, Player, PlayerStep
 from tensorpack.utils.rng import rng_state, set_rng_state
 
 __all__ = ["Actor", "Rollout", "sample_actions", "sampling"]
@@ -24,7 +22,7 @@ class Rollout(NamedTuple):
     values: np.ndarray  # float32 [T + 1, N], of the states and of those after the last actions
 
 
-class Actor:
+class Actor(EpisodeCounter):
     """Acts in N games, each action drawn from the policy.
 
     A tick is one call of the network for all games, and one action in each of them. A game that has
@@ -36,23 +34,18 @@ class Actor:
       life_loss_ends: whether a lost life ends an episode for learning, so that earlier frames are
         forgotten. It never ends a game, whose score is counted as a whole.
       rng: draws the actions.
-
-    Attributes:
-      transitions: how many were played in the run so far, also before it was resumed.
     """
 
     def __init__(
         self, player: Player, history: int, life_loss_ends: bool, rng: np.random.RandomState
     ) -> None:
+        super().__init__(player.num_envs)
         dtype = np.dtype(player.frame_dtype).type
         self._player = player
         self._history = FrameHistory(player.num_envs, player.frame_shape, history, dtype)
         self._life_loss_ends = life_loss_ends
         self._rng = rng
-        self._ended: Deque[Episode] = deque()  # games that were not reported yet
-        self._lengths = np.zeros(player.num_envs, np.int64)  # of the games under way
         self.playing = False  # True if games are under way
-        self.transitions = 0
 
     def begin(self) -> None:
         """Begins a new game everywhere."""
@@ -87,31 +80,13 @@ class Actor:
             values=np.stack(values),
         )
 
-    def take_episodes(self) -> List[Episode]:
-        """Returns the games that ended since the last call, in order."""
-        taken, self._ended = list(self._ended), deque()
-        return taken
-
-    def waiting_episodes(self) -> List[Episode]:
-        """Returns what `take_episodes` would return, without taking it."""
-        return list(self._ended)
-
-    def restore_episodes(self, episodes: Iterable[Sequence[Any]]) -> None:
-        """Replaces the games that wait to be taken."""
-        self._ended = deque(Episode(*each) for each in episodes)
-
     def _over(self, step: PlayerStep) -> np.ndarray:
         return step.terminated | step.life_lost if self._life_loss_ends else step.terminated
 
     def _observe(self, step: PlayerStep) -> None:
         starts = step.reset | step.life_lost if self._life_loss_ends else step.reset
         self._history.push(step.frames, starts)
-        self.transitions += int(np.count_nonzero(~step.reset))
-        self._lengths += ~step.reset
-        for i in np.flatnonzero(~np.isnan(step.episode_score)):
-            score, length = float(step.episode_score[i]), int(self._lengths[i])
-            self._ended.append(Episode(self.transitions, score, length))
-            self._lengths[i] = 0
+        self._count(step)
 
     def state_dict(self) -> Dict[str, Any]:
         """Returns all that the next actions depend on, but for the weights.

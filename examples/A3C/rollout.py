@@ -5,12 +5,11 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 import numpy as np
 from acting import Actor
 from checks import check_rules
-from episodes import EpisodeLog
 from returns import nstep_targets
 
 from tensorpack.callbacks import Callback
 from tensorpack.dataflow import DataFlow
-from tensorpack.RL import Player
+from tensorpack.RL import EpisodeLog, Player
 from tensorpack.utils import get_rng, logger
 from tensorpack.utils.checks import check_counts
 from tensorpack.utils.rng import is_seeded

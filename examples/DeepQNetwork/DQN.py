@@ -24,7 +24,17 @@ from flags import FRAME_SKIP, get_player
 # `tp` loads TensorFlow when it is first used, and the modules that need TensorFlow are imported in
 # functions: so `--help` and wrong flags are answered at once, and --gpu is in force in time.
 import tensorpack as tp
-from tensorpack.RL import Player, ReplayMemory
+from tensorpack.RL import (
+    ActorGroup,
+    Agent,
+    Player,
+    RemotePlayer,
+    ReplayMemory,
+    ValuePanel,
+    action_names,
+    open_screen,
+    play_for_learner,
+)
 from tensorpack.utils import fix_rng_seed, get_rng, logger
 from tensorpack.utils.cluster import Cluster
 from tensorpack.utils.gpu import get_num_gpu
@@ -90,7 +100,7 @@ def make_replay(args: argparse.Namespace, player: Player, model: Any) -> Any:
 
     make: Callable[..., Any] = ExpReplay
     if args.actors:
-        from learner import ActorsReplay
+        from actors import ActorsReplay
 
         make = partial(ActorsReplay, get_weights=model.weights, weights_every=args.weights_every)
     return make(
@@ -226,7 +236,6 @@ def evaluate(args: argparse.Namespace, rom: str) -> None:
 def play(args: argparse.Namespace, rom: str) -> None:
     """Plays one game in a window or into a video file."""
     from common import play_n_episodes
-    from video import ValuePanel, names_of, open_screen
 
     with get_player(args, rom, 1) as player:
         _log_game(args, player)
@@ -234,7 +243,7 @@ def play(args: argparse.Namespace, rom: str) -> None:
             logger.info("Playing one game; Ctrl-C ends it, and keeps the video so far.")
             screen = open_screen(args.video, os.path.join(args.logdir, "play.mp4"))
             with screen, tp.get_tqdm(desc="Playing") as bar:
-                panel = ValuePanel(names_of(player))
+                panel = ValuePanel(action_names(player))
                 scores = play_n_episodes(
                     *(player, predictor, 1, HISTORY, args.eval_epsilon),
                     on_tick=lambda *_: bar.update(),
@@ -270,9 +279,6 @@ def _make_predictor(
 
 def learn(args: argparse.Namespace, rom: str, cluster: Cluster) -> None:
     """Trains on the games that the other processes of a group play."""
-    from group import ActorGroup
-    from learner import RemotePlayer
-
     with get_player(args, rom, args.num_players) as like:
         remote = RemotePlayer(like, ActorGroup(checks.addresses_of(cluster), args.key))
     with remote as player:
@@ -280,9 +286,8 @@ def learn(args: argparse.Namespace, rom: str, cluster: Cluster) -> None:
 
 
 def act(args: argparse.Namespace, rom: str, cluster: Cluster) -> None:
-    """Plays for the learner of a group until the training is over; see `actor.play`."""
-    import actor
-    from simulator import Agent
+    """Plays for the learner of a group until the training is over; see `play_for_learner`."""
+    from actors import setter_of
 
     with get_player(args, rom, args.num_players) as player:
         _log_game(args, player)
@@ -291,8 +296,8 @@ def act(args: argparse.Namespace, rom: str, cluster: Cluster) -> None:
         )
         with _make_predictor(args, player, True, session_config=one_thread) as predictor:
             agent = Agent(predictor, player, HISTORY, get_rng(), args.random_repeat)
-            who = cluster.index, checks.addresses_of(cluster), player, agent, predictor
-            actor.play(*who, args.key, args.life_loss_ends)
+            who = cluster.index, checks.addresses_of(cluster), player, agent
+            play_for_learner(*who, setter_of(predictor), args.key, args.life_loss_ends)
 
 
 def start(args: argparse.Namespace) -> None:

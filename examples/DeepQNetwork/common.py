@@ -6,12 +6,10 @@ from contextlib import ExitStack
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence
 
 import numpy as np
-from simulator import Agent
-from video import GameVideo, names_of
 
 from tensorpack.callbacks import Callback
 from tensorpack.compat import tfv1 as tf
-from tensorpack.RL import Player
+from tensorpack.RL import Agent, GameVideo, Player, action_names
 from tensorpack.tfutils.checkpoint import CheckpointReader, load_checkpoint_vars
 from tensorpack.tfutils.sessinit import SessionInit, get_model_loader
 from tensorpack.tfutils.varmanip import is_training_name, known_of_graph
@@ -192,7 +190,7 @@ class Evaluator(Callback):
 
     def _open_video(self, player: Player) -> GameVideo:
         path = os.path.join("videos", f"game-{self.global_step}.mp4")
-        return GameVideo(os.path.join(logger.get_logger_dir() or "", path), names_of(player))
+        return GameVideo(os.path.join(logger.get_logger_dir() or "", path), action_names(player))
 
     def state_dict(self) -> Dict[str, Any]:
         """Returns the number of games and the state of the random stream."""

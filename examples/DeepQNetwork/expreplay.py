@@ -5,14 +5,20 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 from checks import check_rules
-from episodes import EpisodeLog
-from pacer import Pacer
-from simulator import Agent, Simulator, SimulatorThread
 
 from tensorpack.callbacks import Callback
 from tensorpack.dataflow import DataFlow
 from tensorpack.input_source import QueueInput
-from tensorpack.RL import Player, PrioritizedReplay, ReplayMemory
+from tensorpack.RL import (
+    Agent,
+    EpisodeLog,
+    Pacer,
+    Player,
+    PrioritizedReplay,
+    ReplayMemory,
+    Simulator,
+    SimulatorThread,
+)
 from tensorpack.utils import get_rng, get_tqdm, logger
 from tensorpack.utils.checkpoints import SegmentDamaged
 from tensorpack.utils.checks import check_counts

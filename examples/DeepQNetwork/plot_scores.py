@@ -10,28 +10,20 @@ matplotlib (`pip install matplotlib`).
 
 import argparse
 import glob
+import json
 import os
 import sys
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 import DQN
 import flags
 import numpy as np
 from algorithm import PRESETS
 from flags import COUNT, Flag, get_player
-from scores import (
-    AXES,
-    Published,
-    Run,
-    evaluation_curve,
-    make_band,
-    read_published,
-    read_run,
-    training_curve,
-    window_means,
-)
 
-from tensorpack.RL import Player, find_rom
+from tensorpack.RL import Player, RunScores, find_rom, read_scores
+from tensorpack.RL.scores import AXES, Window
+from tensorpack.runs.curves import make_band
 from tensorpack.utils import get_rng, get_tqdm, logger
 
 GAMES_AT_ONCE = 8
@@ -39,7 +31,30 @@ AXIS_LABELS = {"steps": "agent steps", "hours": "hours", "updates": "updates"}
 _COLORS = ("tab:blue", "tab:orange", "tab:green", "tab:purple", "tab:brown", "tab:pink")
 _LINES = ("-", "--", "-.", ":", (0, (3, 1, 1, 1, 1, 1)))  # of published scores
 
-Runs = Dict[str, List[Run]]  # by name, in the order of the command line
+Runs = Dict[str, List[RunScores]]  # by name, in the order of the command line
+
+
+class Published(NamedTuple):
+    """Published scores of one game."""
+
+    windows: List[Window]
+    scores: Dict[str, List[float]]  # name of an algorithm to its score in each window
+    source: str
+
+
+def read_published(game: str) -> Published:
+    """Returns the scores of a game in `published.json`.
+
+    Raises:
+      ValueError: the file does not have the game.
+    """
+    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "published.json")
+    with open(path) as file:
+        data = json.load(file)
+    if game not in data["games"]:
+        raise ValueError(f"{path} has no {game}, only {', '.join(sorted(data['games']))}.")
+    windows = [(first, last) for first, last in data["windows"]]
+    return Published(windows, data["games"][game], data["source"])
 
 
 def read_runs(arguments: Sequence[str]) -> Runs:
@@ -60,7 +75,7 @@ def read_runs(arguments: Sequence[str]) -> Runs:
             own = name if equals else own
             directories = _directories(rest) or [rest or argument]
         for directory in directories:
-            runs.setdefault(own, []).append(read_run(directory))
+            runs.setdefault(own, []).append(read_scores(directory))
     return runs
 
 
@@ -151,16 +166,16 @@ def _plain(text: str) -> str:
 
 
 def _draw_band(
-    axes: Any, name: str, group: Sequence[Run], axis: str, window: int, color: str
+    axes: Any, name: str, group: Sequence[RunScores], axis: str, window: int, color: str
 ) -> None:
-    several = f", {len(group)} runs" if len(group) > 1 else ""
     for kind, curves, style in [
-        ("training", [training_curve(run, axis, window) for run in group], {}),
-        ("evaluations", [evaluation_curve(run, axis) for run in group], {"marker": "o", "ls": ":"}),
+        ("training", [run.training_curve(axis, window) for run in group], {}),
+        ("evaluations", [run.evaluation_curve(axis) for run in group], {"marker": "o", "ls": ":"}),
     ]:
         band = make_band(curves)
-        if not len(band.x):
+        if not band.x:
             continue
+        several = f", {band.runs} runs" if band.runs > 1 else ""
         label = _plain(f"{name}: {kind}{several}")
         axes.plot(band.x, band.mean, label=label, color=color, **style)
         if several:
@@ -186,7 +201,7 @@ def make_table(runs: Runs, published: Published) -> str:
         *([name, *map(_score, scores)] for name, scores in published.scores.items()),
     ]
     for name, group in runs.items():
-        of_runs = zip(*(window_means(run, published.windows) for run in group))
+        of_runs = zip(*(run.window_means(published.windows) for run in group))
         means = [None if None in each else float(np.mean(each)) for each in of_runs]
         count = f"{len(group)} run" + "s" * (len(group) > 1)
         rows.append([f"**{name}** ({count})", *map(_score, means)])

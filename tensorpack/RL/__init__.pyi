@@ -2,6 +2,10 @@
 
 from typing import List
 
+from .actors.actor import play_for_learner as play_for_learner
+from .actors.group import ActorGroup as ActorGroup
+from .actors.learner import RemotePlayer as RemotePlayer
+from .actors.learner import RemoteSimulator as RemoteSimulator
 from .atari import AtariPlayers as AtariPlayers
 from .common import AutoRestartPlayer as AutoRestartPlayer
 from .common import LimitLengthPlayer as LimitLengthPlayer
@@ -9,11 +13,15 @@ from .common import PreventStuckPlayer as PreventStuckPlayer
 from .envbase import DiscreteActionSpace as DiscreteActionSpace
 from .envbase import NaiveRLEnvironment as NaiveRLEnvironment
 from .envbase import RLEnvironment as RLEnvironment
+from .episodes import Episode as Episode
+from .episodes import EpisodeCounter as EpisodeCounter
+from .episodes import EpisodeLog as EpisodeLog
 from .gymenv import GymEnv as GymEnv
 from .gymenv import GymPlayers as GymPlayers
 from .history import FrameHistory as FrameHistory
 from .history import HistoryFramePlayer as HistoryFramePlayer
 from .history import epsilon_greedy as epsilon_greedy
+from .pacer import Pacer as Pacer
 from .player import Player as Player
 from .player import PlayerStep as PlayerStep
 from .prioritized import PrioritizedReplay as PrioritizedReplay
@@ -23,6 +31,17 @@ from .replay import NStepBatch as NStepBatch
 from .replay import ReplayMemory as ReplayMemory
 from .rom import check_rom as check_rom
 from .rom import find_rom as find_rom
+from .scores import RunScores as RunScores
+from .scores import read_scores as read_scores
+from .simulator import Agent as Agent
+from .simulator import RandomActions as RandomActions
+from .simulator import Simulator as Simulator
+from .simulator import SimulatorThread as SimulatorThread
+from .video import GameVideo as GameVideo
+from .video import ValuePanel as ValuePanel
+from .video import VideoFile as VideoFile
+from .video import action_names as action_names
+from .video import open_screen as open_screen
 from .wrappers import LimitIdle as LimitIdle
 from .wrappers import LimitLength as LimitLength
 from .wrappers import MapPlayerState as MapPlayerState

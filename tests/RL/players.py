@@ -104,3 +104,16 @@ def needs_vector():
     ale_py = pytest.importorskip("ale_py")
     if not hasattr(ale_py, "ALEVectorInterface"):
         pytest.skip(f"ale-py {ale_py.__version__} has no vector interface")
+
+
+def read_video(path):
+    """All pictures of a video file, blue first."""
+    import cv2
+
+    video = cv2.VideoCapture(path)
+    pictures = []
+    while True:
+        more, picture = video.read()
+        if not more:
+            return pictures
+        pictures.append(picture)

@@ -5,14 +5,13 @@ import os
 import signal
 from types import SimpleNamespace
 
-import cv2
 import DQN
 import flags
 import pytest
 
 import tensorpack as tp
 from tensorpack.utils.stopping import Interrupted, StopToken
-from tests.examples.catch import CatchPlayer
+from tests.RL.catch import small_catch
 
 # Twenty steps in two epochs, with all that a run does.
 SMALL = [
@@ -20,11 +19,6 @@ SMALL = [
     *["--init-memory-size", "60", "--steps-per-epoch", "10", "--max-epoch", "2"],
     *["--target-sync", "4", "--eval-every", "1", "--eval-episodes", "3"],
 ]
-
-
-def small_catch(num_envs=1, kind=CatchPlayer):
-    """A game of catch with frames of 14 x 14, so that the network is small."""
-    return kind(num_envs, cell=2)
 
 
 def make_config(player, *more_flags, resume="never"):
@@ -55,17 +49,6 @@ def read_stats(log_dir):
     """What `stats.json` says: a list with a dictionary for each epoch."""
     with open(os.path.join(log_dir, "stats.json")) as file:
         return json.load(file)
-
-
-def read_video(path):
-    """All pictures of a video file, blue first."""
-    video = cv2.VideoCapture(path)
-    pictures = []
-    while True:
-        more, picture = video.read()
-        if not more:
-            return pictures
-        pictures.append(picture)
 
 
 def refusal(capsys, function, *args):

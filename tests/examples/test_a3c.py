@@ -14,11 +14,11 @@ from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.varmanip import load_checkpoint_vars, save_checkpoint_vars
 from tensorpack.train import TrainingInterrupted
 from tensorpack.utils import logger
-from tests.examples.catch import CatchPlayer
 from tests.examples.conftest import EXAMPLES
 from tests.examples.small_dqn import StopAt, read_stats, refusal
 from tests.examples.test_a3c_model import ACTIONS, VARIABLES
 from tests.harness import NEVER
+from tests.RL.catch import CatchPlayer
 from tests.RL.players import breakout_rom
 
 SCRIPT = EXAMPLES / "A3C" / "a3c.py"

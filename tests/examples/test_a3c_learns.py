@@ -10,7 +10,7 @@ from rollout import Rollouts
 import tensorpack as tp
 from tensorpack.tfutils.gradproc import GlobalNormClip
 from tensorpack.tfutils.optimizer import apply_grad_processors
-from tests.examples.catch import CatchPlayer
+from tests.RL.catch import CatchPlayer
 
 CELL = 8  # pixels: frames of 56 x 56, so that the network is small and sees the paddle
 UPDATES = 1500  # at most

@@ -10,7 +10,7 @@ from rollout import Rollouts
 
 from tensorpack.RL import Player, PlayerStep
 from tensorpack.utils.rng import rng_state, set_rng_state
-from tests.examples.catch import CatchPlayer
+from tests.RL.catch import CatchPlayer
 from tests.RL.disk import through_a_checkpoint
 
 ENVS, LENGTH, HISTORY, DISCOUNT = 3, 4, 2, 0.9

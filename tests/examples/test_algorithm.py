@@ -7,8 +7,8 @@ from algorithm import NAMED, PRESETS, Algorithm, get_algorithm
 from DQNModel import Model
 
 from tensorpack.compat import tfv1 as tf
-from tests.examples.catch import CountingCatch
 from tests.examples.small_dqn import read_stats, train
+from tests.RL.catch import CountingCatch
 
 
 def test_names_are_values_that_pass_the_checks():

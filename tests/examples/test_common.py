@@ -19,8 +19,9 @@ from tensorpack.RL import Player, PlayerStep
 from tensorpack.tfutils.checkpoint import save_checkpoint_vars
 from tensorpack.utils.stopping import Interrupted, StopRequested, StopToken
 from tests.clock import FakeClock
-from tests.examples.catch import CatchPlayer
-from tests.examples.small_dqn import FakeTrainer, read_video
+from tests.examples.small_dqn import FakeTrainer
+from tests.RL.catch import CatchPlayer
+from tests.RL.players import read_video
 
 
 class Lengths(Player):

@@ -7,17 +7,17 @@ import DQN
 import flags
 import numpy as np
 import pytest
-import scores
 from checks import check_rules
 
 from tensorpack.compat import tfv1 as tf
+from tensorpack.RL import read_scores
 from tensorpack.tfutils.sessinit import VariableMismatch
 from tensorpack.tfutils.varmanip import load_checkpoint_vars
 from tensorpack.train import TrainingInterrupted
 from tensorpack.utils import logger
-from tests.examples.catch import CountingCatch
 from tests.examples.small_dqn import StopAt, read_stats, refusal, small_catch, train
 from tests.examples.test_dqn_model import VARIABLES
+from tests.RL.catch import CountingCatch
 from tests.RL.players import breakout_rom, needs_vector
 
 SCALARS = {
@@ -100,10 +100,10 @@ def test_a_run_of_several_attempts_is_one_curve(log_dir):
     for name in ("agent_steps", "emulator_frames", "episodes", "hours"):
         assert 0 < stats[0][name] < stats[1][name]
     check_games(log_dir, stats)
-    run = scores.read_run(log_dir)
-    curve = scores.training_curve(run, "steps", window=12)
-    assert len(curve.x) == stats[1]["agent_steps"] // 12
-    assert set(curve.y[:-1]) <= {-1.0, 0.0, 1.0}  # of two games each
+    run = read_scores(log_dir)
+    x, y = run.training_curve("steps", window=12)
+    assert len(x) == stats[1]["agent_steps"] // 12
+    assert set(y[:-1]) <= {-1.0, 0.0, 1.0}  # of two games each
 
 
 @pytest.mark.one_row

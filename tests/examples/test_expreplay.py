@@ -14,8 +14,8 @@ from tensorpack.callbacks import Callback
 from tensorpack.train import TrainingInterrupted
 from tensorpack.utils.aligned import stays_as_it_is
 from tensorpack.utils.stopping import Interrupted
-from tests.examples.catch import CatchPlayer, CountingCatch
 from tests.examples.small_dqn import make_config, read_stats, small_catch, train
+from tests.RL.catch import CatchPlayer, CountingCatch
 from tests.tiers import first_fast
 
 

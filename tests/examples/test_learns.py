@@ -8,7 +8,7 @@ from DQNModel import Model
 from expreplay import ExpReplay, make_input
 
 import tensorpack as tp
-from tests.examples.catch import CatchPlayer
+from tests.RL.catch import CatchPlayer
 
 CELL = 4  # pixels: frames of 28 x 28, so that the network is small
 UPDATES = 3000  # at most

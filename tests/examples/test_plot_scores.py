@@ -5,10 +5,10 @@ import json
 import numpy as np
 import plot_scores
 import pytest
-from scores import Published
+from plot_scores import Published
 
-from tests.examples.catch import CatchPlayer
 from tests.examples.small_dqn import refusal
+from tests.RL.catch import CatchPlayer
 
 PUBLISHED = Published([(0, 200), (200, 400)], {"Old": [1.0, 2.25], "New": [9.0, -10.0]}, "a paper")
 
@@ -121,3 +121,16 @@ def test_random_games_are_whole_and_played_by_chance():
         scores = plot_scores.play_at_random(player, 60)
     assert len(scores) == 60 and set(scores) == {-1.0, 1.0}
     assert np.mean(scores) < 0  # to catch the ball takes more than chance
+
+
+@pytest.mark.parametrize("game", ["breakout", "freeway", "pong", "boxing"])
+def test_published_scores_have_a_value_in_each_window(game):
+    published = plot_scores.read_published(game)
+    assert published.windows == [(250000, 500000), (500000, 750000)]
+    assert len(published.scores) == 5 and "github.com" in published.source
+    assert {len(each) for each in published.scores.values()} == {2}
+
+
+def test_a_game_that_is_not_published_is_refused():
+    with pytest.raises(ValueError, match="no tetris, only boxing, breakout, freeway, pong"):
+        plot_scores.read_published("tetris")

@@ -7,8 +7,8 @@ import sys
 from functools import partial
 
 from tests.examples import conftest  # noqa: F401  (makes the example importable)
-from tests.examples.catch import CatchPlayer
 from tests.examples.small_dqn import train
+from tests.RL.catch import CatchPlayer
 
 from .data import ignores_everything
 from .training import CASES, main

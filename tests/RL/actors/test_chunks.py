@@ -2,12 +2,11 @@
 
 import numpy as np
 import pytest
-from chunks import Recorder, store_chunk
-from simulator import Agent, Simulator
 
-from tensorpack.RL import ReplayMemory
-from tests.examples.catch import CatchPlayer
-from tests.examples.test_simulator import Script
+from tensorpack.RL import Agent, ReplayMemory, Simulator
+from tensorpack.RL.actors.chunks import Recorder, store_chunk
+from tests.RL.catch import CatchPlayer
+from tests.RL.test_simulator import Script
 
 FIRST_LANE = 2  # of the actor
 

@@ -9,9 +9,7 @@ from typing import Any, Dict, List, Optional
 
 import numpy as np
 
-from tensorpack.RL import ReplayMemory
-
-__all__ = ["Recorder", "store_chunk"]
+from ..replay import ReplayMemory
 
 _COLUMNS = ("frames", "actions", "rewards", "over", "truncated", "lanes")
 
@@ -86,18 +84,20 @@ def store_chunk(memory: ReplayMemory, chunk: Dict[str, Any], lanes: np.ndarray) 
     end = 0
     for count in chunk["ticks"].tolist():
         rows, end = slice(end, end + count), end + count
-        frames, *_, truncated = tick = [column[rows] for column in columns]
+        frames, actions, rewards, over, truncated = (column[rows] for column in columns)
         final_frames = None
         if truncated.any():
             final_frames = np.zeros_like(frames)
             final_frames[truncated] = chunk["final_frames"][cuts[rows][truncated] - 1]
-        memory.append(*tick, lanes=rows_of[rows], final_frames=final_frames)
+        where = rows_of[rows]
+        memory.append(frames, actions, rewards, over, truncated, where, final_frames)
     return end
 
 
 def _check(chunk: Dict[str, Any], num_games: int) -> None:
     """Checks what `ReplayMemory.append` does not: the games and the numbers of rows."""
-    lanes, ticks, truncated = (chunk.get(name) for name in ("lanes", "ticks", "truncated"))
+    get: Any = chunk.get
+    lanes, ticks, truncated = get("lanes"), get("ticks"), get("truncated")
     count = len(chunk.get("actions", ()))
     if not (
         _is_array(lanes, "iu", count)

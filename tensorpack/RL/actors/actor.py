@@ -25,26 +25,16 @@ import time
 from typing import Any, Callable, Dict, Optional, Sequence
 
 import numpy as np
-from chunks import Recorder
-from simulator import Agent, Simulator
 
 from tensorpack.dataflow import DataFlowTerminated, RemoteDataZMQ, RemoteSender
-from tensorpack.RL import Player
 from tensorpack.utils import logger
 from tensorpack.utils.concurrency import guard_thread
 from tensorpack.utils.signals import SignalListener
 from tensorpack.utils.stopping import Failed, Finished, Interrupted, StopToken
 
-__all__ = [
-    "Actor",
-    "BEAT_SECONDS",
-    "FIRST_SECONDS",
-    "MANY",
-    "Orders",
-    "SILENT_SECONDS",
-    "WINDOW",
-    "play",
-]
+from ..player import Player
+from ..simulator import Agent, Simulator
+from .chunks import Recorder
 
 WINDOW = 4  # chunks that an actor may be ahead
 CHUNK_ROWS = 32  # transitions in a chunk, at least
@@ -184,7 +174,7 @@ class Actor:
         self._orders = orders
         self._sender = sender
         self._token = token
-        self._recorder: Any = Recorder()
+        self._recorder = Recorder()
         self._simulator = Simulator(player, self._recorder, agent, life_loss_ends)
         self._sent = 0
         self._version = 0
@@ -235,12 +225,12 @@ class Actor:
         )
 
 
-def play(
+def play_for_learner(
     number: int,
     addresses: Sequence[str],
     player: Player,
     agent: Agent,
-    predictor: Any,
+    set_weights: Callable[[Dict[str, np.ndarray]], None],
     key: Optional[str] = None,
     life_loss_ends: bool = True,
 ) -> None:
@@ -251,7 +241,7 @@ def play(
       addresses: of the learner and of all actors, such as `tcp://127.0.0.1:5000`.
       player: the games.
       agent: chooses their actions.
-      predictor: the `OfflinePredictor` that it asks, which gets the weights of the learner.
+      set_weights: takes the weights of the learner, the name of each variable with its value.
       key: path of the key, see `make_remote_key`.
       life_loss_ends: whether a lost life counts as over.
 
@@ -261,38 +251,17 @@ def play(
       TimeoutError: the learner is lost.
     """
     token, learner = StopToken(), addresses[0]
-    with SignalListener(lambda signum: token.request(Interrupted(signum))):
-        with Orders(addresses[number], learner, token, key) as orders:
-            with RemoteSender(learner, MANY, key=key, timeout=SILENT_SECONDS) as sender:
-                set_weights = _setter_of(predictor)
-                Actor(
-                    number, player, agent, set_weights, orders, sender, token, life_loss_ends
-                ).run()
+
+    def interrupt(signum: int) -> None:
+        token.request(Interrupted(signum))
+
+    with SignalListener(interrupt), Orders(addresses[number], learner, token, key) as orders:
+        sender = RemoteSender(learner, MANY, key=key, timeout=SILENT_SECONDS)
+        with sender:
+            Actor(number, player, agent, set_weights, orders, sender, token, life_loss_ends).run()
     reason = token.reason
     if isinstance(reason, Failed):
         raise reason.error
     if isinstance(reason, Interrupted):
         raise SystemExit(128 + reason.signum)
     logger.info("The training is over.")
-
-
-def _setter_of(predictor: Any) -> Callable[[Dict[str, np.ndarray]], None]:
-    """Returns what sets all variables of a predictor."""
-    from tensorpack.tfutils.varmanip import SessionUpdate
-
-    variables = predictor.graph.get_collection("variables")
-    update = SessionUpdate(predictor.sess, variables)
-    ours = {each.op.name: tuple(each.shape.as_list()) for each in variables}
-
-    def set_weights(weights: Dict[str, np.ndarray]) -> None:
-        theirs = {name: np.shape(value) for name, value in weights.items()}
-        odd = [name for name in sorted({*ours, *theirs}) if ours.get(name) != theirs.get(name)]
-        if odd:
-            raise ValueError(
-                f"The network of the learner is another one, it differs in {', '.join(odd)}: start "
-                "all processes with the same --rom, --preset, --algo, --dueling, --noisy, "
-                "--network and --atoms."
-            )
-        update.update(weights)
-
-    return set_weights

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from simulator import Agent, Simulator
 
-from tensorpack.RL import AtariPlayers, Player, PlayerStep, ReplayMemory
+from tensorpack.RL import Agent, AtariPlayers, Player, PlayerStep, ReplayMemory, Simulator
 from tests.RL.players import breakout_rom, needs_vector
 from tests.tiers import first_fast
 

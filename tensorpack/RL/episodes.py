@@ -1,15 +1,16 @@
-"""Keeps every game that ended in training: the record that curves of scores are computed from."""
+"""Counts games, and keeps every one that ended: curves of scores are computed from this record."""
 
 import os
 from array import array
-from typing import Any, Dict, Iterable, NamedTuple
+from collections import deque
+from typing import Any, Deque, Dict, Iterable, List, NamedTuple, Sequence
 
 import numpy as np
 
 from tensorpack.utils import logger
 from tensorpack.utils.atomic import write_atomic
 
-__all__ = ["Episode", "EpisodeLog"]
+from .player import PlayerStep
 
 
 class Episode(NamedTuple):
@@ -23,6 +24,45 @@ class Episode(NamedTuple):
 _TYPES = {"step": "q", "score": "d", "length": "q"}
 
 
+class EpisodeCounter:
+    """Base of what plays N games: counts transitions, and keeps the games that ended.
+
+    Only `take_episodes` is thread-safe.
+
+    Args:
+      num_envs: N.
+
+    Attributes:
+      transitions: how many were played in the run so far, also before it was resumed.
+    """
+
+    def __init__(self, num_envs: int) -> None:
+        self._ended: Deque[Episode] = deque()  # games that were not reported yet
+        self._lengths = np.zeros(num_envs, np.int64)  # of the games under way
+        self.transitions = 0
+
+    def take_episodes(self) -> List[Episode]:
+        """Returns the games that ended since the last call, in order."""
+        return [self._ended.popleft() for _ in range(len(self._ended))]
+
+    def waiting_episodes(self) -> List[Episode]:
+        """Returns what `take_episodes` would return, without taking it; between two ticks."""
+        return list(self._ended)
+
+    def restore_episodes(self, episodes: Iterable[Sequence[Any]]) -> None:
+        """Replaces the games that wait to be taken."""
+        self._ended = deque(Episode(*each) for each in episodes)
+
+    def _count(self, step: PlayerStep) -> None:
+        """Counts a step of all games; one that began a new game is no transition."""
+        self._lengths += ~step.reset
+        self.transitions += int(np.count_nonzero(~step.reset))
+        for i in np.flatnonzero(~np.isnan(step.episode_score)):
+            score, length = float(step.episode_score[i]), int(self._lengths[i])
+            self._ended.append(Episode(self.transitions, score, length))
+            self._lengths[i] = 0
+
+
 class EpisodeLog:
     """All games that ended in a run, and their file `episodes.csv` in the log directory.
 
@@ -34,7 +74,7 @@ class EpisodeLog:
     FILENAME = "episodes.csv"
 
     def __init__(self) -> None:
-        self._columns = {name: array(code) for name, code in _TYPES.items()}
+        self._columns: Dict[str, Any] = {name: array(code) for name, code in _TYPES.items()}
 
     def __len__(self) -> int:
         """Returns how many games there are."""

@@ -1,4 +1,7 @@
-"""Shows a game in a window, or writes it to a video file; with the values of the actions."""
+"""Shows a game in a window, or writes it to a video file; with the values of the actions.
+
+Needs OpenCV. The callback that evaluates, and when it writes a video, is the program's.
+"""
 
 import os
 from contextlib import suppress
@@ -6,12 +9,11 @@ from typing import Any, List, Optional, Sequence, Union
 
 import numpy as np
 
-from tensorpack.RL import Player
 from tensorpack.utils import logger
 from tensorpack.utils.atomic import fsync_path
 from tensorpack.utils.optional import require
 
-__all__ = ["GameVideo", "ValuePanel", "VideoFile", "Window", "open_screen"]
+from .player import Player
 
 FRAMES_PER_SECOND = 15.0  # the console has 60; the agent sees every fourth
 
@@ -98,7 +100,7 @@ class Window:
       OSError: there is no screen, or this OpenCV cannot open windows.
     """
 
-    _title = "DeepQNetwork"
+    _title = "tensorpack"
 
     def __init__(self) -> None:
         self._cv2 = require("cv2", "opencv-python")
@@ -239,7 +241,7 @@ class GameVideo:
             logger.error(f"There is no video of this evaluation: {self._error}")
 
 
-def names_of(player: Player) -> Sequence[str]:
+def action_names(player: Player) -> Sequence[str]:
     """Returns the names of a player's actions, their numbers if they have none."""
     return player.action_names or [str(action) for action in range(player.num_actions)]
 

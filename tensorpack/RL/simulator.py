@@ -1,18 +1,93 @@
-"""Plays the games: an agent chooses actions, a simulator steps all games and stores transitions."""
+"""Plays the games: an agent chooses actions, a simulator steps all games and stores transitions.
 
-from collections import deque
-from typing import Any, Callable, Deque, Dict, Iterable, List, Optional, Sequence, Tuple
+Nothing here needs TensorFlow: what acts is any function of states. The `Callback` that owns a
+`Simulator`, asks it for transitions and saves its state is the program's, such as `ExpReplay` of
+examples/DeepQNetwork; `SimulatorThread` is what it starts to play beside the training.
+"""
+
+from typing import Any, Callable, Dict, Optional, Sequence, Tuple
 
 import numpy as np
-from episodes import Episode
-from exploration import RandomActions
-from pacer import Pacer
 
-from tensorpack.RL import FrameHistory, Player, PlayerStep, ReplayMemory, epsilon_greedy
 from tensorpack.utils.concurrency import ShareSessionThread
 from tensorpack.utils.rng import rng_state, set_rng_state
 
-__all__ = ["Agent", "Simulator", "SimulatorThread"]
+from .episodes import EpisodeCounter
+from .history import FrameHistory, epsilon_greedy
+from .pacer import Pacer
+from .player import Player, PlayerStep
+
+
+class RandomActions:
+    """Random actions in N environments, drawn epsilon-greedily and perhaps repeated.
+
+    A random action that is repeated n times takes an agent where n independent ones, which undo
+    each other, do not: across the road of Freeway, for example, which has no reward before. The
+    repetitions have lengths of `P(n) ~ n^-2`, as those of animals that search.
+
+    Reference: Dabney et al., "Temporally-Extended epsilon-Greedy Exploration", 2021. There epsilon
+    is the probability that a repetition begins, here the share of actions that are random, so that
+    schedules mean the same with and without repetitions.
+
+    Args:
+      num_envs: how many environments there are.
+      num_actions: how many actions.
+      rng: the random stream; not saved with the state.
+      repeat: how often a random action is done in succession, at most; 1 draws a new one each time.
+    """
+
+    def __init__(
+        self, num_envs: int, num_actions: int, rng: np.random.RandomState, repeat: int = 1
+    ) -> None:
+        self._num_actions = num_actions
+        self._rng = rng
+        weights = np.arange(1, repeat + 1, dtype=float) ** -2
+        self._up_to = np.cumsum(weights / weights.sum())  # P(length <= 1), P(length <= 2), ...
+        self._mean = float(np.arange(1, repeat + 1) @ weights / weights.sum())
+        self._actions = np.zeros(num_envs, np.int64)  # those that are repeated
+        self._left = np.zeros(num_envs, np.int64)  # how many times more
+
+    def draw(self, epsilon: float) -> Tuple[np.ndarray, np.ndarray]:
+        """Draws the next action of each environment.
+
+        Args:
+          epsilon: which share of the actions is random, in the long run.
+
+        Returns:
+          random actions, int64 `[N]`, and bool `[N]`: True where they are to be taken.
+        """
+        count = len(self._left)
+        actions = self._rng.randint(self._num_actions, size=count).astype(np.int64)
+        begins = self._rng.random_sample(count) < self._begin_probability(epsilon)
+        begins &= self._left == 0
+        self._actions[begins] = actions[begins]
+        self._left[begins] = self._lengths(int(np.count_nonzero(begins)))
+        chosen = self._left > 0
+        self._left[chosen] -= 1
+        return self._actions.copy(), chosen
+
+    def end(self, environments: np.ndarray) -> None:
+        """Ends the repetitions that are under way in some environments, a bool mask `[N]`."""
+        self._left[environments] = 0
+
+    def _begin_probability(self, epsilon: float) -> float:
+        # Between two repetitions there are (1 - p) / p other actions on the average.
+        return epsilon / (self._mean * (1 - epsilon) + epsilon)
+
+    def _lengths(self, count: int) -> Any:
+        if len(self._up_to) == 1:
+            return 1
+        drawn = np.searchsorted(self._up_to, self._rng.random_sample(count), "right")
+        return np.minimum(drawn, len(self._up_to) - 1) + 1  # the last sum may be less than 1
+
+    def state_dict(self) -> Dict[str, Any]:
+        """Returns the repetitions that are under way."""
+        return {"actions": self._actions.copy(), "left": self._left.copy()}
+
+    def load_state_dict(self, state: Dict[str, Any]) -> None:
+        """Restores what `state_dict` returned; repetitions end early where fewer are allowed."""
+        self._actions[:] = state["actions"]
+        self._left[:] = np.minimum(state["left"], len(self._up_to) - 1)
 
 
 class Agent:
@@ -111,7 +186,7 @@ class Agent:
             self._random.load_state_dict(state["random"])
 
 
-class Simulator:
+class Simulator(EpisodeCounter):
     """Plays all environments of a player, tick after tick, and fills a replay memory.
 
     A lost life ends an episode for learning, if wanted: its transition is terminal, and the agent
@@ -120,25 +195,21 @@ class Simulator:
 
     Args:
       player: the environments; not touched until `begin` or `load_state_dict`.
-      memory: gets one frame per environment and tick, in one lane for each environment.
+      memory: a `ReplayMemory`, or what has its `append` and `end_episodes`; gets one frame per
+        environment and tick, in one lane for each environment.
       agent: chooses the actions.
       life_loss_ends: whether a lost life ends an episode.
-
-    Attributes:
-      transitions: how many were stored in the run so far, also before it was resumed.
     """
 
     def __init__(
-        self, player: Player, memory: ReplayMemory, agent: Agent, life_loss_ends: bool = True
+        self, player: Player, memory: Any, agent: Agent, life_loss_ends: bool = True
     ) -> None:
+        super().__init__(player.num_envs)
         self._player = player
         self._memory = memory
         self._agent = agent
         self._life_loss_ends = life_loss_ends
-        self._ended: Deque[Episode] = deque()  # games that were not reported yet
-        self._lengths = np.zeros(player.num_envs, np.int64)  # of the games under way
         self._frames: Optional[np.ndarray] = None
-        self.transitions = 0
 
     @property
     def playing(self) -> bool:
@@ -167,24 +238,10 @@ class Simulator:
         if not self._life_loss_ends:
             step = step._replace(life_lost=np.zeros_like(step.life_lost))
         stored = self._store(actions if step.taken is None else step.taken, step)
-        self.transitions += stored
-        self._lengths += ~step.reset
-        self._note_ended(step.episode_score)
+        self._count(step)
         self._frames = step.frames
         self._agent.observe(step.frames, starts=step.reset | step.life_lost)
         return stored
-
-    def take_episodes(self) -> List[Episode]:
-        """Returns the games that ended since the last call, in order."""
-        return [self._ended.popleft() for _ in range(len(self._ended))]
-
-    def waiting_episodes(self) -> List[Episode]:
-        """Returns what `take_episodes` would return, without taking it; between two ticks."""
-        return list(self._ended)
-
-    def restore_episodes(self, episodes: Iterable[Sequence[Any]]) -> None:
-        """Replaces the games that wait to be taken."""
-        self._ended = deque(Episode(*each) for each in episodes)
 
     def state_dict(self) -> Dict[str, Any]:
         """Returns the games and the agent as they are between two ticks; not the memory.
@@ -222,12 +279,6 @@ class Simulator:
         self._lengths[:] = state.get("lengths", 0)
         return ""
 
-    def _note_ended(self, scores: np.ndarray) -> None:
-        for i in np.flatnonzero(~np.isnan(scores)):
-            length = int(self._lengths[i])
-            self._ended.append(Episode(self.transitions, float(scores[i]), length))
-            self._lengths[i] = 0
-
     def _store(self, actions: np.ndarray, step: PlayerStep) -> int:
         over = step.terminated | step.life_lost
         columns = [self._frames, actions, step.reward, over, step.truncated, step.frames]
@@ -239,7 +290,7 @@ class Simulator:
             columns = [column[lanes] for column in columns]
         *transitions, final_frames = columns
         self._memory.append(*transitions, lanes=lanes, final_frames=final_frames)
-        return len(actions) if lanes is None else len(lanes)
+        return len(final_frames)
 
 
 class SimulatorThread(ShareSessionThread):
@@ -260,10 +311,9 @@ class SimulatorThread(ShareSessionThread):
 
     def run(self) -> None:
         """Plays; called by `start`."""
-        with self.default_sess():
-            while self._pacer.wait() and not self.stopped():
-                with self._pacer:
-                    self._pacer.spend(self._simulator.tick(self._epsilon()))
+        while self._pacer.wait() and not self.stopped():
+            with self._pacer:
+                self._pacer.spend(self._simulator.tick(self._epsilon()))
 
     def stop(self) -> None:
         """Asks the thread to end after the current tick, and wakes it if it waits."""

@@ -5,10 +5,11 @@ import resource
 
 import numpy as np
 import pytest
-from video import GameVideo, ValuePanel, VideoFile, enlarge, open_screen
 
+from tensorpack.RL import GameVideo, ValuePanel, VideoFile, open_screen
+from tensorpack.RL.video import enlarge
 from tensorpack.utils import change_env, logger
-from tests.examples.small_dqn import read_video
+from tests.RL.players import read_video
 
 
 def play(screen, count=5):

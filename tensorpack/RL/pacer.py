@@ -4,8 +4,6 @@ import threading
 from contextlib import contextmanager
 from typing import Any, Iterator, Optional
 
-__all__ = ["Pacer"]
-
 
 class Pacer:
     """Coordinates the thread that plays with the thread that samples batches.

@@ -108,3 +108,8 @@ class CountingCatch(CatchPlayer):
     def _load_state_dict(self, state):
         super()._load_state_dict(state)
         self.played = state["played"]
+
+
+def small_catch(num_envs=1, kind=CatchPlayer):
+    """A game of catch with frames of 14 x 14, so that the network is small."""
+    return kind(num_envs, cell=2)

@@ -4,7 +4,8 @@ import json
 
 import numpy as np
 import pytest
-import scores
+
+from tensorpack.RL import read_scores
 
 EPOCHS = [
     {"epoch_num": 1, "global_step": 100, "agent_steps": 500, "hours": 1.0, "cost": 0.5},
@@ -42,45 +43,41 @@ def same(curve, *columns):
 
 
 def test_a_window_has_the_games_that_end_in_it_and_is_none_until_it_is_whole(write):
-    run = scores.read_run(write())
+    run = read_scores(write())
     windows = [(0, 250), (250, 500), (500, 750), (750, 1000), (710, 810)]
-    assert scores.window_means(run, windows) == [2, 5, 5, None, None]
+    assert run.window_means(windows) == [2, 5, 5, None, None]
 
 
 def test_a_curve_of_training_has_a_point_in_the_middle_of_each_window(write):
-    run = scores.read_run(write())
-    same(scores.training_curve(run, "steps", 300), [150, 450, 750], [2, 6.5, 16])
+    run = read_scores(write())
+    same(run.training_curve("steps", 300), [150, 450, 750], [2, 6.5, 16])
     # between two epochs in proportion
-    same(scores.training_curve(run, "hours", 300), [0.3, 0.9, 2.25], [2, 6.5, 16])
-    same(scores.training_curve(run, "updates", 300), [30, 90, 162.5], [2, 6.5, 16])
+    same(run.training_curve("hours", 300), [0.3, 0.9, 2.25], [2, 6.5, 16])
+    same(run.training_curve("updates", 300), [30, 90, 162.5], [2, 6.5, 16])
+    # and none for a window without games
+    same(run.training_curve("steps", 100), [50, 250, 450, 550, 650, 850], [1, 3, 5, 8, 2, 30])
 
 
 def test_a_curve_of_evaluations_has_the_epochs_that_have_one(write):
-    run = scores.read_run(write())
-    same(scores.evaluation_curve(run, "steps"), [900], [2.5])
-    same(scores.evaluation_curve(run, "hours"), [3], [2.5])
+    run = read_scores(write())
+    same(run.evaluation_curve("steps"), [900], [2.5])
+    same(run.evaluation_curve("hours"), [3], [2.5])
 
 
 def test_a_run_without_single_games_has_its_epochs_over_updates_only(write):
-    run = scores.read_run(write(OLD, games=None))
-    same(scores.training_curve(run, "updates", 10), [200, 300], [1.5, 2])
-    same(scores.evaluation_curve(run, "updates"), [300], [3])
-    with pytest.raises(ValueError, match="no agent_steps.*--x updates"):
-        scores.training_curve(run, "steps", 10)
+    run = read_scores(write(OLD, games=None))
+    same(run.training_curve("updates", 10), [200, 300], [1.5, 2])
+    same(run.evaluation_curve("updates"), [300], [3])
+    with pytest.raises(ValueError, match="no agent_steps.*take updates"):
+        run.training_curve("steps", 10)
     with pytest.raises(ValueError, match="no episodes.csv"):
-        scores.window_means(run, [(0, 10)])
-
-
-def test_a_band_goes_as_far_as_all_runs_and_leaves_out_what_one_lacks():
-    one = scores.Curve(np.array([1.0, 2, 3]), np.array([10.0, np.nan, 4]))
-    other = scores.Curve(np.array([1.0, 2, 4, 5]), np.array([20.0, 7, 6, 100]))
-    same(scores.make_band([one, other]), [1, 3.5], [15, 5], [10, 4], [20, 6])
+        run.window_means([(0, 10)])
 
 
 @pytest.mark.parametrize("epochs, games", [([], GAMES), (OLD[:1], []), (OLD[:1], None)])
 def test_a_run_without_scores_is_refused(write, epochs, games):
     with pytest.raises(ValueError, match=f"has {len(epochs)} epochs and no scores"):
-        scores.read_run(write(epochs, games))
+        read_scores(write(epochs, games))
 
 
 @pytest.mark.parametrize("text", ["", "step,length\n1,2\n", "step,score,length\n5\n"])
@@ -89,19 +86,6 @@ def test_games_that_cannot_be_read_are_refused(write, tmp_path, text):
     (tmp_path / "run" / "episodes.csv").write_text(text)
     if text:
         with pytest.raises(ValueError, match=r"episodes.csv cannot be read"):
-            scores.read_run(directory)
+            read_scores(directory)
     else:
-        assert not len(scores.read_run(directory).steps)
-
-
-@pytest.mark.parametrize("game", ["breakout", "freeway", "pong", "boxing"])
-def test_published_scores_have_a_value_in_each_window(game):
-    published = scores.read_published(game)
-    assert published.windows == [(250000, 500000), (500000, 750000)]
-    assert len(published.scores) == 5 and "github.com" in published.source
-    assert {len(each) for each in published.scores.values()} == {2}
-
-
-def test_a_game_that_is_not_published_is_refused():
-    with pytest.raises(ValueError, match="no tetris, only boxing, breakout, freeway, pong"):
-        scores.read_published("tetris")
+        assert not len(read_scores(directory).steps)

@@ -1,17 +1,15 @@
-"""Learning from games that actors play in other processes: what is other than without them."""
+"""A learner's side: the games of all actors as one player, and what fills a memory with them."""
 
-from typing import Any, Callable, Dict, Optional, Sequence
+from typing import Any, Dict
 
 import numpy as np
-from chunks import store_chunk
-from episodes import Episode
-from expreplay import ExpReplay
-from group import ActorGroup
-from simulator import Simulator
 
-from tensorpack.RL import Player, ReplayMemory
-
-__all__ = ["ActorsReplay", "RemotePlayer", "RemoteSimulator"]
+from ..episodes import Episode
+from ..player import Player
+from ..replay import ReplayMemory
+from ..simulator import Simulator
+from .chunks import store_chunk
+from .group import ActorGroup
 
 _TICK_SECONDS = 0.2  # for a chunk to come
 
@@ -100,45 +98,3 @@ class RemoteSimulator(Simulator):
         """Returns why the games cannot be restored."""
         self.transitions = state.get("transitions", 0)
         return "Actors do not save games."
-
-
-class ActorsReplay(ExpReplay):
-    """An `ExpReplay` whose transitions come from actors.
-
-    Args:
-      *args: see `ExpReplay`; the player is a `RemotePlayer`.
-      get_weights: returns the variables that actors need; called after the graph is built.
-      weights_every: steps between two updates of the actors' weights.
-      **kwargs: see `ExpReplay`.
-    """
-
-    def __init__(
-        self,
-        *args: Any,
-        get_weights: Callable[[], Sequence[Any]],
-        weights_every: int = 200,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(*args, **kwargs)
-        self._get_weights = get_weights
-        self._weights_every = weights_every
-
-    def bottleneck_hint(self, limit: str) -> Optional[str]:
-        """Returns advice for what limits the speed of the training, see `TimeReport`."""
-        if limit in ("data", "draining"):
-            return "the actors are the limit; try more workers, or more --num-players"
-        return super().bottleneck_hint(limit)
-
-    def _make_simulator(self) -> RemoteSimulator:
-        return RemoteSimulator(self._player, self._memory)
-
-    def _before_train(self) -> None:
-        sess, variables = self.trainer.sess, self._get_weights()
-        names = [each.op.name for each in variables]
-        fetch: Any = lambda: dict(zip(names, sess.run(variables)))  # noqa: E731
-        self._player.group.start(fetch, self.trainer.stop_token)
-        super()._before_train()
-
-    def _trigger_step(self) -> None:
-        if self.global_step % self._weights_every == 0:
-            self._player.group.renew()

@@ -4,7 +4,8 @@ import threading
 import time
 
 import pytest
-from pacer import Pacer
+
+from tensorpack.RL import Pacer
 
 
 @pytest.fixture

@@ -1,8 +1,8 @@
 """The record of the games that ended in training, and its file."""
 
 import pytest
-from episodes import Episode, EpisodeLog
 
+from tensorpack.RL import Episode, EpisodeLog
 from tensorpack.utils import logger
 
 GAMES = [Episode(8, -1.5, 6), Episode(14, 21.0, 2**40), Episode(14, 0.1, 1)]

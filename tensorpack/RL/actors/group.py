@@ -3,17 +3,17 @@
 import queue
 import threading
 import time
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence
+from functools import partial
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
-from actor import BEAT_SECONDS, FIRST_SECONDS, MANY, SILENT_SECONDS, WINDOW
 
 from tensorpack.dataflow import DataFlowTerminated, RemoteDataZMQ, RemoteSender
 from tensorpack.utils import logger
 from tensorpack.utils.concurrency import guard_thread
 from tensorpack.utils.stopping import Failed, StopToken
 
-__all__ = ["ActorGroup", "Chunk"]
+from .actor import BEAT_SECONDS, FIRST_SECONDS, MANY, SILENT_SECONDS, WINDOW
 
 Weights = Dict[str, np.ndarray]
 
@@ -28,7 +28,7 @@ class Chunk(NamedTuple):
     run: bytes  # see actor.py
     follows: bool  # whether it continues the actor's chunk before
     rows: Dict[str, Any]  # see chunks.py
-    games: List[Sequence[float]]  # score and length of each that ended
+    games: List[Tuple[float, int]]  # score and length of each that ended
 
 
 class _Actor:
@@ -112,7 +112,7 @@ class ActorGroup:
         self._fetch, self._newest = fetch, 1
         self._run("ActorGroup", self._receive, token)
         for index in range(self.size):
-            self._run(f"actor {index + 1}", lambda index=index: self._serve(index), token)
+            self._run(f"actor {index + 1}", partial(self._serve, index), token)
         logger.info(f"Waiting for {self.size} actors at {self._addresses[0]} ...")
 
     def renew(self) -> None:

@@ -1,7 +1,7 @@
 """Catch keeps the contract of players."""
 
 from tests.contracts.player import PlayerContract
-from tests.examples.catch import CatchPlayer
+from tests.RL.catch import CatchPlayer
 
 
 class TestCatchPlayer(PlayerContract):

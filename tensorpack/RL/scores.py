@@ -1,0 +1,138 @@
+"""Reads the scores of a run from its log directory, as curves and as means over windows.
+
+`stats.json` has `mean_score`, of evaluations, and `agent_steps` and `hours` at the end of each
+epoch; `episodes.csv`, of an `EpisodeLog`, has the games that ended in training. `Curve`s of several
+runs are put together by `tensorpack.runs.curves.make_band`.
+"""
+
+import csv
+import os
+from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
+
+import numpy as np
+
+from tensorpack.runs import read_epochs
+from tensorpack.runs.curves import curve_of, names_of
+
+from .episodes import EpisodeLog
+
+# What the x axis can show, and its name in stats.json.
+AXES = {"steps": "agent_steps", "hours": "hours", "updates": "global_step"}
+
+Window = Tuple[int, int]  # agent steps: after the first number, up to and with the second
+Curve = Tuple[List[float], List[float]]  # x, ascending, and y
+
+
+class RunScores(NamedTuple):
+    """What is known of the scores of a run."""
+
+    directory: str
+    epochs: List[Dict[str, Optional[float]]]  # as in stats.json
+    steps: np.ndarray  # agent steps at the end of each game of the training; empty if unknown
+    scores: np.ndarray  # of these games
+
+    def column(self, axis: str) -> np.ndarray:
+        """Returns a value of `AXES` at the end of every epoch, float `[epochs]`.
+
+        Raises:
+          ValueError: the run does not have it.
+        """
+        name = AXES[axis]
+        if not all(name in each for each in self.epochs):
+            raise ValueError(
+                f"stats.json in {self.directory} has no {name}, as before this was recorded: take "
+                "updates as the axis."
+            )
+        return np.array([each[name] for each in self.epochs], float)
+
+    def training_curve(self, axis: str, window: int) -> Curve:
+        """Returns the mean score of the games that ended in training, for each window with games.
+
+        A point is in the middle of its window. Where single games are not recorded, the windows are
+        epochs, and a point is at the end of its epoch.
+
+        Args:
+          axis: what `x` is, see `AXES`.
+          window: its size in agent steps.
+
+        Raises:
+          ValueError: the run does not have the axis.
+        """
+        at = self.column(axis)
+        if not len(self.steps):
+            names = (name for name in names_of(self.epochs) if name.endswith("/mean_score"))
+            return self._epochs_with(next(names, ""), axis)
+        steps = self.column("steps")
+        ends = window * np.arange(1, int(steps[-1]) // window + 1)
+        means = self.window_means([(end - window, end) for end in ends.tolist()])
+        # before the first epoch has ended, everything goes in proportion
+        x = np.interp(ends - window / 2, np.append(0, steps), np.append(0, at)).tolist()
+        points = [(where, mean) for where, mean in zip(x, means) if mean is not None]
+        return [where for where, _ in points], [mean for _, mean in points]
+
+    def evaluation_curve(self, axis: str) -> Curve:
+        """Returns the mean score of each evaluation.
+
+        Raises:
+          ValueError: the run does not have the axis.
+        """
+        self.column(axis)
+        return self._epochs_with("mean_score", axis)
+
+    def window_means(self, windows: Sequence[Window]) -> List[Optional[float]]:
+        """Returns the mean score of the games that ended in each window of the training.
+
+        It is None where the run has not reached the end of the window, or no game ended in it.
+
+        Raises:
+          ValueError: the games of the run were not recorded.
+        """
+        if not len(self.steps):
+            raise ValueError(
+                f"{self.directory} has no {EpisodeLog.FILENAME} with games: its scores over "
+                "windows are not known."
+            )
+        reached = self.column("steps")[-1]
+        means: List[Optional[float]] = []
+        for first, last in windows:
+            inside = self.scores[slice(*np.searchsorted(self.steps, [first, last], "right"))]
+            means.append(float(inside.mean()) if len(inside) and reached >= last else None)
+        return means
+
+    def _epochs_with(self, name: str, axis: str) -> Curve:
+        return curve_of(self.epochs, name, AXES[axis]) or ([], [])
+
+
+def read_scores(directory: str) -> RunScores:
+    """Reads a log directory.
+
+    Raises:
+      ValueError: it is not that of a run, or no game and no evaluation has ended.
+    """
+    path = os.path.join(directory, "stats.json")
+    try:
+        epochs = list(read_epochs(path))
+    except (OSError, ValueError) as error:
+        raise ValueError(
+            f"{path} cannot be read: {error}. Give the log directory of a run."
+        ) from error
+    steps, scores = _read_games(os.path.join(directory, EpisodeLog.FILENAME))
+    has_scores = len(steps) > 0 or any("mean_score" in name for each in epochs for name in each)
+    if not epochs or not has_scores:
+        raise ValueError(
+            f"{path} has {len(epochs)} epochs and no scores: resume the run until a game or an "
+            "evaluation has ended."
+        )
+    return RunScores(directory, epochs, steps, scores)
+
+
+def _read_games(path: str) -> Tuple[np.ndarray, np.ndarray]:
+    if not os.path.exists(path):  # a run of before it was written
+        return np.zeros(0), np.zeros(0)
+    try:
+        with open(path, newline="") as file:
+            rows = list(csv.DictReader(file))
+        steps, scores = ([float(row[name]) for row in rows] for name in ("step", "score"))
+        return np.array(steps), np.array(scores)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ValueError(f"{path} cannot be read: {error!r}.") from error

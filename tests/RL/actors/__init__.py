@@ -1,0 +1,1 @@
+"""Tests of `tensorpack.RL.actors`; none of them needs TensorFlow."""
