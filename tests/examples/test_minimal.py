@@ -7,7 +7,7 @@ import numpy as np
 
 from tensorpack.RL import GymPlayers, ReplayMemory
 from tests.checks import ROOT
-from tests.examples.catch import CatchPlayer
+from tests.RL.catch import CatchPlayer
 from tests.examples.small_dqn import read_stats
 from tests.pages import write_files
 
