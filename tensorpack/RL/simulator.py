@@ -1,4 +1,4 @@
-"""What plays games and stores transitions, without TensorFlow; the callback around it is a program's.
+"""Plays games and stores transitions, without TensorFlow; a program adds the callback around it.
 
 An `Agent` chooses actions, by any function of states; a `Simulator` steps all games. A program's
 `Callback`, such as `ExpReplay` of examples/DeepQNetwork, asks for transitions, saves the state and
