@@ -1,8 +1,8 @@
-"""Plays the games: an agent chooses actions, a simulator steps all games and stores transitions.
+"""Plays games and stores transitions, without TensorFlow; a program adds the callback around it.
 
-Nothing here needs TensorFlow: what acts is any function of states. The `Callback` that owns a
-`Simulator`, asks it for transitions and saves its state is the program's, such as `ExpReplay` of
-examples/DeepQNetwork; `SimulatorThread` is what it starts to play beside the training.
+An `Agent` chooses actions, by any function of states; a `Simulator` steps all games. A program's
+`Callback`, such as `ExpReplay` of examples/DeepQNetwork, asks for transitions, saves the state and
+starts the `SimulatorThread`, which plays beside the training.
 """
 
 from typing import Any, Callable, Dict, Optional, Sequence, Tuple
