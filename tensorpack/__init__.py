@@ -37,7 +37,7 @@ def __getattr__(name: str) -> Any:
 def _advice(name: str) -> str:
     if name.startswith("_"):  # programs ask for such names without knowing them
         return ""
-    return import_module("tensorpack.utils._nearest").did_you_mean(name, __all__)
+    return import_module("tensorpack.utils._words").did_you_mean(name, __all__)
 
 
 def __dir__() -> List[str]:

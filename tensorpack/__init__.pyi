@@ -465,9 +465,6 @@ from tensorpack.utils import argtools as argtools
 from tensorpack.utils import change_env as change_env
 from tensorpack.utils import change_gpu as change_gpu
 from tensorpack.utils import concurrency as concurrency
-from tensorpack.utils import debug as debug
-from tensorpack.utils import develop as develop
-from tensorpack.utils import discretize as discretize
 from tensorpack.utils import download as download
 from tensorpack.utils import ensure_proc_terminate as ensure_proc_terminate
 from tensorpack.utils import execute_only_once as execute_only_once
@@ -479,12 +476,10 @@ from tensorpack.utils import get_num_gpu as get_num_gpu
 from tensorpack.utils import get_rng as get_rng
 from tensorpack.utils import get_tqdm as get_tqdm
 from tensorpack.utils import get_tqdm_kwargs as get_tqdm_kwargs
-from tensorpack.utils import globvars as globvars
 from tensorpack.utils import graph_memoized as graph_memoized
 from tensorpack.utils import humanize_time_delta as humanize_time_delta
 from tensorpack.utils import log_once as log_once
 from tensorpack.utils import logger as logger
-from tensorpack.utils import lut as lut
 from tensorpack.utils import map_arg as map_arg
 from tensorpack.utils import mask_sigint as mask_sigint
 from tensorpack.utils import memoized as memoized
@@ -505,5 +500,10 @@ from tensorpack.utils import timed_operation as timed_operation
 from tensorpack.utils import timer as timer
 from tensorpack.utils import total_timer as total_timer
 from tensorpack.utils import viz as viz
+from tensorpack.utils.of_2017 import debug as debug
+from tensorpack.utils.of_2017 import develop as develop
+from tensorpack.utils.of_2017 import discretize as discretize
+from tensorpack.utils.of_2017 import globvars as globvars
+from tensorpack.utils.of_2017 import lut as lut
 
 __all__: List[str]

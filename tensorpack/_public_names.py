@@ -14,10 +14,8 @@ _MODULES = {  # package -> its packages and modules that the root has as attribu
         "collection distributions export gradproc model_utils optimizer scope_utils sesscreate "
         "sessinit summary symbolic_functions tower varmanip varreplace"
     ),
-    "tensorpack.utils": (
-        "argtools concurrency debug develop discretize fs globvars lut rect serialize stats timer "
-        "viz"
-    ),
+    "tensorpack.utils": "argtools concurrency fs rect serialize stats timer viz",
+    "tensorpack.utils.of_2017": "debug develop discretize globvars lut",
     # end modules
 }
 MODULES = {name: f"{home}.{name}" for home, names in _MODULES.items() for name in names.split()}

@@ -32,10 +32,8 @@ PROGRAMS = {"command", "launch", "testing", "tf1"}
 
 # Modules that old scripts reach as attributes of `tensorpack`, beside the packages themselves.
 OLD_MODULES = {
-    "utils": (
-        "argtools concurrency debug develop discretize fs globvars logger lut rect serialize stats "
-        "timer viz"
-    ),
+    "utils": "argtools concurrency fs logger rect serialize stats timer viz",
+    "utils/of_2017": "debug develop discretize globvars lut",
     "dataflow": "dataset dftools imgaug",
     "tfutils": (
         "collection distributions export gradproc model_utils optimizer scope_utils sesscreate "
@@ -196,6 +194,6 @@ def public_modules() -> Dict[str, str]:
         for name in names.split():
             folder = PACKAGE / package / name
             if folder.with_suffix(".py").exists() or (folder / "__init__.py").exists():
-                found[name] = f"tensorpack.{package}.{name}"
+                found[name] = f"tensorpack.{package.replace('/', '.')}.{name}"
     homes = public_homes()
     return {name: path for name, path in sorted(found.items()) if name not in homes}

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from tensorpack.utils.worker import state_of
+from tensorpack.utils.workers.worker import state_of
 from tests.checks import ROOT
 
 LONG = 30  # seconds; waited for in full only if the code is wrong

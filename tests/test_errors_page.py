@@ -15,7 +15,7 @@ ELSEWHERE = {  # module -> exceptions that are public there, and in no package
     "utils._directory_lock": ["DirectoryInUse"],
     "utils.serialize": ["FrameError"],
     "utils.untrusted": ["UnsafeFile"],
-    "utils.worker": ["WorkerDied", "WorkerFailed"],
+    "utils.workers.worker": ["WorkerDied", "WorkerFailed"],
 }
 
 

@@ -190,8 +190,8 @@ TASKS = {
         get_rng fix_rng_seed memoized memoized_ignoreargs memoized_method graph_memoized
         execute_only_once map_arg shape2d shape4d
         utils.argtools: call_only_once get_data_format
-        utils.discretize: UniformDiscretizer1D UniformDiscretizerND
-        utils.lut: LookUpTable""",
+        utils.of_2017.discretize: UniformDiscretizer1D UniformDiscretizerND
+        utils.of_2017.lut: LookUpTable""",
     "TensorFlow versions": """migration design/layers
         get_tf_version_tuple
         compat: tf_version is_tfv2 backport_tensor_spec forward_op gpu_memory_peak in_branch
@@ -217,11 +217,11 @@ TASKS = {
         RL: LimitLengthPlayer PreventStuckPlayer MapPlayerState DiscreteActionSpace""",
     "Old tools": """migration
         get_tf_version_number get_nr_gpu DIE OrderedContainer
-        utils.globvars: GlobalNS globalns use_global_argument
-        utils.debug: enable_call_trace
+        utils.of_2017.globvars: GlobalNS globalns use_global_argument
+        utils.of_2017.debug: enable_call_trace
         utils.argtools: accepts_old_keywords
-        utils.develop: HIDE_DOC LazyLoader NonPicklableWrapper building_rtfd create_dummy_class
-        utils.develop: create_dummy_func deprecated log_deprecated""",
+        utils.of_2017.develop: HIDE_DOC LazyLoader NonPicklableWrapper building_rtfd
+        utils.of_2017.develop: create_dummy_class create_dummy_func deprecated log_deprecated""",
 }
 
 # The sections of the index of the reference -> the first page of each.

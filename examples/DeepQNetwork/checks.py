@@ -17,10 +17,10 @@ from algorithm import NAMED, PRESETS, Algorithm, unread_fields
 import tensorpack as tp
 from tensorpack.RL import check_rom, find_rom
 from tensorpack.utils import logger
-from tensorpack.utils._nearest import did_you_mean_file
+from tensorpack.utils._words import did_you_mean_file
 from tensorpack.utils.cluster import Cluster
 from tensorpack.utils.gpu import get_num_gpu
-from tensorpack.utils.processes import usable_cores
+from tensorpack.utils.workers.processes import usable_cores
 
 POLICIES = ("never", "auto", "must")  # of --resume
 RESERVED_BYTES = 2 * 2**30  # for TensorFlow, 50 batches in the queue, and everything else

@@ -14,7 +14,7 @@ from typing import Any, Callable, Iterator, List, Tuple, Type
 
 import numpy as np
 
-from tensorpack.utils.packed import pack, unpack, write
+from tensorpack.utils.packing.packed import pack, unpack, write
 
 from .player import Player, PlayerStep
 

@@ -11,8 +11,8 @@ from typing import Any, Optional, Sequence, Union
 from tensorpack.utils import logger
 from tensorpack.utils.concurrency import guard_thread, start_proc_mask_signal
 from tensorpack.utils.stopping import Failed, Interrupted
-from tensorpack.utils.worker import WorkerWatch, error_of
-from tensorpack.utils.worker_errors import WorkerDied
+from tensorpack.utils.workers.worker import WorkerWatch, error_of
+from tensorpack.utils.workers.worker_errors import WorkerDied
 
 from .base import Callback
 

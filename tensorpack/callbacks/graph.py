@@ -11,7 +11,7 @@ from tensorpack.utils import logger
 from tensorpack.utils.argtools import accepts_old_keywords
 from tensorpack.utils.atomic import write_atomic
 from tensorpack.utils.checks import as_names
-from tensorpack.utils.npz import write_npz
+from tensorpack.utils.packing.npz import write_npz
 
 from ._disk import needed_log_directory
 from ._images import as_images, to_png

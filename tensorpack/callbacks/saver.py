@@ -12,7 +12,7 @@ from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.checkpoint import CheckpointStore, save_checkpoint_vars
 from tensorpack.utils import logger
 from tensorpack.utils._directory_lock import absolute_directory
-from tensorpack.utils._sizes import size_text
+from tensorpack.utils._words import size_text
 from tensorpack.utils.argtools import accepts_old_keywords
 from tensorpack.utils.checkpoints import PendingSegments
 from tensorpack.utils.checks import as_names

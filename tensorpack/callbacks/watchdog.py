@@ -12,7 +12,7 @@ from tensorpack.utils import logger
 from tensorpack.utils.checks import as_positive
 from tensorpack.utils.concurrency import guard_thread
 from tensorpack.utils.stopping import Failed
-from tensorpack.utils.worker import stack_of
+from tensorpack.utils.workers.worker import stack_of
 
 from .base import Callback
 

@@ -10,7 +10,7 @@ import os
 import re
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, NamedTuple, Optional
 
-from tensorpack.utils._nearest import did_you_mean_file
+from tensorpack.utils._words import did_you_mean_file
 
 from ._common import CommandError
 
@@ -102,7 +102,7 @@ def find_prefix(path: str) -> str:
 def _open_archive(path: str) -> Saved:
     from tensorpack.utils.checkpoints import CheckpointCorrupt
     from tensorpack.utils.checkpoints.variables import by_name, known_of
-    from tensorpack.utils.npz import read_npz
+    from tensorpack.utils.packing.npz import read_npz
 
     try:
         arrays = by_name(read_npz(os.path.realpath(path)))

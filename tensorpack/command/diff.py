@@ -3,7 +3,7 @@
 import argparse
 from typing import TYPE_CHECKING, Any, Dict, List
 
-from tensorpack.utils._nearest import did_you_mean
+from tensorpack.utils._words import did_you_mean
 
 from ._checkpoints import Saved, matching, open_saved
 from ._common import FINE, PROBLEM, CommandError, json_text, number, table_text

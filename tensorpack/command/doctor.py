@@ -15,7 +15,7 @@ from contextlib import suppress
 from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
 from tensorpack._version import __version__
-from tensorpack.utils._sizes import size_text
+from tensorpack.utils._words import size_text
 
 from ._common import FINE, PROBLEM, json_text, printable
 
@@ -125,7 +125,7 @@ def _check_packages(python: Tuple[int, ...], packages: Mapping[str, str]) -> Ite
 def _check_machine(root: str = "/") -> Iterator[_Finding]:
     """Looks at cores and memory; `/proc` and `/sys` are in `root`."""
     from tensorpack.utils.memory import available_bytes
-    from tensorpack.utils.processes import usable_cores
+    from tensorpack.utils.workers.processes import usable_cores
 
     yield _found("cores", str(usable_cores()))
     free = available_bytes(root)

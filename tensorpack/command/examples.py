@@ -5,7 +5,7 @@ import ast
 import os
 from typing import Any, Dict, List, Optional, Tuple
 
-from tensorpack.utils._nearest import did_you_mean
+from tensorpack.utils._words import did_you_mean
 
 from ._common import FINE, CommandError, json_text, table_text
 

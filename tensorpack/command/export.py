@@ -5,8 +5,7 @@ import os
 from contextlib import suppress
 from typing import Any, Dict, List
 
-from tensorpack.utils._nearest import did_you_mean
-from tensorpack.utils._sizes import size_text
+from tensorpack.utils._words import did_you_mean, size_text
 
 from ._checkpoints import Saved, matching, of_training, open_saved
 from ._common import FINE, CommandError, printable
@@ -105,7 +104,7 @@ def _write_weights(saved: Saved, args: Any) -> None:
     import numpy as np
 
     from tensorpack.utils.atomic import open_atomic
-    from tensorpack.utils.npz import write_npz
+    from tensorpack.utils.packing.npz import write_npz
 
     arrays: Dict[str, Any] = {}
     for name in _chosen(saved, args):

@@ -5,7 +5,7 @@ import os
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Container, Dict, List, Optional, Tuple
 
-from tensorpack.utils._sizes import size_text
+from tensorpack.utils._words import size_text
 
 from ._checkpoints import Saved, matching, of_training, open_saved
 from ._common import FINE, PROBLEM, CommandError, json_text, shape_text, table_text

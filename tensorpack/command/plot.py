@@ -13,7 +13,7 @@ from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
 
 from tensorpack.runs.curves import LABELS, RESERVED, Band, curve_of, make_band, names_of, smooth
 from tensorpack.runs.statistics import FILENAME, Epoch, read_epochs
-from tensorpack.utils._nearest import did_you_mean, did_you_mean_file
+from tensorpack.utils._words import did_you_mean, did_you_mean_file
 
 from ._common import FINE, CommandError, json_text, number, printable, table_text
 from ._text_plot import Look, draw_text

@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import Any, List, Optional, Sequence
 
 from tensorpack._version import __version__
-from tensorpack.utils._nearest import did_you_mean
+from tensorpack.utils._words import did_you_mean
 
 from ._common import INTERRUPTED, WRONG, CommandError, printable
 

@@ -18,7 +18,7 @@ from typing import Any, Callable, Optional, Sequence
 
 from tensorpack.utils._console import point_at_devnull
 from tensorpack.utils.notes import notes_of
-from tensorpack.utils.worker_errors import WorkerTraceback
+from tensorpack.utils.workers.worker_errors import WorkerTraceback
 
 from ._cli import CommandError, printable
 from ._cli.bench import bench

@@ -9,8 +9,8 @@ from typing import Any, Hashable, List, Sequence
 
 import numpy as np
 
-from tensorpack.utils.packed_arrays import Rows
-from tensorpack.utils.processes import keep_freed_memory
+from tensorpack.utils.packing.packed_arrays import Rows
+from tensorpack.utils.workers.processes import keep_freed_memory
 
 _MOST_SHAPES = 3  # that an error names
 _NUMBERS = (bool, int, float)  # in this order: a bool is an int as well

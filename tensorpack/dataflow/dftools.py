@@ -18,8 +18,8 @@ from tensorpack.utils.checks import check_counts
 from tensorpack.utils.optional import require
 from tensorpack.utils.rng import get_rng
 from tensorpack.utils.serialize import dumps, load_frame
-from tensorpack.utils.worker import Worker, make_worker
-from tensorpack.utils.worker_errors import failure_from_bytes, failure_to_bytes
+from tensorpack.utils.workers.worker import Worker, make_worker
+from tensorpack.utils.workers.worker_errors import failure_from_bytes, failure_to_bytes
 
 from ._flow import call_optional
 from ._processes.start_method import choose_start_method

@@ -7,8 +7,8 @@ from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tu
 
 from tensorpack.utils.argtools import accepts_old_keywords
 from tensorpack.utils.checks import check_counts
-from tensorpack.utils.processes import usable_cores
 from tensorpack.utils.rng import rng_state, seed_datapoints, set_rng_state
+from tensorpack.utils.workers.processes import usable_cores
 
 from ._combined import state_or_reason
 from ._datapoint import note_datapoint

@@ -8,7 +8,7 @@ from tensorpack.utils.argtools import accepts_old_keywords
 from tensorpack.utils.checks import check_counts
 from tensorpack.utils.rng import rng_state, set_rng_state
 from tensorpack.utils.serialize import load_frame
-from tensorpack.utils.worker_errors import WorkerDied, WorkerFailed
+from tensorpack.utils.workers.worker_errors import WorkerDied, WorkerFailed
 
 from ._flow import check_state
 from ._length import length_or_none

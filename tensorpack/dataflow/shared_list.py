@@ -12,7 +12,7 @@ from typing import Any, Callable, Iterable, List, Sequence, Tuple, Union
 
 import numpy as np
 
-from tensorpack.utils.packed import aligned, pack, unpack, write
+from tensorpack.utils.packing.packed import aligned, pack, unpack, write
 
 from ._processes.shared_memory import SharedFile
 

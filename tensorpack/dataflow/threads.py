@@ -8,7 +8,7 @@ from typing import Any, Callable, Dict, Iterator, Optional
 
 from tensorpack.utils.argtools import accepts_old_keywords
 from tensorpack.utils.checks import as_count, check_counts
-from tensorpack.utils.processes import usable_cores
+from tensorpack.utils.workers.processes import usable_cores
 
 from ._flow import ProcessLocal, check_state
 from ._threads.map import MapPass, Passes

@@ -5,7 +5,7 @@ from typing import Any, Optional, Sequence
 import numpy as np
 
 from tensorpack.utils import logger
-from tensorpack.utils._sizes import size_text
+from tensorpack.utils._words import size_text
 from tensorpack.utils.memory import available_bytes
 
 _WORTH_A_LINE = 0.1  # of the free memory

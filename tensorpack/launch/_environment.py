@@ -6,7 +6,7 @@ from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence
 from tensorpack.utils.cluster import Cluster
 from tensorpack.utils.gpu import get_num_gpu
 from tensorpack.utils.nvml import visible_devices
-from tensorpack.utils.processes import usable_cores
+from tensorpack.utils.workers.processes import usable_cores
 
 _THREADS = ("OMP_NUM_THREADS", "TF_NUM_INTRAOP_THREADS")
 _GPUS = "CUDA_VISIBLE_DEVICES"

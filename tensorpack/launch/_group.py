@@ -13,7 +13,7 @@ from typing import Any, Callable, List, Mapping, NamedTuple, Optional, Sequence,
 
 from tensorpack.utils._console import is_terminal, same_screen
 from tensorpack.utils.cluster import Cluster
-from tensorpack.utils.processes import set_parent_death_signal
+from tensorpack.utils.workers.processes import set_parent_death_signal
 
 from ._output import STDERR, STDOUT, Line, Output
 

@@ -5,7 +5,7 @@ from typing import Any, Callable
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.utils import logger
-from tensorpack.utils._nearest import did_you_mean
+from tensorpack.utils._words import did_you_mean
 
 from ._legacy_names import RENAMED
 from .registry import LAYERS, layer_register

@@ -9,7 +9,7 @@ from contextlib import suppress
 from html import escape
 from typing import Any, Dict, List
 
-from tensorpack.utils._sizes import size_text
+from tensorpack.utils._words import size_text
 
 from ._chart import number_text
 from ._read import Run

@@ -7,7 +7,7 @@ from typing import Any, Iterable, Optional, Sequence
 from urllib.parse import quote
 
 from tensorpack.runs.statistics import as_finite
-from tensorpack.utils._sizes import size_text
+from tensorpack.utils._words import size_text
 
 from ._read import Run
 

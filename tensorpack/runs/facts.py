@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import Any, Dict, List, Optional, Sequence
 
 from tensorpack.utils.nvml import NVMLContext, has_driver, visible_devices
-from tensorpack.utils.processes import usable_cores
+from tensorpack.utils.workers.processes import usable_cores
 
 _CPU_INFO = "/proc/cpuinfo"
 _CPU_INFO_BYTES = 4096  # the first core is enough, of perhaps hundreds

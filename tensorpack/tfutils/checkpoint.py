@@ -16,7 +16,7 @@ import numpy as np
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.utils import checkpoints, logger
-from tensorpack.utils._nearest import did_you_mean_file
+from tensorpack.utils._words import did_you_mean_file
 from tensorpack.utils.argtools import accepts_old_keywords
 from tensorpack.utils.atomic import open_atomic
 from tensorpack.utils.checkpoints import (  # noqa: F401  (some are for those who import them here)
@@ -30,7 +30,7 @@ from tensorpack.utils.checkpoints import (  # noqa: F401  (some are for those wh
 )
 from tensorpack.utils.checkpoints.files import INDEX, MANIFEST, names_with_prefix
 from tensorpack.utils.checkpoints.variables import by_name, without_output
-from tensorpack.utils.npz import NAMED_ARRAYS, read_npz, write_npz
+from tensorpack.utils.packing.npz import NAMED_ARRAYS, read_npz, write_npz
 from tensorpack.utils.untrusted import UnsafeFile
 
 PathLike = Union[str, "os.PathLike[str]"]

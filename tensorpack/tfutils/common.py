@@ -15,7 +15,7 @@ from tabulate import tabulate
 from tensorpack.compat import tf_version
 from tensorpack.compat import tfv1 as tf
 from tensorpack.utils.gpu import get_num_gpu
-from tensorpack.utils.processes import usable_cores
+from tensorpack.utils.workers.processes import usable_cores
 
 T = TypeVar("T")
 _REPORTED_PACKAGES = ("numpy", "msgpack", "cv2", "zmq", "lmdb", "h5py")

@@ -11,7 +11,7 @@ from tensorpack.utils import logger
 from tensorpack.utils.argtools import accepts_old_keywords
 from tensorpack.utils.checkpoints import check_manifest
 from tensorpack.utils.checkpoints.variables import Match, by_name, known_from, known_of, match
-from tensorpack.utils.npz import NAMED_ARRAYS
+from tensorpack.utils.packing.npz import NAMED_ARRAYS
 
 from .checkpoint import (
     CheckpointReader,

@@ -21,7 +21,7 @@ from tensorpack.tfutils.precision import ComputeOptions
 from tensorpack.tfutils.sesscreate import NewSessionCreator
 from tensorpack.tfutils.sessinit import JustCurrentSession, SaverRestore, SessionInit
 from tensorpack.utils import logger
-from tensorpack.utils._nearest import did_you_mean
+from tensorpack.utils._words import did_you_mean
 from tensorpack.utils.checks import as_count, as_number, kind_of
 
 from .determinism import check_deterministic, one_thread, warn_of_threads

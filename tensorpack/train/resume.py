@@ -14,7 +14,7 @@ from tensorpack.tfutils.checkpoint import (
     verify,
 )
 from tensorpack.utils import logger
-from tensorpack.utils._nearest import did_you_mean_file
+from tensorpack.utils._words import did_you_mean_file
 from tensorpack.utils.checkpoints import NoValidCheckpoint, candidates
 
 _WORDS = ("never", "auto", "must")

@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from typing import Any, Callable, Dict, Iterator, Optional, Tuple, Type
 
 from . import logger
-from .processes import (
+from .workers.processes import (
     ProcessGroup,
     ensure_proc_terminate,
     mask_sigint,
@@ -22,7 +22,7 @@ from .processes import (
     start_proc_mask_signal,
     subproc_call,
 )
-from .worker import state_of
+from .workers.worker import state_of
 
 __all__ = [
     "DIE",

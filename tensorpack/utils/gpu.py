@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from typing import ContextManager, Iterator, Optional, Sequence, Union
 
 from .nvml import NVMLContext, visible_devices
-from .processes import subproc_call
+from .workers.processes import subproc_call
 
 __all__ = ["change_env", "change_gpu", "get_nr_gpu", "get_num_gpu"]
 

@@ -19,9 +19,9 @@ from typing import Any, BinaryIO, List, Tuple
 
 import numpy as np
 
-from . import old_values
-from .packed import ALIGNMENT, pack, unpack
-from .packed_arrays import Rows
+from .packing import old_values
+from .packing.packed import ALIGNMENT, pack, unpack
+from .packing.packed_arrays import Rows
 
 __all__ = [
     "FrameError",

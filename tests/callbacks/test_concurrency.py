@@ -10,8 +10,8 @@ from tensorpack.callbacks import StartProcOrThread
 from tensorpack.callbacks import concurrency as module
 from tensorpack.utils.concurrency import LoopThread, StoppableThread
 from tensorpack.utils.stopping import Failed, Finished, Interrupted, StopRequested
-from tensorpack.utils.worker import make_worker
-from tensorpack.utils.worker_errors import WorkerDied
+from tensorpack.utils.workers.worker import make_worker
+from tensorpack.utils.workers.worker_errors import WorkerDied
 from tests.callbacks.driver import MiniTrainer, log_lines, when
 from tests.contracts.callback import CallbackContract
 from tests.utils import worker_targets as targets

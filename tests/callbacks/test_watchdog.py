@@ -6,9 +6,9 @@ import pytest
 
 from tensorpack.callbacks import StalledTraining, Watchdog
 from tensorpack.compat import tfv1 as tf
-from tensorpack.utils.processes import ProcessGroup
 from tensorpack.utils.stopping import Failed, StopRequested
-from tensorpack.utils.worker import make_worker
+from tensorpack.utils.workers.processes import ProcessGroup
+from tensorpack.utils.workers.worker import make_worker
 from tests.callbacks.driver import MiniTrainer, when
 from tests.clock import FakeClock
 from tests.contracts.callback import contract_of

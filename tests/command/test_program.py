@@ -13,7 +13,7 @@ import pytest
 from tensorpack._version import __version__
 from tensorpack.command import program
 from tensorpack.command.program import SUBCOMMANDS
-from tensorpack.utils._nearest import did_you_mean
+from tensorpack.utils._words import did_you_mean
 from tests.checks import ROOT
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from tensorpack.dataflow.files.caffe import CaffeLMDB, Datum, datum_image, read_datum
 from tensorpack.dataflow.files.lmdb_file import DamagedLMDB
-from tensorpack.utils.old_values import BadRecord
+from tensorpack.utils.packing.old_values import BadRecord
 from tests.contracts.dataflow import DataFlowContract, assert_same
 from tests.dataflow.lmdb_files import write_raw
 from tests.dataflow.test_image_header import encoded, with_size

@@ -24,8 +24,8 @@ from tensorpack.dataflow.files.images import dump_dataflow_images
 from tensorpack.dataflow.files.lmdb_file import dump_dataflow_to_lmdb
 from tensorpack.dataflow.files.tfrecord import dump_dataflow_to_tfrecord
 from tensorpack.utils import DIE, fix_rng_seed
-from tensorpack.utils.processes import ProcessGroup
-from tensorpack.utils.worker_errors import WorkerDied, WorkerTraceback
+from tensorpack.utils.workers.processes import ProcessGroup
+from tensorpack.utils.workers.worker_errors import WorkerDied, WorkerTraceback
 from tests.contracts.dataflow import assert_same
 from tests.dataflow.flows import numbers
 from tests.processes import in_thread, wait_until

@@ -17,8 +17,8 @@ from tensorpack.dataflow.files.lmdb_file import (
     LMDBSerializer,
     dump_dataflow_to_lmdb,
 )
-from tensorpack.utils.processes import ProcessGroup
 from tensorpack.utils.serialize import dumps
+from tensorpack.utils.workers.processes import ProcessGroup
 from tests.contracts.dataflow import DataFlowContract, assert_same
 from tests.dataflow.flows import check_resumes, flow_of
 from tests.dataflow.lmdb_files import change_values, sample, write_raw

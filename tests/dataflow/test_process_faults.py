@@ -15,7 +15,7 @@ from tensorpack.dataflow import DataFlowTerminated, MapData
 from tensorpack.dataflow._processes import start_method
 from tensorpack.dataflow.process_map import MultiProcessMapAndBatchData, MultiProcessMapData
 from tensorpack.dataflow.processes import MultiProcessRunner
-from tensorpack.utils.worker_errors import WorkerDied, WorkerFailed
+from tensorpack.utils.workers.worker_errors import WorkerDied, WorkerFailed
 from tests.checks import ROOT
 from tests.dataflow import process_functions as functions
 from tests.dataflow.process_flows import closing, mixture, strict

@@ -15,7 +15,7 @@ from tensorpack.dataflow import (
     StateNotKept,
 )
 from tensorpack.dataflow.threads import MultiThreadMapData, ThreadedMapData
-from tensorpack.utils.processes import usable_cores
+from tensorpack.utils.workers.processes import usable_cores
 from tests.contracts.dataflow import DataFlowContract, contract_of
 from tests.dataflow.flows import numbers, shuffled
 from tests.dataflow.process_functions import Unsized, odd, same, tenfold

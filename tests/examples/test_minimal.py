@@ -7,9 +7,9 @@ import numpy as np
 
 from tensorpack.RL import GymPlayers, ReplayMemory
 from tests.checks import ROOT
-from tests.RL.catch import CatchPlayer
 from tests.examples.small_dqn import read_stats
 from tests.pages import write_files
+from tests.RL.catch import CatchPlayer
 
 PATH = ROOT / "examples" / "DeepQNetwork" / "minimal.py"
 

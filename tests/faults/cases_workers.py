@@ -15,7 +15,7 @@ from tensorpack.dataflow._processes import pool as pool_module
 from tensorpack.dataflow.process_map import MultiProcessMapData
 from tensorpack.dataflow.processes import MultiProcessRunner
 from tensorpack.train import QueueInputTrainer, TrainConfig
-from tensorpack.utils.worker import make_worker
+from tensorpack.utils.workers.worker import make_worker
 from tests.dataflow import process_functions as functions
 from tests.helpers import TinyModel
 

@@ -14,7 +14,7 @@ import flags
 
 import tensorpack as tp
 from tensorpack.utils import fix_rng_seed
-from tensorpack.utils.worker import make_worker
+from tensorpack.utils.workers.worker import make_worker
 from tests.examples.small_dqn import small_catch
 
 from .marks import mark

@@ -7,7 +7,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from tensorpack.utils.packed_arrays import MAX_INTEGER_BYTES, Rows
+from tensorpack.utils.packing.packed_arrays import MAX_INTEGER_BYTES, Rows
 from tensorpack.utils.serialize import MAX_STRUCTURE_BYTES, FrameError, dumps, load_frame, loads
 from tests.dataflow.flows import Canary
 from tests.utils.frames import array_header, extension, frame_of

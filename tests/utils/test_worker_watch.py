@@ -1,4 +1,4 @@
-"""Tests of `tensorpack.utils.worker.WorkerWatch`."""
+"""Tests of `tensorpack.utils.workers.worker.WorkerWatch`."""
 
 import multiprocessing
 import os
@@ -9,9 +9,9 @@ import time
 
 import pytest
 
-from tensorpack.utils.processes import ProcessGroup
-from tensorpack.utils.worker import WorkerWatch, make_worker
-from tensorpack.utils.worker_errors import WorkerDied
+from tensorpack.utils.workers.processes import ProcessGroup
+from tensorpack.utils.workers.worker import WorkerWatch, make_worker
+from tensorpack.utils.workers.worker_errors import WorkerDied
 from tests.utils import worker_targets as targets
 
 FORK = multiprocessing.get_context("fork")

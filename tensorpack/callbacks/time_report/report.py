@@ -8,8 +8,8 @@ from typing import Any, Callable, Dict, Optional
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.utils import logger
-from tensorpack.utils.processes import usable_cores
 from tensorpack.utils.untrusted import open_regular
+from tensorpack.utils.workers.processes import usable_cores
 
 from ..base import Callback
 from ._diagnosis import Figures, advice, describe, diagnose

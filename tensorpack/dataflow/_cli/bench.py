@@ -12,7 +12,7 @@ import numpy as np
 from tabulate import tabulate
 
 from tensorpack.utils import get_tqdm
-from tensorpack.utils._sizes import size_text
+from tensorpack.utils._words import size_text
 
 from .._flow import is_flow
 from .._length import length_or_none

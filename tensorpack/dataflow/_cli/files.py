@@ -7,7 +7,7 @@ import sys
 from typing import Any, Callable, List, Tuple
 
 from tensorpack.utils import get_tqdm
-from tensorpack.utils._sizes import size_text
+from tensorpack.utils._words import size_text
 from tensorpack.utils.atomic import fsync_path
 
 from .._length import length_or_none

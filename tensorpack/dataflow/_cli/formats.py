@@ -6,7 +6,7 @@ import struct
 from functools import partial
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
-from tensorpack.utils.old_values import BadRecord, RefusedRecord, kind_of_old
+from tensorpack.utils.packing.old_values import BadRecord, RefusedRecord, kind_of_old
 
 from ..base import DataFlow
 from ..files.csv_file import CSVData

@@ -5,8 +5,8 @@ from multiprocessing import util
 from typing import Any, Callable, Dict, Generator, Iterable, Iterator, List, Optional
 
 from tensorpack.utils.checks import as_count, check_counts
-from tensorpack.utils.processes import usable_cores
 from tensorpack.utils.rng import get_rng
+from tensorpack.utils.workers.processes import usable_cores
 
 from .._flow import ProcessLocal, in_order
 from ..base import DataFlow, DataFlowTerminated, ProxyDataFlow, RNGDataFlow, StateNotKept

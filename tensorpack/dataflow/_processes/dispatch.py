@@ -2,7 +2,7 @@
 
 from typing import Any, Dict, Iterable, Iterator, List, Optional, Sized, Tuple
 
-from tensorpack.utils.packed import Packed, pack
+from tensorpack.utils.packing.packed import Packed, pack
 
 from .pool import WorkerPool
 from .worker_loop import END, SHIFTED

@@ -9,10 +9,10 @@ from multiprocessing import Pipe
 from typing import Any, Callable, Deque, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from tensorpack.utils import logger
-from tensorpack.utils.packed import Packed, pack
-from tensorpack.utils.processes import ProcessGroup
-from tensorpack.utils.worker import Worker, make_worker
-from tensorpack.utils.worker_errors import WorkerDied, failure_from_bytes
+from tensorpack.utils.packing.packed import Packed, pack
+from tensorpack.utils.workers.processes import ProcessGroup
+from tensorpack.utils.workers.worker import Worker, make_worker
+from tensorpack.utils.workers.worker_errors import WorkerDied, failure_from_bytes
 
 from ..base import DataFlowTerminated
 from .receiver import Receiver, make_channel

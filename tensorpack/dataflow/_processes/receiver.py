@@ -10,8 +10,8 @@ from typing import Any, Callable, Deque, Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
 
-from tensorpack.utils.aligned import aligned_empty
-from tensorpack.utils.packed_layouts import LayoutReader
+from tensorpack.utils.packing.aligned import aligned_empty
+from tensorpack.utils.packing.packed_layouts import LayoutReader
 
 from .sender import (
     FIRST_EVENT,

@@ -14,8 +14,8 @@ from typing import Any, Callable, Deque, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 
-from tensorpack.utils.packed import Packed, write
-from tensorpack.utils.packed_layouts import LayoutWriter
+from tensorpack.utils.packing.packed import Packed, write
+from tensorpack.utils.packing.packed_layouts import LayoutWriter
 
 from .shared_memory import SharedFile, ToClose, close_after_fork, poll_of
 

@@ -11,7 +11,7 @@ import types
 from multiprocessing.reduction import ForkingPickler
 from typing import Any, Dict, Iterator, NamedTuple, Optional, Tuple
 
-from tensorpack.utils.worker import Worker
+from tensorpack.utils.workers.worker import Worker
 
 _MOST_LEVELS = 16
 _SHORT = reprlib.Repr()

@@ -7,10 +7,10 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
 import numpy as np
 
-from tensorpack.utils.processes import keep_freed_memory
 from tensorpack.utils.rng import SeedTree, fix_rng_seed, seed_datapoints
 from tensorpack.utils.serialize import dumps
-from tensorpack.utils.worker_errors import failure_to_bytes
+from tensorpack.utils.workers.processes import keep_freed_memory
+from tensorpack.utils.workers.worker_errors import failure_to_bytes
 
 from ..base import DataFlow, Dropped, StateNotKept
 from .receiver import Receiver

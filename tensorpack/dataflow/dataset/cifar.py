@@ -10,7 +10,7 @@ from typing import Dict, List, NamedTuple, Optional, Sequence
 
 import numpy as np
 
-from tensorpack.utils.old_values import decode_old
+from tensorpack.utils.packing.old_values import decode_old
 
 from ._files import (
     TRAIN_OR_TEST,

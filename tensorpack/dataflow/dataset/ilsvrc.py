@@ -15,8 +15,8 @@ import numpy as np
 
 from tensorpack.utils import logger, shape2d
 from tensorpack.utils.fs import get_dataset_path
-from tensorpack.utils.old_values import BadRecord
 from tensorpack.utils.optional import require
+from tensorpack.utils.packing.old_values import BadRecord
 from tensorpack.utils.untrusted import read_untrusted
 
 from ..files.caffe import message_fields

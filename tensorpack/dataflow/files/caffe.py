@@ -8,7 +8,7 @@ from typing import Any, Dict, Iterator, NamedTuple, Tuple
 
 import numpy as np
 
-from tensorpack.utils.old_values import BadRecord
+from tensorpack.utils.packing.old_values import BadRecord
 
 from .images import decode_image
 from .lmdb_file import LMDBRecords, WantedKeys

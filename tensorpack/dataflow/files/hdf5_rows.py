@@ -13,7 +13,7 @@ import numpy as np
 
 from tensorpack.utils import get_tqdm
 from tensorpack.utils.optional import require
-from tensorpack.utils.packed_arrays import nbytes_of
+from tensorpack.utils.packing.packed_arrays import nbytes_of
 
 from ..base import DataFlowTerminated
 from .records import DamagedFile, PathLike, RecordFile

@@ -17,8 +17,8 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tupl
 
 from tensorpack.utils import logger
 from tensorpack.utils.checks import check_counts
-from tensorpack.utils.old_values import BadRecord, RefusedRecord, decode_old, kind_of_old
 from tensorpack.utils.optional import require
+from tensorpack.utils.packing.old_values import BadRecord, RefusedRecord, decode_old, kind_of_old
 from tensorpack.utils.serialize import FrameError, dumps, load_frame
 
 from .._flow import is_flow

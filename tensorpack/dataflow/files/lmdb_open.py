@@ -17,7 +17,7 @@ import weakref
 from typing import Any, Dict, List, Optional, Tuple
 
 from tensorpack.utils.optional import require
-from tensorpack.utils.processes import subproc_call
+from tensorpack.utils.workers.processes import subproc_call
 
 from .records import DamagedFile, PathLike
 

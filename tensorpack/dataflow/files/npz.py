@@ -17,9 +17,9 @@ from typing import Any, Callable, Dict, List, NamedTuple, Sequence, Tuple
 import numpy as np
 
 from tensorpack.utils import get_tqdm
-from tensorpack.utils.npz import array_of_npy
-from tensorpack.utils.old_values import BadRecord, RefusedRecord
-from tensorpack.utils.packed_arrays import nbytes_of
+from tensorpack.utils.packing.npz import array_of_npy
+from tensorpack.utils.packing.old_values import BadRecord, RefusedRecord
+from tensorpack.utils.packing.packed_arrays import nbytes_of
 from tensorpack.utils.serialize import MAX_FILE_BYTES, load_frame
 
 from ..base import DataFlow

@@ -12,7 +12,7 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tupl
 
 from tensorpack.utils import get_tqdm, logger
 from tensorpack.utils.atomic import open_atomic, remove_temporaries
-from tensorpack.utils.old_values import BadRecord, RefusedRecord, decode_old, kind_of_old
+from tensorpack.utils.packing.old_values import BadRecord, RefusedRecord, decode_old, kind_of_old
 from tensorpack.utils.serialize import FrameError, dumps, load_frame
 
 from .._flow import ProcessLocal, call_optional

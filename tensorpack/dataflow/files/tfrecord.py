@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from typing import Any, BinaryIO, Iterator, NamedTuple, Optional, Tuple
 
 from tensorpack.utils.checks import check_counts
-from tensorpack.utils.old_values import BadRecord, RefusedRecord
 from tensorpack.utils.optional import require
+from tensorpack.utils.packing.old_values import BadRecord, RefusedRecord
 
 from .._flow import check_count
 from ..base import DataFlow, ResumableDataFlow, UnknownLength

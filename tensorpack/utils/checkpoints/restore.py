@@ -10,7 +10,7 @@ from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 import numpy as np
 
 from .. import logger
-from ..aligned import aligned_empty
+from ..packing.aligned import aligned_empty
 from ..serialize import MAX_FILE_BYTES, dump_hashed, load_hashed
 from ..untrusted import UnsafeFile, hash_untrusted
 from .files import CheckpointCorrupt, check_files, corrupt, read_manifest, verify

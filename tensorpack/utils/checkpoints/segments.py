@@ -14,8 +14,8 @@ from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Se
 import numpy as np
 
 from .. import logger
-from ..aligned import aligned_empty
 from ..atomic import fsync_path, open_atomic
+from ..packing.aligned import aligned_empty
 from ..serialize import MAX_FILE_BYTES, dump_hashed, load_hashed
 from ..untrusted import UnsafeFile, hash_untrusted, open_untrusted
 

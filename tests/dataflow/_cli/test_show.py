@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from tensorpack.dataflow import LMDBSerializer
-from tensorpack.utils._sizes import size_text
+from tensorpack.utils._words import size_text
 from tests.contracts.dataflow import assert_same
 from tests.dataflow._cli.files import (
     EVERYWHERE,

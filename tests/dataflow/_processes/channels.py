@@ -6,7 +6,7 @@ import numpy as np
 
 from tensorpack.dataflow._processes.receiver import make_channel
 from tensorpack.dataflow._processes.sender import OBJECT, Limits
-from tensorpack.utils.packed import pack
+from tensorpack.utils.packing.packed import pack
 
 SIZE = 10000
 MIB = 1 << 20

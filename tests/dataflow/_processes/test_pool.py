@@ -17,9 +17,9 @@ from tensorpack.dataflow._processes.base import WorkerPools
 from tensorpack.dataflow._processes.pool import ORDERS, Failure, WorkerPool
 from tensorpack.dataflow._processes.sender import Limits
 from tensorpack.utils import logger
-from tensorpack.utils.packed import pack
-from tensorpack.utils.worker import state_of
-from tensorpack.utils.worker_errors import WorkerDied
+from tensorpack.utils.packing.packed import pack
+from tensorpack.utils.workers.worker import state_of
+from tensorpack.utils.workers.worker_errors import WorkerDied
 from tests.dataflow import process_functions as functions
 from tests.processes import LONG, gone, in_fork, in_thread, wait_until
 

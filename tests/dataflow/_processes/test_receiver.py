@@ -10,9 +10,9 @@ import threading
 import numpy as np
 import pytest
 
-from tensorpack.utils.aligned import stays_as_it_is
-from tensorpack.utils.packed import pack
-from tensorpack.utils.packed_layouts import LayoutReader
+from tensorpack.utils.packing.aligned import stays_as_it_is
+from tensorpack.utils.packing.packed import pack
+from tensorpack.utils.packing.packed_layouts import LayoutReader
 from tests.dataflow._processes.channels import SIZE, check, full
 from tests.processes import in_thread
 

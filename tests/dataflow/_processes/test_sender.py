@@ -9,7 +9,7 @@ import pytest
 
 from tensorpack.dataflow._processes.sender import Interrupted
 from tensorpack.dataflow._processes.shared_memory import SharedFile
-from tensorpack.utils.packed_arrays import Rows
+from tensorpack.utils.packing.packed_arrays import Rows
 from tests.dataflow._processes.channels import MIB, SIZE, check, full
 
 

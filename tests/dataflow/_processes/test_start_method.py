@@ -11,7 +11,7 @@ from tensorpack.dataflow import DataFlow, DataFromList, MapData, MapDataComponen
 from tensorpack.dataflow._processes import start_method
 from tensorpack.dataflow._processes.start_method import choose_start_method, find_unpicklable, start
 from tensorpack.utils.signals import SignalListener
-from tensorpack.utils.worker import make_worker
+from tensorpack.utils.workers.worker import make_worker
 from tests.dataflow import process_functions as functions
 from tests.dataflow.process_functions import numbers
 from tests.processes import in_thread

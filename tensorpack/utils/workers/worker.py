@@ -14,8 +14,8 @@ from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
 from typing import Any, Callable, Dict, NoReturn, Optional, Sequence, Tuple
 
-from . import logger
-from ._console import open_standard_descriptors
+from .. import logger
+from .._console import open_standard_descriptors
 from .processes import sigint_blocked
 from .worker_errors import WorkerDied, failure_from_bytes, failure_to_bytes
 from .worker_pipes import StarterEnds, WorkerEnds, connect

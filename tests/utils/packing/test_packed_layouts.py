@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tensorpack.utils import packed_layouts
-from tensorpack.utils.packed import MAX_INLINE_BYTES, write
-from tensorpack.utils.packed_layouts import LayoutReader, LayoutWriter
+from tensorpack.utils.packing import packed_layouts
+from tensorpack.utils.packing.packed import MAX_INLINE_BYTES, write
+from tensorpack.utils.packing.packed_layouts import LayoutReader, LayoutWriter
 from tests.contracts.dataflow import assert_same
 
 IMAGE = np.arange(5000, dtype=np.uint16).reshape(50, 100)

@@ -8,8 +8,8 @@ import zipfile
 import numpy as np
 import pytest
 
-from tensorpack.utils import npz
-from tensorpack.utils.npz import read_npz, write_npz
+from tensorpack.utils.packing import npz
+from tensorpack.utils.packing.npz import read_npz, write_npz
 from tests.tiers import first_fast
 
 ARRAYS = {

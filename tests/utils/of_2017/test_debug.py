@@ -3,7 +3,7 @@
 import re
 import sys
 
-from tensorpack.utils.debug import enable_call_trace
+from tensorpack.utils.of_2017.debug import enable_call_trace
 
 
 def inner():

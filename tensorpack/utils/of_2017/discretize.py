@@ -5,7 +5,7 @@ from typing import List, Sequence, Tuple
 
 import numpy as np
 
-from .argtools import log_once
+from ..argtools import log_once
 
 __all__ = ["UniformDiscretizer1D", "UniformDiscretizerND"]
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tensorpack.utils.discretize import UniformDiscretizer1D, UniformDiscretizerND
+from tensorpack.utils.of_2017.discretize import UniformDiscretizer1D, UniformDiscretizerND
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from typing import Any, Dict, List, Tuple
 
 import numpy as np
 
-from .optional import require
+from ..optional import require
 from .packed_arrays import MAX_DIMENSIONS, check_text, dtype_of, nbytes_of
 
 _MOST = 64  # containers in containers, and elements of a key, whose hash is taken each time

@@ -12,7 +12,7 @@ import time
 import numpy as np
 import pytest
 
-from tensorpack.utils.old_values import BadRecord, RefusedRecord, decode_old
+from tensorpack.utils.packing.old_values import BadRecord, RefusedRecord, decode_old
 from tests.contracts.dataflow import assert_same
 from tests.dataflow.flows import Canary
 from tests.dataflow.old_bytes import pack_of_2017, pickle_of_python_2
@@ -214,7 +214,7 @@ def run(seed, count):
 
 
 def check_in_a_child(run_python, seed, count):
-    done = run_python(f"from tests.utils.test_old_values import run; run({seed}, {count})")
+    done = run_python(f"from tests.utils.packing.test_old_values import run; run({seed}, {count})")
     assert done.returncode == 0, done.stdout + done.stderr
     read, slowest = map(float, done.stdout.split())
     assert count * 0.02 < read < count * 0.8 and slowest < 5

@@ -1,8 +1,8 @@
-"""What is said about a name that was mistyped."""
+"""What is said about a name that was mistyped, and about sizes."""
 
 import os
 
-from tensorpack.utils._nearest import did_you_mean, did_you_mean_file
+from tensorpack.utils._words import did_you_mean, did_you_mean_file, size_text
 
 
 def test_the_nearest_names_are_given():
@@ -26,3 +26,15 @@ def test_a_folder_that_is_missing_is_named(tmp_path):
     assert did_you_mean_file(os.path.join(folder, "model")) == f" There is no folder {folder}."
     (tmp_path / "no").write_text("")
     assert did_you_mean_file(os.path.join(folder, "model")) == ""
+
+
+def test_sizes():
+    texts = ["", "0 B", "999 B", "1.0 kB", "2.5 MB", "3.0 GB", "4.0 TB"]
+    assert [size_text(each, "") for each in (None, 0, 999, 1000, 2.5e6, 3e9, 4e12)] == texts
+    assert size_text(None) == "?"
+
+
+def test_what_is_rounded_up_to_a_thousand_has_the_next_unit():
+    sizes = (999_949, 999_960, 999_949_000, 999_960_000, 999_999_999_999, 999.7)
+    texts = ["999.9 kB", "1.0 MB", "999.9 MB", "1.0 GB", "1.0 TB", "1.0 kB"]
+    assert [size_text(each) for each in sizes] == texts

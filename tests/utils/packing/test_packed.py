@@ -10,9 +10,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tensorpack.utils.aligned import aligned_empty
-from tensorpack.utils.packed import MAX_INLINE_BYTES, MAX_TUPLES, aligned, pack, unpack, write
-from tensorpack.utils.packed_arrays import MAX_DIMENSIONS, MAX_INTEGER_BYTES, Rows
+from tensorpack.utils.packing.aligned import aligned_empty
+from tensorpack.utils.packing.packed import (
+    MAX_INLINE_BYTES,
+    MAX_TUPLES,
+    aligned,
+    pack,
+    unpack,
+    write,
+)
+from tensorpack.utils.packing.packed_arrays import MAX_DIMENSIONS, MAX_INTEGER_BYTES, Rows
 from tests.tiers import first_fast
 from tests.utils.frames import array_header, extension, limit_memory  # noqa: F401
 
@@ -397,7 +404,7 @@ def in_little_memory(run_python):
     """Runs code that gives no error in a Python that can have little more than it begins with."""
 
     def run(code):
-        done = run_python("import tests.utils.test_packed as t\nt.limit_memory()\n" + code)
+        done = run_python("import tests.utils.packing.test_packed as t\nt.limit_memory()\n" + code)
         assert done.returncode == 0, done.stdout + done.stderr
 
     return run

@@ -1,4 +1,4 @@
-"""Tests of `tensorpack.utils.processes`."""
+"""Tests of `tensorpack.utils.workers.processes`."""
 
 import multiprocessing
 import os
@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from tensorpack.utils.processes import (
+from tensorpack.utils.workers.processes import (
     ProcessGroup,
     ensure_proc_terminate,
     mask_sigint,
@@ -226,7 +226,7 @@ def test_subproc_call_of_what_is_no_program():
 FAULTS = """
 import resource
 import numpy as np
-from tensorpack.utils.processes import keep_freed_memory
+from tensorpack.utils.workers.processes import keep_freed_memory
 
 def faults():
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt

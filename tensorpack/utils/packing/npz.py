@@ -14,10 +14,10 @@ from typing import Any, BinaryIO, Dict, Mapping
 
 import numpy as np
 
-from ._sizes import size_text
+from .._words import size_text
+from ..untrusted import open_untrusted
 from .old_values import BadRecord, RefusedRecord, decode_old
 from .packed_arrays import dtype_of, nbytes_of
-from .untrusted import open_untrusted
 
 NAMED_ARRAYS = (".npz", ".npy")  # how the names of files end that `read_npz` reads
 

@@ -8,8 +8,8 @@ import types
 from datetime import datetime
 from typing import Any, Callable, Counter, Dict, Optional, Sequence, Tuple, Union
 
-from . import logger
-from .optional import require
+from .. import logger
+from ..optional import require
 
 __all__ = [
     "HIDE_DOC",

@@ -23,7 +23,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple, Union
 
 import numpy as np
 
-from .optional import require
+from ..optional import require
 from .packed_arrays import (
     MAX_INTEGER_BYTES,
     Rows,

@@ -1,4 +1,4 @@
-"""Tests of `tensorpack.utils.worker` and `worker_pipes`."""
+"""Tests of `tensorpack.utils.workers.worker` and `worker_pipes`."""
 
 import gc
 import multiprocessing
@@ -13,10 +13,10 @@ from multiprocessing.process import BaseProcess
 
 import pytest
 
-from tensorpack.utils.processes import ProcessGroup
 from tensorpack.utils.signals import SignalListener
-from tensorpack.utils.worker import error_of, make_worker, stack_of, state_of
-from tensorpack.utils.worker_errors import WorkerDied
+from tensorpack.utils.workers.processes import ProcessGroup
+from tensorpack.utils.workers.worker import error_of, make_worker, stack_of, state_of
+from tensorpack.utils.workers.worker_errors import WorkerDied
 from tests.checks import ROOT
 from tests.processes import gone, wait_until
 from tests.utils import worker_targets as targets
@@ -291,7 +291,7 @@ def test_a_folder_for_sockets_with_too_long_a_path_is_named(tmp_path, run_python
     folder = tmp_path / ("long" * 25)
     folder.mkdir()
     code = (
-        "from tensorpack.utils.worker import make_worker\n"
+        "from tensorpack.utils.workers.worker import make_worker\n"
         "worker = make_worker(print, (), name='Loader', method='forkserver')\n"
         "try:\n    worker.start()\n"
         "except OSError as error:\n    print(error)\n"
@@ -316,8 +316,8 @@ def test_siblings_do_not_hold_the_lifelines_of_each_other(running):
 
 PARENT = """
 import multiprocessing, sys, threading, time
-from tensorpack.utils.processes import start_proc_mask_signal
-from tensorpack.utils.worker import make_worker
+from tensorpack.utils.workers.processes import start_proc_mask_signal
+from tensorpack.utils.workers.worker import make_worker
 from tests.utils import worker_targets as targets
 method = sys.argv[1]
 events = [multiprocessing.get_context(method).Event() for _ in range(4)]

@@ -1,8 +1,8 @@
-"""What to say to a user who has mistyped a name."""
+"""Words in messages: sizes, and the names nearest to a mistyped one."""
 
 import os
 from difflib import get_close_matches
-from typing import Iterable
+from typing import Iterable, Optional
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
@@ -28,3 +28,15 @@ def did_you_mean_file(path: str, ending: str = "") -> str:
         return f" There is no folder {folder}." if folder and not os.path.exists(folder) else ""
     known = [each[: len(each) - len(ending)] for each in names if each.endswith(ending)]
     return did_you_mean(name, known)
+
+
+def size_text(nbytes: Optional[float], unknown: str = "?") -> str:
+    """Returns a number of bytes such as `12.3 MB` (of a million each); `unknown` for None."""
+    if nbytes is None:
+        return unknown
+    for name, digits in (("B", 0), ("kB", 1), ("MB", 1), ("GB", 1)):
+        text = f"{nbytes:.{digits}f}"
+        if float(text) < 1000:
+            return f"{text} {name}"
+        nbytes /= 1000
+    return f"{nbytes:.1f} TB"

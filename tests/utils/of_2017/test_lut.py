@@ -2,7 +2,7 @@
 
 import pytest
 
-from tensorpack.utils.lut import LookUpTable
+from tensorpack.utils.of_2017.lut import LookUpTable
 
 
 def test_both_ways():

@@ -1,9 +1,9 @@
-"""Tests of `tensorpack.utils.worker_errors`."""
+"""Tests of `tensorpack.utils.workers.worker_errors`."""
 
 import pytest
 
 from tensorpack.utils.notes import add_note, notes_of
-from tensorpack.utils.worker_errors import (
+from tensorpack.utils.workers.worker_errors import (
     WorkerDied,
     WorkerFailed,
     WorkerTraceback,

@@ -19,7 +19,7 @@ from typing import Any, Iterator, List, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
-from . import logger
+from .. import logger
 
 _PR_SET_PDEATHSIG = 1
 _LARGE_BLOCK = 31 << 20  # bytes; glibc learns from blocks of less than 32 MiB

@@ -4,7 +4,7 @@ import argparse
 
 import pytest
 
-from tensorpack.utils.globvars import GlobalNS, globalns, use_global_argument
+from tensorpack.utils.of_2017.globvars import GlobalNS, globalns, use_global_argument
 
 
 @pytest.fixture(autouse=True)

@@ -6,7 +6,7 @@ import types
 
 import pytest
 
-from tensorpack.utils import develop
+from tensorpack.utils.of_2017 import develop
 
 
 @pytest.fixture(autouse=True)

@@ -1,0 +1,1 @@
+"""Objects to bytes and back: what crosses pipes and sockets, and what files hold."""
