@@ -43,6 +43,10 @@ PROMISES = {
         (r"6 variables differ by at most ([\d.]+)", 0, 1e-4),
     ],
     "07-dqn": [(r"caught: ([\d.]+)", 0.9, 1), (r"score: ([-\d.]+)", -1, 1)],
+    "your-algorithm": [
+        (r"cost: ([\d.]+)", 0, 1),
+        (r"mine.py .*--algo Expectiles .*--load .*model-(\d+)", 40, 40),
+    ],
     "your-images": [
         (r"validation_accuracy: ([\d.]+)", 0.8, 1),
         (r"square.007.png: square with probability ([\d.]+)", 0.5, 1),

@@ -1,6 +1,7 @@
 """The command line of a3c.py: its flags with their units, and the checks that need no machine."""
 
 import argparse
+import os
 from typing import Dict, Optional, Sequence
 
 import checks
@@ -67,4 +68,6 @@ def parse(argv: Optional[Sequence[str]] = None) -> argparse.Namespace:
 
 def commands_of(args: argparse.Namespace, logdir: Optional[str]) -> Dict[str, str]:
     """Returns the commands that are of use after a run; `logdir` is its log directory."""
-    return flags.next_commands(NAME, __file__, make_parser(), args, ["games"], logdir)
+    parser = make_parser()
+    script = os.path.join(os.path.dirname(__file__), parser.prog)
+    return flags.next_commands(NAME, script, parser, args, ["games"], logdir)

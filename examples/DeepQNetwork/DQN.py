@@ -332,10 +332,13 @@ def main(argv: Optional[Sequence[str]] = None) -> None:
     start(flags.parse(argv))
 
 
-def run() -> None:
-    """Runs `main` as a program; also a Ctrl-C outside of the training exits with its code."""
+def run(script: str = __file__) -> None:
+    """Does what `main` does, as a program; also a Ctrl-C outside of the training exits with its
+    code. A script that imports this module gives its own path, to be named in commands.
+    """
     try:
         args = flags.parse()
+        args.script = script
         if args.task == "train":  # shows the shapes of layers, the table of variables
             os.environ.setdefault("TENSORPACK_VERBOSE", "1")
         start(args)

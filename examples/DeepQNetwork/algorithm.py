@@ -3,7 +3,7 @@
 Imports nothing that is slow: the command line uses it too.
 """
 
-from typing import Any, Dict, List, Mapping, NamedTuple, Tuple, Union
+from typing import Any, Collection, Dict, List, Mapping, NamedTuple, Tuple, Union
 
 
 class Algorithm(NamedTuple):
@@ -44,8 +44,8 @@ LEARNS: Mapping[str, Tuple[str, ...]] = {
     "qr": ("atoms",),
     "iqn": ("atoms",),
 }
-CHOICES: Mapping[str, Tuple[str, ...]] = {
-    "learns": tuple(LEARNS),
+CHOICES: Mapping[str, Collection[str]] = {
+    "learns": LEARNS,
     "network": ("2017", "nature", "dopamine"),
     "loss": ("huber", "mse"),
     "optimizer": ("adam", "rmsprop"),

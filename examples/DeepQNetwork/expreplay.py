@@ -78,6 +78,7 @@ class ExpReplay(DataFlow, Callback):
         resumed, see `check_rules`.
 
     Attributes:
+      agent_type: makes what chooses the actions, see `Agent`.
       exploration: probability of a random action; may be set at any time.
       prioritized: whether transitions are drawn by priorities.
 
@@ -85,6 +86,8 @@ class ExpReplay(DataFlow, Callback):
       ValueError: a size is not positive, the batch cannot be cut evenly, or the memory is smaller
         than what it is filled with.
     """
+
+    agent_type = Agent
 
     def __init__(
         self,
@@ -227,7 +230,7 @@ class ExpReplay(DataFlow, Callback):
         """Returns what fills the memory; called while the graph is set up."""
         predictor = self.trainer.get_predictor(*self._predictor_io_names)
         how = self._history_len, self._acting_rng, self._random_repeat
-        agent = Agent(predictor, self._player, *how)
+        agent = self.agent_type(predictor, self._player, *how)
         return Simulator(self._player, self._memory, agent, self._life_loss_ends)
 
     def _before_train(self) -> None:

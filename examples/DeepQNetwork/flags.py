@@ -242,6 +242,7 @@ def parse(argv: Optional[Sequence[str]] = None) -> argparse.Namespace:
         parser.error(mistake)
     args.algorithm = algorithm_of(args)
     args.logdir = checks.logdir_of(args, NAME)
+    args.script = os.path.join(os.path.dirname(__file__), parser.prog)
     return args
 
 
@@ -292,7 +293,7 @@ def commands_of(args: argparse.Namespace, logdir: Optional[str]) -> Dict[str, st
     """Returns the commands that are of use after a run, see `next_commands`."""
     parser = make_parser()
     parser.set_defaults(**PRESETS[args.preset])
-    return next_commands(NAME, __file__, parser, args, ("algorithm", "games"), logdir)
+    return next_commands(NAME, args.script, parser, args, ("algorithm", "games"), logdir)
 
 
 # What `next_commands` does not write out as it was given.
@@ -301,7 +302,7 @@ _NOT_AGAIN = {"help", "rom", "task", "load", "resume", "logdir", "video"}
 
 def next_commands(
     name: str,
-    file: str,
+    script: str,
     parser: argparse.ArgumentParser,
     args: argparse.Namespace,
     needed: Collection[str],
@@ -313,16 +314,15 @@ def next_commands(
 
     Args:
       name: of the example.
-      file: in the folder of the program.
-      parser: has the name of the program and the defaults, those of a preset too.
+      script: the program.
+      parser: has the defaults, those of a preset too.
       args: what it has parsed.
       needed: titles of the groups of flags that an evaluation must have as the training had them.
       logdir: the log directory of the run, which may be a numbered one; None if it has none.
     """
-    script = os.path.join(os.path.dirname(os.path.abspath(file)), parser.prog)
     python = sys.executable
     python = "python" if shutil.which("python") == python else _shortest(python)
-    program = [python, _shortest(script), "--rom", args.rom]
+    program = [python, _shortest(os.path.abspath(script)), "--rom", args.rom]
     where = None if logdir is None else _shortest(logdir)
     there = [] if where in (None, checks.default_logdir(args, name)) else ["--logdir", where]
     resume = [*program, *_words(parser, args, None), *there, "--resume", "auto"]

@@ -149,18 +149,17 @@ class Agent:
         if greedy.any():
             states = self._history.states(None if greedy.all() else greedy)
             values = self._predict(states)[0]
-            actions[greedy] = epsilon_greedy(values, 0.0, self._rng)
+            actions[greedy] = self._choose(values, self._rng)
         self._last = actions, greedy, values
         return actions
 
+    def _choose(self, values: np.ndarray, rng: np.random.RandomState) -> np.ndarray:
+        """Returns actions `[M]` for values `[M, num_actions]`; override it to explore otherwise."""
+        return epsilon_greedy(values, 0.0, rng)
+
     def decision(self, index: int) -> Tuple[int, Optional[np.ndarray]]:
-        """Returns what `act` chose last for one environment: the action, and why.
-
-        Args:
-          index: of the environment.
-
-        Returns:
-          the action, and the values of all actions `[num_actions]`, None where chance decided.
+        """Returns what `act` chose last for an environment: the action, and the values of all of
+        them `[num_actions]`, None where chance decided.
         """
         actions, greedy, values = self._last
         row = np.count_nonzero(greedy[:index])

@@ -73,6 +73,7 @@ def test_the_defaults():
     args = vars(flags.parse(["--rom", "breakout.bin"]))
     assert args.pop("rom") == "breakout.bin"
     assert args.pop("algorithm") == Algorithm()
+    assert args.pop("script") == str(SCRIPT)
     assert args == DEFAULTS
 
 
