@@ -229,7 +229,7 @@ class Simulator(EpisodeCounter):
           epsilon: probability of a random action.
 
         Returns:
-          how many transitions were stored: one for each environment, without those that began a
+          how many transitions were stored, one for each environment but those that began a
           new game.
         """
         actions = self._agent.act(epsilon)
