@@ -135,14 +135,7 @@ class ExpReplay(DataFlow, Callback):
             "random_repeat": random_repeat,
         }
         self.prioritized = self.sees_runs = priority != 0
-        make: Any = partial(PrioritizedReplay, alpha=priority) if priority else ReplayMemory
-        self._memory: Any = make(
-            memory_size,
-            player.frame_shape,
-            history=history_len,
-            lanes=player.num_envs,
-            frame_dtype=np.dtype(player.frame_dtype).type,
-        )
+        self._memory = _make_memory(memory_size, player, history_len, priority)
         self._simulator: Any = None
         self._episodes = EpisodeLog()
         self._pacer = Pacer(update_frequency)
@@ -383,3 +376,11 @@ def _freeze(array: np.ndarray) -> None:
     while isinstance(memory, np.ndarray):
         memory.setflags(write=False)
         memory = memory.base
+
+
+def _make_memory(size: int, player: Player, history: int, priority: float) -> Any:
+    """Returns the memory; a `PrioritizedReplay` where there is a priority."""
+    make: Any = partial(PrioritizedReplay, alpha=priority) if priority else ReplayMemory
+    dtype = np.dtype(player.frame_dtype).type
+    shape, lanes = player.frame_shape, player.num_envs
+    return make(size, shape, history=history, lanes=lanes, frame_dtype=dtype)
