@@ -7,6 +7,7 @@ them, as far as the speed of the machine does.
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -30,7 +31,7 @@ LIMIT = 10.0  # seconds that the end may take after the first signal
 KILL, INT, TERM = signal.SIGKILL, signal.SIGINT, signal.SIGTERM
 READY = "Graph Finalized"
 BEGUN = "Start Epoch"
-OVER = "Training has finished!"
+OVER = re.compile("Training has finished!|The run is over:")
 SCORES = ("epoch_num", "global_step", "expreplay/mean_score", "expreplay/max_score")
 SCORES += ("mean_score", "max_score", "learning_rate")
 
@@ -102,7 +103,7 @@ class Soak:
             os.killpg(child.process.pid, KILL)
         code = child.end(timeout=0)
         output = child.output
-        self.over = OVER in output
+        self.over = is_over(output)
         try:
             assert not left, left
             check_code(plan, code, output)
@@ -119,9 +120,9 @@ class Soak:
         before, child, around = self._start()
         child.wait_for(READY)
         start = time.monotonic()
-        child.wait_for(OVER)
+        assert child.end(timeout=120) == 0, child.output
         took = time.monotonic() - start
-        assert child.end(timeout=60) == 0, child.output
+        assert is_over(child.output), child.output
         assert not around.leftovers(), around.leftovers()
         check_resumption(child.output, before)
         assert check_directory(self.log, child.output, before) == EPOCHS * STEPS
@@ -167,11 +168,16 @@ class Soak:
         try:
             child.wait_for(plan.mark)
         except AssertionError:
-            if OVER not in child.output:
+            if not is_over(child.output):
                 child.end(timeout=LIMIT)
                 raise
         else:
             time.sleep(plan.wait * (self._epoch_seconds if plan.mark == BEGUN else 1.0))
+
+
+def is_over(output):
+    """Whether a run has come to its end, or found that it was there before."""
+    return OVER.search(output) is not None
 
 
 def check_code(plan, code, output):
@@ -179,10 +185,10 @@ def check_code(plan, code, output):
     first = plan.signals[0]
     expected = {-first if first == KILL else 128 + first}
     # When the training is over, a signal finds Python's own handlers, or nobody.
-    late = OVER in output or len(plan.signals) > 1
+    late = is_over(output) or len(plan.signals) > 1
     if late:
         expected.add(-first)
-    if OVER in output:
+    if is_over(output):
         expected.add(0)
     if late and "KeyboardInterrupt" in output:
         expected.add(1)

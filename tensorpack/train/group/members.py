@@ -156,14 +156,18 @@ class Members(Peers):
 
     def _look_at_worker(self, index: int) -> None:
         row, who = self.table[index], self.who(index)
-        if row.state == FAILED:
+        if row.state == FAILED and row.cause:  # which this process may not know of yet
+            self._lose(
+                PeerLost(f"{self.who(row.cause - 1)} is lost, and so {who} ended."), row.cause
+            )
+        elif row.state == FAILED:
             self._lose(PeerLost(f"{who} failed: its own log says why."))
         elif row.state == LEFT:
             if self._in_step and row.step < self._step():
                 on_left, self._on_left = self._on_left, lambda who: None
                 on_left(who)
         elif self.names[index] in self._silent:
-            self._lose(self._silent[self.names[index]])
+            self._lose(self._silent[self.names[index]], index + 1)
         elif row.state and self._in_step and row.plan != self.row.plan:
             text = f"{who} has epochs of {row.plan} steps, and this process of {self.row.plan}:"
             self._lose(
@@ -173,9 +177,14 @@ class Members(Peers):
     def _on_silent(self, name: str, error: PeerLost) -> None:
         """A worker may have left in order, which the next look at the table tells."""
         if name in self._servers:
-            self._lose(error)
+            self._lose(error, self.names.index(name) + 1)
         else:
             self._host.wake()
+
+    def _lose(self, error: BaseException, cause: int = 0) -> None:
+        if cause and self.lost is None:
+            self._enter(cause=cause)
+        super()._lose(error)
 
     def _enter(self, **fields: int) -> None:
         with self._lock:

@@ -30,12 +30,14 @@ class Row(NamedTuple):
       step: the global step when it entered this state.
       vote: the signal by which it was asked to end, 0 for none.
       plan: steps in its epochs.
+      cause: the number, from 1, of the process whose loss ends it; 0 for none.
     """
 
     state: int = 0
     step: int = 0
     vote: int = 0
     plan: int = 0
+    cause: int = 0
 
 
 class Table(threading.Thread):

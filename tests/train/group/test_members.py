@@ -11,6 +11,7 @@ from tensorpack.launch import _hosts
 from tensorpack.train.group import members as group_module
 from tensorpack.train.group import peers, table
 from tensorpack.train.group.members import Members
+from tensorpack.train.group.peers import PeerLost
 from tensorpack.train.group.table import FAILED, JOINED, LEFT, READY
 from tests.processes import in_thread, wait_until
 
@@ -148,6 +149,18 @@ def test_one_that_fails_returns_when_the_host_knows_it(monkeypatch, members):
     assert str(chief.lost[0]) == f"{chief.group.who(1)} failed: its own log says why."
 
 
+def test_one_that_fails_tells_whose_loss_it_ends_by(members):
+    server, chief, other = members
+    for each in members:
+        each.join()
+    wait_until(lambda: states(other) == [JOINED] * 3)
+    other.group._on_silent("ps 0", PeerLost("ps 0 was killed"))
+    other.group.fail()
+    wait_until(lambda: chief.lost)
+    who = chief.group.who
+    assert str(chief.lost[0]) == f"{who(2)} is lost, and so {who(1)} ended."
+
+
 @pytest.mark.slow
 def test_a_host_without_its_table_was_started_again(monkeypatch, members):
     monkeypatch.setattr(group_module, "_TELL_SECONDS", 0.1)  # it hears no last words
@@ -156,7 +169,7 @@ def test_a_host_without_its_table_was_started_again(monkeypatch, members):
         each.join()
     wait_until(lambda: states(other) == [JOINED] * 3)
     with tf.Graph().as_default(), tf.device("/job:ps/task:0/device:CPU:0"):
-        rows = table.shared_variable(table.NAME, tf.int64, [3, 4])
+        rows = table.shared_variable(table.NAME, tf.int64, [3, len(table.Row._fields)])
         lose = tf.raw_ops.DestroyResourceOp(resource=rows)
         with tf.Session(server.target) as session:
             session.run(lose)
