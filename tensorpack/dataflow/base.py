@@ -14,19 +14,6 @@ from tensorpack.utils.rng import get_rng, is_seeded, rng_state, set_rng_state
 from ._flow import call_optional, check_state, is_flow, what_instead
 from ._length import UnknownLength, checked_length, length_of
 
-__all__ = [
-    "DataFlow",
-    "DataFlowReentrantGuard",
-    "DataFlowTerminated",
-    "Dropped",
-    "ProxyDataFlow",
-    "RNGDataFlow",
-    "ResumableDataFlow",
-    "StateNotKept",
-    "UnknownLength",
-    "state_of",
-]
-
 
 class DataFlowTerminated(Exception):
     """No more data can come, for example because the other end of a connection is gone."""

@@ -53,7 +53,7 @@ class BatchData(ProxyDataFlow):
     ) -> None:
         """
         Args:
-          ds: the flow to take datapoints from; lists, tuples or dicts, all of one form.
+          ds: gives lists, tuples or dicts, all of one form.
           batch_size: the number of datapoints in a batch.
           remainder: whether to yield a smaller last batch if some datapoints are left. If not,
             they are dropped.
@@ -106,14 +106,7 @@ class BatchData(ProxyDataFlow):
 
     @staticmethod
     def aggregate_batch(data_holder: Sequence[Any], use_list: bool = False) -> Any:
-        """Makes a batch of datapoints.
-
-        Args:
-          data_holder: the datapoints, at least one.
-          use_list: as in the constructor.
-
-        Returns:
-          A dict if the datapoints are dicts, otherwise a list.
+        """Returns a batch of datapoints, a dict if they are dicts, otherwise a list.
 
         Raises:
           TypeError: a datapoint is not a list, tuple or dict, or a component cannot be in an array.
@@ -154,8 +147,7 @@ class BatchDataByShape(BatchData):
     ) -> None:
         """
         Args:
-          ds: the flow to take datapoints from; lists, tuples or dicts, all of one form.
-          batch_size: the number of datapoints in a batch.
+          ds, batch_size: see `BatchData`.
           idx: the position of the component whose shape counts, or its key if datapoints are
             dicts. It is an array; the others have equal shapes where this one has.
           remainder: whether to yield smaller batches, in the end, of those that still wait. If

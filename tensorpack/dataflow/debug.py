@@ -34,7 +34,6 @@ class TestDataSpeed(ProxyDataFlow):
     ) -> None:
         """
         Args:
-          ds: the flow to measure.
           size: the number of datapoints to measure; fewer if a pass of the flow has fewer.
           warmup: the number of datapoints to take first, without measuring.
           clock: returns the time in seconds.
@@ -111,7 +110,6 @@ class PrintData(ProxyDataFlow):
     ) -> None:
         """
         Args:
-          ds: the flow to look at; its datapoints are passed on as they are.
           num: how many datapoints of a pass to log.
           name: stands in the log, to tell several of these apart.
           max_depth: how deep to go into lists and dicts. A string is taken as `name`, which was

@@ -78,12 +78,7 @@ class MapData(DatapointMap):
     """
 
     def __init__(self, ds: DataFlow, func: Callable[[Any], Any]) -> None:
-        """
-        Args:
-          ds: the flow that gives the datapoints.
-          func: takes a datapoint and returns a datapoint, or None to drop it. It may change the
-            list or dict it gets; the components in it are not copied.
-        """
+        """`func` may change the list or dict it gets; the components in it are not copied."""
         super().__init__(ds)
         self.func = checked_function(self, func)
 
@@ -107,7 +102,6 @@ class MapDataComponent(DatapointMap):
     ) -> None:
         """
         Args:
-          ds: the flow that gives the datapoints.
           func: takes the component and returns the one to put in its place, or None to drop the
             datapoint.
           index: the position of the component, or its key if datapoints are dicts.
@@ -144,7 +138,6 @@ class FilterData(DatapointMap):
     ) -> None:
         """
         Args:
-          ds: the flow that gives the datapoints.
           predicate: takes the component, or without `index` the datapoint; whether to keep it.
           index: the position of the component, or its key if datapoints are dicts.
         """
@@ -167,11 +160,7 @@ class SelectComponent(DatapointMap):
     """
 
     def __init__(self, ds: DataFlow, idxs: Sequence[Union[int, Hashable]]) -> None:
-        """
-        Args:
-          ds: the flow that gives the datapoints.
-          idxs: the positions of the components, or their keys if datapoints are dicts.
-        """
+        """`idxs` are positions of components, or their keys if datapoints are dicts."""
         super().__init__(ds)
         if isinstance(idxs, (int, str, bytes)):
             raise TypeError(f"SelectComponent takes a list of indices, but got {idxs!r}.")

@@ -27,7 +27,6 @@ class RandomMap(RNGDataFlow, DatapointMap):
     _INNER = ("ds", "rng")
 
     def __init__(self, ds: DataFlow) -> None:
-        """Wraps the flow `ds`."""
         super().__init__(ds)
         self._stream: ProcessLocal[_Stream] = ProcessLocal(_Stream)
         self._stream.get()  # now, as two threads could make two
@@ -98,12 +97,7 @@ class RandomMapData(RandomMap):
     """
 
     def __init__(self, ds: DataFlow, func: Callable[[Any, np.random.RandomState], Any]) -> None:
-        """
-        Args:
-          ds: the flow that gives the datapoints.
-          func: as in `MapData`, of a datapoint and a `numpy.random.RandomState`, which it must not
-            keep.
-        """
+        """`func` takes a datapoint and a `numpy.random.RandomState`, which it must not keep."""
         super().__init__(ds)
         self.func: Callable[..., Any] = checked_function(self, func)
 

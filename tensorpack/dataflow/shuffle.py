@@ -51,9 +51,7 @@ class LocallyShuffleData(RNGDataFlow, ProxyDataFlow):
     ) -> None:
         """
         Args:
-          ds: the flow to take datapoints from.
-          buffer_size: the number of datapoints in the buffer, at most; 1 leaves the order as it
-            is.
+          buffer_size: how many datapoints are in the buffer at most; 1 leaves the order as it is.
           num_reuse: how often each datapoint is yielded, the same object every time, but only
             once between two fillings of the buffer.
           shuffle_interval: how many are yielded between two fillings, at most: 1 mixes best, but
