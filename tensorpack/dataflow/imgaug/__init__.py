@@ -5,17 +5,17 @@ A module is loaded when one of its names is first used; `__init__.pyi` has the n
 
 _NAMES = {  # module -> its public names; then run scripts/public_names
     "base": "AugmentationError Augmentor AugmentorList ImageAugmentor PhotometricAugmentor Target",
-    "convert": "ColorSpace Grayscale ToFloat32 ToUint8",
     "crop": (
         "CenterCrop GoogleNetRandomCropAndResize RandomCrop RandomCropAroundBox "
         "RandomCropRandomShape RandomCutout perturb_BB"
     ),
-    "deform": "GaussianDeform RemapTransform",
     "external": "Albumentations IAAugmentor",
-    "geometry": "Affine Rotation RotationAndCropValid Shift ShiftTransform",
+    "geometry": (
+        "Affine GaussianDeform RemapTransform Rotation RotationAndCropValid Shift ShiftTransform"
+    ),
     "imgproc": (
-        "Brightness BrightnessScale Clip Contrast Gamma GaussianBlur Hue Lighting "
-        "MeanVarianceNormalize MinMaxNormalize Saturation"
+        "Brightness BrightnessScale Clip ColorSpace Contrast Gamma GaussianBlur Grayscale Hue "
+        "Lighting MeanVarianceNormalize MinMaxNormalize Saturation ToFloat32 ToUint8"
     ),
     "meta": "Identity MapImage RandomApplyAug RandomChooseAug RandomOrderAug",
     "misc": "Flip RandomResize Resize ResizeShortestEdge Transpose",
