@@ -8,9 +8,9 @@ from tensorpack.utils import get_tqdm, logger
 from tensorpack.utils.argtools import accepts_old_keywords
 from tensorpack.utils.checks import check_counts
 
-from ._datapoint import summary_of
 from ._length import length_or_none
 from .base import DataFlow, ProxyDataFlow
+from .map import summary_of
 
 
 class TestDataSpeed(ProxyDataFlow):

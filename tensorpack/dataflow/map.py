@@ -5,10 +5,19 @@ function may change the list or dict it gets, and None drops a datapoint.
 """
 
 import copy
+import itertools
+import os
 from typing import Any, Callable, Hashable, Iterator, List, Optional, Sequence, Tuple, Union
 
-from ._datapoint import note_datapoint
+import numpy as np
+
+from tensorpack.utils.notes import add_note
+
 from .base import DataFlow, ProxyDataFlow
+
+_MOST_CHARACTERS = 200  # of a text
+_MOST_COMPONENTS = 8
+_MOST_BITS = 640  # Python writes larger numbers slowly, or not at all
 
 
 def checked_function(flow: DataFlow, func: Any) -> Callable[[Any], Any]:
@@ -203,3 +212,41 @@ def component_of(flow: DataFlow, datapoint: Any, index: Union[int, Hashable]) ->
             f"{name} takes component {index!r}, but the datapoint is a {type(datapoint).__name__}. "
             f"{advice}"
         ) from error
+
+
+def note_datapoint(
+    error: BaseException,
+    owner: str,
+    number: int,
+    datapoint: Any,
+    file: Optional[str] = None,
+    counted: str = "counted from 0 where the pass began or was resumed",
+) -> None:
+    """Adds a note to an error: the flow that failed, the datapoint, and the file it came from."""
+    note = f"{owner} failed on datapoint {number} ({counted}): {summary_of(datapoint)}"
+    add_note(error, f"{note}, read from {file}." if file else f"{note}.")
+
+
+def summary_of(value: Any, depth: int = 2) -> str:
+    """Returns what a datapoint or component is in a few words, such as `[uint8 (4, 6, 3), 7]`."""
+    if isinstance(value, (np.ndarray, np.generic)):
+        return f"{value.dtype} {value.shape}"
+    if isinstance(value, int) and value.bit_length() > _MOST_BITS:
+        return f"an int of {value.bit_length()} bits"
+    if value is None or isinstance(value, (bool, int, float)):
+        return repr(value)
+    if isinstance(value, (str, bytes, os.PathLike)):
+        text = repr(value if isinstance(value, os.PathLike) else value[: _MOST_CHARACTERS + 1])
+        return text if len(text) <= _MOST_CHARACTERS else text[:_MOST_CHARACTERS] + "..."
+    if depth and isinstance(value, dict):
+        items = itertools.islice(value.items(), _MOST_COMPONENTS)
+        parts = [f"{summary_of(key):.40}: {summary_of(each, depth - 1)}" for key, each in items]
+        return "{" + _joined(parts, len(value)) + "}"
+    if depth and isinstance(value, (list, tuple)):
+        parts = [summary_of(each, depth - 1) for each in value[:_MOST_COMPONENTS]]
+        return "[" + _joined(parts, len(value)) + "]"
+    return f"a {type(value).__name__}"
+
+
+def _joined(parts: List[str], count: int) -> str:
+    return ", ".join(parts + ["..."] * (count > len(parts)))

@@ -13,10 +13,9 @@ import numpy as np
 
 from tensorpack.utils.rng import rng_state
 
-from ._datapoint import note_datapoint
 from ._flow import ProcessLocal, check_count
 from .base import DataFlow, ProxyDataFlow, RNGDataFlow
-from .map import DatapointMap, apply_function, checked_function
+from .map import DatapointMap, apply_function, checked_function, note_datapoint
 
 
 class RandomMap(RNGDataFlow, DatapointMap):

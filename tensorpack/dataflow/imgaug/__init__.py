@@ -9,7 +9,6 @@ _NAMES = {  # module -> its public names; then run scripts/public_names
         "CenterCrop GoogleNetRandomCropAndResize RandomCrop RandomCropAroundBox "
         "RandomCropRandomShape RandomCutout perturb_BB"
     ),
-    "external": "Albumentations IAAugmentor",
     "geometry": (
         "Affine GaussianDeform RemapTransform Rotation RotationAndCropValid Shift ShiftTransform"
     ),
@@ -17,7 +16,9 @@ _NAMES = {  # module -> its public names; then run scripts/public_names
         "Brightness BrightnessScale Clip ColorSpace Contrast Gamma GaussianBlur Grayscale Hue "
         "Lighting MeanVarianceNormalize MinMaxNormalize Saturation ToFloat32 ToUint8"
     ),
-    "meta": "Identity MapImage RandomApplyAug RandomChooseAug RandomOrderAug",
+    "meta": (
+        "Albumentations IAAugmentor Identity MapImage RandomApplyAug RandomChooseAug RandomOrderAug"
+    ),
     "misc": "Flip RandomResize Resize ResizeShortestEdge Transpose",
     "noise": "GaussianNoise JpegNoise SaltPepperNoise",
     "paste": "BackgroundFiller CenterPaste ConstantBackgroundFiller PasteTransform RandomPaste",

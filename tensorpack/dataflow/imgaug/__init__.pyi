@@ -15,8 +15,6 @@ from .crop import RandomCropAroundBox as RandomCropAroundBox
 from .crop import RandomCropRandomShape as RandomCropRandomShape
 from .crop import RandomCutout as RandomCutout
 from .crop import perturb_BB as perturb_BB
-from .external import Albumentations as Albumentations
-from .external import IAAugmentor as IAAugmentor
 from .geometry import Affine as Affine
 from .geometry import GaussianDeform as GaussianDeform
 from .geometry import RemapTransform as RemapTransform
@@ -39,6 +37,8 @@ from .imgproc import MinMaxNormalize as MinMaxNormalize
 from .imgproc import Saturation as Saturation
 from .imgproc import ToFloat32 as ToFloat32
 from .imgproc import ToUint8 as ToUint8
+from .meta import Albumentations as Albumentations
+from .meta import IAAugmentor as IAAugmentor
 from .meta import Identity as Identity
 from .meta import MapImage as MapImage
 from .meta import RandomApplyAug as RandomApplyAug
