@@ -184,11 +184,7 @@ class PhotometricAugmentor(ImageAugmentor):
 
 
 class AugmentorList(ImageAugmentor):
-    """Applies augmentors one after the other; each sees what the one before it made.
-
-    Args:
-      augmentors: the augmentors, in their order.
-    """
+    """Applies augmentors one after the other; each sees what the one before it made."""
 
     def __init__(self, augmentors: Sequence[ImageAugmentor]) -> None:
         self.augmentors = self._as_augmentors(augmentors)

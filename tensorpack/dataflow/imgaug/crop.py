@@ -22,11 +22,7 @@ _Edge = Union[int, Tuple[int, int]]
 
 
 class CenterCrop(ImageAugmentor):
-    """Takes a part of a given size from the middle.
-
-    Args:
-      crop_shape: (height, width) in pixels, or one number for both.
-    """
+    """Takes a part from the middle; (height, width) in pixels, or one number for both."""
 
     def __init__(self, crop_shape: Union[int, Sequence[int]]) -> None:
         self.crop_shape = as_size(self, crop_shape)
@@ -41,7 +37,7 @@ class CenterCrop(ImageAugmentor):
 
 
 class RandomCrop(CenterCrop):
-    """Takes a part of a given size, see `CenterCrop`, from a random place."""
+    """Takes a part from a random place; (height, width) in pixels, or one number for both."""
 
     def _place(self, rows: int, columns: int) -> Tuple[int, int]:
         return _draw_place(self.rng, rows, columns)
@@ -125,7 +121,7 @@ class GoogleNetRandomCropAndResize(ImageAugmentor):
     """Takes a part of random area and aspect ratio, and resizes it.
 
     It is the usual one for ImageNet, from https://arxiv.org/abs/1409.4842, section 6. If none of 10
-    random parts fits into the image, it takes the largest one in the middle.
+    random parts fits into the image, it is the largest one in the middle.
 
     Args:
       crop_area_fraction: (least, most) of its area, as a share of the image's.
@@ -145,12 +141,11 @@ class GoogleNetRandomCropAndResize(ImageAugmentor):
         require("cv2")
         as_range(self, "crop_area_fraction", crop_area_fraction, 0, 1)
         as_range(self, "aspect_ratio_range", aspect_ratio_range)
-        as_positive(self, "aspect_ratio_range", aspect_ratio_range[0])
         self.crop_area_fraction, self.aspect_ratio_range = crop_area_fraction, aspect_ratio_range
-        self.target_shape = target_shape
+        as_positive(self, "aspect_ratio_range", aspect_ratio_range[0])
+        self.target_shape, self.interp = target_shape, interp
         self._size = as_size(self, target_shape)
         self._log_ratios = np.log(aspect_ratio_range).tolist()
-        self.interp = interp
 
     def get_transform(self, img: np.ndarray) -> Transform:
         y0, x0, h, w = self._draw_part(*img.shape[:2])
@@ -207,15 +202,10 @@ def perturb_BB(
     max_aspect_ratio_diff: float = 0.3,
     max_try: int = 100,
 ) -> Rect:
-    """Moves the four edges of a box by random numbers of pixels, within the image.
+    """Moves the four edges of a box by at most `max_perturb_pixel` each, within the image.
 
-    Args:
-      image_shape: of the image, beginning with height and width.
-      bb: the box; it is returned if none of those tried fits.
-      max_perturb_pixel: by how many pixels an edge moves at most, in or out.
-      rng: the random stream; None for a new one.
-      max_aspect_ratio_diff: how much the aspect ratio may change, as a share of the old one.
-      max_try: how many boxes are tried.
+    `image_shape` begins with height and width. The aspect ratio may change by a share of the old
+    one. If none of `max_try` random boxes fits, the box is returned as it was.
     """
     rng = get_rng() if rng is None else rng
     most = int(as_number("perturb_BB", "max_perturb_pixel", max_perturb_pixel, 0))

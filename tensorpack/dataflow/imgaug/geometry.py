@@ -27,7 +27,6 @@ class ShiftTransform(WarpAffineTransform):
     Args:
       dx, dy: how many columns to the right and rows down; negative for left and up.
       dsize: (width, height) of the image.
-      borderMode, borderValue: as in `WarpAffineTransform`.
     """
 
     def __init__(
@@ -73,11 +72,10 @@ class Shift(ImageAugmentor):
         border_value: _Value = 0,
     ) -> None:
         require("cv2")
-        as_number(self, "horiz_frac", horiz_frac, 0, 1)
-        as_number(self, "vert_frac", vert_frac, 0, 1)
+        self.horiz_frac = as_number(self, "horiz_frac", horiz_frac, 0, 1)
+        self.vert_frac = as_number(self, "vert_frac", vert_frac, 0, 1)
         if max(horiz_frac, vert_frac) == 1:
             raise ValueError("Shift(horiz_frac=, vert_frac=) must be below 1: something stays.")
-        self.horiz_frac, self.vert_frac = horiz_frac, vert_frac
         self.border, self.border_value = border, border_value
 
     def get_transform(self, img: np.ndarray) -> Transform:
@@ -150,16 +148,12 @@ class RotationAndCropValid(ImageAugmentor):
 
     @staticmethod
     def largest_rotated_rect(w: float, h: float, angle: float) -> Tuple[int, int]:
-        """Returns (width, height) of the largest upright rectangle in a rotated one.
+        """Returns (width, height) of the largest upright rectangle in one rotated by degrees.
 
         With `c` and `s` for the cosine and sine of the angle, one of `a` x `b` lies in it if
         `a c + b s <= w` and `a s + b c <= h`. The area is largest where the first is an equality
         at `a c = b s`, unless that violates the second; or the other way round; or else where both
         are equalities.
-
-        Args:
-          w, h: width and height of the rotated rectangle.
-          angle: in degrees.
         """
         c, s = abs(math.cos(math.radians(angle))), abs(math.sin(math.radians(angle)))
         if w <= 2 * c * s * h:
@@ -201,11 +195,11 @@ class Affine(ImageAugmentor):
             self.scale = as_range(self, "scale", scale)
             as_positive(self, "scale", scale[0])
         if translate_frac is not None:
-            for each in as_list(self, "translate_frac", translate_frac):
-                as_number(self, "translate_frac", each, 0, 1)
-            if len(translate_frac) != 2:
+            given = as_list(self, "translate_frac", translate_frac)
+            if len(given) != 2:
                 raise ValueError(f"Affine: translate_frac is (x, y), but got {translate_frac!r}.")
-            self.translate_frac = (translate_frac[0], translate_frac[1])
+            x, y = (as_number(self, "translate_frac", each, 0, 1) for each in given)
+            self.translate_frac = x, y
         self.rotate_max_deg = as_number(self, "rotate_max_deg", rotate_max_deg, 0)
         self.shear = as_number(self, "shear", shear, 0, 180)
         self.interp, self.border, self.border_value = interp, border, border_value
@@ -226,8 +220,7 @@ class Affine(ImageAugmentor):
 class RemapTransform(Transform):
     """Takes each pixel of the result from a place of its own; coordinates are not supported.
 
-    Args:
-      places: float32 `[h, w, 2]`, (column, row) in the image of what each pixel shows.
+    `places` are float32 `[h, w, 2]`, (column, row) in the image of what each pixel shows.
     """
 
     def __init__(self, places: np.ndarray) -> None:

@@ -86,11 +86,9 @@ class Saturation(PhotometricAugmentor):
 
 
 class Brightness(PhotometricAugmentor):
-    """Adds a random number to all values.
+    """Adds a random number in [-delta, delta] to all values.
 
-    Args:
-      delta: the number is drawn from [-delta, delta]; positive.
-      clip: whether floats are clipped to [0, 255], too.
+    `clip` says whether floats are clipped to [0, 255], too.
     """
 
     def __init__(self, delta: float, clip: bool = True) -> None:
@@ -105,11 +103,9 @@ class Brightness(PhotometricAugmentor):
 
 
 class BrightnessScale(PhotometricAugmentor):
-    """Multiplies all values by a random number.
+    """Multiplies all values by a random number in `range`, (least, most), not negative.
 
-    Args:
-      range: (least, most) of the number; not negative.
-      clip: whether floats are clipped to [0, 255], too.
+    `clip` says whether floats are clipped to [0, 255], too.
     """
 
     def __init__(self, range: Tuple[float, float], clip: bool = True) -> None:
@@ -176,8 +172,7 @@ class Contrast(PhotometricAugmentor):
 class Gamma(PhotometricAugmentor):
     """Changes brightness by a power: `255 * (img / 255) ** (1 / (1 + g))`.
 
-    Args:
-      range: (least, most) of `g`, above -1; positive numbers make the image brighter.
+    `range` is (least, most) of `g`, above -1; positive numbers make the image brighter.
     """
 
     def __init__(self, range: Tuple[float, float] = (-0.5, 0.5)) -> None:
@@ -199,12 +194,7 @@ class Gamma(PhotometricAugmentor):
 
 
 class Clip(PhotometricAugmentor):
-    """Clips values.
-
-    Args:
-      min: the least value.
-      max: the largest value.
-    """
+    """Clips values to [min, max]."""
 
     def __init__(self, min: float = 0, max: float = 255) -> None:
         self.min, self.max = as_range(self, "(min, max)", (min, max))
@@ -297,10 +287,8 @@ class MeanVarianceNormalize(PhotometricAugmentor):
     """Gives the values mean 0 and standard deviation 1, as float32.
 
     They are divided by at least `1 / sqrt(h * w * c)`, so an image of one colour becomes 0; see
-    `tf.image.per_image_standardization`.
-
-    Args:
-      all_channel: whether mean and standard deviation are those of all channels together.
+    `tf.image.per_image_standardization`. `all_channel` says whether mean and standard deviation are
+    those of all channels together.
     """
 
     def __init__(self, all_channel: bool = True) -> None:
@@ -319,12 +307,9 @@ class MeanVarianceNormalize(PhotometricAugmentor):
 
 
 class MinMaxNormalize(PhotometricAugmentor):
-    """Stretches the values to a range, as float32; an image of one value gets the least one.
+    """Stretches the values to [min, max], as float32; an image of one value gets the least one.
 
-    Args:
-      min: the least value afterwards.
-      max: the largest one.
-      all_channel: whether the values of all channels are stretched together.
+    `all_channel` says whether the values of all channels are stretched together.
     """
 
     def __init__(self, min: float = 0, max: float = 255, all_channel: bool = True) -> None:

@@ -33,10 +33,8 @@ class Identity(ImageAugmentor):
 class MapImage(ImageAugmentor):
     """Applies a function to the image.
 
-    Args:
-      func: takes an image and returns one.
-      coord_func: takes coordinates, floats `[N, 2]` of (x, y), and returns those after `func`;
-        without it, coordinates are an error.
+    `coord_func` takes coordinates, floats `[N, 2]` of (x, y), and returns those after `func`;
+    without it, coordinates are an error.
     """
 
     def __init__(
@@ -68,12 +66,7 @@ class _Chooser(ImageAugmentor):
 
 
 class RandomApplyAug(_Chooser):
-    """Applies an augmentor with some probability, and otherwise leaves the image as it is.
-
-    Args:
-      aug: the augmentor, or a list to be applied as a whole.
-      prob: the probability.
-    """
+    """Applies an augmentor, or a list as a whole, with probability `prob`; otherwise nothing."""
 
     def __init__(self, aug: Union[ImageAugmentor, List[ImageAugmentor]], prob: float) -> None:
         self.aug = _as_one(self, aug)
@@ -90,27 +83,22 @@ class RandomChooseAug(_Chooser):
     """Applies one of several augmentors.
 
     Args:
-      aug_lists: augmentors, all equally likely; or pairs of an augmentor and its probability. In
-        the place of an augmentor there may be a list, to be applied as a whole.
-
-    Raises:
-      ValueError: the probabilities do not add up to 1 (but for rounding: within one millionth).
+      aug_lists: augmentors, all equally likely; or pairs of an augmentor and its probability, which
+        add up to 1 within one millionth. A list in the place of an augmentor is applied as a whole.
     """
 
     def __init__(self, aug_lists: Sequence[Any]) -> None:
         pairs = [each if isinstance(each, tuple) else (each, None) for each in aug_lists]
         self.aug_lists = [_as_one(self, aug) for aug, _ in pairs]
-        given = [prob for _, prob in pairs if prob is not None]
-        self.prob = [1 / len(pairs) for _ in pairs]
-        if given:
-            self.prob = [as_number(self, "a probability", prob, 0, 1) for _, prob in pairs]
-        if not pairs or abs(sum(self.prob) - 1) > 1e-6:
+        probs = [1 / len(pairs) for _ in pairs]
+        if any(prob is not None for _, prob in pairs):
+            probs = [as_number(self, "a probability", prob, 0, 1) for _, prob in pairs]
+        if not pairs or abs(sum(probs) - 1) > 1e-6:
             raise ValueError(
                 f"RandomChooseAug chooses one augmentor, with probabilities that add up to 1; got "
-                f"{len(pairs)} augmentors, with probabilities {self.prob}."
+                f"{len(pairs)} augmentors, with probabilities {probs}."
             )
-        total = sum(self.prob)  # numpy wants them to add up more closely
-        self.prob = [prob / total for prob in self.prob]
+        self.prob = [prob / sum(probs) for prob in probs]  # numpy wants a sum closer to 1
 
     def _parts(self) -> Sequence[ImageAugmentor]:
         return self.aug_lists
@@ -134,11 +122,7 @@ class RandomOrderAug(_Chooser):
 
 
 class IAAugmentor(ImageAugmentor):
-    """Applies an augmenter of imgaug, also to coordinates and masks.
-
-    Args:
-      augmentor: an `imgaug.augmenters.Augmenter`, such as a `Sequential`.
-    """
+    """Applies an `imgaug.augmenters.Augmenter`, also to coordinates and masks."""
 
     def __init__(self, augmentor: Any) -> None:
         kind = require("imgaug.augmenters", "imgaug").Augmenter
@@ -151,13 +135,10 @@ class IAAugmentor(ImageAugmentor):
 
 
 class Albumentations(ImageAugmentor):
-    """Applies a transform of albumentations.
+    """Applies a transform of albumentations, such as a `Compose`.
 
     Coordinates and masks are supported for its `ImageOnlyTransform`s, which leave them as they are,
     and an error for all others.
-
-    Args:
-      augmentor: called with `image=`, and returns a dict with `"image"`, such as a `Compose`.
     """
 
     def __init__(self, augmentor: Any) -> None:

@@ -22,16 +22,13 @@ _STEPS = 2**16  # of a random number
 class JpegNoise(PhotometricAugmentor):
     """Compresses the image as JPEG of random quality; the result has three channels.
 
-    Args:
-      quality_range: (least, most) of the quality, integers in [0, 100].
+    `quality_range` is (least, most) of the quality, integers in [0, 100].
     """
 
     def __init__(self, quality_range: Tuple[int, int] = (40, 100)) -> None:
         require("cv2")
-        least, most = as_range(self, "quality_range", quality_range, 0, 100)
-        self.quality_range = tuple(
-            as_count(self, "quality_range", each, 0) for each in (least, most)
-        )
+        limits = as_range(self, "quality_range", quality_range, 0, 100)
+        self.quality_range = tuple(as_count(self, "quality_range", each, 0) for each in limits)
 
     def _get_augment_params(self, img: np.ndarray) -> int:
         least, most = self.quality_range
@@ -50,9 +47,8 @@ class JpegNoise(PhotometricAugmentor):
 class GaussianNoise(PhotometricAugmentor):
     """Adds normally distributed noise, a number of its own to each channel of each pixel.
 
-    Args:
-      sigma: its standard deviation. No number is farther than `4.4 * sigma` from 0.
-      clip: whether floats are clipped to [0, 255], too.
+    No number is farther than `4.4 * sigma`, the standard deviation, from 0. `clip` says whether
+    floats are clipped to [0, 255], too.
     """
 
     def __init__(self, sigma: float = 1, clip: bool = True) -> None:
@@ -73,12 +69,7 @@ class GaussianNoise(PhotometricAugmentor):
 
 
 class SaltPepperNoise(PhotometricAugmentor):
-    """Sets random values to 255 or 0, in each channel of each pixel by itself.
-
-    Args:
-      white_prob: the probability of 255.
-      black_prob: the probability of 0.
-    """
+    """Sets values to 255 or 0 with two probabilities, in each channel of each pixel by itself."""
 
     def __init__(self, white_prob: float = 0.05, black_prob: float = 0.05) -> None:
         self.white_prob = as_number(self, "white_prob", white_prob, 0, 1)

@@ -27,11 +27,7 @@ class BackgroundFiller:
 
 
 class ConstantBackgroundFiller(BackgroundFiller):
-    """Makes a background of one colour, in the dtype of the image.
-
-    Args:
-      value: a number, or one for each channel.
-    """
+    """Makes a background of one colour, a number or one for each channel, in the image's dtype."""
 
     def __init__(self, value: Union[float, Sequence[float]]) -> None:
         self.value = value
@@ -47,13 +43,10 @@ class ConstantBackgroundFiller(BackgroundFiller):
 
 
 class PasteTransform(Transform):
-    """Pastes an image onto a background.
+    """Pastes an image of `h` x `w` pixels onto a background, which is 0 in masks.
 
-    Args:
-      y0, x0: row and column of the background where the first pixel comes.
-      h, w: size of the image in pixels.
-      background_shape: (height, width) of the background.
-      background_filler: makes it. It is 0 in masks.
+    `y0` and `x0` are the row and column of the background where the first pixel comes;
+    `background_shape` is (height, width).
     """
 
     def __init__(

@@ -160,10 +160,8 @@ class TransformFactory(Transform):
 class PhotometricTransform(Transform):
     """Changes the values of pixels, and moves none.
 
-    Args:
-      func: an augmentor that has `_augment(img, param)`, or a function of an image.
-      param: what the augmentor drew.
-      name: how a function is shown.
+    `func` is an augmentor that has `_augment(img, param)`, with what it drew, or else a function of
+    an image, with the name that is shown.
     """
 
     def __init__(self, func: Any, param: Any = None, name: Optional[str] = None) -> None:
@@ -181,13 +179,7 @@ class PhotometricTransform(Transform):
 
 
 class ResizeTransform(Transform):
-    """Resizes an image.
-
-    Args:
-      h, w: size of the image in pixels.
-      new_h, new_w: size of the result.
-      interp: an interpolation of OpenCV, such as `cv2.INTER_LINEAR`.
-    """
+    """Resizes an image from `h` x `w` to `new_h` x `new_w` pixels; `interp` is one of OpenCV."""
 
     def __init__(self, h: int, w: int, new_h: int, new_w: int, interp: int) -> None:
         self.h, self.w, self.new_h, self.new_w, self.interp = h, w, new_h, new_w, interp
@@ -211,12 +203,7 @@ class ResizeTransform(Transform):
 
 
 class CropTransform(Transform):
-    """Takes a rectangle of an image, as a view.
-
-    Args:
-      y0, x0: its first row and column.
-      h, w: its size in pixels.
-    """
+    """Takes `h` x `w` pixels of an image, as a view; `y0` and `x0` are the first row and column."""
 
     def __init__(self, y0: int, x0: int, h: int, w: int) -> None:
         self.y0, self.x0, self.h, self.w = y0, x0, h, w
@@ -236,12 +223,7 @@ class CropTransform(Transform):
 
 
 class FlipTransform(Transform):
-    """Mirrors an image.
-
-    Args:
-      h, w: size of the image in pixels.
-      horiz: whether left and right change places; otherwise top and bottom do.
-    """
+    """Mirrors an image of `h` x `w` pixels: left and right if `horiz`, otherwise top and bottom."""
 
     def __init__(self, h: int, w: int, horiz: bool = True) -> None:
         self.h, self.w, self.horiz = h, w, horiz
