@@ -7,6 +7,7 @@ from typing import Any, Callable, Dict, Hashable, Iterator, List, Optional, Sequ
 
 from tensorpack.utils.checks import check_counts
 
+from ._flow import not_a_state
 from ._length import length_or_none
 from ._stack import aggregate
 from .base import DataFlow, Dropped, ProxyDataFlow
@@ -205,11 +206,8 @@ class BatchDataByShape(BatchData):
         waiting: _Groups = {}
         for group in groups:
             if not 0 < len(group) < self.batch_size:
-                raise ValueError(
-                    f"This is not a state of this {type(self).__name__}: {len(group)} datapoints "
-                    f"of one shape wait for a batch of {self.batch_size}. Load a state into a "
-                    "flow that is made as the one it came from."
-                )
+                why = f"{len(group)} datapoints of one shape wait for a batch of {self.batch_size}"
+                raise not_a_state(self, why)
             waiting[self._shape_of(group[0])] = list(group)
         return waiting, bool(yielded)
 

@@ -15,7 +15,7 @@ from tensorpack.utils.checks import check_counts
 from tensorpack.utils.rng import rng_state, set_rng_state
 
 from ._combined import state_or_reason
-from ._flow import check_count, check_state
+from ._flow import check_count, check_state, not_a_state
 from .base import DataFlow, ProxyDataFlow, RNGDataFlow, StateNotKept
 
 _ROUND = ["rng", "first", "read", "numbers", "uses"]
@@ -146,11 +146,8 @@ class LocallyShuffleData(RNGDataFlow, ProxyDataFlow):
         check_state(self, state, _ROUND)
         numbers, uses = state["numbers"], state["uses"]
         if len(numbers) != len(uses) or len(numbers) > self.buffer_size:
-            raise ValueError(
-                f"This is not a state of this {type(self).__name__}: {len(numbers)} datapoints "
-                f"were in the buffer, which has room for {self.buffer_size}. Load a state into a "
-                "flow that is made as the one it came from."
-            )
+            room = f"which has room for {self.buffer_size}"
+            raise not_a_state(self, f"{len(numbers)} datapoints were in the buffer, {room}")
         check_count(self, taken, min(len(numbers), self.shuffle_interval))
 
 
