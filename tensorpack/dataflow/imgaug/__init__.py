@@ -6,8 +6,9 @@ A module is loaded when one of its names is first used; `__init__.pyi` has the n
 _NAMES = {  # module -> its public names; then run scripts/public_names
     "base": "AugmentationError Augmentor AugmentorList ImageAugmentor PhotometricAugmentor Target",
     "crop": (
-        "CenterCrop GoogleNetRandomCropAndResize RandomCrop RandomCropAroundBox "
-        "RandomCropRandomShape RandomCutout perturb_BB"
+        "BackgroundFiller CenterCrop CenterPaste ConstantBackgroundFiller "
+        "GoogleNetRandomCropAndResize PasteTransform RandomCrop RandomCropAroundBox "
+        "RandomCropRandomShape RandomCutout RandomPaste perturb_BB"
     ),
     "geometry": (
         "Affine GaussianDeform RemapTransform Rotation RotationAndCropValid Shift ShiftTransform"
@@ -21,7 +22,6 @@ _NAMES = {  # module -> its public names; then run scripts/public_names
     ),
     "misc": "Flip RandomResize Resize ResizeShortestEdge Transpose",
     "noise": "GaussianNoise JpegNoise SaltPepperNoise",
-    "paste": "BackgroundFiller CenterPaste ConstantBackgroundFiller PasteTransform RandomPaste",
     "transform": (
         "CropTransform FlipTransform NoOpTransform PhotometricTransform ResizeTransform Transform "
         "TransformFactory TransformList TransposeTransform WarpAffineTransform"
