@@ -15,10 +15,8 @@ class ProcessLocal(Generic[T]):
     """
 
     def __init__(self, make: Callable[..., T]) -> None:
-        """
-        Args:
-          make: makes the value. A function of a module or a class; a method of the flow would keep
-            the flow alive, and a lambda cannot be pickled.
+        """`make` makes the value. It is a function of a module, or a class: a method of the flow
+        would keep the flow alive, and a lambda cannot be pickled.
         """
         self._make = make
         self._held: Optional[Tuple[int, T]] = None
@@ -56,10 +54,7 @@ def call_optional(flow: Any, name: str) -> None:
 
 
 def is_flow(value: Any) -> bool:
-    """Returns whether `value` can be iterated and reset, whether it is a `DataFlow` or not.
-
-    A DataFlow class is not a flow; its instances are.
-    """
+    """Returns whether an object can be iterated and reset, be it a `DataFlow` or not."""
     return not isinstance(value, type) and _has_methods(value)
 
 

@@ -85,11 +85,7 @@ class BatchData(ProxyDataFlow):
     def iterate_share(
         self, first: int, step: int, before: Callable[[int], Any], block: Optional[int] = 1
     ) -> Iterator[Tuple[int, Any]]:
-        """Begins a share of a pass, as in `DataFlow`; maps only the datapoints of its batches.
-
-        Raises (while iterating):
-          Dropped: a datapoint of a batch was dropped, and `block` is not None.
-        """
+        """Makes only the datapoints of its batches; `Dropped` if one was, and `block` is given."""
         size, number, datapoints = self.batch_size, -1, []
         inner = None if block is None else block * size
         for position, datapoint in super().iterate_share(first * size, step * size, before, inner):

@@ -60,13 +60,9 @@ class TestDataSpeed(ProxyDataFlow):
         self._resumed = True
 
     def start(self) -> float:
-        """Resets the flow, takes datapoints under a progress bar, and logs the rate.
+        """Resets the flow, takes datapoints, and logs and returns how many it gives in a second.
 
-        Returns:
-          Datapoints in a second.
-
-        Raises:
-          RuntimeError: the flow has no datapoint beyond those of the warm-up.
+        A RuntimeError is raised if it has none beyond those of the warm-up.
         """
         self.ds.reset_state()
         datapoints = iter(self.ds)
@@ -136,10 +132,7 @@ class PrintData(ProxyDataFlow):
     iterate_share = DataFlow.iterate_share  # all datapoints are made, so the first ones are logged
 
     def print_info(self) -> None:
-        """Logs the first datapoints at once; the flow is reset before and after it.
-
-        Each pass logs them anyway. This is the name of 2017, for scripts that call it.
-        """
+        """Logs the first datapoints at once, as scripts of 2017 ask; resets the flow around it."""
         self.reset_state()
         for _ in itertools.islice(self, self.num):
             pass

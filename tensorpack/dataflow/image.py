@@ -7,7 +7,7 @@ import numpy as np
 
 from tensorpack.utils import logger
 from tensorpack.utils.checks import as_list, as_number
-from tensorpack.utils.optional import require
+from tensorpack.utils.optional import cv2, require
 
 from .base import DataFlow
 from .files.images import MOST_PIXELS, check_decoding, decode_image
@@ -250,7 +250,6 @@ def _encode(image: Any, extension: str, quality: int, bgr: bool) -> np.ndarray:
     if dtype != np.uint8 or len(shape) not in (2, 3) or shape[2:] not in ((), (1,), (3,)):
         needed = "uint8 [h, w], [h, w, 1] or [h, w, 3]"
         raise ValueError(f"An image to be encoded is {needed}, got {dtype} {list(shape)}.")
-    cv2 = require("cv2")
     if not bgr and shape[2:] == (3,):
         image = image[:, :, ::-1]
     options = [] if extension == ".png" else [cv2.IMWRITE_JPEG_QUALITY, quality]

@@ -10,7 +10,7 @@ from typing import Any, Optional, Sequence, Tuple, Union
 import numpy as np
 
 from tensorpack.utils.checks import as_list, as_number, as_positive, as_range
-from tensorpack.utils.optional import require
+from tensorpack.utils.optional import cv2, require
 
 from ._pixels import as_coords, as_size, check_size, given_or, in_float64, keep_channels
 from .base import ImageAugmentor
@@ -47,9 +47,7 @@ class ShiftTransform(WarpAffineTransform):
         h, w = img.shape[:2]
         dx, dy = map(int, self.mat[:, 2])
         right, down = max(dx, 0), max(dy, 0)
-        wide = require("cv2").copyMakeBorder(
-            img, down, max(-dy, 0), right, max(-dx, 0), border, value=value
-        )
+        wide = cv2.copyMakeBorder(img, down, max(-dy, 0), right, max(-dx, 0), border, value=value)
         top, left = down - dy, right - dx
         return wide[top : top + h, left : left + w]
 
@@ -227,7 +225,7 @@ class RemapTransform(Transform):
         self.places = places
 
     def apply_image(self, img: np.ndarray) -> np.ndarray:
-        cv2, fill = require("cv2"), self.given_fill
+        fill = self.given_fill
         check_size(self, img, *self.places.shape[:2])
         warped = cv2.remap(
             img,

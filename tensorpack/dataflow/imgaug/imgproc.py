@@ -17,7 +17,7 @@ from tensorpack.utils.checks import (
     check_integers,
     is_integer,
 )
-from tensorpack.utils.optional import require
+from tensorpack.utils.optional import cv2, require
 
 from ._pixels import as_dtype, channels_of, check_rgb, keep_channels, linear, mix_channels, readable
 from .base import PhotometricAugmentor
@@ -43,7 +43,6 @@ class Hue(PhotometricAugmentor):
 
     def _augment(self, img: np.ndarray, param: float) -> np.ndarray:
         check_rgb(self, img)
-        cv2 = require("cv2")
         to_hsv, back = (
             (cv2.COLOR_RGB2HSV, cv2.COLOR_HSV2RGB)
             if self.rgb
@@ -162,7 +161,7 @@ class Contrast(PhotometricAugmentor):
         if channels > 4:  # more than OpenCV takes
             mean = img.mean(axis=(0, 1))
         else:
-            mean = np.array(require("cv2").mean(readable(img))[:channels])
+            mean = np.array(cv2.mean(readable(img))[:channels])
         if self.rgb is None or channels == 1:
             return mean
         check_rgb(self, img)
@@ -185,7 +184,7 @@ class Gamma(PhotometricAugmentor):
         return self.rng.uniform(*self.range)
 
     def _augment(self, img: np.ndarray, param: float) -> np.ndarray:
-        cv2, exponent = require("cv2"), 1 / (1 + param)
+        exponent = 1 / (1 + param)
         if img.dtype == np.uint8:
             table = 255 * (np.arange(256) / 255) ** exponent
             return keep_channels(img, cv2.LUT(img, as_dtype(table, np.uint8)))
@@ -276,7 +275,7 @@ class GaussianBlur(PhotometricAugmentor):
         )
 
     def _augment(self, img: np.ndarray, param: Any) -> np.ndarray:
-        cv2, (size, (across, down)) = require("cv2"), param
+        size, (across, down) = param
         blurred = cv2.GaussianBlur(
             readable(img), size, sigmaX=across, sigmaY=down, borderType=cv2.BORDER_REPLICATE
         )
@@ -298,7 +297,7 @@ class MeanVarianceNormalize(PhotometricAugmentor):
     def _augment(self, img: np.ndarray, param: None) -> np.ndarray:
         if self.all_channel or channels_of(img) <= 4:
             values = img.reshape(len(img), -1) if self.all_channel else img
-            mean, std = (each[:, 0] for each in require("cv2").meanStdDev(readable(values)))
+            mean, std = (each[:, 0] for each in cv2.meanStdDev(readable(values)))
         else:  # more than OpenCV takes
             mean, std = img.mean((0, 1), np.float64), img.std((0, 1), np.float64)
         scale = 1 / np.maximum(std, 1 / np.sqrt(img.size))
@@ -324,7 +323,6 @@ class MinMaxNormalize(PhotometricAugmentor):
         return linear(above, scale, self.min, clip=False)
 
     def _limits(self, img: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
-        cv2 = require("cv2")
         channels = [img.reshape(len(img), -1)] if self.all_channel else cv2.split(img)
         limits = np.array([cv2.minMaxLoc(each)[:2] for each in channels])
         return limits[:, 0], limits[:, 1]
@@ -344,7 +342,7 @@ class ColorSpace(PhotometricAugmentor):
         self.mode, self.keepdims = mode, keepdims
 
     def _augment(self, img: np.ndarray, param: None) -> np.ndarray:
-        result = require("cv2").cvtColor(readable(img, double=False), self.mode)
+        result = cv2.cvtColor(readable(img, double=False), self.mode)
         if self.keepdims and result.ndim == 2:
             result = result[:, :, np.newaxis]
         return as_dtype(result, img.dtype)
@@ -360,7 +358,6 @@ class Grayscale(ColorSpace):
     """
 
     def __init__(self, keepdims: bool = True, rgb: bool = False, keepshape: bool = False) -> None:
-        cv2 = require("cv2")
         super().__init__(cv2.COLOR_RGB2GRAY if rgb else cv2.COLOR_BGR2GRAY, keepdims)
         if keepshape and not keepdims:
             raise ValueError("Grayscale(keepshape=True) keeps all axes: leave keepdims out.")
@@ -368,7 +365,7 @@ class Grayscale(ColorSpace):
 
     def _augment(self, img: np.ndarray, param: None) -> np.ndarray:
         result = super()._augment(img, param)
-        return require("cv2").merge([result] * 3) if self.keepshape else result
+        return cv2.merge([result] * 3) if self.keepshape else result
 
 
 class ToUint8(PhotometricAugmentor):

@@ -11,7 +11,7 @@ import numpy as np
 
 from tensorpack.utils.argtools import memoized
 from tensorpack.utils.checks import as_count, as_number, as_range
-from tensorpack.utils.optional import require
+from tensorpack.utils.optional import cv2, require
 
 from ._pixels import as_dtype, channels_of, keep_channels, readable
 from .base import PhotometricAugmentor
@@ -37,7 +37,6 @@ class JpegNoise(PhotometricAugmentor):
     def _augment(self, img: np.ndarray, param: int) -> np.ndarray:
         if channels_of(img) not in (1, 3):
             raise ValueError(f"JPEG has one or three channels, got an image of {img.shape}.")
-        cv2 = require("cv2")
         _, encoded = cv2.imencode(
             ".jpg", as_dtype(img, np.uint8), [cv2.IMWRITE_JPEG_QUALITY, param]
         )
@@ -59,7 +58,7 @@ class GaussianNoise(PhotometricAugmentor):
         return _draw_seed(self.rng)
 
     def _augment(self, img: np.ndarray, param: int) -> np.ndarray:
-        cv2, source = require("cv2"), readable(img)
+        source = readable(img)
         noise = np.take(_normal_quantiles(), _random_steps(param, img.shape))
         depths = {"uint8": cv2.CV_8U, "float32": cv2.CV_32F, "float64": cv2.CV_64F}
         result = cv2.addWeighted(source, 1, noise, self.sigma, 0, dtype=depths[source.dtype.name])

@@ -10,7 +10,7 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
-from tensorpack.utils.optional import require
+from tensorpack.utils.optional import cv2
 
 from ._pixels import as_coords, as_rows, check_size, given_or, in_float64, keep_channels
 
@@ -187,7 +187,7 @@ class ResizeTransform(Transform):
     def apply_image(self, img: np.ndarray) -> np.ndarray:
         check_size(self, img, self.h, self.w)
         size, interp = (self.new_w, self.new_h), given_or(self.interp, self.given_interp)
-        return keep_channels(img, require("cv2").resize(img, size, interpolation=interp))
+        return keep_channels(img, cv2.resize(img, size, interpolation=interp))
 
     def apply_coords(self, coords: np.ndarray) -> np.ndarray:
         coords = as_coords(coords)
@@ -230,7 +230,7 @@ class FlipTransform(Transform):
 
     def apply_image(self, img: np.ndarray) -> np.ndarray:
         # Not a view from the right: every later step would be slower on it.
-        return keep_channels(img, require("cv2").flip(img, 1 if self.horiz else 0))
+        return keep_channels(img, cv2.flip(img, 1 if self.horiz else 0))
 
     def apply_coords(self, coords: np.ndarray) -> np.ndarray:
         coords = as_coords(coords).copy()
@@ -289,7 +289,7 @@ class WarpAffineTransform(Transform):
     def apply_coords(self, coords: np.ndarray) -> np.ndarray:
         # Pixels are counted from the centre of the first one, coordinates from its corner.
         inverse = self.interp & _INVERSE_MAP
-        mat = require("cv2").invertAffineTransform(self.mat) if inverse else self.mat
+        mat = cv2.invertAffineTransform(self.mat) if inverse else self.mat
         return (as_coords(coords) - 0.5) @ mat[:, :2].T + mat[:, 2] + 0.5
 
     def apply_segmentation(self, segmentation: np.ndarray) -> np.ndarray:
@@ -308,7 +308,7 @@ class WarpAffineTransform(Transform):
         return keep_channels(img, warped)
 
     def _warp_by(self, img: np.ndarray, flags: int, border: int, value: Any) -> np.ndarray:
-        return require("cv2").warpAffine(
+        return cv2.warpAffine(
             img, self.mat, self.dsize, flags=flags, borderMode=border, borderValue=value
         )
 
