@@ -22,8 +22,7 @@ _ADDRESSES = {  # package -> modules that it had; with its names, or with those 
         hdf5=dataflow.files.hdf5 image_files=dataflow.files.images lmdb=dataflow.files.lmdb_file
         npz=dataflow.files.npz parallel parallel_map prefetch serialize
         svmlight=dataflow.files.svmlight tfrecord=dataflow.files.tfrecord""",
-    "dataflow.imgaug": """convert=dataflow.imgaug.imgproc deform=dataflow.imgaug.geometry
-        external=dataflow.imgaug.meta noname paste=dataflow.imgaug.crop""",
+    "dataflow.imgaug": "convert deform external noname paste",
     "graph_builder": """_utils distributed input_source=input_source input_source_base
         predict=_addresses.of_graph_builder predictor_factory
         training=_addresses.of_graph_builder utils=_addresses.of_graph_builder""",
