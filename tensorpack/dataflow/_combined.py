@@ -1,4 +1,4 @@
-"""The base of flows that are made from several others; it decides when a state can be kept."""
+"""The base of flows made from several others, and the rule for when their state can be kept."""
 
 import contextlib
 import inspect

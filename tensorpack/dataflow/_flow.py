@@ -1,4 +1,4 @@
-"""What a flow is, the values it holds for one process only, and checks of its state."""
+"""What counts as a flow, values that a flow holds for one process, and checks of a state."""
 
 import os
 from typing import Any, Callable, Dict, Generic, Iterable, Iterator, List, Optional, Tuple, TypeVar

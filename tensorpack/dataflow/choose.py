@@ -1,4 +1,4 @@
-"""Flows that are mixed at random: which of them gives the next datapoint is drawn each time.
+"""Mixes flows at random: for each datapoint, the flow that gives it is drawn.
 
 Every pass draws from its own stream, so that passes at the same time do not change one another.
 """

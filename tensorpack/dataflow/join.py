@@ -1,4 +1,4 @@
-"""Several flows to one: side by side (`JoinData`) or one after another (`ConcatData`).
+"""Joins several flows: side by side (`JoinData`) or one after another (`ConcatData`).
 
 Neither draws random numbers; flows that are mixed at random are in `choose.py`.
 """

@@ -1,4 +1,4 @@
-"""Functions applied to every datapoint, one by one, in the process that iterates.
+"""Applies a function to every datapoint, one by one, in the process that iterates.
 
 `threads.py` and `process_map.py` apply functions elsewhere; they share the rules of this module: a
 function may change the list or dict it gets, and None drops a datapoint.

@@ -1,4 +1,4 @@
-"""Maps that draw random numbers, from a stream with a place of its own for each datapoint.
+"""Maps that draw random numbers, from a stream of its own for each datapoint.
 
 What is drawn for a datapoint depends on the seed, on the pass and on the position of the datapoint
 in it, and on nothing else. So it is the same in however many processes a strict

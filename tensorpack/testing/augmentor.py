@@ -1,4 +1,4 @@
-"""What every augmentor must do; its test inherits these tests."""
+"""What every augmentor must do: a test class per augmentor inherits `AugmentorContract`."""
 
 import copy
 import pickle

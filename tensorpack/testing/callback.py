@@ -1,4 +1,4 @@
-"""What every callback must do, whatever it is for; its test inherits these tests.
+"""What every callback must do: a test class per callback inherits `CallbackContract`.
 
 Like this, in a test file that pytest collects::
 

@@ -1,4 +1,4 @@
-"""What augmentors and transforms have in common: sizes, channels, dtypes, values of pixels."""
+"""Helpers of augmentors and transforms: sizes, channels, dtypes and values of pixels."""
 
 from typing import Any, Callable, Sequence, Tuple, Union
 

@@ -1,4 +1,4 @@
-"""Augmentors made of others, chosen or ordered by chance; of functions; and of other libraries.
+"""Augmentors that apply others by chance, call a function, or wrap one of another library.
 
 The random generators of imgaug and albumentations are seeded for each image with a number drawn
 from `self.rng`. So what they do is a value, like any other transform, and a run repeats.

@@ -1,4 +1,4 @@
-"""Transforms: what an augmentor does to one image and all that lies on it, with each choice made.
+"""Transforms: what an augmentor does to one image and what lies on it, after all random draws.
 
 Coordinates are continuous: a pixel in column `i` and row `j` covers `x` from `i` to `i + 1` and `y`
 from `j` to `j + 1`. So its centre is at `(i + 0.5, j + 0.5)`, and an image of width `w` reaches
