@@ -159,7 +159,7 @@ class BatchDataByShape(BatchData):
         self._left = {}
 
     def __iter__(self) -> Iterator[Any]:
-        """Begins a pass; an IndexError, KeyError or TypeError if `idx` is missing or no array."""
+        """Begins a pass: IndexError or KeyError without component `idx`, TypeError if no array."""
         loaded = self._take_loaded()
         self._position = waiting, yielded = (self._left, False) if loaded is None else loaded
         self._left = {}
