@@ -191,27 +191,20 @@ def check_index(
 
 def component_of(flow: DataFlow, datapoint: Any, index: Union[int, Hashable]) -> Any:
     """Returns a component of a datapoint, or raises an error that describes the datapoint."""
-    name = type(flow).__name__
     try:
         return datapoint[index]
-    except IndexError as error:
-        raise IndexError(
-            f"{name} takes component {index!r}, but the datapoint has {len(datapoint)} components."
-        ) from error
-    except KeyError as error:
-        raise KeyError(
-            f"{name} takes component {index!r}, but the datapoint has {sorted(map(str, datapoint))}"
-        ) from error
-    except TypeError as error:
+    except (IndexError, KeyError, TypeError) as error:
+        what = f"{type(flow).__name__} takes component {index!r}, but the datapoint"
+        if isinstance(error, IndexError):
+            raise IndexError(f"{what} has {len(datapoint)} components.") from error
+        if isinstance(error, KeyError):
+            raise KeyError(f"{what} has {sorted(map(str, datapoint))}") from error
         advice = "Yield lists or dicts."
         if isinstance(datapoint, (list, tuple)):
             advice = "Give the position of the component."
         elif isinstance(datapoint, dict):
             advice = "Give the key of the component."
-        raise TypeError(
-            f"{name} takes component {index!r}, but the datapoint is a {type(datapoint).__name__}. "
-            f"{advice}"
-        ) from error
+        raise TypeError(f"{what} is a {type(datapoint).__name__}. {advice}") from error
 
 
 def note_datapoint(

@@ -43,7 +43,14 @@ class JpegNoise(PhotometricAugmentor):
         return as_dtype(cv2.imdecode(encoded, cv2.IMREAD_COLOR), img.dtype)
 
 
-class GaussianNoise(PhotometricAugmentor):
+class _Seeded(PhotometricAugmentor):
+    """Draws a seed for the numbers of an image."""
+
+    def _get_augment_params(self, img: np.ndarray) -> int:
+        return int(self.rng.randint(2**31 - 1))
+
+
+class GaussianNoise(_Seeded):
     """Adds normally distributed noise, a number of its own to each channel of each pixel.
 
     No number is farther than `4.4 * sigma`, the standard deviation, from 0. `clip` says whether
@@ -53,9 +60,6 @@ class GaussianNoise(PhotometricAugmentor):
     def __init__(self, sigma: float = 1, clip: bool = True) -> None:
         require("cv2")
         self.sigma, self.clip = as_number(self, "sigma", sigma, 0), clip
-
-    def _get_augment_params(self, img: np.ndarray) -> int:
-        return _draw_seed(self.rng)
 
     def _augment(self, img: np.ndarray, param: int) -> np.ndarray:
         source = readable(img)
@@ -67,16 +71,13 @@ class GaussianNoise(PhotometricAugmentor):
         return as_dtype(keep_channels(img, result), img.dtype)
 
 
-class SaltPepperNoise(PhotometricAugmentor):
+class SaltPepperNoise(_Seeded):
     """Sets values to 255 or 0 with two probabilities, in each channel of each pixel by itself."""
 
     def __init__(self, white_prob: float = 0.05, black_prob: float = 0.05) -> None:
         self.white_prob = as_number(self, "white_prob", white_prob, 0, 1)
         most = 1 - self.white_prob + 1e-9  # of rounding
         self.black_prob = as_number(self, "black_prob", black_prob, 0, most)
-
-    def _get_augment_params(self, img: np.ndarray) -> int:
-        return _draw_seed(self.rng)
 
     def _augment(self, img: np.ndarray, param: int) -> np.ndarray:
         steps = _random_steps(param, img.shape)
@@ -86,10 +87,6 @@ class SaltPepperNoise(PhotometricAugmentor):
             return (img | _all_bits(white)) & _all_bits(others)
         values = np.array([0, 255], img.dtype)
         return np.where(white, values[1], np.where(others, img, values[0]))
-
-
-def _draw_seed(rng: np.random.RandomState) -> int:
-    return int(rng.randint(2**31 - 1))
 
 
 def _random_steps(seed: int, shape: Tuple[int, ...]) -> np.ndarray:
