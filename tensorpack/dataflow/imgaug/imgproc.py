@@ -43,11 +43,9 @@ class Hue(PhotometricAugmentor):
 
     def _augment(self, img: np.ndarray, param: float) -> np.ndarray:
         check_rgb(self, img)
-        to_hsv, back = (
-            (cv2.COLOR_RGB2HSV, cv2.COLOR_HSV2RGB)
-            if self.rgb
-            else (cv2.COLOR_BGR2HSV, cv2.COLOR_HSV2BGR)
-        )
+        to_hsv, back = cv2.COLOR_BGR2HSV, cv2.COLOR_HSV2BGR
+        if self.rgb:
+            to_hsv, back = cv2.COLOR_RGB2HSV, cv2.COLOR_HSV2RGB
         hsv = cv2.cvtColor(readable(img, double=False), to_hsv)
         if hsv.dtype == np.uint8:  # a hue of 180 is a full turn
             table = ((np.arange(256) + round(param)) % 180).astype(np.uint8)
@@ -265,14 +263,12 @@ class GaussianBlur(PhotometricAugmentor):
         self.sigma_range = as_range(self, "sigma_range", sigma_range, 0)
         self.symmetric, self.max_size = symmetric, max_size
 
-    def _get_augment_params(self, img: np.ndarray) -> Tuple[Tuple[int, int], Tuple[float, float]]:
+    def _get_augment_params(self, img: np.ndarray) -> Tuple[Tuple[int, ...], Tuple[float, ...]]:
         sizes = self.rng.randint(*self.size_range, size=2) * 2 + 1
         sigmas = self.rng.uniform(*self.sigma_range, size=2)
-        across, down = 0, 0 if self.symmetric else 1
-        return (
-            (int(sizes[across]), int(sizes[down])),
-            (float(sigmas[across]), float(sigmas[down])),
-        )
+        if self.symmetric:
+            sizes[1], sigmas[1] = sizes[0], sigmas[0]
+        return tuple(sizes.tolist()), tuple(sigmas.tolist())
 
     def _augment(self, img: np.ndarray, param: Any) -> np.ndarray:
         size, (across, down) = param

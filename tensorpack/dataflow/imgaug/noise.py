@@ -37,9 +37,8 @@ class JpegNoise(PhotometricAugmentor):
     def _augment(self, img: np.ndarray, param: int) -> np.ndarray:
         if channels_of(img) not in (1, 3):
             raise ValueError(f"JPEG has one or three channels, got an image of {img.shape}.")
-        _, encoded = cv2.imencode(
-            ".jpg", as_dtype(img, np.uint8), [cv2.IMWRITE_JPEG_QUALITY, param]
-        )
+        options = [cv2.IMWRITE_JPEG_QUALITY, param]
+        _, encoded = cv2.imencode(".jpg", as_dtype(img, np.uint8), options)
         return as_dtype(cv2.imdecode(encoded, cv2.IMREAD_COLOR), img.dtype)
 
 
