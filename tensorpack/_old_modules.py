@@ -22,7 +22,7 @@ _ADDRESSES = {  # package -> modules that it had; with its names, or with those 
         hdf5=dataflow.files.hdf5 image_files=dataflow.files.images lmdb=dataflow.files.lmdb_file
         npz=dataflow.files.npz parallel parallel_map prefetch serialize
         svmlight=dataflow.files.svmlight tfrecord=dataflow.files.tfrecord""",
-    "dataflow.imgaug": "noname",
+    "dataflow.imgaug": "convert deform external noname paste",
     "graph_builder": """_utils distributed input_source=input_source input_source_base
         predict=_addresses.of_graph_builder predictor_factory
         training=_addresses.of_graph_builder utils=_addresses.of_graph_builder""",
@@ -46,7 +46,7 @@ _HELPERS = {  # module -> names that are public there, and in no package
     ),
     "_addresses.of_train": "InputData",
     "compat": "is_tfv2",
-    "dataflow.base": "DataFlowReentrantGuard",
+    "dataflow.base": "DataFlowReentrantGuard Dropped ResumableDataFlow state_of",
     "dataflow.dftools": "dump_dataflow_to_process_queue",
     "dataflow.imgaug.base": "BaseTransform TransformAugmentorBase",
     "dataflow.imgaug.crop": "FixedCrop",

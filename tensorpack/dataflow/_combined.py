@@ -1,10 +1,10 @@
-"""The base of flows that are made from several others; it decides when a state can be kept."""
+"""The base of flows made from several others, and the rule for when their state can be kept."""
 
 import contextlib
 import inspect
 from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple, Union
 
-from ._flow import call_optional, is_flow, what_instead
+from ._flow import call_optional, is_flow, not_a_state, what_instead
 from .base import DataFlow, ResumableDataFlow, StateNotKept, state_of
 
 
@@ -58,11 +58,8 @@ class CombinedDataFlow(ResumableDataFlow):
             raise StateNotKept(self._no_state)
         if not isinstance(states, list) or len(states) != len(self._distinct):
             found = f"{len(states)} flows" if isinstance(states, list) else type(states).__name__
-            raise ValueError(
-                f"This is not a state of this {type(self).__name__}: it needs the states of "
-                f"{len(self._distinct)} flows, but got {found}. Load a state into a flow that is "
-                "made as the one it came from."
-            )
+            needed = f"it needs the states of {len(self._distinct)} flows"
+            raise not_a_state(self, f"{needed}, but got {found}")
         for flow, state in zip(self._distinct, states):
             flow.load_state_dict(state)
 

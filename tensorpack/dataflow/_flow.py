@@ -1,18 +1,7 @@
-"""What a flow is, the values it holds for one process only, and checks of its state."""
+"""What counts as a flow, values that a flow holds for one process, and checks of a state."""
 
 import os
-from typing import (
-    Any,
-    Callable,
-    Dict,
-    Generic,
-    Iterable,
-    Iterator,
-    List,
-    Optional,
-    Tuple,
-    TypeVar,
-)
+from typing import Any, Callable, Dict, Generic, Iterable, Iterator, List, Optional, Tuple, TypeVar
 
 T = TypeVar("T")
 
@@ -26,10 +15,8 @@ class ProcessLocal(Generic[T]):
     """
 
     def __init__(self, make: Callable[..., T]) -> None:
-        """
-        Args:
-          make: makes the value. A function of a module or a class; a method of the flow would keep
-            the flow alive, and a lambda cannot be pickled.
+        """`make` makes the value. It is a function of a module, or a class: a method of the flow
+        would keep the flow alive, and a lambda cannot be pickled.
         """
         self._make = make
         self._held: Optional[Tuple[int, T]] = None
@@ -67,10 +54,7 @@ def call_optional(flow: Any, name: str) -> None:
 
 
 def is_flow(value: Any) -> bool:
-    """Returns whether `value` can be iterated and reset, whether it is a `DataFlow` or not.
-
-    A DataFlow class is not a flow; its instances are.
-    """
+    """Returns whether an object can be iterated and reset, be it a `DataFlow` or not."""
     return not isinstance(value, type) and _has_methods(value)
 
 
@@ -84,23 +68,25 @@ def what_instead(value: Any) -> str:
     )
 
 
+def not_a_state(flow: Any, why: str) -> ValueError:
+    """Returns the error of a state that is loaded into another flow than it is of."""
+    return ValueError(
+        f"This is not a state of {type(flow).__name__}: {why}. Load a state into a flow that "
+        "is made as the one it came from."
+    )
+
+
 def check_state(flow: Any, state: Any, names: Iterable[str]) -> None:
     """Raises ValueError unless the state of a flow is a dict of exactly these names."""
     if not isinstance(state, dict) or set(state) != set(names):
         found = sorted(map(str, state)) if isinstance(state, dict) else type(state).__name__
-        raise ValueError(
-            f"This is not a state of {type(flow).__name__}: it needs {sorted(names)}, but got "
-            f"{found}. Load a state into a flow that is made as the one it came from."
-        )
+        raise not_a_state(flow, f"it needs {sorted(names)}, but got {found}")
 
 
 def check_count(flow: Any, count: Any, limit: int) -> None:
     """Raises ValueError unless `count` is an integer from 0 to `limit`."""
     if not isinstance(count, int) or not 0 <= count <= limit:
-        raise ValueError(
-            f"This is not a state of this {type(flow).__name__}: it is at {count!r}, but a pass "
-            f"has {limit}. Load a state into a flow that is made as the one it came from."
-        )
+        raise not_a_state(flow, f"it is at {count!r}, but a pass has {limit}")
 
 
 def _has_methods(value: Any) -> bool:

@@ -14,19 +14,6 @@ from tensorpack.utils.rng import get_rng, is_seeded, rng_state, set_rng_state
 from ._flow import call_optional, check_state, is_flow, what_instead
 from ._length import UnknownLength, checked_length, length_of
 
-__all__ = [
-    "DataFlow",
-    "DataFlowReentrantGuard",
-    "DataFlowTerminated",
-    "Dropped",
-    "ProxyDataFlow",
-    "RNGDataFlow",
-    "ResumableDataFlow",
-    "StateNotKept",
-    "UnknownLength",
-    "state_of",
-]
-
 
 class DataFlowTerminated(Exception):
     """No more data can come, for example because the other end of a connection is gone."""
@@ -138,29 +125,20 @@ class DataFlow:
         """Prepares the flow for passes in this process; may be called again."""
 
     def state_dict(self) -> Dict[str, Any]:
-        """Returns the position of the flow, see "State" above.
+        """Returns the position of the flow, see "State" above; a `StateNotKept` if it has no state.
 
         Override it together with `load_state_dict`. It may be called after every datapoint, so it
-        must be quick: return references to objects that are never changed again.
-
-        Returns:
-          a tree of dictionaries (keys are strings), lists, tuples, None, booleans, numbers, text,
-          bytes and numpy arrays without objects.
-
-        Raises:
-          StateNotKept: the flow, or one that it is made from, keeps no state.
+        must be quick: return references to objects that are never changed again, in a tree of
+        dictionaries (keys are strings), lists, tuples, None, booleans, numbers, text, bytes and
+        numpy arrays without objects.
         """
         raise _state_not_kept(self)
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
         """Lets the next pass continue where `state_dict` was called; call it after `reset_state`.
 
-        Args:
-          state: the value that `state_dict` returned; it is not changed.
-
-        Raises:
-          StateNotKept: the flow, or one that it is made from, keeps no state.
-          ValueError: it is the state of another flow.
+        The state is not changed. A ValueError is raised if it is one of another flow, a
+        `StateNotKept` if the flow, or one that it is made from, keeps none.
         """
         raise _state_not_kept(self)
 

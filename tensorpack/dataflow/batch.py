@@ -7,6 +7,7 @@ from typing import Any, Callable, Dict, Hashable, Iterator, List, Optional, Sequ
 
 from tensorpack.utils.checks import check_counts
 
+from ._flow import not_a_state
 from ._length import length_or_none
 from ._stack import aggregate
 from .base import DataFlow, Dropped, ProxyDataFlow
@@ -53,7 +54,7 @@ class BatchData(ProxyDataFlow):
     ) -> None:
         """
         Args:
-          ds: the flow to take datapoints from; lists, tuples or dicts, all of one form.
+          ds: gives lists, tuples or dicts, all of one form.
           batch_size: the number of datapoints in a batch.
           remainder: whether to yield a smaller last batch if some datapoints are left. If not,
             they are dropped.
@@ -84,11 +85,7 @@ class BatchData(ProxyDataFlow):
     def iterate_share(
         self, first: int, step: int, before: Callable[[int], Any], block: Optional[int] = 1
     ) -> Iterator[Tuple[int, Any]]:
-        """Begins a share of a pass, as in `DataFlow`; maps only the datapoints of its batches.
-
-        Raises (while iterating):
-          Dropped: a datapoint of a batch was dropped, and `block` is not None.
-        """
+        """Makes only the datapoints of its batches; `Dropped` if one was, and `block` is given."""
         size, number, datapoints = self.batch_size, -1, []
         inner = None if block is None else block * size
         for position, datapoint in super().iterate_share(first * size, step * size, before, inner):
@@ -106,14 +103,7 @@ class BatchData(ProxyDataFlow):
 
     @staticmethod
     def aggregate_batch(data_holder: Sequence[Any], use_list: bool = False) -> Any:
-        """Makes a batch of datapoints.
-
-        Args:
-          data_holder: the datapoints, at least one.
-          use_list: as in the constructor.
-
-        Returns:
-          A dict if the datapoints are dicts, otherwise a list.
+        """Returns a batch of datapoints, a dict if they are dicts, otherwise a list.
 
         Raises:
           TypeError: a datapoint is not a list, tuple or dict, or a component cannot be in an array.
@@ -154,8 +144,7 @@ class BatchDataByShape(BatchData):
     ) -> None:
         """
         Args:
-          ds: the flow to take datapoints from; lists, tuples or dicts, all of one form.
-          batch_size: the number of datapoints in a batch.
+          ds, batch_size: see `BatchData`.
           idx: the position of the component whose shape counts, or its key if datapoints are
             dicts. It is an array; the others have equal shapes where this one has.
           remainder: whether to yield smaller batches, in the end, of those that still wait. If
@@ -170,7 +159,7 @@ class BatchDataByShape(BatchData):
         self._left = {}
 
     def __iter__(self) -> Iterator[Any]:
-        """Begins a pass; an IndexError, KeyError or TypeError if `idx` is missing or no array."""
+        """Begins a pass: IndexError or KeyError without component `idx`, TypeError if no array."""
         loaded = self._take_loaded()
         self._position = waiting, yielded = (self._left, False) if loaded is None else loaded
         self._left = {}
@@ -213,11 +202,8 @@ class BatchDataByShape(BatchData):
         waiting: _Groups = {}
         for group in groups:
             if not 0 < len(group) < self.batch_size:
-                raise ValueError(
-                    f"This is not a state of this {type(self).__name__}: {len(group)} datapoints "
-                    f"of one shape wait for a batch of {self.batch_size}. Load a state into a "
-                    "flow that is made as the one it came from."
-                )
+                why = f"{len(group)} datapoints of one shape wait for a batch of {self.batch_size}"
+                raise not_a_state(self, why)
             waiting[self._shape_of(group[0])] = list(group)
         return waiting, bool(yielded)
 

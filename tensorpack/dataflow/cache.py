@@ -48,7 +48,7 @@ class CacheData(RNGDataFlow, ProxyDataFlow):
     def __init__(self, ds: DataFlow, shuffle: bool = False) -> None:
         """
         Args:
-          ds: the flow to keep. Its passes have an end, and their datapoints fit into memory.
+          ds: its passes have an end, and their datapoints fit into memory.
           shuffle: whether each pass that comes from the cache has an order of its own.
         """
         super().__init__(ds)

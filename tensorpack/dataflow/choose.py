@@ -1,4 +1,4 @@
-"""Flows that are mixed at random: which of them gives the next datapoint is drawn each time.
+"""Mixes flows at random: for each datapoint, the flow that gives it is drawn.
 
 Every pass draws from its own stream, so that passes at the same time do not change one another.
 """
@@ -74,11 +74,7 @@ class RandomChooseData(_DrawnDataFlow):
     _STATE = dict.fromkeys(["draws", "ended"])
 
     def __init__(self, df_lists: Iterable[Union[DataFlow, Tuple[DataFlow, float]]]) -> None:
-        """
-        Args:
-          df_lists: the flows, each as likely as the others, or pairs of a flow and its
-            probability.
-        """
+        """`df_lists` are flows, all equally likely, or pairs of a flow and its probability."""
         flows, probabilities = _split(self, listed(self, df_lists))
         super().__init__(flows)
         _check_probabilities(self, probabilities)
@@ -87,7 +83,6 @@ class RandomChooseData(_DrawnDataFlow):
         self._bounds = [bound / bounds[-1] for bound in bounds]
 
     def __len__(self) -> int:
-        """Raises UnknownLength: a pass ends with a flow, and chance decides with which."""
         raise UnknownLength(
             f"The length of {type(self).__name__} is not known: chance decides which of its flows "
             "ends first."
@@ -123,18 +118,11 @@ class RandomMixData(_DrawnDataFlow):
     """
 
     def __init__(self, df_lists: Iterable[DataFlow]) -> None:
-        """
-        Args:
-          df_lists: the flows, at least one, all of a known length.
-
-        Raises:
-          UnknownLength: the length of one of them is not known.
-        """
+        """`df_lists` are flows of known lengths; if one is not known, it is an `UnknownLength`."""
         super().__init__(df_lists)
         self._whole()
 
     def __len__(self) -> int:
-        """Returns the sum of the lengths."""
         return sum(self._whole())
 
     def _pass(
@@ -155,7 +143,6 @@ class RandomMixData(_DrawnDataFlow):
                 raise self._wrong_length(position, "it yielded more")
 
     def _copy_left(self, left: Any) -> List[int]:
-        """Returns a copy of the number of datapoints left in each flow."""
         lengths = self._whole()
         if not isinstance(left, list) or len(left) != len(lengths):
             raise ValueError(

@@ -8,9 +8,9 @@ from tensorpack.utils import get_tqdm, logger
 from tensorpack.utils.argtools import accepts_old_keywords
 from tensorpack.utils.checks import check_counts
 
-from ._datapoint import summary_of
 from ._length import length_or_none
 from .base import DataFlow, ProxyDataFlow
+from .map import summary_of
 
 
 class TestDataSpeed(ProxyDataFlow):
@@ -34,7 +34,6 @@ class TestDataSpeed(ProxyDataFlow):
     ) -> None:
         """
         Args:
-          ds: the flow to measure.
           size: the number of datapoints to measure; fewer if a pass of the flow has fewer.
           warmup: the number of datapoints to take first, without measuring.
           clock: returns the time in seconds.
@@ -61,13 +60,9 @@ class TestDataSpeed(ProxyDataFlow):
         self._resumed = True
 
     def start(self) -> float:
-        """Resets the flow, takes datapoints under a progress bar, and logs the rate.
+        """Resets the flow, takes datapoints, and logs and returns how many it gives in a second.
 
-        Returns:
-          Datapoints in a second.
-
-        Raises:
-          RuntimeError: the flow has no datapoint beyond those of the warm-up.
+        A RuntimeError is raised if it has none beyond those of the warm-up.
         """
         self.ds.reset_state()
         datapoints = iter(self.ds)
@@ -111,7 +106,6 @@ class PrintData(ProxyDataFlow):
     ) -> None:
         """
         Args:
-          ds: the flow to look at; its datapoints are passed on as they are.
           num: how many datapoints of a pass to log.
           name: stands in the log, to tell several of these apart.
           max_depth: how deep to go into lists and dicts. A string is taken as `name`, which was
@@ -138,10 +132,7 @@ class PrintData(ProxyDataFlow):
     iterate_share = DataFlow.iterate_share  # all datapoints are made, so the first ones are logged
 
     def print_info(self) -> None:
-        """Logs the first datapoints at once; the flow is reset before and after it.
-
-        Each pass logs them anyway. This is the name of 2017, for scripts that call it.
-        """
+        """Logs the first datapoints at once, as scripts of 2017 ask; resets the flow around it."""
         self.reset_state()
         for _ in itertools.islice(self, self.num):
             pass

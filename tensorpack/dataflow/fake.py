@@ -1,4 +1,4 @@
-"""Random arrays in place of real data, to try a model or to measure the code behind the data."""
+"""Yields random arrays in place of data, to try a model or to measure what consumes the data."""
 
 import operator
 from typing import Any, Dict, Iterator, List, NamedTuple, Sequence, Tuple, Union

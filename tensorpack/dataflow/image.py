@@ -7,7 +7,7 @@ import numpy as np
 
 from tensorpack.utils import logger
 from tensorpack.utils.checks import as_list, as_number
-from tensorpack.utils.optional import require
+from tensorpack.utils.optional import cv2, require
 
 from .base import DataFlow
 from .files.images import MOST_PIXELS, check_decoding, decode_image
@@ -54,8 +54,8 @@ class AugmentImageComponents(RandomMap):
     ) -> None:
         """
         Args:
-          ds: the flow that gives the datapoints; lists or dicts.
-          augmentors: the augmentors, applied one after the other.
+          ds: gives lists, tuples or dicts.
+          augmentors: applied one after the other.
           index: positions or keys of the images, at least one.
           coords_index: of coordinates, floats `[N, 2]` of (x, y), see `imgaug.Transform`.
           copy: whether the augmentors get a copy. Without, those that write to their image write
@@ -122,7 +122,6 @@ class AugmentImageComponents(RandomMap):
             logger.warning("%s", f"{text}: {type(error).__name__}: {error}")
 
     def _own(self, component: Any) -> Any:
-        """Returns a component that augmentors may write to."""
         return component.copy() if self.copy and isinstance(component, np.ndarray) else component
 
     def _transformed(self, tfm: Transform, target: Target, index: _Index, component: Any) -> Any:
@@ -148,11 +147,7 @@ class AugmentImageComponent(AugmentImageComponents):
         copy: bool = True,
         catch_exceptions: bool = False,
     ) -> None:
-        """
-        Args:
-          ds, augmentors, copy, catch_exceptions: as in `AugmentImageComponents`.
-          index: position or key of the image.
-        """
+        """`index` is the position or key of the image."""
         check_index(self, index, _SEVERAL)
         super().__init__(ds, augmentors, [index], [], copy, catch_exceptions)
         self.index = index
@@ -170,12 +165,7 @@ class AugmentImageCoordinates(AugmentImageComponents):
         copy: bool = True,
         catch_exceptions: bool = False,
     ) -> None:
-        """
-        Args:
-          ds, augmentors, copy, catch_exceptions: as in `AugmentImageComponents`.
-          img_index: position or key of the image.
-          coords_index: of the coordinates, floats `[N, 2]` of (x, y).
-        """
+        """The indices are positions or keys; coordinates are floats `[N, 2]` of (x, y)."""
         for index in img_index, coords_index:
             check_index(self, index, _SEVERAL)
         super().__init__(ds, augmentors, [img_index], [coords_index], copy, catch_exceptions)
@@ -197,9 +187,8 @@ class DecodeImageComponent(MapDataComponent):
     ) -> None:
         """
         Args:
-          ds: the flow that gives the datapoints.
           index: position or key of the component, bytes or a uint8 array.
-          channel, max_pixels: as in `ImageFromFile`.
+          channel, max_pixels: see `ImageFromFile`.
           bgr: whether colours are in OpenCV's order, as from `cv2.imdecode` and `dataset.ILSVRC12`;
             False for RGB, as from `ImageFromFile`.
         """
@@ -222,11 +211,9 @@ class EncodeImageComponent(MapDataComponent):
     ) -> None:
         """
         Args:
-          ds: the flow that gives the datapoints.
-          index: position or key of the image.
           extension: ".jpg", or ".png", which loses nothing.
           quality: of a JPEG, 1 to 100.
-          bgr: as in `DecodeImageComponent`.
+          bgr: whether colours are in OpenCV's order; otherwise RGB.
         """
         if extension not in (".jpg", ".jpeg", ".png"):
             raise ValueError(f"Images are encoded as '.jpg' or '.png', but got {extension!r}.")
@@ -263,7 +250,6 @@ def _encode(image: Any, extension: str, quality: int, bgr: bool) -> np.ndarray:
     if dtype != np.uint8 or len(shape) not in (2, 3) or shape[2:] not in ((), (1,), (3,)):
         needed = "uint8 [h, w], [h, w, 1] or [h, w, 3]"
         raise ValueError(f"An image to be encoded is {needed}, got {dtype} {list(shape)}.")
-    cv2 = require("cv2")
     if not bgr and shape[2:] == (3,):
         image = image[:, :, ::-1]
     options = [] if extension == ".png" else [cv2.IMWRITE_JPEG_QUALITY, quality]

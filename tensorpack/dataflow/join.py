@@ -1,4 +1,4 @@
-"""Several flows to one: side by side (`JoinData`) or one after another (`ConcatData`).
+"""Joins several flows: side by side (`JoinData`) or one after another (`ConcatData`).
 
 Neither draws random numbers; flows that are mixed at random are in `choose.py`.
 """
@@ -34,11 +34,7 @@ class JoinData(CombinedDataFlow):
     _STATE = {"ended": False}
 
     def __init__(self, df_lists: Iterable[DataFlow]) -> None:
-        """
-        Args:
-          df_lists: the flows, at least one. Different lengths are logged, because some datapoints
-            are then never yielded.
-        """
+        """Logs if the flows have different lengths: some datapoints are then never yielded."""
         super().__init__(df_lists)
         lengths = [length_or_none(flow) for flow in self.df_lists]
         if len(set(lengths) - {None}) > 1:
@@ -99,10 +95,6 @@ class ConcatData(CombinedDataFlow):
     _STATE: Dict[str, Any] = {"index": 0, "begun": None}
 
     def __init__(self, df_lists: Iterable[DataFlow]) -> None:
-        """
-        Args:
-          df_lists: the flows, at least one.
-        """
         super().__init__(df_lists)
         self._begun = [False] * len(self.df_lists)
 

@@ -1,14 +1,23 @@
-"""Functions applied to every datapoint, one by one, in the process that iterates.
+"""Applies a function to every datapoint, one by one, in the process that iterates.
 
 `threads.py` and `process_map.py` apply functions elsewhere; they share the rules of this module: a
 function may change the list or dict it gets, and None drops a datapoint.
 """
 
 import copy
+import itertools
+import os
 from typing import Any, Callable, Hashable, Iterator, List, Optional, Sequence, Tuple, Union
 
-from ._datapoint import note_datapoint
+import numpy as np
+
+from tensorpack.utils.notes import add_note
+
 from .base import DataFlow, ProxyDataFlow
+
+_MOST_CHARACTERS = 200  # of a text
+_MOST_COMPONENTS = 8
+_MOST_BITS = 640  # Python writes larger numbers slowly, or not at all
 
 
 def checked_function(flow: DataFlow, func: Any) -> Callable[[Any], Any]:
@@ -78,12 +87,7 @@ class MapData(DatapointMap):
     """
 
     def __init__(self, ds: DataFlow, func: Callable[[Any], Any]) -> None:
-        """
-        Args:
-          ds: the flow that gives the datapoints.
-          func: takes a datapoint and returns a datapoint, or None to drop it. It may change the
-            list or dict it gets; the components in it are not copied.
-        """
+        """`func` may change the list or dict it gets; the components in it are not copied."""
         super().__init__(ds)
         self.func = checked_function(self, func)
 
@@ -107,7 +111,6 @@ class MapDataComponent(DatapointMap):
     ) -> None:
         """
         Args:
-          ds: the flow that gives the datapoints.
           func: takes the component and returns the one to put in its place, or None to drop the
             datapoint.
           index: the position of the component, or its key if datapoints are dicts.
@@ -144,7 +147,6 @@ class FilterData(DatapointMap):
     ) -> None:
         """
         Args:
-          ds: the flow that gives the datapoints.
           predicate: takes the component, or without `index` the datapoint; whether to keep it.
           index: the position of the component, or its key if datapoints are dicts.
         """
@@ -167,11 +169,7 @@ class SelectComponent(DatapointMap):
     """
 
     def __init__(self, ds: DataFlow, idxs: Sequence[Union[int, Hashable]]) -> None:
-        """
-        Args:
-          ds: the flow that gives the datapoints.
-          idxs: the positions of the components, or their keys if datapoints are dicts.
-        """
+        """`idxs` are positions of components, or their keys if datapoints are dicts."""
         super().__init__(ds)
         if isinstance(idxs, (int, str, bytes)):
             raise TypeError(f"SelectComponent takes a list of indices, but got {idxs!r}.")
@@ -193,24 +191,55 @@ def check_index(
 
 def component_of(flow: DataFlow, datapoint: Any, index: Union[int, Hashable]) -> Any:
     """Returns a component of a datapoint, or raises an error that describes the datapoint."""
-    name = type(flow).__name__
     try:
         return datapoint[index]
-    except IndexError as error:
-        raise IndexError(
-            f"{name} takes component {index!r}, but the datapoint has {len(datapoint)} components."
-        ) from error
-    except KeyError as error:
-        raise KeyError(
-            f"{name} takes component {index!r}, but the datapoint has {sorted(map(str, datapoint))}"
-        ) from error
-    except TypeError as error:
+    except (IndexError, KeyError, TypeError) as error:
+        what = f"{type(flow).__name__} takes component {index!r}, but the datapoint"
+        if isinstance(error, IndexError):
+            raise IndexError(f"{what} has {len(datapoint)} components.") from error
+        if isinstance(error, KeyError):
+            raise KeyError(f"{what} has {sorted(map(str, datapoint))}") from error
         advice = "Yield lists or dicts."
         if isinstance(datapoint, (list, tuple)):
             advice = "Give the position of the component."
         elif isinstance(datapoint, dict):
             advice = "Give the key of the component."
-        raise TypeError(
-            f"{name} takes component {index!r}, but the datapoint is a {type(datapoint).__name__}. "
-            f"{advice}"
-        ) from error
+        raise TypeError(f"{what} is a {type(datapoint).__name__}. {advice}") from error
+
+
+def note_datapoint(
+    error: BaseException,
+    owner: str,
+    number: int,
+    datapoint: Any,
+    file: Optional[str] = None,
+    counted: str = "counted from 0 where the pass began or was resumed",
+) -> None:
+    """Adds a note to an error: the flow that failed, the datapoint, and the file it came from."""
+    note = f"{owner} failed on datapoint {number} ({counted}): {summary_of(datapoint)}"
+    add_note(error, f"{note}, read from {file}." if file else f"{note}.")
+
+
+def summary_of(value: Any, depth: int = 2) -> str:
+    """Returns what a datapoint or component is in a few words, such as `[uint8 (4, 6, 3), 7]`."""
+    if isinstance(value, (np.ndarray, np.generic)):
+        return f"{value.dtype} {value.shape}"
+    if isinstance(value, int) and value.bit_length() > _MOST_BITS:
+        return f"an int of {value.bit_length()} bits"
+    if value is None or isinstance(value, (bool, int, float)):
+        return repr(value)
+    if isinstance(value, (str, bytes, os.PathLike)):
+        text = repr(value if isinstance(value, os.PathLike) else value[: _MOST_CHARACTERS + 1])
+        return text if len(text) <= _MOST_CHARACTERS else text[:_MOST_CHARACTERS] + "..."
+    if depth and isinstance(value, dict):
+        items = itertools.islice(value.items(), _MOST_COMPONENTS)
+        parts = [f"{summary_of(key):.40}: {summary_of(each, depth - 1)}" for key, each in items]
+        return "{" + _joined(parts, len(value)) + "}"
+    if depth and isinstance(value, (list, tuple)):
+        parts = [summary_of(each, depth - 1) for each in value[:_MOST_COMPONENTS]]
+        return "[" + _joined(parts, len(value)) + "]"
+    return f"a {type(value).__name__}"
+
+
+def _joined(parts: List[str], count: int) -> str:
+    return ", ".join(parts + ["..."] * (count > len(parts)))

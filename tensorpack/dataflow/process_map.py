@@ -11,14 +11,13 @@ from tensorpack.utils.rng import rng_state, seed_datapoints, set_rng_state
 from tensorpack.utils.workers.processes import usable_cores
 
 from ._combined import state_or_reason
-from ._datapoint import note_datapoint
 from ._flow import check_state
 from ._processes.base import ProcessMap
 from ._processes.worker_loop import DatapointSeeds, draw_seed
 from ._stack import aggregate
 from .base import DataFlow, StateNotKept
 from .batch import BatchData, check_batch_size
-from .map import MapData, apply_function
+from .map import MapData, apply_function, note_datapoint
 
 _GIB = 2**30
 

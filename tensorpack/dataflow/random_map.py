@@ -1,4 +1,4 @@
-"""Maps that draw random numbers, from a stream with a place of its own for each datapoint.
+"""Maps that draw random numbers, from a stream of its own for each datapoint.
 
 What is drawn for a datapoint depends on the seed, on the pass and on the position of the datapoint
 in it, and on nothing else. So it is the same in however many processes a strict
@@ -13,10 +13,9 @@ import numpy as np
 
 from tensorpack.utils.rng import rng_state
 
-from ._datapoint import note_datapoint
 from ._flow import ProcessLocal, check_count
 from .base import DataFlow, ProxyDataFlow, RNGDataFlow
-from .map import DatapointMap, apply_function, checked_function
+from .map import DatapointMap, apply_function, checked_function, note_datapoint
 
 
 class RandomMap(RNGDataFlow, DatapointMap):
@@ -27,7 +26,6 @@ class RandomMap(RNGDataFlow, DatapointMap):
     _INNER = ("ds", "rng")
 
     def __init__(self, ds: DataFlow) -> None:
-        """Wraps the flow `ds`."""
         super().__init__(ds)
         self._stream: ProcessLocal[_Stream] = ProcessLocal(_Stream)
         self._stream.get()  # now, as two threads could make two
@@ -98,12 +96,7 @@ class RandomMapData(RandomMap):
     """
 
     def __init__(self, ds: DataFlow, func: Callable[[Any, np.random.RandomState], Any]) -> None:
-        """
-        Args:
-          ds: the flow that gives the datapoints.
-          func: as in `MapData`, of a datapoint and a `numpy.random.RandomState`, which it must not
-            keep.
-        """
+        """`func` takes a datapoint and a `numpy.random.RandomState`, which it must not keep."""
         super().__init__(ds)
         self.func: Callable[..., Any] = checked_function(self, func)
 

@@ -26,11 +26,7 @@ class RepeatedData(ProxyDataFlow):
 
     @accepts_old_keywords(nr="num")
     def __init__(self, ds: DataFlow, num: int) -> None:
-        """
-        Args:
-          ds: the flow to repeat.
-          num: how many times, or -1 for forever.
-        """
+        """`num` is how often the flow is repeated; -1 is forever."""
         super().__init__(ds)
         check_counts(self, least=-1, num=num)
         self.num = num
@@ -77,11 +73,7 @@ class RepeatedDataPoint(ProxyDataFlow):
 
     @accepts_old_keywords(nr="num")
     def __init__(self, ds: DataFlow, num: int) -> None:
-        """
-        Args:
-          ds: the flow that gives the datapoints.
-          num: how often each is yielded, at least once.
-        """
+        """`num` is how often each datapoint is yielded, at least once."""
         super().__init__(ds)
         check_counts(self, num=num)
         self.num = num
@@ -127,7 +119,6 @@ class FixedSizeData(ProxyDataFlow):
     def __init__(self, ds: DataFlow, size: Union[int, float, str], keep_state: bool = True) -> None:
         """
         Args:
-          ds: the flow that gives the datapoints.
           size: the number of datapoints in a pass; also a whole float, or text such as "100".
           keep_state: False to begin every pass at the beginning of the wrapped flow.
         """
@@ -160,7 +151,6 @@ class FixedSizeData(ProxyDataFlow):
             yield datapoint
 
     def reset_state(self) -> None:
-        """Prepares the wrapped flow; the next pass begins at its beginning."""
         self._repeated.reset_state()
         self._endless = None
         self._position = self._loaded = None

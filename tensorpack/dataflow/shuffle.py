@@ -6,7 +6,7 @@ and the numbers of those in the buffer.
 
 import collections
 import itertools
-from typing import Any, Deque, Dict, Iterator, NamedTuple, Optional, Set, Union
+from typing import Any, Deque, Dict, Iterator, NamedTuple, Optional, Set, Tuple, Union
 
 import numpy as np
 
@@ -15,10 +15,8 @@ from tensorpack.utils.checks import check_counts
 from tensorpack.utils.rng import rng_state, set_rng_state
 
 from ._combined import state_or_reason
-from ._flow import check_count, check_state
+from ._flow import check_count, check_state, not_a_state
 from .base import DataFlow, ProxyDataFlow, RNGDataFlow, StateNotKept
-
-_ROUND = ["rng", "first", "read", "numbers", "uses"]
 
 
 class LocallyShuffleData(RNGDataFlow, ProxyDataFlow):
@@ -51,9 +49,7 @@ class LocallyShuffleData(RNGDataFlow, ProxyDataFlow):
     ) -> None:
         """
         Args:
-          ds: the flow to take datapoints from.
-          buffer_size: the number of datapoints in the buffer, at most; 1 leaves the order as it
-            is.
+          buffer_size: how many datapoints are in the buffer at most; 1 leaves the order as it is.
           num_reuse: how often each datapoint is yielded, the same object every time, but only
             once between two fillings of the buffer.
           shuffle_interval: how many are yielded between two fillings, at most: 1 mixes best, but
@@ -120,7 +116,8 @@ class LocallyShuffleData(RNGDataFlow, ProxyDataFlow):
         begin = rng_state(rng)
         chosen = rng.permutation(len(numbers))[: self.shuffle_interval]
         oldest = int(numbers.min()) if len(numbers) else reader.read
-        return _Round(begin, numbers, uses, chosen, reader.read, reader.place_before(oldest))
+        first, ds = reader.place_before(oldest)
+        return _Round(begin, first, reader.read, numbers, uses, chosen, ds)
 
     def state_dict(self) -> Dict[str, Any]:
         if self._loaded is not None:
@@ -129,11 +126,9 @@ class LocallyShuffleData(RNGDataFlow, ProxyDataFlow):
         if self._position is None:
             return {"ds": self._state_of_ds(), "rng": rng, "round": None, "taken": 0}
         now, taken = self._position
-        if isinstance(now.place.ds, str):
-            raise StateNotKept(now.place.ds)
-        values = now.rng, now.place.number, now.read, now.numbers, now.uses
-        state = dict(zip(_ROUND, values))
-        return {"ds": now.place.ds, "rng": rng, "round": state, "taken": taken}
+        if isinstance(now.ds, str):
+            raise StateNotKept(now.ds)
+        return {"ds": now.ds, "rng": rng, "round": dict(zip(_SAVED, now)), "taken": taken}
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
         check_state(self, state, [*self._INNER, *self._STATE])
@@ -145,22 +140,12 @@ class LocallyShuffleData(RNGDataFlow, ProxyDataFlow):
         self._loaded = None if state["round"] is None else state
 
     def _check_round(self, state: Any, taken: Any) -> None:
-        check_state(self, state, _ROUND)
+        check_state(self, state, _SAVED)
         numbers, uses = state["numbers"], state["uses"]
         if len(numbers) != len(uses) or len(numbers) > self.buffer_size:
-            raise ValueError(
-                f"This is not a state of this {type(self).__name__}: {len(numbers)} datapoints "
-                f"were in the buffer, which has room for {self.buffer_size}. Load a state into a "
-                "flow that is made as the one it came from."
-            )
+            room = f"which has room for {self.buffer_size}"
+            raise not_a_state(self, f"{len(numbers)} datapoints were in the buffer, {room}")
         check_count(self, taken, min(len(numbers), self.shuffle_interval))
-
-
-class _Place(NamedTuple):
-    """Where a flow was in its pass."""
-
-    number: int  # of the datapoint that came next
-    ds: Union[Dict[str, Any], str]  # its state, or why there is none
 
 
 class _Round(NamedTuple):
@@ -170,11 +155,15 @@ class _Round(NamedTuple):
     """
 
     rng: Dict[str, Any]  # the state of the stream before `chosen` was drawn
+    first: int  # the number of a datapoint from which all in the buffer can be read again
+    read: int  # how many datapoints of the pass have been read
     numbers: np.ndarray  # int64 [buffer]: the datapoints
     uses: np.ndarray  # int64 [buffer]: how often each of them is still to be yielded
     chosen: np.ndarray  # int64 [yielded]: indices of the two above
-    read: int  # how many datapoints of the pass have been read
-    place: _Place  # from where all in the buffer can be read again
+    ds: Union[Dict[str, Any], str]  # the state of the flow before `first`, or why there is none
+
+
+_SAVED = _Round._fields[:5]  # those in a state; it has `ds` beside them, and draws `chosen` again
 
 
 class _Reader:
@@ -187,7 +176,7 @@ class _Reader:
         self._ds = ds
         self._every = every
         self._datapoints = iter(ds)
-        self._places: Deque[_Place] = collections.deque()
+        self._places: Deque[Tuple[int, Any]] = collections.deque()  # as `_Round.first` and `.ds`
         self.held: Dict[int, Any] = {}
         self.read = first
         self._note_place()
@@ -216,12 +205,12 @@ class _Reader:
             if self.read - 1 not in wanted:
                 del self.held[self.read - 1]
 
-    def place_before(self, number: int) -> _Place:
+    def place_before(self, number: int) -> Tuple[int, Any]:
         """Returns the last place not after a number, and forgets the ones before it."""
-        while len(self._places) > 1 and self._places[1].number <= number:
+        while len(self._places) > 1 and self._places[1][0] <= number:
             self._places.popleft()
         return self._places[0]
 
     def _note_place(self) -> None:
         # Here, while the pass is the one of `ds` that was begun or advanced last.
-        self._places.append(_Place(self.read, state_or_reason(self._ds)))
+        self._places.append((self.read, state_or_reason(self._ds)))

@@ -1,4 +1,4 @@
-"""What every augmentor must do; its test inherits these tests."""
+"""What every augmentor must do: a test class per augmentor inherits `AugmentorContract`."""
 
 import copy
 import pickle
@@ -17,12 +17,9 @@ def picture(shape=(40, 60, 3), dtype=np.uint8, seed=0):
 
 
 def drawn_dots(tfm, shape, points):
-    """Returns where white squares of 5 x 5 pixels are in a transformed image, float `[N, 2]`.
+    """Returns where white squares of 5 x 5 pixels around `points` are after a transform.
 
-    Args:
-      tfm: the transform.
-      shape: of the image.
-      points: (column, row) of the middle of each.
+    The points are (column, row) in an image of a shape; the result is float `[N, 2]`.
     """
     found = []
     for column, row in points:

@@ -1,4 +1,4 @@
-"""What every callback must do, whatever it is for; its test inherits these tests.
+"""What every callback must do: a test class per callback inherits `CallbackContract`.
 
 Like this, in a test file that pytest collects::
 
@@ -15,6 +15,7 @@ import pytest
 
 from tensorpack.callbacks import Callback, Callbacks, MaintainStepCounter, Monitors
 from tensorpack.compat import tfv1 as tf
+from tensorpack.testing.dataflow import assert_plain, assert_same
 from tensorpack.tfutils.callback import TrainerContract
 from tensorpack.tfutils.hooked_session import HookedSession
 from tensorpack.utils import logger
@@ -22,12 +23,9 @@ from tensorpack.utils.stopping import StopToken
 
 
 class MiniTrainer(TrainerContract):
-    """Runs an op `steps_per_epoch` times an epoch, in the default graph.
+    """Runs `train_op` `steps_per_epoch` times an epoch, in the default graph.
 
-    Args:
-      callbacks: run behind a step counter.
-      monitors: run behind the callbacks, their group last.
-      train_op: what a step runs; nothing by default.
+    The callbacks run behind a step counter, the monitors behind the callbacks, their group last.
     """
 
     def __init__(
@@ -190,15 +188,15 @@ class CallbackContract:
 
     def test_its_state_is_a_tree_of_plain_values_and_does_not_change_any_more(self, trainer):
         with trainer.session():
-            assert_is_a_state(self.callback.state_dict())
+            assert_plain(self.callback.state_dict())
             self.go_half_an_epoch(trainer)
             state = self.callback.state_dict()
-            assert_is_a_state(state)
+            assert_plain(state)
             before = frozen(state)
             trainer.step()
             trainer.callbacks.after_epoch()
             trainer.callbacks.trigger_epoch()
-            assert_same_state(state, before)
+            assert_same(state, before)
 
     def test_its_state_is_the_same_after_it_was_loaded(self, trainer):
         with trainer.session():
@@ -212,7 +210,7 @@ class CallbackContract:
             with later.session():
                 if state:
                     other.load_state_dict(frozen(state))
-                    assert_same_state(other.state_dict(), state)
+                    assert_same(other.state_dict(), state)
                 self.go_half_an_epoch(later)
 
     def go_half_an_epoch(self, trainer):
@@ -223,12 +221,7 @@ class CallbackContract:
 
 
 def contract_of(make_callback, **attributes):
-    """Returns a test class of the contract.
-
-    Args:
-      make_callback: returns a new callback; called in the graph of `make_graph`.
-      attributes: of `CallbackContract`.
-    """
+    """Returns a test class of the contract, with these attributes; see `make_callback` there."""
     body = {**attributes, "make_callback": lambda self: make_callback()}
     return type("TestContract", (CallbackContract,), body)
 
@@ -236,22 +229,6 @@ def contract_of(make_callback, **attributes):
 def put_cost():
     """A callback that logs the scalar `cost`, without a value that could be the best."""
     return when(before_epoch=lambda cb: cb.trainer.monitors.put_scalar("cost", float("nan")))
-
-
-def assert_is_a_state(value, path=""):
-    """Fails unless the value is a tree of what can be in a file."""
-    if isinstance(value, dict):
-        for key, each in value.items():
-            assert isinstance(key, str), f"{path} has the key {key!r}"
-            assert_is_a_state(each, f"{path}/{key}")
-    elif isinstance(value, (list, tuple)):
-        for i, each in enumerate(value):
-            assert_is_a_state(each, f"{path}/{i}")
-    elif isinstance(value, (np.ndarray, np.generic)):
-        assert value.dtype.kind in "biufcSU", f"{path} has dtype {value.dtype}"
-    else:
-        plain = (type(None), bool, int, float, str, bytes)
-        assert isinstance(value, plain), f"{path} is a {type(value).__name__}"
 
 
 def frozen(value):
@@ -264,24 +241,6 @@ def frozen(value):
         value = value.copy()
         value.flags.writeable = False
     return value
-
-
-def assert_same_state(found, expected):
-    """Fails unless two states are equal, types and all."""
-    assert type(found) is type(expected)
-    if isinstance(expected, dict):
-        assert sorted(found) == sorted(expected)
-        for key in expected:
-            assert_same_state(found[key], expected[key])
-    elif isinstance(expected, (list, tuple)):
-        assert len(found) == len(expected)
-        for one, other in zip(found, expected):
-            assert_same_state(one, other)
-    elif isinstance(expected, np.ndarray):
-        assert found.dtype == expected.dtype
-        np.testing.assert_array_equal(found, expected)
-    else:
-        assert found == expected or found != found
 
 
 def when(**actions):

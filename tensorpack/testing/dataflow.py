@@ -235,32 +235,29 @@ class DataFlowContract:
 
 
 def contract_of(make_flow, **attributes):
-    """Returns a test class of the contract.
-
-    Args:
-      make_flow: returns a new flow, alike each time.
-      attributes: of `DataFlowContract`.
-    """
+    """Returns a test class of the contract, with these attributes; see `make_flow` there."""
     body = {**attributes, "make_flow": lambda self: make_flow()}
     return type("TestContract", (DataFlowContract,), body)
 
 
-def assert_plain(state):
-    """A state is a tree of what a file can hold without running any code."""
+def assert_plain(state, path=""):
+    """Fails unless a state is a tree of what a file can hold without running any code."""
     if isinstance(state, dict):
-        assert all(type(key) is str for key in state)
-        state = list(state.values())
-    if type(state) in (list, tuple):
-        for each in state:
-            assert_plain(each)
+        for key, each in state.items():
+            assert type(key) is str, f"{path} has the key {key!r}"
+            assert_plain(each, f"{path}/{key}")
+    elif type(state) in (list, tuple):
+        for i, each in enumerate(state):
+            assert_plain(each, f"{path}/{i}")
     elif isinstance(state, (np.ndarray, np.generic)):
-        assert not state.dtype.hasobject
+        assert state.dtype.kind in "biufcSU", f"{path} has dtype {state.dtype}"
     else:
-        assert state is None or type(state) in (bool, int, float, str, bytes)
+        plain = state is None or type(state) in (bool, int, float, str, bytes)
+        assert plain, f"{path} is a {type(state).__name__}"
 
 
 def assert_same(found, expected):
-    """Compares datapoints, or lists of them: structure, types, dtypes, shapes and values."""
+    """Compares datapoints or states: structure, types, dtypes, shapes and values."""
     assert type(found) is type(expected)
     if isinstance(expected, dict):
         assert list(found) == list(expected)
@@ -275,4 +272,4 @@ def assert_same(found, expected):
         assert found.shape == expected.shape
         np.testing.assert_array_equal(found, expected)
     else:
-        assert found == expected
+        assert found == expected or found != found and expected != expected  # both NaN

@@ -2,7 +2,7 @@
 
 import importlib
 from types import ModuleType
-from typing import Optional
+from typing import Any, Optional
 
 # Modules whose package has another name.
 _PACKAGES = {
@@ -32,3 +32,20 @@ def require(module: str, package: Optional[str] = None) -> ModuleType:
         raise ImportError(
             f"This needs {module}, which is not installed: pip install {install}", name=error.name
         ) from error
+
+
+class Lazy:
+    """A module that is required when one of its names is first used."""
+
+    def __init__(self, name: str) -> None:
+        self.__name__ = name
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):  # such as `__wrapped__`, which tools ask every object for
+            raise AttributeError(name)
+        module = require(self.__name__)
+        self.__dict__ = vars(module)  # from now on, without this method
+        return getattr(module, name)
+
+
+cv2: Any = Lazy("cv2")

@@ -3,7 +3,7 @@
 from tensorpack.callbacks import MonitorBase
 from tensorpack.compat import tfv1 as tf
 from tests.callbacks.driver import MiniTrainer
-from tests.contracts.callback import assert_is_a_state, frozen
+from tests.contracts.callback import assert_plain, frozen
 
 
 class Killed(BaseException):
@@ -44,7 +44,7 @@ class ResumableTrainer(MiniTrainer):
 
     def take_snapshot(self):
         states = self.callbacks.state_dict()
-        assert_is_a_state(states)
+        assert_plain(states)
         hook, done = self.callbacks.unfinished_hook(True)
         return {
             "variables": self.sess.run({each.op.name: each for each in tf.global_variables()}),

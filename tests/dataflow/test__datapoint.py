@@ -16,8 +16,8 @@ from tensorpack.dataflow import (
     MultiProcessMapData,
     MultiThreadMapData,
 )
-from tensorpack.dataflow._datapoint import summary_of
 from tensorpack.dataflow.imgaug import ImageAugmentor
+from tensorpack.dataflow.map import summary_of
 from tensorpack.utils.notes import notes_of
 from tests.dataflow.process_flows import FORKED, strict
 

@@ -2,10 +2,11 @@
 
 import json
 import sys
+import types
 
 import pytest
 
-from tensorpack.utils.optional import require
+from tensorpack.utils.optional import Lazy, require
 
 
 def test_an_installed_module_is_returned():
@@ -37,3 +38,18 @@ def test_an_error_inside_a_module_comes_through(tmp_path, monkeypatch):
     with pytest.raises(ModuleNotFoundError) as caught:
         require("broken_inside")
     assert caught.value.name == "no_such_module_either"
+
+
+def test_a_lazy_module_is_loaded_when_it_is_used(monkeypatch):
+    module = types.ModuleType("lent_for_a_test")
+    module.value = 1
+    lazy, missing = Lazy("lent_for_a_test"), Lazy("no_such_module")
+    assert not hasattr(lazy, "__wrapped__")
+    monkeypatch.setitem(sys.modules, "lent_for_a_test", module)
+    assert lazy.value == 1
+    module.value = 2
+    assert lazy.value == 2 and lazy.__name__ == "lent_for_a_test"
+    with pytest.raises(AttributeError, match="other"):
+        lazy.other  # noqa: B018
+    with pytest.raises(ImportError, match=r"needs no_such_module, .*pip install no_such_module$"):
+        missing.value  # noqa: B018

@@ -8,10 +8,9 @@ import threading
 import weakref
 from typing import Any, Iterator, List, NamedTuple, Optional, Tuple
 
-from .._datapoint import note_datapoint
 from .._flow import in_order
 from ..base import StateNotKept
-from ..map import apply_function
+from ..map import apply_function, note_datapoint
 from .workers import Buffer, ThreadPool, nbytes_of
 
 _POLL_SECONDS = 0.1

@@ -5,22 +5,23 @@ A module is loaded when one of its names is first used; `__init__.pyi` has the n
 
 _NAMES = {  # module -> its public names; then run scripts/public_names
     "base": "AugmentationError Augmentor AugmentorList ImageAugmentor PhotometricAugmentor Target",
-    "convert": "ColorSpace Grayscale ToFloat32 ToUint8",
     "crop": (
-        "CenterCrop GoogleNetRandomCropAndResize RandomCrop RandomCropAroundBox "
-        "RandomCropRandomShape RandomCutout perturb_BB"
+        "BackgroundFiller CenterCrop CenterPaste ConstantBackgroundFiller "
+        "GoogleNetRandomCropAndResize PasteTransform RandomCrop RandomCropAroundBox "
+        "RandomCropRandomShape RandomCutout RandomPaste perturb_BB"
     ),
-    "deform": "GaussianDeform RemapTransform",
-    "external": "Albumentations IAAugmentor",
-    "geometry": "Affine Rotation RotationAndCropValid Shift ShiftTransform",
+    "geometry": (
+        "Affine GaussianDeform RemapTransform Rotation RotationAndCropValid Shift ShiftTransform"
+    ),
     "imgproc": (
-        "Brightness BrightnessScale Clip Contrast Gamma GaussianBlur Hue Lighting "
-        "MeanVarianceNormalize MinMaxNormalize Saturation"
+        "Brightness BrightnessScale Clip ColorSpace Contrast Gamma GaussianBlur Grayscale Hue "
+        "Lighting MeanVarianceNormalize MinMaxNormalize Saturation ToFloat32 ToUint8"
     ),
-    "meta": "Identity MapImage RandomApplyAug RandomChooseAug RandomOrderAug",
+    "meta": (
+        "Albumentations IAAugmentor Identity MapImage RandomApplyAug RandomChooseAug RandomOrderAug"
+    ),
     "misc": "Flip RandomResize Resize ResizeShortestEdge Transpose",
     "noise": "GaussianNoise JpegNoise SaltPepperNoise",
-    "paste": "BackgroundFiller CenterPaste ConstantBackgroundFiller PasteTransform RandomPaste",
     "transform": (
         "CropTransform FlipTransform NoOpTransform PhotometricTransform ResizeTransform Transform "
         "TransformFactory TransformList TransposeTransform WarpAffineTransform"

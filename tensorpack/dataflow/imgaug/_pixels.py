@@ -1,4 +1,4 @@
-"""What augmentors and transforms have in common: sizes, channels, dtypes, values of pixels."""
+"""Helpers of augmentors and transforms: sizes, channels, dtypes and values of pixels."""
 
 from typing import Any, Callable, Sequence, Tuple, Union
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from tensorpack.utils.argtools import shape2d
 from tensorpack.utils.checks import check_counts
-from tensorpack.utils.optional import require
+from tensorpack.utils.optional import cv2
 
 _PerChannel = Union[float, Sequence[float], np.ndarray]
 
@@ -33,10 +33,7 @@ def check_rgb(owner: Any, img: np.ndarray) -> None:
 
 
 def readable(img: np.ndarray, double: bool = True) -> np.ndarray:
-    """Returns an image of a type that all of OpenCV takes: as it is, or as float32.
-
-    `double` is whether float64 is left as it is; a few functions do not take it.
-    """
+    """Returns an image of a dtype that OpenCV takes, as float32 if need be; `double` is float64."""
     if img.dtype == np.uint8 or img.dtype == np.float32 or double and img.dtype == np.float64:
         return img
     return img.astype(np.float32)
@@ -58,7 +55,7 @@ def mix_channels(img: np.ndarray, matrix: np.ndarray, clip: bool) -> np.ndarray:
 
     `matrix` is `[c, c + 1]`; values are clipped to [0, 255] if told so, those of uint8 always.
     """
-    result = keep_channels(img, require("cv2").transform(readable(img), matrix))
+    result = keep_channels(img, cv2.transform(readable(img), matrix))
     if clip and result.dtype != np.uint8:
         np.clip(result, 0, 255, out=result)
     return as_dtype(result, img.dtype)

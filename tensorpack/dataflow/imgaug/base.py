@@ -1,4 +1,4 @@
-"""The contract of augmentors, in both generations of its spelling, and lists of them."""
+"""The contract of augmentors, in its present and its earlier spellings, and lists of them."""
 
 import inspect
 import operator
@@ -184,11 +184,7 @@ class PhotometricAugmentor(ImageAugmentor):
 
 
 class AugmentorList(ImageAugmentor):
-    """Applies augmentors one after the other; each sees what the one before it made.
-
-    Args:
-      augmentors: the augmentors, in their order.
-    """
+    """Applies augmentors one after the other; each sees what the one before it made."""
 
     def __init__(self, augmentors: Sequence[ImageAugmentor]) -> None:
         self.augmentors = self._as_augmentors(augmentors)
@@ -280,7 +276,7 @@ class Target:
 
 
 def _check_image(img: Any) -> None:
-    """Raises TypeError or ValueError for an array that is no image, a file name, or None."""
+    """Raises TypeError or ValueError for None, a file name, or an array that is not an image."""
     if img is None or isinstance(img, (str, bytes, os.PathLike)):
         raise TypeError(f"An image is a numpy array, got {type(img).__name__}.")
     if not isinstance(img, np.ndarray):

@@ -1,4 +1,4 @@
-"""Augmentors that shift, rotate, scale and shear an image.
+"""Augmentors that shift, rotate, scale, shear and bend an image.
 
 Where the result shows what is beyond the edge of the image, it takes what OpenCV's border types
 say, such as `cv2.BORDER_REPLICATE`, the default.
@@ -10,9 +10,9 @@ from typing import Any, Optional, Sequence, Tuple, Union
 import numpy as np
 
 from tensorpack.utils.checks import as_list, as_number, as_positive, as_range
-from tensorpack.utils.optional import require
+from tensorpack.utils.optional import cv2, require
 
-from ._pixels import as_coords
+from ._pixels import as_coords, as_size, check_size, given_or, in_float64, keep_channels
 from .base import ImageAugmentor
 from .transform import Transform, WarpAffineTransform
 
@@ -27,7 +27,6 @@ class ShiftTransform(WarpAffineTransform):
     Args:
       dx, dy: how many columns to the right and rows down; negative for left and up.
       dsize: (width, height) of the image.
-      borderMode, borderValue: as in `WarpAffineTransform`.
     """
 
     def __init__(
@@ -48,9 +47,7 @@ class ShiftTransform(WarpAffineTransform):
         h, w = img.shape[:2]
         dx, dy = map(int, self.mat[:, 2])
         right, down = max(dx, 0), max(dy, 0)
-        wide = require("cv2").copyMakeBorder(
-            img, down, max(-dy, 0), right, max(-dx, 0), border, value=value
-        )
+        wide = cv2.copyMakeBorder(img, down, max(-dy, 0), right, max(-dx, 0), border, value=value)
         top, left = down - dy, right - dx
         return wide[top : top + h, left : left + w]
 
@@ -73,11 +70,10 @@ class Shift(ImageAugmentor):
         border_value: _Value = 0,
     ) -> None:
         require("cv2")
-        as_number(self, "horiz_frac", horiz_frac, 0, 1)
-        as_number(self, "vert_frac", vert_frac, 0, 1)
+        self.horiz_frac = as_number(self, "horiz_frac", horiz_frac, 0, 1)
+        self.vert_frac = as_number(self, "vert_frac", vert_frac, 0, 1)
         if max(horiz_frac, vert_frac) == 1:
             raise ValueError("Shift(horiz_frac=, vert_frac=) must be below 1: something stays.")
-        self.horiz_frac, self.vert_frac = horiz_frac, vert_frac
         self.border, self.border_value = border, border_value
 
     def get_transform(self, img: np.ndarray) -> Transform:
@@ -150,16 +146,12 @@ class RotationAndCropValid(ImageAugmentor):
 
     @staticmethod
     def largest_rotated_rect(w: float, h: float, angle: float) -> Tuple[int, int]:
-        """Returns (width, height) of the largest upright rectangle in a rotated one.
+        """Returns (width, height) of the largest upright rectangle in one rotated by degrees.
 
         With `c` and `s` for the cosine and sine of the angle, one of `a` x `b` lies in it if
         `a c + b s <= w` and `a s + b c <= h`. The area is largest where the first is an equality
         at `a c = b s`, unless that violates the second; or the other way round; or else where both
         are equalities.
-
-        Args:
-          w, h: width and height of the rotated rectangle.
-          angle: in degrees.
         """
         c, s = abs(math.cos(math.radians(angle))), abs(math.sin(math.radians(angle)))
         if w <= 2 * c * s * h:
@@ -201,11 +193,11 @@ class Affine(ImageAugmentor):
             self.scale = as_range(self, "scale", scale)
             as_positive(self, "scale", scale[0])
         if translate_frac is not None:
-            for each in as_list(self, "translate_frac", translate_frac):
-                as_number(self, "translate_frac", each, 0, 1)
-            if len(translate_frac) != 2:
+            given = as_list(self, "translate_frac", translate_frac)
+            if len(given) != 2:
                 raise ValueError(f"Affine: translate_frac is (x, y), but got {translate_frac!r}.")
-            self.translate_frac = (translate_frac[0], translate_frac[1])
+            x, y = (as_number(self, "translate_frac", each, 0, 1) for each in given)
+            self.translate_frac = x, y
         self.rotate_max_deg = as_number(self, "rotate_max_deg", rotate_max_deg, 0)
         self.shear = as_number(self, "shear", shear, 0, 180)
         self.interp, self.border, self.border_value = interp, border, border_value
@@ -221,6 +213,77 @@ class Affine(ImageAugmentor):
         )
         matrix = _around(linear, (w / 2, h / 2), shift + [w / 2, h / 2])
         return WarpAffineTransform(matrix, (w, h), self.interp, self.border, self.border_value)
+
+
+class RemapTransform(Transform):
+    """Takes each pixel of the result from a place of its own; coordinates are not supported.
+
+    `places` are float32 `[h, w, 2]`, (column, row) in the image of what each pixel shows.
+    """
+
+    def __init__(self, places: np.ndarray) -> None:
+        self.places = places
+
+    def apply_image(self, img: np.ndarray) -> np.ndarray:
+        fill = self.given_fill
+        check_size(self, img, *self.places.shape[:2])
+        warped = cv2.remap(
+            img,
+            self.places,
+            None,
+            given_or(cv2.INTER_LINEAR, self.given_interp),
+            borderMode=cv2.BORDER_REPLICATE if fill is None else cv2.BORDER_CONSTANT,
+            borderValue=[fill or 0] * 4 if np.ndim(fill) == 0 else fill,
+        )
+        return keep_channels(img, warped)
+
+    def apply_segmentation(self, segmentation: np.ndarray) -> np.ndarray:
+        nearest = self.with_options(self.given_interp or 0, self.given_fill)
+        return in_float64(segmentation, nearest.apply_image)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(places of shape {self.places.shape})"
+
+
+class GaussianDeform(ImageAugmentor):
+    """Bends the image: anchors move at random, and each pixel moves with those near it.
+
+    It moves by the sum of their moves, weighted with a Gaussian of its distance to each.
+    Coordinates are not supported.
+
+    Args:
+      anchors: (y, x) of each anchor, as multiples of height and width, such as
+        `[(0.2, 0.2), (0.2, 0.8), (0.8, 0.2), (0.8, 0.8)]`.
+      shape: (height, width) of the images in pixels, or one number for both; all are of this size.
+      sigma: twice the variance of the Gaussian `exp(-d ** 2 / sigma)`, in the unit of the anchors.
+      randrange: by how many pixels an anchor moves at most, in each direction; by default an eighth
+        of the height.
+    """
+
+    def __init__(
+        self,
+        anchors: Sequence[Tuple[float, float]],
+        shape: Sequence[int],
+        sigma: float = 0.5,
+        randrange: Optional[float] = None,
+    ) -> None:
+        require("cv2")
+        if np.ndim(anchors) != 2 or np.shape(anchors)[1] != 2:
+            raise ValueError(f"GaussianDeform: anchors are [(y, x), ...], but got {anchors!r}.")
+        h, w = as_size(self, shape)
+        self.anchors, self.shape, self.sigma = anchors, (h, w), as_positive(self, "sigma", sigma)
+        self.randrange = randrange
+        self._most = h / 8 if randrange is None else as_number(self, "randrange", randrange, 0)
+        self._grid = np.stack(np.meshgrid(np.arange(w), np.arange(h)), axis=2).astype(np.float32)
+        pixels = self._grid[:, :, np.newaxis] / [w, h]
+        squared = np.sum((pixels - np.array(anchors)[:, ::-1]) ** 2, axis=3)
+        # How much each pixel follows each anchor, [h * w, anchors].
+        self._weights = np.exp(-squared / sigma).astype(np.float32).reshape(h * w, -1)
+
+    def get_transform(self, img: np.ndarray) -> Transform:
+        moves = self.rng.uniform(-self._most, self._most, (len(self.anchors), 2))
+        moved = self._weights @ moves[:, ::-1].astype(np.float32)
+        return RemapTransform(self._grid + moved.reshape(self._grid.shape))
 
 
 def _draw_degrees(augmentor: Any) -> float:

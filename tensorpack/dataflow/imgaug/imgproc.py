@@ -1,4 +1,4 @@
-"""Augmentors of colour, brightness and contrast, that blur, and that normalise values.
+"""Augmentors of colour, brightness, contrast and sharpness, and of colour spaces and dtypes.
 
 Values are in [0, 255], in uint8 and in floats. uint8 is always rounded and clipped.
 """
@@ -14,9 +14,10 @@ from tensorpack.utils.checks import (
     as_positive,
     as_range,
     check_counts,
+    check_integers,
     is_integer,
 )
-from tensorpack.utils.optional import require
+from tensorpack.utils.optional import cv2, require
 
 from ._pixels import as_dtype, channels_of, check_rgb, keep_channels, linear, mix_channels, readable
 from .base import PhotometricAugmentor
@@ -42,12 +43,9 @@ class Hue(PhotometricAugmentor):
 
     def _augment(self, img: np.ndarray, param: float) -> np.ndarray:
         check_rgb(self, img)
-        cv2 = require("cv2")
-        to_hsv, back = (
-            (cv2.COLOR_RGB2HSV, cv2.COLOR_HSV2RGB)
-            if self.rgb
-            else (cv2.COLOR_BGR2HSV, cv2.COLOR_HSV2BGR)
-        )
+        to_hsv, back = cv2.COLOR_BGR2HSV, cv2.COLOR_HSV2BGR
+        if self.rgb:
+            to_hsv, back = cv2.COLOR_RGB2HSV, cv2.COLOR_HSV2RGB
         hsv = cv2.cvtColor(readable(img, double=False), to_hsv)
         if hsv.dtype == np.uint8:  # a hue of 180 is a full turn
             table = ((np.arange(256) + round(param)) % 180).astype(np.uint8)
@@ -85,11 +83,9 @@ class Saturation(PhotometricAugmentor):
 
 
 class Brightness(PhotometricAugmentor):
-    """Adds a random number to all values.
+    """Adds a random number in [-delta, delta] to all values.
 
-    Args:
-      delta: the number is drawn from [-delta, delta]; positive.
-      clip: whether floats are clipped to [0, 255], too.
+    `clip` says whether floats are clipped to [0, 255], too.
     """
 
     def __init__(self, delta: float, clip: bool = True) -> None:
@@ -104,11 +100,9 @@ class Brightness(PhotometricAugmentor):
 
 
 class BrightnessScale(PhotometricAugmentor):
-    """Multiplies all values by a random number.
+    """Multiplies all values by a random number in `range`, (least, most), not negative.
 
-    Args:
-      range: (least, most) of the number; not negative.
-      clip: whether floats are clipped to [0, 255], too.
+    `clip` says whether floats are clipped to [0, 255], too.
     """
 
     def __init__(self, range: Tuple[float, float], clip: bool = True) -> None:
@@ -165,7 +159,7 @@ class Contrast(PhotometricAugmentor):
         if channels > 4:  # more than OpenCV takes
             mean = img.mean(axis=(0, 1))
         else:
-            mean = np.array(require("cv2").mean(readable(img))[:channels])
+            mean = np.array(cv2.mean(readable(img))[:channels])
         if self.rgb is None or channels == 1:
             return mean
         check_rgb(self, img)
@@ -175,8 +169,7 @@ class Contrast(PhotometricAugmentor):
 class Gamma(PhotometricAugmentor):
     """Changes brightness by a power: `255 * (img / 255) ** (1 / (1 + g))`.
 
-    Args:
-      range: (least, most) of `g`, above -1; positive numbers make the image brighter.
+    `range` is (least, most) of `g`, above -1; positive numbers make the image brighter.
     """
 
     def __init__(self, range: Tuple[float, float] = (-0.5, 0.5)) -> None:
@@ -189,7 +182,7 @@ class Gamma(PhotometricAugmentor):
         return self.rng.uniform(*self.range)
 
     def _augment(self, img: np.ndarray, param: float) -> np.ndarray:
-        cv2, exponent = require("cv2"), 1 / (1 + param)
+        exponent = 1 / (1 + param)
         if img.dtype == np.uint8:
             table = 255 * (np.arange(256) / 255) ** exponent
             return keep_channels(img, cv2.LUT(img, as_dtype(table, np.uint8)))
@@ -198,12 +191,7 @@ class Gamma(PhotometricAugmentor):
 
 
 class Clip(PhotometricAugmentor):
-    """Clips values.
-
-    Args:
-      min: the least value.
-      max: the largest value.
-    """
+    """Clips values to [min, max]."""
 
     def __init__(self, min: float = 0, max: float = 255) -> None:
         self.min, self.max = as_range(self, "(min, max)", (min, max))
@@ -275,17 +263,15 @@ class GaussianBlur(PhotometricAugmentor):
         self.sigma_range = as_range(self, "sigma_range", sigma_range, 0)
         self.symmetric, self.max_size = symmetric, max_size
 
-    def _get_augment_params(self, img: np.ndarray) -> Tuple[Tuple[int, int], Tuple[float, float]]:
+    def _get_augment_params(self, img: np.ndarray) -> Tuple[Tuple[int, ...], Tuple[float, ...]]:
         sizes = self.rng.randint(*self.size_range, size=2) * 2 + 1
         sigmas = self.rng.uniform(*self.sigma_range, size=2)
-        across, down = 0, 0 if self.symmetric else 1
-        return (
-            (int(sizes[across]), int(sizes[down])),
-            (float(sigmas[across]), float(sigmas[down])),
-        )
+        if self.symmetric:
+            sizes[1], sigmas[1] = sizes[0], sigmas[0]
+        return tuple(sizes.tolist()), tuple(sigmas.tolist())
 
     def _augment(self, img: np.ndarray, param: Any) -> np.ndarray:
-        cv2, (size, (across, down)) = require("cv2"), param
+        size, (across, down) = param
         blurred = cv2.GaussianBlur(
             readable(img), size, sigmaX=across, sigmaY=down, borderType=cv2.BORDER_REPLICATE
         )
@@ -296,10 +282,8 @@ class MeanVarianceNormalize(PhotometricAugmentor):
     """Gives the values mean 0 and standard deviation 1, as float32.
 
     They are divided by at least `1 / sqrt(h * w * c)`, so an image of one colour becomes 0; see
-    `tf.image.per_image_standardization`.
-
-    Args:
-      all_channel: whether mean and standard deviation are those of all channels together.
+    `tf.image.per_image_standardization`. `all_channel` says whether mean and standard deviation are
+    those of all channels together.
     """
 
     def __init__(self, all_channel: bool = True) -> None:
@@ -309,7 +293,7 @@ class MeanVarianceNormalize(PhotometricAugmentor):
     def _augment(self, img: np.ndarray, param: None) -> np.ndarray:
         if self.all_channel or channels_of(img) <= 4:
             values = img.reshape(len(img), -1) if self.all_channel else img
-            mean, std = (each[:, 0] for each in require("cv2").meanStdDev(readable(values)))
+            mean, std = (each[:, 0] for each in cv2.meanStdDev(readable(values)))
         else:  # more than OpenCV takes
             mean, std = img.mean((0, 1), np.float64), img.std((0, 1), np.float64)
         scale = 1 / np.maximum(std, 1 / np.sqrt(img.size))
@@ -318,12 +302,9 @@ class MeanVarianceNormalize(PhotometricAugmentor):
 
 
 class MinMaxNormalize(PhotometricAugmentor):
-    """Stretches the values to a range, as float32; an image of one value gets the least one.
+    """Stretches the values to [min, max], as float32; an image of one value gets the least one.
 
-    Args:
-      min: the least value afterwards.
-      max: the largest one.
-      all_channel: whether the values of all channels are stretched together.
+    `all_channel` says whether the values of all channels are stretched together.
     """
 
     def __init__(self, min: float = 0, max: float = 255, all_channel: bool = True) -> None:
@@ -338,10 +319,65 @@ class MinMaxNormalize(PhotometricAugmentor):
         return linear(above, scale, self.min, clip=False)
 
     def _limits(self, img: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
-        cv2 = require("cv2")
         channels = [img.reshape(len(img), -1)] if self.all_channel else cv2.split(img)
         limits = np.array([cv2.minMaxLoc(each)[:2] for each in channels])
         return limits[:, 0], limits[:, 1]
+
+
+class ColorSpace(PhotometricAugmentor):
+    """Converts the image to another colour space, see `cv2.cvtColor`.
+
+    Args:
+      mode: a conversion of OpenCV, such as `cv2.COLOR_BGR2RGB`.
+      keepdims: whether a result of one channel is `[h, w, 1]`; otherwise it is `[h, w]`.
+    """
+
+    def __init__(self, mode: int, keepdims: bool = True) -> None:
+        require("cv2")
+        check_integers(self, mode=mode)
+        self.mode, self.keepdims = mode, keepdims
+
+    def _augment(self, img: np.ndarray, param: None) -> np.ndarray:
+        result = cv2.cvtColor(readable(img, double=False), self.mode)
+        if self.keepdims and result.ndim == 2:
+            result = result[:, :, np.newaxis]
+        return as_dtype(result, img.dtype)
+
+
+class Grayscale(ColorSpace):
+    """Converts a colour image to grey.
+
+    Args:
+      keepdims: whether the result is `[h, w, 1]`; otherwise it is `[h, w]`.
+      rgb: whether channels are in the order RGB; otherwise BGR.
+      keepshape: whether the result is `[h, w, 3]`, of three equal channels; needs `keepdims`.
+    """
+
+    def __init__(self, keepdims: bool = True, rgb: bool = False, keepshape: bool = False) -> None:
+        super().__init__(cv2.COLOR_RGB2GRAY if rgb else cv2.COLOR_BGR2GRAY, keepdims)
+        if keepshape and not keepdims:
+            raise ValueError("Grayscale(keepshape=True) keeps all axes: leave keepdims out.")
+        self.rgb, self.keepshape = rgb, keepshape
+
+    def _augment(self, img: np.ndarray, param: None) -> np.ndarray:
+        result = super()._augment(img, param)
+        return cv2.merge([result] * 3) if self.keepshape else result
+
+
+class ToUint8(PhotometricAugmentor):
+    """Clips values to [0, 255] and converts them to uint8; fractions are cut off."""
+
+    def _augment(self, img: np.ndarray, param: None) -> np.ndarray:
+        if img.dtype == np.uint8:
+            return img
+        return np.clip(img, 0, 255).astype(np.uint8)
+
+
+class ToFloat32(PhotometricAugmentor):
+    """Converts values to float32."""
+
+    def _augment(self, img: np.ndarray, param: None) -> np.ndarray:
+        return img.astype(np.float32, copy=False)
 
 
 def _is_rgb(owner: Any, rgb: Optional[bool]) -> bool:

@@ -1,13 +1,26 @@
-"""Augmentors made of others: chosen, ordered or applied by chance; and of functions."""
+"""Augmentors that apply others by chance, call a function, or wrap one of another library.
 
-from typing import Any, Callable, List, Optional, Sequence, Tuple, Union
+The random generators of imgaug and albumentations are seeded for each image with a number drawn
+from `self.rng`. So what they do is a value, like any other transform, and a run repeats.
+"""
+
+import random
+import threading
+from contextlib import contextmanager
+from functools import partial
+from typing import Any, Callable, Iterator, List, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
 from tensorpack.utils.checks import as_number
+from tensorpack.utils.optional import require
 
+from ._pixels import as_coords, check_size, keep_channels
 from .base import AugmentorList, ImageAugmentor
-from .transform import NoOpTransform, Transform, TransformFactory
+from .transform import NoOpTransform, PhotometricTransform, Transform, TransformFactory
+
+_SEEDS = 2**31 - 1
+_global_streams = threading.Lock()
 
 
 class Identity(ImageAugmentor):
@@ -20,10 +33,8 @@ class Identity(ImageAugmentor):
 class MapImage(ImageAugmentor):
     """Applies a function to the image.
 
-    Args:
-      func: takes an image and returns one.
-      coord_func: takes coordinates, floats `[N, 2]` of (x, y), and returns those after `func`;
-        without it, coordinates are an error.
+    `coord_func` takes coordinates, floats `[N, 2]` of (x, y), and returns those after `func`;
+    without it, coordinates are an error.
     """
 
     def __init__(
@@ -55,12 +66,7 @@ class _Chooser(ImageAugmentor):
 
 
 class RandomApplyAug(_Chooser):
-    """Applies an augmentor with some probability, and otherwise leaves the image as it is.
-
-    Args:
-      aug: the augmentor, or a list to be applied as a whole.
-      prob: the probability.
-    """
+    """Applies an augmentor, or a list as a whole, with probability `prob`; otherwise nothing."""
 
     def __init__(self, aug: Union[ImageAugmentor, List[ImageAugmentor]], prob: float) -> None:
         self.aug = _as_one(self, aug)
@@ -77,27 +83,22 @@ class RandomChooseAug(_Chooser):
     """Applies one of several augmentors.
 
     Args:
-      aug_lists: augmentors, all equally likely; or pairs of an augmentor and its probability. In
-        the place of an augmentor there may be a list, to be applied as a whole.
-
-    Raises:
-      ValueError: the probabilities do not add up to 1 (but for rounding: within one millionth).
+      aug_lists: augmentors, all equally likely; or pairs of an augmentor and its probability, which
+        add up to 1 within one millionth. A list in the place of an augmentor is applied as a whole.
     """
 
     def __init__(self, aug_lists: Sequence[Any]) -> None:
         pairs = [each if isinstance(each, tuple) else (each, None) for each in aug_lists]
         self.aug_lists = [_as_one(self, aug) for aug, _ in pairs]
-        given = [prob for _, prob in pairs if prob is not None]
-        self.prob = [1 / len(pairs) for _ in pairs]
-        if given:
-            self.prob = [as_number(self, "a probability", prob, 0, 1) for _, prob in pairs]
-        if not pairs or abs(sum(self.prob) - 1) > 1e-6:
+        probs = [1 / len(pairs) for _ in pairs]
+        if any(prob is not None for _, prob in pairs):
+            probs = [as_number(self, "a probability", prob, 0, 1) for _, prob in pairs]
+        if not pairs or abs(sum(probs) - 1) > 1e-6:
             raise ValueError(
                 f"RandomChooseAug chooses one augmentor, with probabilities that add up to 1; got "
-                f"{len(pairs)} augmentors, with probabilities {self.prob}."
+                f"{len(pairs)} augmentors, with probabilities {probs}."
             )
-        total = sum(self.prob)  # numpy wants them to add up more closely
-        self.prob = [prob / total for prob in self.prob]
+        self.prob = [prob / sum(probs) for prob in probs]  # numpy wants a sum closer to 1
 
     def _parts(self) -> Sequence[ImageAugmentor]:
         return self.aug_lists
@@ -106,12 +107,8 @@ class RandomChooseAug(_Chooser):
         return self.aug_lists[self.rng.choice(len(self.aug_lists), p=self.prob)]
 
 
-class RandomOrderAug(ImageAugmentor):
-    """Applies augmentors in random order; each sees what the one before it made.
-
-    Args:
-      aug_lists: the augmentors.
-    """
+class RandomOrderAug(_Chooser):
+    """Applies augmentors in random order; each sees what the one before it made."""
 
     def __init__(self, aug_lists: Sequence[ImageAugmentor]) -> None:
         self.aug_lists = self._as_augmentors(aug_lists)
@@ -119,12 +116,93 @@ class RandomOrderAug(ImageAugmentor):
     def _parts(self) -> Sequence[ImageAugmentor]:
         return self.aug_lists
 
-    def get_transform(self, img: np.ndarray) -> Transform:
-        return self.augment_return_params(img)[1]
-
-    def augment_return_params(self, d: np.ndarray) -> Tuple[np.ndarray, Transform]:
+    def _draw(self) -> ImageAugmentor:
         order = self.rng.permutation(len(self.aug_lists))
-        return AugmentorList([self.aug_lists[i] for i in order]).augment_return_params(d)
+        return AugmentorList([self.aug_lists[i] for i in order])
+
+
+class IAAugmentor(ImageAugmentor):
+    """Applies an `imgaug.augmenters.Augmenter`, also to coordinates and masks."""
+
+    def __init__(self, augmentor: Any) -> None:
+        kind = require("imgaug.augmenters", "imgaug").Augmenter
+        if not isinstance(augmentor, kind):
+            raise TypeError(f"IAAugmentor takes an Augmenter of imgaug, got {augmentor!r}.")
+        self.augmentor = augmentor
+
+    def get_transform(self, img: np.ndarray) -> Transform:
+        return _IATransform(self.augmentor, int(self.rng.randint(_SEEDS)), img.shape)
+
+
+class Albumentations(ImageAugmentor):
+    """Applies a transform of albumentations, such as a `Compose`.
+
+    Coordinates and masks are supported for its `ImageOnlyTransform`s, which leave them as they are,
+    and an error for all others.
+    """
+
+    def __init__(self, augmentor: Any) -> None:
+        self._moves = not isinstance(augmentor, require("albumentations").ImageOnlyTransform)
+        if not callable(augmentor) or isinstance(augmentor, type):
+            raise TypeError(f"Albumentations takes a transform of it, got {augmentor!r}.")
+        self.augmentor = augmentor
+
+    def get_transform(self, img: np.ndarray) -> Transform:
+        seed = int(self.rng.randint(_SEEDS))
+        if self._moves:  # where to is not known
+            augment = partial(self._augment, param=seed)
+            return TransformFactory("Albumentations", apply_image=augment)
+        return PhotometricTransform(self, seed)
+
+    def _augment(self, img: np.ndarray, param: int) -> np.ndarray:
+        if hasattr(self.augmentor, "set_random_seed"):  # since 2.0
+            self.augmentor.set_random_seed(param)
+            result = self.augmentor(image=img)["image"]
+        else:
+            with _seeded_globals(param):
+                result = self.augmentor(image=img)["image"]
+        return keep_channels(img, result)
+
+
+class _IATransform(Transform):
+    """Applies an augmenter with a seed, on images of one shape and what lies on them."""
+
+    def __init__(self, augmentor: Any, seed: int, shape: Tuple[int, ...]) -> None:
+        self.augmentor, self.seed, self.shape = augmentor, seed, shape
+
+    def apply_image(self, img: np.ndarray) -> np.ndarray:
+        check_size(self, img, *self.shape[:2])
+        return self._seeded().augment_image(img)
+
+    def apply_coords(self, coords: np.ndarray) -> np.ndarray:
+        points = require("imgaug").KeypointsOnImage.from_xy_array(as_coords(coords), self.shape)
+        return self._seeded().augment_keypoints([points])[0].to_xy_array()
+
+    def apply_segmentation(self, segmentation: np.ndarray) -> np.ndarray:
+        check_size(self, segmentation, *self.shape[:2])
+        of_imgaug = require("imgaug.augmentables.segmaps").SegmentationMapsOnImage
+        mask = of_imgaug(segmentation.astype(np.int32), self.shape)
+        result = self._seeded().augment_segmentation_maps([mask])[0].get_arr()
+        return result.astype(segmentation.dtype)
+
+    def _seeded(self) -> Any:
+        augmentor = self.augmentor.to_deterministic()  # a copy
+        augmentor.seed_(self.seed, deterministic_too=True)
+        return augmentor
+
+
+@contextmanager
+def _seeded_globals(seed: int) -> Iterator[None]:
+    """Seeds the random streams that the whole process shares, and restores them afterwards."""
+    with _global_streams:
+        of_python, of_numpy = random.getstate(), np.random.get_state()
+        try:
+            random.seed(seed)
+            np.random.seed(seed)
+            yield
+        finally:
+            random.setstate(of_python)
+            np.random.set_state(of_numpy)
 
 
 def _as_one(owner: ImageAugmentor, aug: Any) -> ImageAugmentor:

@@ -1,6 +1,6 @@
 """Augmentors that resize, flip or transpose an image."""
 
-from typing import Sequence, Tuple, Union
+from typing import Optional, Sequence, Tuple, Union
 
 import numpy as np
 
@@ -15,16 +15,11 @@ from .transform import FlipTransform, NoOpTransform, ResizeTransform, Transform,
 _LINEAR = 1  # cv2.INTER_LINEAR
 _ATTEMPTS = 50
 
-_Range = Union[None, Tuple[float, float]]
-
 
 class Flip(ImageAugmentor):
-    """Mirrors the image with some probability.
+    """Mirrors the image with probability `prob`.
 
-    Args:
-      horiz: whether left and right change places.
-      vert: whether top and bottom do. Exactly one of the two is True; for both use two `Flip`s.
-      prob: the probability.
+    Either left and right change places (`horiz`) or top and bottom (`vert`); for both use two.
     """
 
     def __init__(self, horiz: bool = False, vert: bool = False, prob: float = 0.5) -> None:
@@ -50,7 +45,7 @@ class Resize(ImageAugmentor):
     """
 
     def __init__(self, shape: Union[int, Sequence[int]], interp: int = _LINEAR) -> None:
-        require("cv2")  # to be missed now, and not in the middle of a run
+        require("cv2")
         self.shape, self.interp = as_size(self, shape), interp
 
     def get_transform(self, img: np.ndarray) -> Transform:
@@ -58,11 +53,9 @@ class Resize(ImageAugmentor):
 
 
 class ResizeShortestEdge(ImageAugmentor):
-    """Resizes the image so that its shorter edge has a given length, and keeps the aspect ratio.
+    """Resizes the image so that its shorter edge has `size` pixels, and keeps the aspect ratio.
 
-    Args:
-      size: of the shorter edge in pixels; the other is rounded.
-      interp: an interpolation of OpenCV; by default `cv2.INTER_LINEAR`.
+    `interp` is an interpolation of OpenCV; by default `cv2.INTER_LINEAR`.
     """
 
     def __init__(self, size: int, interp: int = _LINEAR) -> None:
@@ -95,7 +88,7 @@ class RandomResize(ImageAugmentor):
     def __init__(
         self,
         xrange: Tuple[float, float],
-        yrange: _Range = None,
+        yrange: Optional[Tuple[float, float]] = None,
         minimum: Tuple[int, int] = (0, 0),
         aspect_ratio_thres: float = 0.15,
         interp: int = _LINEAR,
@@ -138,11 +131,7 @@ class RandomResize(ImageAugmentor):
 
 
 class Transpose(ImageAugmentor):
-    """Exchanges rows and columns with some probability.
-
-    Args:
-      prob: the probability.
-    """
+    """Exchanges rows and columns with probability `prob`."""
 
     def __init__(self, prob: float = 0.5) -> None:
         self.prob = as_number(self, "prob", prob, 0, 1)

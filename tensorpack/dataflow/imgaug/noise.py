@@ -11,7 +11,7 @@ import numpy as np
 
 from tensorpack.utils.argtools import memoized
 from tensorpack.utils.checks import as_count, as_number, as_range
-from tensorpack.utils.optional import require
+from tensorpack.utils.optional import cv2, require
 
 from ._pixels import as_dtype, channels_of, keep_channels, readable
 from .base import PhotometricAugmentor
@@ -22,16 +22,13 @@ _STEPS = 2**16  # of a random number
 class JpegNoise(PhotometricAugmentor):
     """Compresses the image as JPEG of random quality; the result has three channels.
 
-    Args:
-      quality_range: (least, most) of the quality, integers in [0, 100].
+    `quality_range` is (least, most) of the quality, integers in [0, 100].
     """
 
     def __init__(self, quality_range: Tuple[int, int] = (40, 100)) -> None:
         require("cv2")
-        least, most = as_range(self, "quality_range", quality_range, 0, 100)
-        self.quality_range = tuple(
-            as_count(self, "quality_range", each, 0) for each in (least, most)
-        )
+        limits = as_range(self, "quality_range", quality_range, 0, 100)
+        self.quality_range = tuple(as_count(self, "quality_range", each, 0) for each in limits)
 
     def _get_augment_params(self, img: np.ndarray) -> int:
         least, most = self.quality_range
@@ -40,30 +37,31 @@ class JpegNoise(PhotometricAugmentor):
     def _augment(self, img: np.ndarray, param: int) -> np.ndarray:
         if channels_of(img) not in (1, 3):
             raise ValueError(f"JPEG has one or three channels, got an image of {img.shape}.")
-        cv2 = require("cv2")
-        _, encoded = cv2.imencode(
-            ".jpg", as_dtype(img, np.uint8), [cv2.IMWRITE_JPEG_QUALITY, param]
-        )
+        options = [cv2.IMWRITE_JPEG_QUALITY, param]
+        _, encoded = cv2.imencode(".jpg", as_dtype(img, np.uint8), options)
         return as_dtype(cv2.imdecode(encoded, cv2.IMREAD_COLOR), img.dtype)
 
 
-class GaussianNoise(PhotometricAugmentor):
+class _Seeded(PhotometricAugmentor):
+    """Draws a seed for the numbers of an image."""
+
+    def _get_augment_params(self, img: np.ndarray) -> int:
+        return int(self.rng.randint(2**31 - 1))
+
+
+class GaussianNoise(_Seeded):
     """Adds normally distributed noise, a number of its own to each channel of each pixel.
 
-    Args:
-      sigma: its standard deviation. No number is farther than `4.4 * sigma` from 0.
-      clip: whether floats are clipped to [0, 255], too.
+    No number is farther than `4.4 * sigma`, the standard deviation, from 0. `clip` says whether
+    floats are clipped to [0, 255], too.
     """
 
     def __init__(self, sigma: float = 1, clip: bool = True) -> None:
         require("cv2")
         self.sigma, self.clip = as_number(self, "sigma", sigma, 0), clip
 
-    def _get_augment_params(self, img: np.ndarray) -> int:
-        return _draw_seed(self.rng)
-
     def _augment(self, img: np.ndarray, param: int) -> np.ndarray:
-        cv2, source = require("cv2"), readable(img)
+        source = readable(img)
         noise = np.take(_normal_quantiles(), _random_steps(param, img.shape))
         depths = {"uint8": cv2.CV_8U, "float32": cv2.CV_32F, "float64": cv2.CV_64F}
         result = cv2.addWeighted(source, 1, noise, self.sigma, 0, dtype=depths[source.dtype.name])
@@ -72,21 +70,13 @@ class GaussianNoise(PhotometricAugmentor):
         return as_dtype(keep_channels(img, result), img.dtype)
 
 
-class SaltPepperNoise(PhotometricAugmentor):
-    """Sets random values to 255 or 0, in each channel of each pixel by itself.
-
-    Args:
-      white_prob: the probability of 255.
-      black_prob: the probability of 0.
-    """
+class SaltPepperNoise(_Seeded):
+    """Sets values to 255 or 0 with two probabilities, in each channel of each pixel by itself."""
 
     def __init__(self, white_prob: float = 0.05, black_prob: float = 0.05) -> None:
         self.white_prob = as_number(self, "white_prob", white_prob, 0, 1)
         most = 1 - self.white_prob + 1e-9  # of rounding
         self.black_prob = as_number(self, "black_prob", black_prob, 0, most)
-
-    def _get_augment_params(self, img: np.ndarray) -> int:
-        return _draw_seed(self.rng)
 
     def _augment(self, img: np.ndarray, param: int) -> np.ndarray:
         steps = _random_steps(param, img.shape)
@@ -96,10 +86,6 @@ class SaltPepperNoise(PhotometricAugmentor):
             return (img | _all_bits(white)) & _all_bits(others)
         values = np.array([0, 255], img.dtype)
         return np.where(white, values[1], np.where(others, img, values[0]))
-
-
-def _draw_seed(rng: np.random.RandomState) -> int:
-    return int(rng.randint(2**31 - 1))
 
 
 def _random_steps(seed: int, shape: Tuple[int, ...]) -> np.ndarray:

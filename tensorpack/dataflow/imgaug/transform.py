@@ -1,4 +1,4 @@
-"""Transforms: what an augmentor does to one image and all that lies on it, with each choice made.
+"""Transforms: what an augmentor does to one image and what lies on it, after all random draws.
 
 Coordinates are continuous: a pixel in column `i` and row `j` covers `x` from `i` to `i + 1` and `y`
 from `j` to `j + 1`. So its centre is at `(i + 0.5, j + 0.5)`, and an image of width `w` reaches
@@ -10,7 +10,7 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
-from tensorpack.utils.optional import require
+from tensorpack.utils.optional import cv2
 
 from ._pixels import as_coords, as_rows, check_size, given_or, in_float64, keep_channels
 
@@ -160,10 +160,8 @@ class TransformFactory(Transform):
 class PhotometricTransform(Transform):
     """Changes the values of pixels, and moves none.
 
-    Args:
-      func: an augmentor that has `_augment(img, param)`, or a function of an image.
-      param: what the augmentor drew.
-      name: how a function is shown.
+    `func` is an augmentor that has `_augment(img, param)`, with what it drew, or else a function of
+    an image, with the name that is shown.
     """
 
     def __init__(self, func: Any, param: Any = None, name: Optional[str] = None) -> None:
@@ -181,13 +179,7 @@ class PhotometricTransform(Transform):
 
 
 class ResizeTransform(Transform):
-    """Resizes an image.
-
-    Args:
-      h, w: size of the image in pixels.
-      new_h, new_w: size of the result.
-      interp: an interpolation of OpenCV, such as `cv2.INTER_LINEAR`.
-    """
+    """Resizes an image from `h` x `w` to `new_h` x `new_w` pixels; `interp` is one of OpenCV."""
 
     def __init__(self, h: int, w: int, new_h: int, new_w: int, interp: int) -> None:
         self.h, self.w, self.new_h, self.new_w, self.interp = h, w, new_h, new_w, interp
@@ -195,7 +187,7 @@ class ResizeTransform(Transform):
     def apply_image(self, img: np.ndarray) -> np.ndarray:
         check_size(self, img, self.h, self.w)
         size, interp = (self.new_w, self.new_h), given_or(self.interp, self.given_interp)
-        return keep_channels(img, require("cv2").resize(img, size, interpolation=interp))
+        return keep_channels(img, cv2.resize(img, size, interpolation=interp))
 
     def apply_coords(self, coords: np.ndarray) -> np.ndarray:
         coords = as_coords(coords)
@@ -211,12 +203,7 @@ class ResizeTransform(Transform):
 
 
 class CropTransform(Transform):
-    """Takes a rectangle of an image, as a view.
-
-    Args:
-      y0, x0: its first row and column.
-      h, w: its size in pixels.
-    """
+    """Takes `h` x `w` pixels of an image, as a view; `y0` and `x0` are the first row and column."""
 
     def __init__(self, y0: int, x0: int, h: int, w: int) -> None:
         self.y0, self.x0, self.h, self.w = y0, x0, h, w
@@ -236,19 +223,14 @@ class CropTransform(Transform):
 
 
 class FlipTransform(Transform):
-    """Mirrors an image.
-
-    Args:
-      h, w: size of the image in pixels.
-      horiz: whether left and right change places; otherwise top and bottom do.
-    """
+    """Mirrors an image of `h` x `w` pixels: left and right if `horiz`, otherwise top and bottom."""
 
     def __init__(self, h: int, w: int, horiz: bool = True) -> None:
         self.h, self.w, self.horiz = h, w, horiz
 
     def apply_image(self, img: np.ndarray) -> np.ndarray:
         # Not a view from the right: every later step would be slower on it.
-        return keep_channels(img, require("cv2").flip(img, 1 if self.horiz else 0))
+        return keep_channels(img, cv2.flip(img, 1 if self.horiz else 0))
 
     def apply_coords(self, coords: np.ndarray) -> np.ndarray:
         coords = as_coords(coords).copy()
@@ -307,7 +289,7 @@ class WarpAffineTransform(Transform):
     def apply_coords(self, coords: np.ndarray) -> np.ndarray:
         # Pixels are counted from the centre of the first one, coordinates from its corner.
         inverse = self.interp & _INVERSE_MAP
-        mat = require("cv2").invertAffineTransform(self.mat) if inverse else self.mat
+        mat = cv2.invertAffineTransform(self.mat) if inverse else self.mat
         return (as_coords(coords) - 0.5) @ mat[:, :2].T + mat[:, 2] + 0.5
 
     def apply_segmentation(self, segmentation: np.ndarray) -> np.ndarray:
@@ -326,7 +308,7 @@ class WarpAffineTransform(Transform):
         return keep_channels(img, warped)
 
     def _warp_by(self, img: np.ndarray, flags: int, border: int, value: Any) -> np.ndarray:
-        return require("cv2").warpAffine(
+        return cv2.warpAffine(
             img, self.mat, self.dsize, flags=flags, borderMode=border, borderValue=value
         )
 

@@ -1,6 +1,7 @@
 import os
 import pathlib
 import pickle
+import sys
 
 import numpy as np
 import pytest
@@ -224,3 +225,39 @@ def test_a_fork_has_a_stream_of_its_own():
         drawn = float(pipe.read())
     assert os.waitpid(child, 0)[1] == 0
     assert drawn != augmentor.get_transform(picture()).param
+
+
+NEEDS_OPENCV = {
+    "Affine": {},
+    "Brightness": {"delta": 1},
+    "BrightnessScale": {"range": (1, 2)},
+    "ColorSpace": {"mode": 4},
+    "Contrast": {"factor_range": (1, 2)},
+    "Gamma": {},
+    "GaussianBlur": {},
+    "GaussianDeform": {"anchors": [(0.5, 0.5)], "shape": (4, 4)},
+    "GaussianNoise": {},
+    "GoogleNetRandomCropAndResize": {},
+    "Grayscale": {},
+    "Hue": {},
+    "JpegNoise": {},
+    "Lighting": {"std": 1, "eigval": [1, 2, 3], "eigvec": np.eye(3)},
+    "MeanVarianceNormalize": {},
+    "MinMaxNormalize": {},
+    "RandomResize": {"xrange": (1, 2)},
+    "Resize": {"shape": 4},
+    "ResizeShortestEdge": {"size": 4},
+    "Rotation": {"max_deg": 5},
+    "RotationAndCropValid": {"max_deg": 5},
+    "Saturation": {},
+    "Shift": {},
+}
+
+
+@pytest.mark.parametrize("name", sorted(NEEDS_OPENCV))
+def test_a_missing_opencv_is_an_error_of_the_constructor(name, monkeypatch):
+    make = getattr(imgaug, name)
+    make(**NEEDS_OPENCV[name])
+    monkeypatch.setitem(sys.modules, "cv2", None)
+    with pytest.raises(ImportError, match="pip install opencv-python-headless"):
+        make(**NEEDS_OPENCV[name])
