@@ -1,7 +1,8 @@
 """Evaluates a policy: whole games, each action drawn from the policy as in the training."""
 
 from acting import sampling
-from common import Evaluator
+
+from tensorpack.contrib.games import Evaluator
 
 __all__ = ["PolicyEvaluator"]
 
