@@ -100,7 +100,7 @@ def get_callbacks(
     args: argparse.Namespace, rollouts: Any, get_evaluated: Callable[[int], Player]
 ) -> "List[tp.Callback]":
     """Returns the callbacks in the order in which they run."""
-    from evaluation import PolicyEvaluator
+    from acting import PolicyEvaluator
 
     from tensorpack.contrib.games import EpochTimeWithoutGPU, Progress
 

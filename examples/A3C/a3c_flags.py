@@ -7,8 +7,6 @@ from typing import Dict, Optional, Sequence
 from tensorpack.contrib import game_flags
 from tensorpack.contrib.game_flags import COUNT, POSITIVE, Flag
 
-__all__ = ["commands_of", "make_parser", "parse"]
-
 NAME = "A3C"  # of the example, in the names of log directories
 
 # fmt: off

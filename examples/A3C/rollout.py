@@ -14,8 +14,6 @@ from tensorpack.utils import get_rng, logger
 from tensorpack.utils.checks import check_counts
 from tensorpack.utils.rng import is_seeded
 
-__all__ = ["Rollouts"]
-
 _MANY_PLAYERS = 64  # more of them do not make playing much faster
 
 

@@ -90,16 +90,11 @@ COMPUTING = [
          "batch; on CPUs slower than without it with TensorFlow 2, a little faster with TensorFlow "
          "1"),
 ]
-# fmt: on
-
 GROUPS = {
-    "task": game_flags.TASK,
-    "learning": LEARNING,
-    "algorithm": ALGORITHM,
-    "games": game_flags.GAMES,
-    "schedule": SCHEDULE,
-    "computing": COMPUTING,
+    "task": game_flags.TASK, "learning": LEARNING, "algorithm": ALGORITHM,
+    "games": game_flags.GAMES, "schedule": SCHEDULE, "computing": COMPUTING,
 }
+# fmt: on
 
 
 def make_parser() -> argparse.ArgumentParser:

@@ -343,32 +343,29 @@ def next_commands(
       needed: titles of the groups of flags that an evaluation must have as the training had them.
       logdir: the log directory of the run, which may be a numbered one; None if it has none.
     """
-    python = sys.executable
-    python = "python" if shutil.which("python") == python else _shortest(python)
-    program = [python, _shortest(os.path.abspath(script)), "--rom", args.rom]
+    here = "python" if shutil.which("python") == sys.executable else _shortest(sys.executable)
+    program = [here, _shortest(os.path.abspath(script)), "--rom", args.rom]
     where = None if logdir is None else _shortest(logdir)
     there = [] if where in (None, _default_logdir(args, name)) else ["--logdir", where]
-    resume = [*program, *_words(parser, args, None), *there, "--resume", "auto"]
-    commands = {"resume": "the same command with --resume auto, for the whole group"}
-    if not getattr(args, "actors", False):
-        commands["resume"] = _join(resume)
-    model = [*program, *_words(parser, args, needed), "--task"]
-    for purpose, task in [("evaluate it", "eval"), ("watch it play", "play")]:
-        # The trainer puts the path of the last checkpoint there.
-        commands[purpose] = _join([*model, task, "--load"]) + " {model}"
-    return commands
+    resume = _join([*program, *_words(parser, args), *there, "--resume", "auto"])
+    if getattr(args, "actors", False):
+        resume = "the same command with --resume auto, for the whole group"
+    model = _join([*program, *_words(parser, args, needed), "--task"])
+    return {  # the trainer puts the path of the last checkpoint there
+        "resume": resume,
+        "evaluate it": f"{model} eval --load {{model}}",
+        "watch it play": f"{model} play --load {{model}}",
+    }
 
 
-def _words(
-    parser: argparse.ArgumentParser, args: argparse.Namespace, titles: Optional[Collection[str]]
-) -> List[str]:
-    """Returns the flags whose values are not the defaults, with them; of all groups, or some."""
+def _words(parser: Any, args: argparse.Namespace, titles: Collection[str] = ()) -> List[str]:
+    """Returns the flags whose values are not the defaults, with them; of some groups, or of all."""
     words = []
     for group in parser._action_groups:
         for action in group._group_actions:
             value = getattr(args, action.dest, None)
             # A preset has defaults of all groups.
-            wanted = titles is None or group.title in titles or action.dest == "preset"
+            wanted = not titles or group.title in titles or action.dest == "preset"
             if not wanted or action.dest in _NOT_AGAIN or value == parser.get_default(action.dest):
                 continue
             if action.nargs != 0:
