@@ -177,10 +177,9 @@ def _make_model(args: argparse.Namespace, player: Player) -> Any:
 
 def _load_predictor(args: argparse.Namespace, player: Player) -> Any:
     from tensorpack.contrib.games import AllWeights
-    from tensorpack.tfutils.sessinit import VariableMismatch
 
     weights = AllWeights(args.load, "give the game that it was trained on")
-    with game_flags.refusing(f"--load {args.load}", VariableMismatch):
+    with game_flags.refusing(f"--load {args.load}", tp.VariableMismatch):
         return tp.OfflinePredictor(
             tp.PredictConfig(
                 _make_model(args, player),

@@ -259,10 +259,9 @@ def _log_game(args: argparse.Namespace, player: Player) -> None:
 
 def _load_predictor(args: argparse.Namespace, player: Player) -> Any:
     from tensorpack.contrib.games import AllWeights
-    from tensorpack.tfutils.sessinit import VariableMismatch
 
     advice = "give the --preset, the flags of the network and the game that it was trained with"
-    with refusing(f"--load {args.load}", VariableMismatch):
+    with refusing(f"--load {args.load}", tp.VariableMismatch):
         return _make_predictor(args, player, session_init=AllWeights(args.load, advice))
 
 
