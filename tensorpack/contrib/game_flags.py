@@ -31,6 +31,7 @@ from tensorpack.RL import AtariPlayers, LimitIdle, check_rom, find_rom
 from tensorpack.utils import get_rng, logger
 from tensorpack.utils._words import did_you_mean_file
 from tensorpack.utils.checkpoints import CheckpointCorrupt, candidates
+from tensorpack.utils.packing.npz import NAMED_ARRAYS
 
 FRAME_SKIP = 4  # emulator frames for each action
 POLICIES = ("never", "auto", "must")  # of --resume
@@ -231,17 +232,14 @@ def find_game(name: str) -> str:
 
 
 def find_weights(path: str) -> str:
-    """Returns the checkpoint or `.npz` archive that `--load` names; of a directory, the newest.
+    """Returns the checkpoint or file of arrays that `--load` names; of a directory, the newest.
 
-    An archive is read, of a checkpoint only the index.
+    A file of arrays is read, of a checkpoint only the index.
     """
     from tensorpack.tfutils.checkpoint import CheckpointReader, load_checkpoint_vars
-    from tensorpack.tfutils.sessinit import SmartInit
 
     with refusing(f"--load {path}", OSError, ValueError, CheckpointCorrupt):
-        if path.endswith(".npy"):
-            SmartInit(path)  # its error says what to do with it
-        if path.endswith(".npz"):
+        if path.endswith(NAMED_ARRAYS):
             load_checkpoint_vars(path)
             return path
         return CheckpointReader(path).path
