@@ -117,6 +117,9 @@ def test_weights(tmp_path, capsys):
     prefix = str(tmp_path / "model-5")
     save_checkpoint_vars({"a": 1.0}, prefix)
     assert game_flags.find_weights(prefix) == prefix
+    arrays = str(tmp_path / "arrays.npy")
+    np.save(arrays, {"a": np.ones(2)})
+    assert game_flags.find_weights(arrays) == arrays
 
 
 @pytest.mark.skipif(not tf.__version__.startswith("1."), reason="TensorFlow 2 has bfloat16")
