@@ -137,7 +137,7 @@ def train_dqn(steps, rom, argv):
     example("DeepQNetwork")
     import DQN
     import flags
-    from flags import get_player
+    from DQN import get_player
 
     import tensorpack as tp
     from tensorpack.input_source import StagingInput
@@ -171,7 +171,7 @@ def train_a3c(steps, argv, warm_up=1600):
     example("A3C")
     import a3c
     import a3c_flags
-    from flags import get_player
+    from a3c import get_player
 
     import tensorpack as tp
     from tensorpack.RL import find_rom

@@ -137,6 +137,17 @@ def log_dir(tmp_path):
     vars(run_log).update(state)
 
 
+@pytest.fixture
+def lines(monkeypatch):
+    """What is logged as information."""
+    from tensorpack.utils import logger
+
+    logged = []
+    monkeypatch.setattr(logger, "info", logged.append)
+    monkeypatch.setattr(logger, "detail", logged.append)
+    return logged
+
+
 class _Surroundings:
     """What is there when a test begins."""
 

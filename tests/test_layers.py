@@ -6,6 +6,8 @@ import pytest
 
 from tests.checks import RANK, ROOT, imported_names, module_files, package_imports, part_of
 
+EXAMPLES = sorted((ROOT / "examples").glob("*/*.py"))
+
 
 def test_imports_point_strictly_down():
     wrong = [
@@ -59,3 +61,16 @@ def test_every_module_says_what_it_is_for():
         if not ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
     ]
     assert silent == []
+
+
+@pytest.mark.parametrize("folder", sorted({path.parent for path in EXAMPLES}), ids=lambda x: x.name)
+def test_an_example_is_one_folder(folder):
+    others = {path.stem for path in EXAMPLES} - {path.stem for path in folder.glob("*.py")}
+    wrong = [
+        f"{path.name}:{node.lineno} imports {name}"
+        for path in sorted(folder.glob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for name in imported_names(node, path)
+        if name.split(".")[0] in others
+    ]
+    assert wrong == []

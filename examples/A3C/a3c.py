@@ -6,27 +6,23 @@
 
 `main` parses the command line (`a3c_flags.py`) and does one of three tasks: `train`, `evaluate` or
 `play`. `get_config` puts the training together. Numbers without a flag are constants here and in
-`model.py`. Flags of the games, checks and evaluations are those of the deep Q network.
+`model.py`. What any program on games has (flags, checks, evaluations) is in `tensorpack.contrib`.
 """
 
 import argparse
 import os
 import sys
 from functools import partial
-from pathlib import Path
 from typing import Any, Callable, List, Optional, Sequence
 
-import numpy as np
-
-sys.path.append(str(Path(__file__).resolve().parents[1] / "DeepQNetwork"))  # what both need
-
 import a3c_flags
-import checks
-from flags import FRAME_SKIP, get_player, rules_of_games
+import numpy as np
 
 # `tp` loads TensorFlow when it is first used, and the modules that need TensorFlow are imported in
 # functions: so `--help` and wrong flags are answered at once, and --gpu is in force in time.
 import tensorpack as tp
+from tensorpack.contrib import game_flags
+from tensorpack.contrib.game_flags import FRAME_SKIP, get_player, rules_of_games
 from tensorpack.RL import Player, open_screen
 from tensorpack.utils import fix_rng_seed, get_rng, logger
 
@@ -44,14 +40,14 @@ def main(argv: Optional[Sequence[str]] = None) -> None:
       SystemExit: with code 2 where the command line is wrong, see also `Trainer.train`.
     """
     args = a3c_flags.parse(argv)
-    rom = checks.find_game(args.rom)
+    rom = game_flags.find_game(args.rom)
     if args.gpu is not None:
         os.environ["CUDA_VISIBLE_DEVICES"] = args.gpu
     if args.seed is not None:
         fix_rng_seed(args.seed)
-    checks.check_precision(args.precision)
+    game_flags.check_precision(args.precision)
     if args.load is not None:
-        args.load = checks.find_weights(args.load)
+        args.load = game_flags.find_weights(args.load)
     {"train": train, "play": play, "eval": evaluate}[args.task](args, rom)
 
 
@@ -60,7 +56,7 @@ def train(args: argparse.Namespace, rom: str) -> None:
     backend = "single" if args.deterministic else "auto"
     with get_player(args, rom, args.num_players, backend=backend) as player:
         logger.info(f"ROM: {args.rom}, Num Actions: {player.num_actions}")
-        resume = checks.prepare_log_dir(args.logdir, args.resume)
+        resume = game_flags.prepare_log_dir(args.logdir, args.resume)
         evaluated = partial(get_player, args, rom, seed=0, evaluated=True)
         config = get_config(args, player, evaluated, resume)
         tp.SimpleTrainer(config).train()
@@ -83,7 +79,7 @@ def get_config(
     from rollout import Rollouts
 
     rules = {"learning_rate": args.learning_rate, **rules_of_games(args)}
-    checks.log_rules({"num_players": player.num_envs, "rollout": args.rollout, **rules})
+    game_flags.log_rules({"num_players": player.num_envs, "rollout": args.rollout, **rules})
     rollouts = Rollouts(ACTING, player, args.rollout, HISTORY, DISCOUNT, args.life_loss_ends, rules)
     return tp.TrainConfig(
         dataflow=rollouts,
@@ -104,8 +100,9 @@ def get_callbacks(
     args: argparse.Namespace, rollouts: Any, get_evaluated: Callable[[int], Player]
 ) -> "List[tp.Callback]":
     """Returns the callbacks in the order in which they run."""
-    from common import EpochTimeWithoutGPU, Progress
-    from evaluation import PolicyEvaluator
+    from acting import PolicyEvaluator
+
+    from tensorpack.contrib.games import EpochTimeWithoutGPU, Progress
 
     evaluator = PolicyEvaluator(
         args.eval_episodes,
@@ -132,7 +129,8 @@ def get_callbacks(
 def evaluate(args: argparse.Namespace, rom: str) -> None:
     """Plays whole games and logs their scores."""
     from acting import sampling
-    from common import play_n_episodes
+
+    from tensorpack.contrib.games import play_n_episodes
 
     n = args.eval_episodes
     player = get_player(args, rom, min(n, EVALUATED_AT_ONCE), evaluated=True)
@@ -153,7 +151,8 @@ def evaluate(args: argparse.Namespace, rom: str) -> None:
 def play(args: argparse.Namespace, rom: str) -> None:
     """Plays one game in a window or into a video file."""
     from acting import sampling
-    from common import play_n_episodes
+
+    from tensorpack.contrib.games import play_n_episodes
 
     with get_player(args, rom, 1) as player:
         logger.info(f"ROM: {args.rom}, Num Actions: {player.num_actions}")
@@ -177,10 +176,10 @@ def _make_model(args: argparse.Namespace, player: Player) -> Any:
 
 
 def _load_predictor(args: argparse.Namespace, player: Player) -> Any:
-    from common import AllWeights, OtherNetwork
+    from tensorpack.contrib.games import AllWeights
 
     weights = AllWeights(args.load, "give the game that it was trained on")
-    with checks.refusing(f"--load {args.load}", OtherNetwork):
+    with game_flags.refusing(f"--load {args.load}", tp.VariableMismatch):
         return tp.OfflinePredictor(
             tp.PredictConfig(
                 _make_model(args, player),

@@ -4,24 +4,21 @@ import argparse
 import os
 from typing import Dict, Optional, Sequence
 
-import checks
-import flags
-from flags import COUNT, POSITIVE, Flag
-
-__all__ = ["commands_of", "make_parser", "parse"]
+from tensorpack.contrib import game_flags
+from tensorpack.contrib.game_flags import COUNT, POSITIVE, Flag
 
 NAME = "A3C"  # of the example, in the names of log directories
 
 # fmt: off
 GROUPS = {
-    "task": flags.TASK,
+    "task": game_flags.TASK,
     "learning": [
         Flag("num-players", COUNT, 16, "games played at once in training"),
         Flag("rollout", COUNT, 5, "actions in each game between two updates"),
         Flag("learning-rate", POSITIVE, 7e-4, "learning rate of the first epoch; it falls to 0 "
              "until the last one (default: 7e-4)"),
     ],
-    "games": flags.GAMES,
+    "games": game_flags.GAMES,
     "schedule": [
         Flag("steps-per-epoch", COUNT, 1250, "steps (updates) in an epoch"),
         Flag("max-epoch", COUNT, 100, "epochs to train for"),
@@ -31,7 +28,7 @@ GROUPS = {
     "computing": [
         Flag("gpu", "ID", None, "GPU to use, such as 0 (sets CUDA_VISIBLE_DEVICES), -1 for none "
              "(default: the first)"),
-        *flags.SEED_AND_PRECISION,
+        *game_flags.SEED_AND_PRECISION,
         Flag("deterministic", bool, False, "step all games in one thread, from which they can be "
              "saved, and compute in one, so that the same command always gives the same weights, "
              "also if the run is stopped and resumed; slower; needs --seed"),
@@ -48,7 +45,7 @@ def make_parser() -> argparse.ArgumentParser:
         "evaluates it.",
     )
     for title, group in GROUPS.items():
-        flags.add_flags(parser.add_argument_group(title), group, NAME)
+        game_flags.add_flags(parser.add_argument_group(title), group, NAME)
     return parser
 
 
@@ -60,9 +57,9 @@ def parse(argv: Optional[Sequence[str]] = None) -> argparse.Namespace:
     """
     parser = make_parser()
     args = parser.parse_args(argv)
-    for mistake in checks.task_mistakes(args):
+    for mistake in game_flags.task_mistakes(args):
         parser.error(mistake)
-    args.logdir = checks.logdir_of(args, NAME)
+    args.logdir = game_flags.logdir_of(args, NAME)
     return args
 
 
@@ -70,4 +67,4 @@ def commands_of(args: argparse.Namespace, logdir: Optional[str]) -> Dict[str, st
     """Returns the commands that are of use after a run; `logdir` is its log directory."""
     parser = make_parser()
     script = os.path.join(os.path.dirname(__file__), parser.prog)
-    return flags.next_commands(NAME, script, parser, args, ["games"], logdir)
+    return game_flags.next_commands(NAME, script, parser, args, ["games"], logdir)

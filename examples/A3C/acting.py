@@ -1,13 +1,12 @@
-"""Plays N games by the policy, and returns rollouts: what happened in some ticks of all games."""
+"""Plays N games by the policy: rollouts, what happened in some ticks of all games; evaluations."""
 
 from typing import Any, Callable, Dict, List, NamedTuple, Sequence
 
 import numpy as np
 
+from tensorpack.contrib.games import Evaluator
 from tensorpack.RL import EpisodeCounter, FrameHistory, Player, PlayerStep
 from tensorpack.utils.rng import rng_state, set_rng_state
-
-__all__ = ["Actor", "Rollout", "sample_actions", "sampling"]
 
 
 class Rollout(NamedTuple):
@@ -156,3 +155,14 @@ def sampling(
         return [np.eye(policy.shape[1])[sample_actions(policy, rng)]]
 
     return predict_drawn
+
+
+class PolicyEvaluator(Evaluator):
+    """An `Evaluator` of a predictor that returns probabilities of actions, not their values.
+
+    In many games the most probable action alone leads to a standstill.
+    """
+
+    def _setup_graph(self) -> None:
+        super()._setup_graph()
+        self._predictor = sampling(self._predictor, self._rng)

@@ -17,8 +17,6 @@ from tensorpack.tfutils.summary import (
 )
 from tensorpack.tfutils.varreplace import remap_variables
 
-__all__ = ["Losses", "Model", "actor_critic_losses"]
-
 RMS_DECAY = 0.99
 RMS_EPSILON = 1e-5
 MAX_GRADIENT_NORM = 0.5  # of all gradients together

@@ -2,8 +2,6 @@
 
 import numpy as np
 
-__all__ = ["nstep_targets"]
-
 
 def nstep_targets(
     reward: np.ndarray,

@@ -4,17 +4,15 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 from acting import Actor
-from checks import check_rules
 from returns import nstep_targets
 
 from tensorpack.callbacks import Callback
+from tensorpack.contrib.game_flags import changed_rules
 from tensorpack.dataflow import DataFlow
 from tensorpack.RL import EpisodeLog, Player
 from tensorpack.utils import get_rng, logger
 from tensorpack.utils.checks import check_counts
 from tensorpack.utils.rng import is_seeded
-
-__all__ = ["Rollouts"]
 
 _MANY_PLAYERS = 64  # more of them do not make playing much faster
 
@@ -47,7 +45,7 @@ class Rollouts(DataFlow, Callback):
       discount: in [0, 1], per action.
       life_loss_ends: see `Actor`.
       rules: further settings that define the learning problem. They are saved, and compared when
-        the run is resumed, see `check_rules`.
+        the run is resumed, see `changed_rules`.
 
     Raises:
       ValueError: a size is not positive, or the discount is out of range.
@@ -169,7 +167,7 @@ class Rollouts(DataFlow, Callback):
                 f"The state is of games with {theirs}, these are games with {ours}. Resume with "
                 "the same games, or start a new run with the weights (--load)."
             )
-        changed = check_rules(state["rules"], self._rules)
+        changed = "; ".join(changed_rules(state["rules"], self._rules).values())
         if changed:
             self._accept_loss(f"The run continues with other rules: {changed}.")
         lost = self._actor.load_state_dict(state["actor"])

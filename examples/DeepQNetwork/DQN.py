@@ -19,11 +19,12 @@ import algorithm
 import checks
 import flags
 import numpy as np
-from flags import FRAME_SKIP, get_player
 
 # `tp` loads TensorFlow when it is first used, and the modules that need TensorFlow are imported in
 # functions: so `--help` and wrong flags are answered at once, and --gpu is in force in time.
 import tensorpack as tp
+from tensorpack.contrib import game_flags
+from tensorpack.contrib.game_flags import FRAME_SKIP, get_player, refusing
 from tensorpack.RL import (
     ActorGroup,
     Agent,
@@ -65,7 +66,7 @@ def get_config(
     """
     from expreplay import make_input
 
-    checks.log_rules(rules_of(args))
+    game_flags.log_rules(rules_of(args))
     model = make_model(args, player)
     expreplay = make_replay(args, player, model)
     return tp.TrainConfig(
@@ -96,12 +97,10 @@ def make_model(args: argparse.Namespace, player: Player) -> Any:
 
 def make_replay(args: argparse.Namespace, player: Player, model: Any) -> Any:
     """Returns what plays and remembers, an `ExpReplay`."""
-    from expreplay import ExpReplay
+    from expreplay import ActorsReplay, ExpReplay
 
     make: Callable[..., Any] = ExpReplay
     if args.actors:
-        from actors import ActorsReplay
-
         make = partial(ActorsReplay, get_weights=model.weights, weights_every=args.weights_every)
     return make(
         (PREDICTOR[0], [model.acting_output]),
@@ -124,7 +123,7 @@ def get_callbacks(
     args: argparse.Namespace, expreplay: Any, model: Any, get_evaluated: GetPlayer
 ) -> "List[tp.Callback]":
     """Returns the callbacks in the order in which they run."""
-    from common import EpochTimeWithoutGPU, Evaluator, Progress
+    from tensorpack.contrib.games import EpochTimeWithoutGPU, Evaluator, Progress
 
     progress = Progress(expreplay, FRAME_SKIP)
     evaluator = Evaluator(
@@ -189,7 +188,7 @@ def rules_of(args: argparse.Namespace) -> Dict[str, Any]:
         "update_frequency": args.update_freq,
         "memory_size": args.memory_size,
         "init_memory_size": args.init_memory_size,
-        **flags.rules_of_games(args),
+        **game_flags.rules_of_games(args),
     }
 
 
@@ -206,11 +205,11 @@ def train(args: argparse.Namespace, rom: str) -> None:
 
 def _train_on(args: argparse.Namespace, rom: str, player: Player) -> None:
     size, envs = args.memory_size, player.num_envs
-    with checks.refusing(f"--memory-size {size}", ValueError):
+    with refusing(f"--memory-size {size}", ValueError):
         needed = ReplayMemory.required_bytes(size, player.frame_shape, HISTORY, envs)
         checks.check_memory(size, needed // size + 1, available_bytes())
     _log_game(args, player)
-    resume = checks.prepare_log_dir(args.logdir, args.resume)
+    resume = game_flags.prepare_log_dir(args.logdir, args.resume)
     evaluated = partial(get_player, args, rom, seed=0, evaluated=True)
     config = get_config(args, player, evaluated, resume)
     several = tp.SyncMultiGPUTrainerReplicated
@@ -219,12 +218,12 @@ def _train_on(args: argparse.Namespace, rom: str, player: Player) -> None:
 
 def evaluate(args: argparse.Namespace, rom: str) -> None:
     """Plays whole games and logs their scores."""
-    from common import play_n_episodes
+    from tensorpack.contrib.games import play_n_episodes
 
     n = args.eval_episodes
     with get_player(args, rom, min(n, 8), evaluated=True) as player:
         _log_game(args, player)
-        checks.log_rules(flags.rules_of_games(args))
+        game_flags.log_rules(game_flags.rules_of_games(args))
         with _load_predictor(args, player) as predictor, tp.get_tqdm(None, "Evaluation", n) as bar:
             scores = play_n_episodes(
                 *(player, predictor, n, HISTORY, args.eval_epsilon),
@@ -235,7 +234,7 @@ def evaluate(args: argparse.Namespace, rom: str) -> None:
 
 def play(args: argparse.Namespace, rom: str) -> None:
     """Plays one game in a window or into a video file."""
-    from common import play_n_episodes
+    from tensorpack.contrib.games import play_n_episodes
 
     with get_player(args, rom, 1) as player:
         _log_game(args, player)
@@ -259,10 +258,10 @@ def _log_game(args: argparse.Namespace, player: Player) -> None:
 
 
 def _load_predictor(args: argparse.Namespace, player: Player) -> Any:
-    from common import AllWeights, OtherNetwork
+    from tensorpack.contrib.games import AllWeights
 
     advice = "give the --preset, the flags of the network and the game that it was trained with"
-    with checks.refusing(f"--load {args.load}", OtherNetwork):
+    with refusing(f"--load {args.load}", tp.VariableMismatch):
         return _make_predictor(args, player, session_init=AllWeights(args.load, advice))
 
 
@@ -287,7 +286,7 @@ def learn(args: argparse.Namespace, rom: str, cluster: Cluster) -> None:
 
 def act(args: argparse.Namespace, rom: str, cluster: Cluster) -> None:
     """Plays for the learner of a group until the training is over; see `play_for_learner`."""
-    from actors import setter_of
+    from expreplay import setter_of
 
     with get_player(args, rom, args.num_players) as player:
         _log_game(args, player)
@@ -302,7 +301,7 @@ def act(args: argparse.Namespace, rom: str, cluster: Cluster) -> None:
 
 def start(args: argparse.Namespace) -> None:
     """Does the task of these flags."""
-    rom = checks.find_game(args.rom)
+    rom = game_flags.find_game(args.rom)
     cluster = checks.find_group(args)
     is_actor = cluster is not None and not cluster.is_chief
     if args.gpu is not None or is_actor:
@@ -314,9 +313,9 @@ def start(args: argparse.Namespace) -> None:
         checks.give_cores(cluster)
     if args.task == "train" and not is_actor:
         checks.check_towers(args.towers)
-    checks.check_precision(args.precision)
+    game_flags.check_precision(args.precision)
     if args.load is not None:
-        args.load = checks.find_weights(args.load)
+        args.load = game_flags.find_weights(args.load)
     if cluster is not None:
         (act if is_actor else learn)(args, rom, cluster)
     else:

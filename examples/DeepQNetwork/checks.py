@@ -1,28 +1,21 @@
-"""Checks a command line: its flags, the machine, its files and the run that is resumed.
+"""Checks of a DQN alone: its flags, the group of `--actors`, the machine, the run that is resumed.
 
-`mistakes` needs the flags alone. The other checks come later, when a flag that cannot work ends the
-program before a graph is built: one line on standard error, exit code 2, as for the flags.
-TensorFlow is loaded only where a check needs it, after --gpu is in force.
+`mistakes` needs the flags alone. The others come later, see `tensorpack.contrib.game_flags`, which
+has those of any program on games.
 """
 
 import argparse
-import contextlib
 import ipaddress
 import os
-import textwrap
-from typing import Any, Iterator, List, Mapping, Optional, Type
+from typing import Any, Iterator, List, Mapping, Optional
 
 from algorithm import NAMED, PRESETS, Algorithm, unread_fields
 
-import tensorpack as tp
-from tensorpack.RL import check_rom, find_rom
-from tensorpack.utils import logger
-from tensorpack.utils._words import did_you_mean_file
+from tensorpack.contrib.game_flags import changed_rules, refusing, task_mistakes
 from tensorpack.utils.cluster import Cluster
 from tensorpack.utils.gpu import get_num_gpu
 from tensorpack.utils.workers.processes import usable_cores
 
-POLICIES = ("never", "auto", "must")  # of --resume
 RESERVED_BYTES = 2 * 2**30  # for TensorFlow, 50 batches in the queue, and everything else
 # Weights that were learned with another one are of no use ...
 _FIXED_RULES = ("algo", "dueling", "noisy", "network", "atoms")
@@ -102,90 +95,6 @@ def _actors_mistakes(args: argparse.Namespace) -> Iterator[str]:
         )
 
 
-def task_mistakes(args: argparse.Namespace) -> Iterator[str]:
-    """Yields what is wrong with the flags that the examples on games have in common."""
-    task, resume = args.task, args.resume
-    if task != "train" and args.load is None:
-        yield f"--task {task} needs a model: --load train_log/.../model-NNN"
-    if args.load is not None and not _is_model(args.load):
-        yield (
-            f"--load {args.load}: there is no such checkpoint, .npz file or log directory."
-            f"{_nearest(args.load)}"
-        )
-    if resume != "never" and task != "train":
-        yield f"--resume is for --task train; --task {task} loads its model by --load"
-    if resume != "never" and args.load is not None:
-        yield (
-            "--resume and --load exclude each other: --resume continues a run with all of its "
-            "state (weights, optimizer, replay memory, games, random streams, epoch); --load "
-            "starts a new run with the weights alone"
-        )
-    if resume not in POLICIES:
-        if not _is_model(resume):
-            yield (
-                f"--resume {resume}: it must be one of {', '.join(POLICIES)}, or an existing log "
-                f"directory or checkpoint.{_nearest(resume)}"
-            )
-        directory = _directory_of(resume)
-        if os.path.realpath(args.logdir or directory) != os.path.realpath(directory):
-            yield (
-                f"--resume {resume} writes to {directory}, so --logdir {args.logdir} is not "
-                f"possible: leave it out. To keep {directory} unchanged, copy it and resume the "
-                "copy; to start a new run with its weights, use --load"
-            )
-    if args.deterministic and task != "train":
-        yield f"--deterministic is for --task train; --task {task} needs only --seed"
-    if args.deterministic and args.seed is None:
-        yield "--deterministic needs a seed: --seed N"
-
-
-def logdir_of(args: argparse.Namespace, name: str) -> str:
-    """Returns the log directory of a run of the example of this name."""
-    if args.logdir is not None:
-        return args.logdir
-    return default_logdir(args, name) if args.resume in POLICIES else _directory_of(args.resume)
-
-
-def default_logdir(args: argparse.Namespace, name: str) -> str:
-    """Returns the log directory of a run without `--logdir`."""
-    game = os.path.splitext(os.path.basename(args.rom))[0]
-    return os.path.join("train_log", f"{name}-{game}")
-
-
-def _directory_of(path: str) -> str:
-    return path if os.path.isdir(path) else os.path.dirname(path) or "."
-
-
-def _nearest(path: str) -> str:
-    return did_you_mean_file(path, ".index") or did_you_mean_file(path)
-
-
-def _is_model(path: str) -> bool:
-    return os.path.exists(path) or os.path.exists(path + ".index")
-
-
-@contextlib.contextmanager
-def refusing(flag: str, *errors: Type[Exception]) -> Iterator[None]:
-    """Ends the program if one of these errors is raised, because it means that a flag is wrong.
-
-    Args:
-      flag: with its value.
-      errors: their types; others pass through.
-    """
-    try:
-        yield
-    except errors as error:
-        argparse.ArgumentParser(usage="%(prog)s --help lists the flags").error(f"{flag}: {error}")
-
-
-def find_game(name: str) -> str:
-    """Returns the path of the game that `--rom` names."""
-    with refusing(f"--rom {name}", ImportError, OSError, ValueError):
-        path = find_rom(name)
-        check_rom(path)
-    return path
-
-
 def find_group(args: argparse.Namespace) -> Optional[Cluster]:
     """Returns the processes of a run with `--actors`; None for a run of one process."""
     with refusing("--actors", ValueError):
@@ -229,43 +138,6 @@ def _host_of(address: str) -> Any:
         return None
 
 
-def find_weights(path: str) -> str:
-    """Returns the checkpoint or `.npz` archive that `--load` names; of a directory, the newest.
-
-    An archive is read, of a checkpoint only the index.
-    """
-    from tensorpack.tfutils.checkpoint import CheckpointReader, load_checkpoint_vars
-    from tensorpack.tfutils.sessinit import get_model_loader
-
-    with refusing(f"--load {path}", OSError, ValueError, tp.CheckpointCorrupt):
-        if path.endswith(".npy"):
-            get_model_loader(path)  # its error says what to do with it
-        if path.endswith(".npz"):
-            load_checkpoint_vars(path)
-            return path
-        return CheckpointReader(path).path
-
-
-def check_precision(precision: str) -> None:
-    """Checks that this TensorFlow can compute in this precision."""
-    if precision != "fp32":
-        from tensorpack.tfutils.precision import ComputeOptions
-
-        with refusing(f"--precision {precision}", RuntimeError):
-            ComputeOptions(precision).apply_to(tp.tfv1.ConfigProto())
-
-
-def prepare_log_dir(dirname: str, resume: str) -> str:
-    """Does what `tensorpack.prepare_log_dir` does, for `--logdir` and `--resume`."""
-    from tensorpack.utils.checkpoints import candidates
-
-    flag = f"--logdir {dirname}" if resume in POLICIES else f"--resume {resume}"
-    with refusing(flag, OSError, tp.CheckpointCorrupt):
-        if resume == "must" and not candidates(dirname):
-            raise FileNotFoundError("there is no checkpoint in it, and --resume must needs one")
-        return tp.prepare_log_dir(dirname, resume)
-
-
 def check_towers(towers: int) -> None:
     """Checks that there is a GPU for each tower."""
     gpus = get_num_gpu()
@@ -293,16 +165,10 @@ def give_cores(cluster: Cluster) -> None:
 def check_rules(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
     """Returns in words how the rules of a saved state differ from those of the run that resumes it.
 
-    Rules, name to value, that only one of them has are not compared: older states have none.
-
     Raises:
       ValueError: the weights are those of another network.
     """
-    changed = {
-        name: f"{name} was {value}, and is {now[name]}"
-        for name, value in before.items()
-        if name in now and value != now[name]
-    }
+    changed = changed_rules(before, now)
     may_change = ["algo"] if {before.get("algo"), now.get("algo")} <= _ONE_NETWORK else []
     fixed = [changed[name] for name in _FIXED_RULES if name in changed and name not in may_change]
     if fixed:
@@ -311,12 +177,6 @@ def check_rules(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
             "the same one, or start a new run with the weights (--load)."
         )
     return "; ".join(changed.values())
-
-
-def log_rules(rules: Mapping[str, Any]) -> None:
-    """Logs the rules, a few lines of them."""
-    words = ", ".join(f"{name}={value}".replace(" ", "_") for name, value in rules.items())
-    logger.info("Settings: \n" + textwrap.fill(words, 100, break_long_words=False))
 
 
 def check_memory(memory_size: int, bytes_each: int, available: Optional[int]) -> None:

@@ -19,8 +19,8 @@ import DQN
 import flags
 import numpy as np
 from algorithm import PRESETS
-from flags import COUNT, Flag, get_player
 
+from tensorpack.contrib.game_flags import COUNT, Flag, add_flags, get_player
 from tensorpack.RL import Player, RunScores, find_rom, read_scores
 from tensorpack.RL.scores import AXES, Window
 from tensorpack.runs.curves import make_band
@@ -87,7 +87,7 @@ def _directories(pattern: str) -> List[str]:
 
 def play_at_random(player: Player, games: int, seed: int = 0) -> List[float]:
     """Returns the scores of whole games with random actions."""
-    from common import play_n_episodes
+    from tensorpack.contrib.games import play_n_episodes
 
     def no_network(*states: Any) -> Any:
         raise RuntimeError("Random play needs no network.")
@@ -235,7 +235,7 @@ def parse(argv: Optional[Sequence[str]] = None) -> Tuple[argparse.ArgumentParser
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     named = "the log directory of a run; runs with the same NAME are drawn as one curve"
     parser.add_argument("runs", nargs="+", metavar="[NAME=]LOGDIR", help=named)
-    flags.add_flags(parser, FLAGS)
+    add_flags(parser, FLAGS)
     args = parser.parse_args(argv)
     if args.table and args.published is None:
         parser.error("--table needs the game: --published GAME")

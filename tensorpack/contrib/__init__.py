@@ -1,3 +1,3 @@
-"""What connects tensorpack to other libraries; imported by its own address, such as `.keras`."""
+"""What connects tensorpack to Keras, and what programs on games share; imported by its address."""
 
 __all__ = []

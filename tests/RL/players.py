@@ -1,6 +1,7 @@
 """Players for tests: a tiny one without any game, and the ROM that the Atari tests play."""
 
 import os
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from tensorpack.RL._episode_tracker import EpisodeTracker
 from tensorpack.RL.player import Player
 from tensorpack.RL.rom import find_rom
+from tensorpack.utils.stopping import StopToken
 
 
 class CountingPlayer(Player):
@@ -117,3 +119,27 @@ def read_video(path):
         if not more:
             return pictures
         pictures.append(picture)
+
+
+class FakeTrainer:
+    """As much of a trainer as callbacks of games ask for; keeps scalars."""
+
+    deterministic = True
+    global_step = 20
+
+    def __init__(self, predictor):
+        self.monitors = self
+        self.scalars = {}
+        self.stop_token = StopToken()
+        self.tower_func = SimpleNamespace(towers=SimpleNamespace(training=list))  # it has none
+        self._predictor = predictor
+
+    def get_predictor(self, inputs, outputs):
+        assert (inputs, outputs) == (["state"], ["Qvalue"])
+        return self._predictor
+
+    def put_scalar(self, name, value):
+        self.scalars[name] = value
+
+    def check_stop(self):
+        self.stop_token.raise_if_requested()

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from tensorpack.utils import logger
 from tests.harness import Zygote
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
@@ -21,12 +20,3 @@ def start():
     """Starts a script with its arguments, in a copy of a process with TensorFlow."""
     with Zygote() as zygote:
         yield lambda script, *args: zygote.run(script.parent, script, *args)
-
-
-@pytest.fixture
-def lines(monkeypatch):
-    """What is logged as information."""
-    logged = []
-    monkeypatch.setattr(logger, "info", logged.append)
-    monkeypatch.setattr(logger, "detail", logged.append)
-    return logged

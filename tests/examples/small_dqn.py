@@ -3,14 +3,13 @@
 import json
 import os
 import signal
-from types import SimpleNamespace
 
 import DQN
 import flags
 import pytest
 
 import tensorpack as tp
-from tensorpack.utils.stopping import Interrupted, StopToken
+from tensorpack.utils.stopping import Interrupted
 from tests.RL.catch import small_catch
 
 # Twenty steps in two epochs, with all that a run does.
@@ -59,27 +58,3 @@ def refusal(capsys, function, *args):
     _, usage, said = " ".join(capsys.readouterr().err.split()).partition("usage: ")
     assert usage
     return said.partition("error: ")[2]
-
-
-class FakeTrainer:
-    """As much of a trainer as callbacks of the example ask for; keeps scalars."""
-
-    deterministic = True
-    global_step = 20
-
-    def __init__(self, predictor):
-        self.monitors = self
-        self.scalars = {}
-        self.stop_token = StopToken()
-        self.tower_func = SimpleNamespace(towers=SimpleNamespace(training=list))  # it has none
-        self._predictor = predictor
-
-    def get_predictor(self, inputs, outputs):
-        assert (inputs, outputs) == (["state"], ["Qvalue"])
-        return self._predictor
-
-    def put_scalar(self, name, value):
-        self.scalars[name] = value
-
-    def check_stop(self):
-        self.stop_token.raise_if_requested()

@@ -3,7 +3,7 @@
 import a3c
 import numpy as np
 import pytest
-from evaluation import PolicyEvaluator
+from acting import PolicyEvaluator
 from model import MAX_GRADIENT_NORM, Model
 from rollout import Rollouts
 

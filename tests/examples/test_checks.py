@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from tensorpack.compat import tfv1 as tf
+from tensorpack.contrib import game_flags
 from tensorpack.tfutils.checkpoint import save_checkpoint_vars
 from tensorpack.utils import logger
 from tensorpack.utils.cluster import Cluster
@@ -27,7 +28,7 @@ def no_log_dir():
 
 def test_only_the_errors_that_are_named_are_refusals(capsys):
     def fail(error):
-        with checks.refusing("--flag 3", ValueError):
+        with game_flags.refusing("--flag 3", ValueError):
             raise error
 
     assert refusal(capsys, fail, ValueError("too large")) == "--flag 3: too large"
@@ -36,7 +37,7 @@ def test_only_the_errors_that_are_named_are_refusals(capsys):
 
 
 def test_a_game_that_is_there():
-    assert checks.find_game(breakout_rom()) == breakout_rom()
+    assert game_flags.find_game(breakout_rom()) == breakout_rom()
 
 
 def group(monkeypatch, *workers, index=0, **jobs):
@@ -112,15 +113,18 @@ def test_weights(tmp_path, capsys):
         ("", "There is no checkpoint"),
     ]:
         path = str(tmp_path / name)
-        assert re.match(f"--load {path}: .*{why}", refusal(capsys, checks.find_weights, path))
+        assert re.match(f"--load {path}: .*{why}", refusal(capsys, game_flags.find_weights, path))
     prefix = str(tmp_path / "model-5")
     save_checkpoint_vars({"a": 1.0}, prefix)
-    assert checks.find_weights(prefix) == prefix
+    assert game_flags.find_weights(prefix) == prefix
+    arrays = str(tmp_path / "arrays.npy")
+    np.save(arrays, {"a": np.ones(2)})
+    assert game_flags.find_weights(arrays) == arrays
 
 
 @pytest.mark.skipif(not tf.__version__.startswith("1."), reason="TensorFlow 2 has bfloat16")
 def test_a_precision_that_tensorflow_does_not_have(capsys):
-    said = refusal(capsys, checks.check_precision, "bf16")
+    said = refusal(capsys, game_flags.check_precision, "bf16")
     assert said.startswith("--precision bf16: precision='bf16' needs TensorFlow 2")
 
 
@@ -128,19 +132,19 @@ def test_a_log_directory_that_cannot_be_had(tmp_path, capsys):
     path = str(tmp_path / "letter")
     (tmp_path / "letter").write_text("Dear log")
     for where in [path, os.path.join(path, "run")]:
-        said = refusal(capsys, checks.prepare_log_dir, where, "never")
+        said = refusal(capsys, game_flags.prepare_log_dir, where, "never")
         assert said.startswith(f"--logdir {where}: [Errno")
 
 
 def test_a_log_directory_without_a_run_is_not_made_to_resume_it(tmp_path, capsys):
     path = str(tmp_path / "run")
-    said = refusal(capsys, checks.prepare_log_dir, path, "must")
+    said = refusal(capsys, game_flags.prepare_log_dir, path, "must")
     assert said == f"--logdir {path}: there is no checkpoint in it, and --resume must needs one"
     assert os.listdir(str(tmp_path)) == []
-    said = refusal(capsys, checks.prepare_log_dir, path, str(tmp_path))
+    said = refusal(capsys, game_flags.prepare_log_dir, path, str(tmp_path))
     assert said.startswith(f"--resume {tmp_path}: There is no checkpoint in")
     assert os.listdir(str(tmp_path)) == []
-    assert checks.prepare_log_dir(path, "auto") == "auto"
+    assert game_flags.prepare_log_dir(path, "auto") == "auto"
 
 
 def predictor_of(path, *more_flags, actions=3):

@@ -166,7 +166,7 @@ def test_the_games_have_the_options_of_the_flags(backend):
     if backend == "vector":
         needs_vector()
     line = "--sticky 0.25 --fire-on-reset --noop-max 0 --max-frames 43"
-    with flags.get_player(parse(line), breakout_rom(), 2, 1, backend) as player:
+    with DQN.get_player(parse(line), breakout_rom(), 2, 1, backend) as player:
         assert player.identity == {"game": "breakout", "frame_skip": 4, "sticky": 0.25}
         player.reset()
         steps = [player.step([0, 0]) for _ in range(10)]
@@ -175,7 +175,7 @@ def test_the_games_have_the_options_of_the_flags(backend):
 
 
 def test_without_flags_the_games_are_those_of_2017():
-    with flags.get_player(parse(), breakout_rom(), 1) as player:
+    with DQN.get_player(parse(), breakout_rom(), 1) as player:
         assert player.identity == {"game": "breakout", "frame_skip": 4}
         assert not player.fire_on_reset
 

@@ -12,9 +12,10 @@ import tensorpack as tp
 from tensorpack.utils import logger
 from tensorpack.utils.checkpoints import SegmentDamaged, find_restore_point
 from tensorpack.utils.stopping import Interrupted, StopRequested
-from tests.examples.small_dqn import FakeTrainer, make_config, small_catch
+from tests.examples.small_dqn import make_config, small_catch
 from tests.RL.catch import CatchPlayer, CountingCatch
 from tests.RL.disk import through_a_checkpoint
+from tests.RL.players import FakeTrainer
 from tests.tiers import first_fast
 
 

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 from algorithm import NAMED, Algorithm
-from common import play_n_episodes
 from DQNModel import Model
 from expreplay import ExpReplay, make_input
 
 import tensorpack as tp
+from tensorpack.contrib.games import play_n_episodes
 from tests.RL.catch import CatchPlayer
 
 CELL = 4  # pixels: frames of 28 x 28, so that the network is small

@@ -2,5 +2,5 @@
 
 A learner has an `ActorGroup` and fills a memory by a `RemoteSimulator`; each of the other processes
 calls `play_for_learner`. What sets the weights of a network, and the callback that lets the actors
-begin, are the program's, such as actors.py of examples/DeepQNetwork.
+begin, are the program's, such as those in expreplay.py of examples/DeepQNetwork.
 """

@@ -5,23 +5,22 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from common import (
+
+from tensorpack.compat import tfv1 as tf
+from tensorpack.contrib.games import (
     AllWeights,
     EpochTimeWithoutGPU,
     Evaluator,
-    OtherNetwork,
     Progress,
     play_n_episodes,
 )
-
-from tensorpack.compat import tfv1 as tf
 from tensorpack.RL import Player, PlayerStep
 from tensorpack.tfutils.checkpoint import save_checkpoint_vars
+from tensorpack.tfutils.sessinit import VariableMismatch
 from tensorpack.utils.stopping import Interrupted, StopRequested, StopToken
 from tests.clock import FakeClock
-from tests.examples.small_dqn import FakeTrainer
 from tests.RL.catch import CatchPlayer
-from tests.RL.players import read_video
+from tests.RL.players import FakeTrainer, read_video
 
 
 class Lengths(Player):
@@ -352,13 +351,13 @@ def test_all_weights_are_there(saved):
 
 
 def test_weights_that_are_missing_are_named(saved):
-    with pytest.raises(OtherNetwork) as error:
+    with pytest.raises(VariableMismatch) as error:
         load_into(["c", "a", "d"], saved)
     assert str(error.value) == "it has no c, d, which this network needs: give the right one"
 
 
 def test_weights_of_other_shapes_are_named_with_both(saved):
-    with pytest.raises(OtherNetwork) as error:
+    with pytest.raises(VariableMismatch) as error:
         load_into(["c", "a"], saved, size=3)
     assert str(error.value) == (
         "it has no c, which this network needs; its a is [2], that of this network [3]: "
@@ -371,7 +370,7 @@ def test_weights_that_the_network_does_not_have_are_named(tmp_path):
     of_the_training = ["target/conv0/W", "conv0/W/Adam", "EMA/cost", "global_step"]
     names = ["conv0/W", "conv0/alpha", *of_the_training]
     save_checkpoint_vars({name: np.ones(2, "f") for name in names}, path)
-    with pytest.raises(OtherNetwork) as error:
+    with pytest.raises(VariableMismatch) as error:
         load_into(["conv0/W"], path)
     assert str(error.value).startswith("it has conv0/alpha, which this network does not have: ")
     assert load_into(["conv0/W", "conv0/alpha"], path) == [[1, 1], [1, 1]]

@@ -1,4 +1,8 @@
-"""What examples on games share: evaluation by whole games, the progress of a run, its weights."""
+"""What runs on games share: evaluation by whole games, the progress of a run, its weights.
+
+Not for Q alone: a policy plays by a predictor that gives 1 for the action to take. For the command
+line of such a run see `tensorpack.contrib.game_flags`.
+"""
 
 import os
 import time
@@ -10,13 +14,15 @@ import numpy as np
 from tensorpack.callbacks import Callback
 from tensorpack.compat import tfv1 as tf
 from tensorpack.RL import Agent, GameVideo, Player, action_names
-from tensorpack.tfutils.checkpoint import CheckpointReader, load_checkpoint_vars
-from tensorpack.tfutils.sessinit import SessionInit, get_model_loader
+from tensorpack.tfutils.checkpoint import load_checkpoint_vars
+from tensorpack.tfutils.sessinit import SessionInit, SmartInit, VariableMismatch
 from tensorpack.tfutils.varmanip import is_training_name, known_of_graph
 from tensorpack.utils import get_rng, get_tqdm, humanize_time_delta, logger
-from tensorpack.utils.checkpoints.variables import Match, known_from, known_of, match
+from tensorpack.utils.checkpoints.variables import Match, known_of, match
 from tensorpack.utils.optional import require
 from tensorpack.utils.rng import rng_state, set_rng_state
+
+__all__ = ["AllWeights", "EpochTimeWithoutGPU", "Evaluator", "Progress", "play_n_episodes"]
 
 Watch = Callable[[np.ndarray, int, Optional[np.ndarray]], None]
 
@@ -272,69 +278,58 @@ class EpochTimeWithoutGPU(Callback):
     def __init__(
         self, warmup: int = 20, steps: int = 100, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self._warmup = warmup
+        self._counted = steps - warmup
         self._steps = steps
         self._clock = clock
-        self._first_step = 0
-        self._since = 0.0
-        self._seconds = 0.0  # of the steps that count, before `_since`
-        self._active = False
+        self._left = 0  # steps until it logs
+        self._since = self._seconds = 0.0
 
     def _before_train(self) -> None:
         kinds = {device.device_type for device in self.trainer.sess.list_devices()}
-        self._active = "GPU" not in kinds
-        self._first_step = self.global_step
-        if self._active:
+        if "GPU" not in kinds:
+            self._left = self._steps
             logger.info("TensorFlow has no GPU here: training on the CPU.")
 
     def _before_epoch(self) -> None:
         self._since = self._clock()
 
-    def _after_epoch(self) -> None:
-        self._seconds += self._clock() - self._since
-
     def _trigger_step(self) -> None:
-        if not self._active:
+        if not self._left:
             return
-        done = self.global_step - self._first_step
-        if done == self._warmup:
-            self._since, self._seconds = self._clock(), 0.0
-        elif done == self._steps:
-            self._active = False
-            seconds = self._seconds + self._clock() - self._since
-            each, steps = seconds / (self._steps - self._warmup), self.trainer.steps_per_epoch
+        self._left -= 1
+        now = self._clock()
+        self._seconds += now - self._since
+        self._since = now
+        if self._left == self._counted:
+            self._seconds = 0.0
+        elif not self._left:
+            each, steps = self._seconds / self._counted, self.trainer.steps_per_epoch
             about = f"{humanize_time_delta(steps * each)}, at {1 / each:.1f} steps/s."
             logger.info(f"An epoch of {steps} steps will take about {about}")
-
-
-class OtherNetwork(ValueError):
-    """A file has the weights of another network."""
 
 
 class AllWeights(SessionInit):
     """Loads all variables of a network that is to act, from a file of its weights alone.
 
     Args:
-      path: as in `get_model_loader`.
+      path: as in `SmartInit`.
       advice: what to do about the file of another network; ends the message of the error.
 
     Raises:
-      OtherNetwork: in `init`; names the variables that are missing, of another shape, or too many.
+      VariableMismatch: in `init`; names the variables that are missing, of another shape, or too
+        many.
     """
 
     def __init__(self, path: str, advice: str) -> None:
         self._path = path
         self._advice = advice
-        self._loader = get_model_loader(path)
+        self._loader = SmartInit(path)
 
     def _run_init(self, sess: Any) -> None:
-        if self._path.endswith(".npz"):
-            saved = known_of(load_checkpoint_vars(self._path))
-        else:
-            saved = known_from(CheckpointReader(self._path).variables)
+        saved = known_of(load_checkpoint_vars(self._path))
         differences = list(_differences(match(known_of_graph(tf.global_variables()), saved)))
         if differences:
-            raise OtherNetwork(f"{'; '.join(differences)}: {self._advice}")
+            raise VariableMismatch(f"{'; '.join(differences)}: {self._advice}")
         self._loader.init(sess)
 
 
