@@ -7,10 +7,8 @@ import numpy as np
 from tensorpack.utils.checks import as_count
 from tensorpack.utils.rng import SeedTree
 
-from ._emulator import FRAME_SIZE, Emulator
-from ._emulator_restore import restore_emulator
-from ._episode_tracker import EpisodeTracker
-from .player import Player, PlayerStep
+from ._emulator import FRAME_SIZE, Emulator, restore_emulator
+from .player import EpisodeTracker, Player, PlayerStep
 from .rom import check_rom, find_rom, load_ale
 
 _BACKENDS = ("auto", "single", "vector")

@@ -18,9 +18,8 @@ import numpy as np
 from tensorpack.utils.checks import as_count
 from tensorpack.utils.optional import require
 
-from ._episode_tracker import EpisodeTracker
 from .envbase import DiscreteActionSpace, RLEnvironment
-from .player import Player, PlayerStep
+from .player import EpisodeTracker, Player, PlayerStep
 
 __all__ = ["GymEnv", "GymPlayers"]
 
@@ -156,7 +155,6 @@ class GymEnv(RLEnvironment):
         self.restart_episode()
 
     def current_state(self) -> np.ndarray:
-        """Returns the last observation, a copy."""
         return self._state.copy()
 
     def action(self, act: int) -> Tuple[float, bool]:
@@ -178,21 +176,17 @@ class GymEnv(RLEnvironment):
         return float(reward), over
 
     def restart_episode(self) -> None:
-        """Begins a new game; its score counts from 0."""
         self._state = np.array(_reset_env(self.gymenv, None)[0])
         self._score = 0.0
         self._over = False
 
     def finish_episode(self) -> None:
-        """Adds the score of the present game to `stats`."""
         self.stats["score"].append(self._score)
 
     def get_action_space(self) -> DiscreteActionSpace:
-        """Returns the actions."""
         return self._actions
 
     def close(self) -> None:
-        """Closes the environment, its window and its video."""
         self.gymenv.close()
 
 

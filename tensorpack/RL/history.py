@@ -129,18 +129,15 @@ class HistoryFramePlayer(ProxyPlayer):
         self._push(True)
 
     def current_state(self) -> np.ndarray:
-        """Returns the last frames, a new array."""
         frames = np.moveaxis(self._history.states()[0], -1, 2)
         return frames.reshape(frames.shape[:2] + (-1,) + frames.shape[4:])
 
     def action(self, act: Any) -> Tuple[float, bool]:
-        """Takes an action; where the game is over, the frames before it are forgotten."""
         reward, over = super().action(act)
         self._push(over)
         return reward, over
 
     def restart_episode(self) -> None:
-        """Begins a new game and forgets the frames of the present one."""
         super().restart_episode()
         self._push(True)
 

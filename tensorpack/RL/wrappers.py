@@ -11,8 +11,7 @@ import numpy as np
 from tensorpack.utils.checks import as_count, check_integers
 
 from . import envbase
-from ._episode_tracker import EpisodeTracker
-from .player import Player, PlayerStep
+from .player import EpisodeTracker, Player, PlayerStep
 
 
 class ProxyPlayer(Player, envbase.ProxyPlayer):
