@@ -55,11 +55,7 @@ class Rings:
         return (newest - (newest - place) % self.lane_size) * self.lanes + lane
 
     def find(self, names: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
-        """Returns the slots of named entries, and a bool each: whether it is still there.
-
-        Raises:
-          ValueError: there never was such an entry.
-        """
+        """Returns the slots of named entries, and a bool each: whether it is still there."""
         lane, number = names % self.lanes, names // self.lanes
         written = self.written[lane]
         if not ((number >= 0) & (number < written)).all():
@@ -68,11 +64,7 @@ class Rings:
         return slots, number >= written - self.lane_size
 
     def check(self, lanes: Optional[np.ndarray]) -> np.ndarray:
-        """Returns numbers of lanes as int64; None stands for all.
-
-        Raises:
-          ValueError: a lane is not there, or twice.
-        """
+        """Returns numbers of lanes, no two alike, as int64; None stands for all."""
         if lanes is None:
             return self.all_lanes
         lanes = np.asarray(lanes)

@@ -4,7 +4,7 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import numpy as np
 
-from tensorpack.utils.checks import as_count
+from tensorpack.utils.checks import as_count, as_number
 from tensorpack.utils.rng import SeedTree
 
 from ._emulator import FRAME_SIZE, Emulator, restore_emulator
@@ -33,7 +33,7 @@ class AtariPlayers(Player):
     they draw from different streams.
 
     Args:
-      rom: name or path of the game, see `find_rom`.
+      rom: name or path of the game; FileNotFoundError if `find_rom` does not find it.
       num_envs: how many.
       frame_skip: emulator frames for which an action is held.
       seed: root of the environments' random streams, for the first `reset`.
@@ -55,9 +55,6 @@ class AtariPlayers(Player):
       backend: "single" or "vector".
       fire_on_reset: True if it was asked for and the game has that action.
       action_names: such as `["NOOP", "FIRE", "RIGHT", "LEFT"]`.
-
-    Raises:
-      FileNotFoundError: if there is no such game.
     """
 
     def __init__(
@@ -77,12 +74,13 @@ class AtariPlayers(Player):
         self.frame_shape = (FRAME_SIZE, FRAME_SIZE)
         skip = as_count(self, "frame_skip", frame_skip)
         max_noops = as_count(self, "max_noops", max_noops, least=0)
+        sticky = as_number(self, "sticky", sticky, least=0.0, most=1.0)
         self._tracker = EpisodeTracker(self.num_envs, max_episode_actions)
         self.rom = find_rom(rom)
         self.game = check_rom(self.rom)
         self.backend = _choose(backend, self.num_envs, skip)
         make: Any = _VectorBackend if self.backend == "vector" else _SingleBackend
-        options = {"frame_skip": skip, "max_noops": max_noops, "sticky": _probability(sticky)}
+        options = {"frame_skip": skip, "max_noops": max_noops, "sticky": sticky}
         self._games = make(self.rom, self._seeds(seed), **options)
         self.action_names: List[str] = self._games.action_names
         self.num_actions = len(self.action_names)
@@ -92,15 +90,13 @@ class AtariPlayers(Player):
 
     @property
     def identity(self) -> Dict[str, Any]:
-        """The name of the game, and what else decides what an action leads to."""
         names = ["game", "frame_skip", *(["sticky"] if self._settings["sticky"] else [])]
         return {name: self._settings[name] for name in names}
 
     def screen(self, index: int = 0) -> np.ndarray:
         """Returns the screen of one game in colour, uint8 `[height, width, 3]`, red first.
 
-        Raises:
-          RuntimeError: before `reset()`, after `close()`, or with backend "vector".
+        Backend "vector" has none, and raises RuntimeError.
         """
         self._check_started()
         if self.backend != "single":
@@ -150,12 +146,6 @@ class AtariPlayers(Player):
 
     def _close(self) -> None:
         self._games.close()
-
-
-def _probability(sticky: float) -> float:
-    if not 0 <= sticky <= 1:
-        raise ValueError(f"sticky is a probability, from 0 to 1, got {sticky!r}.")
-    return float(sticky)
 
 
 def _choose(backend: str, num_envs: int, frame_skip: int) -> str:

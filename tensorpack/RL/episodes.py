@@ -102,10 +102,8 @@ class EpisodeLog:
         return zip(*self._columns.values())
 
     def state_dict(self) -> Dict[str, Any]:
-        """Returns the columns as arrays."""
         return {name: np.array(column) for name, column in self._columns.items()}
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
-        """Restores what `state_dict` returned."""
         for name, code in _TYPES.items():
             self._columns[name] = array(code, state[name].tolist())

@@ -120,10 +120,6 @@ class GymEnv(RLEnvironment):
 
     Attributes:
       gymenv: the environment of gymnasium or gym.
-
-    Raises:
-      ValueError: if actions are not discrete, observations are not arrays of one shape, or both
-        `dumpdir` and `viz` are given.
     """
 
     _score: float  # of the present game
@@ -158,11 +154,7 @@ class GymEnv(RLEnvironment):
         return self._state.copy()
 
     def action(self, act: int) -> Tuple[float, bool]:
-        """Takes an action in [0, num_actions); returns the reward and whether the game is over.
-
-        Raises:
-          RuntimeError: if the game is over and `auto_restart` is off.
-        """
+        """Takes an action in [0, num_actions); RuntimeError if the game is over already."""
         if self._over:
             raise RuntimeError("The game is over: call finish_episode() and restart_episode().")
         result = self.gymenv.step(operator.index(act) + self._first_action)

@@ -90,7 +90,6 @@ class FrameHistory:
         return states.copy() if rows is None else states[rows]
 
     def state_dict(self) -> Dict[str, Any]:
-        """Returns a copy of the frames that are remembered."""
         return {"states": self.states()}
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
@@ -159,10 +158,6 @@ def epsilon_greedy(q_values: np.ndarray, epsilon: float, rng: np.random.RandomSt
 
     Returns:
       the actions, int64 `[N]`.
-
-    Raises:
-      ValueError: `q_values` is not a matrix with at least one column, or `epsilon` is not a
-        probability.
     """
     q_values = np.asarray(q_values)
     if q_values.ndim != 2 or q_values.shape[1] == 0:

@@ -49,6 +49,7 @@ class Player:
                 store(frames, actions, step)     # but not where step.reset
                 frames = step.frames
 
+    Calls out of order, such as a step before `reset()` or after `close()`, raise RuntimeError.
     Environments do not wait for each other. Where a game ended in step k (`terminated` or
     `truncated`), step k+1 ignores that environment's action, begins a new game and returns its
     first observation with `reset` set; the others continue. Call `reset()` only to begin.
@@ -79,9 +80,6 @@ class Player:
 
         Args:
           seed: makes all that follows reproducible; None keeps the current random streams.
-
-        Raises:
-          RuntimeError: after `close()`.
         """
         self._check_open()
         frames = self._reset(seed)
@@ -93,21 +91,15 @@ class Player:
 
         Args:
           actions: integers `[N]`; those of environments whose game has just ended are ignored.
-
-        Raises:
-          RuntimeError: before `reset()` or after `close()`.
         """
         self._check_started()
         return self._step(self._check_actions(actions))
 
     def truncate(self, mask: np.ndarray) -> None:
-        """Cuts off the marked games from outside: the next step begins new ones there.
-
-        Args:
-          mask: bool `[N]`.
+        """Cuts off the games of a bool mask `[N]`: the next step begins new ones there.
 
         Raises:
-          RuntimeError: before `reset()`, after `close()`, or if these environments cannot do it.
+          RuntimeError: these environments cannot do it.
         """
         self._check_started()
         mask = np.asarray(mask, dtype=bool)
@@ -117,7 +109,7 @@ class Player:
 
     @property
     def identity(self) -> Dict[str, Any]:
-        """What is played, as numbers and strings; {} if unknown.
+        """Identifies the game, as numbers and strings; {} if unknown.
 
         Do not mix transitions of players with different identities.
         """
@@ -132,7 +124,7 @@ class Player:
         """Returns all that the next steps depend on: numbers, strings, bytes and arrays.
 
         Raises:
-          RuntimeError: before `reset()`, after `close()`, or if these environments cannot do it.
+          RuntimeError: these environments cannot do it.
         """
         self._check_started()
         self._check_can_save()
@@ -142,9 +134,9 @@ class Player:
         """Continues from a state; no `reset()` is needed.
 
         Raises:
-          ValueError: if the state is of another kind of player, or cannot be restored here. Call
+          ValueError: the state is of another kind of player, or cannot be restored here. Call
             `reset()` to begin new games.
-          RuntimeError: after `close()`, or if these environments cannot do it.
+          RuntimeError: these environments cannot do it.
         """
         self._check_open()
         self._check_can_save()

@@ -92,7 +92,6 @@ class PrioritizedReplay(ReplayMemory):
 
     @property
     def nbytes(self) -> int:
-        """Bytes that the memory takes when it is full."""
         return super().nbytes + self._tree.nbytes
 
     def _draw(self, count: int, rng: np.random.RandomState) -> np.ndarray:

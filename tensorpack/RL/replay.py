@@ -162,10 +162,7 @@ class ReplayMemory:
           steps: actions between the two states of a transition, at most.
 
         Returns:
-          a `Batch` for one step, else an `NStepBatch`.
-
-        Raises:
-          RuntimeError: there is nothing to sample yet.
+          a `Batch` for one step, else an `NStepBatch`. RuntimeError if there is nothing yet.
         """
         check_counts("sample", batch_size=batch_size, steps=steps)
         with self._lock:
@@ -179,9 +176,6 @@ class ReplayMemory:
 
         Args:
           lanes: integers, no two alike. Default: all.
-
-        Raises:
-          ValueError: a lane is not there, or twice.
         """
         rows = self._rings.check(lanes)
         with self._lock:

@@ -81,11 +81,10 @@ class RandomActions:
         return np.minimum(drawn, len(self._up_to) - 1) + 1  # the last sum may be less than 1
 
     def state_dict(self) -> Dict[str, Any]:
-        """Returns the repetitions that are under way."""
         return {"actions": self._actions.copy(), "left": self._left.copy()}
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
-        """Restores what `state_dict` returned; repetitions end early where fewer are allowed."""
+        """Restores them; repetitions end early where fewer are allowed."""
         self._actions[:] = state["actions"]
         self._left[:] = np.minimum(state["left"], len(self._up_to) - 1)
 
@@ -125,23 +124,18 @@ class Agent:
         self._rng = rng
 
     def observe(self, frames: np.ndarray, starts: np.ndarray) -> None:
-        """Takes the next frame of each environment.
+        """Takes the next frame of each environment, `[N, *frame_shape]`.
 
-        Args:
-          frames: `[N, *frame_shape]`.
-          starts: bool `[N]`, True where an episode begins: earlier frames are forgotten, and no
-            random action is repeated beyond it.
+        Where `starts`, bool `[N]`, an episode begins: earlier frames are forgotten, and no random
+        action is repeated beyond it.
         """
         self._history.push(frames, starts)
         self._random.end(starts)
 
     def act(self, epsilon: float) -> np.ndarray:
-        """Returns an action for each environment, int64 `[N]`.
+        """Returns an action for each environment, int64 `[N]`; a share of `epsilon` is random.
 
         The network is called once, for the environments that do not act at random.
-
-        Args:
-          epsilon: share of actions that are random.
         """
         actions, by_chance = self._random.draw(epsilon)
         greedy = ~by_chance
@@ -174,11 +168,7 @@ class Agent:
         }
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
-        """Restores what `state_dict` returned.
-
-        Raises:
-          ValueError: the state is of other frames, or of another number of environments.
-        """
+        """Restores what `state_dict` returned; ValueError if it is of other environments."""
         self._history.load_state_dict(state["history"])
         set_rng_state(self._rng, state["rng"])
         if "random" in state:  # older states have none
@@ -225,12 +215,8 @@ class Simulator(EpisodeCounter):
     def tick(self, epsilon: float) -> int:
         """Takes one action in each environment; `playing` must be True.
 
-        Args:
-          epsilon: probability of a random action.
-
-        Returns:
-          how many transitions were stored, one for each environment but those that began a
-          new game.
+        Returns how many transitions were stored, one for each environment but those that began a
+        new game. `epsilon` is the probability of a random action.
         """
         actions = self._agent.act(epsilon)
         step = self._player.step(actions)
@@ -256,27 +242,16 @@ class Simulator(EpisodeCounter):
         }
 
     def load_state_dict(self, state: Dict[str, Any]) -> str:
-        """Restores what `state_dict` returned.
+        """Restores what `state_dict` returned; ValueError if it is of other environments.
 
-        Returns:
-          why the games cannot be restored; "" if they are.
-
-        Raises:
-          ValueError: the state is of other frames, or of another number of environments.
+        Returns why the games cannot be restored; "" if they are.
         """
         self.transitions = state.get("transitions", 0)  # older states have none
-        self._lengths[:] = 0
         self._agent.load_state_dict(state["agent"])
-        self._frames = None
-        if state["player"] is None or not self._player.can_save:
-            return "This player does not save games."
-        try:
-            self._player.load_state_dict(state["player"])
-        except ValueError as error:
-            return str(error)
-        self._frames = np.array(state["frames"])
-        self._lengths[:] = state.get("lengths", 0)
-        return ""
+        lost = restore_games(self._player, state["player"])
+        self._frames = None if lost else np.array(state["frames"])
+        self._lengths[:] = 0 if lost else state.get("lengths", 0)
+        return lost
 
     def _store(self, actions: np.ndarray, step: PlayerStep) -> int:
         over = step.terminated | step.life_lost
@@ -290,6 +265,20 @@ class Simulator(EpisodeCounter):
         *transitions, final_frames = columns
         self._memory.append(*transitions, lanes=lanes, final_frames=final_frames)
         return len(final_frames)
+
+
+def restore_games(player: Player, state: Optional[Dict[str, Any]]) -> str:
+    """Restores the games of a player from its state, None if it had none.
+
+    Returns why they cannot be restored, so that new ones must begin; "" if they are.
+    """
+    if state is None or not player.can_save:
+        return "This player does not save games."
+    try:
+        player.load_state_dict(state)
+    except ValueError as error:
+        return str(error)
+    return ""
 
 
 class SimulatorThread(ShareSessionThread):

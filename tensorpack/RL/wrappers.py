@@ -44,7 +44,6 @@ class ProxyPlayer(Player, envbase.ProxyPlayer):
 
     @property
     def identity(self) -> Dict[str, Any]:
-        """What the wrapped player plays."""
         return self.player.identity
 
     def _reset(self, seed: Optional[int]) -> np.ndarray:
@@ -209,9 +208,6 @@ class MapPlayerState(ProxyPlayer):
         one shape and dtype. It may change its argument. It is called once with zeros, to learn
         the shape. State that it keeps between calls is not saved with the player. Around an
         `RLEnvironment`, it takes and returns the state of that, whatever it is.
-
-    Raises:
-      ValueError: if the function does not return N frames.
     """
 
     def __init__(
@@ -226,7 +222,6 @@ class MapPlayerState(ProxyPlayer):
         self.frame_dtype = sample.dtype
 
     def current_state(self) -> Any:
-        """Returns what the function makes of the state of the wrapped `RLEnvironment`."""
         return self.func(super().current_state())
 
     def _reset(self, seed: Optional[int]) -> np.ndarray:

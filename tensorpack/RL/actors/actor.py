@@ -237,13 +237,9 @@ def play_for_learner(
     """Plays until the training is over.
 
     Args:
-      number: of this actor, from 1.
+      number, player, agent, set_weights, life_loss_ends: as in `Actor`.
       addresses: of the learner and of all actors, such as `tcp://127.0.0.1:5000`.
-      player: the games.
-      agent: chooses their actions.
-      set_weights: takes the weights of the learner, the name of each variable with its value.
       key: path of the key, see `make_remote_key`.
-      life_loss_ends: whether a lost life counts as over.
 
     Raises:
       OSError: the actor's address is in use.

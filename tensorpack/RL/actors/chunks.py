@@ -67,15 +67,11 @@ def store_chunk(memory: ReplayMemory, chunk: Dict[str, Any], lanes: np.ndarray) 
 
     Args:
       memory: gets the transitions, tick by tick.
-      chunk: see above.
+      chunk: see above; ValueError or TypeError if it is not one of these games.
       lanes: integers `[N]`, the lane of the memory for each game of the actor.
 
     Returns:
       how many transitions these are.
-
-    Raises:
-      ValueError: it is not a chunk of these games.
-      TypeError: the same.
     """
     _check(chunk, len(lanes))
     columns = [chunk[name] for name in _COLUMNS[:-1]]

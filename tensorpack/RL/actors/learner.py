@@ -73,9 +73,6 @@ class ActorGroup:
 
     Attributes:
       size: how many actors there are.
-
-    Raises:
-      ValueError: an address leaves the machine, and there is no key.
     """
 
     def __init__(
@@ -105,12 +102,8 @@ class ActorGroup:
     def start(self, fetch: Callable[[], Weights], token: StopToken) -> None:
         """Begins to hear the actors, and lets those that are heard begin to play.
 
-        Args:
-          fetch: returns the present weights; called on any thread.
-          token: told about failures.
-
-        Raises:
-          OSError: the address is in use.
+        `fetch` returns the present weights, on any thread; the token is told about failures. OSError
+        if the address is in use.
         """
         self._flow.reset_state()
         deadline = self._clock() + FIRST_SECONDS
@@ -267,7 +260,6 @@ class RemotePlayer(Player):
 
     @property
     def identity(self) -> Dict[str, Any]:
-        """What is played, and by how many actors."""
         return self._identity
 
     def _close(self) -> None:
@@ -291,7 +283,6 @@ class RemoteSimulator(Simulator):
 
     @property
     def playing(self) -> bool:
-        """True after `begin`."""
         return self._playing
 
     def begin(self) -> None:
@@ -300,16 +291,9 @@ class RemoteSimulator(Simulator):
         self._playing = True
 
     def tick(self, epsilon: float) -> int:
-        """Stores a chunk of any actor, if one comes soon.
+        """Stores a chunk of any actor, if one comes soon; returns how many transitions it has.
 
-        Args:
-          epsilon: probability of a random action, from some chunks later on.
-
-        Returns:
-          how many transitions were stored.
-
-        Raises:
-          ValueError: what came is not a chunk.
+        `epsilon` counts from some chunks later on. ValueError if what came is not a chunk.
         """
         self._group.set_epsilon(epsilon)
         chunk = self._group.take(_TICK_SECONDS)
@@ -325,7 +309,6 @@ class RemoteSimulator(Simulator):
         return stored
 
     def state_dict(self) -> Dict[str, Any]:
-        """Returns the number of transitions alone: the games are elsewhere."""
         return {"transitions": self.transitions}
 
     def load_state_dict(self, state: Dict[str, Any]) -> str:
