@@ -27,7 +27,8 @@ _ADDRESSES = {  # package -> modules that it had; with its names, or with those 
     "graph_builder": """_utils distributed input_source=input_source input_source_base
         predict=_addresses.of_graph_builder predictor_factory
         training=_addresses.of_graph_builder utils=_addresses.of_graph_builder""",
-    "input_source": "input_source input_source_base",
+    "input_source": """input_source input_source_base placeholder=input_source.base
+        zmq=input_source.enqueue""",
     "models": """_old_batch_norm=_addresses.of_models common image_sample
         model_desc=graph_builder.model_desc shapes softmax utils""",
     "tfutils": "collect_env modelutils=tfutils.model_utils",
@@ -49,7 +50,7 @@ _HELPERS = {  # module -> names that are public there, and in no package
     "dataflow.dftools": "dump_dataflow_to_process_queue",
     "dataflow.imgaug.base": "BaseTransform TransformAugmentorBase",
     "dataflow.imgaug.crop": "FixedCrop",
-    "input_source.placeholder": "build_or_reuse_placeholder",
+    "input_source.base": "build_or_reuse_placeholder",
     "input_source.remap": "get_sublist_by_names get_tensors_inputs",
     "models.tflayer": """convert_to_tflayer_args map_common_tfargs monkeypatch_tf_layers
         rename_get_variable""",

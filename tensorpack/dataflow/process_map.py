@@ -13,7 +13,7 @@ from tensorpack.utils.workers.processes import usable_cores
 from ._combined import state_or_reason
 from ._datapoint import note_datapoint
 from ._flow import check_state
-from ._processes.base import ProcessMap
+from ._processes.flows import ProcessMap
 from ._processes.worker_loop import DatapointSeeds, draw_seed
 from ._stack import aggregate
 from .base import DataFlow, StateNotKept
@@ -94,11 +94,7 @@ class MultiProcessMapData(ProcessMap):
         return self._in_order(datapoints, seed, self._place)
 
     def state_dict(self) -> Dict[str, Any]:
-        """Returns where a strict pass is.
-
-        Raises:
-          StateNotKept: the flow is not strict, or the wrapped one keeps no state.
-        """
+        """Returns where a strict pass is; StateNotKept if it or the wrapped flow keeps none."""
         self._check_keeps_state()
         place = self._place or _Place(self._state_of_ds(), rng_state(self.rng))
         if isinstance(place.ds, str):

@@ -1,7 +1,7 @@
 """Whole flows in worker processes, whose datapoints come to the consumer through shared memory."""
 
 import itertools
-from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence
+from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from tensorpack.utils import logger
 from tensorpack.utils.argtools import accepts_old_keywords
@@ -12,12 +12,11 @@ from tensorpack.utils.workers.worker_errors import WorkerDied, WorkerFailed
 
 from ._flow import check_state
 from ._length import length_or_none
-from ._processes.base import ProcessFlow
-from ._processes.dispatch import merge_shares
+from ._processes.flows import ProcessFlow
 from ._processes.pool import WorkerPool
 from ._processes.sender import Limits
 from ._processes.start_method import choose_start_method, is_worker
-from ._processes.worker_loop import draw_seed, run_flow
+from ._processes.worker_loop import END, SHIFTED, draw_seed, run_flow
 from .base import DataFlow, RNGDataFlow
 
 __all__ = [
@@ -145,20 +144,14 @@ class MultiProcessRunner(ProcessFlow):
         self.start_processes()
 
     def state_dict(self) -> Dict[str, Any]:
-        """Returns where a strict pass is.
-
-        Raises:
-          StateNotKept: the flow is not strict.
-        """
+        """Returns where a strict pass is; StateNotKept if the flow is not strict."""
         self._check_keeps_state()
         return dict((self._place or _Place(rng_state(self.rng)))._asdict())
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
         self._check_keeps_state()
-        if isinstance(state, dict) and set(state) == set(
-            _Place._fields[:-1]
-        ):  # of an earlier version
-            state = {**state, "blocks": False}
+        if isinstance(state, dict):
+            state = {"blocks": False, **state}  # those of earlier versions have none
         check_state(self, state, _Place._fields)
         set_rng_state(self.rng, state["rng"])
         self._place, self._loaded = _Place(**state), True
@@ -190,7 +183,7 @@ class MultiProcessRunner(ProcessFlow):
             while not ends:
                 order = {"seed": seed, "flow": flow, "step": len(pool), "blocks": blocks}
                 pool.order([{**order, "first": position + i} for i in range(len(pool))])
-                for at, datapoint in merge_shares(pool, position, ends):
+                for at, datapoint in _merge_shares(pool, position, ends):
                     position = at + 1
                     self._place = _Place(begin, flow, position, over, blocks)
                     yield datapoint
@@ -212,6 +205,37 @@ class MultiProcessRunner(ProcessFlow):
             choose_start_method(self._start_method),
             f"{type(self).__name__} of {type(self.ds).__name__}",
         )
+
+
+def _merge_shares(
+    pool: WorkerPool, position: int, ends: List[Optional[bytes]]
+) -> Iterator[Tuple[int, Any]]:
+    """Yields positions and datapoints of the shares of a pass, up to its end or to a shift.
+
+    The workers carry out an order for a share each, from `position` on. At the end of the pass,
+    `ends` gets the state of the flow in each worker, by `dumps`; None if it keeps none. It stays
+    empty at a shift: a datapoint was dropped, and from the next position on the workers have to
+    make all of the pass.
+    """
+    first, count = position, len(pool)
+    heads: List[Optional[Tuple[int, Any]]] = [None] * count
+    ended: Dict[int, Any] = {}
+    while len(ended) < count:
+        index = (position - first) % count
+        if index not in ended:
+            at, obj = heads[index] or pool.take_from(index)
+            if at == position:
+                heads[index] = None
+                yield position, obj
+            elif at == position + SHIFTED:
+                return
+            elif at == END:
+                ended[index] = obj
+            else:  # the datapoint of this position has been dropped
+                heads[index] = at, obj
+            obj = None
+        position += 1
+    ends += [ended[index] for index in sorted(ended)]
 
 
 class MultiProcessRunnerZMQ(MultiProcessRunner):

@@ -14,11 +14,10 @@ from tensorpack.utils.serialize import MAX_BYTES, FrameError
 
 from ._flow import ProcessLocal, is_flow, what_instead
 from ._length import endless, length_or_none
-from ._remote.address import parse_address
-from ._remote.hub import Hub, RemoteReceiver, attach
-from ._remote.key import load_key, make_remote_key
+from ._remote.ends import RemoteReceiver, RemoteSender
+from ._remote.guard import load_key, make_remote_key, parse_address
+from ._remote.hub import Hub, attach
 from ._remote.message import DATA, END, Senders
-from ._remote.sender import RemoteSender
 from .base import DataFlow, DataFlowTerminated
 from .repeat import RepeatedData
 
@@ -161,9 +160,6 @@ class RemoteDataZMQ(DataFlow):
           max_errors: how many malformed messages are dropped before there is an error.
           max_bytes: how large the message of a datapoint may be; the sender of a larger one raises
             an error.
-
-        Raises:
-          OSError: the key cannot be read.
         """
         self._hwm = as_count(self, "hwm", hwm)
         self._max_bytes = as_count(self, "max_bytes", max_bytes)
@@ -191,7 +187,6 @@ class RemoteDataZMQ(DataFlow):
         return False
 
     def __len__(self) -> int:
-        """Raises UnknownLength: the senders decide how much there is."""
         raise endless(self)
 
     def __iter__(self) -> Iterator[Any]:
@@ -201,7 +196,6 @@ class RemoteDataZMQ(DataFlow):
           DataFlowTerminated: `close` was called, nothing came within the timeout, or a sender says
             that datapoints were lost.
           FrameError: there were more malformed messages than allowed; a `ValueError`.
-          OSError: an address cannot be bound, or the key cannot be read.
         """
         return self._pass(self._connected())
 

@@ -73,7 +73,7 @@ class FlowCursor:
     def begin_at(
         self, position: Dict[str, Any], strictly: bool, check_stop: Callable[[], None]
     ) -> None:
-        """Sets where the iteration begins.
+        """Sets the position at which the iteration begins.
 
         Args:
           position: of a cursor over a dataflow that is made like this one.
@@ -98,9 +98,7 @@ class FlowCursor:
     def begin(self) -> Generator[Any, None, None]:
         """Goes to the begin position, which may take long; returns an iterator from there on.
 
-        Raises:
-          DataFlowEmpty: while iterating: a pass ended without a datapoint.
-          ValueError: the state at which it begins is of another dataflow.
+        ValueError if the state is of another dataflow; the iterator raises DataFlowEmpty.
         """
         start = self._start
         if start is not None and start["flow"] is not None:
@@ -121,15 +119,9 @@ class FlowCursor:
         return self._counted(source)
 
     def restart(self, count: int) -> Generator[Any, None, None]:
-        """Begins another pass; the iterator of `begin` was closed.
+        """Begins another pass, after datapoint number `count`; the iterator of `begin` was closed.
 
         A dataflow without a state cannot be brought to later positions by counting any more.
-
-        Args:
-          count: the number that the last datapoint gets which was used.
-
-        Returns:
-          an iterator from there on.
         """
         self.count, self._restarted = count, True
         return self._counted(self._passes(begun=iter(self._ds)))

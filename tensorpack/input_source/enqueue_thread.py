@@ -1,4 +1,4 @@
-"""The way of datapoints from a dataflow into a TensorFlow queue, and a thread that goes it."""
+"""Moves datapoints from a dataflow into a TensorFlow queue, on a thread."""
 
 import threading
 from collections import deque
@@ -15,8 +15,7 @@ from tensorpack.utils.concurrency import ShareSessionThread
 from tensorpack.utils.packing.aligned import aligned_empty, stays_as_it_is
 from tensorpack.utils.stopping import StopRequested
 
-from ._memory import check_room
-from .check import DatapointChecker
+from .check import DatapointChecker, check_room
 from .cursor import END_OF_PASS, FlowCursor, check_is_dataflow
 
 _POLL_SECONDS = 0.02
@@ -236,11 +235,8 @@ class EnqueueThread(ShareSessionThread):
     def refill(self, count: int, check_stop: Callable[[], None]) -> None:
         """Drops what waits in the queue, and fills it from another pass over the dataflow.
 
-        To be called by the only consumer. Waits until the dataflow has given a datapoint.
-
-        Args:
-          count: the number of the last datapoint that was consumed.
-          check_stop: called now and then; may raise.
+        To be called by the only consumer, which has consumed `count` datapoints. Waits until the
+        dataflow has given one, and calls `check_stop`, which may raise, now and then.
         """
         self._paused.clear()
         self._resumed.clear()

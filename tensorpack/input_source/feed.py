@@ -65,11 +65,7 @@ class FeedInput(InputSource):
         self._position: Dict[str, Any] = {}  # after the last datapoint; the next may be cut off
 
     def next_feed(self) -> Dict[tf.Tensor, Any]:
-        """Takes the next datapoint and returns it as a feed.
-
-        Raises:
-          StopIteration: there are no more, and the source is not infinite; or the pass is over.
-        """
+        """Takes the next datapoint and returns it as a feed; StopIteration at the end."""
         datapoint = self._take()
         self._keep_position()
         return dict(zip(self._placeholders, self._check(datapoint)))
@@ -184,11 +180,7 @@ class DataParallelFeedInput(FeedInput):
         self._by_tower: Dict[str, List[tf.Tensor]] = dict.fromkeys(names, [])
 
     def next_feed(self, cnt: int = 1) -> Dict[tf.Tensor, Any]:
-        """Takes a datapoint for each of the first towers and returns them as a feed.
-
-        Args:
-          cnt: the number of towers.
-        """
+        """Takes a datapoint for each of the first `cnt` towers and returns them as a feed."""
         towers = list(self._by_tower.items())
         if not 1 <= cnt <= len(towers):
             raise ValueError(f"cnt must be in [1, {len(towers)}], the number of towers, got {cnt}.")
@@ -205,7 +197,6 @@ class DataParallelFeedInput(FeedInput):
         return feed
 
     def feed_of_step(self) -> Dict[tf.Tensor, Any]:
-        """Returns the feed of all towers, see `next_feed`."""
         return self.next_feed(len(self._by_tower))
 
     def _make_placeholders(self, input_signature: List[tf.TensorSpec]) -> None:

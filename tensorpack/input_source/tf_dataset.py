@@ -49,14 +49,10 @@ class TFDatasetInput(FeedfreeInput):
 
     @staticmethod
     def dataflow_to_dataset(df: DataFlow, types: Sequence[tf.DType]) -> tf.data.Dataset:
-        """Returns a dataset of one pass over a dataflow, which is reset here.
+        """Returns a dataset of one pass over a dataflow, which is reset here, with these dtypes.
 
         The caller closes the dataflow when the dataset is not used any more, if it has processes,
         threads or connections.
-
-        Args:
-          df: its datapoints are lists or tuples.
-          types: the dtype of each component.
         """
         types = as_list("dataflow_to_dataset", "types", types)
         check_is_dataflow(df).reset_state()

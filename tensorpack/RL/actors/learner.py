@@ -102,8 +102,7 @@ class ActorGroup:
     def start(self, fetch: Callable[[], Weights], token: StopToken) -> None:
         """Begins to hear the actors, and lets those that are heard begin to play.
 
-        `fetch` returns the present weights, on any thread; the token is told about failures. OSError
-        if the address is in use.
+        `fetch` returns the present weights, on any thread; the token is told about failures.
         """
         self._flow.reset_state()
         deadline = self._clock() + FIRST_SECONDS
