@@ -202,8 +202,7 @@ class Emulator:
 def restore_emulator(state: Dict[str, Any], rom: str, make: Callable[[int], Emulator]) -> Emulator:
     """Returns an emulator, by `make(seed)`, that continues the saved game of this ROM.
 
-    Raises:
-      ValueError: neither way is known to give the saved game.
+    ValueError if neither way is known to give that game.
     """
     here, there = load_ale().__version__, state["ale_py"]
     if here == there and clones_well(rom):

@@ -6,8 +6,7 @@ import numpy as np
 
 from tensorpack.utils.packing.aligned import aligned_empty
 
-from ._replay_rings import Rings
-from ._replay_storage import Layout
+from ._replay_storage import Layout, Rings
 
 
 class Batch(NamedTuple):
@@ -56,14 +55,9 @@ class NStepBatch(NamedTuple):
 
 
 class BatchReader:
-    """Puts transitions together from the columns of a memory.
+    """Puts transitions together from the columns of a memory, see `Layout`.
 
     Has no lock: callers hold that of the memory.
-
-    Args:
-      layout: sizes of the memory.
-      columns: see `Layout`.
-      rings: where the entries are.
     """
 
     def __init__(self, layout: Layout, columns: Dict[str, np.ndarray], rings: Rings) -> None:

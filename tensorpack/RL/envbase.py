@@ -35,11 +35,7 @@ class ActionSpace:
 
 
 class DiscreteActionSpace(ActionSpace):
-    """The actions 0 to num - 1.
-
-    Args:
-      num: how many, at least 1.
-    """
+    """The actions 0 to num - 1."""
 
     def __init__(self, num: int):
         super().__init__()
@@ -103,11 +99,8 @@ class RLEnvironment:
 
         Args:
           func: takes a state and returns an action.
-          stat: name of a statistic, or several.
-
-        Returns:
-          the values of that statistic since the last `reset_stat`; for several names, a list of
-          such lists.
+          stat: name of a statistic, whose values since the last `reset_stat` are returned; or
+            several names, for a list of such lists.
         """
         over = False
         while not over:
@@ -158,9 +151,6 @@ class ProxyPlayer(RLEnvironment):
     """Passes every call on to another environment, and shares its `stats`; the base of wrappers.
 
     `tensorpack.RL.ProxyPlayer`, a subclass, takes a `Player` as well.
-
-    Args:
-      player: the environment to wrap.
     """
 
     def __init__(self, player: RLEnvironment):
@@ -211,7 +201,7 @@ class PreventStuckPlayer(ProxyPlayer):
 
     Args:
       player: the environment to wrap.
-      nr_repeat: equal requests in a row that count as stuck, at least 1.
+      nr_repeat: equal requests in a row that count as stuck.
       action: taken instead.
     """
 
@@ -235,12 +225,7 @@ class PreventStuckPlayer(ProxyPlayer):
 
 
 class LimitLengthPlayer(ProxyPlayer):
-    """Ends every game that has taken so many actions, and begins the next one.
-
-    Args:
-      player: the environment to wrap.
-      limit: actions in a game, at least 1.
-    """
+    """Ends every game that has taken `limit` actions, and begins the next one."""
 
     def __init__(self, player: RLEnvironment, limit: int):
         super().__init__(player)
@@ -264,10 +249,8 @@ class LimitLengthPlayer(ProxyPlayer):
 
 
 class AutoRestartPlayer(ProxyPlayer):
-    """Finishes a game that is over and begins the next one, for environments that do not.
-
-    Args:
-      player: the environment to wrap, such as `GymEnv(name, auto_restart=False)`.
+    """Finishes a game that is over and begins the next one, for environments that do not, such as
+    `GymEnv(name, auto_restart=False)`.
     """
 
     def action(self, act: Any) -> Tuple[float, bool]:

@@ -29,9 +29,6 @@ class EpisodeCounter:
 
     Only `take_episodes` is thread-safe.
 
-    Args:
-      num_envs: N.
-
     Attributes:
       transitions: how many were played in the run so far, also before it was resumed.
     """
@@ -46,7 +43,7 @@ class EpisodeCounter:
         return [self._ended.popleft() for _ in range(len(self._ended))]
 
     def waiting_episodes(self) -> List[Episode]:
-        """Returns what `take_episodes` would return, without taking it; between two ticks."""
+        """Returns what `take_episodes` would; between two ticks."""
         return list(self._ended)
 
     def restore_episodes(self, episodes: Iterable[Sequence[Any]]) -> None:

@@ -226,9 +226,8 @@ def _reset_env(env: Any, seed: Optional[int]) -> Tuple[Any, Dict[str, Any]]:
     """Begins a game; returns the observation and the info ({} where there is none)."""
     result = env.reset() if seed is None else _seeded_reset(env, seed)
     # gym before 0.26 returns the observation alone.
-    if isinstance(result, tuple) and len(result) == 2 and isinstance(result[1], dict):
-        return result
-    return result, {}
+    has_info = isinstance(result, tuple) and len(result) == 2 and isinstance(result[1], dict)
+    return result if has_info else (result, {})
 
 
 def _seeded_reset(env: Any, seed: int) -> Any:

@@ -18,13 +18,8 @@ class FrameHistory:
     It returns the state that `ReplayMemory` later samples for the same step, if episodes start at
     the same steps in both: with a new game, and after a lost life that counts as an end.
 
-    States are built only when they are asked for, so random play does not pay for them.
-
-    Args:
-      num_envs: how many environments there are.
-      frame_shape: of one frame of one environment.
-      history: frames that make one state.
-      frame_dtype: of the frames.
+    States, of `history` frames each, are built only when they are asked for: random play does not
+    pay for them.
     """
 
     def __init__(
@@ -68,15 +63,10 @@ class FrameHistory:
         self._waiting.append((frames.copy(), starts.copy()))
 
     def states(self, rows: Optional[np.ndarray] = None) -> np.ndarray:
-        """Returns the states that the frames so far make.
+        """Returns the states that the frames so far make, `[N, *frame_shape, history]`.
 
-        Args:
-          rows: bool `[N]` or integers, the environments to return states of; default: all.
-
-        Returns:
-          `[N, *frame_shape, history]`, or one for each of `rows`, of the dtype of the frames:
-          oldest frame first, zeros from before the episode; a new array, which belongs to the
-          caller.
+        They are of the dtype of the frames: oldest frame first, zeros from before the episode; a
+        new array, which belongs to the caller. `rows`, bool `[N]` or integers, selects some.
         """
         states = self._states
         values = states.reshape(-1)
@@ -112,7 +102,7 @@ class HistoryFramePlayer(ProxyPlayer):
 
     Args:
       player: the environment to wrap; it begins a new game by itself where one ends.
-      hist_len: frames that make one state, at least 1.
+      hist_len: frames that make one state.
     """
 
     def __init__(self, player: RLEnvironment, hist_len: int):
@@ -157,7 +147,7 @@ def epsilon_greedy(q_values: np.ndarray, epsilon: float, rng: np.random.RandomSt
       rng: for random actions.
 
     Returns:
-      the actions, int64 `[N]`.
+      int64 `[N]`.
     """
     q_values = np.asarray(q_values)
     if q_values.ndim != 2 or q_values.shape[1] == 0:

@@ -91,11 +91,7 @@ class Pacer:
     def pause(self, timeout: Optional[float] = None) -> Iterator[bool]:
         """Holds all work: no piece begins during the block, and none is half done.
 
-        Args:
-          timeout: seconds to wait for the pieces that are under way; None for no limit.
-
-        Returns:
-          a context manager whose value is False if a piece was still under way after that.
+        Yields False if one was still under way after `timeout` seconds; None sets no limit.
         """
         with self._change:
             self._pauses += 1

@@ -78,8 +78,7 @@ class Player:
     def reset(self, seed: Optional[int] = None) -> np.ndarray:
         """Begins a new game everywhere, and returns the first observations `[N, *frame_shape]`.
 
-        Args:
-          seed: makes all that follows reproducible; None keeps the current random streams.
+        A seed makes all that follows reproducible; None keeps the current random streams.
         """
         self._check_open()
         frames = self._reset(seed)
@@ -87,10 +86,9 @@ class Player:
         return frames
 
     def step(self, actions: np.ndarray) -> PlayerStep:
-        """Plays one action in each environment.
+        """Plays one action, of integers `[N]`, in each environment.
 
-        Args:
-          actions: integers `[N]`; those of environments whose game has just ended are ignored.
+        Those of environments whose game has just ended are ignored.
         """
         self._check_started()
         return self._step(self._check_actions(actions))
@@ -98,8 +96,7 @@ class Player:
     def truncate(self, mask: np.ndarray) -> None:
         """Cuts off the games of a bool mask `[N]`: the next step begins new ones there.
 
-        Raises:
-          RuntimeError: these environments cannot do it.
+        RuntimeError if these environments cannot do it.
         """
         self._check_started()
         mask = np.asarray(mask, dtype=bool)
@@ -123,20 +120,18 @@ class Player:
     def state_dict(self) -> Dict[str, Any]:
         """Returns all that the next steps depend on: numbers, strings, bytes and arrays.
 
-        Raises:
-          RuntimeError: these environments cannot do it.
+        RuntimeError unless `can_save`.
         """
         self._check_started()
         self._check_can_save()
         return {**self._kind(), "inside": self._state_dict()}
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
-        """Continues from a state; no `reset()` is needed.
+        """Continues from a state; no `reset()` is needed. RuntimeError unless `can_save`.
 
         Raises:
           ValueError: the state is of another kind of player, or cannot be restored here. Call
             `reset()` to begin new games.
-          RuntimeError: these environments cannot do it.
         """
         self._check_open()
         self._check_can_save()

@@ -13,8 +13,7 @@ from tensorpack.utils.checkpoints import SegmentRef, Segments
 from tensorpack.utils.checks import as_count, check_counts
 
 from ._replay_batch import Batch, BatchReader, NStepBatch
-from ._replay_rings import Rings
-from ._replay_storage import IMMUTABLE, Journal, Layout, check_complete
+from ._replay_storage import IMMUTABLE, Journal, Layout, Rings, check_complete
 
 # Limits of a segment: bytes, entries, and the part (one in 16) of a lane.
 _SEGMENT_BYTES = 32 << 20
@@ -172,10 +171,7 @@ class ReplayMemory:
         """Cuts the running episodes of some lanes, without final frames.
 
         For players that were replaced: the last entry of each lane, whose next frame stays
-        unknown, cannot be sampled, and the next one begins an episode.
-
-        Args:
-          lanes: integers, no two alike. Default: all.
+        unknown, cannot be sampled, and the next one begins an episode. None stands for all lanes.
         """
         rows = self._rings.check(lanes)
         with self._lock:
@@ -184,10 +180,8 @@ class ReplayMemory:
     def state_dict(self) -> Dict[str, Any]:
         """Returns all that the memory holds, with the entries since the last save as segments.
 
-        Until the segments are done (on_done) `append` waits where it would overwrite them.
-
-        Raises:
-          RuntimeError: the segments of the last call are not done yet.
+        Until the segments are done (on_done) `append` waits where it would overwrite them, and
+        another call is a RuntimeError.
         """
         with self._lock:
             state = {

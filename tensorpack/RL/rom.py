@@ -30,10 +30,8 @@ def find_rom(name: str) -> str:
     that is not set), then among the games that come with ale-py (0.9 and later has them all).
 
     Args:
-      name: such as "breakout.bin", "breakout" or "games/breakout.bin".
-
-    Raises:
-      FileNotFoundError: if it is in none of these places; names all three.
+      name: such as "breakout.bin", "breakout" or "games/breakout.bin"; FileNotFoundError if it is
+        in none of these places.
     """
     name = os.fspath(name)
     candidates = _candidates(name)

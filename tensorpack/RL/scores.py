@@ -90,11 +90,7 @@ class RunScores(NamedTuple):
 
 
 def read_scores(directory: str) -> RunScores:
-    """Reads a log directory.
-
-    Raises:
-      ValueError: it is not that of a run, or no game and no evaluation has ended.
-    """
+    """Reads a log directory; ValueError if it has no run in which a game or an evaluation ended."""
     path = os.path.join(directory, "stats.json")
     try:
         epochs = list(read_epochs(path))

@@ -29,11 +29,8 @@ class RandomActions:
     is the probability that a repetition begins, here the share of actions that are random, so that
     schedules mean the same with and without repetitions.
 
-    Args:
-      num_envs: how many environments there are.
-      num_actions: how many actions.
-      rng: the random stream; not saved with the state.
-      repeat: how often a random action is done in succession, at most; 1 draws a new one each time.
+    A random action is done at most `repeat` times in succession. The stream `rng` is not saved with
+    the state.
     """
 
     def __init__(
@@ -48,13 +45,9 @@ class RandomActions:
         self._left = np.zeros(num_envs, np.int64)  # how many times more
 
     def draw(self, epsilon: float) -> Tuple[np.ndarray, np.ndarray]:
-        """Draws the next action of each environment.
+        """Draws random actions, int64 `[N]`, and bool `[N]`: True where they are to be taken.
 
-        Args:
-          epsilon: which share of the actions is random, in the long run.
-
-        Returns:
-          random actions, int64 `[N]`, and bool `[N]`: True where they are to be taken.
+        That is a share of `epsilon`, in the long run.
         """
         count = len(self._left)
         actions = self._rng.randint(self._num_actions, size=count).astype(np.int64)

@@ -26,13 +26,8 @@ _BACKGROUND, _TEXT, _CHOSEN, _OTHER = (24, 24, 24), (220, 220, 220), (255, 160, 
 class VideoFile:
     """Writes pictures to an mp4 file, which appears when it is whole; to be used in a `with` block.
 
-    If the block raises, there is no file, except by Ctrl-C, which keeps what there is.
-
-    Args:
-      path: of the file; its folder is created.
-
-    Raises:
-      OSError: in `show` or at the end of the block, the file cannot be written.
+    If the block raises, there is no file, except by Ctrl-C, which keeps what there is. The folder
+    is created. `show` and the end of the block raise OSError if the file cannot be written.
     """
 
     def __init__(self, path: str) -> None:
@@ -96,8 +91,7 @@ class VideoFile:
 class Window:
     """Shows pictures in a window, at the speed of the game; to be used in a `with` block.
 
-    Raises:
-      OSError: there is no screen, or this OpenCV cannot open windows.
+    OSError if there is no screen, or this OpenCV cannot open windows.
     """
 
     _title = "tensorpack"
@@ -124,11 +118,9 @@ class Window:
 
 
 def open_screen(path: Optional[str], path_without_screen: str) -> Union[VideoFile, Window]:
-    """Returns what shows the pictures: a file if one is named, else a window if possible.
+    """Returns what shows the pictures: the video file `path` or, if that is None, a window.
 
-    Args:
-      path: of the video file; None to show the pictures in a window.
-      path_without_screen: of the video file where windows cannot be opened.
+    Where windows cannot be opened, it is the video file `path_without_screen`.
     """
     if path is None:
         try:
@@ -144,10 +136,7 @@ class ValuePanel:
 
     Above there is a bar for each action, the chosen one in another colour; below a line: the value
     of the best action over the last 200 actions. Bars and line have one scale, from the lowest to
-    the highest value of that time.
-
-    Args:
-      names: of the actions.
+    the highest value of that time. `names` are those of the actions.
     """
 
     def __init__(self, names: Sequence[str]) -> None:
@@ -208,11 +197,8 @@ class ValuePanel:
 class GameVideo:
     """Writes one game of an evaluation to a video; to be used in a `with` block.
 
-    An error of the disk is logged and ends the video, not the evaluation.
-
-    Args:
-      path: of the file.
-      names: of the actions.
+    An error of the disk is logged and ends the video, not the evaluation. `names` are those of the
+    actions.
     """
 
     def __init__(self, path: str, names: Sequence[str]) -> None:

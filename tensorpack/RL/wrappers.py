@@ -19,9 +19,6 @@ class ProxyPlayer(Player, envbase.ProxyPlayer):
 
     Around an `RLEnvironment` it has the methods of that, `action` and so on, and those of `Player`
     raise a TypeError; around a `Player` the other way round.
-
-    Args:
-      player: the player or environment to wrap; it is closed together with this one.
     """
 
     def __init__(self, player: Union[Player, envbase.RLEnvironment]):
@@ -155,7 +152,7 @@ class PreventStuck(ProxyPlayer):
 
     Args:
       player: the player to wrap.
-      num_repeat: equal requests in a row that count as stuck, at least 1.
+      num_repeat: equal requests in a row that count as stuck.
       action: taken instead, in [0, num_actions); 1 is the start button of many Atari games.
     """
 

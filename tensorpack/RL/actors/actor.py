@@ -151,10 +151,8 @@ class Actor:
       number: of this actor, from 1.
       player: the games.
       agent: chooses their actions.
-      set_weights: takes the name of each variable with its value.
-      orders: of the learner.
-      sender: to the learner.
-      token: the end.
+      set_weights: takes the weights of the learner, the name of each variable with its value.
+      orders, sender, token: of the learner, to the learner, and the end.
       life_loss_ends: whether a lost life counts as over.
     """
 
@@ -242,7 +240,6 @@ def play_for_learner(
       key: path of the key, see `make_remote_key`.
 
     Raises:
-      OSError: the actor's address is in use.
       SystemExit: with 128 + its number if a signal has ended it.
       TimeoutError: the learner is lost.
     """

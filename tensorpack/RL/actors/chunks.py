@@ -63,15 +63,10 @@ class Recorder:
 
 
 def store_chunk(memory: ReplayMemory, chunk: Dict[str, Any], lanes: np.ndarray) -> int:
-    """Appends a chunk to a memory.
+    """Appends a chunk to a memory, tick by tick; returns how many transitions these are.
 
-    Args:
-      memory: gets the transitions, tick by tick.
-      chunk: see above; ValueError or TypeError if it is not one of these games.
-      lanes: integers `[N]`, the lane of the memory for each game of the actor.
-
-    Returns:
-      how many transitions these are.
+    `lanes`, integers `[N]`, are those of the actor's games. ValueError or TypeError if it is not a
+    chunk of these games.
     """
     _check(chunk, len(lanes))
     columns = [chunk[name] for name in _COLUMNS[:-1]]

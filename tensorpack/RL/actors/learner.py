@@ -243,9 +243,7 @@ class ActorGroup:
 class RemotePlayer(Player):
     """The games of all actors: it says what they are, and cannot be stepped. It owns its group.
 
-    Args:
-      like: a player as each actor has; only its attributes are read.
-      group: the actors.
+    Each actor has a player `like` this one, of which only the attributes are read.
     """
 
     def __init__(self, like: Player, group: ActorGroup) -> None:
@@ -266,11 +264,9 @@ class RemotePlayer(Player):
 
 
 class RemoteSimulator(Simulator):
-    """Fills a replay memory with what actors play; a tick is a chunk of one of them.
+    """Fills a replay memory, with a lane for each game of each actor, with what these play.
 
-    Args:
-      player: describes the games.
-      memory: has a lane for each game of each actor.
+    A tick is a chunk of one of them.
     """
 
     def __init__(self, player: RemotePlayer, memory: ReplayMemory) -> None:

@@ -45,8 +45,7 @@ class MultiThreadRunner(DataFlow):
             thread that resets or iterates, where the flows are reset too.
           num_prefetch: how many datapoints may be made and not yet be yielded.
           num_thread: the number of threads and flows.
-          buffer_bytes: no more are made while datapoints of as many bytes wait. Arrays, texts and
-            the like are measured; datapoints that the threads are making are not counted.
+          buffer_bytes: as in `MultiThreadMapData`.
         """
         if not callable(get_df):
             raise TypeError(
@@ -65,12 +64,7 @@ class MultiThreadRunner(DataFlow):
         return length_of(self._mixture.get(self).flows[0])
 
     def __iter__(self) -> Iterator[Any]:
-        """Begins a pass.
-
-        Raises (while iterating):
-          DataFlowTerminated: the flow was closed or reset meanwhile.
-          RuntimeError: one of the flows yielded nothing in a whole pass.
-        """
+        """Begins a pass; its iterator raises DataFlowTerminated if the flow is closed or reset."""
         mixture = self._started()
         try:
             length = length_or_none(mixture.flows[0])
