@@ -177,9 +177,8 @@ class Emulator:
         return clone_machine(self._ale) == state["machine"]
 
     def replay(self, state: Dict[str, Any]) -> bool:
-        """Repeats the game of a state that has a log; returns whether it ends in that state.
-
-        The game must have been loaded with the seed of the state, and not played yet.
+        """Repeats the game of a state that has a log, after it was loaded with the state's seed;
+        returns whether it ends in that state.
         """
         out = np.empty((FRAME_SIZE, FRAME_SIZE), dtype=np.uint8)
         self._games = state["games"] - 1
@@ -227,9 +226,8 @@ def restore_emulator(state: Dict[str, Any], rom: str, make: Callable[[int], Emul
 
 @functools.lru_cache()
 def clones_well(rom: str) -> bool:
-    """Returns whether this game continues alike in an emulator that took another one's state.
-
-    Plays some frames on both, begins a new game on both, and compares memory and screens.
+    """Returns whether this game continues alike in an emulator that took another one's state, and
+    so do the memory and the screens of a new game.
     """
     one, other = open_emulator(rom, _SEED), open_emulator(rom, _SEED)
     actions = one.getMinimalActionSet()

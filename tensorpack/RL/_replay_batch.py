@@ -99,10 +99,7 @@ class BatchReader:
         return NStepBatch(*columns, steps.astype(np.int32))
 
     def _before_episode(self, depth: np.ndarray) -> np.ndarray:
-        """Which frames of a state are from before its episode, `[B, history]`.
-
-        `depth` are the frames of the episode before the newest one of the state.
-        """
+        """Which frames of states with `depth` frames before the newest are not of its episode."""
         return self._after < (self._history - 1 - depth)[:, None]
 
     def _frames(self, slots: np.ndarray, blank: np.ndarray) -> np.ndarray:

@@ -41,9 +41,9 @@ class AtariPlayers(Player):
         state and show its screen. "vector" steps them in C++ threads, without Python's lock
         (ale-py 0.12.1 and later). "auto" is "vector" for several environments if possible.
       max_noops: a game begins with fewer frames than this without an action; 0 for none.
-      sticky: probability with which a frame repeats the action of the frame before instead of
-        the one that was asked for, as ale-py's `repeat_action_probability` (Machado et al., 2018,
-        Revisiting the Arcade Learning Environment, who use 0.25).
+      sticky: probability with which a frame repeats the action of the frame before, ale-py's
+        `repeat_action_probability` (Machado et al., 2018, Revisiting the Arcade Learning
+        Environment, who use 0.25).
       fire_on_reset: the first action of a game, and the first one after a lost life, is FIRE,
         whatever was asked for (`PlayerStep.taken` says so); many games wait for it. Changes
         nothing in a game without that action.
@@ -145,7 +145,7 @@ class AtariPlayers(Player):
         self._waits = np.array(state.get("waits", np.zeros_like(self._waits)))
 
     def _close(self) -> None:
-        self._games.close()
+        self._games = None
 
 
 def _choose(backend: str, num_envs: int, frame_skip: int) -> str:
@@ -213,9 +213,6 @@ class _SingleBackend:
         states = [state[str(i)] for i in range(len(self.emulators))]
         self.emulators = [restore_emulator(each, self._rom, self._make) for each in states]
 
-    def close(self) -> None:
-        self.emulators = []
-
     def _new_frames(self) -> np.ndarray:
         return np.empty((len(self.emulators), FRAME_SIZE, FRAME_SIZE), dtype=np.uint8)
 
@@ -276,9 +273,6 @@ class _VectorBackend:
             over[truncated] = False
         self._over = over
         return frames, np.array(rewards), over, lives
-
-    def close(self) -> None:
-        self._ale = None
 
 
 def _frames(observations: Any) -> np.ndarray:

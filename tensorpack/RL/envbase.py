@@ -115,10 +115,7 @@ class RLEnvironment:
 
 
 class NaiveRLEnvironment(RLEnvironment):
-    """A game of ten actions for tests: the state is how many were taken, the reward is the action.
-
-    Its score is the sum of the rewards.
-    """
+    """A game of ten actions for tests: the state counts them, and each is its own reward."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -89,14 +89,12 @@ class EpisodeLog:
         if directory is None:
             return
         path = os.path.join(directory, self.FILENAME)
-        rows = (f"{step},{score!r},{length}" for step, score, length in self._rows())
+        columns = zip(*self._columns.values())
+        rows = (f"{step},{score!r},{length}" for step, score, length in columns)
         try:
             write_atomic(path, "\n".join([",".join(_TYPES), *rows, ""]).encode())
         except OSError as error:
             logger.error(f"Cannot write {path}, the next epoch tries again: {error}")
-
-    def _rows(self) -> Iterable[Any]:
-        return zip(*self._columns.values())
 
     def state_dict(self) -> Dict[str, Any]:
         return {name: np.array(column) for name, column in self._columns.items()}

@@ -21,8 +21,6 @@ from tensorpack.utils.optional import require
 from .envbase import DiscreteActionSpace, RLEnvironment
 from .player import EpisodeTracker, Player, PlayerStep
 
-__all__ = ["GymEnv", "GymPlayers"]
-
 _MAKING = threading.Lock()  # environments register and load things while they are made
 
 
@@ -30,8 +28,7 @@ class GymPlayers(Player):
     """N environments with discrete actions, stepped one after the other in the calling thread.
 
     Args:
-      make_env: the id of an environment, such as "CartPole-v1", or a function without arguments
-        that makes one; it is called N times.
+      make_env: the id of an environment, such as "CartPole-v1", or a function that makes one.
       num_envs: how many.
       seed: of the environments, each of which gets its own from it, for the first `reset`.
       max_episode_actions: a game is truncated after so many actions; None leaves it to the
@@ -111,19 +108,14 @@ class GymEnv(RLEnvironment):
 
     Args:
       name: id of the environment, such as "CartPole-v1".
-      dumpdir: folder for videos of some games, written by gymnasium's `RecordVideo`; it needs
-        moviepy.
-      viz: shows the game in a window. A number, in 2017 the pause between frames, counts as true;
-        the environment has its own frame rate.
+      dumpdir: folder for videos of some games, by gymnasium's `RecordVideo`, which needs moviepy.
+      viz: shows the game in a window. A number, in 2017 the pause between frames, counts as true.
       auto_restart: a new game begins where one ends. Otherwise call `finish_episode` and
         `restart_episode`, or wrap this in an `AutoRestartPlayer`.
 
     Attributes:
       gymenv: the environment of gymnasium or gym.
     """
-
-    _score: float  # of the present game
-    _over: bool
 
     def __init__(
         self,
@@ -145,7 +137,7 @@ class GymEnv(RLEnvironment):
             if dumpdir:
                 self.gymenv = require(f"{_gym()}.wrappers").RecordVideo(self.gymenv, dumpdir)
             stack.pop_all()
-        self._auto_restart = auto_restart
+        self._auto_restart, self._score, self._over = auto_restart, 0.0, False
         self._actions = DiscreteActionSpace(traits.num_actions)
         self._first_action = traits.first_action
         self.restart_episode()

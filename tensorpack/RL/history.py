@@ -9,8 +9,6 @@ from tensorpack.utils.checks import check_counts
 
 from .envbase import ProxyPlayer, RLEnvironment
 
-__all__ = ["FrameHistory", "HistoryFramePlayer", "epsilon_greedy"]
-
 
 class FrameHistory:
     """The last frames of N environments that are stepped together.
@@ -98,11 +96,8 @@ class HistoryFramePlayer(ProxyPlayer):
     """Gives the last frames of an `RLEnvironment` of 2017 as its state.
 
     A state is `[H, W, hist_len * C, ...]`: frames `[H, W, C, ...]` side by side on axis 2, oldest
-    first, zeros from before the game. `FrameHistory` serves N environments.
-
-    Args:
-      player: the environment to wrap; it begins a new game by itself where one ends.
-      hist_len: frames that make one state.
+    first, zeros from before the game. The environment begins a new game by itself where one ends.
+    `FrameHistory` serves N environments.
     """
 
     def __init__(self, player: RLEnvironment, hist_len: int):
@@ -136,7 +131,7 @@ class HistoryFramePlayer(ProxyPlayer):
 
 
 def epsilon_greedy(q_values: np.ndarray, epsilon: float, rng: np.random.RandomState) -> np.ndarray:
-    """Returns the best action of each row or, with a probability of `epsilon`, any of them.
+    """Returns the best action of each row, int64 `[N]`, or, with a probability of `epsilon`, any.
 
     A random action is uniform over all actions, the best one included. The number of draws from
     `rng` does not depend on the values or on `epsilon`.
@@ -145,9 +140,6 @@ def epsilon_greedy(q_values: np.ndarray, epsilon: float, rng: np.random.RandomSt
       q_values: `[N, A]`, the values of A actions in N states. The first of equal ones is best.
       epsilon: probability of an action by chance, in [0, 1], for each row on its own.
       rng: for random actions.
-
-    Returns:
-      int64 `[N]`.
     """
     q_values = np.asarray(q_values)
     if q_values.ndim != 2 or q_values.shape[1] == 0:

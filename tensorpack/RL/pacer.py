@@ -17,13 +17,10 @@ class Pacer:
                        pacer.spend(n)   # which played n transitions
         saving:    with pacer.pause():  # no piece is half done, and none begins
 
-    Sampling waits while playing is `max_grants` grants behind. A tick may play more than was
-    granted, where many environments move at once; later grants pay for it. Pieces of work run at
-    the same time as each other. Do not ask for a pause within a piece. Thread-safe.
-
-    Args:
-      grant: transitions that are granted for one batch.
-      max_grants: how many grants may be open.
+    Each batch grants `grant` transitions. Sampling waits while playing is `max_grants` grants
+    behind. A tick may play more than was granted, where many environments move at once; later
+    grants pay for it. Pieces of work run at the same time as each other. Do not ask for a pause
+    within a piece. Thread-safe.
     """
 
     def __init__(self, grant: int, max_grants: int = 5) -> None:

@@ -86,10 +86,7 @@ class Player:
         return frames
 
     def step(self, actions: np.ndarray) -> PlayerStep:
-        """Plays one action, of integers `[N]`, in each environment.
-
-        Those of environments whose game has just ended are ignored.
-        """
+        """Plays one action, of integers `[N]`, in each environment, but where a game just ended."""
         self._check_started()
         return self._step(self._check_actions(actions))
 
@@ -129,9 +126,8 @@ class Player:
     def load_state_dict(self, state: Dict[str, Any]) -> None:
         """Continues from a state; no `reset()` is needed. RuntimeError unless `can_save`.
 
-        Raises:
-          ValueError: the state is of another kind of player, or cannot be restored here. Call
-            `reset()` to begin new games.
+        ValueError if the state is of another kind of player, or cannot be restored here: call
+        `reset()` to begin new games.
         """
         self._check_open()
         self._check_can_save()

@@ -26,8 +26,7 @@ class ReplayMemory:
 
     An entry is a frame, the action taken in it, and the result. It can be sampled as soon as the
     next frame is known, and until a frame of its state is overwritten. A truncated episode takes
-    one more entry, for its final frame. One thread may append while another samples: a batch never
-    mixes old entries with those that replace them.
+    one more entry, for its final frame. One thread may append while another samples.
 
     Each save (`state_dict`) writes only the entries since the previous save. With E new entries
     each time, the last two states keep at most capacity + 2 E entries on the disk if all lanes

@@ -22,15 +22,12 @@ class RandomActions:
     """Random actions in N environments, drawn epsilon-greedily and perhaps repeated.
 
     A random action that is repeated n times takes an agent where n independent ones, which undo
-    each other, do not: across the road of Freeway, for example, which has no reward before. The
-    repetitions have lengths of `P(n) ~ n^-2`, as those of animals that search.
+    each other, do not. The repetitions have lengths of `P(n) ~ n^-2`, at most `repeat`. The stream
+    `rng` is not saved with the state.
 
     Reference: Dabney et al., "Temporally-Extended epsilon-Greedy Exploration", 2021. There epsilon
     is the probability that a repetition begins, here the share of actions that are random, so that
     schedules mean the same with and without repetitions.
-
-    A random action is done at most `repeat` times in succession. The stream `rng` is not saved with
-    the state.
     """
 
     def __init__(
@@ -51,7 +48,9 @@ class RandomActions:
         """
         count = len(self._left)
         actions = self._rng.randint(self._num_actions, size=count).astype(np.int64)
-        begins = self._rng.random_sample(count) < self._begin_probability(epsilon)
+        # Between two repetitions there are (1 - p) / p other actions on the average.
+        probability = epsilon / (self._mean * (1 - epsilon) + epsilon)
+        begins = self._rng.random_sample(count) < probability
         begins &= self._left == 0
         self._actions[begins] = actions[begins]
         self._left[begins] = self._lengths(int(np.count_nonzero(begins)))
@@ -62,10 +61,6 @@ class RandomActions:
     def end(self, environments: np.ndarray) -> None:
         """Ends the repetitions that are under way in some environments, a bool mask `[N]`."""
         self._left[environments] = 0
-
-    def _begin_probability(self, epsilon: float) -> float:
-        # Between two repetitions there are (1 - p) / p other actions on the average.
-        return epsilon / (self._mean * (1 - epsilon) + epsilon)
 
     def _lengths(self, count: int) -> Any:
         if len(self._up_to) == 1:
@@ -97,8 +92,7 @@ class Agent:
         list with the values of the actions, `[M, num_actions]`.
       player: the environments; only its attributes are read.
       history: frames that make one state; those before the start of an episode are black.
-      rng: for random actions.
-      random_repeat: how often a random action is done in succession, at most, see `RandomActions`.
+      rng, random_repeat: for random actions, see `RandomActions`.
     """
 
     def __init__(

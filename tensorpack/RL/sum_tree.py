@@ -31,11 +31,9 @@ class SumTree:
 
     @property
     def nbytes(self) -> int:
-        """Bytes that the tree takes."""
         return sum(level.nbytes for level in self._levels)
 
     def __len__(self) -> int:
-        """Returns the number of weights."""
         return len(self._leaves)
 
     def __getitem__(self, indices: Any) -> np.ndarray:
@@ -44,7 +42,6 @@ class SumTree:
 
     @property
     def total(self) -> float:
-        """The sum of all weights."""
         self._settle()
         return float(_sums(self._levels[-1])[0, -1])
 

@@ -66,9 +66,7 @@ class ProxyPlayer(Player, envbase.ProxyPlayer):
 
 
 class LimitLength(ProxyPlayer):
-    """Truncates every game that has taken so many actions.
-
-    The score of such a game is the sum of its rewards so far.
+    """Truncates every game that has taken so many actions; its score is the one so far.
 
     Args:
       player: one whose games can be ended from outside (`truncate`).
@@ -146,9 +144,7 @@ class PreventStuck(ProxyPlayer):
 
     A greedy agent that never presses the start button waits forever. After it has asked for one
     action `num_repeat` times in a row within a game, that request and all further ones of the same
-    action are replaced, until it asks for another action.
-
-    For evaluation only: a learner would store an action that was not taken.
+    action are replaced, until it asks for another action. For evaluation only.
 
     Args:
       player: the player to wrap.

@@ -47,22 +47,21 @@ class MultiProcessRunner(ProcessFlow):
     """Runs a flow in several processes, and yields what they make.
 
     **By default** each process repeats the whole flow for ever, with its own random streams. A pass
-    is as many datapoints of that mixture as the flow has, and the next pass continues it. So with
-    several processes a pass may have some datapoints twice and lack others, which is right for
-    training on shuffled data and wrong for anything that must see each datapoint once. Without a
-    length a pass has no end. With several processes the order is that of arrival, so the order
-    differs from run to run.
+    is as many datapoints of that mixture as the flow has, and the next pass continues it; without a
+    length a pass has no end. With several processes the order differs from run to run, and a pass
+    may have some datapoints twice and lack others, which is right for training on shuffled data and
+    wrong for anything that must see each datapoint once.
 
     **With `strict=True`** each pass has each datapoint of the flow once, in an order, and with
-    values, that do not depend on the number of processes. Lists, files with an index, maps and
-    batches share the work: each process makes only its part. What comes after any other flow, such
-    as a local shuffle, is shared as well, but that flow itself is run whole by each process. If a
-    map drops datapoints in front of a batch, all later batches shift: from there on each process
-    makes all batches and leaves out those of others. Functions should draw random numbers from
-    `numpy.random` or `random`, which are seeded for each datapoint; other streams depend on what
-    else the process has made. A pass ends as it does without processes, and has a state. Each
-    process begins a pass from the state of the flow at the end of the last one, in which there are
-    no datapoints: a `CacheData` in the flow would read everything again, so put it after this.
+    values, that do not depend on the number of processes, and has a state. Lists, files with an
+    index, maps and batches share the work: each process makes only its part. What comes after any
+    other flow, such as a local shuffle, is shared as well, but that flow itself is run whole by
+    each process. If a map drops datapoints in front of a batch, all later batches shift: from there
+    on each process makes all batches and leaves out those of others. Functions should draw random
+    numbers from `numpy.random` or `random`, which are seeded for each datapoint; other streams
+    depend on what else the process has made. Each process begins a pass from the state of the flow
+    at the end of the last one: a `CacheData` in the flow would read everything again, so put it
+    after this.
 
     **Memory.** Arrays are read-only views of shared memory, and are not copied on their way to
     TensorFlow. The memory is reused when the last array that views it is gone. A consumer that
@@ -72,11 +71,10 @@ class MultiProcessRunner(ProcessFlow):
     without objects, and lists, tuples and dicts of these. Anything else is an error.
 
     **Processes** are started by `reset_state`, by the first pass or by `start_processes`, and end
-    with `close`, with the flow itself, or with this process, however that ends. They are forked as
-    long as that is safe, see `start_method`. They have no processes of their own: a flow with
-    processes inside of this one runs in each of them, without more processes. An exception in a
-    process, or its death, is raised by the iteration; then all processes are ended, and the next
-    pass starts new ones.
+    with `close`, with the flow itself, or with this process, however that ends. They have no
+    processes of their own: a flow with processes inside of this one runs in each of them, without
+    more processes. An exception in a process, or its death, is raised by the iteration; then all
+    processes are ended, and the next pass starts new ones.
     """
 
     @accepts_old_keywords(nr_prefetch="num_prefetch", nr_proc="num_proc")
@@ -97,9 +95,9 @@ class MultiProcessRunner(ProcessFlow):
           num_proc: the number of processes.
           strict: see above.
           buffer_bytes: how many bytes may wait, at most; a single datapoint may have more.
-          start_method: "fork", "forkserver" or "spawn", see `multiprocessing`. By default "fork"
-            while this process has a single thread and no TensorFlow session, and "forkserver"
-            after that. All but "fork" need a flow that can be pickled.
+          start_method: of `multiprocessing`. By default "fork" while this process has a single
+            thread and no TensorFlow session, and "forkserver" after that. All but "fork" need a
+            flow that can be pickled.
         """
         super().__init__(ds, num_proc, buffer_bytes, start_method)
         check_counts(self, num_prefetch=num_prefetch)
@@ -239,10 +237,7 @@ def _merge_shares(
 
 
 class MultiProcessRunnerZMQ(MultiProcessRunner):
-    """`MultiProcessRunner` with the arguments of the one that was built on ZMQ sockets.
-
-    `hwm` is its `num_prefetch`.
-    """
+    """`MultiProcessRunner` with the arguments of the one on ZMQ: `hwm` is its `num_prefetch`."""
 
     @accepts_old_keywords(nr_proc="num_proc")
     def __init__(
@@ -262,12 +257,7 @@ class PrefetchOnGPUs(MultiProcessRunnerZMQ):
     """Runs a flow in a process for each GPU, which sees no other one."""
 
     def __init__(self, ds: DataFlow, gpus: Sequence[int], pipedir: None = None) -> None:
-        """
-        Args:
-          ds: the flow.
-          gpus: their numbers; each is `CUDA_VISIBLE_DEVICES` of a process.
-          pipedir: None; pipes are not made in folders any more.
-        """
+        """Each of the numbers `gpus` is `CUDA_VISIBLE_DEVICES` of a process."""
         if pipedir is not None:
             raise ValueError(
                 f"PrefetchOnGPUs makes no pipe in a folder any more: leave pipedir={pipedir!r} out."

@@ -59,20 +59,15 @@ def send_dataflow_zmq(
       addr: such as `tcp://127.0.0.1:5555` or `ipc:///home/me/run/data`. One that leaves the
         machine needs a key.
       hwm: how many datapoints may wait on this side.
-      format: there is one format: None; 'zmq_op' and 'zmq_ops', those of a `ZMQInput` of earlier
-        years, mean the same.
-      bind: whether to bind to the address instead of connecting to it. The other side does the
-        other.
+      format: None; 'zmq_op' and 'zmq_ops', of earlier years, mean the same.
+      bind: whether to bind to the address; the other side connects to it, or the other way round.
       print_interval: the progress bar is drawn at most once for so many datapoints.
       passes: how often to go through the flow; None to repeat it forever.
       key: path of a file that `make_remote_key` wrote; the receiver needs the same.
-      timeout: an error is raised when for so many seconds no datapoint is taken. None to wait as
-        long as it takes.
+      timeout: seconds without a datapoint that is taken until an error is raised; None for ever.
 
     Raises:
       DataFlowTerminated: nothing was taken within the timeout, or datapoints were lost.
-      OSError: the address cannot be bound, or the key cannot be read.
-      TypeError: a datapoint has a part that cannot be sent.
       ValueError: a datapoint is larger than the receiver's `max_bytes`; or the address leaves the
         machine without a key.
     """
@@ -127,8 +122,7 @@ class RemoteDataZMQ(DataFlow):
     other users of the machine are not trusted.
 
     Attributes:
-      cnt1: how many datapoints came to the first address.
-      cnt2: how many came to the second one.
+      cnt1, cnt2: how many datapoints came to the first address and to the second one.
       malformed: how many messages were dropped.
     """
 
@@ -151,11 +145,9 @@ class RemoteDataZMQ(DataFlow):
             any free one, see `endpoints`.
           addr2: a second address, such as that of another network; both are read in turn.
           hwm: how many datapoints of each sender may wait on this side.
-          bind: whether to bind to the addresses instead of connecting to them.
-          key: path of a file that `make_remote_key` wrote; the senders need the same.
-          timeout: an error is raised when for so many seconds nothing comes. None to wait as long
-            as it takes. If several receivers connect to one sender, only one of them is told of
-            its end, and the others need this.
+          bind, key: as in `send_dataflow_zmq`.
+          timeout: seconds without a message until an error is raised; None for ever. If several
+            receivers connect to one sender, only one is told of its end: the others need this.
           senders: a pass does not end before so many senders have said that there is no more.
           max_errors: how many malformed messages are dropped before there is an error.
           max_bytes: how large the message of a datapoint may be; the sender of a larger one raises
@@ -228,10 +220,8 @@ class RemoteDataZMQ(DataFlow):
             if isinstance(message, FrameError):
                 self._drop(self._addresses[index], message)
             elif message.kind == DATA:
-                if index == 0:
-                    self.cnt1 += 1
-                else:
-                    self.cnt2 += 1
+                self.cnt1 += index == 0
+                self.cnt2 += index == 1
                 yield message.datapoint
             elif message.kind == END:
                 over = receiver.senders.take_end()

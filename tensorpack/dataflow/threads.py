@@ -19,12 +19,7 @@ from ._threads.workers import BUFFER_BYTES, Buffer, ThreadPool, nbytes_of
 from .base import DataFlow, ProxyDataFlow, StateNotKept
 from .map import apply_function, checked_function
 
-__all__ = [
-    "MultiThreadMapData",
-    "MultiThreadPrefetchData",
-    "MultiThreadRunner",
-    "ThreadedMapData",
-]
+__all__ = ["MultiThreadMapData", "MultiThreadPrefetchData", "MultiThreadRunner", "ThreadedMapData"]
 
 _POLL_SECONDS = 0.1
 
@@ -41,16 +36,14 @@ class MultiThreadMapData(ProxyDataFlow):
     calls of the function do not change what other calls see, and share no random stream.
 
     Every pass has its own threads: they start with its first datapoint, and are joined when it
-    ends, raises, is closed or is abandoned. They read ahead in `ds`, one thread at a time, also
-    where several passes are under way. A pass that is left early may have read more or less of it;
-    if `ds` draws random numbers as it goes, later passes draw others.
+    ends, raises, is closed or is abandoned. They read ahead in `ds`, one thread at a time. A pass
+    that is left early may have read more or less of it; if `ds` draws random numbers as it goes,
+    later passes draw others.
 
     An error of the function or of `ds` is raised by the pass with the traceback of the thread, as
     soon as it is known, or if strict in the place of the datapoint. A function that never returns
-    cannot be ended: its thread is left behind after two seconds, with a warning.
-
-    If strict, it keeps a state: that of `ds` after the datapoint that was yielded last, whatever
-    has been read ahead.
+    cannot be ended: its thread is left behind after two seconds, with a warning. If strict, it
+    keeps a state: that of `ds` after the datapoint that was yielded last.
     """
 
     # The state of `ds` after what was yielded last; None where that is the one it has itself.
@@ -71,9 +64,8 @@ class MultiThreadMapData(ProxyDataFlow):
         Args:
           ds: the flow that gives the datapoints.
           num_thread: the number of threads; None for the number of cores that may be used.
-          map_func: takes a datapoint and returns a datapoint, or None to drop it. It is called in
-            several threads at once. It may change the list or dict it gets; the components in it
-            are not copied.
+          map_func: takes a datapoint and returns a datapoint, or None to drop it. It may change the
+            list or dict it gets; the components in it are not copied.
           buffer_size: how many datapoints may be taken from `ds` and not yet be yielded.
           buffer_bytes: no more are taken while finished ones of as many bytes wait. Arrays, texts
             and the like are measured; datapoints that the threads are working on are not counted.
@@ -115,7 +107,6 @@ class MultiThreadMapData(ProxyDataFlow):
         self._position = None
 
     def close(self) -> None:
-        """Ends the passes that are under way, joins their threads, and closes the wrapped flow."""
         passes = self._passes.get()
         stopped = passes.stop_all()
         try:

@@ -51,8 +51,7 @@ class InputSource:
 
     Attributes:
       cut_datapoints: whether a datapoint with more components than the model has inputs is cut,
-        with a warning, and not an error. A trainer sets it before `setup` for a model in the
-        spelling of 2017, when that was so.
+        with a warning, and not an error. A trainer sets it for a model in the spelling of 2017.
     """
 
     cut_datapoints = False
@@ -66,11 +65,8 @@ class InputSource:
     def setup(self, input_signature: Sequence[tf.TensorSpec]) -> List[Callback]:
         """Prepares the source for the default graph.
 
-        Returns the callbacks without which the source does not work, as `get_callbacks`.
-
-        Args:
-          input_signature: what the model takes; each spec has a name of its own. `InputDesc`, that
-            of 2017, is accepted as well.
+        Returns the callbacks without which the source does not work, as `get_callbacks`. The
+        signature is what the model takes; each spec, or `InputDesc` of 2017, has a name of its own.
         """
         if self.setup_done():
             raise RuntimeError(
@@ -205,9 +201,7 @@ class _ResetInput(Callback):
 class PositionNotKept(Callback):
     """Warns on resume that this input cannot continue and starts over.
 
-    Args:
-      message: which input, and what of it is not saved.
-      instead: how to resume exactly.
+    `message` says which input, and what of it is not saved; `instead`, how to resume exactly.
     """
 
     def __init__(self, message: str, instead: str) -> None:

@@ -46,10 +46,8 @@ class DatapointChecker:
         A datapoint is a list or tuple of arrays, numbers or (nested) lists, or a dict of them by
         input name.
 
-        Raises:
-          TypeError: a component is None, holds objects, or would change its kind (float to int, str
-            to number).
-          ValueError: the number of components, a shape, or the range of a number is wrong.
+        TypeError if a component is None, holds objects, or would change its kind (float to int);
+        ValueError if the number of components, a shape, or the range of a number is wrong.
         """
         arrays: List[np.ndarray] = []
         found: List[str] = []
@@ -100,12 +98,10 @@ def check_room(
     """Raises ValueError if a queue has no room in the memory, by its first datapoint.
 
     What is a tenth of the free memory is logged; if the buffers of the dataflow might be too much,
-    it is a warning.
+    it is a warning. A capacity that is not positive is no limit.
 
     Args:
-      capacity: how many datapoints the queue may hold; not positive if it has no limit.
-      arrays: the first of them.
-      ds: the dataflow.
+      capacity, arrays, ds: of the queue, its first datapoint, and where that comes from.
       available: free bytes; by default those that the system knows of, if it knows.
     """
     available = available_bytes() if available is None else available

@@ -39,8 +39,8 @@ class QueueInput(FeedfreeInput):
 
     Attributes:
       ds: the dataflow.
-      queue: the `tf.QueueBase`; None before the setup if none was given.
-      thread: the `EnqueueThread`; it exists after the setup, as the following ones.
+      queue: the `tf.QueueBase`, at the latest after the setup, as the following ones.
+      thread: the `EnqueueThread`.
       input_placehdrs: the placeholders of a datapoint.
       consumed: the `ConsumedCount` of what steps have taken.
     """
@@ -214,12 +214,8 @@ class ZMQInput(QueueInput):
     `resume="must"` refuses. In the spelling of 2017 the first argument is named `endpoint`.
 
     Args:
-      end_point: where the datapoints come to, such as `tcp://127.0.0.1:5555`. One that leaves the
-        machine needs a key.
-      hwm: how many datapoints of each sender may wait in the connection.
-      bind: whether to bind to the address instead of connecting to it.
-      options: more options of `RemoteDataZMQ`: `key`, `timeout`, `senders`, `max_errors`,
-        `max_bytes`.
+      end_point, hwm, bind, options: as in `RemoteDataZMQ`; options are `key`, `timeout`, `senders`,
+        `max_errors` and `max_bytes`.
     """
 
     @accepts_old_keywords(endpoint="end_point")

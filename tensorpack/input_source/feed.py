@@ -21,11 +21,7 @@ def make_placeholders(signature: Sequence[tf.TensorSpec], prefix: str = "") -> L
 
 
 class PlaceholderInput(InputSource):
-    """Placeholders alone, named like the model's inputs.
-
-    Args:
-      prefix: put before the names.
-    """
+    """Placeholders alone, named like the model's inputs, with a prefix."""
 
     def __init__(self, prefix: str = "") -> None:
         super().__init__()
@@ -41,8 +37,7 @@ class PlaceholderInput(InputSource):
 class FeedInput(InputSource):
     """Placeholders that are fed from a dataflow.
 
-    Each run of the trainer's hooked session takes the next datapoint. Simple, and slow: nothing is
-    done in advance. See `QueueInput`.
+    Each run of the trainer's hooked session takes the next datapoint. Slower than a `QueueInput`.
 
     Args:
       ds: the dataflow. It is checked against the model's inputs, see `DatapointChecker`.
@@ -161,8 +156,7 @@ class FeedInput(InputSource):
 class DataParallelFeedInput(FeedInput):
     """As `FeedInput`, for several towers: in each step each of them is fed a datapoint of its own.
 
-    The first tower has the first datapoint of the step, and so on. The data ends, and a resumed run
-    continues, between steps. It serves no validation.
+    The data ends, and a resumed run continues, between steps. It serves no validation.
 
     Args:
       ds: as in `FeedInput`; it is repeated when it ends.

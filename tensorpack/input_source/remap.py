@@ -63,10 +63,7 @@ def get_tensors_inputs(
 
 
 def get_sublist_by_names(lst: Sequence[Any], names: Sequence[str]) -> List[Any]:
-    """Returns the elements of these names, in the order of the names.
-
-    The `name` of a tensor in the list may have its output number.
-    """
+    """Returns the tensors or other objects of these names, in the order of the names."""
     known = {each.op.name if isinstance(each, tf.Tensor) else each.name: each for each in lst}
     missing = [name for name in names if name not in known]
     if missing:

@@ -21,7 +21,6 @@ class Recorder:
         self._clear()
 
     def __len__(self) -> int:
-        """Returns how many rows wait."""
         return sum(self._ticks)
 
     def append(

@@ -70,9 +70,6 @@ class ActorGroup:
       key: path of the key, see `make_remote_key`.
       silent: seconds after which an actor is lost.
       clock: returns seconds; only differences count.
-
-    Attributes:
-      size: how many actors there are.
     """
 
     def __init__(
@@ -194,7 +191,8 @@ class ActorGroup:
         told, over = _Told(b""), False
         with RemoteSender(address, MANY, key=self._key, timeout=self._silent) as sender:
             while not over:
-                self._wait_for_news(actor, told)
+                with self._change:  # for a second at most
+                    self._change.wait_for(partial(self._has_news, actor, told), BEAT_SECONDS)
                 if self._clock() > actor.deadline:
                     raise TimeoutError(
                         f"Actor {index + 1} at {address} has been silent for too long: it has "
@@ -208,11 +206,6 @@ class ActorGroup:
                 weights = self._weights_for(told) if renew else None
                 if told.run:
                     sender.send({**vars(told), "weights": weights, "over": over})
-
-    def _wait_for_news(self, actor: _Actor, told: _Told) -> None:
-        """Waits for something to tell, for a second at most."""
-        with self._change:
-            self._change.wait_for(lambda: self._has_news(actor, told), BEAT_SECONDS)
 
     def _has_news(self, actor: _Actor, told: _Told) -> bool:
         if self._over:
@@ -307,6 +300,5 @@ class RemoteSimulator(Simulator):
         return {"transitions": self.transitions}
 
     def load_state_dict(self, state: Dict[str, Any]) -> str:
-        """Returns why the games cannot be restored."""
         self.transitions = state.get("transitions", 0)
         return "Actors do not save games."

@@ -2,18 +2,7 @@
 
 import threading
 from multiprocessing import util
-from typing import (
-    Any,
-    Callable,
-    Dict,
-    Generator,
-    Iterable,
-    Iterator,
-    List,
-    Optional,
-    Sized,
-    Tuple,
-)
+from typing import Any, Callable, Dict, Generator, Iterable, Iterator, List, Optional, Tuple
 
 from tensorpack.utils.checks import as_count, check_counts
 from tensorpack.utils.packing.packed import Packed, pack
@@ -120,8 +109,7 @@ class ProcessFlow(ProxyDataFlow, RNGDataFlow):
 
         Raises (while iterating):
           DataFlowTerminated: the flow was closed meanwhile.
-          WorkerDied: a process died without a report, or could not start; what is known is the
-            cause.
+          WorkerDied: a process died without a report, or could not start.
           Exception: what was raised in a process, with its traceback as the cause; a `WorkerFailed`
             unless it is a builtin exception.
         """
@@ -184,7 +172,6 @@ class ProcessMap(ProcessFlow):
         self.waiting_limits = [(most + num_proc, self._buffer_bytes)] * 2  # there and back
 
     def reset_state(self) -> None:
-        """Resets the flow, and starts the processes if there are none."""
         RNGDataFlow.reset_state(self)
         self.ds.reset_state()
         self._place, self._loaded = None, False
@@ -195,17 +182,13 @@ class ProcessMap(ProcessFlow):
         super().start_processes()
 
     def close(self) -> None:
-        """Ends the processes, and closes the wrapped flow. Both can be used again."""
         try:
             ProxyDataFlow.close(self)
         finally:
             super().close()
 
     def _results(self, inputs: Iterable[Any]) -> Generator[Any, None, None]:
-        """Yields what the processes make of inputs, None among it; in their order if strict.
-
-        Raises what a process or the inputs raised.
-        """
+        """Yields what the processes make of inputs, None among it; in their order if strict."""
         early: Dict[int, Any] = {}
         pool = self._pools.take(self._make_pool)
         try:
@@ -232,7 +215,7 @@ class ProcessMap(ProcessFlow):
 
 
 def _numbered_results(
-    pool: WorkerPool, inputs: Iterable[Any], most: int, kept: Sized
+    pool: WorkerPool, inputs: Iterable[Any], most: int, kept: Dict[int, Any]
 ) -> Iterator[Tuple[int, Any]]:
     """Yields the numbers of inputs and their results, as they become ready.
 

@@ -6,7 +6,7 @@ import os
 import threading
 import time
 from contextlib import suppress
-from typing import Any, Callable, Dict, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, ContextManager, Dict, Optional, Sequence, Tuple, Union
 
 from tensorpack.utils.checks import as_count, as_positive
 from tensorpack.utils.optional import require
@@ -22,7 +22,7 @@ _FIRST_PAUSE = 1.0  # seconds until the receiver is asked again; each pause is t
 _UNASKED_BYTES = 1 << 20  # a larger datapoint is sent only when the receiver has told its limit
 
 
-class RemoteSender:
+class RemoteSender(ContextManager["RemoteSender"]):
     """Sends datapoints to a `RemoteDataZMQ` one by one, as a program makes them.
 
     For what is no flow, such as a simulator that waits for answers::
@@ -72,10 +72,7 @@ class RemoteSender:
             self._hub.close()
             raise
 
-    def __enter__(self) -> "RemoteSender":
-        return self
-
-    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+    def __exit__(self, *exc_info: Any) -> None:
         self.close()
 
     def close(self) -> None:

@@ -168,10 +168,8 @@ def make_remote_key(path: str) -> None:
     """Makes a key for `send_dataflow_zmq` and `RemoteDataZMQ`, in a file that only you can read.
 
     Copy the file to the other machine in a safe way, such as `scp`, and give its path as `key=` on
-    both sides. Anyone who has it can send datapoints to you, and receive yours.
-
-    Args:
-      path: of the new file; FileExistsError if there is one.
+    both sides. Anyone who has it can send datapoints to you, and receive yours. FileExistsError if
+    there is a file of that name.
     """
     zmq = _zmq_with_curve()
     keys = [*zmq.curve_keypair(), *zmq.curve_keypair()]
