@@ -226,8 +226,8 @@ def restore_emulator(state: Dict[str, Any], rom: str, make: Callable[[int], Emul
 
 @functools.lru_cache()
 def clones_well(rom: str) -> bool:
-    """Returns whether this game continues alike in an emulator that took another one's state, and
-    so do the memory and the screens of a new game.
+    """Returns whether an emulator that took another one's state continues alike: some frames of
+    this game and of the next one are compared, by memory and screen.
     """
     one, other = open_emulator(rom, _SEED), open_emulator(rom, _SEED)
     actions = one.getMinimalActionSet()

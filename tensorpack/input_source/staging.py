@@ -17,8 +17,8 @@ from .enqueue import QueueInput
 class StagingInput(FeedfreeInput):
     """Copies the batches of another input to the device of the tower ahead of their step.
 
-    Meanwhile the next one is copied there. It pays on a GPU. Each tower has a buffer of its own;
-    which of them gets which of the batches of a step is not fixed.
+    A step takes a batch that is there already, while the next one is copied. It pays on a GPU. Each
+    tower has a buffer of its own; which of them gets which of the batches of a step is not fixed.
 
     The tensors have values in runs of the trainer's hooked session only, which keep the buffers
     full, whether the caller or a callback asks for a tensor of the tower. A run of the plain
