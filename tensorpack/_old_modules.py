@@ -16,6 +16,7 @@ from tensorpack._public_names import HOMES, MODULES
 _WITHOUT_TENSORFLOW = frozenset(["RL", "dataflow", "runs", "utils"])
 _SERVED = {*HOMES.values(), "contrib", "trainv1"} - {"report"}  # which never held names of others
 _ADDRESSES = {  # package -> modules that it had; with its names, or with those of another module
+    "RL": "common=RL.envbase",
     "callbacks": "dump stats=_addresses.of_callbacks",
     "compat": "tensor_spec",
     "dataflow": """caffe=dataflow.files.caffe common csv=dataflow.files.csv_file format
@@ -26,7 +27,8 @@ _ADDRESSES = {  # package -> modules that it had; with its names, or with those 
     "graph_builder": """_utils distributed input_source=input_source input_source_base
         predict=_addresses.of_graph_builder predictor_factory
         training=_addresses.of_graph_builder utils=_addresses.of_graph_builder""",
-    "input_source": "input_source input_source_base",
+    "input_source": """input_source input_source_base placeholder=input_source.base
+        zmq=input_source.enqueue""",
     "models": """_old_batch_norm=_addresses.of_models common image_sample
         model_desc=graph_builder.model_desc shapes softmax utils""",
     "tfutils": "collect_env modelutils=tfutils.model_utils",
@@ -39,22 +41,19 @@ _ADDRESSES = {  # package -> modules that it had; with its names, or with those 
         lut=utils.of_2017.lut utils""",
 }
 _HELPERS = {  # module -> names that are public there, and in no package
-    "_addresses.of_graph_builder": (
-        "AsyncMultiGPUBuilder GraphBuilder OverrideCachingDevice OverrideToLocalVariable "
-        "SimplePredictBuilder SyncMultiGPUParameterServerBuilder SyncMultiGPUReplicatedBuilder "
-        "aggregate_grads average_grads override_to_local_variable"
-    ),
+    "_addresses.of_graph_builder": """AsyncMultiGPUBuilder GraphBuilder OverrideCachingDevice
+        OverrideToLocalVariable SimplePredictBuilder SyncMultiGPUParameterServerBuilder
+        SyncMultiGPUReplicatedBuilder aggregate_grads average_grads override_to_local_variable""",
     "_addresses.of_train": "InputData",
     "compat": "is_tfv2",
     "dataflow.base": "DataFlowReentrantGuard Dropped ResumableDataFlow state_of",
     "dataflow.dftools": "dump_dataflow_to_process_queue",
     "dataflow.imgaug.base": "BaseTransform TransformAugmentorBase",
     "dataflow.imgaug.crop": "FixedCrop",
-    "input_source.placeholder": "build_or_reuse_placeholder",
+    "input_source.base": "build_or_reuse_placeholder",
     "input_source.remap": "get_sublist_by_names get_tensors_inputs",
-    "models.tflayer": (
-        "convert_to_tflayer_args map_common_tfargs monkeypatch_tf_layers rename_get_variable"
-    ),
+    "models.tflayer": """convert_to_tflayer_args map_common_tfargs monkeypatch_tf_layers
+        rename_get_variable""",
     "tfutils.symbolic_functions": "batch_flatten rms",
     "tfutils.tower": "PredictTowerContext TrainTowerContext",
     "train.group.distributed_base": "DistributedTrainerBase",

@@ -5,11 +5,10 @@ A module is loaded when one of its names is first used; `__init__.pyi` has the n
 
 _NAMES = {  # module -> its public names; then run scripts/public_names
     "actors.actor": "play_for_learner",
-    "actors.group": "ActorGroup",
-    "actors.learner": "RemotePlayer RemoteSimulator",
+    "actors.learner": "ActorGroup RemotePlayer RemoteSimulator",
     "atari": "AtariPlayers",
-    "common": "AutoRestartPlayer LimitLengthPlayer PreventStuckPlayer",
-    "envbase": "DiscreteActionSpace NaiveRLEnvironment RLEnvironment",
+    "envbase": """AutoRestartPlayer DiscreteActionSpace LimitLengthPlayer NaiveRLEnvironment
+        PreventStuckPlayer RLEnvironment""",
     "episodes": "Episode EpisodeCounter EpisodeLog",
     "gymenv": "GymEnv GymPlayers",
     "history": "FrameHistory HistoryFramePlayer epsilon_greedy",

@@ -3,15 +3,15 @@
 from typing import List
 
 from .actors.actor import play_for_learner as play_for_learner
-from .actors.group import ActorGroup as ActorGroup
+from .actors.learner import ActorGroup as ActorGroup
 from .actors.learner import RemotePlayer as RemotePlayer
 from .actors.learner import RemoteSimulator as RemoteSimulator
 from .atari import AtariPlayers as AtariPlayers
-from .common import AutoRestartPlayer as AutoRestartPlayer
-from .common import LimitLengthPlayer as LimitLengthPlayer
-from .common import PreventStuckPlayer as PreventStuckPlayer
+from .envbase import AutoRestartPlayer as AutoRestartPlayer
 from .envbase import DiscreteActionSpace as DiscreteActionSpace
+from .envbase import LimitLengthPlayer as LimitLengthPlayer
 from .envbase import NaiveRLEnvironment as NaiveRLEnvironment
+from .envbase import PreventStuckPlayer as PreventStuckPlayer
 from .envbase import RLEnvironment as RLEnvironment
 from .episodes import Episode as Episode
 from .episodes import EpisodeCounter as EpisodeCounter

@@ -6,8 +6,7 @@ import numpy as np
 
 from tensorpack.utils.packing.aligned import aligned_empty
 
-from ._replay_rings import Rings
-from ._replay_storage import Layout
+from ._replay_storage import Layout, Rings
 
 
 class Batch(NamedTuple):
@@ -56,14 +55,9 @@ class NStepBatch(NamedTuple):
 
 
 class BatchReader:
-    """Puts transitions together from the columns of a memory.
+    """Puts transitions together from the columns of a memory, see `Layout`.
 
     Has no lock: callers hold that of the memory.
-
-    Args:
-      layout: sizes of the memory.
-      columns: see `Layout`.
-      rings: where the entries are.
     """
 
     def __init__(self, layout: Layout, columns: Dict[str, np.ndarray], rings: Rings) -> None:
@@ -105,10 +99,7 @@ class BatchReader:
         return NStepBatch(*columns, steps.astype(np.int32))
 
     def _before_episode(self, depth: np.ndarray) -> np.ndarray:
-        """Which frames of a state are from before its episode, `[B, history]`.
-
-        `depth` are the frames of the episode before the newest one of the state.
-        """
+        """Which frames of states with `depth` frames before the newest are not of its episode."""
         return self._after < (self._history - 1 - depth)[:, None]
 
     def _frames(self, slots: np.ndarray, blank: np.ndarray) -> np.ndarray:

@@ -4,13 +4,11 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import numpy as np
 
-from tensorpack.utils.checks import as_count
+from tensorpack.utils.checks import as_count, as_number
 from tensorpack.utils.rng import SeedTree
 
-from ._emulator import FRAME_SIZE, Emulator
-from ._emulator_restore import restore_emulator
-from ._episode_tracker import EpisodeTracker
-from .player import Player, PlayerStep
+from ._emulator import FRAME_SIZE, Emulator, restore_emulator
+from .player import EpisodeTracker, Player, PlayerStep
 from .rom import check_rom, find_rom, load_ale
 
 _BACKENDS = ("auto", "single", "vector")
@@ -35,7 +33,7 @@ class AtariPlayers(Player):
     they draw from different streams.
 
     Args:
-      rom: name or path of the game, see `find_rom`.
+      rom: name or path of the game; FileNotFoundError if `find_rom` does not find it.
       num_envs: how many.
       frame_skip: emulator frames for which an action is held.
       seed: root of the environments' random streams, for the first `reset`.
@@ -43,9 +41,9 @@ class AtariPlayers(Player):
         state and show its screen. "vector" steps them in C++ threads, without Python's lock
         (ale-py 0.12.1 and later). "auto" is "vector" for several environments if possible.
       max_noops: a game begins with fewer frames than this without an action; 0 for none.
-      sticky: probability with which a frame repeats the action of the frame before instead of
-        the one that was asked for, as ale-py's `repeat_action_probability` (Machado et al., 2018,
-        Revisiting the Arcade Learning Environment, who use 0.25).
+      sticky: probability with which a frame repeats the action of the frame before, ale-py's
+        `repeat_action_probability` (Machado et al., 2018, Revisiting the Arcade Learning
+        Environment, who use 0.25).
       fire_on_reset: the first action of a game, and the first one after a lost life, is FIRE,
         whatever was asked for (`PlayerStep.taken` says so); many games wait for it. Changes
         nothing in a game without that action.
@@ -57,9 +55,6 @@ class AtariPlayers(Player):
       backend: "single" or "vector".
       fire_on_reset: True if it was asked for and the game has that action.
       action_names: such as `["NOOP", "FIRE", "RIGHT", "LEFT"]`.
-
-    Raises:
-      FileNotFoundError: if there is no such game.
     """
 
     def __init__(
@@ -79,12 +74,13 @@ class AtariPlayers(Player):
         self.frame_shape = (FRAME_SIZE, FRAME_SIZE)
         skip = as_count(self, "frame_skip", frame_skip)
         max_noops = as_count(self, "max_noops", max_noops, least=0)
+        sticky = as_number(self, "sticky", sticky, least=0.0, most=1.0)
         self._tracker = EpisodeTracker(self.num_envs, max_episode_actions)
         self.rom = find_rom(rom)
         self.game = check_rom(self.rom)
         self.backend = _choose(backend, self.num_envs, skip)
         make: Any = _VectorBackend if self.backend == "vector" else _SingleBackend
-        options = {"frame_skip": skip, "max_noops": max_noops, "sticky": _probability(sticky)}
+        options = {"frame_skip": skip, "max_noops": max_noops, "sticky": sticky}
         self._games = make(self.rom, self._seeds(seed), **options)
         self.action_names: List[str] = self._games.action_names
         self.num_actions = len(self.action_names)
@@ -94,15 +90,13 @@ class AtariPlayers(Player):
 
     @property
     def identity(self) -> Dict[str, Any]:
-        """The name of the game, and what else decides what an action leads to."""
         names = ["game", "frame_skip", *(["sticky"] if self._settings["sticky"] else [])]
         return {name: self._settings[name] for name in names}
 
     def screen(self, index: int = 0) -> np.ndarray:
         """Returns the screen of one game in colour, uint8 `[height, width, 3]`, red first.
 
-        Raises:
-          RuntimeError: before `reset()`, after `close()`, or with backend "vector".
+        Backend "vector" has none, and raises RuntimeError.
         """
         self._check_started()
         if self.backend != "single":
@@ -151,13 +145,7 @@ class AtariPlayers(Player):
         self._waits = np.array(state.get("waits", np.zeros_like(self._waits)))
 
     def _close(self) -> None:
-        self._games.close()
-
-
-def _probability(sticky: float) -> float:
-    if not 0 <= sticky <= 1:
-        raise ValueError(f"sticky is a probability, from 0 to 1, got {sticky!r}.")
-    return float(sticky)
+        self._games = None
 
 
 def _choose(backend: str, num_envs: int, frame_skip: int) -> str:
@@ -225,9 +213,6 @@ class _SingleBackend:
         states = [state[str(i)] for i in range(len(self.emulators))]
         self.emulators = [restore_emulator(each, self._rom, self._make) for each in states]
 
-    def close(self) -> None:
-        self.emulators = []
-
     def _new_frames(self) -> np.ndarray:
         return np.empty((len(self.emulators), FRAME_SIZE, FRAME_SIZE), dtype=np.uint8)
 
@@ -288,9 +273,6 @@ class _VectorBackend:
             over[truncated] = False
         self._over = over
         return frames, np.array(rewards), over, lives
-
-    def close(self) -> None:
-        self._ale = None
 
 
 def _frames(observations: Any) -> np.ndarray:

@@ -1,6 +1,7 @@
-"""The environments of tensorpack of 2017: one game, one action at a time, with statistics.
+"""The environments of tensorpack of 2017, and wrappers around them: one game, one action at a time.
 
-For scripts written against that API. New code uses `Player`, which steps N environments together.
+For scripts written against that API. New code uses `Player`, which steps N environments together,
+and the wrappers in `tensorpack.RL.wrappers`.
 """
 
 from collections import defaultdict
@@ -11,8 +12,11 @@ from tensorpack.utils.rng import get_rng
 
 __all__ = [
     "ActionSpace",
+    "AutoRestartPlayer",
     "DiscreteActionSpace",
+    "LimitLengthPlayer",
     "NaiveRLEnvironment",
+    "PreventStuckPlayer",
     "ProxyPlayer",
     "RLEnvironment",
     "is_environment",
@@ -31,18 +35,13 @@ class ActionSpace:
 
 
 class DiscreteActionSpace(ActionSpace):
-    """The actions 0 to num - 1.
-
-    Args:
-      num: how many, at least 1.
-    """
+    """The actions 0 to num - 1."""
 
     def __init__(self, num: int):
         super().__init__()
         self.num = as_count(self, "num", num)
 
     def sample(self) -> int:
-        """Returns one of the actions, all equally probable."""
         return int(self.rng.randint(self.num))
 
     def num_actions(self) -> int:
@@ -100,11 +99,8 @@ class RLEnvironment:
 
         Args:
           func: takes a state and returns an action.
-          stat: name of a statistic, or several.
-
-        Returns:
-          the values of that statistic since the last `reset_stat`; for several names, a list of
-          such lists.
+          stat: name of a statistic, whose values since the last `reset_stat` are returned; or
+            several names, for a list of such lists.
         """
         over = False
         while not over:
@@ -119,10 +115,7 @@ class RLEnvironment:
 
 
 class NaiveRLEnvironment(RLEnvironment):
-    """A game of ten actions for tests: the state is how many were taken, the reward is the action.
-
-    Its score is the sum of the rewards.
-    """
+    """A game of ten actions for tests: the state counts them, and each is its own reward."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -130,11 +123,9 @@ class NaiveRLEnvironment(RLEnvironment):
         self.restart_episode()
 
     def current_state(self) -> int:
-        """Returns how many actions were taken in this game."""
         return self._taken
 
     def action(self, act: int) -> Tuple[float, bool]:
-        """Returns the action itself as the reward, and whether it is the tenth."""
         self._taken += 1
         self._score += act
         over = self._taken == 10
@@ -144,15 +135,12 @@ class NaiveRLEnvironment(RLEnvironment):
         return act, over
 
     def restart_episode(self) -> None:
-        """Begins a new game."""
         self._taken = self._score = 0
 
     def finish_episode(self) -> None:
-        """Adds the score to `stats`."""
         self.stats["score"].append(self._score)
 
     def get_action_space(self) -> DiscreteActionSpace:
-        """Returns the actions 0 and 1."""
         return self._actions
 
 
@@ -160,9 +148,6 @@ class ProxyPlayer(RLEnvironment):
     """Passes every call on to another environment, and shares its `stats`; the base of wrappers.
 
     `tensorpack.RL.ProxyPlayer`, a subclass, takes a `Player` as well.
-
-    Args:
-      player: the environment to wrap.
     """
 
     def __init__(self, player: RLEnvironment):
@@ -170,7 +155,7 @@ class ProxyPlayer(RLEnvironment):
         self._environment()
 
     def _environment(self) -> RLEnvironment:
-        """The wrapped environment; raises if what is wrapped has no `action`."""
+        """Returns what is wrapped; raises TypeError if it has no `action`."""
         if not is_environment(self.player):
             raise TypeError(
                 f"{type(self).__name__} wraps a {type(self.player).__name__}, which is not an "
@@ -181,36 +166,96 @@ class ProxyPlayer(RLEnvironment):
 
     @property
     def stats(self) -> DefaultDict[str, List[Any]]:
-        """Those of the wrapped environment."""
         return self._environment().stats
 
     def current_state(self) -> Any:
-        """Returns the state of the wrapped environment."""
         return self._environment().current_state()
 
     def action(self, act: Any) -> Tuple[float, bool]:
-        """Takes an action in the wrapped environment."""
         return self._environment().action(act)
 
     def restart_episode(self) -> None:
-        """Begins a new game in the wrapped environment."""
         self._environment().restart_episode()
 
     def finish_episode(self) -> None:
-        """Adds the statistics of the present game of the wrapped environment."""
         self._environment().finish_episode()
 
     def get_action_space(self) -> ActionSpace:
-        """Returns the actions of the wrapped environment."""
         return self._environment().get_action_space()
 
     def reset_stat(self) -> None:
-        """Forgets the statistics of the wrapped environment."""
         self._environment().reset_stat()
 
     def close(self) -> None:
-        """Closes the wrapped environment."""
         self._environment().close()
+
+
+class PreventStuckPlayer(ProxyPlayer):
+    """Takes another action where an agent asks for the same one again and again.
+
+    The request that completes `nr_repeat` equal ones in a row, and all further ones of the same
+    action, are replaced, until the agent asks for another action or a new game begins.
+
+    Args:
+      player: the environment to wrap.
+      nr_repeat: equal requests in a row that count as stuck.
+      action: taken instead.
+    """
+
+    def __init__(self, player: RLEnvironment, nr_repeat: int, action: Any):
+        super().__init__(player)
+        self._nr_repeat = as_count(self, "nr_repeat", nr_repeat)
+        self._way_out = action
+        self._last, self._repeats = None, 0
+
+    def action(self, act: Any) -> Tuple[float, bool]:
+        self._repeats = self._repeats + 1 if self._repeats and act == self._last else 1
+        self._last = act
+        reward, over = super().action(self._way_out if self._repeats >= self._nr_repeat else act)
+        if over:
+            self._repeats = 0
+        return reward, over
+
+    def restart_episode(self) -> None:
+        super().restart_episode()
+        self._repeats = 0
+
+
+class LimitLengthPlayer(ProxyPlayer):
+    """Ends every game that has taken `limit` actions, and begins the next one."""
+
+    def __init__(self, player: RLEnvironment, limit: int):
+        super().__init__(player)
+        self.limit = as_count(self, "limit", limit)
+        self._length = 0
+
+    def action(self, act: Any) -> Tuple[float, bool]:
+        reward, over = super().action(act)
+        self._length += 1
+        if over:
+            self._length = 0
+        elif self._length >= self.limit:
+            self.finish_episode()
+            self.restart_episode()
+            over = True
+        return reward, over
+
+    def restart_episode(self) -> None:
+        super().restart_episode()
+        self._length = 0
+
+
+class AutoRestartPlayer(ProxyPlayer):
+    """Finishes a game that is over and begins the next one, for environments that do not, such as
+    `GymEnv(name, auto_restart=False)`.
+    """
+
+    def action(self, act: Any) -> Tuple[float, bool]:
+        reward, over = super().action(act)
+        if over:
+            self.finish_episode()
+            self.restart_episode()
+        return reward, over
 
 
 def is_environment(player: Any) -> bool:

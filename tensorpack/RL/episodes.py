@@ -29,9 +29,6 @@ class EpisodeCounter:
 
     Only `take_episodes` is thread-safe.
 
-    Args:
-      num_envs: N.
-
     Attributes:
       transitions: how many were played in the run so far, also before it was resumed.
     """
@@ -46,7 +43,7 @@ class EpisodeCounter:
         return [self._ended.popleft() for _ in range(len(self._ended))]
 
     def waiting_episodes(self) -> List[Episode]:
-        """Returns what `take_episodes` would return, without taking it; between two ticks."""
+        """Returns what `take_episodes` would; between two ticks."""
         return list(self._ended)
 
     def restore_episodes(self, episodes: Iterable[Sequence[Any]]) -> None:
@@ -92,20 +89,16 @@ class EpisodeLog:
         if directory is None:
             return
         path = os.path.join(directory, self.FILENAME)
-        rows = (f"{step},{score!r},{length}" for step, score, length in self._rows())
+        columns = zip(*self._columns.values())
+        rows = (f"{step},{score!r},{length}" for step, score, length in columns)
         try:
             write_atomic(path, "\n".join([",".join(_TYPES), *rows, ""]).encode())
         except OSError as error:
             logger.error(f"Cannot write {path}, the next epoch tries again: {error}")
 
-    def _rows(self) -> Iterable[Any]:
-        return zip(*self._columns.values())
-
     def state_dict(self) -> Dict[str, Any]:
-        """Returns the columns as arrays."""
         return {name: np.array(column) for name, column in self._columns.items()}
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
-        """Restores what `state_dict` returned."""
         for name, code in _TYPES.items():
             self._columns[name] = array(code, state[name].tolist())

@@ -18,11 +18,8 @@ import numpy as np
 from tensorpack.utils.checks import as_count
 from tensorpack.utils.optional import require
 
-from ._episode_tracker import EpisodeTracker
 from .envbase import DiscreteActionSpace, RLEnvironment
-from .player import Player, PlayerStep
-
-__all__ = ["GymEnv", "GymPlayers"]
+from .player import EpisodeTracker, Player, PlayerStep
 
 _MAKING = threading.Lock()  # environments register and load things while they are made
 
@@ -31,8 +28,7 @@ class GymPlayers(Player):
     """N environments with discrete actions, stepped one after the other in the calling thread.
 
     Args:
-      make_env: the id of an environment, such as "CartPole-v1", or a function without arguments
-        that makes one; it is called N times.
+      make_env: the id of an environment, such as "CartPole-v1", or a function that makes one.
       num_envs: how many.
       seed: of the environments, each of which gets its own from it, for the first `reset`.
       max_episode_actions: a game is truncated after so many actions; None leaves it to the
@@ -112,23 +108,14 @@ class GymEnv(RLEnvironment):
 
     Args:
       name: id of the environment, such as "CartPole-v1".
-      dumpdir: folder for videos of some games, written by gymnasium's `RecordVideo`; it needs
-        moviepy.
-      viz: shows the game in a window. A number, in 2017 the pause between frames, counts as true;
-        the environment has its own frame rate.
+      dumpdir: folder for videos of some games, by gymnasium's `RecordVideo`, which needs moviepy.
+      viz: shows the game in a window. A number, in 2017 the pause between frames, counts as true.
       auto_restart: a new game begins where one ends. Otherwise call `finish_episode` and
         `restart_episode`, or wrap this in an `AutoRestartPlayer`.
 
     Attributes:
       gymenv: the environment of gymnasium or gym.
-
-    Raises:
-      ValueError: if actions are not discrete, observations are not arrays of one shape, or both
-        `dumpdir` and `viz` are given.
     """
-
-    _score: float  # of the present game
-    _over: bool
 
     def __init__(
         self,
@@ -150,21 +137,16 @@ class GymEnv(RLEnvironment):
             if dumpdir:
                 self.gymenv = require(f"{_gym()}.wrappers").RecordVideo(self.gymenv, dumpdir)
             stack.pop_all()
-        self._auto_restart = auto_restart
+        self._auto_restart, self._score, self._over = auto_restart, 0.0, False
         self._actions = DiscreteActionSpace(traits.num_actions)
         self._first_action = traits.first_action
         self.restart_episode()
 
     def current_state(self) -> np.ndarray:
-        """Returns the last observation, a copy."""
         return self._state.copy()
 
     def action(self, act: int) -> Tuple[float, bool]:
-        """Takes an action in [0, num_actions); returns the reward and whether the game is over.
-
-        Raises:
-          RuntimeError: if the game is over and `auto_restart` is off.
-        """
+        """Takes an action in [0, num_actions); RuntimeError if the game is over already."""
         if self._over:
             raise RuntimeError("The game is over: call finish_episode() and restart_episode().")
         result = self.gymenv.step(operator.index(act) + self._first_action)
@@ -178,21 +160,17 @@ class GymEnv(RLEnvironment):
         return float(reward), over
 
     def restart_episode(self) -> None:
-        """Begins a new game; its score counts from 0."""
         self._state = np.array(_reset_env(self.gymenv, None)[0])
         self._score = 0.0
         self._over = False
 
     def finish_episode(self) -> None:
-        """Adds the score of the present game to `stats`."""
         self.stats["score"].append(self._score)
 
     def get_action_space(self) -> DiscreteActionSpace:
-        """Returns the actions."""
         return self._actions
 
     def close(self) -> None:
-        """Closes the environment, its window and its video."""
         self.gymenv.close()
 
 
@@ -240,9 +218,8 @@ def _reset_env(env: Any, seed: Optional[int]) -> Tuple[Any, Dict[str, Any]]:
     """Begins a game; returns the observation and the info ({} where there is none)."""
     result = env.reset() if seed is None else _seeded_reset(env, seed)
     # gym before 0.26 returns the observation alone.
-    if isinstance(result, tuple) and len(result) == 2 and isinstance(result[1], dict):
-        return result
-    return result, {}
+    has_info = isinstance(result, tuple) and len(result) == 2 and isinstance(result[1], dict)
+    return result if has_info else (result, {})
 
 
 def _seeded_reset(env: Any, seed: int) -> Any:

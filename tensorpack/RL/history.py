@@ -9,8 +9,6 @@ from tensorpack.utils.checks import check_counts
 
 from .envbase import ProxyPlayer, RLEnvironment
 
-__all__ = ["FrameHistory", "HistoryFramePlayer", "epsilon_greedy"]
-
 
 class FrameHistory:
     """The last frames of N environments that are stepped together.
@@ -18,13 +16,8 @@ class FrameHistory:
     It returns the state that `ReplayMemory` later samples for the same step, if episodes start at
     the same steps in both: with a new game, and after a lost life that counts as an end.
 
-    States are built only when they are asked for, so random play does not pay for them.
-
-    Args:
-      num_envs: how many environments there are.
-      frame_shape: of one frame of one environment.
-      history: frames that make one state.
-      frame_dtype: of the frames.
+    States, of `history` frames each, are built only when they are asked for: random play does not
+    pay for them.
     """
 
     def __init__(
@@ -68,15 +61,10 @@ class FrameHistory:
         self._waiting.append((frames.copy(), starts.copy()))
 
     def states(self, rows: Optional[np.ndarray] = None) -> np.ndarray:
-        """Returns the states that the frames so far make.
+        """Returns the states that the frames so far make, `[N, *frame_shape, history]`.
 
-        Args:
-          rows: bool `[N]` or integers, the environments to return states of; default: all.
-
-        Returns:
-          `[N, *frame_shape, history]`, or one for each of `rows`, of the dtype of the frames:
-          oldest frame first, zeros from before the episode; a new array, which belongs to the
-          caller.
+        They are of the dtype of the frames: oldest frame first, zeros from before the episode; a
+        new array, which belongs to the caller. `rows`, bool `[N]` or integers, selects some.
         """
         states = self._states
         values = states.reshape(-1)
@@ -90,7 +78,6 @@ class FrameHistory:
         return states.copy() if rows is None else states[rows]
 
     def state_dict(self) -> Dict[str, Any]:
-        """Returns a copy of the frames that are remembered."""
         return {"states": self.states()}
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
@@ -109,11 +96,8 @@ class HistoryFramePlayer(ProxyPlayer):
     """Gives the last frames of an `RLEnvironment` of 2017 as its state.
 
     A state is `[H, W, hist_len * C, ...]`: frames `[H, W, C, ...]` side by side on axis 2, oldest
-    first, zeros from before the game. `FrameHistory` serves N environments.
-
-    Args:
-      player: the environment to wrap; it begins a new game by itself where one ends.
-      hist_len: frames that make one state, at least 1.
+    first, zeros from before the game. The environment begins a new game by itself where one ends.
+    `FrameHistory` serves N environments.
     """
 
     def __init__(self, player: RLEnvironment, hist_len: int):
@@ -129,18 +113,15 @@ class HistoryFramePlayer(ProxyPlayer):
         self._push(True)
 
     def current_state(self) -> np.ndarray:
-        """Returns the last frames, a new array."""
         frames = np.moveaxis(self._history.states()[0], -1, 2)
         return frames.reshape(frames.shape[:2] + (-1,) + frames.shape[4:])
 
     def action(self, act: Any) -> Tuple[float, bool]:
-        """Takes an action; where the game is over, the frames before it are forgotten."""
         reward, over = super().action(act)
         self._push(over)
         return reward, over
 
     def restart_episode(self) -> None:
-        """Begins a new game and forgets the frames of the present one."""
         super().restart_episode()
         self._push(True)
 
@@ -150,7 +131,7 @@ class HistoryFramePlayer(ProxyPlayer):
 
 
 def epsilon_greedy(q_values: np.ndarray, epsilon: float, rng: np.random.RandomState) -> np.ndarray:
-    """Returns the best action of each row or, with a probability of `epsilon`, any of them.
+    """Returns the best action of each row, int64 `[N]`, or, with a probability of `epsilon`, any.
 
     A random action is uniform over all actions, the best one included. The number of draws from
     `rng` does not depend on the values or on `epsilon`.
@@ -159,13 +140,6 @@ def epsilon_greedy(q_values: np.ndarray, epsilon: float, rng: np.random.RandomSt
       q_values: `[N, A]`, the values of A actions in N states. The first of equal ones is best.
       epsilon: probability of an action by chance, in [0, 1], for each row on its own.
       rng: for random actions.
-
-    Returns:
-      the actions, int64 `[N]`.
-
-    Raises:
-      ValueError: `q_values` is not a matrix with at least one column, or `epsilon` is not a
-        probability.
     """
     q_values = np.asarray(q_values)
     if q_values.ndim != 2 or q_values.shape[1] == 0:

@@ -17,13 +17,10 @@ class Pacer:
                        pacer.spend(n)   # which played n transitions
         saving:    with pacer.pause():  # no piece is half done, and none begins
 
-    Sampling waits while playing is `max_grants` grants behind. A tick may play more than was
-    granted, where many environments move at once; later grants pay for it. Pieces of work run at
-    the same time as each other. Do not ask for a pause within a piece. Thread-safe.
-
-    Args:
-      grant: transitions that are granted for one batch.
-      max_grants: how many grants may be open.
+    Each batch grants `grant` transitions. Sampling waits while playing is `max_grants` grants
+    behind. A tick may play more than was granted, where many environments move at once; later
+    grants pay for it. Pieces of work run at the same time as each other. Do not ask for a pause
+    within a piece. Thread-safe.
     """
 
     def __init__(self, grant: int, max_grants: int = 5) -> None:
@@ -91,11 +88,7 @@ class Pacer:
     def pause(self, timeout: Optional[float] = None) -> Iterator[bool]:
         """Holds all work: no piece begins during the block, and none is half done.
 
-        Args:
-          timeout: seconds to wait for the pieces that are under way; None for no limit.
-
-        Returns:
-          a context manager whose value is False if a piece was still under way after that.
+        Yields False if one was still under way after `timeout` seconds; None sets no limit.
         """
         with self._change:
             self._pauses += 1

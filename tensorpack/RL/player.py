@@ -1,8 +1,12 @@
-"""The contract of N environments stepped together, and the meaning of the returned arrays."""
+"""The contract of N environments stepped together, and what keeps it by what they report."""
 
-from typing import Any, Dict, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
+
+from tensorpack.utils.checks import as_count
+
+_COUNTS = {"ended": np.bool_, "lengths": np.int64, "scores": np.float64, "lives": np.int64}
 
 
 class PlayerStep(NamedTuple):
@@ -45,6 +49,7 @@ class Player:
                 store(frames, actions, step)     # but not where step.reset
                 frames = step.frames
 
+    Calls out of order, such as a step before `reset()` or after `close()`, raise RuntimeError.
     Environments do not wait for each other. Where a game ended in step k (`terminated` or
     `truncated`), step k+1 ignores that environment's action, begins a new game and returns its
     first observation with `reset` set; the others continue. Call `reset()` only to begin.
@@ -73,11 +78,7 @@ class Player:
     def reset(self, seed: Optional[int] = None) -> np.ndarray:
         """Begins a new game everywhere, and returns the first observations `[N, *frame_shape]`.
 
-        Args:
-          seed: makes all that follows reproducible; None keeps the current random streams.
-
-        Raises:
-          RuntimeError: after `close()`.
+        A seed makes all that follows reproducible; None keeps the current random streams.
         """
         self._check_open()
         frames = self._reset(seed)
@@ -85,25 +86,14 @@ class Player:
         return frames
 
     def step(self, actions: np.ndarray) -> PlayerStep:
-        """Plays one action in each environment.
-
-        Args:
-          actions: integers `[N]`; those of environments whose game has just ended are ignored.
-
-        Raises:
-          RuntimeError: before `reset()` or after `close()`.
-        """
+        """Plays one action, of integers `[N]`, in each environment, but where a game just ended."""
         self._check_started()
         return self._step(self._check_actions(actions))
 
     def truncate(self, mask: np.ndarray) -> None:
-        """Cuts off the marked games from outside: the next step begins new ones there.
+        """Cuts off the games of a bool mask `[N]`: the next step begins new ones there.
 
-        Args:
-          mask: bool `[N]`.
-
-        Raises:
-          RuntimeError: before `reset()`, after `close()`, or if these environments cannot do it.
+        RuntimeError if these environments cannot do it.
         """
         self._check_started()
         mask = np.asarray(mask, dtype=bool)
@@ -113,7 +103,7 @@ class Player:
 
     @property
     def identity(self) -> Dict[str, Any]:
-        """What is played, as numbers and strings; {} if unknown.
+        """Identifies the game, as numbers and strings; {} if unknown.
 
         Do not mix transitions of players with different identities.
         """
@@ -127,20 +117,17 @@ class Player:
     def state_dict(self) -> Dict[str, Any]:
         """Returns all that the next steps depend on: numbers, strings, bytes and arrays.
 
-        Raises:
-          RuntimeError: before `reset()`, after `close()`, or if these environments cannot do it.
+        RuntimeError unless `can_save`.
         """
         self._check_started()
         self._check_can_save()
         return {**self._kind(), "inside": self._state_dict()}
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
-        """Continues from a state; no `reset()` is needed.
+        """Continues from a state; no `reset()` is needed. RuntimeError unless `can_save`.
 
-        Raises:
-          ValueError: if the state is of another kind of player, or cannot be restored here. Call
-            `reset()` to begin new games.
-          RuntimeError: after `close()`, or if these environments cannot do it.
+        ValueError if the state is of another kind of player, or cannot be restored here: call
+        `reset()` to begin new games.
         """
         self._check_open()
         self._check_can_save()
@@ -216,3 +203,63 @@ class Player:
         if actions.min() < 0 or actions.max() >= self.num_actions:
             raise ValueError(f"Actions must be in [0, {self.num_actions}), got {actions.tolist()}.")
         return actions.astype(np.int64)
+
+
+class EpisodeTracker:
+    """Turns what N environments report into steps of the `Player` contract.
+
+    A game is truncated after `max_actions`; None for no limit. `ended`, bool `[N]`, is True where
+    the next step begins a new game.
+    """
+
+    def __init__(self, num_envs: int, max_actions: Optional[int] = None):
+        if max_actions is not None:
+            max_actions = as_count("Player", "the limit of actions in a game", max_actions)
+        self._max_actions = max_actions
+        self.begin(np.zeros(num_envs, dtype=np.int64))
+
+    def begin(self, lives: np.ndarray) -> None:
+        """Starts a game in every environment, with these lives, int `[N]`."""
+        self._lives = np.array(lives, dtype=np.int64)
+        self._lengths = np.zeros_like(self._lives)
+        self._scores = np.zeros(self._lives.shape)
+        self.ended = np.zeros(self._lives.shape, dtype=bool)
+
+    def record(
+        self,
+        frames: np.ndarray,
+        reward: np.ndarray,
+        terminated: np.ndarray,
+        lives: np.ndarray,
+        truncated: Optional[np.ndarray] = None,
+    ) -> PlayerStep:
+        """Records one step of all environments; those that had ended were reset in it.
+
+        Where a game began, `reward` and `terminated` are ignored. `truncated` are the games that
+        the environment itself cut off. Frames are passed on as they are.
+        """
+        reset = self.ended
+        scored = np.where(reset, 0, reward)
+        self._lengths = np.where(reset, 0, self._lengths + 1)
+        self._scores = np.where(reset, 0, self._scores + scored)
+        terminated = terminated & ~reset
+        cut = np.zeros_like(reset) if truncated is None else truncated
+        if self._max_actions is not None:
+            cut = cut | (self._lengths >= self._max_actions)
+        cut = cut & ~terminated & ~reset
+        self.ended = terminated | cut
+        life_lost = (lives < self._lives) & ~self.ended & ~reset
+        self._lives = np.array(lives, dtype=np.int64)
+        score = np.where(self.ended, self._scores, np.nan)
+        # `reset` was not returned before, so from now on it belongs to the caller.
+        return PlayerStep(
+            frames, scored.astype(np.float32), terminated, cut, life_lost, reset, score
+        )
+
+    def state_dict(self) -> Dict[str, Any]:
+        counts = (self.ended, self._lengths, self._scores, self._lives)
+        return {name: count.copy() for name, count in zip(_COUNTS, counts)}
+
+    def load_state_dict(self, state: Dict[str, Any]) -> None:
+        counts: List[Any] = [np.array(state[name], dtype=kind) for name, kind in _COUNTS.items()]
+        self.ended, self._lengths, self._scores, self._lives = counts

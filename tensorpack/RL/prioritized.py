@@ -73,9 +73,8 @@ class PrioritizedReplay(ReplayMemory):
     def update_priorities(self, slots: np.ndarray, priorities: np.ndarray) -> None:
         """Sets the priorities of transitions; those that were overwritten meanwhile are skipped.
 
-        Args:
-          slots: int64 `[B]`, from `sample_weighted`; of equal ones the last counts.
-          priorities: `[B]`, such as absolute TD errors; finite, not negative.
+        `slots`, int64 `[B]`, are from `sample_weighted`; of equal ones the last counts. Priorities,
+        `[B]`, such as absolute TD errors, are finite and not negative.
         """
         priorities = np.asarray(priorities, np.float32)
         if not (np.isfinite(priorities).all() and (priorities >= 0).all()):
@@ -92,7 +91,6 @@ class PrioritizedReplay(ReplayMemory):
 
     @property
     def nbytes(self) -> int:
-        """Bytes that the memory takes when it is full."""
         return super().nbytes + self._tree.nbytes
 
     def _draw(self, count: int, rng: np.random.RandomState) -> np.ndarray:

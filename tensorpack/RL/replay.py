@@ -13,8 +13,7 @@ from tensorpack.utils.checkpoints import SegmentRef, Segments
 from tensorpack.utils.checks import as_count, check_counts
 
 from ._replay_batch import Batch, BatchReader, NStepBatch
-from ._replay_rings import Rings
-from ._replay_storage import IMMUTABLE, Journal, Layout, check_complete
+from ._replay_storage import IMMUTABLE, Journal, Layout, Rings, check_complete
 
 # Limits of a segment: bytes, entries, and the part (one in 16) of a lane.
 _SEGMENT_BYTES = 32 << 20
@@ -27,8 +26,7 @@ class ReplayMemory:
 
     An entry is a frame, the action taken in it, and the result. It can be sampled as soon as the
     next frame is known, and until a frame of its state is overwritten. A truncated episode takes
-    one more entry, for its final frame. One thread may append while another samples: a batch never
-    mixes old entries with those that replace them.
+    one more entry, for its final frame. One thread may append while another samples.
 
     Each save (`state_dict`) writes only the entries since the previous save. With E new entries
     each time, the last two states keep at most capacity + 2 E entries on the disk if all lanes
@@ -162,10 +160,7 @@ class ReplayMemory:
           steps: actions between the two states of a transition, at most.
 
         Returns:
-          a `Batch` for one step, else an `NStepBatch`.
-
-        Raises:
-          RuntimeError: there is nothing to sample yet.
+          a `Batch` for one step, else an `NStepBatch`. RuntimeError if there is nothing yet.
         """
         check_counts("sample", batch_size=batch_size, steps=steps)
         with self._lock:
@@ -175,13 +170,7 @@ class ReplayMemory:
         """Cuts the running episodes of some lanes, without final frames.
 
         For players that were replaced: the last entry of each lane, whose next frame stays
-        unknown, cannot be sampled, and the next one begins an episode.
-
-        Args:
-          lanes: integers, no two alike. Default: all.
-
-        Raises:
-          ValueError: a lane is not there, or twice.
+        unknown, cannot be sampled, and the next one begins an episode. None stands for all lanes.
         """
         rows = self._rings.check(lanes)
         with self._lock:
@@ -190,10 +179,8 @@ class ReplayMemory:
     def state_dict(self) -> Dict[str, Any]:
         """Returns all that the memory holds, with the entries since the last save as segments.
 
-        Until the segments are done (on_done) `append` waits where it would overwrite them.
-
-        Raises:
-          RuntimeError: the segments of the last call are not done yet.
+        Until the segments are done (on_done) `append` waits where it would overwrite them, and
+        another call is a RuntimeError.
         """
         with self._lock:
             state = {

@@ -6,10 +6,10 @@ So files are checked here first.
 
 import importlib.util
 import os
-from difflib import get_close_matches
 from types import ModuleType
-from typing import Dict, List, Set
+from typing import Dict, Iterable, List
 
+from tensorpack.utils._words import did_you_mean
 from tensorpack.utils.optional import require
 
 # The largest game is 16 KiB; a larger file is not read.
@@ -30,10 +30,8 @@ def find_rom(name: str) -> str:
     that is not set), then among the games that come with ale-py (0.9 and later has them all).
 
     Args:
-      name: such as "breakout.bin", "breakout" or "games/breakout.bin".
-
-    Raises:
-      FileNotFoundError: if it is in none of these places; names all three.
+      name: such as "breakout.bin", "breakout" or "games/breakout.bin"; FileNotFoundError if it is
+        in none of these places.
     """
     name = os.fspath(name)
     candidates = _candidates(name)
@@ -42,8 +40,10 @@ def find_rom(name: str) -> str:
             if os.path.isfile(path + suffix):
                 return path + suffix
     places = "".join(f"\n  {path}" for path in candidates)
+    games = [each[:-4] for each in _games_in(map(os.path.dirname, candidates))]
+    near = did_you_mean(os.path.splitext(os.path.basename(name))[0].lower(), games)
     raise FileNotFoundError(
-        f"There is no ROM {name!r}.{_advice(candidates)} Looked for as a path, in "
+        f"There is no ROM {name!r}.{near} Looked for as a path, in "
         f"$TENSORPACK_DATASET/atari_rom/ and among the games of ale-py:{places}\nGive the path of "
         "a file, or one of ale-py's names: pip install 'ale-py>=0.9' has them all."
     )
@@ -54,26 +54,18 @@ def installed_roms() -> List[str]:
 
     A game that is in both places is there once. The files are not looked into.
     """
-    found: Dict[str, str] = {}
-    for folder in map(os.path.dirname, _candidates("x")[1:]):
-        names = sorted(os.listdir(folder)) if os.path.isdir(folder) else []
-        for name in names:
-            if name.endswith(".bin"):
-                found.setdefault(name, os.path.join(folder, name))
+    found = _games_in(map(os.path.dirname, _candidates("x")[1:]))
     return sorted(found.values(), key=os.path.basename)
 
 
-def _advice(candidates: List[str]) -> str:
-    """Returns the nearest names of games in the folders in which one was looked for, in words."""
-    games: Set[str] = set()
-    for path in candidates:
-        folder = os.path.dirname(path)
-        if os.path.isdir(folder):
-            games.update(each[:-4] for each in os.listdir(folder) if each.endswith(".bin"))
-    wanted = os.path.splitext(os.path.basename(candidates[0]))[0].lower()
-    names = {each.replace("_", ""): each for each in sorted(games)}
-    near = get_close_matches(wanted.replace("_", ""), names, 3)
-    return f" Did you mean {' or '.join(names[each] for each in near)}?" if near else ""
+def _games_in(folders: Iterable[str]) -> Dict[str, str]:
+    """Returns the paths of the games in some folders by file name; the first one counts."""
+    found: Dict[str, str] = {}
+    for folder in filter(os.path.isdir, folders):
+        for name in os.listdir(folder):
+            if name.endswith(".bin"):
+                found.setdefault(name, os.path.join(folder, name))
+    return found
 
 
 def _candidates(name: str) -> List[str]:
@@ -86,14 +78,7 @@ def _candidates(name: str) -> List[str]:
 
 
 def check_rom(path: str) -> str:
-    """Checks that a file is a game that the emulator supports; returns the game's name.
-
-    Args:
-      path: of the file, as `find_rom` returns it.
-
-    Raises:
-      OSError: if it cannot be read.
-    """
+    """Returns the name of the game in a file; ValueError if the emulator does not support it."""
     path = os.fspath(path)
     if not os.path.isfile(path):
         raise FileNotFoundError(f"There is no file {path}; find_rom(name) finds a ROM by its name.")

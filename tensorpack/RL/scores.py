@@ -24,7 +24,7 @@ Curve = Tuple[List[float], List[float]]  # x, ascending, and y
 
 
 class RunScores(NamedTuple):
-    """What is known of the scores of a run."""
+    """What is known of the scores of a run; ValueError for what it has not recorded."""
 
     directory: str
     epochs: List[Dict[str, Optional[float]]]  # as in stats.json
@@ -32,11 +32,7 @@ class RunScores(NamedTuple):
     scores: np.ndarray  # of these games
 
     def column(self, axis: str) -> np.ndarray:
-        """Returns a value of `AXES` at the end of every epoch, float `[epochs]`.
-
-        Raises:
-          ValueError: the run does not have it.
-        """
+        """Returns a value of `AXES` at the end of every epoch, float `[epochs]`."""
         name = AXES[axis]
         if not all(name in each for each in self.epochs):
             raise ValueError(
@@ -54,9 +50,6 @@ class RunScores(NamedTuple):
         Args:
           axis: what `x` is, see `AXES`.
           window: its size in agent steps.
-
-        Raises:
-          ValueError: the run does not have the axis.
         """
         at = self.column(axis)
         if not len(self.steps):
@@ -71,11 +64,7 @@ class RunScores(NamedTuple):
         return [where for where, _ in points], [mean for _, mean in points]
 
     def evaluation_curve(self, axis: str) -> Curve:
-        """Returns the mean score of each evaluation.
-
-        Raises:
-          ValueError: the run does not have the axis.
-        """
+        """Returns the mean score of each evaluation."""
         self.column(axis)
         return self._epochs_with("mean_score", axis)
 
@@ -83,9 +72,6 @@ class RunScores(NamedTuple):
         """Returns the mean score of the games that ended in each window of the training.
 
         It is None where the run has not reached the end of the window, or no game ended in it.
-
-        Raises:
-          ValueError: the games of the run were not recorded.
         """
         if not len(self.steps):
             raise ValueError(
@@ -104,11 +90,7 @@ class RunScores(NamedTuple):
 
 
 def read_scores(directory: str) -> RunScores:
-    """Reads a log directory.
-
-    Raises:
-      ValueError: it is not that of a run, or no game and no evaluation has ended.
-    """
+    """Reads a log directory; ValueError if it has no run in which a game or an evaluation ended."""
     path = os.path.join(directory, "stats.json")
     try:
         epochs = list(read_epochs(path))

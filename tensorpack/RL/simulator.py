@@ -22,18 +22,12 @@ class RandomActions:
     """Random actions in N environments, drawn epsilon-greedily and perhaps repeated.
 
     A random action that is repeated n times takes an agent where n independent ones, which undo
-    each other, do not: across the road of Freeway, for example, which has no reward before. The
-    repetitions have lengths of `P(n) ~ n^-2`, as those of animals that search.
+    each other, do not. The repetitions have lengths of `P(n) ~ n^-2`, at most `repeat`. The stream
+    `rng` is not saved with the state.
 
     Reference: Dabney et al., "Temporally-Extended epsilon-Greedy Exploration", 2021. There epsilon
     is the probability that a repetition begins, here the share of actions that are random, so that
     schedules mean the same with and without repetitions.
-
-    Args:
-      num_envs: how many environments there are.
-      num_actions: how many actions.
-      rng: the random stream; not saved with the state.
-      repeat: how often a random action is done in succession, at most; 1 draws a new one each time.
     """
 
     def __init__(
@@ -48,17 +42,15 @@ class RandomActions:
         self._left = np.zeros(num_envs, np.int64)  # how many times more
 
     def draw(self, epsilon: float) -> Tuple[np.ndarray, np.ndarray]:
-        """Draws the next action of each environment.
+        """Draws random actions, int64 `[N]`, and bool `[N]`: True where they are to be taken.
 
-        Args:
-          epsilon: which share of the actions is random, in the long run.
-
-        Returns:
-          random actions, int64 `[N]`, and bool `[N]`: True where they are to be taken.
+        That is a share of `epsilon`, in the long run.
         """
         count = len(self._left)
         actions = self._rng.randint(self._num_actions, size=count).astype(np.int64)
-        begins = self._rng.random_sample(count) < self._begin_probability(epsilon)
+        # Between two repetitions there are (1 - p) / p other actions on the average.
+        probability = epsilon / (self._mean * (1 - epsilon) + epsilon)
+        begins = self._rng.random_sample(count) < probability
         begins &= self._left == 0
         self._actions[begins] = actions[begins]
         self._left[begins] = self._lengths(int(np.count_nonzero(begins)))
@@ -70,10 +62,6 @@ class RandomActions:
         """Ends the repetitions that are under way in some environments, a bool mask `[N]`."""
         self._left[environments] = 0
 
-    def _begin_probability(self, epsilon: float) -> float:
-        # Between two repetitions there are (1 - p) / p other actions on the average.
-        return epsilon / (self._mean * (1 - epsilon) + epsilon)
-
     def _lengths(self, count: int) -> Any:
         if len(self._up_to) == 1:
             return 1
@@ -81,11 +69,10 @@ class RandomActions:
         return np.minimum(drawn, len(self._up_to) - 1) + 1  # the last sum may be less than 1
 
     def state_dict(self) -> Dict[str, Any]:
-        """Returns the repetitions that are under way."""
         return {"actions": self._actions.copy(), "left": self._left.copy()}
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
-        """Restores what `state_dict` returned; repetitions end early where fewer are allowed."""
+        """Restores them; repetitions end early where fewer are allowed."""
         self._actions[:] = state["actions"]
         self._left[:] = np.minimum(state["left"], len(self._up_to) - 1)
 
@@ -105,8 +92,7 @@ class Agent:
         list with the values of the actions, `[M, num_actions]`.
       player: the environments; only its attributes are read.
       history: frames that make one state; those before the start of an episode are black.
-      rng: for random actions.
-      random_repeat: how often a random action is done in succession, at most, see `RandomActions`.
+      rng, random_repeat: for random actions, see `RandomActions`.
     """
 
     def __init__(
@@ -125,23 +111,18 @@ class Agent:
         self._rng = rng
 
     def observe(self, frames: np.ndarray, starts: np.ndarray) -> None:
-        """Takes the next frame of each environment.
+        """Takes the next frame of each environment, `[N, *frame_shape]`.
 
-        Args:
-          frames: `[N, *frame_shape]`.
-          starts: bool `[N]`, True where an episode begins: earlier frames are forgotten, and no
-            random action is repeated beyond it.
+        Where `starts`, bool `[N]`, an episode begins: earlier frames are forgotten, and no random
+        action is repeated beyond it.
         """
         self._history.push(frames, starts)
         self._random.end(starts)
 
     def act(self, epsilon: float) -> np.ndarray:
-        """Returns an action for each environment, int64 `[N]`.
+        """Returns an action for each environment, int64 `[N]`; a share of `epsilon` is random.
 
         The network is called once, for the environments that do not act at random.
-
-        Args:
-          epsilon: share of actions that are random.
         """
         actions, by_chance = self._random.draw(epsilon)
         greedy = ~by_chance
@@ -174,11 +155,7 @@ class Agent:
         }
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
-        """Restores what `state_dict` returned.
-
-        Raises:
-          ValueError: the state is of other frames, or of another number of environments.
-        """
+        """Restores what `state_dict` returned; ValueError if it is of other environments."""
         self._history.load_state_dict(state["history"])
         set_rng_state(self._rng, state["rng"])
         if "random" in state:  # older states have none
@@ -225,12 +202,8 @@ class Simulator(EpisodeCounter):
     def tick(self, epsilon: float) -> int:
         """Takes one action in each environment; `playing` must be True.
 
-        Args:
-          epsilon: probability of a random action.
-
-        Returns:
-          how many transitions were stored, one for each environment but those that began a
-          new game.
+        Returns how many transitions were stored, one for each environment but those that began a
+        new game. `epsilon` is the probability of a random action.
         """
         actions = self._agent.act(epsilon)
         step = self._player.step(actions)
@@ -256,27 +229,16 @@ class Simulator(EpisodeCounter):
         }
 
     def load_state_dict(self, state: Dict[str, Any]) -> str:
-        """Restores what `state_dict` returned.
+        """Restores what `state_dict` returned; ValueError if it is of other environments.
 
-        Returns:
-          why the games cannot be restored; "" if they are.
-
-        Raises:
-          ValueError: the state is of other frames, or of another number of environments.
+        Returns why the games cannot be restored; "" if they are.
         """
         self.transitions = state.get("transitions", 0)  # older states have none
-        self._lengths[:] = 0
         self._agent.load_state_dict(state["agent"])
-        self._frames = None
-        if state["player"] is None or not self._player.can_save:
-            return "This player does not save games."
-        try:
-            self._player.load_state_dict(state["player"])
-        except ValueError as error:
-            return str(error)
-        self._frames = np.array(state["frames"])
-        self._lengths[:] = state.get("lengths", 0)
-        return ""
+        lost = restore_games(self._player, state["player"])
+        self._frames = None if lost else np.array(state["frames"])
+        self._lengths[:] = 0 if lost else state.get("lengths", 0)
+        return lost
 
     def _store(self, actions: np.ndarray, step: PlayerStep) -> int:
         over = step.terminated | step.life_lost
@@ -290,6 +252,20 @@ class Simulator(EpisodeCounter):
         *transitions, final_frames = columns
         self._memory.append(*transitions, lanes=lanes, final_frames=final_frames)
         return len(final_frames)
+
+
+def restore_games(player: Player, state: Optional[Dict[str, Any]]) -> str:
+    """Restores the games of a player from its state, None if it had none.
+
+    Returns why they cannot be restored, so that new ones must begin; "" if they are.
+    """
+    if state is None or not player.can_save:
+        return "This player does not save games."
+    try:
+        player.load_state_dict(state)
+    except ValueError as error:
+        return str(error)
+    return ""
 
 
 class SimulatorThread(ShareSessionThread):

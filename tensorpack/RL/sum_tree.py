@@ -17,9 +17,6 @@ class SumTree:
     takes one step for each level. Sums are computed from the children each time and never adjusted
     by differences, so they do not drift: the tree is a function of its weights, to the bit. They
     are computed for many changes at once, when they are next needed.
-
-    Args:
-      size: number of weights.
     """
 
     def __init__(self, size: int) -> None:
@@ -34,11 +31,9 @@ class SumTree:
 
     @property
     def nbytes(self) -> int:
-        """Bytes that the tree takes."""
         return sum(level.nbytes for level in self._levels)
 
     def __len__(self) -> int:
-        """Returns the number of weights."""
         return len(self._leaves)
 
     def __getitem__(self, indices: Any) -> np.ndarray:
@@ -47,16 +42,13 @@ class SumTree:
 
     @property
     def total(self) -> float:
-        """The sum of all weights."""
         self._settle()
         return float(_sums(self._levels[-1])[0, -1])
 
     def set(self, indices: np.ndarray, weights: Any) -> None:
-        """Changes some weights.
+        """Changes the weights of indices `[N]`, of which the last of equal ones counts.
 
-        Args:
-          indices: integers `[N]`; of equal ones the last counts.
-          weights: finite, not negative, `[N]` or one for all.
+        `weights` are finite, not negative, `[N]` or one for all.
         """
         self._leaves[indices] = weights
         self._waiting.append(indices)
@@ -74,11 +66,8 @@ class SumTree:
     def find(self, sums: np.ndarray) -> np.ndarray:
         """Returns for each number the index i with w_0 + ... + w_{i-1} <= number < ... + w_i.
 
-        The weight of an index that is found is not zero.
-
-        Args:
-          sums: float64 `[N]`, not negative; those from the total on, which must not be 0, find the
-            last index with a weight.
+        The weight of an index that is found is not zero. `sums` are float64 `[N]`, not negative;
+        those from the total on, which must not be 0, find the last index with a weight.
         """
         self._settle()
         rows = np.arange(len(sums))
@@ -96,14 +85,11 @@ class SumTree:
         return nodes
 
     def draw(self, count: int, rng: np.random.RandomState) -> np.ndarray:
-        """Draws indices, each with the probability weight / total; stratified.
+        """Draws indices, int64 `[count]`, each with the probability weight / total; stratified.
 
         The range from 0 to the total is cut into `count` equal parts, and a number is drawn from
         each (Schaul et al., 2016, section 3.3), so the indices come in order. The total must not
         be 0.
-
-        Returns:
-          int64 `[count]`.
         """
         places = np.arange(count) + rng.random_sample(count)
         return self.find(places * (self.total / count))

@@ -5,7 +5,7 @@ Needs OpenCV. The callback that evaluates, and when it writes a video, is the pr
 
 import os
 from contextlib import suppress
-from typing import Any, List, Optional, Sequence, Union
+from typing import Any, ContextManager, List, Optional, Sequence, Union
 
 import numpy as np
 
@@ -23,16 +23,11 @@ _MEMORY = 200  # values that its line shows
 _BACKGROUND, _TEXT, _CHOSEN, _OTHER = (24, 24, 24), (220, 220, 220), (255, 160, 40), (110, 130, 160)
 
 
-class VideoFile:
-    """Writes pictures to an mp4 file, which appears when it is whole; to be used in a `with` block.
+class VideoFile(ContextManager["VideoFile"]):
+    """Writes pictures to an mp4 file, which appears when it is whole; used in a `with` block.
 
-    If the block raises, there is no file, except by Ctrl-C, which keeps what there is.
-
-    Args:
-      path: of the file; its folder is created.
-
-    Raises:
-      OSError: in `show` or at the end of the block, the file cannot be written.
+    If the block raises, there is no file, except by Ctrl-C, which keeps what there is. The folder
+    is created. `show` and the end of the block raise OSError if the file cannot be written.
     """
 
     def __init__(self, path: str) -> None:
@@ -86,19 +81,12 @@ class VideoFile:
         if count != self._count:
             raise OSError(f"{self.path} has {count} of {self._count} pictures: is the disk full?")
 
-    def __enter__(self) -> "VideoFile":
-        return self
-
     def __exit__(self, kind: Any, *exc_info: object) -> None:
         self.close(keep=kind is None or issubclass(kind, KeyboardInterrupt))
 
 
-class Window:
-    """Shows pictures in a window, at the speed of the game; to be used in a `with` block.
-
-    Raises:
-      OSError: there is no screen, or this OpenCV cannot open windows.
-    """
+class Window(ContextManager["Window"]):
+    """Shows pictures in a window, at the speed of the game; OSError if there can be no window."""
 
     _title = "tensorpack"
 
@@ -116,19 +104,14 @@ class Window:
         self._cv2.imshow(self._title, np.ascontiguousarray(picture[..., ::-1]))
         self._cv2.waitKey(int(1000 / FRAMES_PER_SECOND))
 
-    def __enter__(self) -> "Window":
-        return self
-
     def __exit__(self, *exc_info: object) -> None:
         self._cv2.destroyWindow(self._title)
 
 
 def open_screen(path: Optional[str], path_without_screen: str) -> Union[VideoFile, Window]:
-    """Returns what shows the pictures: a file if one is named, else a window if possible.
+    """Returns what shows the pictures: the video file `path` or, if that is None, a window.
 
-    Args:
-      path: of the video file; None to show the pictures in a window.
-      path_without_screen: of the video file where windows cannot be opened.
+    Where windows cannot be opened, it is the video file `path_without_screen`.
     """
     if path is None:
         try:
@@ -144,10 +127,7 @@ class ValuePanel:
 
     Above there is a bar for each action, the chosen one in another colour; below a line: the value
     of the best action over the last 200 actions. Bars and line have one scale, from the lowest to
-    the highest value of that time.
-
-    Args:
-      names: of the actions.
+    the highest value of that time. `names` are those of the actions.
     """
 
     def __init__(self, names: Sequence[str]) -> None:
@@ -161,10 +141,8 @@ class ValuePanel:
     def draw(self, screen: np.ndarray, action: int, values: Optional[np.ndarray]) -> np.ndarray:
         """Returns the next picture, uint8 `[height, width, 3]`, red first.
 
-        Args:
-          screen: what to show, uint8 `[H, W]` or `[H, W, 3]`; it is enlarged.
-          action: what the agent chose then.
-          values: of all actions, `[num_actions]`; None if chance chose the action.
+        It has the screen, uint8 `[H, W]` or `[H, W, 3]`, enlarged, and the `values` of all actions,
+        `[num_actions]`; these are None if chance chose the action.
         """
         self._count += 1
         if values is not None:
@@ -205,14 +183,11 @@ class ValuePanel:
         self._cv2.putText(area, text, (x, y), font, 0.36, color, 1, self._cv2.LINE_AA)
 
 
-class GameVideo:
+class GameVideo(ContextManager["GameVideo"]):
     """Writes one game of an evaluation to a video; to be used in a `with` block.
 
-    An error of the disk is logged and ends the video, not the evaluation.
-
-    Args:
-      path: of the file.
-      names: of the actions.
+    An error of the disk is logged and ends the video, not the evaluation. `names` are those of the
+    actions.
     """
 
     def __init__(self, path: str, names: Sequence[str]) -> None:
@@ -229,9 +204,6 @@ class GameVideo:
         except OSError as error:
             self._error = error
 
-    def __enter__(self) -> "GameVideo":
-        return self
-
     def __exit__(self, kind: Any, *exc_info: object) -> None:
         try:
             self._file.close(keep=kind is None and self._error is None)
@@ -247,10 +219,7 @@ def action_names(player: Player) -> Sequence[str]:
 
 
 def enlarge(screen: np.ndarray) -> np.ndarray:
-    """Returns a screen in colours, and as many times as large as a picture has room for.
-
-    Its height is even, as the format of videos needs it.
-    """
+    """Returns a screen in colours, as large as there is room for, of an even height for videos."""
     times = max(1, _HEIGHT // len(screen))
     if screen.ndim == 2:
         screen = screen[..., np.newaxis].repeat(3, 2)

@@ -11,8 +11,7 @@ import numpy as np
 from tensorpack.utils.checks import as_count, check_integers
 
 from . import envbase
-from ._episode_tracker import EpisodeTracker
-from .player import Player, PlayerStep
+from .player import EpisodeTracker, Player, PlayerStep
 
 
 class ProxyPlayer(Player, envbase.ProxyPlayer):
@@ -20,9 +19,6 @@ class ProxyPlayer(Player, envbase.ProxyPlayer):
 
     Around an `RLEnvironment` it has the methods of that, `action` and so on, and those of `Player`
     raise a TypeError; around a `Player` the other way round.
-
-    Args:
-      player: the player or environment to wrap; it is closed together with this one.
     """
 
     def __init__(self, player: Union[Player, envbase.RLEnvironment]):
@@ -45,7 +41,6 @@ class ProxyPlayer(Player, envbase.ProxyPlayer):
 
     @property
     def identity(self) -> Dict[str, Any]:
-        """What the wrapped player plays."""
         return self.player.identity
 
     def _reset(self, seed: Optional[int]) -> np.ndarray:
@@ -71,9 +66,7 @@ class ProxyPlayer(Player, envbase.ProxyPlayer):
 
 
 class LimitLength(ProxyPlayer):
-    """Truncates every game that has taken so many actions.
-
-    The score of such a game is the sum of its rewards so far.
+    """Truncates every game that has taken so many actions; its score is the one so far.
 
     Args:
       player: one whose games can be ended from outside (`truncate`).
@@ -151,13 +144,11 @@ class PreventStuck(ProxyPlayer):
 
     A greedy agent that never presses the start button waits forever. After it has asked for one
     action `num_repeat` times in a row within a game, that request and all further ones of the same
-    action are replaced, until it asks for another action.
-
-    For evaluation only: a learner would store an action that was not taken.
+    action are replaced, until it asks for another action. For evaluation only.
 
     Args:
       player: the player to wrap.
-      num_repeat: equal requests in a row that count as stuck, at least 1.
+      num_repeat: equal requests in a row that count as stuck.
       action: taken instead, in [0, num_actions); 1 is the start button of many Atari games.
     """
 
@@ -210,9 +201,6 @@ class MapPlayerState(ProxyPlayer):
         one shape and dtype. It may change its argument. It is called once with zeros, to learn
         the shape. State that it keeps between calls is not saved with the player. Around an
         `RLEnvironment`, it takes and returns the state of that, whatever it is.
-
-    Raises:
-      ValueError: if the function does not return N frames.
     """
 
     def __init__(
@@ -227,7 +215,6 @@ class MapPlayerState(ProxyPlayer):
         self.frame_dtype = sample.dtype
 
     def current_state(self) -> Any:
-        """Returns what the function makes of the state of the wrapped `RLEnvironment`."""
         return self.func(super().current_state())
 
     def _reset(self, seed: Optional[int]) -> np.ndarray:

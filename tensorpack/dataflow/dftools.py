@@ -3,14 +3,16 @@
 Those for files are written beside the flows that read them again; here is their old address.
 """
 
+import functools
 import multiprocessing
 import os
 import queue as queues
+import struct
+import threading
 import time
-import weakref
+from contextlib import suppress
 from multiprocessing import util
 from multiprocessing.connection import Connection
-from multiprocessing.queues import Queue
 from typing import Any, Optional, Tuple
 
 from tensorpack.utils import DIE
@@ -38,7 +40,8 @@ __all__ = [
 ]
 
 _END, _FAILED = -1, -2  # in place of the number of a datapoint
-_SHORT_SECONDS = 0.5  # see _put
+_NUMBER = struct.Struct("<q")
+_SHORT_SECONDS = 0.5  # see _fill
 _RETRY_SECONDS = 0.001  # while another consumer reads
 _JOIN_SECONDS = 2.0
 
@@ -64,22 +67,19 @@ def dump_dataflow_to_process_queue(
     for data that will not come. A consumer may be killed while it waits; the others continue. One
     that reads must not be killed or interrupted, or the others may wait for ever.
 
-    The process ends with this one at the latest. To end it earlier, `process.terminate()` and
-    `process.join()`, or `tensorpack.utils.ensure_proc_terminate`. It is daemonic, so the flow
-    cannot start processes of its own, unless you set `process.daemon = False` before it is started;
-    then you have to end it.
+    The process ends with this one at the latest, or by `tensorpack.utils.ensure_proc_terminate`. It
+    is daemonic, so the flow cannot start processes of its own, unless you set
+    `process.daemon = False` before it is started; then you have to end it.
 
     Args:
       df: the flow. It is reset in the process, and seeded from here.
-      size: how many datapoints may wait in the queue, at least one. They can consist of what a
-        `MultiProcessRunner` can send.
+      size: how many datapoints may wait in the queue, of what a `MultiProcessRunner` can send.
       nr_consumer: how many consumers there are.
-      start_method: "fork", "forkserver" or "spawn", as in `MultiProcessRunner`. It is chosen now:
-        start the process before there are threads and a TensorFlow session, or give it. All but
-        "fork" need a flow that can be pickled.
+      start_method: as in `MultiProcessRunner`. It is chosen now: start the process before there are
+        threads and a TensorFlow session, or give it.
 
     Returns:
-      The queue, a `multiprocessing.Queue`, and the process, not started.
+      The queue, with the methods of a `multiprocessing.Queue` for consumers, and the process.
     """
     check_counts("dump_dataflow_to_process_queue", size=size, nr_consumer=nr_consumer)
     require("msgpack")
@@ -87,52 +87,34 @@ def dump_dataflow_to_process_queue(
     name = f"dump_dataflow_to_process_queue of {type(df).__name__}"
     queue = _FilledQueue(size, name)
     # What a process is to be given is forgotten here when it starts, so the writer is closed then.
-    arguments = (queue, queue.give_writer(), df, nr_consumer, draw_seed(get_rng(df)))
+    arguments = (queue, queue.take_writer(), df, nr_consumer, draw_seed(get_rng(df)))
     queue.worker = make_worker(_fill, arguments, name=name, method=method)
     return queue, queue.worker
 
 
-class _FilledQueue(Queue):  # type: ignore[type-arg]
-    """A queue that one worker fills, with frames; its consumers learn how the worker ended."""
-
-    _reader: Any
-    _writer: Any
-    _thread: Any
-    _close: Any
+class _FilledQueue:
+    """A queue that one worker fills with frames; its consumers learn how the worker ended."""
 
     def __init__(self, size: int, name: str) -> None:
         # Locks made by "spawn" can be sent to processes of every start method.
-        super().__init__(size, ctx=multiprocessing.get_context("spawn"))
-        self._set(name)
-        util.register_after_fork(self, _FilledQueue._close_writer)
-
-    def _set(self, name: str) -> None:
-        self._name, self._maker = name, os.getpid()
+        context = multiprocessing.get_context("spawn")
+        self._rlock, self.room = context.Lock(), context.Semaphore(size)
+        self._reader, self._writer = context.Pipe(duplex=False)
+        self._size, self._name, self._maker = size, name, os.getpid()
         self.worker: Optional[Worker] = None
         self._failure: Optional[Exception] = None
 
     def __getstate__(self) -> Any:
-        return super().__getstate__(), self._name
+        return {**vars(self), "worker": None, "_failure": None}
 
-    def __setstate__(self, state: Any) -> None:
-        super().__setstate__(state[0])
-        self._set(state[1])
-
-    def give_writer(self) -> Connection:
+    def take_writer(self) -> Connection:
         """Returns the end that only the worker may have, so that the others see when it is gone."""
-        writer = self._writer
-        self._given = weakref.ref(writer)
-        self.use_writer(Connection(os.open(os.devnull, os.O_WRONLY), readable=False))
+        writer = self.__dict__.pop("_writer")
+        util.register_after_fork(writer, self._close_in_others)
         return writer
 
-    def use_writer(self, writer: Connection) -> None:
-        """Puts items into this end from now on."""
-        self._writer, self._send_bytes = writer, writer.send_bytes
-
-    def _close_writer(self) -> None:
-        """Closes what a process that was forked before the worker was started has of it."""
-        writer = self._given()
-        if writer is not None and multiprocessing.current_process() is not self.worker:
+    def _close_in_others(self, writer: Connection) -> None:
+        if multiprocessing.current_process() is not self.worker:
             writer.close()
 
     def get(self, block: bool = True, timeout: Optional[float] = None) -> Tuple[Any, Any]:
@@ -148,29 +130,50 @@ class _FilledQueue(Queue):  # type: ignore[type-arg]
             if not self._reader.poll(None if end is None else max(0.0, end - time.monotonic())):
                 raise queues.Empty
             try:
-                number, frame = super().get(False)
-            except queues.Empty:  # another consumer reads
-                if end is not None and time.monotonic() >= end:
-                    raise
-                time.sleep(_RETRY_SECONDS)
+                item = self._read()
             except (EOFError, OSError):  # the worker ended, perhaps within a datapoint
                 if self._reader.closed:
                     raise
                 self._failure = self._end_of_worker()
-            else:
-                content = load_frame(frame)
-                if number != _FAILED:
-                    return (DIE, None) if number == _END else (number, content)
-                error = failure_from_bytes(content[0], self._name, content[1])
-                self._failure = error or RuntimeError(f"{self._name} failed.")
+                continue
+            if item is None:
+                if end is not None and time.monotonic() >= end:
+                    raise queues.Empty
+                time.sleep(_RETRY_SECONDS)
+                continue
+            (number,), content = _NUMBER.unpack_from(item), load_frame(item[_NUMBER.size :])
+            if number != _FAILED:
+                return (DIE, None) if number == _END else (number, content)
+            error = failure_from_bytes(content[0], self._name, content[1])
+            self._failure = error or RuntimeError(f"{self._name} failed.")
         raise self._failure  # at each later call as well
+
+    get_nowait = functools.partialmethod(get, False)
+
+    def qsize(self) -> int:
+        return self._size - self.room.get_value()
+
+    def empty(self) -> bool:
+        return not self._reader.poll()
+
+    def full(self) -> bool:
+        return self.qsize() == self._size
 
     def close(self) -> None:
         """Closes the queue in this process. It does not end the worker; terminate that yourself."""
-        super().close()
-        if self._thread is None:  # else the worker is still to write what is in its buffer
-            self._reader.close()
-            self._writer.close()
+        self._reader.close()
+
+    def _read(self) -> Optional[memoryview]:
+        """Returns what comes next; None if another consumer reads it."""
+        if not self._rlock.acquire(False):
+            return None
+        try:
+            item = memoryview(self._reader.recv_bytes()) if self._reader.poll() else None
+        finally:
+            self._rlock.release()
+        if item is not None:
+            self.room.release()
+        return item
 
     def _end_of_worker(self) -> Exception:
         worker = self.worker if os.getpid() == self._maker else None
@@ -186,43 +189,40 @@ class _FilledQueue(Queue):  # type: ignore[type-arg]
 def _fill(
     queue: _FilledQueue, writer: Connection, ds: DataFlow, nr_consumer: int, seed: int
 ) -> None:
-    """What the worker does."""
-    queue.use_writer(writer)
+    """What the worker does. A thread writes, so that up to `size` datapoints are made meanwhile."""
+    waiting: queues.SimpleQueue[Optional[bytes]] = queues.SimpleQueue()
+    thread = threading.Thread(target=_write, args=(waiting, writer), daemon=True)
     failure: Optional[Exception] = None
     last = _END, dumps(None)
-    problem = f" of {type(ds).__name__} cannot be sent"
+
+    def put(number: int, frame: bytes) -> None:
+        # A signal that comes just before a wait does not interrupt it, so waits are short.
+        while not queue.room.acquire(timeout=_SHORT_SECONDS):
+            pass
+        waiting.put(_NUMBER.pack(number) + frame)
+        if thread.ident is None:  # the flow has started its own processes by now
+            thread.start()
+
     try:
-        try:
-            seed_process(seed)
-            ds.reset_state()
-            for number, datapoint in enumerate(ds):
-                _put(queue, (number, encode_datapoint(datapoint, number, problem)))
-        except Exception as error:
-            failure, last = error, (_FAILED, dumps([failure_to_bytes(error), os.getpid()]))
-        finally:
-            call_optional(ds, "close")
-        for _ in range(nr_consumer):
-            _put(queue, last)
-        queue.close()
-        queue.join_thread()
-    except BaseException:
-        queue.cancel_join_thread()  # consumers that have left would keep the process
-        # A signal that came while put() took its lock has left that locked, for ever; the end of
-        # the queue, which the end of this process would bring about, waits for it.
-        if queue._close is not None:
-            queue._close.cancel()
-        raise
+        seed_process(seed)
+        ds.reset_state()
+        for number, datapoint in enumerate(ds):
+            problem = f" of {type(ds).__name__} cannot be sent"
+            put(number, encode_datapoint(datapoint, number, problem))
+    except Exception as error:
+        failure, last = error, (_FAILED, dumps([failure_to_bytes(error), os.getpid()]))
+    finally:
+        call_optional(ds, "close")
+    for _ in range(nr_consumer):
+        put(*last)
+    waiting.put(None)
+    queue.close()
+    thread.join()
     if failure is not None:
         raise failure
 
 
-def _put(queue: _FilledQueue, item: Tuple[int, bytes]) -> None:
-    """Puts an item as soon as there is room.
-
-    A signal that comes just before the wait does not interrupt it, so waits are short.
-    """
-    while True:
-        try:
-            return queue.put(item, timeout=_SHORT_SECONDS)
-        except queues.Full:
-            continue
+def _write(waiting: "queues.SimpleQueue[Optional[bytes]]", writer: Connection) -> None:
+    with suppress(BrokenPipeError):  # no consumer is left
+        for item in iter(waiting.get, None):
+            writer.send_bytes(item)

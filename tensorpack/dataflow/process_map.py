@@ -12,7 +12,7 @@ from tensorpack.utils.workers.processes import usable_cores
 
 from ._combined import state_or_reason
 from ._flow import check_state
-from ._processes.base import ProcessMap
+from ._processes.flows import ProcessMap
 from ._processes.worker_loop import DatapointSeeds, draw_seed
 from ._stack import aggregate
 from .base import DataFlow, StateNotKept
@@ -36,8 +36,7 @@ class MultiProcessMapData(ProcessMap):
     returns None.
 
     A pass is one pass of the wrapped flow, which is iterated in this process; it ends when all
-    results have been given out. `len` stays that of the wrapped flow, so it is too large if
-    datapoints are dropped.
+    results have been given out. `len` is that of the wrapped flow, dropped datapoints included.
 
     **By default** results come in the order in which they are ready. **With `strict=True`** they
     come in the order of the wrapped flow, and what the function, or an augmentor in it, draws from
@@ -67,8 +66,7 @@ class MultiProcessMapData(ProcessMap):
           ds: the flow that gives the datapoints.
           num_proc: the number of processes; by default as many as there are cores.
           map_func: takes a datapoint and returns a datapoint, or None to drop it.
-          buffer_size: how many datapoints may have been taken from the flow and not yet be given
-            out.
+          buffer_size: how many datapoints may be taken from the flow and not yet be given out.
           strict: see above.
           buffer_bytes: how many bytes may be on the way to the processes, and as many back; a
             single datapoint may have more.
@@ -93,11 +91,7 @@ class MultiProcessMapData(ProcessMap):
         return self._in_order(datapoints, seed, self._place)
 
     def state_dict(self) -> Dict[str, Any]:
-        """Returns where a strict pass is.
-
-        Raises:
-          StateNotKept: the flow is not strict, or the wrapped one keeps no state.
-        """
+        """Returns where a strict pass is; StateNotKept if it or the wrapped flow keeps none."""
         self._check_keeps_state()
         place = self._place or _Place(self._state_of_ds(), rng_state(self.rng))
         if isinstance(place.ds, str):
@@ -179,12 +173,10 @@ class MultiProcessMapAndBatchData(ProcessMap):
     ) -> None:
         """
         Args:
-          ds, num_proc, map_func, start_method: as in `MultiProcessMapData`.
+          ds, num_proc, map_func, buffer_bytes, start_method: as in `MultiProcessMapData`.
           batch_size: the number of datapoints in a batch.
-          buffer_size: how many datapoints may have been taken from the flow and not yet be given
-            out; by default those of two batches a process.
+          buffer_size: as in `MultiProcessMapData`; by default two batches a process.
           remainder: whether to yield a smaller last batch if some datapoints are left.
-          buffer_bytes: how many bytes may be on the way to the processes, and as many back.
         """
         check_batch_size(self, ds, batch_size, remainder)
         num_proc = usable_cores() if num_proc is None else num_proc

@@ -1,7 +1,7 @@
 """Whole flows in worker processes, whose datapoints come to the consumer through shared memory."""
 
 import itertools
-from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence
+from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from tensorpack.utils import logger
 from tensorpack.utils.argtools import accepts_old_keywords
@@ -12,12 +12,11 @@ from tensorpack.utils.workers.worker_errors import WorkerDied, WorkerFailed
 
 from ._flow import check_state
 from ._length import length_or_none
-from ._processes.base import ProcessFlow
-from ._processes.dispatch import merge_shares
+from ._processes.flows import ProcessFlow
 from ._processes.pool import WorkerPool
 from ._processes.sender import Limits
 from ._processes.start_method import choose_start_method, is_worker
-from ._processes.worker_loop import draw_seed, run_flow
+from ._processes.worker_loop import END, SHIFTED, draw_seed, run_flow
 from .base import DataFlow, RNGDataFlow
 
 __all__ = [
@@ -48,22 +47,21 @@ class MultiProcessRunner(ProcessFlow):
     """Runs a flow in several processes, and yields what they make.
 
     **By default** each process repeats the whole flow for ever, with its own random streams. A pass
-    is as many datapoints of that mixture as the flow has, and the next pass continues it. So with
-    several processes a pass may have some datapoints twice and lack others, which is right for
-    training on shuffled data and wrong for anything that must see each datapoint once. Without a
-    length a pass has no end. With several processes the order is that of arrival, so the order
-    differs from run to run.
+    is as many datapoints of that mixture as the flow has, and the next pass continues it; without a
+    length a pass has no end. With several processes the order differs from run to run, and a pass
+    may have some datapoints twice and lack others, which is right for training on shuffled data and
+    wrong for anything that must see each datapoint once.
 
     **With `strict=True`** each pass has each datapoint of the flow once, in an order, and with
-    values, that do not depend on the number of processes. Lists, files with an index, maps and
-    batches share the work: each process makes only its part. What comes after any other flow, such
-    as a local shuffle, is shared as well, but that flow itself is run whole by each process. If a
-    map drops datapoints in front of a batch, all later batches shift: from there on each process
-    makes all batches and leaves out those of others. Functions should draw random numbers from
-    `numpy.random` or `random`, which are seeded for each datapoint; other streams depend on what
-    else the process has made. A pass ends as it does without processes, and has a state. Each
-    process begins a pass from the state of the flow at the end of the last one, in which there are
-    no datapoints: a `CacheData` in the flow would read everything again, so put it after this.
+    values, that do not depend on the number of processes, and has a state. Lists, files with an
+    index, maps and batches share the work: each process makes only its part. What comes after any
+    other flow, such as a local shuffle, is shared as well, but that flow itself is run whole by
+    each process. If a map drops datapoints in front of a batch, all later batches shift: from there
+    on each process makes all batches and leaves out those of others. Functions should draw random
+    numbers from `numpy.random` or `random`, which are seeded for each datapoint; other streams
+    depend on what else the process has made. Each process begins a pass from the state of the flow
+    at the end of the last one: a `CacheData` in the flow would read everything again, so put it
+    after this.
 
     **Memory.** Arrays are read-only views of shared memory, and are not copied on their way to
     TensorFlow. The memory is reused when the last array that views it is gone. A consumer that
@@ -73,11 +71,10 @@ class MultiProcessRunner(ProcessFlow):
     without objects, and lists, tuples and dicts of these. Anything else is an error.
 
     **Processes** are started by `reset_state`, by the first pass or by `start_processes`, and end
-    with `close`, with the flow itself, or with this process, however that ends. They are forked as
-    long as that is safe, see `start_method`. They have no processes of their own: a flow with
-    processes inside of this one runs in each of them, without more processes. An exception in a
-    process, or its death, is raised by the iteration; then all processes are ended, and the next
-    pass starts new ones.
+    with `close`, with the flow itself, or with this process, however that ends. They have no
+    processes of their own: a flow with processes inside of this one runs in each of them, without
+    more processes. An exception in a process, or its death, is raised by the iteration; then all
+    processes are ended, and the next pass starts new ones.
     """
 
     @accepts_old_keywords(nr_prefetch="num_prefetch", nr_proc="num_proc")
@@ -98,9 +95,9 @@ class MultiProcessRunner(ProcessFlow):
           num_proc: the number of processes.
           strict: see above.
           buffer_bytes: how many bytes may wait, at most; a single datapoint may have more.
-          start_method: "fork", "forkserver" or "spawn", see `multiprocessing`. By default "fork"
-            while this process has a single thread and no TensorFlow session, and "forkserver"
-            after that. All but "fork" need a flow that can be pickled.
+          start_method: of `multiprocessing`. By default "fork" while this process has a single
+            thread and no TensorFlow session, and "forkserver" after that. All but "fork" need a
+            flow that can be pickled.
         """
         super().__init__(ds, num_proc, buffer_bytes, start_method)
         check_counts(self, num_prefetch=num_prefetch)
@@ -145,20 +142,14 @@ class MultiProcessRunner(ProcessFlow):
         self.start_processes()
 
     def state_dict(self) -> Dict[str, Any]:
-        """Returns where a strict pass is.
-
-        Raises:
-          StateNotKept: the flow is not strict.
-        """
+        """Returns where a strict pass is; StateNotKept if the flow is not strict."""
         self._check_keeps_state()
         return dict((self._place or _Place(rng_state(self.rng)))._asdict())
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
         self._check_keeps_state()
-        if isinstance(state, dict) and set(state) == set(
-            _Place._fields[:-1]
-        ):  # of an earlier version
-            state = {**state, "blocks": False}
+        if isinstance(state, dict):
+            state = {"blocks": False, **state}  # those of earlier versions have none
         check_state(self, state, _Place._fields)
         set_rng_state(self.rng, state["rng"])
         self._place, self._loaded = _Place(**state), True
@@ -190,7 +181,7 @@ class MultiProcessRunner(ProcessFlow):
             while not ends:
                 order = {"seed": seed, "flow": flow, "step": len(pool), "blocks": blocks}
                 pool.order([{**order, "first": position + i} for i in range(len(pool))])
-                for at, datapoint in merge_shares(pool, position, ends):
+                for at, datapoint in _merge_shares(pool, position, ends):
                     position = at + 1
                     self._place = _Place(begin, flow, position, over, blocks)
                     yield datapoint
@@ -214,11 +205,39 @@ class MultiProcessRunner(ProcessFlow):
         )
 
 
-class MultiProcessRunnerZMQ(MultiProcessRunner):
-    """`MultiProcessRunner` with the arguments of the one that was built on ZMQ sockets.
+def _merge_shares(
+    pool: WorkerPool, position: int, ends: List[Optional[bytes]]
+) -> Iterator[Tuple[int, Any]]:
+    """Yields positions and datapoints of the shares of a pass, up to its end or to a shift.
 
-    `hwm` is its `num_prefetch`.
+    The workers carry out an order for a share each, from `position` on. At the end of the pass,
+    `ends` gets the state of the flow in each worker, by `dumps`; None if it keeps none. It stays
+    empty at a shift: a datapoint was dropped, and from the next position on the workers have to
+    make all of the pass.
     """
+    first, count = position, len(pool)
+    heads: List[Optional[Tuple[int, Any]]] = [None] * count
+    ended: Dict[int, Any] = {}
+    while len(ended) < count:
+        index = (position - first) % count
+        if index not in ended:
+            at, obj = heads[index] or pool.take_from(index)
+            if at == position:
+                heads[index] = None
+                yield position, obj
+            elif at == position + SHIFTED:
+                return
+            elif at == END:
+                ended[index] = obj
+            else:  # the datapoint of this position has been dropped
+                heads[index] = at, obj
+            obj = None
+        position += 1
+    ends += [ended[index] for index in sorted(ended)]
+
+
+class MultiProcessRunnerZMQ(MultiProcessRunner):
+    """`MultiProcessRunner` with the arguments of the one on ZMQ: `hwm` is its `num_prefetch`."""
 
     @accepts_old_keywords(nr_proc="num_proc")
     def __init__(
@@ -238,12 +257,7 @@ class PrefetchOnGPUs(MultiProcessRunnerZMQ):
     """Runs a flow in a process for each GPU, which sees no other one."""
 
     def __init__(self, ds: DataFlow, gpus: Sequence[int], pipedir: None = None) -> None:
-        """
-        Args:
-          ds: the flow.
-          gpus: their numbers; each is `CUDA_VISIBLE_DEVICES` of a process.
-          pipedir: None; pipes are not made in folders any more.
-        """
+        """Each of the numbers `gpus` is `CUDA_VISIBLE_DEVICES` of a process."""
         if pipedir is not None:
             raise ValueError(
                 f"PrefetchOnGPUs makes no pipe in a folder any more: leave pipedir={pipedir!r} out."

@@ -14,11 +14,10 @@ from tensorpack.utils.serialize import MAX_BYTES, FrameError
 
 from ._flow import ProcessLocal, is_flow, what_instead
 from ._length import endless, length_or_none
-from ._remote.address import parse_address
-from ._remote.hub import Hub, RemoteReceiver, attach
-from ._remote.key import load_key, make_remote_key
+from ._remote.ends import RemoteReceiver, RemoteSender
+from ._remote.guard import load_key, make_remote_key, parse_address
+from ._remote.hub import Hub, attach
 from ._remote.message import DATA, END, Senders
-from ._remote.sender import RemoteSender
 from .base import DataFlow, DataFlowTerminated
 from .repeat import RepeatedData
 
@@ -60,20 +59,15 @@ def send_dataflow_zmq(
       addr: such as `tcp://127.0.0.1:5555` or `ipc:///home/me/run/data`. One that leaves the
         machine needs a key.
       hwm: how many datapoints may wait on this side.
-      format: there is one format: None; 'zmq_op' and 'zmq_ops', those of a `ZMQInput` of earlier
-        years, mean the same.
-      bind: whether to bind to the address instead of connecting to it. The other side does the
-        other.
+      format: None; 'zmq_op' and 'zmq_ops', of earlier years, mean the same.
+      bind: whether to bind to the address; the other side connects to it, or the other way round.
       print_interval: the progress bar is drawn at most once for so many datapoints.
       passes: how often to go through the flow; None to repeat it forever.
       key: path of a file that `make_remote_key` wrote; the receiver needs the same.
-      timeout: an error is raised when for so many seconds no datapoint is taken. None to wait as
-        long as it takes.
+      timeout: seconds without a datapoint that is taken until an error is raised; None for ever.
 
     Raises:
       DataFlowTerminated: nothing was taken within the timeout, or datapoints were lost.
-      OSError: the address cannot be bound, or the key cannot be read.
-      TypeError: a datapoint has a part that cannot be sent.
       ValueError: a datapoint is larger than the receiver's `max_bytes`; or the address leaves the
         machine without a key.
     """
@@ -128,8 +122,7 @@ class RemoteDataZMQ(DataFlow):
     other users of the machine are not trusted.
 
     Attributes:
-      cnt1: how many datapoints came to the first address.
-      cnt2: how many came to the second one.
+      cnt1, cnt2: how many datapoints came to the first address and to the second one.
       malformed: how many messages were dropped.
     """
 
@@ -152,18 +145,13 @@ class RemoteDataZMQ(DataFlow):
             any free one, see `endpoints`.
           addr2: a second address, such as that of another network; both are read in turn.
           hwm: how many datapoints of each sender may wait on this side.
-          bind: whether to bind to the addresses instead of connecting to them.
-          key: path of a file that `make_remote_key` wrote; the senders need the same.
-          timeout: an error is raised when for so many seconds nothing comes. None to wait as long
-            as it takes. If several receivers connect to one sender, only one of them is told of
-            its end, and the others need this.
+          bind, key: as in `send_dataflow_zmq`.
+          timeout: seconds without a message until an error is raised; None for ever. If several
+            receivers connect to one sender, only one is told of its end: the others need this.
           senders: a pass does not end before so many senders have said that there is no more.
           max_errors: how many malformed messages are dropped before there is an error.
           max_bytes: how large the message of a datapoint may be; the sender of a larger one raises
             an error.
-
-        Raises:
-          OSError: the key cannot be read.
         """
         self._hwm = as_count(self, "hwm", hwm)
         self._max_bytes = as_count(self, "max_bytes", max_bytes)
@@ -191,7 +179,6 @@ class RemoteDataZMQ(DataFlow):
         return False
 
     def __len__(self) -> int:
-        """Raises UnknownLength: the senders decide how much there is."""
         raise endless(self)
 
     def __iter__(self) -> Iterator[Any]:
@@ -201,7 +188,6 @@ class RemoteDataZMQ(DataFlow):
           DataFlowTerminated: `close` was called, nothing came within the timeout, or a sender says
             that datapoints were lost.
           FrameError: there were more malformed messages than allowed; a `ValueError`.
-          OSError: an address cannot be bound, or the key cannot be read.
         """
         return self._pass(self._connected())
 
@@ -234,10 +220,8 @@ class RemoteDataZMQ(DataFlow):
             if isinstance(message, FrameError):
                 self._drop(self._addresses[index], message)
             elif message.kind == DATA:
-                if index == 0:
-                    self.cnt1 += 1
-                else:
-                    self.cnt2 += 1
+                self.cnt1 += index == 0
+                self.cnt2 += index == 1
                 yield message.datapoint
             elif message.kind == END:
                 over = receiver.senders.take_end()

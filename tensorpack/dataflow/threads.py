@@ -4,49 +4,45 @@ Threads share memory, so nothing is copied or sent, but Python runs only one of 
 help where the work releases the interpreter: files, sockets, numpy, OpenCV.
 """
 
-from typing import Any, Callable, Dict, Iterator, Optional
+import threading
+import weakref
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from tensorpack.utils.argtools import accepts_old_keywords
 from tensorpack.utils.checks import as_count, check_counts
 from tensorpack.utils.workers.processes import usable_cores
 
-from ._flow import ProcessLocal, check_state
-from ._threads.map import MapPass, Passes
+from ._flow import ProcessLocal, check_state, in_order
 from ._threads.runner import MultiThreadPrefetchData, MultiThreadRunner
-from ._threads.workers import BUFFER_BYTES
+from ._threads.workers import BUFFER_BYTES, Buffer, ThreadPool, nbytes_of
 from .base import DataFlow, ProxyDataFlow, StateNotKept
-from .map import checked_function
+from .map import apply_function, checked_function, note_datapoint
 
-__all__ = [
-    "MultiThreadMapData",
-    "MultiThreadPrefetchData",
-    "MultiThreadRunner",
-    "ThreadedMapData",
-]
+__all__ = ["MultiThreadMapData", "MultiThreadPrefetchData", "MultiThreadRunner", "ThreadedMapData"]
+
+_POLL_SECONDS = 0.1
 
 
 class MultiThreadMapData(ProxyDataFlow):
     """Applies a function to every datapoint in several threads; None drops the datapoint.
 
     A pass has the datapoints of a pass of `ds`, less those that are dropped, and then ends; in
-    earlier releases it was endless unless strict. `len` is that of the wrapped flow, so it is too
-    large if datapoints are dropped.
+    earlier releases it was endless unless strict. `len` is that of the wrapped flow, dropped
+    datapoints included.
 
     Datapoints come in the order in which the function completes them. With `strict=True` they come
     in that of `ds`, and the result is that of `MapData` whatever the threads do, provided that
     calls of the function do not change what other calls see, and share no random stream.
 
     Every pass has its own threads: they start with its first datapoint, and are joined when it
-    ends, raises, is closed or is abandoned. They read ahead in `ds`, one thread at a time, also
-    where several passes are under way. A pass that is left early may have read more or less of it;
-    if `ds` draws random numbers as it goes, later passes draw others.
+    ends, raises, is closed or is abandoned. They read ahead in `ds`, one thread at a time. A pass
+    that is left early may have read more or less of it; if `ds` draws random numbers as it goes,
+    later passes draw others.
 
     An error of the function or of `ds` is raised by the pass with the traceback of the thread, as
     soon as it is known, or if strict in the place of the datapoint. A function that never returns
-    cannot be ended: its thread is left behind after two seconds, with a warning.
-
-    If strict, it keeps a state: that of `ds` after the datapoint that was yielded last, whatever
-    has been read ahead.
+    cannot be ended: its thread is left behind after two seconds, with a warning. If strict, it
+    keeps a state: that of `ds` after the datapoint that was yielded last.
     """
 
     # The state of `ds` after what was yielded last; None where that is the one it has itself.
@@ -67,9 +63,8 @@ class MultiThreadMapData(ProxyDataFlow):
         Args:
           ds: the flow that gives the datapoints.
           num_thread: the number of threads; None for the number of cores that may be used.
-          map_func: takes a datapoint and returns a datapoint, or None to drop it. It is called in
-            several threads at once. It may change the list or dict it gets; the components in it
-            are not copied.
+          map_func: takes a datapoint and returns a datapoint, or None to drop it. It may change the
+            list or dict it gets; the components in it are not copied.
           buffer_size: how many datapoints may be taken from `ds` and not yet be yielded.
           buffer_bytes: no more are taken while finished ones of as many bytes wait. Arrays, texts
             and the like are measured; datapoints that the threads are working on are not counted.
@@ -83,21 +78,16 @@ class MultiThreadMapData(ProxyDataFlow):
         self.waiting_limits = [(self.buffer_size, self.buffer_bytes)]
         self.strict = strict
         check_counts(self, num_thread=self.num_thread, buffer_size=buffer_size)
-        self._passes = ProcessLocal(Passes)  # threads do not survive a fork
+        self._passes = ProcessLocal(_Passes)  # threads do not survive a fork
 
     def __iter__(self) -> Iterator[Any]:
-        """Begins a pass.
-
-        Raises (while iterating):
-          DataFlowTerminated: the flow was closed or reset meanwhile.
-          RuntimeError: the function raised StopIteration, or the system gives no more threads.
-        """
+        """Begins a pass; its iterator raises DataFlowTerminated if the flow is closed or reset."""
         passes = self._passes.get()
-        this = MapPass(self, passes)
+        this = _MapPass(self, passes)
         self._position = this.first_state
         return self._pass(passes, this)
 
-    def _pass(self, passes: Passes, this: MapPass) -> Iterator[Any]:
+    def _pass(self, passes: "_Passes", this: "_MapPass") -> Iterator[Any]:
         try:
             for result in this.results():
                 self._position = result.state
@@ -116,7 +106,6 @@ class MultiThreadMapData(ProxyDataFlow):
         self._position = None
 
     def close(self) -> None:
-        """Ends the passes that are under way, joins their threads, and closes the wrapped flow."""
         passes = self._passes.get()
         stopped = passes.stop_all()
         try:
@@ -154,9 +143,7 @@ class MultiThreadMapData(ProxyDataFlow):
 
 
 class ThreadedMapData(MultiThreadMapData):
-    """`MultiThreadMapData` by its name and arguments of 2017; it keeps no order, unless
-    `strict`.
-    """
+    """`MultiThreadMapData` by its name and arguments of 2017."""
 
     @accepts_old_keywords(nr_thread="num_thread")
     def __init__(
@@ -168,3 +155,194 @@ class ThreadedMapData(MultiThreadMapData):
         strict: bool = False,
     ) -> None:
         super().__init__(ds, num_thread, map_func, buffer_size, strict)
+
+
+class _Result(NamedTuple):
+    number: int  # of the datapoint in its pass; -1 comes after all others of a thread
+    value: Any = None  # the datapoint to yield, or None to drop it
+    state: Any = None  # of the flow after the datapoint it was made from
+    error: Optional[BaseException] = None  # raised in place of the value
+    file: Optional[str] = None  # that it was read from
+
+
+_END = _Result(-1)
+
+
+class _Passes:
+    """The open passes of a flow; lets the threads of one at a time use the wrapped flow."""
+
+    def __init__(self) -> None:
+        self._open: weakref.WeakSet[_MapPass] = weakref.WeakSet()
+        self._open_lock = threading.Lock()
+        self._lock = threading.Lock()
+        self._user = 0  # id of the pass whose thread had the lock last
+
+    def add(self, each: "_MapPass") -> None:
+        with self._open_lock:
+            self._open.add(each)
+
+    def stop_all(self) -> "List[_MapPass]":
+        """Tells all passes to stop; returns those to `join`."""
+        with self._open_lock:
+            passes = list(self._open)
+        for each in passes:
+            each.stop()
+        return passes
+
+    def join(self, each: "_MapPass") -> None:
+        """Waits for the threads of a pass that was told to stop, and closes it."""
+        if not each.join() and self._user == id(each):
+            self._lock = threading.Lock()  # a thread was left behind that has the other one
+
+    def acquire(self, user: "Optional[_MapPass]") -> Any:
+        """Waits until no other thread uses the wrapped flow.
+
+        Returns the lock to release, or None if the pass `user` was stopped meanwhile.
+        """
+        while True:
+            lock = self._lock
+            if lock.acquire(timeout=_POLL_SECONDS):
+                self._user = id(user)
+                return lock
+            if user is not None and user.stopped:
+                return None
+
+
+class _MapPass:
+    """The threads, the buffer and the open pass over the flow `flow.ds` of a `MultiThreadMapData`.
+
+    Each thread reserves room in the buffer, takes a datapoint from the flow while it holds the lock
+    of the flow, and then applies the function.
+
+    `first_state` and `last_state` are the states of that flow before and after the pass, or None.
+    """
+
+    def __init__(self, flow: Any, passes: _Passes) -> None:
+        self._name, self._passes, self._flow = type(flow).__name__, passes, flow
+        self._buffer = Buffer(self._name, flow.buffer_size, flow.buffer_bytes)
+        self._pool = ThreadPool(self._name)
+        self._keeps_state = flow.strict
+        self._taken = 0  # written only with the lock of the flow, as is the next one
+        self._over = False
+        self.last_state: Any = None
+        lock = passes.acquire(None)
+        try:
+            self._datapoints = iter(flow.ds)
+            self.first_state = self._state()
+        finally:
+            lock.release()
+        passes.add(self)
+
+    @property
+    def stopped(self) -> bool:
+        """Whether `stop` was called or a thread has failed."""
+        return self._buffer.closed
+
+    def results(self) -> Iterator[_Result]:
+        """Starts the threads and yields results with values.
+
+        Raises an error with the traceback of its thread; DataFlowTerminated after `stop`.
+        """
+        self._buffer.check()
+        self._pool.start(self._work, self._flow.num_thread)
+        in_turn = in_order if self._flow.strict else iter
+        for _, (result, nbytes) in in_turn(self._ready()):
+            if self._buffer.closed:
+                self._buffer.check()
+            self._buffer.release(nbytes)
+            if result.error is not None:
+                try:
+                    raise result.error
+                finally:
+                    del result  # the error refers to this frame, and would be kept alive by it
+            if result.value is not None:
+                yield result
+
+    def stop(self) -> None:
+        """Tells the threads and the consumer to stop; waits for none. Any thread may call it."""
+        self._buffer.close()
+
+    def join(self) -> bool:
+        """Waits for the threads after `stop`, leaves the pass, and returns whether they ended."""
+        if not self._pool.join():
+            return False
+        datapoints, self._datapoints = self._datapoints, iter(())
+        close = getattr(datapoints, "close", None)
+        if close is not None:
+            close()
+        return True
+
+    def _ready(self) -> Iterator[Tuple[int, Any]]:
+        """Yields results by number as they become ready, with their bytes, still to be released."""
+        working = self._flow.num_thread
+        while working:
+            item = self._buffer.get()
+            if item[0] is _END:
+                working -= 1
+            else:
+                yield item[0].number, item
+
+    def _work(self, number: int) -> None:
+        try:
+            while self._buffer.reserve() and self._step():
+                pass
+        except BaseException as error:  # a thread must not end silently
+            self._buffer.fail(error)
+        finally:
+            self._buffer.put(_END, 0)
+
+    def _step(self) -> bool:
+        """Makes one result; returns False if the pass over the flow has ended."""
+        taken = self._take()
+        if taken is None:
+            self._buffer.release()  # lets the next thread see the end
+        else:
+            self._put(self._map(taken) if taken.error is None else taken)
+        return taken is not None
+
+    def _take(self) -> Optional[_Result]:
+        """Returns the next datapoint as the value of a result; None if there is none."""
+        lock = self._passes.acquire(self)
+        if lock is None:
+            return None
+        try:
+            if self._over or self.stopped:
+                return None
+            datapoint = next(self._datapoints, _END)
+            # No other pass may come between a datapoint and the state: the flow has only one.
+            state = self._state()
+            if datapoint is _END:
+                self._over, self.last_state = True, state
+                return None
+            self._taken += 1
+            file = getattr(self._flow.ds, "last_file", None)
+            return _Result(self._taken - 1, datapoint, state, file=file)
+        except BaseException as error:
+            self._over = True
+            return _Result(self._taken, error=error)
+        finally:
+            lock.release()
+
+    def _map(self, taken: _Result) -> _Result:
+        try:
+            return taken._replace(value=apply_function(self._flow.map_func, taken.value))
+        except BaseException as error:
+            self._over = True  # the other threads finish what they have
+            if isinstance(error, Exception):
+                note_datapoint(error, self._name, taken.number, taken.value, taken.file)
+            return taken._replace(value=None, error=error)
+
+    def _put(self, result: _Result) -> None:
+        if self._flow.strict or result.value is not None:
+            self._buffer.put(result, nbytes_of(result.value))
+        elif result.error is not None:
+            self._buffer.fail(result.error)
+        else:
+            self._buffer.release()
+
+    def _state(self) -> Any:
+        try:
+            return self._flow._state_of_ds() if self._keeps_state else None
+        except StateNotKept:
+            self._keeps_state = False  # it would be asked after every datapoint
+            return None

@@ -5,7 +5,7 @@ from typing import Any, List, Optional, Sequence, Tuple
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.input_source import InputSource
-from tensorpack.input_source.placeholder import build_or_reuse_placeholder
+from tensorpack.input_source.base import build_or_reuse_placeholder
 from tensorpack.tfutils.common import PerGraph, get_op_tensor_name
 from tensorpack.tfutils.gradproc import FilterNoneGrad
 from tensorpack.tfutils.tower import get_current_tower_context

@@ -7,14 +7,13 @@ _NAMES = {  # module -> its public names; then run scripts/public_names
     "base": "FeedfreeInput InputSource",
     "check": "DatapointChecker",
     "cursor": "DataFlowEmpty",
-    "enqueue": "BatchQueueInput QueueInput",
+    "enqueue": "BatchQueueInput QueueInput ZMQInput",
     "enqueue_thread": "EnqueueThread",
     "feed": "DataParallelFeedInput FeedInput PlaceholderInput",
     "remap": "remap_input_source",
     "staging": "StagingInput StagingInputWrapper",
     "tensor": "DummyConstantInput TensorInput",
     "tf_dataset": "TFDatasetInput",
-    "zmq": "ZMQInput",
 }
 _HOMES = {name: module for module, names in _NAMES.items() for name in names.split()}
 __all__ = sorted(_HOMES)

@@ -8,6 +8,7 @@ from .check import DatapointChecker as DatapointChecker
 from .cursor import DataFlowEmpty as DataFlowEmpty
 from .enqueue import BatchQueueInput as BatchQueueInput
 from .enqueue import QueueInput as QueueInput
+from .enqueue import ZMQInput as ZMQInput
 from .enqueue_thread import EnqueueThread as EnqueueThread
 from .feed import DataParallelFeedInput as DataParallelFeedInput
 from .feed import FeedInput as FeedInput
@@ -18,6 +19,5 @@ from .staging import StagingInputWrapper as StagingInputWrapper
 from .tensor import DummyConstantInput as DummyConstantInput
 from .tensor import TensorInput as TensorInput
 from .tf_dataset import TFDatasetInput as TFDatasetInput
-from .zmq import ZMQInput as ZMQInput
 
 __all__: List[str]

@@ -8,9 +8,27 @@ from tensorpack.tfutils.callback import Callback
 from tensorpack.utils import logger
 from tensorpack.utils.argtools import accepts_old_keywords
 
-from .placeholder import InputSpec
-
 _INPUT_DESC = ("type", "shape", "name")  # the fields of an `InputDesc`, the spec of 2017
+
+
+class InputSpec(tf.TensorSpec):
+    """A spec as `InputSource._setup` gets it, which subclasses of scripts ask for a placeholder."""
+
+    def build_placeholder_reuse(self) -> tf.Tensor:
+        """Returns the placeholder of this name, see `build_or_reuse_placeholder`."""
+        return build_or_reuse_placeholder(self)
+
+
+def build_or_reuse_placeholder(tensor_spec: tf.TensorSpec) -> tf.Tensor:
+    """Returns the default graph's placeholder of a spec's name, which is made at the first call."""
+    try:
+        found = tf.get_default_graph().get_tensor_by_name(f"{tensor_spec.name}:0")
+    except KeyError:
+        with tf.name_scope(None):
+            return tf.placeholder(tensor_spec.dtype, tensor_spec.shape, tensor_spec.name)
+    if found.op.type != "Placeholder" or not tensor_spec.is_compatible_with(found):
+        raise ValueError(f"{tensor_spec} has the name of {found}, which is no such placeholder.")
+    return found
 
 
 class InputSource:
@@ -33,8 +51,7 @@ class InputSource:
 
     Attributes:
       cut_datapoints: whether a datapoint with more components than the model has inputs is cut,
-        with a warning, and not an error. A trainer sets it before `setup` for a model in the
-        spelling of 2017, when that was so.
+        with a warning, and not an error. A trainer sets it for a model in the spelling of 2017.
     """
 
     cut_datapoints = False
@@ -48,12 +65,8 @@ class InputSource:
     def setup(self, input_signature: Sequence[tf.TensorSpec]) -> List[Callback]:
         """Prepares the source for the default graph.
 
-        Args:
-          input_signature: what the model takes; each spec has a name of its own. `InputDesc`, that
-            of 2017, is accepted as well.
-
-        Returns:
-          the callbacks without which the source does not work, as `get_callbacks`.
+        Returns the callbacks without which the source does not work, as `get_callbacks`. The
+        signature is what the model takes; each spec, or `InputDesc` of 2017, has a name of its own.
         """
         if self.setup_done():
             raise RuntimeError(
@@ -103,10 +116,8 @@ class InputSource:
 
     @contextmanager
     def cached_name_scope(self) -> Iterator[str]:
-        """Opens a name scope named like the class, in the root: the same one at each call.
-
-        Yields:
-          the scope's full name, ending with `/`.
+        """Opens a name scope named like the class, in the root, the same at each call; yields its
+        full name, ending with `/`.
         """
         with tf.name_scope(None), tf.name_scope(self._name_scope or type(self).__name__) as scope:
             self._name_scope = scope
@@ -116,13 +127,9 @@ class InputSource:
         """Makes the source give whole passes over its data, one by one, as a validation reads them.
 
         Called once, after `setup` and before the callbacks run. Each pass then begins with
-        `begin_pass`.
+        `begin_pass`. ValueError if passes cannot be told apart.
 
-        Returns:
-          how many steps make a pass; None if a step after the last raises OutOfRangeError.
-
-        Raises:
-          ValueError: its passes cannot be told apart.
+        Returns how many steps make a pass; None if a step after the last raises OutOfRangeError.
         """
         self._require_setup("read_by_pass")
         return self._read_by_pass()
@@ -132,11 +139,7 @@ class InputSource:
         self._begin_pass()
 
     def size(self) -> int:
-        """Returns how many steps go through the data once.
-
-        Raises:
-          NotImplementedError: it is not known.
-        """
+        """Returns how many steps go through the data once; NotImplementedError if unknown."""
         return self._size()
 
     def _setup(self, input_signature: List[tf.TensorSpec]) -> None:
@@ -196,11 +199,9 @@ class _ResetInput(Callback):
 
 
 class PositionNotKept(Callback):
-    """Says, where a run is resumed, that an input begins from the start.
+    """Warns on resume that this input cannot continue and starts over.
 
-    Args:
-      message: which input, and what of it is not saved.
-      instead: how to resume exactly.
+    `message` says which input, and what of it is not saved; `instead`, how to resume exactly.
     """
 
     def __init__(self, message: str, instead: str) -> None:

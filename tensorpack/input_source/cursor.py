@@ -51,9 +51,6 @@ class FlowCursor:
       pass_length: None to run one pass into the next. Otherwise `END_OF_PASS`, which does not
         count, follows each pass, which has at most so many datapoints (`math.inf` for all of them);
         positions are then taken between passes only, so none is made again to reach one.
-
-    Attributes:
-      count: as in a position.
     """
 
     def __init__(
@@ -68,17 +65,15 @@ class FlowCursor:
         self._check_stop: Callable[[], None] = lambda: None
         self._without_state = self._is_callback
         self._restarted = False
-        self.count = 0
+        self.count = 0  # as in a position
 
     def begin_at(
         self, position: Dict[str, Any], strictly: bool, check_stop: Callable[[], None]
     ) -> None:
-        """Sets where the iteration begins.
+        """Sets the position at which the iteration begins, of a cursor over an equal dataflow.
 
-        Args:
-          position: of a cursor over a dataflow that is made like this one.
-          strictly: whether it is an error, not a warning, if the data cannot be made again.
-          check_stop: called for each datapoint that is skipped; may raise.
+        If `strictly`, it is an error, not a warning, if the data cannot be made again. `check_stop`
+        is called for each datapoint that is skipped, and may raise.
         """
         if not isinstance(position, dict) or set(position) != _POSITION:
             raise ValueError(f"This is not the position of an input source: {position!r:.200}")
@@ -98,9 +93,7 @@ class FlowCursor:
     def begin(self) -> Generator[Any, None, None]:
         """Goes to the begin position, which may take long; returns an iterator from there on.
 
-        Raises:
-          DataFlowEmpty: while iterating: a pass ended without a datapoint.
-          ValueError: the state at which it begins is of another dataflow.
+        ValueError if the state is of another dataflow; the iterator raises DataFlowEmpty.
         """
         start = self._start
         if start is not None and start["flow"] is not None:
@@ -121,15 +114,9 @@ class FlowCursor:
         return self._counted(source)
 
     def restart(self, count: int) -> Generator[Any, None, None]:
-        """Begins another pass; the iterator of `begin` was closed.
+        """Begins another pass, after datapoint number `count`; the iterator of `begin` was closed.
 
         A dataflow without a state cannot be brought to later positions by counting any more.
-
-        Args:
-          count: the number that the last datapoint gets which was used.
-
-        Returns:
-          an iterator from there on.
         """
         self.count, self._restarted = count, True
         return self._counted(self._passes(begun=iter(self._ds)))
@@ -145,7 +132,6 @@ class FlowCursor:
             return None
 
     def position(self) -> Dict[str, Any]:
-        """Returns the position after the last datapoint."""
         return self.position_of(self.count, self.flow_state())
 
     def position_of(self, count: int, flow_state: Optional[Dict[str, Any]]) -> Dict[str, Any]:
@@ -232,8 +218,4 @@ class FlowCursor:
 
 def _is_callback(ds: Any) -> bool:
     """Whether a dataflow, or one that it is made from, is a callback, which saves its own state."""
-    while ds is not None:
-        if isinstance(ds, Callback):
-            return True
-        ds = getattr(ds, "ds", None)
-    return False
+    return isinstance(ds, Callback) or ds is not None and _is_callback(getattr(ds, "ds", None))

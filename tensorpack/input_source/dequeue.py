@@ -60,7 +60,6 @@ class ConsumedCount:
         sess.run(self._variable.initializer)
 
     def read(self, sess: Any) -> int:
-        """Returns the count."""
         return int(sess.run(self._value))
 
 
@@ -77,9 +76,6 @@ class WaitProbe:
     Its ops run only where they are fetched, and otherwise cost nothing. Fetching them runs the
     dequeues, so fetch them only along with an op that takes the datapoints anyway, see
     `belongs_to`. Made in the scope of its ops; `wait_probes` returns those of a graph.
-
-    Args:
-      queue: the `tf.QueueBase`.
     """
 
     def __init__(self, queue: Any) -> None:

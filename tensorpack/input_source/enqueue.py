@@ -3,10 +3,11 @@
 from typing import Any, List, Optional, Sequence
 
 from tensorpack.compat import tfv1 as tf
-from tensorpack.dataflow import DataFlow
+from tensorpack.dataflow import DataFlow, RemoteDataZMQ
 from tensorpack.tfutils.callback import Callback
 from tensorpack.tfutils.summary import add_moving_summary
 from tensorpack.utils import logger
+from tensorpack.utils.argtools import accepts_old_keywords
 from tensorpack.utils.checks import check_counts
 
 from .base import FeedfreeInput
@@ -15,6 +16,7 @@ from .dequeue import ConsumedCount, WaitProbe
 from .enqueue_callback import EnqueueCallback
 from .enqueue_thread import EnqueueThread
 from .feed import make_placeholders
+from .tf_dataset import TFDatasetInput
 
 
 class QueueInput(FeedfreeInput):
@@ -37,8 +39,8 @@ class QueueInput(FeedfreeInput):
 
     Attributes:
       ds: the dataflow.
-      queue: the `tf.QueueBase`; None before the setup if none was given.
-      thread: the `EnqueueThread`; it exists after the setup, as the following ones.
+      queue: the `tf.QueueBase`, at the latest after the setup, as the following ones.
+      thread: the `EnqueueThread`.
       input_placehdrs: the placeholders of a datapoint.
       consumed: the `ConsumedCount` of what steps have taken.
     """
@@ -68,11 +70,9 @@ class QueueInput(FeedfreeInput):
         """Drops the datapoints that wait in the queue, and fills it from a new pass on.
 
         For a callback that has changed what the dataflow gives, between two steps. It returns when
-        the dataflow has given a datapoint; before the training it does nothing.
-
-        Raises:
-          RuntimeError: the source is not set up; or datapoints wait where they cannot be dropped,
-            in a `StagingInput` or in a queue with `min_after_dequeue`.
+        the dataflow has given a datapoint; before the training it does nothing. RuntimeError if
+        datapoints wait where they cannot be dropped: in a `StagingInput`, or in a queue with
+        `min_after_dequeue`.
         """
         self._require_setup("refill_queue")
         self._filler.refill()
@@ -204,6 +204,36 @@ class BatchQueueInput(QueueInput):
 
     def _size(self) -> int:
         return len(self.ds) // self.batch_size
+
+
+class ZMQInput(QueueInput):
+    """The datapoints that one or several `send_dataflow_zmq` send: a `QueueInput` of a
+    `RemoteDataZMQ`.
+
+    The data is made elsewhere, so a resumed run takes what comes, with a warning, and
+    `resume="must"` refuses. In the spelling of 2017 the first argument is named `endpoint`.
+
+    Args:
+      end_point, hwm, bind, options: as in `RemoteDataZMQ`; options are `key`, `timeout`, `senders`,
+        `max_errors` and `max_bytes`.
+    """
+
+    @accepts_old_keywords(endpoint="end_point")
+    def __init__(self, end_point: str, hwm: int = 50, bind: bool = True, **options: Any) -> None:
+        super().__init__(RemoteDataZMQ(end_point, hwm=hwm, bind=bind, **options))
+
+    def to_dataset(self, input_signature: Sequence[tf.TensorSpec]) -> tf.data.Dataset:
+        """Returns a dataset of what comes, with these specs, instead of setting the source up."""
+        dataset = TFDatasetInput.dataflow_to_dataset(
+            self.ds, [spec.dtype for spec in input_signature]
+        )
+
+        def with_shapes(*tensors: tf.Tensor) -> Any:
+            for tensor, spec in zip(tensors, input_signature):
+                tensor.set_shape(spec.shape)
+            return tensors
+
+        return dataset.map(with_shapes)
 
 
 def _check_queue(queue: Any) -> None:

@@ -205,7 +205,7 @@ class EnqueueCallback(Callback):
             self._end_thread()
 
     def _end_thread(self) -> None:
-        """Sees the thread leave; the trainer's `QueueDrain` makes room in the queue meanwhile."""
+        """Waits for the thread to end; the trainer's `QueueDrain` makes room meanwhile."""
         thread = self._thread
         interrupted = isinstance(self.trainer.stop_token.reason, Interrupted)
         deadline = time.monotonic() + (_HURRY_SECONDS if interrupted else _LEAVE_SECONDS)

@@ -1,5 +1,6 @@
-"""The way of datapoints from a dataflow into a TensorFlow queue, and a thread that goes it."""
+"""Moves datapoints from a dataflow into a TensorFlow queue, on a thread."""
 
+import math
 import threading
 from collections import deque
 from contextlib import closing
@@ -15,8 +16,7 @@ from tensorpack.utils.concurrency import ShareSessionThread
 from tensorpack.utils.packing.aligned import aligned_empty, stays_as_it_is
 from tensorpack.utils.stopping import StopRequested
 
-from ._memory import check_room
-from .check import DatapointChecker
+from .check import DatapointChecker, check_room
 from .cursor import END_OF_PASS, FlowCursor, check_is_dataflow
 
 _POLL_SECONDS = 0.02
@@ -33,9 +33,8 @@ def private(array: np.ndarray) -> np.ndarray:
     So what is enqueued is copied here, into aligned memory that TensorFlow takes over: there is one
     copy either way, and this one releases the interpreter's lock.
 
-    This is `array` itself if `stays_as_it_is`, or if it holds strings, which TensorFlow always
-    copies. To have a large array fed without any copy, allocate it aligned, fill it, and call
-    `array.setflags(write=False)`.
+    This is `array` itself if it holds strings, which TensorFlow always copies, or `stays_as_it_is`:
+    allocate a large one aligned, fill it, and call `array.setflags(write=False)`.
     """
     if array.dtype.hasobject or stays_as_it_is(array):
         return array
@@ -68,13 +67,7 @@ class Positions:
                 raise KeyError(count)
             return self._states[0][1]
 
-    def restart(self, count: int, state: Optional[Dict[str, Any]]) -> None:
-        """Knows nothing but the state after the datapoint of this number."""
-        with self._lock:
-            self._states.clear()
-            self._states.append((count, state))
-
-    def forget(self, before: int) -> None:
+    def forget(self, before: float) -> None:
         """Forgets what belongs to datapoints before this number."""
         with self._lock:
             while self._states and self._states[0][0] < before:
@@ -85,11 +78,8 @@ class Enqueuer:
     """Takes datapoints of a dataflow, checks them, and puts them into a queue one by one.
 
     Made, with the arguments of `EnqueueThread`, while the graph can still be changed. One thread
-    resets the dataflow and calls `begin`, any number of `take` and `put`, and `close`.
-
-    Attributes:
-      cursor: goes through the dataflow; may be told where to begin before `begin`.
-      control: of the queue.
+    resets the dataflow and calls `begin`, any number of `take` and `put`, and `close`. Before that
+    its `cursor` may be told where to begin.
     """
 
     def __init__(
@@ -172,8 +162,7 @@ class EnqueueThread(ShareSessionThread):
       queue: the `tf.QueueBase` to fill.
       ds: the dataflow; the thread calls its `reset_state`.
       placeholders: one for each component.
-      signature: what a datapoint must be; defaults to what the placeholders say.
-      cut: see `DatapointChecker`.
+      signature, cut: see `DatapointChecker`; the former defaults to what the placeholders say.
 
     Attributes:
       enqueuer: does the work; may be used alone if the thread is not started.
@@ -236,11 +225,8 @@ class EnqueueThread(ShareSessionThread):
     def refill(self, count: int, check_stop: Callable[[], None]) -> None:
         """Drops what waits in the queue, and fills it from another pass over the dataflow.
 
-        To be called by the only consumer. Waits until the dataflow has given a datapoint.
-
-        Args:
-          count: the number of the last datapoint that was consumed.
-          check_stop: called now and then; may raise.
+        To be called by the only consumer, which has consumed `count` datapoints. Waits until the
+        dataflow has given one, and calls `check_stop`, which may raise, now and then.
         """
         self._paused.clear()
         self._resumed.clear()
@@ -286,7 +272,8 @@ class EnqueueThread(ShareSessionThread):
     def _restart(self, count: int) -> None:
         self.enqueuer.restart(count)
         if self.positions is not None:
-            self.positions.restart(count, self.enqueuer.cursor.flow_state())
+            self.positions.forget(math.inf)
+            self.positions.record(count, self.enqueuer.cursor.flow_state())
         self._paused.set()
         while not (self._resumed.wait(_POLL_SECONDS) or self.stopped()):
             pass

@@ -21,11 +21,7 @@ def make_placeholders(signature: Sequence[tf.TensorSpec], prefix: str = "") -> L
 
 
 class PlaceholderInput(InputSource):
-    """Placeholders alone, named like the model's inputs.
-
-    Args:
-      prefix: put before the names.
-    """
+    """Placeholders alone, named like the model's inputs, with a prefix."""
 
     def __init__(self, prefix: str = "") -> None:
         super().__init__()
@@ -41,8 +37,7 @@ class PlaceholderInput(InputSource):
 class FeedInput(InputSource):
     """Placeholders that are fed from a dataflow.
 
-    Each run of the trainer's hooked session takes the next datapoint. Simple, and slow: nothing is
-    done in advance. See `QueueInput`.
+    Each run of the trainer's hooked session takes the next datapoint. Slower than a `QueueInput`.
 
     Args:
       ds: the dataflow. It is checked against the model's inputs, see `DatapointChecker`.
@@ -65,11 +60,7 @@ class FeedInput(InputSource):
         self._position: Dict[str, Any] = {}  # after the last datapoint; the next may be cut off
 
     def next_feed(self) -> Dict[tf.Tensor, Any]:
-        """Takes the next datapoint and returns it as a feed.
-
-        Raises:
-          StopIteration: there are no more, and the source is not infinite; or the pass is over.
-        """
+        """Takes the next datapoint and returns it as a feed; StopIteration at the end."""
         datapoint = self._take()
         self._keep_position()
         return dict(zip(self._placeholders, self._check(datapoint)))
@@ -165,8 +156,7 @@ class FeedInput(InputSource):
 class DataParallelFeedInput(FeedInput):
     """As `FeedInput`, for several towers: in each step each of them is fed a datapoint of its own.
 
-    The first tower has the first datapoint of the step, and so on. The data ends, and a resumed run
-    continues, between steps. It serves no validation.
+    The data ends, and a resumed run continues, between steps. It serves no validation.
 
     Args:
       ds: as in `FeedInput`; it is repeated when it ends.
@@ -184,11 +174,7 @@ class DataParallelFeedInput(FeedInput):
         self._by_tower: Dict[str, List[tf.Tensor]] = dict.fromkeys(names, [])
 
     def next_feed(self, cnt: int = 1) -> Dict[tf.Tensor, Any]:
-        """Takes a datapoint for each of the first towers and returns them as a feed.
-
-        Args:
-          cnt: the number of towers.
-        """
+        """Takes a datapoint for each of the first `cnt` towers and returns them as a feed."""
         towers = list(self._by_tower.items())
         if not 1 <= cnt <= len(towers):
             raise ValueError(f"cnt must be in [1, {len(towers)}], the number of towers, got {cnt}.")
@@ -205,7 +191,6 @@ class DataParallelFeedInput(FeedInput):
         return feed
 
     def feed_of_step(self) -> Dict[tf.Tensor, Any]:
-        """Returns the feed of all towers, see `next_feed`."""
         return self.next_feed(len(self._by_tower))
 
     def _make_placeholders(self, input_signature: List[tf.TensorSpec]) -> None:

@@ -21,10 +21,6 @@ def remap_input_source(input: InputSource, names: Sequence[str]) -> InputSource:
 
     Returns:
       `input` itself, whose class is now `Remapped<its class>`, derived from that.
-
-    Raises:
-      RuntimeError: `input` is set up already.
-      ValueError: at the setup: the model has no such input.
     """
     if not isinstance(input, InputSource):
         raise TypeError(f"remap_input_source takes an InputSource, got {type(input).__name__}.")
@@ -58,13 +54,7 @@ class _Remapped(InputSource):
 def get_tensors_inputs(
     placeholders: Sequence[tf.Tensor], tensors: Sequence[tf.Tensor], names: Sequence[str]
 ) -> List[tf.Tensor]:
-    """Returns the placeholders, with those of some names replaced by tensors.
-
-    Args:
-      placeholders: of all inputs.
-      tensors: one for each of `names`.
-      names: of placeholders, as `get_sublist_by_names` finds them.
-    """
+    """Returns the placeholders of all inputs, with those of some names replaced by tensors."""
     if len(tensors) != len(names):
         raise ValueError(f"{len(names)} names ({names}) need as many tensors, got {len(tensors)}.")
     replaced = get_sublist_by_names(placeholders, names)
@@ -73,11 +63,7 @@ def get_tensors_inputs(
 
 
 def get_sublist_by_names(lst: Sequence[Any], names: Sequence[str]) -> List[Any]:
-    """Returns the elements of these names, in the order of the names.
-
-    Args:
-      lst: objects with a `name`; that of a tensor may have its output number.
-    """
+    """Returns the tensors or other objects of these names, in the order of the names."""
     known = {each.op.name if isinstance(each, tf.Tensor) else each.name: each for each in lst}
     missing = [name for name in names if name not in known]
     if missing:

@@ -17,9 +17,8 @@ from .enqueue import QueueInput
 class StagingInput(FeedfreeInput):
     """Copies the batches of another input to the device of the tower ahead of their step.
 
-    A step takes a batch that is on the device already, and meanwhile the next one is copied there.
-    It pays on a GPU; on a CPU there is nothing to be copied. Each tower has a buffer of its own;
-    which of them gets which of the batches of a step is not fixed.
+    A step takes a batch that is there already, while the next one is copied. It pays on a GPU. Each
+    tower has a buffer of its own; which of them gets which of the batches of a step is not fixed.
 
     The tensors have values in runs of the trainer's hooked session only, which keep the buffers
     full, whether the caller or a callback asks for a tensor of the tower. A run of the plain
@@ -32,7 +31,7 @@ class StagingInput(FeedfreeInput):
       input: where the batches come from, such as a `QueueInput`.
       nr_stage: batches in each buffer between two steps.
       device: of the buffers, such as "/gpu:0"; by default that of the tower.
-      towers: has no use: each tower that asks gets a buffer.
+      towers: not used.
     """
 
     def __init__(
@@ -88,11 +87,8 @@ class StagingInput(FeedfreeInput):
 class StagingInputWrapper(StagingInput):
     """`StagingInput` in the spelling of 2017.
 
-    Args:
-      input: where the batches come from.
-      devices: of the buffers: with one, that of all of them; with several, or with the ids of the
-        towers, each buffer is on the device of its tower.
-      nr_stage: batches in each buffer between two steps.
+    With one of `devices` all buffers are on that; with several, or with the ids of the towers, each
+    buffer is on the device of its tower.
     """
 
     @accepts_old_keywords(towers="devices")

@@ -42,8 +42,7 @@ class TensorInput(FeedfreeInput):
 class DummyConstantInput(TensorInput):
     """Zeros that never change: how fast would the training be if data cost nothing?
 
-    Args:
-      shapes: a fully defined shape for each input of the model.
+    `shapes` has a fully defined shape for each input of the model.
     """
 
     def __init__(self, shapes: Sequence[Sequence[int]]) -> None:

@@ -27,14 +27,13 @@ class TFDatasetInput(FeedfreeInput):
     the run ends only `Trainer.stop_grace` seconds after a signal.
 
     A dataflow is read by `tf.data`, pass after pass, and checked as by `DatapointChecker`; an error
-    in it ends the run as it is. `QueueInput` makes its datapoints ahead, and continues after the
-    last one in a resumed run: prefer it. `tf.data` does not say where it is, so this one starts
-    over, with a warning, and `resume="must"` refuses.
+    in it ends the run as it is. Prefer `QueueInput`, which makes its datapoints ahead. `tf.data`
+    does not say where it is, so a resumed run starts over, with a warning, and `resume="must"`
+    refuses.
 
     Args:
-      dataset: a `tf.data.Dataset` whose elements are tuples with a component for each input of the
-        model, in their order, or dictionaries by their names, or the only component. Or a
-        `DataFlow`.
+      dataset: a `DataFlow`; or a `tf.data.Dataset` whose elements are tuples of the inputs of the
+        model, or dictionaries by their names, or the only one.
     """
 
     def __init__(self, dataset: Any) -> None:
@@ -49,14 +48,10 @@ class TFDatasetInput(FeedfreeInput):
 
     @staticmethod
     def dataflow_to_dataset(df: DataFlow, types: Sequence[tf.DType]) -> tf.data.Dataset:
-        """Returns a dataset of one pass over a dataflow, which is reset here.
+        """Returns a dataset of one pass over a dataflow, which is reset here, with these dtypes.
 
         The caller closes the dataflow when the dataset is not used any more, if it has processes,
         threads or connections.
-
-        Args:
-          df: its datapoints are lists or tuples.
-          types: the dtype of each component.
         """
         types = as_list("dataflow_to_dataset", "types", types)
         check_is_dataflow(df).reset_state()
@@ -89,7 +84,7 @@ class TFDatasetInput(FeedfreeInput):
             "TFDatasetInput cannot continue where it was: tf.data does not say how far it is.",
             "Use a QueueInput of a DataFlow.",
         )
-        return [not_kept, *([_FlowCallback(self._flow)] if self._flow else [])]
+        return [not_kept, *([self._flow] if self._flow else [])]
 
     def _reset_state(self) -> None:
         if self._flow is not None:
@@ -107,17 +102,15 @@ class TFDatasetInput(FeedfreeInput):
         return super()._size() if self._flow is None else len(self._dataset)
 
 
-class _FlowReader:
+class _FlowReader(Callback):
     """Gives the datapoints of a dataflow to `tf.data`, which asks for them on threads of its own.
 
-    Attributes:
-      repeat: whether one pass follows another.
-      on_error: called with what goes wrong, before the dataset ends.
+    An error in it ends the run, as it ends the dataset. `repeat` says if one pass follows another.
     """
 
     def __init__(self, ds: DataFlow) -> None:
         self.repeat = True
-        self.on_error: Callable[[Exception], Any] = lambda error: None
+        self._on_error: Callable[[Exception], Any] = lambda error: None
         self._ds = ds
         self._is_reset = False
         self._closed = threading.Event()
@@ -153,21 +146,14 @@ class _FlowReader:
             pass  # the dataflow looked at the stop token of this run
         except Exception as error:
             if not (self._closed.is_set() and isinstance(error, DataFlowTerminated)):
-                self.on_error(error)
-
-
-class _FlowCallback(Callback):
-    """Hears the errors of a dataflow that `tf.data` reads, and closes it after the training."""
-
-    def __init__(self, flow: _FlowReader) -> None:
-        self._flow = flow
+                self._on_error(error)
 
     def _setup_graph(self) -> None:
         token = self.trainer.stop_token
-        self._flow.on_error = lambda error: token.request(Failed(error, "TFDatasetInput"))
+        self._on_error = lambda error: token.request(Failed(error, "TFDatasetInput"))
 
     def _after_train(self) -> None:
-        self._flow.close()
+        self.close()
 
 
 def _components(element: Any, names: List[str]) -> List[tf.Tensor]:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Callable, List, Optional, Sequence
 
 from tensorpack.utils._console import open_standard_descriptors
-from tensorpack.utils.cluster import Cluster, trouble_at
+from tensorpack.utils.cluster import Cluster, is_loopback, trouble_at
 from tensorpack.utils.signals import SignalListener
 
 from . import _hosts
@@ -53,7 +53,7 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
     except (ValueError, OSError) as error:
         parser.error(str(error).rstrip(".") + ".")
     addresses = [*clusters[0].workers, *clusters[0].ps]
-    if not all(map(_hosts.is_loopback, addresses)):
+    if not all(is_loopback(each.rpartition(":")[0]) for each in addresses):
         say(_WARNING)
     elif len(addresses) > 1:
         say(_NOTE)

@@ -1,7 +1,6 @@
 """Who runs where: the clusters of the processes that one machine has to start."""
 
 import contextlib
-import ipaddress
 import re
 import socket
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
@@ -109,12 +108,3 @@ def busy_ports(clusters: Sequence[Cluster]) -> List[str]:
             except OSError as error:
                 found.append(f"port {port} of {cluster.name} cannot be used ({error.strerror})")
     return found
-
-
-def is_loopback(address: str) -> bool:
-    """Whether an address "host:port" can only be reached from its own machine."""
-    host = address.rpartition(":")[0].strip("[]")
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"

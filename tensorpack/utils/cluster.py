@@ -6,6 +6,7 @@ TensorFlow.
 """
 
 import dataclasses
+import ipaddress
 import json
 import os
 import re
@@ -29,10 +30,6 @@ class Cluster:
       ps: an address for each parameter server.
       job: "worker" or "ps", what this process is.
       index: its number in its job.
-
-    Raises:
-      ValueError: an address is not "host:port" or appears twice; there is no worker; or there is
-        no process with this job and index.
     """
 
     workers: Tuple[str, ...]
@@ -102,12 +99,8 @@ class Cluster:
         The first of these that is set decides: `TF_CONFIG`; the variables of `srun` (SLURM); those
         of `mpirun` (Open MPI).
 
-        Args:
-          env: the environment variables, by default those of this process.
-
-        Raises:
-          ValueError: a variable is missing or makes no sense; the text names it, its value, and
-            what to do.
+        `env` are the environment variables, by default those of this process. ValueError if one is
+        missing or makes no sense; the text names it, its value, and what to do.
         """
         env = os.environ if env is None else env
         if env.get("TF_CONFIG", "").strip():
@@ -115,6 +108,14 @@ class Cluster:
         workers = _Workers(env)
         addresses = workers.of_slurm() or workers.of_open_mpi()
         return cls(tuple(addresses), index=workers.rank) if addresses else None
+
+
+def is_loopback(host: str) -> bool:
+    """Whether an IP address or a name of a host only leads to the machine that it is used on."""
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:  # another name may lead anywhere
+        return host == "localhost"
 
 
 def trouble_at(address: str, seconds: float) -> Optional[OSError]:
@@ -128,11 +129,7 @@ def trouble_at(address: str, seconds: float) -> Optional[OSError]:
 
 
 def expand_hosts(text: str) -> List[str]:
-    """Returns the names in a host list as SLURM writes it: "n[08-10,12],gpu1" stands for five.
-
-    Raises:
-      ValueError: the text is not such a list.
-    """
+    """Returns the names in a host list as SLURM writes it: "n[08-10,12],gpu1" stands for five."""
     pattern = r"(?:[\w.-]|\[[\d,-]+\])+"
     if not re.fullmatch(rf"{pattern}(?:,{pattern})*", text):
         raise ValueError(f"{text!r} is not a list of hosts such as 'node[1-3,7],gpu01'.")

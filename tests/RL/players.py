@@ -6,8 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from tensorpack.RL._episode_tracker import EpisodeTracker
-from tensorpack.RL.player import Player
+from tensorpack.RL.player import EpisodeTracker, Player
 from tensorpack.RL.rom import find_rom
 from tensorpack.utils.stopping import StopToken
 

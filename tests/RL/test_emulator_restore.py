@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tensorpack.RL import _emulator, _emulator_restore
+from tensorpack.RL import _emulator
 from tensorpack.RL.atari import AtariPlayers
 from tests.contracts.player import PlayerContract
 from tests.RL.players import any_rom, breakout_rom, play
@@ -33,14 +33,14 @@ def test_a_game_that_is_not_restored_well_is_played_again(name):
 
 @pytest.mark.parametrize("name, well", [("breakout", True), ("tetris", False), ("qbert", False)])
 def test_it_is_known_which_games_are_restored_well(name, well):
-    assert _emulator_restore.clones_well(any_rom(name)) is well
+    assert _emulator.clones_well(any_rom(name)) is well
 
 
 @pytest.mark.parametrize(
     "name, alike", [("breakout", True), ("tetris", True), ("elevator_action", False)]
 )
 def test_it_is_known_which_games_begin_alike(name, alike):
-    assert _emulator_restore.begins_alike(any_rom(name)) is alike
+    assert _emulator.begins_alike(any_rom(name)) is alike
 
 
 def assert_goes_on(state, steps, make=make):
@@ -76,7 +76,7 @@ def saved():
 
 
 def distrust(monkeypatch):
-    monkeypatch.setattr(_emulator_restore, "clones_well", lambda rom: False)
+    monkeypatch.setattr(_emulator, "clones_well", lambda rom: False)
 
 
 def emulators(state):
@@ -120,7 +120,7 @@ def test_what_another_version_saved_is_played_again(saved, monkeypatch):
 @pytest.mark.one_row
 @pytest.mark.slow
 def test_only_the_first_game_is_played_again_where_later_ones_begin_otherwise(monkeypatch):
-    monkeypatch.setattr(_emulator_restore, "begins_alike", lambda rom: False)
+    monkeypatch.setattr(_emulator, "begins_alike", lambda rom: False)
     distrust(monkeypatch)
     with make(breakout_rom()) as player:
         player.reset()

@@ -6,7 +6,6 @@ import os
 import pickle
 import queue as queues
 import signal
-import threading
 import time
 
 import numpy as np
@@ -272,38 +271,6 @@ def test_threads_and_processes_that_consume_get_everything_once(make):
         taken += of_other
         assert end == "DIE"
     assert sorted(taken) == list(range(600))
-
-
-class TerminatedWithLock(threading.Condition):
-    """At its third use a signal comes between the lock and the block that would release it."""
-
-    uses = 0
-
-    def __enter__(self):
-        entered = super().__enter__()
-        self.uses += 1
-        if self.uses == 3:
-            raise SystemExit(143)
-        return entered
-
-
-def fill_until_terminated(target, writer):
-    target._notempty = TerminatedWithLock(threading.Lock())
-    dftools._fill(target, writer, Endless(10), 1, 0)
-
-
-def test_it_ends_if_a_signal_comes_while_it_takes_a_lock():
-    target = dftools._FilledQueue(10, "queue")
-    context = multiprocessing.get_context("fork")
-    arguments = target, target.give_writer()
-    process = target.worker = context.Process(
-        target=fill_until_terminated, args=arguments, daemon=True
-    )
-    process.start()
-    process.join(LONG)
-    with ProcessGroup(process):
-        assert process.exitcode == 143
-    target.close()
 
 
 def test_it_is_terminated_without_a_consumer(make):

@@ -13,7 +13,7 @@ from tensorpack.dataflow import (
     MultiThreadRunner,
 )
 from tensorpack.input_source import QueueInput
-from tensorpack.input_source._memory import check_room, waiting_bytes
+from tensorpack.input_source.check import check_room, waiting_bytes
 from tensorpack.train import SimpleTrainer
 from tests.helpers import TinyModel, config
 

@@ -79,18 +79,3 @@ def test_busy_ports_and_who_accepts():
         (text,) = _hosts.busy_ports([Cluster([address])])
         assert text.startswith(f"port {address[10:]} of worker 0 cannot be used (")
     assert isinstance(trouble_at(address, 1.0), ConnectionRefusedError)
-
-
-@pytest.mark.parametrize(
-    "address, expected",
-    [
-        ("127.0.0.1:1", True),
-        ("127.3.0.1:1", True),
-        ("[::1]:1", True),
-        ("localhost:1", True),
-        ("10.0.0.1:1", False),
-        ("node1:1", False),
-    ],
-)
-def test_loopback(address, expected):
-    assert _hosts.is_loopback(address) is expected

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tensorpack.utils.cluster import Cluster, expand_hosts
+from tensorpack.utils.cluster import Cluster, expand_hosts, is_loopback
 
 
 def tf_config(cluster, job=None, index=0):
@@ -231,3 +231,18 @@ def test_host_lists(text, hosts):
 def test_what_is_not_a_host_list(text):
     with pytest.raises(ValueError, match="host"):
         expand_hosts(text)
+
+
+@pytest.mark.parametrize(
+    "host, expected",
+    [
+        ("127.0.0.1", True),
+        ("127.3.0.1", True),
+        ("[::1]", True),
+        ("localhost", True),
+        ("10.0.0.1", False),
+        ("node1", False),
+    ],
+)
+def test_loopback(host, expected):
+    assert is_loopback(host) is expected

@@ -51,8 +51,7 @@ class Orders:
       address: where the learner sends it to; bound.
       learner: its address, for messages.
       token: asked to stop when the training is over, or the learner is lost.
-      key: path of the key, see `make_remote_key`.
-      clock: returns seconds; only differences count.
+      key, clock: as in `ActorGroup`.
 
     Attributes:
       run: 8 random bytes; only what is addressed to them counts.
@@ -149,12 +148,9 @@ class Actor:
 
     Args:
       number: of this actor, from 1.
-      player: the games.
-      agent: chooses their actions.
-      set_weights: takes the name of each variable with its value.
-      orders: of the learner.
-      sender: to the learner.
-      token: the end.
+      player, agent: the games, and what chooses their actions.
+      set_weights: takes the weights of the learner, the name of each variable with its value.
+      orders, sender, token: of the learner, to the learner, and the end.
       life_loss_ends: whether a lost life counts as over.
     """
 
@@ -180,7 +176,6 @@ class Actor:
         self._version = 0
 
     def run(self) -> None:
-        """Plays until the end."""
         self._send(None)
         while self._wait_to_play():
             if not self._simulator.playing:
@@ -237,16 +232,11 @@ def play_for_learner(
     """Plays until the training is over.
 
     Args:
-      number: of this actor, from 1.
+      number, player, agent, set_weights, life_loss_ends: as in `Actor`.
       addresses: of the learner and of all actors, such as `tcp://127.0.0.1:5000`.
-      player: the games.
-      agent: chooses their actions.
-      set_weights: takes the weights of the learner, the name of each variable with its value.
       key: path of the key, see `make_remote_key`.
-      life_loss_ends: whether a lost life counts as over.
 
     Raises:
-      OSError: the actor's address is in use.
       SystemExit: with 128 + its number if a signal has ended it.
       TimeoutError: the learner is lost.
     """

@@ -21,7 +21,6 @@ class Recorder:
         self._clear()
 
     def __len__(self) -> int:
-        """Returns how many rows wait."""
         return sum(self._ticks)
 
     def append(
@@ -63,19 +62,10 @@ class Recorder:
 
 
 def store_chunk(memory: ReplayMemory, chunk: Dict[str, Any], lanes: np.ndarray) -> int:
-    """Appends a chunk to a memory.
+    """Appends a chunk to a memory, tick by tick; returns how many transitions these are.
 
-    Args:
-      memory: gets the transitions, tick by tick.
-      chunk: see above.
-      lanes: integers `[N]`, the lane of the memory for each game of the actor.
-
-    Returns:
-      how many transitions these are.
-
-    Raises:
-      ValueError: it is not a chunk of these games.
-      TypeError: the same.
+    `lanes`, integers `[N]`, are those of the actor's games. ValueError or TypeError if it is not a
+    chunk of these games.
     """
     _check(chunk, len(lanes))
     columns = [chunk[name] for name in _COLUMNS[:-1]]

@@ -5,6 +5,7 @@ import os
 import threading
 import time
 from collections import deque
+from functools import partial
 from multiprocessing import Pipe
 from typing import Any, Callable, Deque, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
@@ -82,12 +83,18 @@ class WorkerPool:
         self._failing: Set[int] = set()
         self._ended: Set[int] = set()
         self._draining: Deque[int] = deque()
+
+        def begin(index: int, loop: WorkerLoop) -> Worker:
+            own = (loop, index, *args)
+            worker = make_worker(target, own, name=f"{name} {index}", method=method, endless=True)
+            start(worker, method, *sent)
+            return worker
+
         try:
             descriptors = count * descriptors_of(limits, inputs)
             with explain_file_limit(f"{name} with {count} processes", descriptors):
                 for index in range(count):
-                    member = _start_member(target, args, sent, index, limits, inputs, method, name)
-                    self._members.append(member)
+                    self._members.append(_start_member(partial(begin, index), limits, inputs))
             self._set_up_polls()
         except BaseException:
             self.close()
@@ -326,16 +333,7 @@ class WorkerPool:
         logger.warning(f"{self._name} has given no data for {seconds:.0f} seconds.\n{stacks}")
 
 
-def _start_member(
-    target: Callable[..., Any],
-    args: Tuple[Any, ...],
-    sent: Tuple[str, Any],
-    index: int,
-    limits: Limits,
-    inputs: Limits,
-    method: str,
-    name: str,
-) -> _Member:
+def _start_member(begin: Callable[[WorkerLoop], Worker], limits: Limits, inputs: Limits) -> _Member:
     """Makes the channels of a worker and starts it."""
     with contextlib.ExitStack() as theirs, contextlib.ExitStack() as on_error:
         sender, results = make_channel(limits)
@@ -346,9 +344,7 @@ def _start_member(
         on_error.callback(to_worker.close)
         to_worker.attach()
         results.attach()
-        arguments = (WorkerLoop(taken, sender), index, *args)
-        worker = make_worker(target, arguments, name=f"{name} {index}", method=method, endless=True)
-        start(worker, method, *sent)
+        worker = begin(WorkerLoop(taken, sender))
         on_error.pop_all()
     return _Member(worker, results, to_worker)
 

@@ -122,7 +122,6 @@ class Sender:
         return self._returned.fileno()
 
     def close(self) -> None:
-        """Closes the pipes and the memory; may be called more than once."""
         self._memory = np.empty(0, np.uint8)
         self._to_close.close()
 

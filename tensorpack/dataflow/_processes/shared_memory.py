@@ -34,7 +34,6 @@ class ToClose:
         self._things = list(things)
 
     def close(self) -> None:
-        """Closes what is not closed yet; may be called more than once."""
         while self._things:
             self._things.pop().close()
 
@@ -80,7 +79,6 @@ class SharedFile:
         self._writable = False
 
     def copy(self) -> "SharedFile":
-        """Returns another handle of the same memory."""
         return SharedFile(os.dup(self._fd))
 
     def resize(self, nbytes: int) -> None:

@@ -1,18 +1,14 @@
-"""Sockets of ZeroMQ: how they are made, waited for and closed; and the receiving end of a flow."""
+"""Sockets of ZeroMQ: how they are made, bound or connected, and closed."""
 
 import operator
 import os
-import threading
 from contextlib import suppress
-from typing import Any, Callable, List, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, List, Optional
 
 from tensorpack.utils.optional import require
-from tensorpack.utils.serialize import FrameError
 
-from ..base import DataFlowTerminated
-from .address import bind_file, parse_address
-from .key import RemoteKey
-from .message import DATA, PART_BYTES, Answer, Message, Senders, decode
+from .guard import RemoteKey, bind_file, parse_address
+from .message import PART_BYTES
 
 _MAX_ANSWERS = 1000  # that may wait on either side
 _ENVELOPE_BYTES = 1024  # what encryption may add to a part
@@ -110,111 +106,3 @@ def attach(socket: Any, addr: str, bind: bool, key: Optional[RemoteKey]) -> None
             f"Cannot {'bind' if bind else 'connect'} to {addr}: {zmq.strerror(error.errno)}. "
             "Give another address, or end the program that uses this one.",
         ) from error
-
-
-def _endpoint_of(socket: Any, addr: str) -> str:
-    """Returns the address of a socket, with the port that was found for `*`."""
-    if addr.startswith("ipc:"):
-        return addr  # the socket has that from before its file was moved
-    return socket.last_endpoint.rstrip(b"\0").decode("utf-8")
-
-
-class RemoteReceiver:
-    """ROUTER sockets that are read and answered by one thread at a time, and closed by any.
-
-    `attach` binds or connects each socket. The hub is closed with them, also on an error.
-    """
-
-    def __init__(
-        self,
-        addresses: Sequence[str],
-        hwm: int,
-        max_bytes: int,
-        hub: Hub,
-        attach: Callable[[Any, str], None],
-        senders: Senders,
-    ) -> None:
-        self._zmq = require("zmq")
-        self._hub = hub
-        self._max_bytes = operator.index(max_bytes)
-        self._id = os.urandom(16)
-        self._lock = threading.Lock()  # held while the sockets are used
-        self._end_lock = threading.Lock()
-        self._turn = 0
-        self.senders = senders
-        self.closed = False
-        self._addresses = ", ".join(addresses)
-        try:
-            self._waker, self._wake = hub.pair()
-            self._sockets = [
-                hub.socket(self._zmq.ROUTER, addr, attach, rcvhwm=hwm) for addr in addresses
-            ]
-            self.endpoints = [_endpoint_of(*pair) for pair in zip(self._sockets, addresses)]
-        except BaseException:
-            hub.close()
-            raise
-        self._poller = self._zmq.Poller()
-        for socket in (self._wake, *self._sockets):
-            self._poller.register(socket, self._zmq.POLLIN)
-
-    def receive(self, seconds: Optional[float] = None) -> Tuple[int, Union[Message, FrameError]]:
-        """Waits for a message and answers it; takes from all addresses in turn.
-
-        Returns the index of its address, and the message, or what is wrong with it. Raises
-        DataFlowTerminated if nothing came for so many seconds, or `close` was called.
-        """
-        with self._lock:
-            while not self.closed:
-                for _ in self._sockets:
-                    self._turn = (self._turn + 1) % len(self._sockets)
-                    message = self._receive_at(self._sockets[self._turn])
-                    if message is not None:
-                        return self._turn, message
-                if not self._poller.poll(None if seconds is None else int(1000 * seconds)):
-                    raise DataFlowTerminated(
-                        f"Nothing came to {self._addresses} for {seconds} s. Of those that have "
-                        f"sent datapoints, {len(self.senders.open)} have not said that there is no "
-                        "more."
-                    )
-        raise DataFlowTerminated(f"The connection at {self._addresses} was closed.")
-
-    def close(self) -> None:
-        """Ends a `receive` that is under way, and closes the sockets; may be called again."""
-        with self._end_lock:
-            if self.closed:
-                return
-            self.closed = True
-            self._waker.send(b"")
-            with self._lock:
-                self._hub.close()
-
-    def _receive_at(self, socket: Any) -> Union[None, Message, FrameError]:
-        """Returns the next message of a socket and answers it; None if there is no message."""
-        try:
-            peer = socket.recv(self._zmq.NOBLOCK)
-        except self._zmq.Again:
-            return None
-        try:
-            data = self._read(socket, peer)
-            message = decode(data, self._max_bytes)
-            taken = self.senders.note(message)
-        except FrameError as error:
-            return error
-        self._answer(socket, peer, Answer(message.kind, self._id, taken, self._max_bytes))
-        return message
-
-    def _read(self, socket: Any, peer: bytes) -> Any:
-        """Returns the frame of a message. ZeroMQ has all of its parts already."""
-        parts = [part.buffer for part in socket.recv_multipart(copy=False)]
-        nbytes = sum(map(len, parts))
-        if nbytes > self._max_bytes:
-            self._answer(socket, peer, Answer(DATA, self._id, 0, self._max_bytes, nbytes))
-            raise FrameError(f"A message of {nbytes} bytes; max_bytes={self._max_bytes}.")
-        if len(parts) > max(1, -(-nbytes // PART_BYTES)):
-            raise FrameError(f"A message of {nbytes} bytes in {len(parts)} parts.")
-        return parts[0] if len(parts) == 1 else b"".join(parts)
-
-    def _answer(self, socket: Any, peer: bytes, answer: Answer) -> None:
-        # A ROUTER drops what a peer does not read, so this never waits, and bounds the memory.
-        with suppress(self._zmq.ZMQError):
-            socket.send_multipart([peer, answer.encode()], self._zmq.NOBLOCK)

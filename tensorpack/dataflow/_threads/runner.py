@@ -24,10 +24,10 @@ class MultiThreadRunner(DataFlow):
     independent: each continues where the one before it was left, and passes at the same time share
     the datapoints between them.
 
-    The threads start at `reset_state`, or when a pass begins. They continue between passes, until
-    `close`, an error, or the end of this object. `reset_state` replaces flows and threads by new
-    ones. An error of a flow is raised by the pass as soon as it is known, with the traceback of
-    the thread; the next pass has new flows and threads. No state is kept.
+    The threads start at `reset_state`, which replaces flows and threads by new ones, or when a pass
+    begins. They continue until `close`, an error, or the end of this object. An error of a flow is
+    raised by the pass as soon as it is known, with the traceback of the thread; the next pass has
+    new flows and threads. No state is kept.
     """
 
     @accepts_old_keywords(nr_prefetch="num_prefetch", nr_thread="num_thread")
@@ -45,8 +45,7 @@ class MultiThreadRunner(DataFlow):
             thread that resets or iterates, where the flows are reset too.
           num_prefetch: how many datapoints may be made and not yet be yielded.
           num_thread: the number of threads and flows.
-          buffer_bytes: no more are made while datapoints of as many bytes wait. Arrays, texts and
-            the like are measured; datapoints that the threads are making are not counted.
+          buffer_bytes: as in `MultiThreadMapData`.
         """
         if not callable(get_df):
             raise TypeError(
@@ -65,12 +64,7 @@ class MultiThreadRunner(DataFlow):
         return length_of(self._mixture.get(self).flows[0])
 
     def __iter__(self) -> Iterator[Any]:
-        """Begins a pass.
-
-        Raises (while iterating):
-          DataFlowTerminated: the flow was closed or reset meanwhile.
-          RuntimeError: one of the flows yielded nothing in a whole pass.
-        """
+        """Begins a pass; its iterator raises DataFlowTerminated if the flow is closed or reset."""
         mixture = self._started()
         try:
             length = length_or_none(mixture.flows[0])
@@ -84,7 +78,7 @@ class MultiThreadRunner(DataFlow):
             try:
                 datapoint = mixture.get()
             except BaseException:
-                if mixture.failed and mixture is self._mixture.current():
+                if mixture.buffer.error is not None and mixture is self._mixture.current():
                     self.close()
                 raise
             yield datapoint
@@ -101,7 +95,6 @@ class MultiThreadRunner(DataFlow):
             call_optional(flow, "start_processes")
 
     def close(self) -> None:
-        """Ends and joins the threads, and closes the flows. Passes that are under way are over."""
         mixture = self._mixture.take()
         if mixture is not None:
             mixture.close()
@@ -137,15 +130,10 @@ class _Mixture:
                 "own: make a new one in every call."
             )
         self.started = False
-        self._buffer = Buffer(name, owner.num_prefetch, owner.buffer_bytes)
+        self.buffer = Buffer(name, owner.num_prefetch, owner.buffer_bytes)
         self._pool = ThreadPool(name)
         # Not a method of this object, which would keep itself alive.
-        self._owner = weakref.ref(owner, functools.partial(_end, self._buffer, self._pool))
-
-    @property
-    def failed(self) -> bool:
-        """Whether a flow has raised an error."""
-        return self._buffer.error is not None
+        self._owner = weakref.ref(owner, functools.partial(_end, self.buffer, self._pool))
 
     def start(self) -> None:
         """Resets the flows and starts the threads, unless that was done before."""
@@ -157,12 +145,12 @@ class _Mixture:
 
     def get(self) -> Any:
         """Waits for a datapoint; raises the error of a flow, or DataFlowTerminated if closed."""
-        datapoint, nbytes = self._buffer.get()
-        self._buffer.release(nbytes)
+        datapoint, nbytes = self.buffer.get()
+        self.buffer.release(nbytes)
         return datapoint
 
     def close(self) -> None:
-        self._buffer.close()
+        self.buffer.close()
         try:
             for flow in self.flows:  # before the threads are joined: one may wait in its flow
                 call_optional(flow, "close")
@@ -172,13 +160,13 @@ class _Mixture:
     def _work(self, number: int) -> None:
         try:
             with closing(_repeated(self.flows[number])) as datapoints:
-                while self._buffer.reserve():
+                while self.buffer.reserve():
                     self._put(next(datapoints))
         except BaseException as error:  # a thread must not end silently
-            self._buffer.fail(error)
+            self.buffer.fail(error)
 
     def _put(self, datapoint: Any) -> None:
-        self._buffer.put(datapoint, nbytes_of(datapoint))
+        self.buffer.put(datapoint, nbytes_of(datapoint))
 
 
 def _repeated(flow: Any) -> Generator[Any, None, None]:

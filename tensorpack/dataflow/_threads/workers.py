@@ -30,10 +30,9 @@ class Buffer:
 
     A thread reserves room **before** it makes a datapoint, so a finished datapoint never waits to
     get in; where order matters, nothing can block the next one. `max_bytes` is exceeded by at most
-    one item and by those that threads are making.
-
-    Several threads may use either end. `close` takes no lock, because garbage collection may call
-    it in any thread at any point; items and room are kept in queues, so a wake-up cannot be lost.
+    one item and by those that threads are making. Several threads may use either end. `close` takes
+    no lock, because garbage collection may call it in any thread at any point; items and room are
+    kept in queues, so a wake-up cannot be lost.
     """
 
     def __init__(self, name: str, max_items: int, max_bytes: int) -> None:
@@ -120,10 +119,7 @@ class ThreadPool:
         self._left_behind: List[threading.Thread] = []
 
     def start(self, work: Callable[[int], None], num: int) -> None:
-        """Starts threads that call `work` with their numbers, unless `join` was called before.
-
-        Raises RuntimeError if the system has no more threads; those that were started are running.
-        """
+        """Starts threads that call `work` with their numbers, unless `join` was called before."""
         with self._starting:
             for number in range(0 if self._over else num):
                 thread = threading.Thread(

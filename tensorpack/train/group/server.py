@@ -4,13 +4,12 @@ It has no authentication and no encryption, and listens on all network interface
 whatever the addresses of the cluster are: run it in a network that is closed to others.
 """
 
-import ipaddress
 from typing import Dict, Optional
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.common import get_default_sess_config
 from tensorpack.utils import logger
-from tensorpack.utils.cluster import Cluster
+from tensorpack.utils.cluster import Cluster, is_loopback
 
 _started: Dict[Cluster, tf.train.Server] = {}  # TensorFlow cannot stop a server
 
@@ -27,7 +26,7 @@ def make_server(cluster: Cluster, config: Optional[tf.ConfigProto] = None) -> tf
     if cluster in _started:
         return _started[cluster]
     hosts = {address.rpartition(":")[0] for each in cluster.as_dict().values() for address in each}
-    remote = sorted(host for host in hosts if not _is_loopback(host))
+    remote = sorted(host for host in hosts if not is_loopback(host))
     if remote:
         logger.warning(
             f"{', '.join(remote)}: anyone who reaches the ports of this cluster can run any code "
@@ -67,10 +66,3 @@ def worker_config(cluster: Cluster, config: Optional[tf.ConfigProto] = None) -> 
         seen = [f"/job:worker/task:{cluster.index}"] + ["/job:ps"] * bool(cluster.ps)
         own.device_filters.extend(each for each in seen if each not in own.device_filters)
     return own
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return host == "localhost"

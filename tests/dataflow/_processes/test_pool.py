@@ -13,7 +13,7 @@ import pytest
 
 from tensorpack.dataflow import DataFlowTerminated
 from tensorpack.dataflow._processes import pool as pool_module
-from tensorpack.dataflow._processes.base import WorkerPools
+from tensorpack.dataflow._processes.flows import WorkerPools
 from tensorpack.dataflow._processes.pool import ORDERS, Failure, WorkerPool
 from tensorpack.dataflow._processes.sender import Limits
 from tensorpack.utils import logger

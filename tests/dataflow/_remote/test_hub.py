@@ -5,8 +5,8 @@ import threading
 
 import pytest
 
+from tensorpack.dataflow._remote.guard import load_key, make_remote_key
 from tensorpack.dataflow._remote.hub import Hub
-from tensorpack.dataflow._remote.key import load_key, make_remote_key
 
 zmq = pytest.importorskip("zmq")
 pytest.importorskip("zmq.auth.thread")

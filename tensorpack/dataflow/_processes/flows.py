@@ -1,17 +1,17 @@
-"""The base of flows with worker processes: how they get their worker pools and let them go."""
+"""The bases of flows with worker processes: how they get worker pools, and give them inputs."""
 
 import threading
 from multiprocessing import util
-from typing import Any, Callable, Dict, Generator, Iterable, Iterator, List, Optional
+from typing import Any, Callable, Dict, Generator, Iterable, Iterator, List, Optional, Tuple
 
 from tensorpack.utils.checks import as_count, check_counts
+from tensorpack.utils.packing.packed import Packed, pack
 from tensorpack.utils.rng import get_rng
 from tensorpack.utils.workers.processes import usable_cores
 
 from .._flow import ProcessLocal, in_order
 from ..base import DataFlow, DataFlowTerminated, ProxyDataFlow, RNGDataFlow, StateNotKept
 from ..map import checked_function
-from .dispatch import numbered_results
 from .pool import Failure, WorkerPool
 from .sender import Limits
 from .start_method import choose_start_method, is_worker
@@ -109,9 +109,7 @@ class ProcessFlow(ProxyDataFlow, RNGDataFlow):
 
         Raises (while iterating):
           DataFlowTerminated: the flow was closed meanwhile.
-          TypeError: the flow or the function cannot be sent to a process, or a datapoint cannot.
-          WorkerDied: a process died without a report, or could not start; what is known is the
-            cause.
+          WorkerDied: a process died without a report, or could not start.
           Exception: what was raised in a process, with its traceback as the cause; a `WorkerFailed`
             unless it is a builtin exception.
         """
@@ -132,13 +130,9 @@ class ProcessFlow(ProxyDataFlow, RNGDataFlow):
         same = self.strict or self.num_proc == 1
         return same and RNGDataFlow.seeded.fget(self) and super().seeded  # type: ignore[attr-defined]
 
-    def _begin(self) -> Iterator[Any]:
-        """Begins a pass by the processes."""
-        raise NotImplementedError
-
-    def _without_processes(self) -> DataFlow:
-        """Returns a flow that makes the same in this process."""
-        raise NotImplementedError
+    _begin: Callable[[], Iterator[Any]]  # begins a pass by the processes
+    _without_processes: Callable[[], DataFlow]  # returns a flow that makes the same in this process
+    _make_pool: Callable[[], WorkerPool]
 
     def _check_keeps_state(self) -> None:
         if is_worker():
@@ -150,9 +144,6 @@ class ProcessFlow(ProxyDataFlow, RNGDataFlow):
                 "class of your own, or give strict=True. Without that the order depends on how "
                 "fast each process is."
             )
-
-    def _make_pool(self) -> WorkerPool:
-        raise NotImplementedError
 
 
 class ProcessMap(ProcessFlow):
@@ -181,33 +172,27 @@ class ProcessMap(ProcessFlow):
         self.waiting_limits = [(most + num_proc, self._buffer_bytes)] * 2  # there and back
 
     def reset_state(self) -> None:
-        """Resets the flow, and starts the processes if there are none."""
         RNGDataFlow.reset_state(self)
         self.ds.reset_state()
         self._place, self._loaded = None, False
         self.start_processes()
 
     def start_processes(self) -> None:
-        """Starts the processes if there are none yet."""
         ProxyDataFlow.start_processes(self)
         super().start_processes()
 
     def close(self) -> None:
-        """Ends the processes, and closes the wrapped flow. Both can be used again."""
         try:
             ProxyDataFlow.close(self)
         finally:
             super().close()
 
     def _results(self, inputs: Iterable[Any]) -> Generator[Any, None, None]:
-        """Yields what the processes make of inputs, None among it; in their order if strict.
-
-        Raises what a process or the inputs raised.
-        """
+        """Yields what the processes make of inputs, None among it; in their order if strict."""
         early: Dict[int, Any] = {}
         pool = self._pools.take(self._make_pool)
         try:
-            ready = numbered_results(pool, inputs, self._most, early)
+            ready = _numbered_results(pool, inputs, self._most, early)
             for _, result in in_order(ready, early) if self.strict else ready:
                 if isinstance(result, Failure):
                     raise result.error
@@ -227,3 +212,43 @@ class ProcessMap(ProcessFlow):
             type(self).__name__,
             self._limits,
         )
+
+
+def _numbered_results(
+    pool: WorkerPool, inputs: Iterable[Any], most: int, kept: Dict[int, Any]
+) -> Iterator[Tuple[int, Any]]:
+    """Yields the numbers of inputs and their results, as they become ready.
+
+    At most `most` inputs are in flight, less the results that the caller keeps back. What the
+    inputs raise comes after all results before that; the error of a worker that ended comes at
+    once. The pool may still be busy with what was sent before.
+    """
+    source = enumerate(map(pack, inputs))
+    following: Optional[Tuple[int, Packed]] = None
+    numbers: Dict[int, int] = {}  # of the inputs in flight, by their tags
+    is_over = False
+    error: Optional[Exception] = None
+    while True:
+        if following is None and not is_over and len(numbers) + len(kept) < most:
+            try:
+                following = next(source, None)
+                is_over = following is None
+            except Exception as caught:
+                is_over, error = True, caught
+        if following is not None:
+            tag = pool.send(following[1])
+            if tag is not None:
+                numbers[tag], following = following[0], None
+            item = pool.take_if(or_room=tag is None)
+        elif numbers:
+            item = pool.take()
+        else:
+            break
+        if item is not None and item[0] in numbers:  # else it belongs to a pass that was left
+            yield numbers.pop(item[0]), item[1]
+        item = None  # the pool may wait for its memory
+    if error is not None:
+        try:
+            raise error
+        finally:
+            error = None  # it would keep itself, by this frame

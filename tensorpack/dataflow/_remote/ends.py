@@ -1,27 +1,28 @@
-"""The sending end of a connection, for programs and for `send_dataflow_zmq`."""
+"""Both ends of a connection: what programs and `send_dataflow_zmq` send by, and what receives."""
 
 import functools
+import operator
 import os
+import threading
 import time
 from contextlib import suppress
-from typing import Any, Callable, Dict, Optional
+from typing import Any, Callable, ContextManager, Dict, Optional, Sequence, Tuple, Union
 
 from tensorpack.utils.checks import as_count, as_positive
 from tensorpack.utils.optional import require
-from tensorpack.utils.serialize import MAX_BYTES
+from tensorpack.utils.serialize import MAX_BYTES, FrameError
 
 from ..base import DataFlowTerminated
-from .address import parse_address
+from .guard import load_key, parse_address
 from .hub import Hub, attach
-from .key import load_key
-from .message import DATA, END, SYNC, Answer, Message, encode, split
+from .message import DATA, END, PART_BYTES, SYNC, Answer, Message, Senders, decode, encode, split
 
 _LAST_SECONDS = 1.0  # for what was sent to leave, where the sender fails or is interrupted
 _FIRST_PAUSE = 1.0  # seconds until the receiver is asked again; each pause is twice the one before
 _UNASKED_BYTES = 1 << 20  # a larger datapoint is sent only when the receiver has told its limit
 
 
-class RemoteSender:
+class RemoteSender(ContextManager["RemoteSender"]):
     """Sends datapoints to a `RemoteDataZMQ` one by one, as a program makes them.
 
     For what is no flow, such as a simulator that waits for answers::
@@ -71,10 +72,7 @@ class RemoteSender:
             self._hub.close()
             raise
 
-    def __enter__(self) -> "RemoteSender":
-        return self
-
-    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+    def __exit__(self, *exc_info: Any) -> None:
         self.close()
 
     def close(self) -> None:
@@ -85,12 +83,7 @@ class RemoteSender:
         """Sends a datapoint; waits only where `hwm` of them wait already.
 
         A datapoint of more than a megabyte may be refused, so the first of them waits for the
-        receiver.
-
-        Raises:
-          DataFlowTerminated: nothing was taken within the timeout.
-          TypeError: it has a part that cannot be sent.
-          ValueError: it is larger than the receiver's `max_bytes`, and the receiver knows that.
+        receiver. The errors are those of `send_dataflow_zmq`.
         """
         try:
             frame = encode(Message(DATA, self._id, self.count, datapoint))
@@ -107,12 +100,7 @@ class RemoteSender:
             self._read()
 
     def end(self) -> None:
-        """Waits until every datapoint has been taken, and tells the receiver that this was all.
-
-        Raises:
-          DataFlowTerminated: some were lost, or nothing was taken within the timeout.
-          ValueError: the receiver has refused one.
-        """
+        """Waits until every datapoint has been taken, and tells the receiver that this was all."""
         self._ask()
         if self._bind:  # other receivers, which were not asked, may have the rest
             self._wait(lambda: self._total >= self.count)
@@ -133,14 +121,11 @@ class RemoteSender:
     def _ask(self) -> None:
         """Waits for the answer to a SYNC, which comes after those to all messages before it."""
         self._answered = -1
-        self._send(encode(self._sync()))
+        self._send(encode(Message(SYNC, self._id, self.count)))
         self._wait(lambda: self._answered == SYNC)
 
     def _end(self, missing: Optional[str]) -> None:
-        """Sends END, and waits for the answer.
-
-        If the connection were closed before, a receiver whose buffer is full would never read it.
-        """
+        """Sends END, and waits until a receiver whose buffer is full has read it, too."""
         self._ending, self._answered = True, -1
         self._send(encode(Message(END, self._id, self.count, missing)))
         self._wait(lambda: self._answered == END)
@@ -185,10 +170,8 @@ class RemoteSender:
             else:
                 pause *= 2
                 with suppress(self._zmq.Again):
-                    self._socket.send(encode(self._sync()), self._zmq.NOBLOCK)
-
-    def _sync(self) -> Message:
-        return Message(SYNC, self._id, self.count)
+                    question = encode(Message(SYNC, self._id, self.count))
+                    self._socket.send(question, self._zmq.NOBLOCK)
 
     def _read(self) -> None:
         answer = Answer.decode(self._socket.recv())
@@ -207,3 +190,111 @@ class RemoteSender:
             f"{self.count} datapoints have been taken, the others may be lost. Start the receiver, "
             "or give a longer timeout."
         )
+
+
+def _endpoint_of(socket: Any, addr: str) -> str:
+    """Returns the address of a socket, with the port that was found for `*`."""
+    if addr.startswith("ipc:"):
+        return addr  # the socket has that from before its file was moved
+    return socket.last_endpoint.rstrip(b"\0").decode("utf-8")
+
+
+class RemoteReceiver:
+    """ROUTER sockets that are read and answered by one thread at a time, and closed by any.
+
+    `attach` binds or connects each socket. The hub is closed with them, also on an error.
+    """
+
+    def __init__(
+        self,
+        addresses: Sequence[str],
+        hwm: int,
+        max_bytes: int,
+        hub: Hub,
+        attach: Callable[[Any, str], None],
+        senders: Senders,
+    ) -> None:
+        self._zmq = require("zmq")
+        self._hub = hub
+        self._max_bytes = operator.index(max_bytes)
+        self._id = os.urandom(16)
+        self._lock = threading.Lock()  # held while the sockets are used
+        self._end_lock = threading.Lock()
+        self._turn = 0
+        self.senders = senders
+        self.closed = False
+        self._addresses = ", ".join(addresses)
+        try:
+            self._waker, self._wake = hub.pair()
+            self._sockets = [
+                hub.socket(self._zmq.ROUTER, addr, attach, rcvhwm=hwm) for addr in addresses
+            ]
+            self.endpoints = [_endpoint_of(*pair) for pair in zip(self._sockets, addresses)]
+        except BaseException:
+            hub.close()
+            raise
+        self._poller = self._zmq.Poller()
+        for socket in (self._wake, *self._sockets):
+            self._poller.register(socket, self._zmq.POLLIN)
+
+    def receive(self, seconds: Optional[float] = None) -> Tuple[int, Union[Message, FrameError]]:
+        """Waits for a message and answers it; takes from all addresses in turn.
+
+        Returns the index of its address, and the message, or what is wrong with it. Raises
+        DataFlowTerminated if nothing came for so many seconds, or `close` was called.
+        """
+        with self._lock:
+            while not self.closed:
+                for _ in self._sockets:
+                    self._turn = (self._turn + 1) % len(self._sockets)
+                    message = self._receive_at(self._sockets[self._turn])
+                    if message is not None:
+                        return self._turn, message
+                if not self._poller.poll(None if seconds is None else int(1000 * seconds)):
+                    raise DataFlowTerminated(
+                        f"Nothing came to {self._addresses} for {seconds} s. Of those that have "
+                        f"sent datapoints, {len(self.senders.open)} have not said that there is no "
+                        "more."
+                    )
+        raise DataFlowTerminated(f"The connection at {self._addresses} was closed.")
+
+    def close(self) -> None:
+        """Ends a `receive` that is under way, and closes the sockets; may be called again."""
+        with self._end_lock:
+            if self.closed:
+                return
+            self.closed = True
+            self._waker.send(b"")
+            with self._lock:
+                self._hub.close()
+
+    def _receive_at(self, socket: Any) -> Union[None, Message, FrameError]:
+        """Returns the next message of a socket and answers it; None if there is no message."""
+        try:
+            peer = socket.recv(self._zmq.NOBLOCK)
+        except self._zmq.Again:
+            return None
+        try:
+            data = self._read(socket, peer)
+            message = decode(data, self._max_bytes)
+            taken = self.senders.note(message)
+        except FrameError as error:
+            return error
+        self._answer(socket, peer, Answer(message.kind, self._id, taken, self._max_bytes))
+        return message
+
+    def _read(self, socket: Any, peer: bytes) -> Any:
+        """Returns the frame of a message. ZeroMQ has all of its parts already."""
+        parts = [part.buffer for part in socket.recv_multipart(copy=False)]
+        nbytes = sum(map(len, parts))
+        if nbytes > self._max_bytes:
+            self._answer(socket, peer, Answer(DATA, self._id, 0, self._max_bytes, nbytes))
+            raise FrameError(f"A message of {nbytes} bytes; max_bytes={self._max_bytes}.")
+        if len(parts) > max(1, -(-nbytes // PART_BYTES)):
+            raise FrameError(f"A message of {nbytes} bytes in {len(parts)} parts.")
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    def _answer(self, socket: Any, peer: bytes, answer: Answer) -> None:
+        # A ROUTER drops what a peer does not read, so this never waits, and bounds the memory.
+        with suppress(self._zmq.ZMQError):
+            socket.send_multipart([peer, answer.encode()], self._zmq.NOBLOCK)

@@ -6,7 +6,7 @@ import stat
 
 import pytest
 
-from tensorpack.dataflow._remote.address import bind_file, parse_address
+from tensorpack.dataflow._remote.guard import bind_file, parse_address
 
 LOOPBACK = [
     ("tcp://127.0.0.1:5555", "tcp://127.0.0.1:5555", False),
