@@ -8,21 +8,6 @@ from typing import Any, Callable, List, Sequence, Set, Tuple, TypeVar, Union
 
 from . import logger
 
-__all__ = [
-    "accepts_old_keywords",
-    "call_only_once",
-    "execute_only_once",
-    "get_data_format",
-    "graph_memoized",
-    "log_once",
-    "map_arg",
-    "memoized",
-    "memoized_ignoreargs",
-    "memoized_method",
-    "shape2d",
-    "shape4d",
-]
-
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _LEVELS = ("critical", "debug", "error", "info", "warn", "warning")
 _FORMATS = {"NHWC": "NHWC", "channels_last": "NHWC", "NCHW": "NCHW", "channels_first": "NCHW"}

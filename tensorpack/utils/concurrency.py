@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from typing import Any, Callable, Dict, Iterator, Optional, Tuple, Type
 
 from . import logger
-from .workers.processes import (
+from .workers.processes import (  # noqa: F401  (for those who import them here)
     ProcessGroup,
     ensure_proc_terminate,
     mask_sigint,
@@ -23,23 +23,6 @@ from .workers.processes import (
     subproc_call,
 )
 from .workers.worker import state_of
-
-__all__ = [
-    "DIE",
-    "LoopThread",
-    "OrderedContainer",
-    "OrderedResultGatherProc",
-    "ProcessGroup",
-    "ShareSessionThread",
-    "StoppableThread",
-    "enable_death_signal",
-    "ensure_proc_terminate",
-    "guard_thread",
-    "mask_sigint",
-    "set_parent_death_signal",
-    "start_proc_mask_signal",
-    "subproc_call",
-]
 
 _POLL_SECONDS = 0.1
 

@@ -10,14 +10,6 @@ from .atomic import open_atomic, remove_temporaries
 from .progress import get_tqdm
 from .untrusted import hash_untrusted
 
-__all__ = [
-    "download",
-    "get_dataset_path",
-    "mkdir_p",
-    "normpath",
-    "recursive_walk",
-]
-
 _BLOCK = 1 << 16
 _TIMEOUT_SECONDS = 60
 

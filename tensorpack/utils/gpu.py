@@ -7,8 +7,6 @@ from typing import ContextManager, Iterator, Optional, Sequence, Union
 from .nvml import NVMLContext, visible_devices
 from .workers.processes import subproc_call
 
-__all__ = ["change_env", "change_gpu", "get_nr_gpu", "get_num_gpu"]
-
 _VARIABLE = "CUDA_VISIBLE_DEVICES"
 _SMI_SECONDS = 20
 

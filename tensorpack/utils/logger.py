@@ -25,28 +25,6 @@ from ._tracebacks import traceback_text
 from .atomic import move_to_backup, remove_temporaries
 from .cluster import Cluster
 
-__all__ = [
-    "LOG_DIR",
-    "addFilter",
-    "auto_set_dir",
-    "close_logger_dir",
-    "critical",
-    "debug",
-    "detail",
-    "dir_of_process",
-    "disable_logger",
-    "error",
-    "exception",
-    "get_logger_dir",
-    "info",
-    "is_verbose",
-    "setLevel",
-    "set_logger_dir",
-    "traceback_to_file",
-    "warn",
-    "warning",
-]
-
 LOG_DIR: Optional[str]  # the log directory as `get_logger_dir()` returns it, by `__getattr__`
 
 _ACTIONS = {"keep": "k", "backup": "b", "delete": "d", "new": "n", "quit": "q"}

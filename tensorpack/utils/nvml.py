@@ -5,8 +5,6 @@ from typing import Any, Dict, List, Optional, Union
 
 from .optional import require
 
-__all__ = ["NVMLContext", "NvidiaDevice", "has_driver", "visible_devices"]
-
 _DRIVER_FILES = ("/dev/nvidiactl", "/dev/dxg", "/proc/driver/nvidia/version")
 
 

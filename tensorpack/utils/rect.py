@@ -5,8 +5,6 @@ from typing import Any, Optional, Sequence
 
 import numpy as np
 
-__all__ = ["BoxBase", "FloatBox", "IntBox", "Rect"]
-
 
 @dataclass
 class Rect:

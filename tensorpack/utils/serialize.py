@@ -23,18 +23,6 @@ from .packing import old_values
 from .packing.packed import ALIGNMENT, pack, unpack
 from .packing.packed_arrays import Rows
 
-__all__ = [
-    "FrameError",
-    "MAX_BYTES",
-    "MAX_FILE_BYTES",
-    "MAX_STRUCTURE_BYTES",
-    "dump_hashed",
-    "dumps",
-    "load_frame",
-    "load_hashed",
-    "loads",
-]
-
 #: Bytes of a frame at most, unless a caller wants it otherwise.
 MAX_BYTES = 1 << 30
 #: Bytes of a frame in a file of its own, at most.

@@ -10,15 +10,6 @@ from tabulate import tabulate
 from . import logger
 from .stats import StatCounter
 
-__all__ = [
-    "IterSpeedCounter",
-    "Timer",
-    "humanize_time_delta",
-    "print_total_timer",
-    "timed_operation",
-    "total_timer",
-]
-
 _Clock = Callable[[], float]
 
 _UNITS = (("day", 86400), ("hour", 3600), ("minute", 60), ("second", 1))

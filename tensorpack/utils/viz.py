@@ -10,16 +10,6 @@ import numpy as np
 from .fs import mkdir_p
 from .optional import require
 
-__all__ = [
-    "draw_boxes",
-    "dump_dataflow_images",
-    "gen_stack_patches",
-    "intensity_to_rgb",
-    "interactive_imshow",
-    "pyplot2img",
-    "stack_patches",
-]
-
 _BOX_COLOUR = (218, 120, 40)
 _LABEL_COLOUR = (255, 255, 255)
 _ESCAPE = "\x1b"

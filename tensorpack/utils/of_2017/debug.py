@@ -4,8 +4,6 @@ import sys
 from types import FrameType
 from typing import Any
 
-__all__ = ["enable_call_trace"]
-
 
 def enable_call_trace() -> None:
     """Prints each call of a Python function in this thread from here on, with its caller.

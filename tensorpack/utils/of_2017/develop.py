@@ -11,17 +11,6 @@ from typing import Any, Callable, Counter, Dict, Optional, Sequence, Tuple, Unio
 from .. import logger
 from ..optional import require
 
-__all__ = [
-    "HIDE_DOC",
-    "LazyLoader",
-    "NonPicklableWrapper",
-    "building_rtfd",
-    "create_dummy_class",
-    "create_dummy_func",
-    "deprecated",
-    "log_deprecated",
-]
-
 _warnings: Counter[Tuple[str, str]] = collections.Counter()  # by name and text
 
 

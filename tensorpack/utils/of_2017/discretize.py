@@ -7,8 +7,6 @@ import numpy as np
 
 from ..argtools import log_once
 
-__all__ = ["UniformDiscretizer1D", "UniformDiscretizerND"]
-
 
 class UniformDiscretizer1D:
     """Divides `[minv, maxv)` into bins; the last one may reach beyond `maxv`.

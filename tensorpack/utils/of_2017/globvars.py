@@ -3,8 +3,6 @@
 import argparse
 import types
 
-__all__ = ["GlobalNS", "globalns", "use_global_argument"]
-
 
 class GlobalNS(types.SimpleNamespace):
     """A namespace with what was set in it, as attributes."""

@@ -2,8 +2,6 @@
 
 from typing import Any, Dict, Iterable
 
-__all__ = ["LookUpTable"]
-
 
 class LookUpTable:
     """Maps indices 0, 1, 2 and so on to objects, and objects to indices.
