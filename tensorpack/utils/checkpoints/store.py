@@ -20,6 +20,9 @@ from ..untrusted import open_untrusted, read_untrusted
 from .files import (
     INDEX,
     MANIFEST,
+    REPLACED,
+    UNFINISHED,
+    AtomicReplace,
     CheckpointCorrupt,
     discard,
     remove_checkpoint,
@@ -29,7 +32,6 @@ from .files import (
     write_manifest,
 )
 from .find import MAX_POINTER_BYTES, POINTER, candidates, pointed_to
-from .replace import REPLACED, UNFINISHED, AtomicReplace
 from .restore import SEGMENTS, STATE, UnsupportedState, segments_of, write_state
 from .segments import PendingSegments, SegmentStore
 
