@@ -307,8 +307,9 @@ class AtomicReplace:
                 remove_checkpoint(backup)
 
     def publish(self, parts: List[str]) -> None:
-        """Brings the files to the disk, renames them in the order of these suffixes, see `suffixes`,
-        and brings their names to the disk.
+        """Brings the files to the disk, renames them, and brings their names to the disk.
+
+        `parts` are their suffixes, in the order of `suffixes`.
         """
         for suffix in parts:
             fsync_path(self.unfinished + suffix)
