@@ -33,9 +33,7 @@ def kind_of(value: Any) -> str:
 def check_integers(owner: Any, **numbers: Any) -> None:
     """Raises TypeError if an argument is not an integer, see `is_integer`.
 
-    Args:
-      owner: whose arguments they are; an object, which is named by its class, or a name.
-      numbers: the arguments by their names.
+    Here and below `owner` is whose arguments they are: an object, named by its class, or a name.
     """
     for name, number in numbers.items():
         if not is_integer(number):
@@ -55,11 +53,7 @@ def check_counts(owner: Any, least: int = 1, **counts: Any) -> None:
 
 
 def as_count(owner: Any, name: str, value: Any, least: int = 1) -> int:
-    """Returns a whole number as an int, whatever its type.
-
-    Raises:
-      ValueError: it is not whole, not finite, or below `least`.
-    """
+    """Returns a whole number of at least `least` as an int, whatever its type."""
     number = operator.index(value) if is_integer(value) else _real(owner, name, value)
     if least <= number < math.inf and number == int(number):
         return int(number)
@@ -71,11 +65,7 @@ def as_count(owner: Any, name: str, value: Any, least: int = 1) -> int:
 def as_number(
     owner: Any, name: str, value: Any, least: float = -math.inf, most: float = math.inf
 ) -> float:
-    """Returns a finite number as a float.
-
-    Raises:
-      ValueError: it is not finite, or not from `least` to `most`.
-    """
+    """Returns a finite number from `least` to `most` as a float."""
     number = _real(owner, name, value)
     if math.isfinite(number) and least <= number <= most:
         return number
@@ -99,11 +89,7 @@ def as_positive(owner: Any, name: str, value: Any) -> float:
 def as_range(
     owner: Any, name: str, value: Any, least: float = -math.inf, most: float = math.inf
 ) -> Tuple[float, float]:
-    """Returns the two finite numbers (first, last) of a range as floats; they may be equal.
-
-    Raises:
-      ValueError: it is not two numbers in this order, or one is not from `least` to `most`.
-    """
+    """Returns the two finite numbers (first, last) of a range as floats, in this order or equal."""
     numbers = [as_number(owner, name, each, least, most) for each in as_list(owner, name, value)]
     if len(numbers) == 2 and numbers[0] <= numbers[1]:
         return numbers[0], numbers[1]
@@ -113,11 +99,7 @@ def as_range(
 
 
 def as_list(owner: Any, name: str, value: Any) -> List[Any]:
-    """Returns the members of an iterable; a string is not split into its letters.
-
-    Raises:
-      TypeError: it is a string, bytes, or not an iterable.
-    """
+    """Returns the members of an iterable; strings and bytes, which are not split, are an error."""
     if not isinstance(value, (str, bytes)):
         try:
             return list(value)

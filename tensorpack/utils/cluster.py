@@ -25,14 +25,9 @@ class Cluster:
     """The addresses of all processes of a run, and the role of this one.
 
     Args:
-      workers: an address "host:port" for each worker; worker 0 is the chief.
+      workers: an address "host:port" for each worker, all different; worker 0 is the chief.
       ps: an address for each parameter server.
-      job: "worker" or "ps", what this process is.
-      index: its number in its job.
-
-    Raises:
-      ValueError: an address is not "host:port" or appears twice; there is no worker; or there is
-        no process with this job and index.
+      job, index: what this process is, "worker" or "ps", and its number among those.
     """
 
     workers: Tuple[str, ...]
@@ -100,10 +95,7 @@ class Cluster:
         """Returns the cluster that this process was started in; None if it was started alone.
 
         The first of these that is set decides: `TF_CONFIG`; the variables of `srun` (SLURM); those
-        of `mpirun` (Open MPI).
-
-        Args:
-          env: the environment variables, by default those of this process.
+        of `mpirun` (Open MPI). `env` has the environment variables, by default of this process.
 
         Raises:
           ValueError: a variable is missing or makes no sense; the text names it, its value, and
@@ -128,11 +120,7 @@ def trouble_at(address: str, seconds: float) -> Optional[OSError]:
 
 
 def expand_hosts(text: str) -> List[str]:
-    """Returns the names in a host list as SLURM writes it: "n[08-10,12],gpu1" stands for five.
-
-    Raises:
-      ValueError: the text is not such a list.
-    """
+    """Returns the names in a host list as SLURM writes it: "n[08-10,12],gpu1" stands for five."""
     pattern = r"(?:[\w.-]|\[[\d,-]+\])+"
     if not re.fullmatch(rf"{pattern}(?:,{pattern})*", text):
         raise ValueError(f"{text!r} is not a list of hosts such as 'node[1-3,7],gpu01'.")
@@ -296,16 +284,12 @@ class _Workers:
     ) -> List[str]:
         """The addresses of `size` processes, in the order of their ranks.
 
-        Args:
-          slots: the machines and how many processes each has, block by block.
-          witness: a variable that must agree for this process, and its value; -1 if it is not set.
-          remedy: for the error if it does not.
+        `slots` has the machines, block by block, and how many processes each has. `witness` is a
+        variable that must agree for this process, and its value, -1 if it is not set; `remedy` is
+        for the error if it does not.
         """
-        places = [
-            (host, node, local)
-            for node, (host, count) in enumerate(slots)
-            for local in range(count)
-        ]
+        machines = enumerate(slots)
+        places = [(host, node, n) for node, (host, count) in machines for n in range(count)]
         if len(places) != size or not 0 <= self.rank < size:
             raise ValueError(
                 f"The environment speaks of {size} processes, this one with rank {self.rank}, but "

@@ -15,11 +15,7 @@ _TIMEOUT_SECONDS = 60
 
 
 def mkdir_p(dirname: str) -> None:
-    """Creates a directory and its parents, unless it exists or the name is empty.
-
-    Raises:
-      OSError: it cannot be created, or is not a directory.
-    """
+    """Creates a directory and its parents, unless it exists or the name is empty."""
     if dirname:
         os.makedirs(dirname, exist_ok=True)
 

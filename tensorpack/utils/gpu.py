@@ -13,11 +13,8 @@ _SMI_SECONDS = 20
 
 @contextmanager
 def change_env(name: str, val: Optional[str]) -> Iterator[None]:
-    """Sets an environment variable inside the block and restores it, also after an exception.
-
-    Args:
-      name: the variable.
-      val: its value, or None to unset it.
+    """Sets an environment variable inside the block, or unsets it if `val` is None, and restores
+    it, also after an exception.
     """
     before = os.environ.get(name)
     _set(name, None if val is None else str(val))
