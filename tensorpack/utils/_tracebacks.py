@@ -36,10 +36,7 @@ def shorten_uncaught() -> None:
 def traceback_text(error: BaseException, full: bool = False) -> str:
     """Returns what is printed of an exception with its causes, its traceback and its notes.
 
-    Args:
-      error: any exception.
-      full: whether frames of this package and of TensorFlow are shown as well. They are in any
-        case if there are no others.
+    Frames of this package and of TensorFlow are shown if `full`, or if there are no others.
     """
     shown = traceback.TracebackException(type(error), error, error.__traceback__)
     chain = list(_all_of(shown))

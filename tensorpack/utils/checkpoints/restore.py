@@ -103,7 +103,7 @@ def read_restore_point(
 
     Args:
       prefix: of the checkpoint.
-      next_directory: where the next state will be saved; by default beside this one.
+      next_directory: where the next state will be saved; None for beside this one.
       loaded: segments that have been read already; more are added.
 
     Raises:
@@ -139,11 +139,7 @@ def read_restore_point(
 
 
 def segments_of(prefix: str) -> List[SegmentRef]:
-    """Returns the segments that a state needs; none if there are only variables.
-
-    Raises:
-      CheckpointCorrupt, UnsupportedState: the state cannot be read.
-    """
+    """Returns the segments that a state needs; none if there are only variables."""
     manifest = read_manifest(prefix)
     if manifest is None or STATE not in manifest["files"]:
         return []

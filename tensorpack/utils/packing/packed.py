@@ -112,8 +112,7 @@ def unpack(
     Args:
       memory: uint8 `[nbytes]`. Large arrays of the object are views of it, read-only if it is.
       structure_nbytes: the length of its structure.
-      start: where it begins.
-      end: where it ends at the latest; the end of `memory` unless given.
+      start, end: where it begins, and where it ends at the latest: at the end of `memory` if None.
       keep: called with each array that has elements; its result replaces the array. Pass
         `np.copy` for copies.
 

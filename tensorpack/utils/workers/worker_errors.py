@@ -33,14 +33,10 @@ class WorkerDied(RuntimeError):
     """A worker ended without being told to, and could not report why.
 
     Args:
-      name: of the process.
-      pid: its process id.
+      name, pid: of the process.
       exitcode: as `multiprocessing` gives it: -n if signal n killed it.
       stack: Python stacks of its threads at the end, if they are known.
       begun: whether it had started its work.
-
-    Attributes:
-      name, pid, exitcode: as above.
     """
 
     def __init__(
