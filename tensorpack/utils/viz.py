@@ -210,10 +210,8 @@ def _images(df: Any, index: int, batched: bool) -> Iterator[np.ndarray]:
         except LookupError as error:
             is_dict = isinstance(datapoint, dict)
             has = f"the keys {list(datapoint)}" if is_dict else f"{len(datapoint)} components"
-            raise (KeyError if is_dict else IndexError)(
-                f"index={index!r} must be the component with the image, but the datapoint has "
-                f"{has}."
-            ) from error
+            what = f"index={index!r} must be the component with the image"
+            raise type(error)(f"{what}, but the datapoint has {has}.") from error
         yield from component if batched else [component]
 
 
