@@ -107,26 +107,20 @@ def read_manifest(prefix: str) -> Optional[Dict[str, Any]]:
     return content
 
 
-def check_manifest(prefix: str) -> bool:
-    """Compares the files of a checkpoint with its manifest; returns False if there is none.
+def check_manifest(
+    prefix: str, except_for: Iterable[str] = (), content: bool = True
+) -> Optional[Dict[str, Any]]:
+    """Compares the files of a checkpoint with its manifest; returns that, None if there is none.
+
+    The content of files with the suffixes `except_for` is not compared, nor, without `content`,
+    that of any file: sizes take no time.
 
     Raises:
       CheckpointCorrupt: a file is missing or not as it was written.
     """
     manifest = read_manifest(prefix)
-    if manifest is not None:
-        check_files(prefix, manifest)
-    return manifest is not None
-
-
-def check_files(
-    prefix: str, manifest: Dict[str, Any], except_for: Iterable[str] = (), content: bool = True
-) -> None:
-    """Does what `check_manifest` does, with a manifest that has been read.
-
-    The content of files with the suffixes `except_for` is not compared, nor, without `content`,
-    that of any file: sizes take no time.
-    """
+    if manifest is None:
+        return None
     for suffix, expected in sorted(manifest["files"].items()):
         try:
             read_known(prefix + suffix, **expected, content=content and suffix not in except_for)
@@ -136,6 +130,7 @@ def check_files(
             raise CheckpointCorrupt(prefix, str(error)) from error
     if INDEX not in manifest["files"]:
         raise CheckpointCorrupt(prefix, f"{prefix + INDEX} is missing")
+    return manifest
 
 
 def read_known(
@@ -167,17 +162,13 @@ def verify(prefix: str, content: bool = True) -> None:
     One without a manifest, which another program wrote, needs to have all its files, and its
     index to have an end; other damage shows when it is loaded.
 
-    Args:
-      prefix: such as `train_log/run/model-5000`.
-      content: False to compare sizes only, where there is a manifest.
+    Without `content`, sizes only are compared where there is a manifest.
 
     Raises:
       FileNotFoundError: there is no such checkpoint.
       CheckpointCorrupt: a part of it is missing or damaged.
     """
-    manifest = read_manifest(prefix)
-    if manifest is not None:
-        check_files(prefix, manifest, content=content)
+    if check_manifest(prefix, content=content) is not None:
         return
     paths = names_with_prefix(prefix + ".data-")
     # Until 2016 a checkpoint was one file, named as the prefix, in the format that an index has.
@@ -324,7 +315,8 @@ class AtomicReplace:
     def _back_up(self) -> None:
         backup = self._target + REPLACED
         try:
-            whole = check_manifest(self._target) or not os.path.exists(backup + INDEX)
+            known = check_manifest(self._target) is not None
+            whole = known or not os.path.exists(backup + INDEX)
         except CheckpointCorrupt:
             whole = False  # an earlier backup is the better one
         if whole:

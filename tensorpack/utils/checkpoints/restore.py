@@ -12,7 +12,7 @@ import numpy as np
 from .. import logger
 from ..serialize import dump_hashed, load_hashed
 from ..untrusted import UnsafeFile
-from .files import CheckpointCorrupt, check_files, corrupt, read_known, read_manifest, verify
+from .files import CheckpointCorrupt, check_manifest, corrupt, read_known, read_manifest, verify
 from .find import first_whole
 from .segments import SavedSegments, SegmentDamaged, SegmentRef, SegmentStore, load_segments
 
@@ -111,11 +111,9 @@ def read_restore_point(
       CheckpointCorrupt: a part of it is missing or damaged; segments are a `problem` only.
       UnsupportedState: the state was saved by another version of this library.
     """
-    manifest = read_manifest(prefix)
+    manifest = check_manifest(prefix, except_for=[STATE])
     if manifest is None:
         verify(prefix)
-    else:
-        check_files(prefix, manifest, except_for=[STATE])
     if manifest is None or STATE not in manifest["files"]:
         name = os.path.basename(prefix)
         return RestorePoint(prefix, None, f"{prefix} holds variables only, no {name}{STATE}")

@@ -26,7 +26,10 @@ class Variable(NamedTuple):
     @property
     def size(self) -> int:
         """The number of its elements."""
-        return int(np.prod(self.shape or (), dtype=object))
+        size = 1
+        for each in self.shape or ():
+            size *= each
+        return size
 
     @property
     def nbytes(self) -> Optional[int]:
