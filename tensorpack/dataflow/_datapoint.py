@@ -6,7 +6,7 @@ from typing import Any, List, Optional
 
 import numpy as np
 
-from tensorpack.utils.notes import add_note
+from tensorpack.utils._tracebacks import add_note
 
 _MOST_CHARACTERS = 200  # of a text
 _MOST_COMPONENTS = 8
@@ -24,7 +24,7 @@ def note_datapoint(
     """Adds to an error which datapoint it is about; its type and message stay as they are.
 
     Args:
-      error: what is raised; gets a note, see `utils.notes`.
+      error: what is raised; gets a note.
       owner: the name of the flow that failed.
       number: of the datapoint.
       datapoint: what the flow below gave.

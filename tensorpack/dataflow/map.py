@@ -34,7 +34,7 @@ def apply_function(func: Callable[[Any], Any], datapoint: Any) -> Any:
 class DatapointMap(ProxyDataFlow):
     """A flow that makes each datapoint from one of the wrapped flow, or drops it.
 
-    An error says which datapoint it is about, in a note of it; see `utils.notes`.
+    An error says which datapoint it is about, in a note of it.
     """
 
     @property

@@ -15,7 +15,7 @@ from typing import Any, BinaryIO, Optional, Tuple
 _FLAGS = ("O_NOFOLLOW", "O_NONBLOCK", "O_NOCTTY", "O_CLOEXEC", "O_BINARY")
 _ADVICE = "remove it, or use another directory"
 _MOST_PARTS = 500000  # lists and objects in JSON, of which an empty one may take 250 bytes
-_MOST_DIGITS = 20
+_MOST_DIGITS = 50  # a seed of the operating system, in the record of a run, has 39
 _PIECE_BYTES = 1 << 20  # hashed while the processor still has it in its cache
 
 

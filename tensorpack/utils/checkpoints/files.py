@@ -19,7 +19,7 @@ from typing import Any, Dict, Iterable, List, Optional, Set
 import numpy as np
 
 from ..atomic import fsync_path
-from ..packing.aligned import aligned_empty
+from ..packing.packed_arrays import aligned_empty
 from ..serialize import MAX_FILE_BYTES
 from ..untrusted import UnsafeFile, hash_untrusted, open_untrusted, parse_json, read_untrusted
 

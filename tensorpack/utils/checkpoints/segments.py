@@ -157,6 +157,7 @@ class Segments:
     on_done: Callable[[Optional[List[SegmentRef]]], None]
 
 
+@dataclass(eq=False)
 class SavedSegments:
     """The `Segments` of a state that was loaded.
 
@@ -168,24 +169,17 @@ class SavedSegments:
       loaded: name to the arrays of segments that have been read and verified already.
     """
 
-    def __init__(
-        self,
-        refs: Sequence[SegmentRef],
-        store: SegmentStore,
-        reusable: bool,
-        loaded: Dict[str, Dict[str, np.ndarray]],
-    ) -> None:
-        self.refs = list(refs)
-        self.reusable = reusable
-        self._store = store
-        self._loaded = loaded
+    refs: List[SegmentRef]
+    store: SegmentStore
+    reusable: bool
+    loaded: Dict[str, Dict[str, np.ndarray]]
 
     def read(self, ref: SegmentRef) -> Dict[str, np.ndarray]:
         """Returns the arrays of one segment, see `SegmentStore.read`, and lets go of them: a second
         call for the same segment reads the file again.
         """
-        arrays = self._loaded.pop(ref.name, None)
-        return self._store.read(ref) if arrays is None else arrays
+        arrays = self.loaded.pop(ref.name, None)
+        return self.store.read(ref) if arrays is None else arrays
 
 
 class PendingSegments:
@@ -193,9 +187,6 @@ class PendingSegments:
 
     For a state that will not be saved after all, call `PendingSegments(state).done(False)`. Once
     all are written, `names` are those of the segments that the state needs.
-
-    Raises:
-      ValueError: it has a dictionary with the key "@segments", which means something else here.
     """
 
     def __init__(self, tree: Any, store: Optional[SegmentStore] = None) -> None:

@@ -49,7 +49,7 @@ def read_npz(path: str) -> Dict[str, np.ndarray]:
     """Returns all arrays of an archive, or of a dictionary in an `.npy` file, by name.
 
     Raises:
-      OSError: it cannot be read.
+      ValueError: it is damaged, or has anything else.
     """
     with open_untrusted(path) as file:
         try:

@@ -25,6 +25,7 @@ import numpy as np
 
 from ..optional import require
 from .packed_arrays import (
+    ALIGNMENT,
     MAX_INTEGER_BYTES,
     Rows,
     check_text,
@@ -35,7 +36,6 @@ from .packed_arrays import (
     unfit,
 )
 
-ALIGNMENT = 64  # bytes; TensorFlow takes over an array aligned so without a copy
 MAX_TUPLES = 32  # nested in each other
 
 # The codes of the extensions; 1 to 4 are in every file that this library has written.

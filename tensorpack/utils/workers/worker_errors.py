@@ -7,7 +7,7 @@ import sys
 import traceback
 from typing import Any, Dict, List, Optional
 
-from ..notes import add_note, notes_of
+from .._tracebacks import add_note, notes_of
 
 _MOST_CHARACTERS = 20000  # of a traceback; together with the rest it fits into a pipe
 _MOST_CHARACTERS_OF_MESSAGE = 2000
