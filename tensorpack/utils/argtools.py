@@ -117,7 +117,9 @@ def graph_memoized(func: _Function) -> _Function:
                 "none: import TensorFlow first, or use memoized."
             )
         graph = tensorflow.compat.v1.get_default_graph()
-        results = _on_instance(graph, "_memoized_results", dict)
+        results = getattr(graph, "_memoized_results", None)  # a graph may have no __dict__
+        if results is None:
+            results = graph._memoized_results = {}
         key = (wrapper, args, tuple(sorted(kwargs.items(), key=operator.itemgetter(0))))
         if key not in results:
             results[key] = func(*args, **kwargs)
