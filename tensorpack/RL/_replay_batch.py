@@ -4,7 +4,7 @@ from typing import Dict, NamedTuple
 
 import numpy as np
 
-from tensorpack.utils.packing.aligned import aligned_empty
+from tensorpack.utils.packing.packed_arrays import aligned_empty
 
 from ._replay_storage import Layout, Rings
 

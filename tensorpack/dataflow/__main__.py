@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Callable, Optional, Sequence
 
 from tensorpack.utils._console import point_at_devnull
-from tensorpack.utils.notes import notes_of
+from tensorpack.utils._tracebacks import notes_of
 from tensorpack.utils.workers.worker_errors import WorkerTraceback
 
 from ._cli import CommandError, printable

@@ -11,7 +11,7 @@ from typing import Any, Callable, Hashable, Iterator, List, Optional, Sequence, 
 
 import numpy as np
 
-from tensorpack.utils.notes import add_note
+from tensorpack.utils._tracebacks import add_note
 
 from .base import DataFlow, ProxyDataFlow
 
@@ -43,7 +43,7 @@ def apply_function(func: Callable[[Any], Any], datapoint: Any) -> Any:
 class DatapointMap(ProxyDataFlow):
     """A flow that makes each datapoint from one of the wrapped flow, or drops it.
 
-    An error says which datapoint it is about, in a note of it; see `utils.notes`.
+    An error says which datapoint it is about, in a note of it.
     """
 
     @property

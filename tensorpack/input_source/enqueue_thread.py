@@ -13,7 +13,7 @@ from tensorpack.dataflow import DataFlow, DataFlowTerminated
 from tensorpack.tfutils.prepared import prepare
 from tensorpack.tfutils.queues import QueueClosed, control_of
 from tensorpack.utils.concurrency import ShareSessionThread
-from tensorpack.utils.packing.aligned import aligned_empty, stays_as_it_is
+from tensorpack.utils.packing.packed_arrays import aligned_empty, stays_as_it_is
 from tensorpack.utils.stopping import StopRequested
 
 from .check import DatapointChecker, check_room

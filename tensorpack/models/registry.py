@@ -14,8 +14,8 @@ from tensorpack.tfutils.common import PerGraph
 from tensorpack.tfutils.model_utils import get_shape_str
 from tensorpack.tfutils.tower import get_current_tower_context, in_main_training_tower
 from tensorpack.utils import logger
+from tensorpack.utils._tracebacks import add_note
 from tensorpack.utils._words import did_you_mean
-from tensorpack.utils.notes import add_note
 
 from ._legacy_names import Renaming, translate
 

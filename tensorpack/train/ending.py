@@ -11,8 +11,7 @@ from tensorpack.tfutils._origin import line_of_failure
 from tensorpack.tfutils.callback import StopTraining
 from tensorpack.tfutils.queues import QueueClosed
 from tensorpack.utils import logger
-from tensorpack.utils._tracebacks import shorten_uncaught
-from tensorpack.utils.notes import add_note
+from tensorpack.utils._tracebacks import add_note, shorten_uncaught
 from tensorpack.utils.stopping import (
     EndOfData,
     Failed,

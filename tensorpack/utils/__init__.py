@@ -21,5 +21,29 @@ _NAMES = {  # module -> its public names; then run scripts/public_names
         "IterSpeedCounter Timer humanize_time_delta print_total_timer timed_operation total_timer"
     ),
 }
+_HELPERS = {  # module -> names that others import from it, and that are not public
+    "argtools": "accepts_old_keywords",
+    "concurrency": "ProcessGroup enable_death_signal guard_thread set_parent_death_signal",
+    "logger": (
+        "LOG_DIR addFilter auto_set_dir close_logger_dir critical debug detail dir_of_process "
+        "disable_logger error exception get_logger_dir info is_verbose setLevel set_logger_dir "
+        "traceback_to_file warn warning"
+    ),
+    "naming": (
+        "GLOBAL_STEP_INCR_OP_NAME GLOBAL_STEP_INCR_VAR_NAME GLOBAL_STEP_OP_NAME "
+        "GLOBAL_STEP_VAR_NAME LOCAL_STEP_OP_NAME LOCAL_STEP_VAR_NAME MOVING_SUMMARY_OPS_KEY "
+        "PREDICT_TOWER SUMMARY_BACKUP_KEYS TOWER_FREEZE_KEYS is_training_name"
+    ),
+    "nvml": "NvidiaDevice has_driver visible_devices",
+    "palette": "PALETTE_RGB",
+    "rect": "FloatBox Rect",
+    "serialize": (
+        "FrameError MAX_BYTES MAX_FILE_BYTES MAX_STRUCTURE_BYTES dump_hashed load_frame load_hashed"
+    ),
+    "viz": (
+        "draw_boxes dump_dataflow_images gen_stack_patches intensity_to_rgb interactive_imshow "
+        "pyplot2img stack_patches"
+    ),
+}
 _HOMES = {name: module for module, names in _NAMES.items() for name in names.split()}
 __all__ = sorted([*_HOMES, "logger"])

@@ -7,7 +7,7 @@ import os
 import select
 import sys
 from contextlib import contextmanager, suppress
-from typing import Any, Iterator, Optional, TextIO
+from typing import Any, Callable, Iterator, Optional, TextIO
 
 from tqdm import tqdm
 
@@ -99,7 +99,7 @@ class ForgivingStream:
         self._stalled = False
 
     def write(self, text: str) -> int:
-        """Writes text, or drops it; returns the number of characters in it."""
+        """Writes text, or drops it; returns its length in any case."""
         self._attempt("write", text)
         return len(text)
 
@@ -131,7 +131,7 @@ class ForgivingStream:
 class LineFormatter(logging.Formatter):
     """Formats records as `[0724 10:43:13 @DQN.py:156] WRN text`; INFO has no mark."""
 
-    def __init__(self, coloured: bool):
+    def __init__(self, coloured: Callable[[], bool]):
         super().__init__(datefmt="%m%d %H:%M:%S")
         self._coloured = coloured
 
@@ -141,7 +141,8 @@ class LineFormatter(logging.Formatter):
         words = [(_GREEN, f"[{time} @{record.filename}:{record.lineno}]")]
         if record.levelno in _MARKS:
             words.append(_MARKS[record.levelno])
-        shown = [f"{colour}{text}{_RESET}" if self._coloured else text for colour, text in words]
+        coloured = self._coloured()
+        shown = [f"{colour}{text}{_RESET}" if coloured else text for colour, text in words]
         return " ".join([*shown, record.message])
 
 
@@ -189,14 +190,10 @@ class ConsoleHandler(_SinkHandler):
 
     def __init__(self) -> None:
         super().__init__()
-        self._plain = LineFormatter(coloured=False)
-        self._coloured = LineFormatter(coloured=True)
+        self.setFormatter(
+            LineFormatter(lambda: is_terminal(sys.stdout) and "NO_COLOR" not in os.environ)
+        )
         self._dropped = 0
-
-    def format(self, record: logging.LogRecord) -> str:
-        """Returns the text of a record for the present standard output."""
-        coloured = is_terminal(sys.stdout) and "NO_COLOR" not in os.environ
-        return (self._coloured if coloured else self._plain).format(record)
 
     def write(self, line: str) -> None:
         """Writes one line to standard output."""
@@ -211,7 +208,11 @@ class ConsoleHandler(_SinkHandler):
             self._dropped = 0
         with _bars_aside(stream):
             try:
-                _write_encodable(stream, line)
+                try:
+                    stream.write(line)
+                except UnicodeEncodeError:
+                    stream.write(line.encode("ascii", "backslashreplace").decode("ascii"))
+                stream.flush()
             except BrokenPipeError:
                 point_at_devnull(stream)
                 raise
@@ -227,7 +228,7 @@ class LogFileHandler(_SinkHandler):
         super().__init__()
         self.sink = path
         self._lock = lock
-        self.setFormatter(LineFormatter(coloured=False))
+        self.setFormatter(LineFormatter(lambda: False))
         self._file = open(path, "x", buffering=1, encoding="utf-8", errors="backslashreplace")
 
     def write(self, line: str) -> None:
@@ -240,14 +241,6 @@ class LogFileHandler(_SinkHandler):
             self._file.close()
         self._lock.release()
         super().close()
-
-
-def _write_encodable(stream: Any, line: str) -> None:
-    try:
-        stream.write(line)
-    except UnicodeEncodeError:
-        stream.write(line.encode("ascii", "backslashreplace").decode("ascii"))
-    stream.flush()
 
 
 @contextmanager

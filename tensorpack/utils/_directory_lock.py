@@ -36,16 +36,13 @@ class DirectoryInUse(OSError):
 class DirectoryLock:
     """An advisory lock on a directory; a context manager, released at the latest with the process.
 
-    The lock is on a file `.lock` in the directory, which stays there and holds the process id of
-    the last owner. The system releases it when its owner dies, so nothing is left after a crash.
-
-    Args:
-      dirname: the directory; it exists.
+    The lock is on a file `.lock` in the directory, which exists. The file stays there and holds the
+    process id of the last owner. The system releases the lock when its owner dies, so nothing is
+    left after a crash.
 
     Raises:
       DirectoryInUse: another process has it; names the process.
-      UnsafeFile: `.lock` is a link, or not a regular file.
-      OSError: no file can be made in the directory, or nothing written to it; names the file.
+      OSError: `.lock` is no regular file, or cannot be made or written; names the file.
     """
 
     def __init__(self, dirname: str) -> None:

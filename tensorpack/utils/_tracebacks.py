@@ -1,4 +1,5 @@
-"""Tracebacks as a user needs them: their own frames, without those of this package and TensorFlow.
+"""Tracebacks as a user needs them: their own frames, without those of this package and TensorFlow,
+and notes of exceptions for all versions of Python.
 
 Nothing is taken from an exception: only what the interpreter prints of it at the end of a program
 is shorter. `TENSORPACK_FULL_TRACEBACK=1` prints everything.
@@ -36,10 +37,7 @@ def shorten_uncaught() -> None:
 def traceback_text(error: BaseException, full: bool = False) -> str:
     """Returns what is printed of an exception with its causes, its traceback and its notes.
 
-    Args:
-      error: any exception.
-      full: whether frames of this package and of TensorFlow are shown as well. They are in any
-        case if there are no others.
+    Frames of this package and of TensorFlow are shown if `full`, or if there are no others.
     """
     shown = traceback.TracebackException(type(error), error, error.__traceback__)
     chain = list(_all_of(shown))
@@ -57,6 +55,26 @@ def traceback_text(error: BaseException, full: bool = False) -> str:
 def is_of_user(path: str) -> bool:
     """Returns whether a source file is neither of this package, nor of TensorFlow, nor Python's."""
     return not _is_hidden(path) and not _is_library(path)
+
+
+class Note(Exception):
+    """The text of a note (PEP 678) where Python has none, before 3.11: a cause, printed above."""
+
+
+def add_note(error: BaseException, note: str) -> None:
+    """Adds a text to what is printed of an exception; its type and message stay as they are."""
+    if hasattr(error, "add_note"):
+        error.add_note(note)
+    else:
+        list(_chain(error))[-1].__cause__ = Note(note)
+
+
+def notes_of(error: BaseException) -> List[str]:
+    """Returns the texts that `add_note` has added to an exception."""
+    if hasattr(error, "add_note"):
+        notes = getattr(error, "__notes__", [])  # anything, if a program has set it itself
+        return [each for each in notes if isinstance(each, str)] if isinstance(notes, list) else []
+    return [str(each) for each in _chain(error) if isinstance(each, Note)]
 
 
 def _print_short(
@@ -113,3 +131,13 @@ def _is_hidden(path: str) -> bool:
 
 def _is_library(path: str) -> bool:
     return path.startswith((_STDLIB, "<frozen ")) and not _INSTALLED.search(path)
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    """Yields an exception and what is printed above it, the nearest one first."""
+    while True:
+        yield error
+        above = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+        if above is None:
+            return
+        error = above

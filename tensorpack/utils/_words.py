@@ -17,9 +17,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 def did_you_mean_file(path: str, ending: str = "") -> str:
     """Returns the same about a path that does not exist: the nearest names in its folder.
 
-    Args:
-      path: what was given.
-      ending: only files with this ending count, and are named without it.
+    Only files with this ending count, and are named without it.
     """
     folder, name = os.path.split(path.rstrip(os.sep))
     try:

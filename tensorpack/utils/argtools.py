@@ -8,21 +8,6 @@ from typing import Any, Callable, List, Sequence, Set, Tuple, TypeVar, Union
 
 from . import logger
 
-__all__ = [
-    "accepts_old_keywords",
-    "call_only_once",
-    "execute_only_once",
-    "get_data_format",
-    "graph_memoized",
-    "log_once",
-    "map_arg",
-    "memoized",
-    "memoized_ignoreargs",
-    "memoized_method",
-    "shape2d",
-    "shape4d",
-]
-
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _LEVELS = ("critical", "debug", "error", "info", "warn", "warning")
 _FORMATS = {"NHWC": "NHWC", "channels_last": "NHWC", "NCHW": "NCHW", "channels_first": "NCHW"}
@@ -56,9 +41,6 @@ def map_arg(**maps: Callable[[Any], Any]) -> Callable[[_Function], _Function]:
     """Decorator that applies functions to arguments, given or default, before the call.
 
     `@map_arg(shape=tuple)` calls the function with `tuple(shape)`.
-
-    Raises:
-      TypeError: at decoration, the function has no argument of that name.
     """
 
     def decorate(func: _Function) -> _Function:
@@ -123,10 +105,7 @@ def graph_memoized(func: _Function) -> _Function:
     """Decorator that computes once for each default graph and combination of hashable arguments.
 
     Results, including None, are kept on the graph and released with it. A call that raises is not
-    remembered.
-
-    Raises:
-      RuntimeError: at the call, TensorFlow has not been imported, so that there is no graph.
+    remembered. Before TensorFlow is imported there is no graph: a RuntimeError.
     """
 
     @functools.wraps(func)
@@ -138,7 +117,7 @@ def graph_memoized(func: _Function) -> _Function:
                 "none: import TensorFlow first, or use memoized."
             )
         graph = tensorflow.compat.v1.get_default_graph()
-        results = getattr(graph, "_memoized_results", None)
+        results = getattr(graph, "_memoized_results", None)  # a graph may have no __dict__
         if results is None:
             results = graph._memoized_results = {}
         key = (wrapper, args, tuple(sorted(kwargs.items(), key=operator.itemgetter(0))))
@@ -150,12 +129,9 @@ def graph_memoized(func: _Function) -> _Function:
 
 
 def call_only_once(func: _Function) -> _Function:
-    """Decorator for a method that must be called at most once on each instance.
+    """Decorator for a method; its second call on an instance is a RuntimeError.
 
     A call that raises counts. An overriding method may call the method that it overrides.
-
-    Raises:
-      RuntimeError: the method was called before.
     """
 
     @functools.wraps(func)
@@ -185,12 +161,7 @@ _executed_lines: Set[Tuple[str, int]] = set()
 def log_once(message: str, func: str = "info") -> None:
     """Logs a message once per process, with the caller's line.
 
-    Args:
-      message: the text, by which repetitions are recognised.
-      func: name of the logger's function: debug, info, warn, warning, error or critical.
-
-    Raises:
-      ValueError: the logger has no such function.
+    `func` names a function of the logger: debug, info, warn, warning, error or critical.
     """
     if func not in _LEVELS:
         raise ValueError(f"Cannot log with {func!r}: use one of {', '.join(_LEVELS)}.")

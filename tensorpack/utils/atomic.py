@@ -66,9 +66,7 @@ def open_atomic(
 def remove_temporaries(folder: str, shared: bool = True) -> None:
     """Removes the files that `open_atomic` left in a directory where its process was killed.
 
-    Args:
-      folder: the directory.
-      shared: whether another process may be writing there; what is less than a day old is kept.
+    If it is `shared`, so another process may be writing there, what is less than a day old is kept.
     """
     newest = time.time() - _DAY_SECONDS if shared else math.inf
     for name in filter(_TEMPORARY.fullmatch, os.listdir(folder)):

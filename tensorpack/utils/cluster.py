@@ -12,7 +12,7 @@ import os
 import re
 import socket
 import zlib
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 _JOBS = ("worker", "ps")
 _CHIEFS = ("chief", "master")  # names of TensorFlow's estimators for worker 0
@@ -26,10 +26,9 @@ class Cluster:
     """The addresses of all processes of a run, and the role of this one.
 
     Args:
-      workers: an address "host:port" for each worker; worker 0 is the chief.
+      workers: an address "host:port" for each worker, all different; worker 0 is the chief.
       ps: an address for each parameter server.
-      job: "worker" or "ps", what this process is.
-      index: its number in its job.
+      job, index: what this process is, "worker" or "ps", and its number among those.
     """
 
     workers: Tuple[str, ...]
@@ -241,10 +240,9 @@ class _Workers:
         except ValueError as error:
             raise ValueError(f"{name}: {error}") from error
         slots = list(zip(hosts, self._tasks_per_node(size, len(hosts))))
-        node = self._number("SLURM_NODEID", default=-1)
         remedy = "Start the tasks by 'srun --distribution=block', without --relative."
         port = self._port(self._number("SLURM_JOB_ID", "SLURM_JOBID", default=0))
-        return self._addresses(slots, size, port, ("SLURM_NODEID", node), remedy)
+        return self._addresses(slots, size, port, "SLURM_NODEID", remedy)
 
     def _tasks_per_node(self, size: int, nodes: int) -> List[int]:
         name, text = self._get("SLURM_STEP_TASKS_PER_NODE", "SLURM_TASKS_PER_NODE")
@@ -277,44 +275,33 @@ class _Workers:
                 "-x TENSORPACK_HOSTS=node1:2,node2:2."
             )
         slots = _parse_slots(text) if text else [("127.0.0.1", size)]
-        local = self._number("OMPI_COMM_WORLD_LOCAL_RANK", default=-1)
         remedy = "Give both the same list, and start by 'mpirun --map-by slot'."
         job = self._get("PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid")[1]
         port = self._port(zlib.crc32(job.encode()))
-        return self._addresses(slots, size, port, ("OMPI_COMM_WORLD_LOCAL_RANK", local), remedy)
+        return self._addresses(slots, size, port, "OMPI_COMM_WORLD_LOCAL_RANK", remedy)
 
     def _addresses(
-        self,
-        slots: Sequence[Tuple[str, int]],
-        size: int,
-        port: int,
-        witness: Tuple[str, int],
-        remedy: str,
+        self, slots: List[Tuple[str, int]], size: int, port: int, witness: str, remedy: str
     ) -> List[str]:
         """The addresses of `size` processes, in the order of their ranks.
 
-        Args:
-          slots: the machines and how many processes each has, block by block.
-          witness: a variable that must agree for this process, and its value; -1 if it is not set.
-          remedy: for the error if it does not.
+        `slots` has the machines, block by block, and how many processes each has. `witness` is a
+        variable that must agree for this process, if it is set; `remedy` is for the error.
         """
-        places = [
-            (host, node, local)
-            for node, (host, count) in enumerate(slots)
-            for local in range(count)
-        ]
+        machines = enumerate(slots)
+        places = [(host, node, n) for node, (host, count) in machines for n in range(count)]
         if len(places) != size or not 0 <= self.rank < size:
             raise ValueError(
                 f"The environment speaks of {size} processes, this one with rank {self.rank}, but "
-                f"its list of hosts has room for {len(places)}: {_shorten(repr(list(slots)))}. "
+                f"its list of hosts has room for {len(places)}: {_shorten(repr(slots))}. "
                 f"{remedy}"
             )
         _, node, local = places[self.rank]
-        name, given = witness
-        expected = node if name == "SLURM_NODEID" else local
-        if given not in (-1, expected):
+        expected = node if witness == "SLURM_NODEID" else local
+        given = self._number(witness, default=expected)
+        if given != expected:
             raise ValueError(
-                f"{name} is {given}, but rank {self.rank} would have {expected} if the ranks "
+                f"{witness} is {given}, but rank {self.rank} would have {expected} if the ranks "
                 f"filled one machine after the other. {remedy}"
             )
         if port + max(count for _, count in slots) > 65536:

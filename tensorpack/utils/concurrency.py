@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from typing import Any, Callable, Dict, Iterator, Optional, Tuple, Type
 
 from . import logger
-from .workers.processes import (
+from .workers.processes import (  # noqa: F401  (for those who import them here)
     ProcessGroup,
     ensure_proc_terminate,
     mask_sigint,
@@ -23,23 +23,6 @@ from .workers.processes import (
     subproc_call,
 )
 from .workers.worker import state_of
-
-__all__ = [
-    "DIE",
-    "LoopThread",
-    "OrderedContainer",
-    "OrderedResultGatherProc",
-    "ProcessGroup",
-    "ShareSessionThread",
-    "StoppableThread",
-    "enable_death_signal",
-    "ensure_proc_terminate",
-    "guard_thread",
-    "mask_sigint",
-    "set_parent_death_signal",
-    "start_proc_mask_signal",
-    "subproc_call",
-]
 
 _POLL_SECONDS = 0.1
 
@@ -62,8 +45,7 @@ class _Stoppable(threading.Thread):
     def queue_put_stoppable(self, q: Any, obj: Any) -> bool:
         """Waits for room in a queue of `queue` or `multiprocessing` and puts an object there.
 
-        Returns:
-          whether it is in the queue; False if the thread was asked to stop.
+        Returns False, with nothing put, if the thread was asked to stop.
         """
         return self._retry(lambda seconds: q.put(obj, True, seconds), queue.Full)[0]
 
@@ -87,8 +69,7 @@ class _Stoppable(threading.Thread):
 class StoppableThread(_Stoppable):
     """A thread whose `run` looks at `stopped()` now and then.
 
-    Args:
-      evt: the event that means stop; several threads may share one. A new one by default.
+    `evt` is the event that means stop, by default a new one; several threads may share one.
     """
 
     def __init__(self, evt: Optional[threading.Event] = None):
@@ -98,13 +79,10 @@ class StoppableThread(_Stoppable):
 
 
 class LoopThread(StoppableThread):
-    """Calls a function again and again until stopped.
+    """Calls a function, without arguments, again and again until stopped.
 
-    An exception of the function ends the thread; let `guard_thread` pass it on.
-
-    Args:
-      func: called without arguments.
-      pausable: whether `pause` may be used.
+    An exception of the function ends the thread; let `guard_thread` pass it on. `pausable` says
+    whether `pause` may be used.
     """
 
     def __init__(self, func: Callable[[], Any], pausable: bool = True):
@@ -137,9 +115,6 @@ class LoopThread(StoppableThread):
         """Returns when no call is under way; none begins until `resume`.
 
         Called from within the function, it returns at once.
-
-        Raises:
-          RuntimeError: the thread was made with `pausable=False`.
         """
         self._check_pausable()
         with self._change:
@@ -148,7 +123,7 @@ class LoopThread(StoppableThread):
                 self._change.wait_for(lambda: not self._busy)
 
     def resume(self) -> None:
-        """Continues the loop after a `pause`; does nothing otherwise. Raises as `pause` does."""
+        """Continues the loop after a `pause`; does nothing otherwise."""
         self._check_pausable()
         with self._change:
             self._paused = False
@@ -169,10 +144,7 @@ def guard_thread(thread: threading.Thread, on_error: Callable[[Exception], Any])
     """Makes a thread hand its error over instead of printing it.
 
     An exception of `run` (an `Exception`; not SystemExit and the like) is kept as `thread.error`,
-    which is None otherwise, and passed to `on_error`, called in that thread.
-
-    Raises:
-      RuntimeError: the thread was started already.
+    which is None otherwise, and passed to `on_error`, called in that thread. Comes before `start`.
     """
     if thread.ident is not None:
         raise RuntimeError(f"{thread.name} runs already: guard_thread() comes before start().")
@@ -263,11 +235,7 @@ class OrderedContainer:
         self._waiting: Dict[int, Any] = {}
 
     def put(self, rank: int, val: Any) -> None:
-        """Adds the result with a number.
-
-        Raises:
-          ValueError: the number was added before.
-        """
+        """Adds the result with a number, which was not added before."""
         if rank < self._next or rank in self._waiting:
             raise ValueError(f"Number {rank} was added before; the next to return is {self._next}.")
         self._waiting[rank] = val
@@ -277,11 +245,7 @@ class OrderedContainer:
         return self._next in self._waiting
 
     def get(self) -> Tuple[int, Any]:
-        """Returns the next number and its result.
-
-        Raises:
-          RuntimeError: it is not available yet.
-        """
+        """Returns the next number and its result; a RuntimeError if it is not available yet."""
         if not self.has_next():
             raise RuntimeError(f"Number {self._next} is not available yet: check has_next() first.")
         self._next += 1
@@ -292,12 +256,8 @@ class OrderedResultGatherProc(multiprocessing.Process):
     """A process that takes numbered results from a queue and returns them in order.
 
     It ends when each of the producers has put `(DIE, None)`, which `get` returns as well. What
-    starts it joins it.
-
-    Args:
-      data_queue: a `multiprocessing` queue of pairs `(number, result)`.
-      nr_producer: how many producers put results into it.
-      start: the number of the first result.
+    starts it joins it. The queue, of `multiprocessing`, has pairs `(number, result)`, the first of
+    them with the number `start`.
     """
 
     def __init__(self, data_queue: Any, nr_producer: int, start: int = 0):

@@ -10,24 +10,12 @@ from .atomic import open_atomic, remove_temporaries
 from .progress import get_tqdm
 from .untrusted import hash_untrusted
 
-__all__ = [
-    "download",
-    "get_dataset_path",
-    "mkdir_p",
-    "normpath",
-    "recursive_walk",
-]
-
 _BLOCK = 1 << 16
 _TIMEOUT_SECONDS = 60
 
 
 def mkdir_p(dirname: str) -> None:
-    """Creates a directory and its parents, unless it exists or the name is empty.
-
-    Raises:
-      OSError: it cannot be created, or is not a directory.
-    """
+    """Creates a directory and its parents, unless it exists or the name is empty."""
     if dirname:
         os.makedirs(dirname, exist_ok=True)
 

@@ -7,19 +7,14 @@ from typing import ContextManager, Iterator, Optional, Sequence, Union
 from .nvml import NVMLContext, visible_devices
 from .workers.processes import subproc_call
 
-__all__ = ["change_env", "change_gpu", "get_nr_gpu", "get_num_gpu"]
-
 _VARIABLE = "CUDA_VISIBLE_DEVICES"
 _SMI_SECONDS = 20
 
 
 @contextmanager
 def change_env(name: str, val: Optional[str]) -> Iterator[None]:
-    """Sets an environment variable inside the block and restores it, also after an exception.
-
-    Args:
-      name: the variable.
-      val: its value, or None to unset it.
+    """Sets an environment variable inside the block, or unsets it if `val` is None, and restores
+    it, also after an exception.
     """
     before = os.environ.get(name)
     _set(name, None if val is None else str(val))

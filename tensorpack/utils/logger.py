@@ -25,28 +25,6 @@ from ._tracebacks import traceback_text
 from .atomic import move_to_backup, remove_temporaries
 from .cluster import Cluster
 
-__all__ = [
-    "LOG_DIR",
-    "addFilter",
-    "auto_set_dir",
-    "close_logger_dir",
-    "critical",
-    "debug",
-    "detail",
-    "dir_of_process",
-    "disable_logger",
-    "error",
-    "exception",
-    "get_logger_dir",
-    "info",
-    "is_verbose",
-    "setLevel",
-    "set_logger_dir",
-    "traceback_to_file",
-    "warn",
-    "warning",
-]
-
 LOG_DIR: Optional[str]  # the log directory as `get_logger_dir()` returns it, by `__getattr__`
 
 _ACTIONS = {"keep": "k", "backup": "b", "delete": "d", "new": "n", "quit": "q"}
@@ -190,12 +168,8 @@ def __getattr__(name: str) -> Any:
 def auto_set_dir(action: Optional[str] = None, name: Optional[str] = None) -> None:
     """Sets the log directory to `train_log/{script}` or `train_log/{script}:{name}`.
 
-    Args:
-      action: as in `set_logger_dir`.
-      name: tells runs of one script apart.
-
-    Raises:
-      RuntimeError: there is no script, as in a notebook.
+    For the action see `set_logger_dir`. Raises RuntimeError where there is no script, as in a
+    notebook.
     """
     script = getattr(sys.modules["__main__"], "__file__", None)
     if script is None:
@@ -220,16 +194,14 @@ def set_logger_dir(dirname: str, action: Optional[str] = None) -> Optional[str]:
       dirname: the directory, which is kept as an absolute path; missing parents are made too.
       action: what to do with a directory that has files in it. "k" or "keep" it and write beside
         them, "b" or "backup" (rename it), "d" or "delete" it, "n" or "new" (take a new numbered
-        one), "q" or "quit" the program.
+        one), "q" or "quit" the program: SystemExit with code 1.
 
     Returns:
       the letter of the action; None where there was nothing to decide: the directory was new,
       empty, or in use by this process.
 
     Raises:
-      OSError: the directory or the file in it cannot be made; it names the path.
       DirectoryInUse: another run writes to it; an OSError that names the process.
-      SystemExit: on "quit", with code 1.
     """
     letter = None if action is None else _letter_of(action)
     if action is not None and letter is None:

@@ -8,10 +8,8 @@ def available_bytes(root: str = "/") -> Optional[int]:
     """Returns how many bytes this process can take without swapping or being killed.
 
     That is the minimum of what the machine has left and what each control group of this process
-    (containers and batch systems use them) has left; None if unknown.
-
-    Args:
-      root: where `/proc` and `/sys` are.
+    (containers and batch systems use them) has left; None if unknown. `/proc` and `/sys` are below
+    `root`.
     """
     found = [_left_on_machine(root), *_left_in_groups(root)]
     known = [each for each in found if each is not None]

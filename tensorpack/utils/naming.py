@@ -1,19 +1,5 @@
 """Names of ops, collections and variables that parts of the library agree on."""
 
-__all__ = [
-    "GLOBAL_STEP_INCR_OP_NAME",
-    "GLOBAL_STEP_INCR_VAR_NAME",
-    "GLOBAL_STEP_OP_NAME",
-    "GLOBAL_STEP_VAR_NAME",
-    "LOCAL_STEP_OP_NAME",
-    "LOCAL_STEP_VAR_NAME",
-    "MOVING_SUMMARY_OPS_KEY",
-    "PREDICT_TOWER",
-    "SUMMARY_BACKUP_KEYS",
-    "TOWER_FREEZE_KEYS",
-    "is_training_name",
-]
-
 GLOBAL_STEP_INCR_OP_NAME = "global_step_incr"  # the op that counts the steps; it has no output
 GLOBAL_STEP_OP_NAME, GLOBAL_STEP_VAR_NAME = "global_step", "global_step:0"
 PREDICT_TOWER = "towerp"  # how the names of towers that predict begin

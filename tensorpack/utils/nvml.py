@@ -5,8 +5,6 @@ from typing import Any, Dict, List, Optional, Union
 
 from .optional import require
 
-__all__ = ["NVMLContext", "NvidiaDevice", "has_driver", "visible_devices"]
-
 _DRIVER_FILES = ("/dev/nvidiactl", "/dev/dxg", "/proc/driver/nvidia/version")
 
 
@@ -41,11 +39,7 @@ class NVMLContext:
         return [self.device(index) for index in range(self.num_devices())]
 
     def device(self, idx: Union[int, str]) -> "NvidiaDevice":
-        """Returns a GPU, by its index in the order of `nvidia-smi` or by its UUID.
-
-        Raises:
-          ValueError: there is no such GPU.
-        """
+        """Returns a GPU, by its index in the order of `nvidia-smi` or by its UUID."""
         try:
             if isinstance(idx, str) and not idx.isdigit():
                 return NvidiaDevice(self._nvml, self._nvml.nvmlDeviceGetHandleByUUID(idx))

@@ -16,11 +16,9 @@ _PACKAGES = {
 
 
 def require(module: str, package: Optional[str] = None) -> ModuleType:
-    """Imports and returns an optional module. Call it where the module is used.
+    """Imports and returns an optional module, such as "matplotlib.pyplot", where it is used.
 
-    Args:
-      module: its name, such as "cv2" or "matplotlib.pyplot".
-      package: the name for `pip install`; by default the known one of the module.
+    The error names the package for `pip install`, by default the known one of the module.
     """
     root = module.split(".")[0]
     try:

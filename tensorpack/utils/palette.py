@@ -4,8 +4,6 @@ import itertools
 
 import numpy as np
 
-__all__ = ["PALETTE_RGB"]
-
 _LINES = [  # the seven colours of lines in plots of MATLAB, then greys and pure colours
     (0.0, 0.447, 0.741),
     (0.85, 0.325, 0.098),

@@ -51,9 +51,8 @@ def get_tqdm_kwargs(**kwargs: Any) -> Dict[str, Any]:
 def get_tqdm(iterable: Optional[Iterable] = None, *args: Any, **kwargs: Any) -> tqdm:
     """Returns a tqdm bar such as `  5%|#    |50/1000[00:05<01:35,9.98it/s]`.
 
-    Args:
-      iterable: the iterable to wrap, or None to call `update()` yourself.
-      *args, **kwargs: any of tqdm's arguments; by position only `desc`, `total` and `leave`.
+    Without an iterable call its `update()`. It takes any of tqdm's arguments, by position only
+    `desc`, `total` and `leave`.
     """
     return _Bar(iterable, *args, **get_tqdm_kwargs(**kwargs))
 

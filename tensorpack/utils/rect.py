@@ -5,8 +5,6 @@ from typing import Any, Optional, Sequence
 
 import numpy as np
 
-__all__ = ["BoxBase", "FloatBox", "IntBox", "Rect"]
-
 
 @dataclass
 class Rect:
@@ -60,21 +58,15 @@ class Rect:
         return self.w * self.h
 
     def validate(self, shape: Optional[Sequence[int]] = None) -> bool:
-        """Returns whether it has pixels, and all of them are in an image.
+        """Returns whether it has pixels, and all of them are in an image of this shape.
 
-        Args:
-          shape: of the image, beginning with height and width. None for one without bounds at the
-            right and below.
+        None is one without bounds at the right and below.
         """
         inside = min(self.x, self.y) >= 0 and min(self.w, self.h) > 0
         return inside and (shape is None or (self.x1 <= shape[1] and self.y1 <= shape[0]))
 
     def roi(self, img: np.ndarray) -> np.ndarray:
-        """Returns the pixels of an image in the rectangle, as a view `[h, w, ...]`.
-
-        Args:
-          img: `[H, W]` or `[H, W, C]`.
-        """
+        """Returns the pixels of an image `[H, W, ...]` in it, as a view `[h, w, ...]`."""
         if not self.validate(img.shape):
             raise ValueError(
                 f"{self} is not inside of an image of shape {list(img.shape)}: roi_zeropad() takes "
@@ -83,10 +75,9 @@ class Rect:
         return img[self.y0 : self.y1, self.x0 : self.x1]
 
     def expand(self, frac: float) -> "Rect":
-        """Returns a rectangle of the same centre, rounded to pixels; it may leave the image.
+        """Returns one of the same centre with width and height times `frac`, rounded to pixels.
 
-        Args:
-          frac: the new width and height divided by the present ones; positive.
+        It may leave the image.
         """
         if frac <= 0:
             raise ValueError(f"frac is positive, such as 1.2 for a fifth more, but got {frac}.")
@@ -95,10 +86,8 @@ class Rect:
         return Rect(int(x), int(y), int(w), int(h), allow_neg=True)
 
     def roi_zeropad(self, img: np.ndarray) -> np.ndarray:
-        """Returns a new image `[h, w, ...]` of the rectangle, with zeros outside of `img`.
-
-        Args:
-          img: `[H, W]` or `[H, W, C]`.
+        """Returns a new image `[h, w, ...]` of the rectangle, with zeros outside of `img`, which is
+        `[H, W, ...]`.
         """
         result = np.zeros((self.h, self.w, *img.shape[2:]), img.dtype)
         rows = slice(max(self.y0, 0), max(min(self.y1, img.shape[0]), 0))

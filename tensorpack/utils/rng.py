@@ -35,11 +35,7 @@ class SeedTree:
         self._path: Tuple[int, ...] = ()
 
     def child(self, *names: Union[int, str]) -> "SeedTree":
-        """Returns the node reached from this one by a path of strings and non-negative integers.
-
-        Raises:
-          TypeError: a name is neither a string nor an integer.
-        """
+        """Returns the node reached from this one by a path of strings and non-negative integers."""
         if not names:
             raise ValueError("child() needs at least one name: without one it would be its parent.")
         node = SeedTree(self.seed)
@@ -147,9 +143,7 @@ def is_seeded() -> bool:
 def get_rng(obj: Any = None) -> np.random.RandomState:
     """Returns a new random generator with a stream of its own, in this process and all others.
 
-    Args:
-      obj: the object that will use it. Not looked at: two objects get two streams because they
-        ask twice.
+    `obj` is not looked at: two objects get two streams because they ask twice.
     """
     del obj
     return _streams.branch().next().random_state()
@@ -195,10 +189,6 @@ def rng_state(rng: np.random.RandomState) -> Dict[str, Any]:
 
 
 def set_rng_state(rng: np.random.RandomState, state: Dict[str, Any]) -> None:
-    """Resumes a generator where `rng_state` was called.
-
-    Raises:
-      ValueError: the state is of another kind of generator.
-    """
+    """Resumes a generator where `rng_state` was called; a ValueError if its kind is another."""
     names = ("kind", "keys", "position", "has_gauss", "gauss")
     rng.set_state(tuple(state[name] for name in names))

@@ -23,18 +23,6 @@ from .packing import old_values
 from .packing.packed import ALIGNMENT, pack, unpack
 from .packing.packed_arrays import Rows
 
-__all__ = [
-    "FrameError",
-    "MAX_BYTES",
-    "MAX_FILE_BYTES",
-    "MAX_STRUCTURE_BYTES",
-    "dump_hashed",
-    "dumps",
-    "load_frame",
-    "load_hashed",
-    "loads",
-]
-
 #: Bytes of a frame at most, unless a caller wants it otherwise.
 MAX_BYTES = 1 << 30
 #: Bytes of a frame in a file of its own, at most.
@@ -75,11 +63,7 @@ def dumps(obj: Any, max_bytes: int = MAX_BYTES) -> bytes:
 
 
 def dump_hashed(obj: Any, file: BinaryIO) -> Tuple[int, str]:
-    """Writes an object to a file of its own. Arrays in C order are not copied.
-
-    Args:
-      obj: as in `dumps`.
-      file: open at its beginning.
+    """Writes what `dumps` takes to a file of its own. Arrays in C order are not copied.
 
     Returns:
       The number of bytes, and their hexadecimal SHA-256, for `load_hashed`.
@@ -97,11 +81,9 @@ def dump_hashed(obj: Any, file: BinaryIO) -> Tuple[int, str]:
 
 
 def load_hashed(memory: np.ndarray) -> Any:
-    """Returns the object that `dump_hashed` wrote.
-
-    Args:
-      memory: uint8 `[nbytes]`, writable, the file whose SHA-256 has been compared. The large arrays
-        of the object are views of it. All of its arrays that have elements may be written to.
+    """Returns the object that `dump_hashed` wrote, from the bytes of the file, whose SHA-256 has
+    been compared: uint8 `[nbytes]`, writable. The large arrays of the object are views of it. All
+    of its arrays that have elements may be written to.
     """
     structure_nbytes = _check_header(memory, MAX_FILE_BYTES, _HASHED)
     return _unpack(memory, structure_nbytes, lambda a: a if a.flags.writeable else a.copy())
@@ -118,7 +100,7 @@ def loads(
       max_bytes: a larger frame is refused before it is looked at.
       copy: True for arrays of their own, that may be written to. False for read-only ones; those
         of more than 512 bytes are views of `buf`, which must then stay as it is. They are aligned
-        to 64 bytes if `buf` is. Of empty arrays nothing is said.
+        to 64 bytes if `buf` is. Empty arrays may have any alignment.
       allow_pickle: whether Python unpickles what is no list, dict, number, text or numpy array,
         which can run any code: only for bytes that you trust.
     """

@@ -6,8 +6,6 @@ import numpy as np
 
 from .argtools import accepts_old_keywords
 
-__all__ = ["Accuracy", "BinaryStatistics", "OnlineMoments", "RatioCounter", "StatCounter"]
-
 
 class StatCounter:
     """Collects values; computes their sum, mean and extremes, each an `np.float64`."""

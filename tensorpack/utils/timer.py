@@ -10,26 +10,13 @@ from tabulate import tabulate
 from . import logger
 from .stats import StatCounter
 
-__all__ = [
-    "IterSpeedCounter",
-    "Timer",
-    "humanize_time_delta",
-    "print_total_timer",
-    "timed_operation",
-    "total_timer",
-]
-
 _Clock = Callable[[], float]
 
 _UNITS = (("day", 86400), ("hour", 3600), ("minute", 60), ("second", 1))
 
 
 class Timer:
-    """A stop watch; it runs from the start.
-
-    Args:
-      clock: returns the time in seconds.
-    """
+    """A stop watch; it runs from the start. A `clock`, here and below, returns seconds."""
 
     def __init__(self, clock: _Clock = time.perf_counter):
         self._clock = clock
@@ -67,12 +54,8 @@ class Timer:
 def timed_operation(
     msg: str, log_start: bool = False, clock: _Clock = time.perf_counter
 ) -> Iterator[None]:
-    """Logs how long the block took, or how long it ran before it failed.
-
-    Args:
-      msg: what the block does.
-      log_start: whether to announce it too.
-      clock: returns the time in seconds.
+    """Logs how long the block that does `msg` took, or how long it ran before it failed; with
+    `log_start` it is announced, too.
     """
     # Between this generator and the `with` statement stands one frame of contextlib.
     if log_start:
@@ -92,11 +75,8 @@ _totals: DefaultDict[str, StatCounter] = defaultdict(StatCounter)
 
 @contextmanager
 def total_timer(msg: str, clock: _Clock = time.perf_counter) -> Iterator[None]:
-    """Adds the time of the block, also of one that raises, to the total of `msg`.
-
-    Args:
-      msg: what the block does; `print_total_timer` has one line for each.
-      clock: returns the time in seconds.
+    """Adds the time of the block, also of one that raises, to the total of `msg`, of which
+    `print_total_timer` has a line.
     """
     timer = Timer(clock)
     try:
@@ -114,12 +94,9 @@ def print_total_timer() -> None:
 
 
 class IterSpeedCounter:
-    """Logs the mean speed of a loop every so many rounds; call it once per round.
+    """Logs the mean speed of a loop every `print_every` rounds; call it once per round.
 
-    Args:
-      print_every: rounds between two lines.
-      name: what the lines begin with.
-      clock: returns the time in seconds.
+    The lines begin with `name`.
     """
 
     def __init__(

@@ -15,7 +15,7 @@ from typing import Any, BinaryIO, Optional, Tuple
 _FLAGS = ("O_NOFOLLOW", "O_NONBLOCK", "O_NOCTTY", "O_CLOEXEC", "O_BINARY")
 _ADVICE = "remove it, or use another directory"
 _MOST_PARTS = 500000  # lists and objects in JSON, of which an empty one may take 250 bytes
-_MOST_DIGITS = 20
+_MOST_DIGITS = 50  # a seed of the operating system, in the record of a run, has 39
 _PIECE_BYTES = 1 << 20  # hashed while the processor still has it in its cache
 
 
@@ -24,15 +24,12 @@ class UnsafeFile(OSError):
 
 
 def open_regular(path: str, flags: int) -> int:
-    """Opens a regular file, and returns its descriptor.
+    """Opens a regular file with flags such as `os.O_RDONLY`, and returns its descriptor.
 
-    Args:
-      path: of the file. A link in its last part is refused; those before it are followed.
-      flags: such as `os.O_RDONLY`.
+    A link in the last part of the path is refused; those before it are followed.
 
     Raises:
       UnsafeFile: it is not a regular file, or cannot be the name of one.
-      OSError: it cannot be opened.
     """
     try:
         descriptor = os.open(path, flags | sum(getattr(os, name, 0) for name in _FLAGS), 0o666)
@@ -54,7 +51,6 @@ def open_untrusted(path: str, max_bytes: Optional[int] = None) -> BinaryIO:
 
     Raises:
       UnsafeFile: as `open_regular` does, or it has more than `max_bytes`.
-      OSError: it cannot be opened.
     """
     file = os.fdopen(open_regular(path, os.O_RDONLY), "rb", buffering=0)
     size = os.fstat(file.fileno()).st_size
@@ -74,13 +70,8 @@ def read_untrusted(path: str, max_bytes: int) -> bytes:
 def hash_untrusted(path: str, memory: Optional[Any] = None) -> Tuple[int, str]:
     """Reads a regular file once, from beginning to end.
 
-    Args:
-      path: of the file.
-      memory: a writable buffer of bytes, which receives as much of the content as it can hold; the
-        file is read no further. None to keep nothing.
-
-    Returns:
-      How many bytes were read, and their hexadecimal SHA-256.
+    `memory`, a writable buffer of bytes, receives as much of the content as it can hold; the file
+    is read no further. Returns how many bytes were read, and their hexadecimal SHA-256.
     """
     digest, size = hashlib.sha256(), 0
     piece = memoryview(bytearray(_PIECE_BYTES)) if memory is None else memoryview(memory)

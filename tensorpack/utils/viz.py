@@ -10,16 +10,6 @@ import numpy as np
 from .fs import mkdir_p
 from .optional import require
 
-__all__ = [
-    "draw_boxes",
-    "dump_dataflow_images",
-    "gen_stack_patches",
-    "intensity_to_rgb",
-    "interactive_imshow",
-    "pyplot2img",
-    "stack_patches",
-]
-
 _BOX_COLOUR = (218, 120, 40)
 _LABEL_COLOUR = (255, 255, 255)
 _ESCAPE = "\x1b"
@@ -37,13 +27,8 @@ def interactive_imshow(
 
     Args:
       img: [H, W] or [H, W, 3] BGR.
-      lclick_cb: called with (img, x, y) at a left click.
-      rclick_cb: the same for a right click.
+      lclick_cb, rclick_cb: called with (img, x, y) at a left and at a right click.
       **kwargs: `key_cb_<c>=f` calls `f(img)` when key c is pressed.
-
-    Raises:
-      TypeError: there are other keyword arguments.
-      SystemExit: `x` was pressed.
     """
     prefix = "key_cb_"
     wrong = sorted(name for name in kwargs if not name.startswith(prefix))
@@ -87,8 +72,7 @@ def stack_patches(
 
     Args:
       patch_list: images [H, W], [H, W, 1] or [H, W, 3]; of one size unless `pad`.
-      nr_row: rows of the grid.
-      nr_col: columns of the grid.
+      nr_row, nr_col: rows and columns of the grid.
       border: pixels between images; by default a tenth of the longer side, at most 10.
       pad: whether to centre smaller images in cells of the largest size.
       bgcolor: the background, a number or three (BGR).
@@ -139,12 +123,8 @@ def gen_stack_patches(
     """Yields grids of images, page by page; the last one may have empty cells.
 
     Args:
-      patch_list: images of one size, as in `stack_patches`.
-      nr_row: rows of a page; by default as many as fit into `max_height` pixels.
-      nr_col: columns of a page; by default as many as fit into `max_width` pixels.
-      border, bgcolor, viz: as in `stack_patches`.
-      max_width: pixels.
-      max_height: pixels.
+      patch_list, border, bgcolor, viz: see `stack_patches`; the images have one size.
+      nr_row, nr_col: of a page; by default as many as fit into `max_height` and `max_width` pixels.
       lclick_cb: called with the index of an image in `patch_list` at a click on it.
     """
     if not len(patch_list):
@@ -156,9 +136,7 @@ def gen_stack_patches(
     for start in range(0, len(patch_list), rows * cols):
         page = patch_list[start : start + rows * cols]
         on_click = None if lclick_cb is None else _shifted(lclick_cb, start)
-        yield stack_patches(
-            page, rows, cols, border=border, bgcolor=bgcolor, viz=viz, lclick_cb=on_click
-        )
+        yield stack_patches(page, rows, cols, border, False, bgcolor, viz, on_click)
 
 
 def _shifted(callback: Callable[[int], Any], start: int) -> Callable[[int], Any]:
@@ -180,8 +158,7 @@ def dump_dataflow_images(
 
     Args:
       df: a DataFlow; its state is reset first, and it is read once.
-      index: the component with the image or the batch of images; a key if datapoints are dicts.
-      batched: whether the component is a batch.
+      index: the component with the image or, if `batched`, a batch of images; a key of dicts.
       number: the maximum number of images.
       output_dir: the directory to write to; created if missing.
       scale: factor for the values.
@@ -191,9 +168,6 @@ def dump_dataflow_images(
 
     Returns:
       the number of images.
-
-    Raises:
-      LookupError: a datapoint has no such component; an `IndexError` or `KeyError`.
     """
     cv2 = require("cv2")
     if output_dir is not None:
@@ -211,10 +185,10 @@ def dump_dataflow_images(
         count += 1
         page.append(image)
         if viz is not None and len(page) == viz[0] * viz[1]:
-            stack_patches(page, viz[0], viz[1], viz=True)
+            stack_patches(page, *viz, viz=True)
             page = []
     if viz is not None and page:
-        stack_patches(page, viz[0], viz[1], viz=True)
+        stack_patches(page, *viz, viz=True)
     return count
 
 
@@ -236,10 +210,8 @@ def _images(df: Any, index: int, batched: bool) -> Iterator[np.ndarray]:
         except LookupError as error:
             is_dict = isinstance(datapoint, dict)
             has = f"the keys {list(datapoint)}" if is_dict else f"{len(datapoint)} components"
-            raise (KeyError if is_dict else IndexError)(
-                f"index={index!r} must be the component with the image, but the datapoint has "
-                f"{has}."
-            ) from error
+            what = f"index={index!r} must be the component with the image"
+            raise type(error)(f"{what}, but the datapoint has {has}.") from error
         yield from component if batched else [component]
 
 
@@ -264,10 +236,8 @@ def intensity_to_rgb(
 
 
 def pyplot2img(plt: Any) -> np.ndarray:
-    """Returns the current figure of `matplotlib.pyplot` as an image, uint8 [H, W, 3] BGR.
-
-    Args:
-      plt: the module `matplotlib.pyplot`, or a figure.
+    """Returns a figure, or the current one of the module `matplotlib.pyplot`, as an image, uint8
+    [H, W, 3] BGR.
     """
     file = io.BytesIO()
     plt.savefig(file, format="png")

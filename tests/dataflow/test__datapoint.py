@@ -18,7 +18,7 @@ from tensorpack.dataflow import (
 )
 from tensorpack.dataflow.imgaug import ImageAugmentor
 from tensorpack.dataflow.map import summary_of
-from tensorpack.utils.notes import notes_of
+from tensorpack.utils._tracebacks import notes_of
 from tests.dataflow.process_flows import FORKED, strict
 
 MAPS = {

@@ -10,7 +10,7 @@ from tensorpack.dataflow.process_map import (
     MultiProcessMapAndBatchData,
     MultiProcessMapAndBatchDataZMQ,
 )
-from tensorpack.utils.packing.aligned import stays_as_it_is
+from tensorpack.utils.packing.packed_arrays import stays_as_it_is
 from tensorpack.utils.rng import fix_rng_seed
 from tests.contracts.dataflow import assert_same
 from tests.dataflow import process_functions as functions

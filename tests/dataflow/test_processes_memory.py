@@ -10,7 +10,7 @@ import pytest
 
 from tensorpack.dataflow import DataFlowTerminated, DataFromList, MapData
 from tensorpack.dataflow._processes import receiver
-from tensorpack.utils.packing.aligned import stays_as_it_is
+from tensorpack.utils.packing.packed_arrays import stays_as_it_is
 from tests.contracts.dataflow import assert_same
 from tests.dataflow import process_functions as functions
 from tests.dataflow.process_flows import closing, mixture, strict

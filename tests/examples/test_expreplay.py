@@ -12,7 +12,7 @@ from expreplay import ExpReplay, make_input
 import tensorpack as tp
 from tensorpack.callbacks import Callback
 from tensorpack.train import TrainingInterrupted
-from tensorpack.utils.packing.aligned import stays_as_it_is
+from tensorpack.utils.packing.packed_arrays import stays_as_it_is
 from tensorpack.utils.stopping import Interrupted
 from tests.examples.small_dqn import make_config, read_stats, small_catch, train
 from tests.RL.catch import CatchPlayer, CountingCatch

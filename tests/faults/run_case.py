@@ -27,7 +27,7 @@ _LABEL = "TENSORPACK_FAULT_CASE"
 _GRACE_SECONDS = 10.0  # what other programs hold in shared memory goes, too
 _TRACEBACK = "Traceback (most recent call last)"
 _CHAINED = ("direct cause of the following", "another exception occurred")
-_NOTE = "tensorpack.utils.notes.Note: "  # a link without a traceback (before Python 3.11)
+_NOTE = "tensorpack.utils._tracebacks.Note: "  # a link without a traceback (before Python 3.11)
 
 
 class Case(NamedTuple):

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from tensorpack.input_source.enqueue_thread import private
-from tensorpack.utils.packing.aligned import stays_as_it_is
+from tensorpack.utils.packing.packed_arrays import stays_as_it_is
 from tests.helpers import array_at
 
 

@@ -22,7 +22,7 @@ from tensorpack.tfutils.sesscreate import NewSessionCreator
 from tensorpack.tfutils.sessinit import SessionInit
 from tensorpack.train import QueueInputTrainer, SimpleTrainer, TrainConfig
 from tensorpack.utils import fix_rng_seed
-from tensorpack.utils.packing.aligned import stays_as_it_is
+from tensorpack.utils.packing.packed_arrays import stays_as_it_is
 from tests import helpers
 from tests.dataflow.process_functions import Endless, arrays_of, numbers, ones
 from tests.helpers import TinyModel

@@ -25,7 +25,7 @@ from tensorpack.models import (
 from tensorpack.models import common as old_address
 from tensorpack.tfutils.argscope import argscope, enable_argscope_for_function
 from tensorpack.tfutils.tower import TowerContext
-from tensorpack.utils.notes import notes_of
+from tensorpack.utils._tracebacks import notes_of
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from tensorpack.report import write_report
 from tensorpack.runs.record import read_record
 from tensorpack.train import SimpleTrainer, TrainConfig
 from tensorpack.utils import logger
-from tensorpack.utils.notes import notes_of
+from tensorpack.utils._tracebacks import notes_of
 from tests import helpers
 from tests.callbacks.driver import log_lines
 from tests.checks import ROOT

@@ -4,7 +4,7 @@ import traceback
 
 import pytest
 
-from tensorpack.utils.notes import add_note, notes_of
+from tensorpack.utils._tracebacks import add_note, notes_of
 
 
 def fail():

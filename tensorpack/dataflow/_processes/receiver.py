@@ -10,7 +10,7 @@ from typing import Any, Callable, Deque, Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
 
-from tensorpack.utils.packing.aligned import aligned_empty
+from tensorpack.utils.packing.packed_arrays import aligned_empty
 from tensorpack.utils.packing.packed_layouts import LayoutReader
 
 from .sender import (

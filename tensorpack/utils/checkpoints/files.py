@@ -3,7 +3,8 @@
 The checkpoint `model-5000` has the files `model-5000.index`, `model-5000.data-*` and perhaps
 `model-5000.state`. `model-5000.manifest.json` describes them, and has a checksum of itself. It
 names the files without their prefix, so a copy under another name has the same manifest. A
-checkpoint exists if its index does.
+checkpoint exists if its index does: the system renames one file at a time, so the index is renamed
+last and removed first.
 """
 
 import errno
@@ -15,10 +16,17 @@ import shutil
 from contextlib import suppress
 from typing import Any, Dict, Iterable, List, Optional, Set
 
+import numpy as np
+
+from ..atomic import fsync_path
+from ..packing.packed_arrays import aligned_empty
+from ..serialize import MAX_FILE_BYTES
 from ..untrusted import UnsafeFile, hash_untrusted, open_untrusted, parse_json, read_untrusted
 
 INDEX = ".index"
 MANIFEST = ".manifest.json"
+UNFINISHED = ".unfinished"
+REPLACED = ".replaced"
 
 _FORMAT = 1
 _MAX_MANIFEST_BYTES = 1 << 23
@@ -26,7 +34,6 @@ _NAME = re.compile(r"model-([0-9]{1,18})")
 # What follows the prefix in the name of a file: never a path to another directory.
 _SUFFIX = re.compile(r"\.[A-Za-z0-9_-][A-Za-z0-9_.-]{0,99}")
 TABLE_END = bytes.fromhex("57fb808b247547db")  # of each table of TensorFlow: its magic number
-_SHA256 = re.compile(r"[0-9a-f]{64}")
 _DAMAGED = (errno.EIO, errno.EISDIR, errno.ENOTDIR)  # of a disk or a copy
 
 
@@ -59,8 +66,7 @@ def write_manifest(
     """Describes the files `{prefix}.*`, which are a whole checkpoint; returns their `suffixes`.
 
     Args:
-      prefix: of the checkpoint.
-      step: its global step.
+      prefix, step: of the checkpoint.
       known: suffix to size and checksum, of files for which they need not be computed.
       more: further entries.
     """
@@ -69,10 +75,8 @@ def write_manifest(
         if path[len(prefix) :] not in files:
             size, sha256 = hash_untrusted(path)
             files[path[len(prefix) :]] = {"sha256": sha256, "size": size}
-    content = {**more, "files": files, "format": _FORMAT, "step": int(step)}
-    content["sha256"] = _checksum(content)
     with open(prefix + MANIFEST, "wb") as file:
-        file.write(_encode(content))
+        file.write(_sealed({**more, "files": files, "format": _FORMAT, "step": int(step)}))
     return _in_order({*files, MANIFEST})
 
 
@@ -87,13 +91,12 @@ def read_manifest(prefix: str) -> Optional[Dict[str, Any]]:
         raise corrupt(prefix, error) from error
     try:
         content = parse_json(data)
-        is_ours = type(content) is dict and _encode(content) == data
+        is_ours = type(content) is dict and bool(content.pop("sha256", None))
+        is_ours = is_ours and _sealed(content) == data
     except (ValueError, RecursionError) as error:
         raise CheckpointCorrupt(prefix, f"{path} is not JSON: {error or 'too deep'}") from error
     if not is_ours:
         raise CheckpointCorrupt(prefix, f"{path} is not as it was written")
-    if content.pop("sha256", None) != _checksum(content):
-        raise CheckpointCorrupt(prefix, f"the checksum of {path} itself is wrong")
     if content.get("format") != _FORMAT:
         raise CheckpointCorrupt(
             prefix, f"{path} has format {content.get('format')}, this version reads {_FORMAT}"
@@ -104,48 +107,53 @@ def read_manifest(prefix: str) -> Optional[Dict[str, Any]]:
     return content
 
 
-def check_manifest(prefix: str) -> bool:
-    """Compares the files of a checkpoint with its manifest.
+def check_manifest(
+    prefix: str, except_for: Iterable[str] = (), content: bool = True
+) -> Optional[Dict[str, Any]]:
+    """Compares the files of a checkpoint with its manifest; returns that, None if there is none.
 
-    Returns:
-      True if all are as they were written, False if there is no manifest.
+    The content of files with the suffixes `except_for` is not compared, nor, without `content`,
+    that of any file: sizes take no time.
 
     Raises:
       CheckpointCorrupt: a file is missing or not as it was written.
     """
     manifest = read_manifest(prefix)
-    if manifest is not None:
-        check_files(prefix, manifest)
-    return manifest is not None
-
-
-def check_files(
-    prefix: str, manifest: Dict[str, Any], except_for: Iterable[str] = (), content: bool = True
-) -> None:
-    """Compares the files of a checkpoint with its manifest, see `check_manifest`.
-
-    Args:
-      prefix: of the checkpoint.
-      manifest: the manifest.
-      except_for: suffixes of files whose content is not compared.
-      content: False to compare the sizes only, which takes no time.
-    """
+    if manifest is None:
+        return None
     for suffix, expected in sorted(manifest["files"].items()):
-        path = prefix + suffix
         try:
-            with open_untrusted(path) as file:
-                size = os.fstat(file.fileno()).st_size
-            if size != expected["size"]:
-                reason = f"{path} has {size} bytes, its manifest says {expected['size']}"
-                raise CheckpointCorrupt(prefix, reason)
-            compared = content and suffix not in except_for
-            if compared and hash_untrusted(path)[1] != expected["sha256"]:
-                reason = f"the checksum of {path} is not that of its manifest"
-                raise CheckpointCorrupt(prefix, reason)
+            read_known(prefix + suffix, **expected, content=content and suffix not in except_for)
         except OSError as error:
             raise corrupt(prefix, error) from error
+        except ValueError as error:
+            raise CheckpointCorrupt(prefix, str(error)) from error
     if INDEX not in manifest["files"]:
         raise CheckpointCorrupt(prefix, f"{prefix + INDEX} is missing")
+    return manifest
+
+
+def read_known(
+    path: str, size: int, sha256: str, content: bool = True, keep: bool = False
+) -> Optional[np.ndarray]:
+    """Compares a file with its size and checksum; it is read once.
+
+    Args:
+      path, size, sha256: of the file; what its manifest says of it.
+      content: False to compare the size only.
+      keep: whether the content is returned, as an array uint8 `[size]`.
+
+    Raises:
+      ValueError: it is not as it was written.
+    """
+    with open_untrusted(path, MAX_FILE_BYTES if keep else None) as file:
+        found = os.fstat(file.fileno()).st_size
+    if found != size:
+        raise ValueError(f"{path} has {found} bytes, its manifest says {size}")
+    memory = aligned_empty([size], np.uint8) if keep else None
+    if content and hash_untrusted(path, memory) != (size, sha256):
+        raise ValueError(f"the checksum of {path}, its SHA-256, is not that of its manifest")
+    return memory
 
 
 def verify(prefix: str, content: bool = True) -> None:
@@ -154,17 +162,13 @@ def verify(prefix: str, content: bool = True) -> None:
     One without a manifest, which another program wrote, needs to have all its files, and its
     index to have an end; other damage shows when it is loaded.
 
-    Args:
-      prefix: such as `train_log/run/model-5000`.
-      content: False to compare sizes only, where there is a manifest.
+    Without `content`, sizes only are compared where there is a manifest.
 
     Raises:
       FileNotFoundError: there is no such checkpoint.
       CheckpointCorrupt: a part of it is missing or damaged.
     """
-    manifest = read_manifest(prefix)
-    if manifest is not None:
-        check_files(prefix, manifest, content=content)
+    if check_manifest(prefix, content=content) is not None:
         return
     paths = names_with_prefix(prefix + ".data-")
     # Until 2016 a checkpoint was one file, named as the prefix, in the format that an index has.
@@ -247,20 +251,101 @@ def corrupt(prefix: str, error: OSError) -> Exception:
     return error
 
 
-def _is_entry(suffix: Any, entry: Any) -> bool:
-    return (
-        bool(_SUFFIX.fullmatch(suffix))
-        and type(entry) is dict
-        and set(entry) == {"sha256", "size"}
-        and type(entry["size"]) is int
-        and type(entry["sha256"]) is str
-        and bool(_SHA256.fullmatch(entry["sha256"]))
-    )
+def _is_entry(suffix: str, entry: Any) -> bool:
+    kinds = {key: type(each) for key, each in entry.items()} if type(entry) is dict else {}
+    return bool(_SUFFIX.fullmatch(suffix)) and kinds == {"sha256": str, "size": int}
+
+
+def _sealed(content: Dict[str, Any]) -> bytes:
+    """Returns the bytes of a manifest: its content, and the checksum of that."""
+    sha256 = hashlib.sha256(_encode(content)).hexdigest()
+    return _encode({**content, "sha256": sha256})
 
 
 def _encode(content: Dict[str, Any]) -> bytes:
     return (json.dumps(content, indent=1, sort_keys=True) + "\n").encode("ascii")
 
 
-def _checksum(content: Dict[str, Any]) -> str:
-    return hashlib.sha256(_encode(content)).hexdigest()
+class AtomicReplace:
+    """A context in which a checkpoint with a manifest is written as `unfinished.*`, in the same
+    directory, and then renamed to `TARGET.*` by `publish`, as a whole or not at all.
+
+    A whole checkpoint that had the name before is kept as `TARGET.replaced` until the new one is
+    safe. If the block raises, also after `publish`, what was there before is restored as far as the
+    disk allows.
+    """
+
+    def __init__(self, target: str) -> None:
+        self.unfinished = target + UNFINISHED
+        self._target = target
+        self._directory = os.path.dirname(target) or "."
+        self._moved: List[str] = []
+        self._backup_begun = False
+        self._withdrawn = False
+
+    def __enter__(self) -> "AtomicReplace":
+        discard(self.unfinished)
+        return self
+
+    def __exit__(self, kind: Optional[type], *_: object) -> None:
+        if kind is not None:
+            self._undo()
+            discard(self.unfinished)
+            return
+        backup = self._target + REPLACED
+        if any(os.path.lexists(backup + suffix) for suffix in (MANIFEST, INDEX)):
+            with suppress(OSError):  # it is removed with the checkpoint that has its name now
+                remove_checkpoint(backup)
+
+    def publish(self, parts: List[str]) -> None:
+        """Brings the files to the disk, renames them, and brings their names to the disk.
+
+        `parts` are their suffixes, in the order of `suffixes`.
+        """
+        for suffix in parts:
+            fsync_path(self.unfinished + suffix)
+        fsync_path(self._directory)
+        if os.path.lexists(self._target + INDEX):
+            self._back_up()
+        for suffix in parts:
+            os.replace(self.unfinished + suffix, self._target + suffix)
+            self._moved.append(suffix)
+        fsync_path(self._directory)
+
+    def _back_up(self) -> None:
+        backup = self._target + REPLACED
+        try:
+            known = check_manifest(self._target) is not None
+            whole = known or not os.path.exists(backup + INDEX)
+        except CheckpointCorrupt:
+            whole = False  # an earlier backup is the better one
+        if whole:
+            self._backup_begun = True
+            remove_checkpoint(backup)
+            _clone(self._target, backup)
+            fsync_path(self._directory)
+        os.remove(self._target + INDEX)
+        self._withdrawn = whole
+
+    def _undo(self) -> None:
+        with suppress(OSError):  # a backup that cannot be put back is as good where it is
+            for suffix in reversed(self._moved):
+                os.remove(self._target + suffix)
+            if self._withdrawn:
+                _clone(self._target + REPLACED, self._target)
+                fsync_path(self._directory)
+            if self._backup_begun:
+                remove_checkpoint(self._target + REPLACED)
+
+
+def _clone(source: str, target: str) -> None:
+    """Gives a checkpoint a second name, in place of the files that have it."""
+    for suffix in suffixes(source):
+        unfinished = target + suffix + UNFINISHED
+        discard(unfinished)
+        try:
+            os.link(source + suffix, unfinished)
+        except OSError:  # not every file system has links
+            shutil.copyfile(source + suffix, unfinished)
+            fsync_path(unfinished)
+        os.replace(unfinished, target + suffix)

@@ -10,8 +10,7 @@ from typing import Callable, List, Optional, Tuple, TypeVar
 
 from .. import logger
 from ..untrusted import read_untrusted
-from .files import INDEX, CheckpointCorrupt, names_with_prefix, step_of, verify
-from .replace import REPLACED
+from .files import INDEX, REPLACED, CheckpointCorrupt, names_with_prefix, step_of, verify
 
 POINTER = "checkpoint"
 
@@ -46,12 +45,7 @@ def newest_valid(directory: str, content: bool = True) -> Optional[str]:
     That is the one which the file `checkpoint` names; otherwise one of those that it lists, from
     the end; otherwise the one of the highest step. Each damaged one that is skipped is logged.
 
-    Args:
-      directory: of the checkpoints.
-      content: see `verify`.
-
-    Returns:
-      None if there is no checkpoint, damaged or not.
+    Returns None if there is no checkpoint, damaged or not. For `content` see `verify`.
     """
 
     def check(prefix: str) -> str:
@@ -64,10 +58,8 @@ def newest_valid(directory: str, content: bool = True) -> Optional[str]:
 def first_whole(directory: str, read: Callable[[str], Optional[Found]]) -> Optional[Found]:
     """Returns the first object that a function makes of the checkpoints in a directory, if any.
 
-    Args:
-      directory: of the checkpoints.
-      read: takes a prefix; returns None to have the next one, and raises `CheckpointCorrupt` or
-        `FileNotFoundError` if that one is damaged.
+    `read` takes a prefix; it returns None to have the next one, and raises `CheckpointCorrupt` or
+    `FileNotFoundError` if that one is damaged.
     """
     problems, skipped = [], False
     for prefix in candidates(directory):

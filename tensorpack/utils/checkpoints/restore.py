@@ -10,10 +10,9 @@ from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 import numpy as np
 
 from .. import logger
-from ..packing.aligned import aligned_empty
-from ..serialize import MAX_FILE_BYTES, dump_hashed, load_hashed
-from ..untrusted import UnsafeFile, hash_untrusted
-from .files import CheckpointCorrupt, check_files, corrupt, read_manifest, verify
+from ..serialize import dump_hashed, load_hashed
+from ..untrusted import UnsafeFile
+from .files import CheckpointCorrupt, check_manifest, corrupt, read_known, read_manifest, verify
 from .find import first_whole
 from .segments import SavedSegments, SegmentDamaged, SegmentRef, SegmentStore, load_segments
 
@@ -27,9 +26,7 @@ _OLD = b"tp-state"  # how a state of format 1 begins
 class UnsupportedState(RuntimeError):
     """A state was saved by another version of this library, in a format that this one cannot read.
 
-    Args:
-      prefix: of its checkpoint.
-      version: of its format.
+    It has the prefix of its checkpoint, and the version of its format.
     """
 
     def __init__(self, prefix: str, version: Any) -> None:
@@ -73,12 +70,8 @@ def find_restore_point(
     """Returns the newest state in a directory that is whole, or else the newest that has at least
     its variables. Each that is skipped is logged.
 
-    Args:
-      directory: of the checkpoints.
-      next_directory: see `read_restore_point`.
-
-    Returns:
-      None if there is no checkpoint, damaged or not.
+    Returns None if there is no checkpoint, damaged or not. For `next_directory` see
+    `read_restore_point`.
 
     Raises:
       UnsupportedState: the newest one was saved by another version of this library.
@@ -110,7 +103,7 @@ def read_restore_point(
 
     Args:
       prefix: of the checkpoint.
-      next_directory: where the next state will be saved; by default beside this one.
+      next_directory: where the next state will be saved; None for beside this one.
       loaded: segments that have been read already; more are added.
 
     Raises:
@@ -118,11 +111,9 @@ def read_restore_point(
       CheckpointCorrupt: a part of it is missing or damaged; segments are a `problem` only.
       UnsupportedState: the state was saved by another version of this library.
     """
-    manifest = read_manifest(prefix)
+    manifest = check_manifest(prefix, except_for=[STATE])
     if manifest is None:
         verify(prefix)
-    else:
-        check_files(prefix, manifest, except_for=[STATE])
     if manifest is None or STATE not in manifest["files"]:
         name = os.path.basename(prefix)
         return RestorePoint(prefix, None, f"{prefix} holds variables only, no {name}{STATE}")
@@ -146,11 +137,7 @@ def read_restore_point(
 
 
 def segments_of(prefix: str) -> List[SegmentRef]:
-    """Returns the segments that a state needs; none if there are only variables.
-
-    Raises:
-      CheckpointCorrupt, UnsupportedState: the state cannot be read.
-    """
+    """Returns the segments that a state needs; none if there are only variables."""
     manifest = read_manifest(prefix)
     if manifest is None or STATE not in manifest["files"]:
         return []
@@ -164,20 +151,13 @@ def _refs_of(tree: Any) -> List[SegmentRef]:
 
 
 def _read_state(prefix: str, manifest: Dict[str, Any]) -> Dict[str, Any]:
-    path, expected = prefix + STATE, manifest["files"][STATE]
-    if expected["size"] > MAX_FILE_BYTES:
-        raise CheckpointCorrupt(prefix, f"{path} has more than {MAX_FILE_BYTES} bytes")
     try:
-        memory = aligned_empty([expected["size"]], np.uint8)
-        read = hash_untrusted(path, memory)
+        memory: Any = read_known(prefix + STATE, **manifest["files"][STATE], keep=True)
+        if memory[: len(_OLD)].tobytes() == _OLD:
+            raise UnsupportedState(prefix, 1)
+        tree = load_hashed(memory)
     except OSError as error:
         raise corrupt(prefix, error) from error
-    if read != (expected["size"], expected["sha256"]):
-        raise CheckpointCorrupt(prefix, f"the checksum of {path} is not that of its manifest")
-    if memory[: len(_OLD)].tobytes() == _OLD:
-        raise UnsupportedState(prefix, 1)
-    try:
-        tree = load_hashed(memory)
     except ValueError as error:
         raise CheckpointCorrupt(prefix, str(error)) from error
     version = tree.get("format") if type(tree) is dict else None

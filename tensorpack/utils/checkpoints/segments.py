@@ -15,9 +15,9 @@ import numpy as np
 
 from .. import logger
 from ..atomic import fsync_path, open_atomic
-from ..packing.aligned import aligned_empty
-from ..serialize import MAX_FILE_BYTES, dump_hashed, load_hashed
-from ..untrusted import UnsafeFile, hash_untrusted, open_untrusted
+from ..serialize import dump_hashed, load_hashed
+from ..untrusted import UnsafeFile
+from .files import read_known
 
 _MAX_DEPTH = 64  # of a state
 _TOO_DEEP = f"The state is nested deeper than {_MAX_DEPTH} levels, or contains itself: flatten it."
@@ -30,11 +30,8 @@ _TEMPORARY = re.compile(r"\.segment-[0-9]{8,16}\.seg\..+\.tmp")
 class SegmentRef(NamedTuple):
     """Names a segment, and says what it must be.
 
-    Attributes:
-      name: of the file in the directory of its store.
-      size: of the file, in bytes.
-      sha256: of the file, hexadecimal.
-      meta: a small dictionary of the owner.
+    `name`, `size` in bytes and hexadecimal `sha256` are those of the file in the directory of its
+    store; `meta` is a small dictionary of the owner.
     """
 
     name: str
@@ -61,12 +58,9 @@ class SegmentDamaged(RuntimeError):
 
 
 class SegmentStore:
-    """A directory of segments, which one process at a time may write to.
+    """A directory of segments, made by the first write; one process at a time may write to it.
 
     A store gives no name twice: the names count up from the highest one in the directory.
-
-    Args:
-      directory: of the files; made by the first write.
     """
 
     def __init__(self, directory: str) -> None:
@@ -86,9 +80,8 @@ class SegmentStore:
     def write(self, meta: Dict[str, Any], arrays: Dict[str, np.ndarray]) -> SegmentRef:
         """Writes a new segment: it is on the disk when this returns; if it fails, no file is left.
 
-        Args:
-          meta: for the owner; anything that a state can hold.
-          arrays: without objects; must not change meanwhile.
+        `meta`, for the owner, is anything that a state can hold. The arrays have no objects, and
+        must not change meanwhile.
         """
         if not os.path.isdir(self.directory):
             os.makedirs(self.directory)
@@ -115,14 +108,7 @@ class SegmentStore:
         self.names()  # of a directory that is not a link
         path = os.path.join(self.directory, ref.name)
         try:
-            with open_untrusted(path, MAX_FILE_BYTES) as file:
-                size = os.fstat(file.fileno()).st_size
-            if size != ref.size:
-                raise SegmentDamaged(path, f"it has {size} bytes instead of {ref.size}")
-            memory = aligned_empty([size], np.uint8)
-            size, sha256 = hash_untrusted(path, memory)
-            if (size, sha256) != (ref.size, ref.sha256):
-                raise SegmentDamaged(path, f"it has SHA-256 {sha256}, not {ref.sha256}")
+            memory: Any = read_known(path, ref.size, ref.sha256, keep=True)
             arrays: Dict[str, np.ndarray] = load_hashed(memory)["arrays"]
         except (FileNotFoundError, NotADirectoryError) as error:
             raise SegmentDamaged(path, "it is missing") from error
@@ -171,6 +157,7 @@ class Segments:
     on_done: Callable[[Optional[List[SegmentRef]]], None]
 
 
+@dataclass(eq=False)
 class SavedSegments:
     """The `Segments` of a state that was loaded.
 
@@ -182,40 +169,24 @@ class SavedSegments:
       loaded: name to the arrays of segments that have been read and verified already.
     """
 
-    def __init__(
-        self,
-        refs: Sequence[SegmentRef],
-        store: SegmentStore,
-        reusable: bool,
-        loaded: Dict[str, Dict[str, np.ndarray]],
-    ) -> None:
-        self.refs = list(refs)
-        self.reusable = reusable
-        self._store = store
-        self._loaded = loaded
+    refs: List[SegmentRef]
+    store: SegmentStore
+    reusable: bool
+    loaded: Dict[str, Dict[str, np.ndarray]]
 
     def read(self, ref: SegmentRef) -> Dict[str, np.ndarray]:
         """Returns the arrays of one segment, see `SegmentStore.read`, and lets go of them: a second
         call for the same segment reads the file again.
         """
-        arrays = self._loaded.pop(ref.name, None)
-        return self._store.read(ref) if arrays is None else arrays
+        arrays = self.loaded.pop(ref.name, None)
+        return self.store.read(ref) if arrays is None else arrays
 
 
 class PendingSegments:
     """The segments of one state, from before they are written until their owners are told.
 
-    For a state that will not be saved after all, call `PendingSegments(state).done(False)`.
-
-    Args:
-      tree: the state.
-      store: of the segments.
-
-    Attributes:
-      names: of all segments that the state needs, once they are written.
-
-    Raises:
-      ValueError: it has a dictionary with the key "@segments", which means something else here.
+    For a state that will not be saved after all, call `PendingSegments(state).done(False)`. Once
+    all are written, `names` are those of the segments that the state needs.
     """
 
     def __init__(self, tree: Any, store: Optional[SegmentStore] = None) -> None:
@@ -227,10 +198,8 @@ class PendingSegments:
         self.names: Set[str] = set()
 
     def write(self) -> Any:
-        """Writes all new segments to the disk.
-
-        Returns:
-          The state with the refs in place of the leaves, to be written.
+        """Writes all new segments to the disk; returns the state with the refs in place of the
+        leaves, to be written.
         """
         if not self._leaves:
             return self._tree

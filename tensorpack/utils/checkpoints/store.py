@@ -20,6 +20,9 @@ from ..untrusted import open_untrusted, read_untrusted
 from .files import (
     INDEX,
     MANIFEST,
+    REPLACED,
+    UNFINISHED,
+    AtomicReplace,
     CheckpointCorrupt,
     discard,
     remove_checkpoint,
@@ -29,7 +32,6 @@ from .files import (
     write_manifest,
 )
 from .find import MAX_POINTER_BYTES, POINTER, candidates, pointed_to
-from .replace import REPLACED, UNFINISHED, AtomicReplace
 from .restore import SEGMENTS, STATE, UnsupportedState, segments_of, write_state
 from .segments import PendingSegments, SegmentStore
 
@@ -90,8 +92,7 @@ class CheckpointStore:
     def adopt_segments(self, prefix: Optional[str] = None) -> None:
         """Keeps the segments of the newest two states that are in the directory already.
 
-        Args:
-          prefix: of the one that the run resumes from, if any; it counts as the newest.
+        `prefix` is the one that the run resumes from, if any; it counts as the newest.
         """
         here = [] if prefix is None else [os.path.join(self.directory, os.path.basename(prefix))]
         found: Dict[str, Set[str]] = {}
@@ -119,16 +120,13 @@ class CheckpointStore:
     def save(
         self, step: int, write: Callable[[str], object], state: Optional[Dict[str, Any]] = None
     ) -> str:
-        """Saves a checkpoint, then deletes those whose time has come.
+        """Saves a checkpoint, then deletes those whose time has come; returns its prefix.
 
         Args:
           step: the global step.
           write: called with a prefix, writes the variables to files whose names consist of the
             prefix, a dot and more. Its exceptions are passed on.
           state: the state of the run; its `Segments` are told how the save went.
-
-        Returns:
-          The prefix of the checkpoint.
 
         Raises:
           OSError: it failed, or may have. Nothing has changed.

@@ -9,12 +9,7 @@ _KINDS = {"bfloat": "float", "half": "float", "double": "float", "uint": "int", 
 
 
 class Variable(NamedTuple):
-    """What is known of a variable without its value.
-
-    Attributes:
-      dtype: its name.
-      shape: a tuple of sizes; None for any shape, and in it for any size.
-    """
+    """The name of a variable's dtype, and its shape: None for any, and in it for any size."""
 
     dtype: str
     shape: Any
@@ -88,11 +83,7 @@ def without_output(name: str) -> str:
 
 
 def by_name(values: Dict[str, Any]) -> Dict[str, Any]:
-    """Returns values by names without `:0`.
-
-    Raises:
-      ValueError: two names mean one variable.
-    """
+    """Returns values by names without `:0`; a ValueError if two of them mean one variable."""
     found: Dict[str, Any] = {}
     for name, value in values.items():
         short = without_output(name)

@@ -4,14 +4,11 @@ import sys
 from types import FrameType
 from typing import Any
 
-__all__ = ["enable_call_trace"]
-
 
 def enable_call_trace() -> None:
     """Prints each call of a Python function in this thread from here on, with its caller.
 
-    A line is ``Call to `f` on line script.py:11 from script.py:14``. It makes a program many times
-    slower; `sys.settrace(None)` ends it.
+    A line is ``Call to `f` on line script.py:11 from script.py:14``. `sys.settrace(None)` ends it.
     """
 
     def trace(frame: FrameType, event: str, _: Any) -> None:

@@ -11,17 +11,6 @@ from typing import Any, Callable, Counter, Dict, Optional, Sequence, Tuple, Unio
 from .. import logger
 from ..optional import require
 
-__all__ = [
-    "HIDE_DOC",
-    "LazyLoader",
-    "NonPicklableWrapper",
-    "building_rtfd",
-    "create_dummy_class",
-    "create_dummy_func",
-    "deprecated",
-    "log_deprecated",
-]
-
 _warnings: Counter[Tuple[str, str]] = collections.Counter()  # by name and text
 
 
@@ -64,14 +53,10 @@ def building_rtfd() -> bool:
 
 
 def create_dummy_class(klass: str, dependency: Union[str, Sequence[str]]) -> type:
-    """Returns a class that takes the place of one whose dependency is not installed.
+    """Returns a class that takes the place of one whose dependency, or several, is not installed.
 
     Making an instance, also of a derived class, raises an ImportError that names the dependency;
     an attribute of the class raises an AttributeError with the same text.
-
-    Args:
-      klass: name of the class.
-      dependency: name of a module, or several.
     """
     message = _missing(klass, dependency)
 
@@ -110,9 +95,6 @@ def log_deprecated(
       text: what to use instead.
       eos: the day until which it works, such as "2027-01-31"; empty if there is none.
       max_num_warnings: how many warnings with this name and text a process logs, at most.
-
-    Raises:
-      ValueError: `eos` is not a day.
     """
     _warn(name, text, eos, max_num_warnings)
 

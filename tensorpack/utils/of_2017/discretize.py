@@ -7,17 +7,9 @@ import numpy as np
 
 from ..argtools import log_once
 
-__all__ = ["UniformDiscretizer1D", "UniformDiscretizerND"]
-
 
 class UniformDiscretizer1D:
-    """Divides `[minv, maxv)` into bins; the last one may reach beyond `maxv`.
-
-    Args:
-      minv: where the first bin begins.
-      maxv: where the last bin ends, at the least.
-      spacing: width of a bin.
-    """
+    """Divides `[minv, maxv)` into bins of width `spacing`; the last may reach beyond `maxv`."""
 
     def __init__(self, minv: float, maxv: float, spacing: float) -> None:
         if not (minv < maxv and spacing > 0):
@@ -51,15 +43,12 @@ class UniformDiscretizer1D:
     def get_distribution(
         self, v: float, smooth_factor: float = 0.05, smooth_radius: int = 2
     ) -> np.ndarray:
-        """Returns a distribution over the bins with its peak at the bin of a value.
+        """Returns a distribution over the bins, float32 `[nr_bin]`, with its peak at a value's.
 
         Args:
           v: the value; at an end of the interval or beyond, the first or last bin has all.
           smooth_factor: the weight of a bin, divided by that of its neighbour nearer to the peak.
           smooth_radius: how many bins on each side have a weight.
-
-        Returns:
-          float32 `[nr_bin]`, with sum 1.
         """
         peak = self.get_bin(v)
         distance = np.abs(np.arange(self.nr_bin) - peak)
@@ -69,15 +58,9 @@ class UniformDiscretizer1D:
 
 
 class UniformDiscretizerND:
-    """Divides a box into bins: one interval for each dimension.
+    """Divides a box into bins, by `(minv, maxv, spacing)` of each dimension.
 
     The bins of the box are numbered in C order, so the last dimension varies fastest.
-
-    Args:
-      *min_max_spacing: `(minv, maxv, spacing)` of each dimension, see `UniformDiscretizer1D`.
-
-    Raises:
-      ValueError: there is no dimension, or one of them is wrong.
     """
 
     def __init__(self, *min_max_spacing: Tuple[float, float, float]) -> None:

@@ -3,14 +3,12 @@
 import argparse
 import types
 
-__all__ = ["GlobalNS", "globalns", "use_global_argument"]
-
 
 class GlobalNS(types.SimpleNamespace):
     """A namespace with what was set in it, as attributes."""
 
     def use_argument(self, args: argparse.Namespace) -> None:
-        """Sets the arguments of a command line, see `use_global_argument`."""
+        """Sets what `ArgumentParser.parse_args` returned; attributes of other names stay."""
         if not isinstance(args, argparse.Namespace):
             raise TypeError(
                 f"use_global_argument() takes an argparse.Namespace, but got {type(args).__name__}:"
@@ -24,10 +22,5 @@ globalns = GlobalNS()
 
 
 def use_global_argument(args: argparse.Namespace) -> None:
-    """Sets the arguments of a command line as attributes of `globalns`.
-
-    Args:
-      args: what `ArgumentParser.parse_args` returned. Attributes of earlier calls stay, and are
-        replaced where the names are the same.
-    """
+    """Sets what `ArgumentParser.parse_args` returned as attributes of `globalns`."""
     globalns.use_argument(args)

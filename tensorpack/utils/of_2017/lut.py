@@ -2,18 +2,9 @@
 
 from typing import Any, Dict, Iterable
 
-__all__ = ["LookUpTable"]
-
 
 class LookUpTable:
-    """Maps indices 0, 1, 2 and so on to objects, and objects to indices.
-
-    Args:
-      objlist: the objects, in the order of their indices; hashable and all different.
-
-    Raises:
-      ValueError: two objects are equal.
-    """
+    """Maps indices 0, 1, 2 and so on to hashable, different objects, and objects to indices."""
 
     def __init__(self, objlist: Iterable[Any]) -> None:
         self.idx2obj = list(objlist)

@@ -80,7 +80,7 @@ def _restore(found: Dict[Any, Any]) -> Any:
         if found.get(b"kind") in (b"O", "O"):
             return _unpickled(_checked(data, bytes))
         shape = found.get(b"shape") if found[b"nd"] else ()
-        array = _array(data, _plain_dtype(found[b"type"]), shape)
+        array = array_of(data, _plain_dtype(found[b"type"]), shape)
         return array if found[b"nd"] else array[()]
     if b"data" in found and found.get(b"complex") is True:
         return complex(data.decode("ascii") if isinstance(data, bytes) else data)
@@ -102,7 +102,7 @@ def _plain_dtype(name: Any) -> np.dtype:
         ) from error
 
 
-def _array(data: Any, dtype: Any, shape: Any, order: Any = "C") -> np.ndarray:
+def array_of(data: Any, dtype: Any, shape: Any, order: Any = "C") -> np.ndarray:
     """Returns a new array; `order` is that of its bytes, or its list of objects: "C" or "F"."""
     sizes: Any = tuple(_checked(shape, list, tuple))
     if len(sizes) > MAX_DIMENSIONS or not all(type(n) is int and 0 <= n < 1 << 63 for n in sizes):
@@ -112,7 +112,11 @@ def _array(data: Any, dtype: Any, shape: Any, order: Any = "C") -> np.ndarray:
         for index, each in enumerate(data):
             flat[index] = each
     else:
-        data = data.encode("latin1") if isinstance(data, str) else _checked(data, bytes, bytearray)
+        data = (
+            data.encode("latin1")
+            if isinstance(data, str)
+            else _checked(data, bytes, bytearray, memoryview)
+        )
         flat = np.frombuffer(data, dtype) if data else np.empty(0, dtype)
     if nbytes_of(dtype, sizes) != flat.nbytes or (not flat.size and max(sizes) > _MAX_EMPTY):
         raise BadRecord(f"An array of {dtype} {sizes} does not have as many bytes.")
@@ -232,7 +236,7 @@ class _Made:
     def __call__(self, _: Any, *state: Any) -> Any:
         if self._name is None:
             shape, dtype, is_fortran, data = state
-            self.made = _array(data, dtype, shape, "F" if is_fortran is True else "C")
+            self.made = array_of(data, dtype, shape, "F" if is_fortran is True else "C")
         elif self._name in ("O", "O4", "O8"):
             self.made = np.dtype(object)
         elif self._name[:1] in ("m", "M") or any(each is not None for each in state[1:4]):
@@ -244,7 +248,7 @@ class _Made:
 
 def _from_buffer(data: Any, dtype: Any, shape: Any, order: Any, axes: Any = None) -> Any:
     """Makes an array as a pickle of protocol 5 has it."""
-    made = _array(data, dtype, shape, "F" if order == "F" else "C")
+    made = array_of(data, dtype, shape, "F" if order == "F" else "C")
     return made if order != "K" or axes is None else made.transpose(axes)
 
 
@@ -263,7 +267,7 @@ _KNOWN: Dict[Tuple[str, str], Any] = {
 }
 for _core in "numpy.core", "numpy._core":
     _KNOWN[f"{_core}.multiarray", "_reconstruct"] = lambda *_: _Made()
-    _KNOWN[f"{_core}.multiarray", "scalar"] = lambda dtype, data: _array(data, dtype, ())[()]
+    _KNOWN[f"{_core}.multiarray", "scalar"] = lambda dtype, data: array_of(data, dtype, ())[()]
     _KNOWN[f"{_core}.numeric", "_frombuffer"] = _from_buffer
 for _builtins in "builtins", "__builtin__":
     _KNOWN[_builtins, "bytes"] = _encoded

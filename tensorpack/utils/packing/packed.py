@@ -25,6 +25,7 @@ import numpy as np
 
 from ..optional import require
 from .packed_arrays import (
+    ALIGNMENT,
     MAX_INTEGER_BYTES,
     Rows,
     check_text,
@@ -35,7 +36,6 @@ from .packed_arrays import (
     unfit,
 )
 
-ALIGNMENT = 64  # bytes; TensorFlow takes over an array aligned so without a copy
 MAX_TUPLES = 32  # nested in each other
 
 # The codes of the extensions; 1 to 4 are in every file that this library has written.
@@ -112,8 +112,7 @@ def unpack(
     Args:
       memory: uint8 `[nbytes]`. Large arrays of the object are views of it, read-only if it is.
       structure_nbytes: the length of its structure.
-      start: where it begins.
-      end: where it ends at the latest; the end of `memory` unless given.
+      start, end: where it begins, and where it ends at the latest: at the end of `memory` if None.
       keep: called with each array that has elements; its result replaces the array. Pass
         `np.copy` for copies.
 

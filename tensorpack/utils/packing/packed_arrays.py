@@ -1,4 +1,4 @@
-"""The dtypes and shapes of arrays in packed objects: written, read and checked.
+"""Arrays in packed objects: their dtypes and shapes written, read and checked; their memory.
 
 Numpy never sees a dtype that was read from elsewhere before it is known to be harmless.
 """
@@ -10,6 +10,7 @@ from typing import Any, List, Sequence, Tuple, Union
 
 import numpy as np
 
+ALIGNMENT = 64  # bytes; TensorFlow takes over an array aligned so without a copy
 MAX_DIMENSIONS = 32
 _COUNTS = struct.Struct("<BB")
 # Numbers, booleans, dates, and text of a fixed width: never an object, and nothing that numpy has
@@ -51,6 +52,30 @@ class Rows:
         array: np.ndarray = np.empty(self.shape, self.dtype)
         self.fill(array)
         return array
+
+
+def aligned_empty(shape: Sequence[int], dtype: Any) -> np.ndarray:
+    """Returns an uninitialized array, not of objects, that begins at a multiple of 64 bytes.
+
+    The memory that `malloc` returns for large arrays never does.
+    """
+    dtype = np.dtype(dtype)
+    nbytes = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+    memory = np.empty(nbytes + ALIGNMENT, np.uint8)
+    start = -memory.ctypes.data % ALIGNMENT
+    return memory[start : start + nbytes].view(dtype).reshape(shape)
+
+
+def stays_as_it_is(array: np.ndarray) -> bool:
+    """Returns whether an array is read-only, as is everything that it is a view of."""
+    memory: Any = array
+    while isinstance(memory, np.ndarray):
+        if memory.flags.writeable:
+            return False
+        memory = memory.base
+    if isinstance(memory, memoryview):
+        return memory.readonly
+    return memory is None or isinstance(memory, bytes)
 
 
 def dtype_of(name: Any) -> np.dtype:

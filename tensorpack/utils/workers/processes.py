@@ -29,10 +29,8 @@ _Processes = Union[BaseProcess, Sequence[BaseProcess]]
 class ProcessGroup:
     """Owns processes of `multiprocessing`; leaving its `with` block terminates and joins them.
 
-    Only the process that made the group acts on it: in a forked copy `close` does nothing.
-
-    Args:
-      processes: a process or several, started or not.
+    They are one or several, started or not. Only the process that made the group acts on it: in a
+    forked copy `close` does nothing.
     """
 
     def __init__(self, processes: _Processes):
@@ -44,12 +42,9 @@ class ProcessGroup:
         start_proc_mask_signal(self.processes)
 
     def close(self, grace: float = 2.0) -> None:
-        """Terminates all that are alive, waits, and kills those that are still there.
+        """Terminates all that are alive, and kills those that are there after `grace` seconds.
 
         May be called more than once.
-
-        Args:
-          grace: seconds that they have together to leave after SIGTERM.
         """
         if os.getpid() != self._owner:
             return
@@ -72,16 +67,13 @@ class ProcessGroup:
 
 
 def ensure_proc_terminate(proc: _Processes) -> ProcessGroup:
-    """Ensures that processes do not outlive this one; returns the group that owns them.
+    """Ensures that one or several processes do not outlive this one; returns their group.
 
     Code that starts processes should end them by `close()` of the group or its `with` block. For a
     program that just ends, the processes become daemonic, which makes `multiprocessing` itself
     terminate them when the interpreter exits: so call this before they are started. As daemonic
     processes cannot have processes of their own, own those that do by a `ProcessGroup`. A parent
     that is killed terminates nothing: see `set_parent_death_signal` for the worker's side.
-
-    Args:
-      proc: a process or several, best not started yet.
     """
     group = ProcessGroup(proc)
     for process in group.processes:
@@ -100,9 +92,7 @@ def ensure_proc_terminate(proc: _Processes) -> ProcessGroup:
 def mask_sigint() -> Iterator[bool]:
     """Ignores SIGINT inside the block; processes started there ignore it for good.
 
-    Yields:
-      True; or False outside the main thread, where Python cannot change handlers and nothing is
-      done.
+    Yields False outside the main thread, where Python cannot change handlers and nothing is done.
     """
     if threading.current_thread() is not threading.main_thread():
         yield False
@@ -129,10 +119,8 @@ def start_proc_mask_signal(proc: Any) -> None:
 def sigint_blocked(*others: int) -> Iterator[None]:
     """Within this block processes can be started that do not hear SIGINT.
 
-    A Ctrl-C that comes meanwhile is not lost: this process hears it at the end.
-
-    Args:
-      others: signals that they are not to hear either, until they unblock them.
+    A Ctrl-C that comes meanwhile is not lost: this process hears it at the end. They do not hear
+    the `others` either, until they unblock them.
     """
     # multiprocessing's helper process is started now: when it starts, it unblocks SIGINT for us.
     # Before Python 3.8 it does not, and hears SIGINT itself until its imports are done.
@@ -160,15 +148,9 @@ def set_parent_death_signal(signum: int = signal.SIGTERM, parent_pid: Optional[i
     """Asks Linux to send this process a signal when its parent dies, even by SIGKILL.
 
     To be called in the child. The "parent" is the *thread* that started the child: start such
-    children from a thread that lives as long as they do.
-
-    Args:
-      signum: the signal.
-      parent_pid: process id of the parent, taken there; if it is gone already, the signal is sent
-        now.
-
-    Returns:
-      True if it is arranged, False where the system has no such thing.
+    children from a thread that lives as long as they do. With its process id `parent_pid`, taken
+    there, the signal is sent now if it is gone already. Returns False where the system has no such
+    thing.
     """
     if not sys.platform.startswith("linux"):
         return False
@@ -180,16 +162,11 @@ def set_parent_death_signal(signum: int = signal.SIGTERM, parent_pid: Optional[i
 
 
 def subproc_call(args: Sequence[str], timeout: Optional[float] = None) -> Tuple[bytes, int]:
-    """Runs a program, without a shell, and returns what it wrote and its exit code.
+    """Runs a program, without a shell, and returns its output and errors together, and exit code.
 
-    Args:
-      args: program and arguments.
-      timeout: seconds after which it is killed, with all processes that it started.
-
-    Returns:
-      its output and errors together, and its exit code, which is 128 + n if signal n ended it,
-      -1 if it was killed by the timeout, -2 if it could not be started (the output is then the
-      reason).
+    After `timeout` seconds it is killed, with all processes that it started. The code is 128 + n if
+    signal n ended it, -1 if it was killed by the timeout, -2 if it could not be started (the output
+    is then the reason).
     """
     if isinstance(args, (str, bytes)):
         raise TypeError(f"Got the command line {args!r}: pass a list of arguments.")

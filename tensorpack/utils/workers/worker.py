@@ -57,10 +57,9 @@ class Worker(BaseProcess):
     _ends: Optional[WorkerEnds] = None
 
     def start(self) -> None:
-        """Starts the process.
+        """Starts the process, once.
 
         Raises:
-          RuntimeError: it was started before.
           OSError: the system has no room for it; or "forkserver" cannot make its socket, because
             the folder for temporary files has too long a path.
         """
@@ -184,8 +183,7 @@ def make_worker(
     """Makes a worker process that is not started yet.
 
     Args:
-      target: what it calls; picklable unless `method` is "fork".
-      args: the arguments, as picklable as the target.
+      target, args: what it calls; picklable unless `method` is "fork".
       name: its name in messages.
       method: how it is started. "spawn" is slow and always safe; "fork" is safe only while this
         process has one thread, so before TensorFlow is used; "forkserver" is in between, but leaves

@@ -7,7 +7,7 @@ import sys
 import traceback
 from typing import Any, Dict, List, Optional
 
-from ..notes import add_note, notes_of
+from .._tracebacks import add_note, notes_of
 
 _MOST_CHARACTERS = 20000  # of a traceback; together with the rest it fits into a pipe
 _MOST_CHARACTERS_OF_MESSAGE = 2000
@@ -33,14 +33,10 @@ class WorkerDied(RuntimeError):
     """A worker ended without being told to, and could not report why.
 
     Args:
-      name: of the process.
-      pid: its process id.
+      name, pid: of the process.
       exitcode: as `multiprocessing` gives it: -n if signal n killed it.
       stack: Python stacks of its threads at the end, if they are known.
       begun: whether it had started its work.
-
-    Attributes:
-      name, pid, exitcode: as above.
     """
 
     def __init__(

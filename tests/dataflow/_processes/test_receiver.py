@@ -10,8 +10,8 @@ import threading
 import numpy as np
 import pytest
 
-from tensorpack.utils.packing.aligned import stays_as_it_is
 from tensorpack.utils.packing.packed import pack
+from tensorpack.utils.packing.packed_arrays import stays_as_it_is
 from tensorpack.utils.packing.packed_layouts import LayoutReader
 from tests.dataflow._processes.channels import SIZE, check, full
 from tests.processes import in_thread

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tensorpack.utils.packing.aligned import aligned_empty
 from tensorpack.utils.packing.packed import (
     MAX_INLINE_BYTES,
     MAX_TUPLES,
@@ -19,7 +18,12 @@ from tensorpack.utils.packing.packed import (
     unpack,
     write,
 )
-from tensorpack.utils.packing.packed_arrays import MAX_DIMENSIONS, MAX_INTEGER_BYTES, Rows
+from tensorpack.utils.packing.packed_arrays import (
+    MAX_DIMENSIONS,
+    MAX_INTEGER_BYTES,
+    Rows,
+    aligned_empty,
+)
 from tests.tiers import first_fast
 from tests.utils.frames import array_header, extension, limit_memory  # noqa: F401
 

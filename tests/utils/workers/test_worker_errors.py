@@ -2,7 +2,7 @@
 
 import pytest
 
-from tensorpack.utils.notes import add_note, notes_of
+from tensorpack.utils._tracebacks import add_note, notes_of
 from tensorpack.utils.workers.worker_errors import (
     WorkerDied,
     WorkerFailed,

@@ -1,9 +1,9 @@
-"""Tests of `tensorpack.utils.packing.aligned`."""
+"""Tests of `tensorpack.utils.packing.packed_arrays`."""
 
 import numpy as np
 import pytest
 
-from tensorpack.utils.packing.aligned import aligned_empty
+from tensorpack.utils.packing.packed_arrays import aligned_empty
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "float32", "complex128"])
