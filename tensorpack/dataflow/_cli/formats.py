@@ -10,12 +10,11 @@ from tensorpack.utils.packing.old_values import BadRecord, RefusedRecord, kind_o
 
 from ..base import DataFlow
 from ..files.csv_file import CSVData
-from ..files.hdf5 import HDF5Data, HDF5Serializer
-from ..files.hdf5_rows import describe_file
-from ..files.lmdb_file import LMDBData, LMDBDataPoint, write_lmdb
+from ..files.hdf5 import HDF5Data, HDF5Serializer, describe_file
+from ..files.lmdb_file import LMDBData, LMDBDataPoint, LMDBSerializer
 from ..files.npz import NumpySerializer, is_old_npz
 from ..files.parquet import ParquetData, ParquetSerializer
-from ..files.records import DamagedFile, decode_value, input_path, is_gzip
+from ..files.records import DamagedFile, decode_value, form_of, input_path, is_gzip
 from ..files.svmlight import SVMLightData
 from ..files.tar import TarData, TarSerializer
 from ..files.tfrecord import TFRecordBytes, TFRecordData, TFRecordSerializer, masked_crc32c
@@ -144,23 +143,14 @@ def _save_columns(
 
     def row(datapoint: Any) -> List[Any]:
         number = next(numbers)
-        if _form_of(datapoint) != _form_of(first):
+        if form_of(datapoint) != form_of(first):
             raise CommandError(
-                f"Datapoint {number} is {_form_of(datapoint)}, but datapoint 0 is "
-                f"{_form_of(first)}. All rows of such a file are alike: convert to another format."
+                f"Datapoint {number} is {form_of(datapoint)}, but datapoint 0 is "
+                f"{form_of(first)}. All rows of such a file are alike: convert to another format."
             )
         return [datapoint[key] for key in keys]
 
     save(MapData(flow, row), path, names)
-
-
-def _form_of(datapoint: Any) -> str:
-    parts = "something else"
-    if isinstance(datapoint, dict):
-        parts = ", ".join(sorted(map(str, datapoint)))
-    elif isinstance(datapoint, (list, tuple)):
-        parts = f"{len(datapoint)} components"
-    return f"a {type(datapoint).__name__} of {parts}"
 
 
 FORMATS: Dict[str, Format] = {
@@ -168,7 +158,7 @@ FORMATS: Dict[str, Format] = {
         (".lmdb", ".mdb"),
         lambda start: any(start[place : place + 4] == _LMDB_MAGIC for place in (16, 24)),
         _open_lmdb,
-        lambda flow, path, names: write_lmdb(flow, path),
+        lambda flow, path, names: LMDBSerializer.save(flow, path),
         ("allow_pickle",),
     ),
     "TFRecord": Format(

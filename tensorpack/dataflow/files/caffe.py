@@ -37,7 +37,7 @@ class CaffeLMDB(RecordsFlow):
         probe: bool = True,
     ) -> None:
         """Takes what `LMDBData` does; a record without a readable image counts as damaged."""
-        super().__init__(_Images(lmdb_path, keys, not shuffle, probe), shuffle, max_errors)
+        super().__init__(_Images(lmdb_path, keys, shuffle, probe), shuffle, max_errors)
 
 
 class _Images(LMDBRecords):

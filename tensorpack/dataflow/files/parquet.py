@@ -8,7 +8,15 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 from tensorpack.utils.optional import require
 
 from ..base import DataFlow
-from .records import DamagedFile, PathLike, RecordFile, RecordsFlow, Writing, write_records
+from .records import (
+    DamagedFile,
+    PathLike,
+    RecordFile,
+    RecordsFlow,
+    Writing,
+    check_row,
+    write_records,
+)
 
 _GROUP_ROWS = 4096  # that are written
 _Names = Optional[Sequence[str]]
@@ -98,8 +106,7 @@ def _writer(file: Any, names: List[str]) -> Writing:
     writer: Any = None
 
     def write(datapoint: Any, index: int) -> None:
-        if not isinstance(datapoint, (list, tuple)) or len(datapoint) != len(names):
-            raise ValueError(f"Datapoint {index} has not one component for each of {names}.")
+        check_row(datapoint, index, names)
         rows.append(datapoint)
         if len(rows) == _GROUP_ROWS:
             flush()

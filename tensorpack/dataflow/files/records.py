@@ -220,6 +220,26 @@ def write_records(df: DataFlow, path: PathLike, writer: Writer, least: int = 1) 
     return count
 
 
+def form_of(datapoint: Any) -> str:
+    """Returns what all datapoints of a file have alike, such as `a dict of image, label`."""
+    parts = "something else"
+    if isinstance(datapoint, dict):
+        parts = ", ".join(sorted(map(str, datapoint)))
+    elif isinstance(datapoint, (list, tuple)):
+        parts = f"{len(datapoint)} components"
+    return f"a {type(datapoint).__name__} of {parts}"
+
+
+def check_row(datapoint: Any, index: int, names: Sequence[str]) -> None:
+    """Raises unless a datapoint is a list or tuple with a component for each name."""
+    is_row = isinstance(datapoint, (list, tuple))
+    if not is_row or len(datapoint) != len(names):
+        raise (ValueError if is_row else TypeError)(
+            f"Datapoint {index} is {form_of(datapoint)}, but needs to be a list or tuple with one "
+            f"component for each of {list(names)}."
+        )
+
+
 def encode_datapoint(datapoint: Any, index: int, problem: str = " cannot be written") -> bytes:
     """Returns a datapoint as a frame, or raises a TypeError or ValueError that names `index`."""
     try:
