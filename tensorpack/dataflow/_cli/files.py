@@ -17,7 +17,7 @@ from ..files.records import DamagedFile, collected_damage
 from ..map import MapData
 from . import CommandError, facts_table
 from .flow import open_flow
-from .formats import FORMATS, InputOptions, find_format, open_file, suffix_of
+from .formats import FORMATS, InputOptions, find_format, open_file, save_file, suffix_of
 from .images import check_name, write_images
 
 _IMAGES = 16  # datapoints on a contact sheet
@@ -119,7 +119,7 @@ def convert(args: Any, write: Callable[[str], None]) -> int:
 
     with contextlib.closing(opened.flow), collected_damage() as damage:
         new = f"{target}.{os.getpid()}.new" if args.force else target
-        FORMATS[kind].save(MapData(opened.flow, counted), new, names)  # type: ignore[misc]
+        save_file(kind, MapData(opened.flow, counted), new, names)
     try:
         os.replace(new, target)
         fsync_path(os.path.dirname(os.path.abspath(target)))

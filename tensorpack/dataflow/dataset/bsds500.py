@@ -1,8 +1,7 @@
 """BSDS500: photographs with the contours that several people drew in each, from its archive.
 
-The archive is described at
-https://www2.eecs.berkeley.edu/Research/Projects/CS/vision/grouping/resources.html: for each JPEG
-there is a MATLAB file with a cell `groundTruth`, one structure for each person, in which
+The archive (https://www2.eecs.berkeley.edu/Research/Projects/CS/vision/grouping/resources.html)
+has for each JPEG a MATLAB file with a cell `groundTruth`, one structure for each person, in which
 `Boundaries` is 1 where there is a contour.
 """
 
@@ -31,8 +30,8 @@ class BSDS500(PublishedDataset):
 
     The edges are the share of people who drew a contour at a pixel, from 0 to 1. Upright images
     are transposed with their edges. There are 200 datapoints in "train", 100 in "val" and 200 in
-    "test"; they are held in memory, 0.6 MB each. The archive is read where it lies and not
-    unpacked; where its folder `BSR` lies beside it, the files there are read.
+    "test", 0.6 MB of memory each. The archive is not unpacked; where its folder `BSR` lies beside
+    it, the files there are read.
     """
 
     _PARTS, _FOLDER = ("train", "val", "test"), "bsds500_data"

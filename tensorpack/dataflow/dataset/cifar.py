@@ -105,14 +105,13 @@ class CifarBase(LabelledDataset):
     def get_per_pixel_mean(self, names: Sequence[str] = TRAIN_OR_TEST) -> np.ndarray:
         """Returns the mean image of some parts of the dataset, float32 `[32, 32, 3]` in [0, 255].
 
-        Args:
-          names: "train", "test" or both. To evaluate on the test set, take `["train"]`.
+        To evaluate on the test set, take `["train"]`.
         """
-        return mean_of(
-            TRAIN_OR_TEST,
-            names,
-            lambda name: self.images if name == self.train_or_test else self._read(name).images,
-        )
+
+        def images_of(name: str) -> np.ndarray:
+            return self.images if name == self.train_or_test else self._read(name).images
+
+        return mean_of(TRAIN_OR_TEST, names, images_of)
 
     def get_per_channel_mean(self, names: Sequence[str] = TRAIN_OR_TEST) -> np.ndarray:
         """Returns the mean of each channel, float32 `[3]`; see `get_per_pixel_mean`."""

@@ -48,8 +48,8 @@ _MOST_XML_BYTES = 1 << 20  # published ones have less than 10 kB
 class ILSVRC12Files(RecordsFlow):
     """Yields `[path, label]` for the images of ILSVRC12; the label is an int from 0 to 999.
 
-    The folder, whose images have to be unpacked, looks like this, with the folder of each class in
-    "val", too, where `dir_structure` is "train"::
+    The folder looks like this, with the folder of each class in "val", too, where `dir_structure`
+    is "train"::
 
         train/n02134418/n02134418_198.JPEG
         val/ILSVRC2012_val_00000001.JPEG
@@ -69,12 +69,11 @@ class ILSVRC12Files(RecordsFlow):
     ) -> None:
         """
         Args:
-          dir: the folder. A FileNotFoundError says what is missing.
+          dir: the folder.
           name: "train", "val" or "test", whose labels mean nothing.
-          meta_dir: the folder of `ILSVRCMeta`.
+          meta_dir, download: of `ILSVRCMeta`; images are never downloaded.
           shuffle: whether each pass has its own order; None for "train" only.
           dir_structure: "original" or "train", see `ILSVRCMeta.get_image_list`; None to look.
-          download: whether to download a missing archive of `ILSVRCMeta`; images never are.
         """
         root, images = _listed(dir, name, meta_dir, dir_structure, download)
         files = [[os.path.join(root, path), label] for path, label in images]
@@ -101,12 +100,11 @@ class ILSVRC12(ILSVRC12Files):
     ) -> None:
         """
         Args:
-          dir, name, meta_dir, shuffle, dir_structure, download: as in `ILSVRC12Files`.
+          dir, name, meta_dir, shuffle, dir_structure, download: see `ILSVRC12Files`.
           include_bb: True to yield `[image, label, box]` for "train", with the first box of the
             image in `dir/bbox`, as from `get_training_bbox`, or (0, 0, w, h) if it has none. A path
             is another folder of boxes.
-          max_errors: how many images that cannot be read a pass skips, each with a warning in the
-            log; one more is an error. `len` counts them.
+          max_errors: how many images that cannot be read a pass skips, see `RecordsFlow`.
         """
         root, images = _listed(dir, name, meta_dir, dir_structure, download)
         boxes = None
@@ -126,10 +124,8 @@ class ILSVRC12(ILSVRC12Files):
     ) -> List[Optional[np.ndarray]]:
         """Returns the first box of each image, float32 (x1, y1, x2, y2) in pixels; None without.
 
-        Args:
-          bbox_dir: the folder, in which `n02134418/n02134418_198.xml` belongs to the JPEG of this
-            name.
-          imglist: from `ILSVRCMeta.get_image_list("train")`.
+        In the folder, `n02134418/n02134418_198.xml` belongs to the JPEG of this name; `imglist` is
+        that of `ILSVRCMeta.get_image_list("train")`.
         """
         if not os.path.isdir(bbox_dir):
             raise NotADirectoryError(f"There is no folder {bbox_dir} with boxes.")
@@ -140,17 +136,12 @@ class ILSVRC12(ILSVRC12Files):
 class ILSVRCMeta:
     """What is known of the images and classes of ILSVRC12.
 
-    The files are read from a folder: each as it lies there or in `caffe_ilsvrc12`, or else from
-    `caffe_ilsvrc12.tar.gz`, which is not unpacked. The methods raise a FileNotFoundError if a file
-    is missing, an OSError if it cannot be downloaded, a `DamagedFile` if it is damaged.
+    The files are read from a folder, by default `ilsvrc_metadata` in $TENSORPACK_DATASET: each as
+    it lies there or in `caffe_ilsvrc12`, or else from `caffe_ilsvrc12.tar.gz`, which is not
+    unpacked, and downloaded if it is missing and `download` is set.
     """
 
     def __init__(self, dir: Folder = None, *, download: bool = False) -> None:
-        """
-        Args:
-          dir: the folder; by default `ilsvrc_metadata` in $TENSORPACK_DATASET.
-          download: whether to download a missing archive.
-        """
         self.dir = os.fspath(get_dataset_path("ilsvrc_metadata") if dir is None else dir)
         self._download = download
         self._archive: Optional[Tuple[str, Dict[str, bytes]]] = None  # its path and its files
@@ -195,8 +186,7 @@ class ILSVRCMeta:
     def get_per_pixel_mean(self, size: Optional[Tuple[int, int]] = None) -> np.ndarray:
         """Returns the mean of the training images, float32 `[256, 256, 3]` in BGR from 0 to 255.
 
-        Args:
-          size: (height, width) to resize it to, which needs OpenCV.
+        `size` is (height, width) to resize it to, which needs OpenCV.
         """
         try:
             fields = message_fields(self._read(_MEAN))

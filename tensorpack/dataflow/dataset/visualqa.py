@@ -17,18 +17,14 @@ _WORD = re.compile(r"[^\W_]+(?:['-][^\W_]+)*")
 
 
 class VisualQA(DataFromList):
-    """Yields `[question, annotation]`, dicts as they are in the files.
+    """Yields `[question, annotation]`, dicts as they are in the files, which are held in memory.
 
     A question has `question`, `question_id` and `image_id`; an annotation has
-    `multiple_choice_answer`, `answers` and others. All are held in memory.
+    `multiple_choice_answer`, `answers` and others. The files are such as
+    `OpenEnded_mscoco_train2014_questions.json` and `mscoco_train2014_annotations.json`.
     """
 
     def __init__(self, question_file: PathLike, annotation_file: PathLike) -> None:
-        """
-        Args:
-          question_file: such as `OpenEnded_mscoco_train2014_questions.json`.
-          annotation_file: such as `mscoco_train2014_annotations.json`.
-        """
         questions = _read(question_file, "questions", "question")
         annotations = _read(annotation_file, "annotations", "multiple_choice_answer")
         pairs = [list(pair) for pair in zip(questions, annotations)]

@@ -21,11 +21,10 @@ _MOST_VARINT_BYTES = 10
 
 
 class CaffeLMDB(RecordsFlow):
-    """Yields `[image, label]` for the records of a Caffe LMDB file; the label is an int.
+    """Yields `[image, label]`: a new uint8 array `[height, width, channels]`, and an int.
 
-    An image is a new uint8 array `[height, width, channels]`, in the order of channels that it was
-    written with; encoded ones are BGR, and need OpenCV and Pillow. Caffe writes no list of keys, so
-    all are read first, which is said in a warning; give `keys` to avoid it.
+    Channels are in the order they were written with; encoded images are BGR, and need OpenCV and
+    Pillow. Caffe writes no list of keys, so all are read first, unless you give `keys`.
     """
 
     def __init__(

@@ -1,7 +1,6 @@
 """Tables in text, by Python's own `csv`: a row is a datapoint, and the columns have dtypes.
 
-The file is read when the flow is made, so that what is wrong in it is said at once, with its line,
-and the rows can be shuffled.
+The file is read when the flow is made, so that what is wrong in it is said at once, with its line.
 """
 
 import csv
@@ -53,11 +52,8 @@ class CSVData(DataFromList):
           delimiter: the character between two columns.
           encoding: of the text. The default is UTF-8, with or without a byte order mark.
           max_errors: how many wrong lines are skipped, see `RecordsFlow`. A row with line breaks in
-            quotes counts for all its lines, because a stray quote takes the lines after it for one
-            row. Without a header, most of the first `2 * max_errors + 1` rows tell the width.
-
-        Raises:
-          KeyError: there is not one column of a name or position.
+            quotes counts for all its lines: there may be a stray quote. Without a header, most of
+            the first `2 * max_errors + 1` rows tell the width.
         """
         path, limit = input_path(filename), ErrorLimit(max_errors)
         self.names: Optional[List[str]] = None

@@ -213,12 +213,12 @@ class LMDBData(RecordsFlow):
           lmdb_path: the file, or the directory with `data.mdb`.
           shuffle: whether each pass has its own order. If not, records come in the order of `keys`.
           keys: a list of keys; or the format that makes them of 0, 1, 2 and so on, such as
-            "{:08d}"; or None for all that tensorpack has written. Where the file does not tell
-            these, all keys are read, with a warning, in the order of the file.
+            "{:08d}"; or None for all that tensorpack has written, or else all there are, which are
+            read first, with a warning.
           max_errors: how many missing or damaged records a pass skips, see `RecordsFlow`.
-          probe: whether a process of its own reads the file first: all keys, and the last byte of
-            each value, in about six seconds per million records, and not again in workers. False
-            is for files that you trust: a damaged one can then crash this process.
+          probe: whether a process of its own reads all keys and values first, in about six seconds
+            per million, and not again in workers. False is for files that you trust: a damaged one
+            can then crash this process.
         """
         super().__init__(LMDBRecords(lmdb_path, keys, shuffle, probe), shuffle, max_errors)
 
@@ -304,8 +304,8 @@ class LMDBSerializer:
         Args:
           df: the flow.
           path: of the new file; or a directory that exists, to make `data.mdb` in it.
-          write_frequency: the number of datapoints in a transaction. They are kept in memory until
-            then; fewer are taken if they have more than 256 MiB.
+          write_frequency: the number of datapoints in a transaction, which waits in memory; fewer
+            if they have more than 256 MiB.
         """
         _write(df, path, write_frequency, type(df).__name__)
 

@@ -44,14 +44,12 @@ def collected_damage() -> Iterator[List[str]]:
 
 
 class ErrorLimit:
-    """Lets a pass skip some damaged records, each with a line in the log, but no more."""
+    """Lets a pass skip `max_errors` damaged records, each with a line in the log, but no more."""
 
     def __init__(self, max_errors: int, count: int = 0) -> None:
-        """Takes how many records may be skipped, and how many the pass has skipped already."""
         if max_errors < 0:
             raise ValueError(f"max_errors is a number of damaged records, but got {max_errors}.")
-        self.max_errors = max_errors
-        self.count = count
+        self.max_errors, self.count = max_errors, count  # so many were skipped already
 
     def skip(self, error: DamagedFile, records: int = 1) -> None:
         """Logs an error by which so many records are lost; raises it if they are too many."""
@@ -75,11 +73,8 @@ class RecordFile:
     """The datapoints of a file by number; a subclass for each format.
 
     It defines `open`, `__len__` and `read`, and `where` if it can say more than the number. The
-    file is opened when `handle` is first needed, once in each process: a copy in another process,
-    forked or unpickled, opens it again.
-
-    Attributes:
-      path: the absolute path.
+    file, of which `path` is absolute, is opened when `handle` is first needed, once in each
+    process: a copy in another process, forked or unpickled, opens it again.
     """
 
     def __init__(self, path: PathLike) -> None:
@@ -188,19 +183,13 @@ def input_path(path: PathLike) -> str:
 
 
 def write_records(df: DataFlow, path: PathLike, writer: Writer, least: int = 1) -> int:
-    """Writes one pass of a flow to a new file, with a progress bar; returns its length.
+    """Writes one pass of a flow, which is reset first, to a new file; returns its length.
 
-    The file appears under its name when it is complete and on the disk.
+    The file appears under its name when it is complete and on the disk. A FileExistsError is raised
+    if there is one, a ValueError if the flow has fewer than `least` datapoints.
 
-    Args:
-      df: the flow; its state is reset first. The pass must have an end.
-      path: of the new file.
-      writer: takes the file, open for bytes, and returns a context that yields a function of a
-        datapoint and its number, from 0. What the context does at its end completes the file.
-      least: the number of datapoints that there have to be, or else a ValueError.
-
-    Raises:
-      FileExistsError: there is a file of this name.
+    `writer` takes the file, open for bytes, and returns a context that yields a function of a
+    datapoint and its number, from 0. What the context does at its end completes the file.
     """
     path = os.fspath(path)
     folder = os.path.dirname(os.path.abspath(path))
@@ -252,9 +241,8 @@ def encode_datapoint(datapoint: Any, index: int, problem: str = " cannot be writ
 def decode_value(value: bytes, is_new: bool, allow_pickle: bool = False) -> Any:
     """Returns the datapoint in a value of a file: a frame, or msgpack or a pickle of old versions.
 
-    With `is_new` anything but a frame is damage. `allow_pickle` reads pickles that can run code.
-    Raises BadRecord if it is damaged or not of tensorpack, RefusedRecord if it needs more than
-    plain data.
+    With `is_new` anything but a frame is damage, a `BadRecord`; `RefusedRecord` is raised for
+    pickles that can run code, unless `allow_pickle`.
     """
     if not is_new and kind_of_old(value):
         return decode_old(value, allow_pickle)

@@ -45,10 +45,10 @@ class TFRecordBytes(ResumableDataFlow):
         """
         Args:
           path: of the file.
-          size: the number of records in a pass. A pass of a longer file stops there; a shorter
-            file is an error at its end. None if the file alone decides.
-          max_errors: how many damaged records a pass skips, see `RecordsFlow`. A damaged length
-            is always an error, for the rest of the file is lost with it.
+          size: the number of records in a pass, which stops there; a file of fewer is an error at
+            its end. None if the file alone decides.
+          max_errors: how many damaged records a pass skips, see `RecordsFlow`. A damaged length is
+            always an error: it makes all later records unreadable.
         """
         if size is not None:
             check_counts(self, least=0, size=size)
@@ -58,7 +58,6 @@ class TFRecordBytes(ResumableDataFlow):
         self._size = size
 
     def __len__(self) -> int:
-        """Returns the `size` that was given; raises `UnknownLength` if there was none."""
         if self._size is None:
             raise UnknownLength(
                 f"The length of {type(self).__name__} is not known, for a TFRecord file does not "
@@ -67,7 +66,6 @@ class TFRecordBytes(ResumableDataFlow):
         return self._size
 
     def __iter__(self) -> Iterator[Any]:
-        """Begins a pass, which raises `DamagedFile` for a damaged record or fewer than `size`."""
         self._position = self._take_loaded() or _Place()
         return self._pass(self._position)
 
@@ -158,7 +156,7 @@ class TFRecordBytes(ResumableDataFlow):
 class TFRecordData(TFRecordBytes):
     """Yields the datapoints of a file that `TFRecordSerializer.save` wrote, also an old version.
 
-    Arguments, errors and state are those of `TFRecordBytes`, and `allow_pickle` of `LMDBDataPoint`.
+    See `TFRecordBytes`, and `LMDBDataPoint` for `allow_pickle`.
     """
 
     def __init__(
@@ -185,12 +183,7 @@ class TFRecordSerializer:
         """Writes one pass of a flow; see `write_records`."""
         records.write_records(df, path, _writer)
 
-    @staticmethod
-    def load(
-        path: PathLike, size: Optional[int] = None, max_errors: int = 0, allow_pickle: bool = False
-    ) -> TFRecordData:
-        """Returns a flow over the datapoints of a file; see `TFRecordData`."""
-        return TFRecordData(path, size, max_errors, allow_pickle)
+    load = TFRecordData
 
 
 def dump_dataflow_to_tfrecord(df: DataFlow, path: PathLike) -> None:
