@@ -154,7 +154,11 @@ def test_datasets_that_cannot_be_read(tmp_path, in_memory):
         (["one"], ValueError, "'one' is a single value"),
         (["nothing"], ValueError, "'nothing' is a single value"),
         (["words"], TypeError, "'words' has elements of variable length"),
-        (["three", "group/x"], ValueError, "different lengths: 'three' has 3, 'group/x' has 1 row"),
+        (
+            ["three", "group/x"],
+            ValueError,
+            "different lengths: 'three' has 3 rows, 'group/x' has 1 row",
+        ),
     ]:
         with pytest.raises(error, match=match):
             load(path, keys, in_memory=in_memory)

@@ -13,7 +13,7 @@ from ..files.hdf5 import HDF5Data, HDF5Serializer, describe_file
 from ..files.lmdb_file import LMDBData, LMDBDataPoint, LMDBSerializer
 from ..files.npz import NumpySerializer, is_old_npz
 from ..files.parquet import ParquetData, ParquetSerializer
-from ..files.records import DamagedFile, decode_value, form_of, input_path, is_gzip
+from ..files.records import DamagedFile, decode_value, form_of, input_path, refuse_gzip
 from ..files.svmlight import SVMLightData
 from ..files.tar import TarData, TarSerializer
 from ..files.tfrecord import TFRecordBytes, TFRecordData, TFRecordSerializer, masked_crc32c
@@ -202,8 +202,7 @@ def find_format(path: str) -> str:
         return "LMDB"
     with open(input_path(path), "rb") as file:
         start = file.read(4096)
-    if is_gzip(start):
-        raise CommandError(f"{path} is compressed by gzip. Unpack it first: gunzip {path}")
+    refuse_gzip(path, start)
     found = [name for name, each in FORMATS.items() if each.matches and each.matches(start)]
     found += [name for name, each in FORMATS.items() if suffix_of(path) in each.suffixes]
     if not found:

@@ -6,6 +6,7 @@ import io
 import os
 import tarfile
 import zlib
+from pathlib import Path
 from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
@@ -36,11 +37,18 @@ class PublishedDataset(DataFromList):
     _PARTS: Sequence[str] = TRAIN_OR_TEST
     _FOLDER = ""  # below $TENSORPACK_DATASET
 
-    def __init__(self, part: str, directory: Folder, shuffle: Optional[bool], download: bool):
-        check_split(part, self._PARTS)
-        given = get_dataset_path(self._FOLDER) if directory is None else directory
+    def __init__(
+        self,
+        name: str,
+        data_dir: Folder = None,
+        shuffle: Optional[bool] = True,
+        *,
+        download: bool = False,
+    ) -> None:
+        check_split(name, self._PARTS)
+        given = get_dataset_path(self._FOLDER) if data_dir is None else data_dir
         self._directory, self._download = os.path.abspath(given), download
-        super().__init__(self._read(part), part == "train" if shuffle is None else shuffle)
+        super().__init__(self._read(name), name == "train" if shuffle is None else shuffle)
 
     def _read(self, part: str) -> Any:
         """Returns the datapoints of a part, by index."""
@@ -114,6 +122,10 @@ class UnpackedDataset(RecordsFlow):
     def _listed(self, name: str) -> Tuple[List[str], List[int]]:
         """Returns the paths of images, below the folder, and their labels."""
         raise NotImplementedError
+
+    def _lines(self, name: str) -> List[str]:
+        path = self._existing(name)
+        return lines_of(Path(path).read_bytes(), path)
 
     def _existing(self, name: str) -> str:
         """Returns the path of a file or folder below the folder."""
@@ -190,28 +202,21 @@ def _hash(path: str, size: int, changed: int) -> str:
     return hash_untrusted(path)[1]
 
 
-def read_file(path: str) -> bytes:
-    """Returns the content of a file."""
-    with open(path, "rb") as file:
-        return file.read()
-
-
-def lines_of(content: bytes) -> List[str]:
+def lines_of(content: bytes, where: str) -> List[str]:
     """Returns the lines of a text that are not empty, without the space around them."""
     lines = content.decode("utf-8", "replace").splitlines()
-    return [line.strip() for line in lines if line.strip()]
+    found = [line.strip() for line in lines if line.strip()]
+    if not found:
+        raise DamagedFile(f"{where} is empty.")
+    return found
 
 
-class _Bounded:
-    """Reads a stream up to the most bytes that an archive has."""
+class _Bounded(gzip.GzipFile):
+    """A file that is unpacked up to the most bytes that an archive has."""
 
-    def __init__(self, stream: gzip.GzipFile) -> None:
-        self._stream, self._left = stream, _MOST_BYTES
-
-    def read(self, size: int) -> bytes:
-        data = self._stream.read(size)
-        self._left -= len(data)
-        if self._left < 0:
+    def read(self, size: Optional[int] = -1) -> bytes:
+        data = super().read(size)
+        if self.tell() > _MOST_BYTES:
             raise OSError(f"it has more than {_MOST_BYTES} bytes, which no published one has")
         return data
 
@@ -223,12 +228,11 @@ def read_members(path: str, wanted: Callable[[str], bool]) -> Dict[str, bytes]:
     """
     contents: Dict[str, bytes] = {}
     try:
-        with gzip.open(path, "rb") as file:
-            stream: Any = _Bounded(file)
+        with _Bounded(path, "rb") as stream:
             with tarfile.open(fileobj=stream, mode="r|") as archive:
                 for member in archive:
                     if member.isfile() and wanted(member.name):
-                        contents[member.name] = archive.extractfile(member).read()
+                        contents[member.name] = archive.extractfile(member).read()  # type: ignore
             while stream.read(1 << 20):  # up to the checksum
                 pass
     except (EOFError, OSError, zlib.error, tarfile.TarError) as error:

@@ -15,7 +15,7 @@ import numpy as np
 from tensorpack.utils.optional import require
 
 from ..files.images import decode_image
-from ._files import DamagedFile, Folder, PublishedDataset, read_matlab, read_members
+from ._files import DamagedFile, PublishedDataset, read_matlab, read_members
 
 _URL = (
     "https://www2.eecs.berkeley.edu/Research/Projects/CS/vision/grouping/BSR/BSR_bsds500.tgz",
@@ -35,11 +35,6 @@ class BSDS500(PublishedDataset):
     """
 
     _PARTS, _FOLDER = ("train", "val", "test"), "bsds500_data"
-
-    def __init__(
-        self, name: str, data_dir: Folder = None, shuffle: bool = True, *, download: bool = False
-    ) -> None:
-        super().__init__(name, data_dir, shuffle, download)
 
     def _read(self, part: str) -> "_Pairs":
         require("cv2")

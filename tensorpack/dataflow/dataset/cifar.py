@@ -6,6 +6,7 @@ version are pickled dicts of lists and arrays, which are read without running co
 """
 
 import os
+from pathlib import Path
 from typing import Dict, List, NamedTuple, Optional, Sequence
 
 import numpy as np
@@ -20,7 +21,6 @@ from ._files import (
     LabelledImages,
     lines_of,
     mean_of,
-    read_file,
     read_members,
 )
 
@@ -90,7 +90,7 @@ class CifarBase(LabelledDataset):
             raise ValueError(f"There are CIFAR-10 and CIFAR-100, but got {cifar_classnum}.")
         self.train_or_test, self.cifar_classnum = train_or_test, cifar_classnum
         self._FOLDER = f"cifar{cifar_classnum}_data"
-        super().__init__(train_or_test, dir, shuffle, download)
+        super().__init__(train_or_test, dir, shuffle, download=download)
 
     @property
     def data(self) -> LabelledImages:
@@ -100,7 +100,7 @@ class CifarBase(LabelledDataset):
     def get_label_names(self) -> List[str]:
         """Returns the names of the classes, in the order of the labels."""
         name = self._version().names
-        return lines_of(self._read_files([name])[name])
+        return lines_of(self._read_files([name])[name], f"{name} of {self._directory}")
 
     def get_per_pixel_mean(self, names: Sequence[str] = TRAIN_OR_TEST) -> np.ndarray:
         """Returns the mean image of some parts of the dataset, float32 `[32, 32, 3]` in [0, 255].
@@ -149,7 +149,9 @@ class CifarBase(LabelledDataset):
         version = self._version()
         paths = {name: os.path.join(self._directory, version.folder, name) for name in names}
         if all(map(os.path.isfile, paths.values())):
-            return {name: self._as_binary(name, read_file(path)) for name, path in paths.items()}
+            return {
+                name: self._as_binary(name, Path(path).read_bytes()) for name, path in paths.items()
+            }
         (path,) = self._find({_ADDRESS + version.archive: version.sha256})
         wanted = {f"{version.folder}/{name}": name for name in names}
         contents = read_members(path, wanted.__contains__)

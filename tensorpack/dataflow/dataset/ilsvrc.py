@@ -9,6 +9,7 @@ import math
 import os
 import re
 import xml.etree.ElementTree
+from pathlib import Path
 from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 
 import numpy as np
@@ -29,7 +30,6 @@ from ._files import (
     check_split,
     find_files,
     lines_of,
-    read_file,
     read_members,
 )
 
@@ -206,13 +206,9 @@ class ILSVRCMeta:
         return structure
 
     def _lines(self, name: str) -> List[str]:
-        lines = lines_of(self._read(name))
-        if not lines:
-            raise DamagedFile(f"{name} of {self.dir} is empty.")
-        return lines
+        return lines_of(self._read(name), f"{name} of {self.dir}")
 
     def _unpacked(self, name: str) -> Optional[str]:
-        """Returns the path of a file that lies in the folder, or in that of the archive's name."""
         paths = [os.path.join(self.dir, part, name) for part in ("", "caffe_ilsvrc12")]
         return next(filter(os.path.isfile, paths), None)
 
@@ -220,7 +216,7 @@ class ILSVRCMeta:
         """Returns the content of a file, from the archive if it does not lie beside it."""
         path = self._unpacked(name)
         if path is not None:
-            return read_file(path)
+            return Path(path).read_bytes()
         if self._archive is None:
             (path,) = find_files("ILSVRCMeta", self.dir, dict([_URL]), self._download)
             self._archive = path, read_members(path, _MEMBERS.__contains__)

@@ -45,7 +45,7 @@ class Mnist(LabelledDataset):
         *,
         download: bool = False,
     ) -> None:
-        super().__init__(train_or_test, dir, shuffle, download)
+        super().__init__(train_or_test, dir, shuffle, download=download)
         self.train_or_test = train_or_test
         self._images: Optional[np.ndarray] = None
 

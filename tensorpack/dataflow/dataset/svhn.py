@@ -27,11 +27,6 @@ class SVHNDigit(LabelledDataset):
 
     _PARTS, _FOLDER = tuple(_SHA256), "svhn_data"
 
-    def __init__(
-        self, name: str, data_dir: Folder = None, shuffle: bool = True, *, download: bool = False
-    ) -> None:
-        super().__init__(name, data_dir, shuffle, download)
-
     def _read(self, part: str) -> LabelledImages:
         (path,) = self._find({f"{_ADDRESS}{part}_32x32.mat": _SHA256[part]})
         images, digits = read_matlab(path, "X", "y").values()

@@ -7,11 +7,11 @@ are lists of objects, in the same order, with the same `question_id`.
 import collections
 import json
 import re
+from pathlib import Path
 from typing import Any, Dict, List
 
 from ..files.records import DamagedFile, PathLike, input_path
 from ..raw import DataFromList
-from ._files import read_file
 
 _WORD = re.compile(r"[^\W_]+(?:['-][^\W_]+)*")
 
@@ -54,7 +54,7 @@ def _read(path: PathLike, name: str, needed: str) -> List[Dict[str, Any]]:
     """Returns a list of objects, each with an id and one more key."""
     path = input_path(path)
     try:
-        found = json.loads(read_file(path).decode("utf-8"))[name]
+        found = json.loads(Path(path).read_bytes().decode("utf-8"))[name]
         damaged = [each for each in found if not isinstance(each[needed], str)]
         damaged += [each for each in found if not isinstance(each["question_id"], int)]
     except (KeyError, TypeError, ValueError, RecursionError) as error:

@@ -3,7 +3,7 @@
 Their records, `Datum`, are protobuf messages of seven fields; the rules of that encoding are here.
 """
 
-import struct
+import ctypes
 from typing import Any, Dict, Iterator, NamedTuple, Tuple
 
 import numpy as np
@@ -66,7 +66,7 @@ def read_datum(buf: bytes) -> Datum:
             name = _FIELDS[number]
             if kind != (_BYTES if name == "data" else _VARINT):
                 raise BadRecord(f"The field {name!r} of the Datum has the encoding {kind}.")
-            found[name] = value if kind == _BYTES else _int32(value)
+            found[name] = value if kind == _BYTES else ctypes.c_int32(value).value
     if "encoded" in found:
         found["encoded"] = bool(found["encoded"])
     return Datum(**found)
@@ -118,10 +118,6 @@ def _varint(buf: bytes, position: int) -> Tuple[int, int]:
         if byte < 0x80:
             return number, position + index + 1
     raise _not_caffe(f"a number without an end at byte {position}")
-
-
-def _int32(number: int) -> int:
-    return struct.unpack("<i", struct.pack("<I", number & 0xFFFFFFFF))[0]
 
 
 def _not_caffe(problem: str) -> BadRecord:

@@ -92,28 +92,24 @@ class _Record(NamedTuple):
 
 
 def _records(path: str, reader: Any, limit: ErrorLimit) -> Iterator[_Record]:
-    def record(texts: List[str]) -> _Record:
-        end, lines = reader.line_num, reader.line_num - before
-        place = f"line {end}" if lines == 1 else f"lines {before + 1} to {end}"
-        return _Record(texts, lines, f"{path}: {place}")
-
     while True:
-        before = reader.line_num
+        before, texts, damage = reader.line_num, [], None
         try:
             texts = next(reader)
         except StopIteration:
             return
         except UnicodeDecodeError as error:  # nothing more can be read: whole blocks are decoded
             raise DamagedFile(
-                f"{path}: not text of the given encoding, some way after line {reader.line_num}: "
-                f"{error}."
+                f"{path}: not text of the given encoding, some way after line {before}: {error}."
             ) from error
         except csv.Error as error:
-            lost = record([])
-            limit.skip(DamagedFile(f"{lost.where}: {error}."), lost.lines)
-            continue
-        if texts:
-            yield record(texts)
+            damage = error
+        end, lines = reader.line_num, reader.line_num - before
+        place = f"{path}: line {end}" if lines == 1 else f"{path}: lines {before + 1} to {end}"
+        if damage is not None:
+            limit.skip(DamagedFile(f"{place}: {damage}."), lines)
+        elif texts:
+            yield _Record(texts, lines, place)
 
 
 def _fields(

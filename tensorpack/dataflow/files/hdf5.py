@@ -53,8 +53,7 @@ class HDF5Data(RecordsFlow):
           data_paths: the names of datasets of one length, such as `["train/image", "train/label"]`.
           shuffle: whether each pass has its own order.
           in_memory: whether to read everything now; False for data larger than the memory.
-          max_errors: how many damaged datapoints a pass skips, see `RecordsFlow`. Needs
-            `in_memory=False`.
+          max_errors: how many damaged rows a pass skips, without `in_memory`; see `RecordsFlow`.
         """
         if in_memory and max_errors:
             raise ValueError(f"max_errors={max_errors} needs in_memory=False, to read single rows.")
@@ -92,15 +91,11 @@ class _Rows(RecordFile):
             datasets = [_Dataset(file, self.path, key) for key in self.keys]
             lengths = [len(each.rows) for each in datasets]
             if len(set(lengths)) > 1:
-                found = ", ".join(f"{key!r} has {n}" for key, n in zip(self.keys, lengths))
-                raise ValueError(
-                    f"The datasets of {self.path} have different lengths: {found} rows."
-                )
+                found = ", ".join(f"{key!r} has {n} rows" for key, n in zip(self.keys, lengths))
+                raise ValueError(f"The datasets of {self.path} have different lengths: {found}.")
             if self._length not in (None, lengths[0]):
-                raise DamagedFile(
-                    f"{self.path} had {self._length} rows and now has {lengths[0]}. It must not be "
-                    "written while it is read."
-                )
+                change = f"had {self._length} rows and now has {lengths[0]}"
+                raise DamagedFile(f"{self.path} {change}: it was written while it is read.")
             stack.pop_all()
             return _Opened(file, datasets)
 
@@ -199,7 +194,7 @@ def describe_file(path: str) -> Tuple[Optional[str], List[str], bool]:
     found = {}
 
     def note(name: str, each: Any) -> None:
-        if isinstance(each, require("h5py").Dataset) and each.shape:
+        if getattr(each, "shape", ()):  # a group has none
             found[name] = bool(each.fletcher32)
 
     with _open(path) as file, _damage(f"{path} is not a whole HDF5 file"):

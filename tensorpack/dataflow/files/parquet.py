@@ -8,15 +8,8 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 from tensorpack.utils.optional import require
 
 from ..base import DataFlow
-from .records import (
-    DamagedFile,
-    PathLike,
-    RecordFile,
-    RecordsFlow,
-    Writing,
-    check_row,
-    write_records,
-)
+from . import records
+from .records import DamagedFile, PathLike, RecordFile, RecordsFlow, Writing
 
 _GROUP_ROWS = 4096  # that are written
 _Names = Optional[Sequence[str]]
@@ -94,7 +87,7 @@ class ParquetSerializer:
     @staticmethod
     def save(df: DataFlow, path: PathLike, columns: Sequence[str]) -> None:
         """Writes lists or tuples, a column for each component; see `write_records`."""
-        write_records(df, path, lambda file: _writer(file, list(columns)))
+        records.write_records(df, path, lambda file: _writer(file, list(columns)))
 
     load = ParquetData
 
@@ -106,7 +99,7 @@ def _writer(file: Any, names: List[str]) -> Writing:
     writer: Any = None
 
     def write(datapoint: Any, index: int) -> None:
-        check_row(datapoint, index, names)
+        records.check_row(datapoint, index, names)
         rows.append(datapoint)
         if len(rows) == _GROUP_ROWS:
             flush()

@@ -252,9 +252,10 @@ def decode_value(value: bytes, is_new: bool, allow_pickle: bool = False) -> Any:
         raise BadRecord(str(error)) from error
 
 
-def is_gzip(start: bytes) -> bool:
-    """Whether a file that begins with these bytes is compressed by gzip."""
-    return start[:2] == b"\x1f\x8b"
+def refuse_gzip(path: str, start: bytes) -> None:
+    """Raises DamagedFile if a file, which begins with some bytes, is compressed."""
+    if start[:2] == b"\x1f\x8b":
+        raise DamagedFile(f"{path} is compressed by gzip. Unpack it first: gunzip {path}")
 
 
 def _refuse_existing(path: str) -> None:

@@ -13,7 +13,7 @@ from tensorpack.utils.checks import check_counts
 from tensorpack.utils.optional import require
 
 from ..raw import DataFromList
-from .records import DamagedFile, ErrorLimit, PathLike, input_path, is_gzip
+from .records import DamagedFile, ErrorLimit, PathLike, input_path, refuse_gzip
 
 _MAX_FEATURES = 1 << 24  # unless told otherwise: a vector of 64 MB
 # Some lines: labels, how many features each has, and the indices and values of all features.
@@ -84,8 +84,7 @@ class _Rows:
 
 def _read(path: str, most: int, limit: ErrorLimit) -> List[_Lines]:
     with open(path, "rb") as file:
-        if is_gzip(file.read(2)):
-            raise DamagedFile(f"{path} is compressed by gzip. Unpack it first.")
+        refuse_gzip(path, file.read(2))
         file.seek(0)
         try:
             return [_parse(file, most)]

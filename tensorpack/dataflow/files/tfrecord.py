@@ -100,8 +100,7 @@ class TFRecordBytes(ResumableDataFlow):
             return None
         length, checksum = _HEADER.unpack(header)
         if masked_crc32c(header[:8]) != checksum:
-            if place.offset == 0 and records.is_gzip(header):
-                raise DamagedFile(f"{self.path} is compressed by gzip. Unpack it first.")
+            records.refuse_gzip(self.path, header if place.offset == 0 else b"")
             advice = "what follows cannot be found." if place.offset else "is this a TFRecord file?"
             raise DamagedFile(f"{where} has a wrong checksum of its length: {advice}")
         return length
