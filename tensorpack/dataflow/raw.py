@@ -12,13 +12,7 @@ from ._flow import check_count
 from ._length import endless
 from .base import DataFlow, RNGDataFlow, UnknownLength
 
-__all__ = [
-    "DataFromGenerator",
-    "DataFromIterable",
-    "DataFromList",
-    "DataFromQueue",
-    "share_positions",
-]
+__all__ = ["DataFromGenerator", "DataFromIterable", "DataFromList", "DataFromQueue"]
 
 
 class DataFromList(RNGDataFlow):
@@ -118,9 +112,8 @@ class DataFromIterable(DataFlow):
 
     def __len__(self) -> int:
         kind = type(self._iterable)
-        unknown = UnknownLength(
-            f"The length of {type(self).__name__} is not known: a {kind.__name__} has none."
-        )
+        reason = f"a {kind.__name__} has none."
+        unknown = UnknownLength(f"The length of {type(self).__name__} is not known: {reason}")
         if getattr(kind, "__len__", None) is None:
             raise unknown
         try:

@@ -42,9 +42,8 @@ def show(args: Any, write: Callable[[str], None]) -> int:
     count, has_checksums = 0, False
     with collected_damage() as damage:
         try:
-            flow, more, has_checksums = open_file(
-                args.file, name, options, sys.maxsize if args.check else 0
-            )
+            max_errors = sys.maxsize if args.check else 0
+            flow, more, has_checksums = open_file(args.file, name, options, max_errors)
             with contextlib.closing(flow):
                 length = length_or_none(flow)
                 more["datapoints"] = "unknown" if length is None else str(length)

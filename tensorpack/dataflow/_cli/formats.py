@@ -217,9 +217,7 @@ def open_file(path: str, name: str, options: InputOptions, max_errors: int = 0) 
     """Opens a file of the format `name`; skips up to `max_errors` damaged records."""
     for option, value in options._asdict().items():
         if value and option not in FORMATS[name].options:
-            flag = "--" + option.replace("_", "-")
-            others = ", ".join(n for n, each in FORMATS.items() if option in each.options)
-            raise CommandError(
-                f"{flag} is for files in {others}, but {path} is {name}. Leave it out."
-            )
+            use = ", ".join(n for n, each in FORMATS.items() if option in each.options)
+            use = f"--{option.replace('_', '-')} is for files in {use}"
+            raise CommandError(f"{use}, but {path} is {name}. Leave it out.")
     return FORMATS[name].open(path, options, max_errors)

@@ -21,17 +21,8 @@ from tensorpack.utils.packing.old_values import BadRecord
 from tensorpack.utils.untrusted import read_untrusted
 
 from ..files.caffe import message_fields
-from ._files import (
-    DamagedFile,
-    Folder,
-    ImageRecords,
-    PathLike,
-    RecordsFlow,
-    check_split,
-    find_files,
-    lines_of,
-    read_members,
-)
+from . import _files
+from ._files import DamagedFile, Folder, ImageRecords, PathLike, RecordsFlow
 
 _PARTS = ("train", "val", "test")
 _STRUCTURES = ("original", "train")
@@ -168,7 +159,7 @@ class ILSVRCMeta:
           dir_structure: "original" if the images of "val" and "test" are in one folder, "train" if
             they are in a folder for each class, as those of "train" always are.
         """
-        check_split(name, _PARTS)
+        _files.check_split(name, _PARTS)
         if dir_structure not in _STRUCTURES:
             raise ValueError(f"dir_structure is one of {_STRUCTURES}, but got {dir_structure!r}.")
         synsets = self.get_synset_1000()
@@ -206,7 +197,7 @@ class ILSVRCMeta:
         return structure
 
     def _lines(self, name: str) -> List[str]:
-        return lines_of(self._read(name), f"{name} of {self.dir}")
+        return _files.lines_of(self._read(name), f"{name} of {self.dir}")
 
     def _unpacked(self, name: str) -> Optional[str]:
         paths = [os.path.join(self.dir, part, name) for part in ("", "caffe_ilsvrc12")]
@@ -218,8 +209,8 @@ class ILSVRCMeta:
         if path is not None:
             return Path(path).read_bytes()
         if self._archive is None:
-            (path,) = find_files("ILSVRCMeta", self.dir, dict([_URL]), self._download)
-            self._archive = path, read_members(path, _MEMBERS.__contains__)
+            (path,) = _files.find_files("ILSVRCMeta", self.dir, dict([_URL]), self._download)
+            self._archive = path, _files.read_members(path, _MEMBERS.__contains__)
         path, contents = self._archive
         if name not in contents:
             raise DamagedFile(f"{path} has no {name}.")
@@ -248,7 +239,7 @@ def _listed(
     dir: PathLike, name: str, meta_dir: Folder, dir_structure: Optional[str], download: bool
 ) -> Tuple[str, List[Tuple[str, int]]]:
     """Returns the folder of a part, and the images below it."""
-    check_split(name, _PARTS)
+    _files.check_split(name, _PARTS)
     root = os.path.abspath(os.path.join(dir, name))
     if not os.path.isdir(root):
         raise FileNotFoundError(

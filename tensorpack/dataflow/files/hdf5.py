@@ -85,9 +85,8 @@ class _Rows(RecordFile):
             with _damage(f"{self.path}: its attributes cannot be read"):
                 version = file.attrs.get(_VERSION_KEY, _VERSION)
             if not np.array_equal(version, _VERSION):
-                raise DamagedFile(
-                    f"{self.path} is of version {version}, but this tensorpack reads {_VERSION}."
-                )
+                problem = f"is of version {version}, but this tensorpack reads {_VERSION}"
+                raise DamagedFile(f"{self.path} {problem}.")
             datasets = [_Dataset(file, self.path, key) for key in self.keys]
             lengths = [len(each.rows) for each in datasets]
             if len(set(lengths)) > 1:
@@ -174,9 +173,8 @@ class _Dataset:
             return self.rows[begin] if end is None else self.rows[begin:end]
         except _DAMAGE as error:
             if not self.rows:
-                raise DataFlowTerminated(
-                    f"{self._path} was closed while row {begin} was read."
-                ) from error
+                closed = f"{self._path} was closed while row {begin} was read."
+                raise DataFlowTerminated(closed) from error
             if end is None:
                 raise DamagedFile(f"{self._name} is damaged in row {begin}: {error}.") from error
             step = self.in_chunk if self.rows.chunks else end - begin

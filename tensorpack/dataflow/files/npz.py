@@ -161,15 +161,11 @@ class _Datapoints(RecordFile):
         try:
             archive = zipfile.ZipFile(path)
         except Exception as error:  # whatever damaged bytes lead `zipfile` to
-            size = os.path.getsize(path)
-            raise DamagedFile(
-                f"{path} is not a whole .npz file ({size} bytes): {error}."
-            ) from error
+            problem = f"is not a whole .npz file ({os.path.getsize(path)} bytes): {error}"
+            raise DamagedFile(f"{path} {problem}.") from error
         with archive:
             if f"{_HEADER}.npy" not in archive.namelist():
-                raise DamagedFile(
-                    f"{path} was not written by NumpySerializer: it has no member {_HEADER!r}."
-                )
+                raise DamagedFile(f"{path} was not written by NumpySerializer: it has no header.")
             header = _read_member(archive, _HEADER, path)
             try:
                 self._length, self._form, self._keys, kinds = _parse_header(header)

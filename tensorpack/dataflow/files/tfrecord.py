@@ -111,10 +111,8 @@ class TFRecordBytes(ResumableDataFlow):
             raise DamagedFile(f"{where} is cut off in its length: the file ends there.")
         # Before anything is read: a length that is made up must not have memory set aside for it.
         if length > left:
-            raise DamagedFile(
-                f"{where} is cut off: it has {length} bytes, but the file only {max(left, 0)} for "
-                "it."
-            )
+            lengths = f"it has {length} bytes, but the file only {max(left, 0)} for it"
+            raise DamagedFile(f"{where} is cut off: {lengths}.")
         data, tail = file.read(length), file.read(_CHECKSUM.size)
         if len(data) + len(tail) < length + _CHECKSUM.size:
             raise DamagedFile(f"{where} is cut off: the file became shorter.")
