@@ -50,11 +50,15 @@ class DataFromList(RNGDataFlow):
     def iterate_share(
         self, first: int, step: int, before: Callable[[int], Any], block: Optional[int] = 1
     ) -> Iterator[Tuple[int, Any]]:
-        begin, order = self._begin()
+        (begin, order), read = self._begin(), self._reader()
         for position in share_positions(len(order), first, step, block):
             before(position)
-            yield position, self.lst[order[position]]
+            yield position, read(order[position])
         self._position, self._loaded = (begin, len(order)), None
+
+    def _reader(self) -> Callable[[int], Any]:
+        """Returns what gives the elements of a pass, or of a share of it, by index."""
+        return self.lst.__getitem__
 
     def _pass(self, begin: Dict[str, Any], order: Sequence[int], first: int) -> Iterator[Any]:
         for count, index in enumerate(order[first:], first + 1):

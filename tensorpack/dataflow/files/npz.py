@@ -6,7 +6,6 @@ are the columns. There are no objects in them, so reading runs no code. Values c
 same type and bits: a Python integer does not become a numpy integer.
 """
 
-import io
 import json
 import os
 import zipfile
@@ -19,7 +18,7 @@ import numpy as np
 from tensorpack.utils import get_tqdm
 from tensorpack.utils.packing.npz import array_of_npy
 from tensorpack.utils.packing.old_values import BadRecord, RefusedRecord
-from tensorpack.utils.packing.packed_arrays import Rows, nbytes_of
+from tensorpack.utils.packing.packed_arrays import Rows
 from tensorpack.utils.serialize import MAX_FILE_BYTES, load_frame
 
 from ..base import DataFlow
@@ -45,8 +44,7 @@ _OFFSETS = np.dtype(np.int64)
 class NumpySerializer:
     """Writes the datapoints of a flow to an `.npz` file, and makes a flow of such a file.
 
-    All datapoints are of one form: lists, tuples or dicts, of the same number or names of
-    components.
+    They are of one form: lists, tuples or dicts, of the same number or names of components.
     """
 
     @staticmethod
@@ -58,13 +56,8 @@ class NumpySerializer:
     def load(path: PathLike, shuffle: bool = True, allow_pickle: bool = False) -> DataFromList:
         """Returns a flow over the datapoints of a file, which is read into memory here.
 
-        Its arrays are read-only, for all passes share them: copy what you want to change.
-
-        Args:
-          path: of a file that `save` wrote, also that of old tensorpack.
-          shuffle: whether each pass has its own order.
-          allow_pickle: whether Python unpickles what is no list, dict, number, text or array in a
-            file of tensorpack 0.9 to 0.11, which can run any code: only for files that you trust.
+        Its arrays are read-only: copy what you want to change. The file may be one of tensorpack
+        0.9 to 0.11; for `allow_pickle` see `LMDBDataPoint`.
         """
         path = records.input_path(path)
         is_old = is_old_npz(path)
@@ -231,25 +224,16 @@ def _read_member(archive: zipfile.ZipFile, name: str, path: str) -> np.ndarray:
     try:
         info = archive.getinfo(f"{name}.npy")
         where = f"{where} at byte {info.header_offset}"
-        # A size that is made up must not have memory set aside for it.
-        size = max(info.file_size, info.compress_size)
-        if info.compress_type != zipfile.ZIP_STORED or size > os.path.getsize(path):
-            raise ValueError("it is compressed, or larger than the file")
-        data = archive.read(info)
-        stream = io.BytesIO(data)  # which does not copy them
-        version = np.lib.format.read_magic(stream)
-        shape, fortran_order, dtype = np.lib.format.read_array_header_1_0(stream)
-        begin, is_plain = stream.tell(), not fortran_order and not dtype.hasobject
-        if version != (1, 0) or not is_plain or nbytes_of(dtype, shape) != len(data) - begin:
-            raise ValueError(
-                f"it is an array of {dtype} {shape} in {len(data)} bytes, which NumpySerializer "
-                "never writes"
-            )
-        return np.ndarray(shape, dtype, data, begin)
-    except MemoryError:
-        raise
+        if info.compress_type != zipfile.ZIP_STORED:
+            raise ValueError("it is compressed, which NumpySerializer never does")
+        with archive.open(info) as member:
+            array = np.lib.format.read_array(member, allow_pickle=False)
+            if member.read(1):
+                raise ValueError(f"there is more in it than its array of {array.shape}")
     except Exception as error:  # whatever damaged bytes lead `zipfile` and numpy to
         raise DamagedFile(f"{where} is damaged: {error}") from error
+    array.setflags(write=False)
+    return array
 
 
 def _reader_of(kind: str, parts: List[np.ndarray], length: int) -> Callable[[int], Any]:

@@ -8,7 +8,7 @@ import os
 import typing
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Union
 
 from tensorpack.utils import get_tqdm, logger
 from tensorpack.utils.atomic import open_atomic, remove_temporaries
@@ -18,7 +18,7 @@ from tensorpack.utils.serialize import FrameError, dumps, load_frame
 from .._flow import ProcessLocal, call_optional
 from .._length import length_or_none
 from ..base import DataFlow
-from ..raw import DataFromList, share_positions
+from ..raw import DataFromList
 
 PathLike = Union[str, "os.PathLike[str]"]
 Writing = Iterator[Callable[[Any, int], None]]  # of the function that a writer yields, see below
@@ -123,8 +123,8 @@ class RecordFile:
 class RecordsFlow(DataFromList):
     """A `DataFromList` over a `RecordFile`, or other records that may be damaged.
 
-    A record that raises `DamagedFile` is skipped: `max_errors` of them in a pass, each with a
-    warning in the log; one more is an error. `len` counts them. A pass that is resumed from a state
+    A record that raises `DamagedFile` is skipped: `max_errors` of them in a pass or a share of it,
+    each with a warning in the log; one more is an error. `len` counts them. A pass that is resumed
     counts those that it skips from there.
     """
 
@@ -140,32 +140,25 @@ class RecordsFlow(DataFromList):
         file_of = getattr(self.lst, "file_of", None)
         return None if file_of is None else file_of(self._last)
 
-    def _take(self, index: int, limit: ErrorLimit) -> Any:
-        """Returns a datapoint, or None if it is damaged."""
-        self._last = index
-        try:
-            return self.lst[index]
-        except DamagedFile as error:
-            limit.skip(error)
+    def _reader(self) -> Callable[[int], Any]:
+        limit = ErrorLimit(self.max_errors)
+
+        def read(index: int) -> Any:  # None if it is damaged
+            self._last = index
+            try:
+                return self.lst[index]
+            except DamagedFile as error:
+                limit.skip(error)
+
+        return read
 
     def _pass(self, begin: Dict[str, Any], order: Sequence[int], first: int) -> Iterator[Any]:
-        limit = ErrorLimit(self.max_errors)
+        read = self._reader()
         for count, index in enumerate(order[first:], first + 1):
-            datapoint = self._take(index, limit)
+            datapoint = read(index)
             if datapoint is not None:
                 self._position = begin, count
                 yield datapoint
-
-    def iterate_share(
-        self, first: int, step: int, before: Callable[[int], Any], block: Optional[int] = 1
-    ) -> Iterator[Tuple[int, Any]]:
-        """Begins a share of a pass, as in `DataFlow`; `max_errors` holds for each share."""
-        limit = ErrorLimit(self.max_errors)
-        begin, order = self._begin()
-        for position in share_positions(len(order), first, step, block):
-            before(position)
-            yield position, self._take(order[position], limit)
-        self._position, self._loaded = (begin, len(order)), None
 
     def close(self) -> None:
         """Closes the file that has the records; it is opened again when one is needed."""
