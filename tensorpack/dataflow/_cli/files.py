@@ -14,7 +14,6 @@ from .._length import length_or_none
 from ..debug import describe
 from ..files.lmdb_open import data_file
 from ..files.records import DamagedFile, collected_damage
-from ..map import MapData
 from . import CommandError, facts_table
 from .flow import open_flow
 from .formats import FORMATS, InputOptions, find_format, open_file, save_file, suffix_of
@@ -109,23 +108,15 @@ def convert(args: Any, write: Callable[[str], None]) -> int:
     opened = open_file(args.input, name, options, args.max_errors)
     if to_names and from_names:
         names = opened.flow.lst.keys
-    count = 0
-
-    def counted(datapoint: Any) -> Any:
-        nonlocal count
-        count += 1
-        return datapoint
-
     with contextlib.closing(opened.flow), collected_damage() as damage:
         new = f"{target}.{os.getpid()}.new" if args.force else target
-        save_file(kind, MapData(opened.flow, counted), new, names)
+        count = save_file(kind, opened.flow, new, names)
     try:
         os.replace(new, target)
         fsync_path(os.path.dirname(os.path.abspath(target)))
     finally:
         if args.force and os.path.exists(new):
             os.unlink(new)
-    count -= to_names  # for then the first one is looked at beforehand
     name += f": {opened.facts['contents']}" if "contents" in opened.facts else ""
     size = size_text(os.path.getsize(target))
     write(f"{count} datapoints of {args.input} ({name}) are in {target} ({kind}, {size}).")

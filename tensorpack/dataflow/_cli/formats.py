@@ -42,7 +42,7 @@ class Format(NamedTuple):
     suffixes: Tuple[str, ...]  # of the names of such files, in small letters
     matches: Optional[Callable[[bytes], bool]]  # by the first bytes of a file, if they tell
     open: Callable[[str, InputOptions, int], Opened]  # with the number of records to skip
-    save: Optional[Callable[..., None]] = None  # of a flow and a path; and names, with `paths`
+    save: Optional[Callable[..., int]] = None  # of a flow and a path; and names, with `paths`
     options: Tuple[str, ...] = ()  # those of `InputOptions` that make a difference
 
 
@@ -122,13 +122,12 @@ def _open_tar(path: str, options: InputOptions, max_errors: int) -> Opened:
     return Opened(TarData(path, False, max_errors), {}, False)
 
 
-def save_file(name: str, flow: DataFlow, path: str, names: Optional[List[str]]) -> None:
-    """Writes a flow to a file of the format `name`; `names` are those of columns or datasets."""
+def save_file(name: str, flow: DataFlow, path: str, names: Optional[List[str]]) -> int:
+    """Writes a flow to a file of a format, with names of its columns; returns its length."""
     save, options = FORMATS[name].save, FORMATS[name].options
     assert save is not None
     if "paths" not in options:
-        save(flow, path)
-        return
+        return save(flow, path)
     flow.reset_state()
     first = next(iter(flow), None)
     if not isinstance(first, (list, tuple, dict)):
@@ -152,7 +151,7 @@ def save_file(name: str, flow: DataFlow, path: str, names: Optional[List[str]]) 
             )
         return [datapoint[key] for key in keys]
 
-    save(MapData(flow, row), path, names)
+    return save(MapData(flow, row), path, names)
 
 
 def _has(magic: bytes, *places: int) -> Callable[[bytes], bool]:
@@ -202,6 +201,8 @@ def find_format(path: str) -> str:
         return "LMDB"
     with open(input_path(path), "rb") as file:
         start = file.read(4096)
+    if not start:
+        raise CommandError(f"{path} is empty.")
     refuse_gzip(path, start)
     found = [name for name, each in FORMATS.items() if each.matches and each.matches(start)]
     found += [name for name, each in FORMATS.items() if suffix_of(path) in each.suffixes]

@@ -48,13 +48,14 @@ class BSDS500(PublishedDataset):
         else:
             (where,) = self._find(dict([_URL]))
             contents = read_members(where, lambda name: name.split("/")[-2:-1] == [part])
-        images: Dict[str, bytes] = {}
-        drawn: Dict[str, bytes] = {}
-        for found, file in (images, r"images/{}/(.+)\.jpg"), (drawn, r"groundTruth/{}/(.+)\.mat"):
-            for name, content in contents.items():
-                match = re.fullmatch(f"{_FOLDER}/{file.format(part)}", name)
-                if match is not None:
-                    found[match.group(1)] = content
+
+        def found(folder: str, end: str) -> Dict[str, bytes]:
+            names = [
+                re.fullmatch(f"{_FOLDER}/{folder}/{part}/(.+){end}", name) for name in contents
+            ]
+            return {match.group(1): contents[match.group()] for match in names if match}
+
+        images, drawn = found("images", r"\.jpg"), found("groundTruth", r"\.mat")
         return _Pairs(where, images, drawn)
 
 

@@ -229,10 +229,10 @@ class HDF5Serializer:
     """
 
     @staticmethod
-    def save(df: DataFlow, path: PathLike, data_paths: Sequence[str]) -> None:
+    def save(df: DataFlow, path: PathLike, data_paths: Sequence[str]) -> int:
         """Writes one pass to a dataset of each name; see `write_records`."""
         keys = _names(data_paths)
-        records.write_records(df, path, lambda file: _writer(file, keys))
+        return records.write_records(df, path, lambda file: _writer(file, keys))
 
     @staticmethod
     def load(path: PathLike, data_paths: Sequence[str], shuffle: bool = True) -> HDF5Data:

@@ -114,6 +114,8 @@ class LMDBRecords(RecordFile):
     def _check(self) -> None:
         status = os.stat(self.path)
         found = status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+        if status.st_size == 0:
+            raise DamagedLMDB(self.path, "The file is empty.")
         if found != self._checked:
             if self._probed:
                 probe(self.path)
@@ -298,7 +300,7 @@ class LMDBSerializer:
     """Saves the datapoints of a flow to an LMDB file, and loads them again."""
 
     @staticmethod
-    def save(df: DataFlow, path: PathLike, write_frequency: int = 5000) -> None:
+    def save(df: DataFlow, path: PathLike, write_frequency: int = 5000) -> int:
         """Writes one pass of a flow; see `write_records`.
 
         Args:
@@ -307,7 +309,7 @@ class LMDBSerializer:
           write_frequency: the number of datapoints in a transaction, which waits in memory; fewer
             if they have more than 256 MiB.
         """
-        _write(df, path, write_frequency, type(df).__name__)
+        return _write(df, path, write_frequency, type(df).__name__)
 
     @staticmethod
     def load(
@@ -342,13 +344,14 @@ def convert_old_lmdb(
         _write(old, new_path, write_frequency, os.fspath(old_path))
 
 
-def _write(df: DataFlow, path: PathLike, write_frequency: int, source: str) -> None:
+def _write(df: DataFlow, path: PathLike, write_frequency: int, source: str) -> int:
     check_counts("dump_dataflow_to_lmdb", write_frequency=write_frequency)
     require("lmdb")
     target = os.path.join(path, "data.mdb") if os.path.isdir(path) else os.fspath(path)
     write_to = functools.partial(_writer, target, write_frequency)
     count = records.write_records(df, target, write_to, least=0)
     logger.info("%s", f"{count} datapoints of {source} are in {os.fspath(path)}.")
+    return count
 
 
 @contextlib.contextmanager

@@ -44,17 +44,13 @@ class DamagedLMDB(DamagedFile):
 
 
 def data_file(path: PathLike) -> str:
-    """Returns the absolute path of a database: the file, or `data.mdb` if it is a directory."""
+    """Returns the path of a database: the file, or `data.mdb` if it is a directory."""
     path = os.fspath(path)
-    if os.path.isdir(path):
-        folder, path = path, os.path.join(path, "data.mdb")
-        if not os.path.isfile(path):
-            raise FileNotFoundError(f"{folder} is a directory without data.mdb: no LMDB database.")
-    if not os.path.isfile(path):
-        raise FileNotFoundError(f"There is no LMDB file {path} (seen from {os.getcwd()}).")
-    if os.path.getsize(path) == 0:
-        raise DamagedLMDB(path, "The file is empty.")
-    return os.path.abspath(path)
+    if not os.path.isdir(path):
+        return path
+    if "data.mdb" not in os.listdir(path):
+        raise FileNotFoundError(f"{path} is a directory without data.mdb: no LMDB database.")
+    return os.path.join(path, "data.mdb")
 
 
 def probe(path: str) -> None:

@@ -48,9 +48,9 @@ class NumpySerializer:
     """
 
     @staticmethod
-    def save(df: DataFlow, path: PathLike) -> None:
+    def save(df: DataFlow, path: PathLike) -> int:
         """Writes one pass of a flow, which it keeps in memory, twice; see `write_records`."""
-        records.write_records(df, path, _writer)
+        return records.write_records(df, path, _writer)
 
     @staticmethod
     def load(path: PathLike, shuffle: bool = True, allow_pickle: bool = False) -> DataFromList:

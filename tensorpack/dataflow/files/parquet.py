@@ -85,9 +85,9 @@ class ParquetSerializer:
     """Writes the datapoints of a flow to a Parquet file, and makes a flow of such a file."""
 
     @staticmethod
-    def save(df: DataFlow, path: PathLike, columns: Sequence[str]) -> None:
+    def save(df: DataFlow, path: PathLike, columns: Sequence[str]) -> int:
         """Writes lists or tuples, a column for each component; see `write_records`."""
-        records.write_records(df, path, lambda file: _writer(file, list(columns)))
+        return records.write_records(df, path, lambda file: _writer(file, list(columns)))
 
     load = ParquetData
 

@@ -176,9 +176,9 @@ class TFRecordSerializer:
     """Writes the datapoints of a flow to a TFRecord file, and makes a flow of such a file."""
 
     @staticmethod
-    def save(df: DataFlow, path: PathLike) -> None:
+    def save(df: DataFlow, path: PathLike) -> int:
         """Writes one pass of a flow; see `write_records`."""
-        records.write_records(df, path, _writer)
+        return records.write_records(df, path, _writer)
 
     load = TFRecordData
 
