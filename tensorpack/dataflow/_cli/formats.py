@@ -201,8 +201,6 @@ def find_format(path: str) -> str:
         return "LMDB"
     with open(input_path(path), "rb") as file:
         start = file.read(4096)
-    if not start:
-        raise CommandError(f"{path} is empty.")
     refuse_gzip(path, start)
     found = [name for name, each in FORMATS.items() if each.matches and each.matches(start)]
     found += [name for name, each in FORMATS.items() if suffix_of(path) in each.suffixes]
@@ -211,6 +209,8 @@ def find_format(path: str) -> str:
             f"The format of {path} is not known: it begins with {start[:16]!r}, and its name ends "
             f"with {suffix_of(path)!r}. Known are {KNOWN}."
         )
+    if not start:
+        raise CommandError(f"{path} is empty.")
     return found[0]
 
 
