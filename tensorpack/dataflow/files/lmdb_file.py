@@ -75,18 +75,21 @@ class LMDBRecords(RecordFile):
             self._found, self._announced = (keys, count is not None), self._checked
         return file
 
-    def _contents(self) -> Tuple[OpenFile, Sequence[bytes], bool]:
-        file = self.handle  # first: opening it finds the others
-        return (file, *self._found)
+    @property
+    def keys(self) -> Sequence[bytes]:
+        """The keys of the records, in their order."""
+        return self.handle and self._found[0]
 
     def __len__(self) -> int:
-        return len(self._contents()[1])
+        return len(self.keys)
 
     def read(self, index: int) -> Any:
-        file, keys, is_new = self._contents()
-        value = file.get(keys[index])
+        file = self.handle  # first: opening it finds the keys
+        keys, is_new = self._found
+        key = keys[index]
+        value = file.get(key)
         if value is not None:
-            return self._element(keys[index], value, is_new)
+            return self._element(key, value, is_new)
         if self._wanted is None:
             raise BadRecord("There is no such key, though the file itself names it.")
         known = [key for key in file.keys(3) if key not in (HEADER_KEY, LIST_KEY)]
@@ -99,14 +102,14 @@ class LMDBRecords(RecordFile):
         return [key, value]
 
     def where(self, index: int) -> str:
-        return f"key {self._contents()[1][index]!r}"
+        return f"key {self.keys[index]!r}"
 
     def damaged(self, index: int, reason: str) -> DamagedLMDB:
-        return DamagedLMDB(self.path, reason, self._contents()[1][index])
+        return DamagedLMDB(self.path, reason, self.keys[index])
 
     def is_new(self) -> bool:
         """Whether the file was written by this version, so that each value has a checksum."""
-        return self._contents()[2]
+        return self.handle and self._found[1]
 
     def __getstate__(self) -> Dict[str, Any]:
         return {**self.__dict__, "_found": None}  # much memory, and quickly found again
@@ -303,11 +306,8 @@ class LMDBSerializer:
     def save(df: DataFlow, path: PathLike, write_frequency: int = 5000) -> int:
         """Writes one pass of a flow; see `write_records`.
 
-        Args:
-          df: the flow.
-          path: of the new file; or a directory that exists, to make `data.mdb` in it.
-          write_frequency: the number of datapoints in a transaction, which waits in memory; fewer
-            if they have more than 256 MiB.
+        `path` may be a directory that exists, to make `data.mdb` in it. A transaction has
+        `write_frequency` datapoints, which wait in memory; fewer if they have more than 256 MiB.
         """
         return _write(df, path, write_frequency, type(df).__name__)
 
@@ -335,10 +335,7 @@ def convert_old_lmdb(
     write_frequency: int = 5000,
     probe: bool = True,
 ) -> None:
-    """Writes the datapoints of an old LMDB file to a new one, which has checksums and no pickles.
-
-    The arguments are those of `LMDBDataPoint` and `LMDBSerializer.save`.
-    """
+    """Writes the datapoints of an old LMDB file to a new one, which has checksums and no pickles."""
     old = LMDBDataPoint(old_path, shuffle=False, probe=probe, allow_pickle=allow_pickle)
     with contextlib.closing(old):
         _write(old, new_path, write_frequency, os.fspath(old_path))
@@ -357,8 +354,7 @@ def _write(df: DataFlow, path: PathLike, write_frequency: int, source: str) -> i
 @contextlib.contextmanager
 def _writer(target: str, write_frequency: int, file: Any) -> Writing:
     lmdb = require("lmdb")
-    # Synchronised once, at the end: the file is of no use before. No other process knows its name,
-    # so nothing is locked.
+    # Synchronised once, at the end. No other process knows its name, so nothing is locked.
     options = {"subdir": False, "sync": False, "lock": False, "max_dbs": 0}
     batch: List[Tuple[bytes, bytes]] = []
     count = size = 0
