@@ -51,7 +51,7 @@ class DataFromList(RNGDataFlow):
         self, first: int, step: int, before: Callable[[int], Any], block: Optional[int] = 1
     ) -> Iterator[Tuple[int, Any]]:
         (begin, order), read = self._begin(), self._reader()
-        for position in share_positions(len(order), first, step, block):
+        for position in _share_positions(len(order), first, step, block):
             before(position)
             yield position, read(order[position])
         self._position, self._loaded = (begin, len(order)), None
@@ -81,7 +81,7 @@ class DataFromList(RNGDataFlow):
         return begin, count
 
 
-def share_positions(length: int, first: int, step: int, block: Optional[int]) -> Iterator[int]:
+def _share_positions(length: int, first: int, step: int, block: Optional[int]) -> Iterator[int]:
     """Yields the positions of a share of a pass; see `DataFlow.iterate_share`."""
     if block is None:
         first, step, block = 0, length or 1, length

@@ -335,7 +335,7 @@ def convert_old_lmdb(
     write_frequency: int = 5000,
     probe: bool = True,
 ) -> None:
-    """Writes the datapoints of an old LMDB file to a new one, which has checksums and no pickles."""
+    """Writes the datapoints of an old LMDB file to a new one, with checksums, without pickles."""
     old = LMDBDataPoint(old_path, shuffle=False, probe=probe, allow_pickle=allow_pickle)
     with contextlib.closing(old):
         _write(old, new_path, write_frequency, os.fspath(old_path))
