@@ -163,22 +163,30 @@ FORMATS: Dict[str, Format] = {
     "LMDB": Format(
         (".lmdb", ".mdb"),
         _has(struct.pack("=I", 0xBEEFC0DE), 16, 24),
-        *(_open_lmdb, LMDBSerializer.save, ("allow_pickle",)),
+        _open_lmdb,
+        LMDBSerializer.save,
+        ("allow_pickle",),
     ),
     "TFRecord": Format(
         (".tfrecord", ".tfrecords"),
         lambda start: struct.pack("<I", masked_crc32c(start[:8])) == start[8:12],
-        *(_open_tfrecord, TFRecordSerializer.save, ("allow_pickle",)),
+        _open_tfrecord,
+        TFRecordSerializer.save,
+        ("allow_pickle",),
     ),
     "npz": Format(
         (".npz",),
         lambda start: start.startswith((b"PK\x03\x04", b"PK\x05\x06")),
-        *(_open_npz, NumpySerializer.save, ("allow_pickle",)),
+        _open_npz,
+        NumpySerializer.save,
+        ("allow_pickle",),
     ),
     "HDF5": Format(
         (".h5", ".hdf5"),
         _has(b"\x89HDF\r\n\x1a\n", 0, 512, 1024, 2048),
-        *(_open_hdf5, HDF5Serializer.save, ("paths",)),
+        _open_hdf5,
+        HDF5Serializer.save,
+        ("paths",),
     ),
     "Parquet": Format(
         (".parquet",), _has(b"PAR1", 0), _open_parquet, ParquetSerializer.save, ("paths",)

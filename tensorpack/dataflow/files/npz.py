@@ -66,23 +66,23 @@ class NumpySerializer:
 
 @contextmanager
 def _writer(file: Any) -> Writing:
-    form = ""
+    form = kind = ""
     components: Dict[Any, List[Any]] = {}
 
     def write(datapoint: Any, index: int) -> None:
-        nonlocal form
-        kind = type(datapoint).__name__
-        if type(datapoint) is not _FORMS.get(kind):  # a namedtuple would come back as a tuple
+        nonlocal form, kind
+        name = type(datapoint).__name__
+        if type(datapoint) is not _FORMS.get(name):  # a namedtuple would come back as a tuple
             raise TypeError(
-                f"Datapoint {index} is a {kind}, but needs to be a list, tuple or dict, and not of "
+                f"Datapoint {index} is a {name}, but needs to be a list, tuple or dict, and not of "
                 "a subclass. Make one of it by MapData."
             )
-        keys = list(datapoint if kind == "dict" else range(len(datapoint)))
-        if kind == "dict" and set(map(type, keys)) - {str}:
+        keys = list(datapoint if name == "dict" else range(len(datapoint)))
+        if name == "dict" and set(map(type, keys)) - {str}:
             raise TypeError(f"Datapoint {index} has keys that are not text: {keys}.")
         found = records.form_of(datapoint)
         if index == 0:
-            form = found
+            form, kind = found, name
             components.update((key, []) for key in keys)
         if found != form:
             raise ValueError(
@@ -96,13 +96,12 @@ def _writer(file: Any) -> Writing:
     if not components:
         raise ValueError("The datapoints have no components: nothing to write.")
     keys, columns = list(components), list(components.values())
-    kind = form.split()[1]
     header: Dict[str, Any] = {"format": _FORMAT, "version": _VERSION, "length": len(columns[0])}
     header.update(form=kind, keys=keys if kind == "dict" else None, kinds=[])
     with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
         for number, (key, values) in enumerate(zip(keys, columns)):
-            kind, parts = _column_of(values, key)
-            header["kinds"].append(kind)
+            column, parts = _column_of(values, key)
+            header["kinds"].append(column)
             for part, array in parts.items():
                 _write_member(archive, f"{part}_{number}", array)
         text = json.dumps(header).encode("utf-8")
