@@ -12,13 +12,7 @@ from ._flow import check_count
 from ._length import endless
 from .base import DataFlow, RNGDataFlow, UnknownLength
 
-__all__ = [
-    "DataFromGenerator",
-    "DataFromIterable",
-    "DataFromList",
-    "DataFromQueue",
-    "share_positions",
-]
+__all__ = ["DataFromGenerator", "DataFromIterable", "DataFromList", "DataFromQueue"]
 
 
 class DataFromList(RNGDataFlow):
@@ -33,14 +27,9 @@ class DataFromList(RNGDataFlow):
     _INNER = ("rng",)
 
     def __init__(self, lst: Any, shuffle: bool = True) -> None:
-        """
-        Args:
-          lst: the datapoints; anything with a length and integer indices.
-          shuffle: whether each pass has an order of its own. The list itself is left as it is.
-        """
+        """Takes anything with a length and integer indices, which is left as it is."""
         _check_list(self, lst)
-        self.lst = lst
-        self.shuffle = shuffle
+        self.lst, self.shuffle = lst, shuffle
 
     def __len__(self) -> int:
         return len(self.lst)
@@ -61,11 +50,15 @@ class DataFromList(RNGDataFlow):
     def iterate_share(
         self, first: int, step: int, before: Callable[[int], Any], block: Optional[int] = 1
     ) -> Iterator[Tuple[int, Any]]:
-        begin, order = self._begin()
-        for position in share_positions(len(order), first, step, block):
+        (begin, order), read = self._begin(), self._reader()
+        for position in _share_positions(len(order), first, step, block):
             before(position)
-            yield position, self.lst[order[position]]
+            yield position, read(order[position])
         self._position, self._loaded = (begin, len(order)), None
+
+    def _reader(self) -> Callable[[int], Any]:
+        """Returns what gives the elements of a pass, or of a share of it, by index."""
+        return self.lst.__getitem__
 
     def _pass(self, begin: Dict[str, Any], order: Sequence[int], first: int) -> Iterator[Any]:
         for count, index in enumerate(order[first:], first + 1):
@@ -88,7 +81,7 @@ class DataFromList(RNGDataFlow):
         return begin, count
 
 
-def share_positions(length: int, first: int, step: int, block: Optional[int]) -> Iterator[int]:
+def _share_positions(length: int, first: int, step: int, block: Optional[int]) -> Iterator[int]:
     """Yields the positions of a share of a pass; see `DataFlow.iterate_share`."""
     if block is None:
         first, step, block = 0, length or 1, length
@@ -107,11 +100,7 @@ class DataFromIterable(DataFlow):
     """
 
     def __init__(self, iterable: Iterable[Any]) -> None:
-        """
-        Args:
-          iterable: gives the datapoints of a pass each time it is iterated. If it has a length,
-            that is the length of the flow.
-        """
+        """Takes what gives the datapoints of a pass each time it is iterated, with their length."""
         if not _is_iterable(iterable):
             advice = "Put the datapoints into a list."
             if callable(iterable):
@@ -123,14 +112,12 @@ class DataFromIterable(DataFlow):
         self._set(iterable)
 
     def _set(self, iterable: Any) -> None:
-        self._iterable = iterable
-        self._used_up = False
+        self._iterable, self._used_up = iterable, False
 
     def __len__(self) -> int:
         kind = type(self._iterable)
-        unknown = UnknownLength(
-            f"The length of {type(self).__name__} is not known: a {kind.__name__} has none."
-        )
+        reason = f"a {kind.__name__} has none."
+        unknown = UnknownLength(f"The length of {type(self).__name__} is not known: {reason}")
         if getattr(kind, "__len__", None) is None:
             raise unknown
         try:
@@ -172,8 +159,8 @@ class DataFromGenerator(DataFromIterable):
         """
         Args:
           gen: a function without arguments that returns an iterable, or an iterable.
-          size: the number of datapoints in a pass. A pass of an endless generator stops there;
-            one that ends earlier is an error. None if the generator alone decides.
+          size: the number of datapoints in a pass, which stops there; one that ends earlier is an
+            error. None if the generator alone decides.
         """
         if not callable(gen) and not hasattr(gen, "__iter__"):
             raise TypeError(
@@ -218,7 +205,7 @@ class DataFromGenerator(DataFromIterable):
 
 
 class DataFromQueue(DataFlow):
-    """Yields the datapoints of a queue forever; all passes take from the same queue.
+    """Yields what `queue.get()` returns, forever; all passes take from the same queue.
 
     >>> from queue import Queue
     >>> queue = Queue()
@@ -228,7 +215,6 @@ class DataFromQueue(DataFlow):
     """
 
     def __init__(self, queue: Any) -> None:
-        """Takes an object whose method `get()` waits for a datapoint; a TypeError without it."""
         if not callable(getattr(queue, "get", None)):
             raise TypeError(
                 f"DataFromQueue takes what has a method get(), but got {type(queue).__name__}. Use "
@@ -251,7 +237,7 @@ class DataFromQueue(DataFlow):
 
 
 def _check_list(flow: DataFlow, lst: Any) -> None:
-    # By the type, as `len` does it. An array without axes has the methods, but they do not work.
+    # By the type, as `len` does it. An array without axes has methods that do not work.
     has_both = hasattr(type(lst), "__len__") and hasattr(type(lst), "__getitem__")
     is_scalar = isinstance(lst, np.ndarray) and lst.ndim == 0
     if has_both and not isinstance(lst, Mapping) and not is_scalar:

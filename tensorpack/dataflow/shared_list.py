@@ -1,8 +1,7 @@
 """A list in shared memory, which worker processes read without copies of their own.
 
-A forked process shares the memory of a Python list only until it looks at the elements: Python then
-writes their reference counts, and the system copies the pages. This list holds no Python
-objects; an element is built when it is asked for.
+A forked process shares the memory of a Python list only until Python writes reference counts into
+it. This list holds no Python objects; an element is built when it is asked for.
 """
 
 import operator
@@ -27,19 +26,15 @@ class SharedList(Sequence[Any]):
         ds = DataFromList(SharedList(annotations), shuffle=True)
         ds = MultiProcessRunner(MapData(ds, load), num_prefetch=50, num_proc=8)
 
-    Arrays in an element are read-only views of the memory; everything else in it is new each time.
-    The memory has no name, and is gone with the last process and the last array that use it. When
-    pickled, except to start a process, it takes its elements along.
+    Arrays in an element are read-only views of the memory, which has no name, and is gone with the
+    last process and the last array that use it. When pickled, except to start a process, it takes
+    its elements along.
     """
 
     def __init__(self, elements: Iterable[Any]) -> None:
-        """
-        Args:
-          elements: what `MultiProcessRunner` can send. They are looked at one by one, so a
-            generator does not need the memory twice.
+        """Takes an iterable of what `MultiProcessRunner` can send, one by one.
 
-        Raises:
-          OSError: there is not enough shared memory.
+        Raises OSError if there is not enough shared memory.
         """
         self._own(SharedFile())
         starts: List[int] = []

@@ -24,12 +24,8 @@ def to_torch_dataset(ds: DataFlow) -> Any:
     and its random streams come from the seed of the loader (`torch.manual_seed`).
 
     Make the batches in the flow and give the loader `batch_size=None`: then all are whole, and in
-    the order of the flow. With a `batch_size` of the loader, each worker has a smaller last one.
-    Arrays are copied if they are read-only or have negative strides, which PyTorch cannot use.
-
-    Raises:
-      TypeError: `ds` is not a flow.
-      RuntimeError: while it is iterated in a worker: a map dropped a datapoint of a batch.
+    the order of the flow, or a RuntimeError is raised if a map drops a datapoint of a batch. With a
+    `batch_size` of the loader, each worker has a smaller last one.
     """
     if not is_flow(ds):
         raise TypeError(f"to_torch_dataset takes a DataFlow, but got {what_instead(ds)}")

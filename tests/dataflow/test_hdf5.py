@@ -154,7 +154,11 @@ def test_datasets_that_cannot_be_read(tmp_path, in_memory):
         (["one"], ValueError, "'one' is a single value"),
         (["nothing"], ValueError, "'nothing' is a single value"),
         (["words"], TypeError, "'words' has elements of variable length"),
-        (["three", "group/x"], ValueError, "different lengths: 'three' has 3, 'group/x' has 1 row"),
+        (
+            ["three", "group/x"],
+            ValueError,
+            "different lengths: 'three' has 3 rows, 'group/x' has 1 row",
+        ),
     ]:
         with pytest.raises(error, match=match):
             load(path, keys, in_memory=in_memory)
@@ -182,8 +186,8 @@ def test_wrong_arguments_and_a_version_to_come(tmp_path):
     "datapoints, error, match",
     [
         ([], ValueError, "The flow has no datapoints"),
-        ([[1]], ValueError, "Datapoint 0 has 1 components, but there are 2 names"),
-        ([[1, 2], [1, 2, 3]], ValueError, "Datapoint 1 has 3 components"),
+        ([[1]], ValueError, "Datapoint 0 is a list of 1 comp.* for each of .*label"),
+        ([[1, 2], [1, 2, 3]], ValueError, "Datapoint 1 is a list of 3 components"),
         ([{"a": 1, "b": 2}], TypeError, "Datapoint 0 is a dict"),
         ([[1, "a"]], TypeError, r"Datapoint 0 \('train/label'\) is a str"),
         ([[1, None]], TypeError, "is a NoneType"),
@@ -259,9 +263,6 @@ def test_a_damaged_chunk_is_named(tmp_path):
         load(path)
     with pytest.raises(ValueError, match="'train/image' is damaged in row 64"):
         load(path, in_memory=False)
-    if hasattr(h5py.h5d.DatasetID, "get_chunk_info_by_coord"):
-        with pytest.raises(ValueError, match=r"in the chunk at byte \d+: "):
-            load(path)
 
 
 def test_damaged_rows_are_skipped_up_to_a_limit(tmp_path, capsys):

@@ -103,7 +103,7 @@ def test_a_wrong_number_of_records(whole, number):
 @pytest.mark.parametrize("probed", [True, False])
 def test_files_that_are_none(tmp_path, probed):
     path = str(tmp_path / "file")
-    with pytest.raises(FileNotFoundError, match="no LMDB file .*file"):
+    with pytest.raises(FileNotFoundError, match="no file .*file"):
         LMDBData(path, probe=probed)
     with pytest.raises(FileNotFoundError, match=r"directory without data\.mdb"):
         LMDBData(str(tmp_path), probe=probed)

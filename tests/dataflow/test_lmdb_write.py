@@ -153,8 +153,14 @@ def test_a_disk_without_space(tmp_path):
     assert os.listdir(str(tmp_path)) == []
 
 
-def test_a_full_disk_is_called_so(tmp_path):
-    error = lmdb_module._as_os_error(lmdb.DiskError("mdb_txn_commit"), "/data/new.lmdb")
-    assert isinstance(error, OSError)
-    assert error.filename == "/data/new.lmdb"
-    assert str(error).startswith("[Errno 28] Nothing was written, for the disk is full")
+def test_a_full_disk_is_called_so(tmp_path, monkeypatch):
+    def fail(*args, **options):
+        raise lmdb.DiskError("mdb_txn_commit")
+
+    monkeypatch.setattr(lmdb, "open", fail)
+    path = str(tmp_path / "new.lmdb")
+    with pytest.raises(
+        OSError, match="Errno 28. Nothing was written, for the disk is full"
+    ) as caught:
+        dump_dataflow_to_lmdb(flow_of([[1]]), path)
+    assert caught.value.filename == path

@@ -121,10 +121,10 @@ def test_arrays_are_shared_but_not_pickled_and_cannot_be_written_to(tmp_path):
 @pytest.mark.parametrize(
     "datapoints, error, match",
     [
-        ([[1, 2], [1]], ValueError, "another form .*: a list of 1 and a list of 2"),
-        ([[1, 2], (1, 2)], ValueError, "another form .*: a tuple of 2 and a list of 2"),
-        ([[1], {"a": 1}], ValueError, r"Datapoint 1 .*: a dict of \['a'\] and a list of 1"),
-        ([{"a": 1}, {"c": 2}], ValueError, r"of \['c'\] and a dict of \['a'\]"),
+        ([[1, 2], [1]], ValueError, "another form .*: a list of 1 components and a list of 2"),
+        ([[1, 2], (1, 2)], ValueError, "another form .*: a tuple of 2 components and a list of 2"),
+        ([[1], {"a": 1}], ValueError, "Datapoint 1 .*: a dict of a and a list of 1"),
+        ([{"a": 1}, {"c": 2}], ValueError, "a dict of c and a dict of a"),
         ([], ValueError, "The flow has no datapoints"),
         ([[]], ValueError, "no components"),
         ([np.zeros(2)], TypeError, "Datapoint 0 is a ndarray"),
@@ -246,16 +246,16 @@ def test_a_pickle_is_not_run_unless_the_user_trusts_it(tmp_path):
     with pytest.raises(ValueError, match=r"a.npz: It is a pickle that needs \w+.mkdir"):
         load(path)
     rewrite(path, {"header.npy": header(), "values_0.npy": npy(objects)})
-    with pytest.raises(ValueError, match="values_0.npy .* which NumpySerializer never writes"):
+    with pytest.raises(ValueError, match="values_0.npy .* Object arrays cannot be loaded"):
         load(path)
     rewrite(path, {"header.npy": npy(objects)})
-    with pytest.raises(ValueError, match="header.npy .* which NumpySerializer never writes"):
+    with pytest.raises(ValueError, match="header.npy .* Object arrays cannot be loaded"):
         load(path)
     frame = np.frombuffer(pickle.dumps([canary]), np.uint8)
     offsets = np.array([0, len(frame), len(frame)])
     contents = {"frames_0.npy": npy(frame), "offsets_0.npy": npy(offsets)}
     rewrite(path, {"header.npy": header(kinds=["frames"]), **contents})
-    with pytest.raises(ValueError, match="datapoint 0 of column 0 is damaged"):
+    with pytest.raises(ValueError, match="record 0: column 0 is damaged"):
         load(path)
     assert not (tmp_path / "ran").exists()
     np.savez(path, buffer=np.array([canary], object))
@@ -310,7 +310,7 @@ def test_offsets_that_are_made_up(tmp_path, offsets):
 def test_a_size_that_is_made_up_sets_no_memory_aside(tmp_path):
     path = str(tmp_path / "a.npz")
     honest = npy(np.arange(2))
-    for shape in "(2**60,)", "(4611686018427387904,)", "(-1,)", "(3,)", "(1,)":
+    for shape in "(2**60,)", "(4611686018427387904,)", "(10000000000,)", "(-1,)", "(3,)", "(1,)":
         text = honest.replace(b"(2,)", shape.encode())
         lost = len(text) - len(honest)  # the header is filled up with blanks
         text = text.replace(b" " * lost + b"\n", b"\n", 1) if lost > 0 else text

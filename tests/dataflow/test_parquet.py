@@ -110,8 +110,12 @@ def test_files_that_are_none(tmp_path):
     "datapoints, error, match",
     [
         ([], ValueError, "no datapoints"),
-        ([[1]], ValueError, r"Datapoint 0 has not one component for each of \['x', 'label'\]"),
-        ([{"x": 1, "label": 2}], ValueError, "Datapoint 0 has not"),
+        (
+            [[1]],
+            ValueError,
+            r"Datapoint 0 is a list of 1 .* one component for each of \['x', 'label'\]",
+        ),
+        ([{"x": 1, "label": 2}], TypeError, "Datapoint 0 is a dict of label, x, but needs"),
         ([[np.zeros((2, 2)), 1]], ValueError, "1-dimensional"),
         ([[object(), 1]], ValueError, "Could not convert"),
         ([[i, i] for i in range(4)] + [[0.5, 1]], ValueError, "schema"),

@@ -70,9 +70,8 @@ def bench(args: Any, write: Callable[[str], None]) -> int:
     with contextlib.ExitStack() as stack:
         flow = stack.enter_context(open_flow(args.flow))
         if args.processes:
-            flow = stack.enter_context(
-                contextlib.closing(MultiProcessRunnerZMQ(flow, num_proc=args.processes))
-            )
+            flow = MultiProcessRunnerZMQ(flow, num_proc=args.processes)
+            stack.callback(flow.close)
         if args.stages:
             stages = measure_stages(flow, limits)
             write(_stages_table(stages) + "\n")

@@ -14,10 +14,9 @@ from .._length import length_or_none
 from ..debug import describe
 from ..files.lmdb_open import data_file
 from ..files.records import DamagedFile, collected_damage
-from ..map import MapData
 from . import CommandError, facts_table
 from .flow import open_flow
-from .formats import FORMATS, InputOptions, find_format, open_file, suffix_of
+from .formats import FORMATS, InputOptions, find_format, open_file, save_file, suffix_of
 from .images import check_name, write_images
 
 _IMAGES = 16  # datapoints on a contact sheet
@@ -42,9 +41,8 @@ def show(args: Any, write: Callable[[str], None]) -> int:
     count, has_checksums = 0, False
     with collected_damage() as damage:
         try:
-            flow, more, has_checksums = open_file(
-                args.file, name, options, sys.maxsize if args.check else 0
-            )
+            max_errors = sys.maxsize if args.check else 0
+            flow, more, has_checksums = open_file(args.file, name, options, max_errors)
             with contextlib.closing(flow):
                 length = length_or_none(flow)
                 more["datapoints"] = "unknown" if length is None else str(length)
@@ -110,23 +108,15 @@ def convert(args: Any, write: Callable[[str], None]) -> int:
     opened = open_file(args.input, name, options, args.max_errors)
     if to_names and from_names:
         names = opened.flow.lst.keys
-    count = 0
-
-    def counted(datapoint: Any) -> Any:
-        nonlocal count
-        count += 1
-        return datapoint
-
     with contextlib.closing(opened.flow), collected_damage() as damage:
         new = f"{target}.{os.getpid()}.new" if args.force else target
-        FORMATS[kind].save(MapData(opened.flow, counted), new, names)  # type: ignore[misc]
+        count = save_file(kind, opened.flow, new, names)
     try:
         os.replace(new, target)
         fsync_path(os.path.dirname(os.path.abspath(target)))
     finally:
         if args.force and os.path.exists(new):
             os.unlink(new)
-    count -= to_names  # for then the first one is looked at beforehand
     name += f": {opened.facts['contents']}" if "contents" in opened.facts else ""
     size = size_text(os.path.getsize(target))
     write(f"{count} datapoints of {args.input} ({name}) are in {target} ({kind}, {size}).")

@@ -3,28 +3,22 @@
 import itertools
 import os
 import struct
-from functools import partial
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
 from tensorpack.utils.packing.old_values import BadRecord, RefusedRecord, kind_of_old
 
 from ..base import DataFlow
 from ..files.csv_file import CSVData
-from ..files.hdf5 import HDF5Data, HDF5Serializer
-from ..files.hdf5_rows import describe_file
-from ..files.lmdb_file import LMDBData, LMDBDataPoint, write_lmdb
+from ..files.hdf5 import HDF5Data, HDF5Serializer, describe_file
+from ..files.lmdb_file import LMDBData, LMDBDataPoint, LMDBSerializer
 from ..files.npz import NumpySerializer, is_old_npz
 from ..files.parquet import ParquetData, ParquetSerializer
-from ..files.records import DamagedFile, decode_value, input_path, is_gzip
+from ..files.records import DamagedFile, decode_value, form_of, input_path, refuse_gzip
 from ..files.svmlight import SVMLightData
 from ..files.tar import TarData, TarSerializer
 from ..files.tfrecord import TFRecordBytes, TFRecordData, TFRecordSerializer, masked_crc32c
 from ..map import MapData
 from . import CommandError
-
-_LMDB_MAGIC = struct.pack("=I", 0xBEEFC0DE)
-_HDF5_MAGIC = b"\x89HDF\r\n\x1a\n"
-_HDF5_PLACES = (0, 512, 1024, 2048)
 
 
 class InputOptions(NamedTuple):
@@ -48,7 +42,7 @@ class Format(NamedTuple):
     suffixes: Tuple[str, ...]  # of the names of such files, in small letters
     matches: Optional[Callable[[bytes], bool]]  # by the first bytes of a file, if they tell
     open: Callable[[str, InputOptions, int], Opened]  # with the number of records to skip
-    save: Optional[Callable[[DataFlow, str, Optional[List[str]]], Any]] = None  # with names
+    save: Optional[Callable[..., int]] = None  # of a flow and a path; and names, with `paths`
     options: Tuple[str, ...] = ()  # those of `InputOptions` that make a difference
 
 
@@ -124,10 +118,16 @@ def _open_parquet(path: str, options: InputOptions, max_errors: int) -> Opened:
     return Opened(flow, {"columns": ", ".join(flow.lst.keys)}, False)
 
 
-def _save_columns(
-    save: Callable[..., None], flow: DataFlow, path: str, names: Optional[List[str]]
-) -> None:
-    """Writes the components of datapoints to what has names: columns, or datasets."""
+def _open_tar(path: str, options: InputOptions, max_errors: int) -> Opened:
+    return Opened(TarData(path, False, max_errors), {}, False)
+
+
+def save_file(name: str, flow: DataFlow, path: str, names: Optional[List[str]]) -> int:
+    """Writes a flow to a file of a format, with names of its columns; returns its length."""
+    save, options = FORMATS[name].save, FORMATS[name].options
+    assert save is not None
+    if "paths" not in options:
+        return save(flow, path)
     flow.reset_state()
     first = next(iter(flow), None)
     if not isinstance(first, (list, tuple, dict)):
@@ -140,71 +140,58 @@ def _save_columns(
             f"There are {len(names)} names in --paths ({', '.join(names)}), but a datapoint has "
             f"{len(keys)} components: {', '.join(map(str, keys))}. Give a name for each."
         )
-    numbers = itertools.count()
+    numbers, form = itertools.count(), form_of(first)
 
     def row(datapoint: Any) -> List[Any]:
-        number = next(numbers)
-        if _form_of(datapoint) != _form_of(first):
+        number, found = next(numbers), form_of(datapoint)
+        if found != form:
             raise CommandError(
-                f"Datapoint {number} is {_form_of(datapoint)}, but datapoint 0 is "
-                f"{_form_of(first)}. All rows of such a file are alike: convert to another format."
+                f"Datapoint {number} is {found}, but datapoint 0 is {form}. All rows of such a "
+                "file are alike: convert to another format."
             )
         return [datapoint[key] for key in keys]
 
-    save(MapData(flow, row), path, names)
+    return save(MapData(flow, row), path, names)
 
 
-def _form_of(datapoint: Any) -> str:
-    parts = "something else"
-    if isinstance(datapoint, dict):
-        parts = ", ".join(sorted(map(str, datapoint)))
-    elif isinstance(datapoint, (list, tuple)):
-        parts = f"{len(datapoint)} components"
-    return f"a {type(datapoint).__name__} of {parts}"
+def _has(magic: bytes, *places: int) -> Callable[[bytes], bool]:
+    """Returns whether one of the places has these bytes."""
+    return lambda start: any(start.startswith(magic, place) for place in places)
 
 
 FORMATS: Dict[str, Format] = {
     "LMDB": Format(
         (".lmdb", ".mdb"),
-        lambda start: any(start[place : place + 4] == _LMDB_MAGIC for place in (16, 24)),
+        _has(struct.pack("=I", 0xBEEFC0DE), 16, 24),
         _open_lmdb,
-        lambda flow, path, names: write_lmdb(flow, path),
+        LMDBSerializer.save,
         ("allow_pickle",),
     ),
     "TFRecord": Format(
         (".tfrecord", ".tfrecords"),
         lambda start: struct.pack("<I", masked_crc32c(start[:8])) == start[8:12],
         _open_tfrecord,
-        lambda flow, path, names: TFRecordSerializer.save(flow, path),
+        TFRecordSerializer.save,
         ("allow_pickle",),
     ),
     "npz": Format(
         (".npz",),
-        lambda start: start[:4] in (b"PK\x03\x04", b"PK\x05\x06"),
+        lambda start: start.startswith((b"PK\x03\x04", b"PK\x05\x06")),
         _open_npz,
-        lambda flow, path, names: NumpySerializer.save(flow, path),
+        NumpySerializer.save,
         ("allow_pickle",),
     ),
     "HDF5": Format(
         (".h5", ".hdf5"),
-        lambda start: any(start[place : place + 8] == _HDF5_MAGIC for place in _HDF5_PLACES),
+        _has(b"\x89HDF\r\n\x1a\n", 0, 512, 1024, 2048),
         _open_hdf5,
-        partial(_save_columns, HDF5Serializer.save),
+        HDF5Serializer.save,
         ("paths",),
     ),
     "Parquet": Format(
-        (".parquet",),
-        lambda start: start[:4] == b"PAR1",
-        _open_parquet,
-        partial(_save_columns, ParquetSerializer.save),
-        ("paths",),
+        (".parquet",), _has(b"PAR1", 0), _open_parquet, ParquetSerializer.save, ("paths",)
     ),
-    "tar": Format(
-        (".tar",),
-        lambda start: start[257:262] == b"ustar",
-        lambda path, options, max_errors: Opened(TarData(path, False, max_errors), {}, False),
-        lambda flow, path, names: TarSerializer.save(flow, path),
-    ),
+    "tar": Format((".tar",), _has(b"ustar", 257), _open_tar, TarSerializer.save),
     "CSV": Format((".csv", ".tsv"), None, _open_csv, None, ("dtypes", "no_header")),
     "SVMlight": Format((".svm", ".svmlight", ".libsvm"), None, _open_svmlight),
 }
@@ -222,27 +209,24 @@ def find_format(path: str) -> str:
         return "LMDB"
     with open(input_path(path), "rb") as file:
         start = file.read(4096)
-    if is_gzip(start):
-        raise CommandError(f"{path} is compressed by gzip. Unpack it first: gunzip {path}")
-    by_suffix = next((n for n, each in FORMATS.items() if suffix_of(path) in each.suffixes), None)
-    for name, each in FORMATS.items():
-        if each.matches is not None and each.matches(start):
-            return name
-    if by_suffix is None:
+    refuse_gzip(path, start)
+    found = [name for name, each in FORMATS.items() if each.matches and each.matches(start)]
+    found += [name for name, each in FORMATS.items() if suffix_of(path) in each.suffixes]
+    if not found:
         raise CommandError(
             f"The format of {path} is not known: it begins with {start[:16]!r}, and its name ends "
             f"with {suffix_of(path)!r}. Known are {KNOWN}."
         )
-    return by_suffix
+    if not start:
+        raise CommandError(f"{path} is empty.")
+    return found[0]
 
 
 def open_file(path: str, name: str, options: InputOptions, max_errors: int = 0) -> Opened:
     """Opens a file of the format `name`; skips up to `max_errors` damaged records."""
     for option, value in options._asdict().items():
         if value and option not in FORMATS[name].options:
-            flag = "--" + option.replace("_", "-")
-            others = ", ".join(n for n, each in FORMATS.items() if option in each.options)
-            raise CommandError(
-                f"{flag} is for files in {others}, but {path} is {name}. Leave it out."
-            )
+            use = ", ".join(n for n, each in FORMATS.items() if option in each.options)
+            use = f"--{option.replace('_', '-')} is for files in {use}"
+            raise CommandError(f"{use}, but {path} is {name}. Leave it out.")
     return FORMATS[name].open(path, options, max_errors)

@@ -47,11 +47,8 @@ def _largest_image(datapoints: List[Any]) -> Any:
     if not datapoints:
         raise CommandError("There are no images: there is no datapoint.")
     first = datapoints[0]
-    items: List[Any] = []
-    if isinstance(first, (list, tuple)):
-        items = list(enumerate(first))
-    elif isinstance(first, dict):
-        items = list(first.items())
+    rows = dict(enumerate(first)) if isinstance(first, (list, tuple)) else first
+    items = rows.items() if isinstance(rows, dict) else ()
     sizes = {key: value.size for key, value in items if _images_in(value)}
     if not sizes:
         raise CommandError(

@@ -6,6 +6,7 @@ import io
 import os
 import tarfile
 import zlib
+from pathlib import Path
 from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
@@ -29,25 +30,25 @@ Folder = Optional[PathLike]
 class PublishedDataset(DataFromList):
     """A dataset whose published files are read where they lie, and held in memory.
 
-    A subclass names its parts and its folder, and defines `_read`.
+    A subclass names its parts and its folder, and defines `_read`; the arguments are described in
+    `dataset`.
     """
 
     _PARTS: Sequence[str] = TRAIN_OR_TEST
     _FOLDER = ""  # below $TENSORPACK_DATASET
 
-    def __init__(self, part: str, directory: Folder, shuffle: Optional[bool], download: bool):
-        """
-        Args:
-          part: of the dataset, such as "train". Subclasses call it `name` or `train_or_test`.
-          directory: the folder of the files; None for the one of this dataset in
-            $TENSORPACK_DATASET. Subclasses call it `dir` or `data_dir`.
-          shuffle: whether each pass has its own order; None for "train" only.
-          download: whether to download missing files.
-        """
-        check_split(part, self._PARTS)
-        given = get_dataset_path(self._FOLDER) if directory is None else directory
+    def __init__(
+        self,
+        name: str,
+        data_dir: Folder = None,
+        shuffle: Optional[bool] = True,
+        *,
+        download: bool = False,
+    ) -> None:
+        check_split(name, self._PARTS)
+        given = get_dataset_path(self._FOLDER) if data_dir is None else data_dir
         self._directory, self._download = os.path.abspath(given), download
-        super().__init__(self._read(part), part == "train" if shuffle is None else shuffle)
+        super().__init__(self._read(name), name == "train" if shuffle is None else shuffle)
 
     def _read(self, part: str) -> Any:
         """Returns the datapoints of a part, by index."""
@@ -88,7 +89,7 @@ class LabelledDataset(PublishedDataset):
 
     @property
     def images(self) -> np.ndarray:
-        """All images, uint8; the first axis counts them."""
+        """All images, uint8 `[N, ...]`."""
         return self.lst.images
 
     @property
@@ -98,12 +99,9 @@ class LabelledDataset(PublishedDataset):
 
 
 class UnpackedDataset(RecordsFlow):
-    """A dataset of image files in a folder, which has to be unpacked.
+    """A dataset of image files in a folder, which has to be unpacked; defines `_listed`."""
 
-    A subclass has the address of its archive, and defines `_listed`.
-    """
-
-    _URL = ""
+    _URL = ""  # of the archive
 
     def __init__(
         self, dir: PathLike, name: str, shuffle: Optional[bool] = None, *, max_errors: int = 0
@@ -113,8 +111,7 @@ class UnpackedDataset(RecordsFlow):
           dir: the folder.
           name: "train" or "val".
           shuffle: whether each pass has its own order; None for "train" only.
-          max_errors: how many images that cannot be read a pass skips, each with a warning in the
-            log; one more is an error. `len` counts them.
+          max_errors: how many images that cannot be read a pass skips, see `RecordsFlow`.
         """
         check_split(name, ("train", "val"))
         self.dir = os.path.abspath(dir)
@@ -125,6 +122,10 @@ class UnpackedDataset(RecordsFlow):
     def _listed(self, name: str) -> Tuple[List[str], List[int]]:
         """Returns the paths of images, below the folder, and their labels."""
         raise NotImplementedError
+
+    def _lines(self, name: str) -> List[str]:
+        path = self._existing(name)
+        return lines_of(Path(path).read_bytes(), path)
 
     def _existing(self, name: str) -> str:
         """Returns the path of a file or folder below the folder."""
@@ -137,7 +138,7 @@ class UnpackedDataset(RecordsFlow):
         return path
 
 
-def check_split(name: str, parts: Sequence[str] = TRAIN_OR_TEST) -> None:
+def check_split(name: str, parts: Sequence[str]) -> None:
     """Raises ValueError unless `name` is one of the parts of a dataset."""
     if name not in parts:
         *others, last = map(repr, parts)
@@ -165,9 +166,8 @@ def find_files(
 ) -> List[str]:
     """Returns the paths of published files in a directory; missing ones are downloaded if told to.
 
-    `published` has the address of each file and its SHA-256, or None if that is not known. A file
-    that was there and is another one is used all the same, with a warning; one that was downloaded
-    raises a ValueError.
+    `published` has the address of each file and its SHA-256, or None if that is not known. Another
+    file is used with a warning if it was there; a ValueError is raised if it was downloaded.
     """
     paths = {url: os.path.join(directory, url.rpartition("/")[2]) for url in published}
     missing = [url for url, path in paths.items() if not os.path.isfile(path)]
@@ -177,17 +177,16 @@ def find_files(
             f"into {directory}, or pass download=True once to have it done. The argument `dir`, or "
             "$TENSORPACK_DATASET, names another place."
         )
-    for url, path in paths.items():
-        if url in missing:
-            try:
-                download_file(url, directory, sha256=published[url])
-            except OSError as error:
-                raise OSError(
-                    f"{url} cannot be downloaded: {error}. Get it in another way and put it into "
-                    f"{directory}."
-                ) from error
-            continue
-        found = os.stat(path)
+    for url in missing:
+        try:
+            download_file(url, directory, sha256=published[url])
+        except OSError as error:
+            raise OSError(
+                f"{url} cannot be downloaded: {error}. Get it in another way and put it into "
+                f"{directory}."
+            ) from error
+    for url in (each for each in published if each not in missing):
+        path, found = paths[url], os.stat(paths[url])
         if published[url] not in (None, _hash(path, found.st_size, found.st_mtime_ns)):
             log_once(
                 f"{path} is not the file of {url}: its SHA-256 is another one. It is used; remove "
@@ -199,50 +198,41 @@ def find_files(
 
 @functools.lru_cache(maxsize=32)
 def _hash(path: str, size: int, changed: int) -> str:
-    """Returns the SHA-256 of a file; once for as long as the file is the same."""
+    """Returns the SHA-256 of a file; computed once for as long as the file is the same."""
     return hash_untrusted(path)[1]
 
 
-def read_file(path: str) -> bytes:
-    """Returns the content of a file."""
-    with open(path, "rb") as file:
-        return file.read()
-
-
-def lines_of(content: bytes) -> List[str]:
+def lines_of(content: bytes, where: str) -> List[str]:
     """Returns the lines of a text that are not empty, without the space around them."""
     lines = content.decode("utf-8", "replace").splitlines()
-    return [line.strip() for line in lines if line.strip()]
+    found = [line.strip() for line in lines if line.strip()]
+    if not found:
+        raise DamagedFile(f"{where} is empty.")
+    return found
 
 
-class _Bounded:
-    """Reads a stream up to the most bytes that an archive has."""
+class _Bounded(gzip.GzipFile):
+    """A file that is unpacked up to the most bytes that an archive has."""
 
-    def __init__(self, stream: gzip.GzipFile) -> None:
-        self._stream, self._left = stream, _MOST_BYTES
-
-    def read(self, size: int) -> bytes:
-        data = self._stream.read(size)
-        self._left -= len(data)
-        if self._left < 0:
+    def read(self, size: Optional[int] = -1) -> bytes:
+        data = super().read(size)
+        if self.tell() > _MOST_BYTES:
             raise OSError(f"it has more than {_MOST_BYTES} bytes, which no published one has")
         return data
 
 
 def read_members(path: str, wanted: Callable[[str], bool]) -> Dict[str, bytes]:
-    """Returns the content of files of a compressed archive, and checks the whole archive.
+    """Returns the content of the files of a compressed archive whose names are `wanted`.
 
-    Nothing is unpacked; `wanted` is given the name of each file. A DamagedFile is raised if it
-    cannot be read, or has more than any published one.
+    The whole archive is checked, and nothing is unpacked.
     """
     contents: Dict[str, bytes] = {}
     try:
-        with gzip.open(path, "rb") as file:
-            stream: Any = _Bounded(file)
+        with _Bounded(path, "rb") as stream:
             with tarfile.open(fileobj=stream, mode="r|") as archive:
                 for member in archive:
                     if member.isfile() and wanted(member.name):
-                        contents[member.name] = archive.extractfile(member).read()
+                        contents[member.name] = archive.extractfile(member).read()  # type: ignore
             while stream.read(1 << 20):  # up to the checksum
                 pass
     except (EOFError, OSError, zlib.error, tarfile.TarError) as error:
@@ -251,10 +241,7 @@ def read_members(path: str, wanted: Callable[[str], bool]) -> Dict[str, bytes]:
 
 
 def read_matlab(path: str, *names: str, content: Optional[bytes] = None) -> Dict[str, Any]:
-    """Returns variables of a file of MATLAB's version 5, or of `content` if it is in an archive.
-
-    A DamagedFile is raised if it is no such file, or a variable is missing.
-    """
+    """Returns variables of a file of MATLAB's version 5, or of `content` if it is in an archive."""
     matlab = require("scipy.io")
     try:
         file = path if content is None else io.BytesIO(content)

@@ -1,8 +1,7 @@
 """BSDS500: photographs with the contours that several people drew in each, from its archive.
 
-The archive is described at
-https://www2.eecs.berkeley.edu/Research/Projects/CS/vision/grouping/resources.html: for each JPEG
-there is a MATLAB file with a cell `groundTruth`, one structure for each person, in which
+The archive (https://www2.eecs.berkeley.edu/Research/Projects/CS/vision/grouping/resources.html)
+has for each JPEG a MATLAB file with a cell `groundTruth`, one structure for each person, in which
 `Boundaries` is 1 where there is a contour.
 """
 
@@ -16,7 +15,7 @@ import numpy as np
 from tensorpack.utils.optional import require
 
 from ..files.images import decode_image
-from ._files import DamagedFile, Folder, PublishedDataset, read_matlab, read_members
+from ._files import DamagedFile, PublishedDataset, read_matlab, read_members
 
 _URL = (
     "https://www2.eecs.berkeley.edu/Research/Projects/CS/vision/grouping/BSR/BSR_bsds500.tgz",
@@ -31,16 +30,11 @@ class BSDS500(PublishedDataset):
 
     The edges are the share of people who drew a contour at a pixel, from 0 to 1. Upright images
     are transposed with their edges. There are 200 datapoints in "train", 100 in "val" and 200 in
-    "test"; they are held in memory, 0.6 MB each. The archive is read where it lies and not
-    unpacked; where its folder `BSR` lies beside it, the files there are read.
+    "test", 0.6 MB of memory each. The archive is not unpacked; where its folder `BSR` lies beside
+    it, the files there are read.
     """
 
     _PARTS, _FOLDER = ("train", "val", "test"), "bsds500_data"
-
-    def __init__(
-        self, name: str, data_dir: Folder = None, shuffle: bool = True, *, download: bool = False
-    ) -> None:
-        super().__init__(name, data_dir, shuffle, download)
 
     def _read(self, part: str) -> "_Pairs":
         require("cv2")
@@ -54,13 +48,14 @@ class BSDS500(PublishedDataset):
         else:
             (where,) = self._find(dict([_URL]))
             contents = read_members(where, lambda name: name.split("/")[-2:-1] == [part])
-        images: Dict[str, bytes] = {}
-        drawn: Dict[str, bytes] = {}
-        for found, file in (images, r"images/{}/(.+)\.jpg"), (drawn, r"groundTruth/{}/(.+)\.mat"):
-            for name, content in contents.items():
-                match = re.fullmatch(f"{_FOLDER}/{file.format(part)}", name)
-                if match is not None:
-                    found[match.group(1)] = content
+
+        def found(folder: str, end: str) -> Dict[str, bytes]:
+            names = [
+                re.fullmatch(f"{_FOLDER}/{folder}/{part}/(.+){end}", name) for name in contents
+            ]
+            return {match.group(1): contents[match.group()] for match in names if match}
+
+        images, drawn = found("images", r"\.jpg"), found("groundTruth", r"\.mat")
         return _Pairs(where, images, drawn)
 
 

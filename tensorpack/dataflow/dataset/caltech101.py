@@ -23,7 +23,7 @@ class Caltech101Silhouettes(LabelledDataset):
     def __init__(
         self, name: str, shuffle: bool = True, dir: Folder = None, *, download: bool = False
     ) -> None:
-        super().__init__(name, dir, shuffle, download)
+        super().__init__(name, dir, shuffle, download=download)
 
     def _read(self, part: str) -> LabelledImages:
         (path,) = self._find({_URL: None})

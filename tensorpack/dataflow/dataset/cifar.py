@@ -6,23 +6,15 @@ version are pickled dicts of lists and arrays, which are read without running co
 """
 
 import os
+from pathlib import Path
 from typing import Dict, List, NamedTuple, Optional, Sequence
 
 import numpy as np
 
 from tensorpack.utils.packing.old_values import decode_old
 
-from ._files import (
-    TRAIN_OR_TEST,
-    DamagedFile,
-    Folder,
-    LabelledDataset,
-    LabelledImages,
-    lines_of,
-    mean_of,
-    read_file,
-    read_members,
-)
+from . import _files
+from ._files import TRAIN_OR_TEST, DamagedFile, Folder, LabelledDataset, LabelledImages
 
 _ADDRESS = "https://www.cs.toronto.edu/~kriz/"
 _IMAGE = (3, 32, 32)
@@ -34,7 +26,6 @@ _FILES = {  # by the number of classes and the part, without the ending
 
 class _Version(NamedTuple):
     archive: str
-    sha256: str
     folder: str  # in the archive
     names: str  # the file with the names of the classes
     label_bytes: int  # the last one counts
@@ -44,29 +35,19 @@ class _Version(NamedTuple):
 
 _VERSIONS = {  # by the number of classes
     10: [
-        _Version(
-            "cifar-10-binary.tar.gz",
-            "c4a38c50a1bc5f3a1c5537f2155ab9d68f9f25eb1ed8d9ddda3db29a59bca1dd",
-            *("cifar-10-batches-bin", "batches.meta.txt", 1),
-        ),
-        _Version(
-            "cifar-10-python.tar.gz",
-            "6d958be074577803d12ecdefd02955f39262c83c16fe9348329d7fe0b5c001ce",
-            *("cifar-10-batches-py", "batches.meta", 1, "", "label"),
-        ),
+        _Version("cifar-10-binary.tar.gz", "cifar-10-batches-bin", "batches.meta.txt", 1),
+        _Version("cifar-10-python.tar.gz", "cifar-10-batches-py", "batches.meta", 1, "", "label"),
     ],
     100: [
-        _Version(
-            "cifar-100-binary.tar.gz",
-            "58a81ae192c23a4be8b1804d68e518ed807d710a4eb253b1f2a199162a40d8ec",
-            *("cifar-100-binary", "fine_label_names.txt", 2),
-        ),
-        _Version(
-            "cifar-100-python.tar.gz",
-            "85cd44d02ba6437773c5bbd22e183051d648de2e7d6b014e1ef29b855ba677a7",
-            *("cifar-100-python", "meta", 1, "", "fine_label"),
-        ),
+        _Version("cifar-100-binary.tar.gz", "cifar-100-binary", "fine_label_names.txt", 2),
+        _Version("cifar-100-python.tar.gz", "cifar-100-python", "meta", 1, "", "fine_label"),
     ],
+}
+_SHA256 = {
+    "cifar-10-binary.tar.gz": "c4a38c50a1bc5f3a1c5537f2155ab9d68f9f25eb1ed8d9ddda3db29a59bca1dd",
+    "cifar-10-python.tar.gz": "6d958be074577803d12ecdefd02955f39262c83c16fe9348329d7fe0b5c001ce",
+    "cifar-100-binary.tar.gz": "58a81ae192c23a4be8b1804d68e518ed807d710a4eb253b1f2a199162a40d8ec",
+    "cifar-100-python.tar.gz": "85cd44d02ba6437773c5bbd22e183051d648de2e7d6b014e1ef29b855ba677a7",
 }
 
 
@@ -90,7 +71,7 @@ class CifarBase(LabelledDataset):
             raise ValueError(f"There are CIFAR-10 and CIFAR-100, but got {cifar_classnum}.")
         self.train_or_test, self.cifar_classnum = train_or_test, cifar_classnum
         self._FOLDER = f"cifar{cifar_classnum}_data"
-        super().__init__(train_or_test, dir, shuffle, download)
+        super().__init__(train_or_test, dir, shuffle, download=download)
 
     @property
     def data(self) -> LabelledImages:
@@ -100,19 +81,18 @@ class CifarBase(LabelledDataset):
     def get_label_names(self) -> List[str]:
         """Returns the names of the classes, in the order of the labels."""
         name = self._version().names
-        return lines_of(self._read_files([name])[name])
+        return _files.lines_of(self._read_files([name])[name], f"{name} of {self._directory}")
 
     def get_per_pixel_mean(self, names: Sequence[str] = TRAIN_OR_TEST) -> np.ndarray:
         """Returns the mean image of some parts of the dataset, float32 `[32, 32, 3]` in [0, 255].
 
-        Args:
-          names: "train", "test" or both. To evaluate on the test set, take `["train"]`.
+        To evaluate on the test set, take `["train"]`.
         """
-        return mean_of(
-            TRAIN_OR_TEST,
-            names,
-            lambda name: self.images if name == self.train_or_test else self._read(name).images,
-        )
+
+        def images_of(name: str) -> np.ndarray:
+            return self.images if name == self.train_or_test else self._read(name).images
+
+        return _files.mean_of(TRAIN_OR_TEST, names, images_of)
 
     def get_per_channel_mean(self, names: Sequence[str] = TRAIN_OR_TEST) -> np.ndarray:
         """Returns the mean of each channel, float32 `[3]`; see `get_per_pixel_mean`."""
@@ -150,14 +130,16 @@ class CifarBase(LabelledDataset):
         version = self._version()
         paths = {name: os.path.join(self._directory, version.folder, name) for name in names}
         if all(map(os.path.isfile, paths.values())):
-            return {name: self._as_binary(name, read_file(path)) for name, path in paths.items()}
-        (path,) = self._find({_ADDRESS + version.archive: version.sha256})
-        wanted = {f"{version.folder}/{name}": name for name in names}
-        contents = read_members(path, wanted.__contains__)
-        missing = [each for each in wanted if each not in contents]
-        if missing:
-            raise DamagedFile(f"{path} has no {', '.join(missing)}. Is it the published one?")
-        return {name: self._as_binary(name, contents[each]) for each, name in wanted.items()}
+            contents = {name: Path(path).read_bytes() for name, path in paths.items()}
+        else:
+            (path,) = self._find({_ADDRESS + version.archive: _SHA256[version.archive]})
+            wanted = {f"{version.folder}/{name}": name for name in names}
+            found = _files.read_members(path, wanted.__contains__)
+            missing = [each for each in wanted if each not in found]
+            if missing:
+                raise DamagedFile(f"{path} has no {', '.join(missing)}. Is it the published one?")
+            contents = {name: found[each] for each, name in wanted.items()}
+        return {name: self._as_binary(name, content) for name, content in contents.items()}
 
     def _as_binary(self, name: str, content: bytes) -> bytes:
         """Returns what the binary version has in the place of a file of either version."""

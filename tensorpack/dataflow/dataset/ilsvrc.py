@@ -9,6 +9,7 @@ import math
 import os
 import re
 import xml.etree.ElementTree
+from pathlib import Path
 from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 
 import numpy as np
@@ -20,18 +21,8 @@ from tensorpack.utils.packing.old_values import BadRecord
 from tensorpack.utils.untrusted import read_untrusted
 
 from ..files.caffe import message_fields
-from ._files import (
-    DamagedFile,
-    Folder,
-    ImageRecords,
-    PathLike,
-    RecordsFlow,
-    check_split,
-    find_files,
-    lines_of,
-    read_file,
-    read_members,
-)
+from . import _files
+from ._files import DamagedFile, Folder, ImageRecords, PathLike, RecordsFlow
 
 _PARTS = ("train", "val", "test")
 _STRUCTURES = ("original", "train")
@@ -48,8 +39,8 @@ _MOST_XML_BYTES = 1 << 20  # published ones have less than 10 kB
 class ILSVRC12Files(RecordsFlow):
     """Yields `[path, label]` for the images of ILSVRC12; the label is an int from 0 to 999.
 
-    The folder, whose images have to be unpacked, looks like this, with the folder of each class in
-    "val", too, where `dir_structure` is "train"::
+    The folder looks like this, with the folder of each class in "val", too, where `dir_structure`
+    is "train"::
 
         train/n02134418/n02134418_198.JPEG
         val/ILSVRC2012_val_00000001.JPEG
@@ -69,12 +60,11 @@ class ILSVRC12Files(RecordsFlow):
     ) -> None:
         """
         Args:
-          dir: the folder. A FileNotFoundError says what is missing.
+          dir: the folder.
           name: "train", "val" or "test", whose labels mean nothing.
-          meta_dir: the folder of `ILSVRCMeta`.
+          meta_dir, download: of `ILSVRCMeta`; images are never downloaded.
           shuffle: whether each pass has its own order; None for "train" only.
           dir_structure: "original" or "train", see `ILSVRCMeta.get_image_list`; None to look.
-          download: whether to download a missing archive of `ILSVRCMeta`; images never are.
         """
         root, images = _listed(dir, name, meta_dir, dir_structure, download)
         files = [[os.path.join(root, path), label] for path, label in images]
@@ -101,12 +91,11 @@ class ILSVRC12(ILSVRC12Files):
     ) -> None:
         """
         Args:
-          dir, name, meta_dir, shuffle, dir_structure, download: as in `ILSVRC12Files`.
+          dir, name, meta_dir, shuffle, dir_structure, download: see `ILSVRC12Files`.
           include_bb: True to yield `[image, label, box]` for "train", with the first box of the
             image in `dir/bbox`, as from `get_training_bbox`, or (0, 0, w, h) if it has none. A path
             is another folder of boxes.
-          max_errors: how many images that cannot be read a pass skips, each with a warning in the
-            log; one more is an error. `len` counts them.
+          max_errors: how many images that cannot be read a pass skips, see `RecordsFlow`.
         """
         root, images = _listed(dir, name, meta_dir, dir_structure, download)
         boxes = None
@@ -126,10 +115,8 @@ class ILSVRC12(ILSVRC12Files):
     ) -> List[Optional[np.ndarray]]:
         """Returns the first box of each image, float32 (x1, y1, x2, y2) in pixels; None without.
 
-        Args:
-          bbox_dir: the folder, in which `n02134418/n02134418_198.xml` belongs to the JPEG of this
-            name.
-          imglist: from `ILSVRCMeta.get_image_list("train")`.
+        In the folder, `n02134418/n02134418_198.xml` belongs to the JPEG of this name; `imglist` is
+        that of `ILSVRCMeta.get_image_list("train")`.
         """
         if not os.path.isdir(bbox_dir):
             raise NotADirectoryError(f"There is no folder {bbox_dir} with boxes.")
@@ -140,17 +127,12 @@ class ILSVRC12(ILSVRC12Files):
 class ILSVRCMeta:
     """What is known of the images and classes of ILSVRC12.
 
-    The files are read from a folder: each as it lies there or in `caffe_ilsvrc12`, or else from
-    `caffe_ilsvrc12.tar.gz`, which is not unpacked. The methods raise a FileNotFoundError if a file
-    is missing, an OSError if it cannot be downloaded, a `DamagedFile` if it is damaged.
+    The files are read from a folder, by default `ilsvrc_metadata` in $TENSORPACK_DATASET: each as
+    it lies there or in `caffe_ilsvrc12`, or else from `caffe_ilsvrc12.tar.gz`, which is not
+    unpacked, and downloaded if it is missing and `download` is set.
     """
 
     def __init__(self, dir: Folder = None, *, download: bool = False) -> None:
-        """
-        Args:
-          dir: the folder; by default `ilsvrc_metadata` in $TENSORPACK_DATASET.
-          download: whether to download a missing archive.
-        """
         self.dir = os.fspath(get_dataset_path("ilsvrc_metadata") if dir is None else dir)
         self._download = download
         self._archive: Optional[Tuple[str, Dict[str, bytes]]] = None  # its path and its files
@@ -177,7 +159,7 @@ class ILSVRCMeta:
           dir_structure: "original" if the images of "val" and "test" are in one folder, "train" if
             they are in a folder for each class, as those of "train" always are.
         """
-        check_split(name, _PARTS)
+        _files.check_split(name, _PARTS)
         if dir_structure not in _STRUCTURES:
             raise ValueError(f"dir_structure is one of {_STRUCTURES}, but got {dir_structure!r}.")
         synsets = self.get_synset_1000()
@@ -195,8 +177,7 @@ class ILSVRCMeta:
     def get_per_pixel_mean(self, size: Optional[Tuple[int, int]] = None) -> np.ndarray:
         """Returns the mean of the training images, float32 `[256, 256, 3]` in BGR from 0 to 255.
 
-        Args:
-          size: (height, width) to resize it to, which needs OpenCV.
+        `size` is (height, width) to resize it to, which needs OpenCV.
         """
         try:
             fields = message_fields(self._read(_MEAN))
@@ -216,13 +197,9 @@ class ILSVRCMeta:
         return structure
 
     def _lines(self, name: str) -> List[str]:
-        lines = lines_of(self._read(name))
-        if not lines:
-            raise DamagedFile(f"{name} of {self.dir} is empty.")
-        return lines
+        return _files.lines_of(self._read(name), f"{name} of {self.dir}")
 
     def _unpacked(self, name: str) -> Optional[str]:
-        """Returns the path of a file that lies in the folder, or in that of the archive's name."""
         paths = [os.path.join(self.dir, part, name) for part in ("", "caffe_ilsvrc12")]
         return next(filter(os.path.isfile, paths), None)
 
@@ -230,10 +207,10 @@ class ILSVRCMeta:
         """Returns the content of a file, from the archive if it does not lie beside it."""
         path = self._unpacked(name)
         if path is not None:
-            return read_file(path)
+            return Path(path).read_bytes()
         if self._archive is None:
-            (path,) = find_files("ILSVRCMeta", self.dir, dict([_URL]), self._download)
-            self._archive = path, read_members(path, _MEMBERS.__contains__)
+            (path,) = _files.find_files("ILSVRCMeta", self.dir, dict([_URL]), self._download)
+            self._archive = path, _files.read_members(path, _MEMBERS.__contains__)
         path, contents = self._archive
         if name not in contents:
             raise DamagedFile(f"{path} has no {name}.")
@@ -262,7 +239,7 @@ def _listed(
     dir: PathLike, name: str, meta_dir: Folder, dir_structure: Optional[str], download: bool
 ) -> Tuple[str, List[Tuple[str, int]]]:
     """Returns the folder of a part, and the images below it."""
-    check_split(name, _PARTS)
+    _files.check_split(name, _PARTS)
     root = os.path.abspath(os.path.join(dir, name))
     if not os.path.isdir(root):
         raise FileNotFoundError(

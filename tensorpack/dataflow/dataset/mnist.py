@@ -7,7 +7,7 @@ for images), the size of each axis, all big-endian 32-bit integers, and the byte
 import gzip
 import struct
 import zlib
-from typing import Dict, List, Optional, Tuple
+from typing import List, Optional, Tuple
 
 import numpy as np
 
@@ -26,15 +26,11 @@ class Mnist(LabelledDataset):
 
     _FOLDER = "mnist_data"
     _ADDRESS = "https://storage.googleapis.com/cvdf-datasets/mnist/"
-    _SHA256: Dict[str, Tuple[str, str]] = {  # of the images, and of the labels
-        "train": (
-            "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609",
-            "3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c",
-        ),
-        "test": (
-            "8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6",
-            "f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6",
-        ),
+    _SHA256 = {  # of the files of a part
+        "train-images": "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609",
+        "train-labels": "3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c",
+        "test-images": "8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6",
+        "test-labels": "f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6",
     }
 
     def __init__(
@@ -45,20 +41,20 @@ class Mnist(LabelledDataset):
         *,
         download: bool = False,
     ) -> None:
-        super().__init__(train_or_test, dir, shuffle, download)
+        super().__init__(train_or_test, dir, shuffle, download=download)
         self.train_or_test = train_or_test
         self._images: Optional[np.ndarray] = None
 
     def _read(self, part: str) -> LabelledImages:
-        kinds = ["images-idx3", "labels-idx1"]
-        urls = [f"{self._ADDRESS}{_PREFIXES[part]}-{kind}-ubyte.gz" for kind in kinds]
-        images_path, labels_path = self._find(dict(zip(urls, self._SHA256[part])))
-        images, labels = _read_idx(images_path, (28, 28)), _read_idx(labels_path, ())
-        found = LabelledImages(images, labels, 10, labels_path, scale=255)
-        if len(images) != len(labels):
-            raise DamagedFile(
-                f"{images_path} has {len(images)} images, but {labels_path} {len(labels)} labels."
-            )
+        start = f"{self._ADDRESS}{_PREFIXES[part]}"
+        images = {f"{start}-images-idx3-ubyte.gz": self._SHA256[f"{part}-images"]}
+        labels = {f"{start}-labels-idx1-ubyte.gz": self._SHA256[f"{part}-labels"]}
+        images_path, labels_path = self._find({**images, **labels})
+        pixels, numbers = _read_idx(images_path, (28, 28)), _read_idx(labels_path, ())
+        found = LabelledImages(pixels, numbers, 10, labels_path, scale=255)
+        if len(pixels) != len(numbers):
+            counts = f"{len(pixels)} images, but {labels_path} {len(numbers)} labels"
+            raise DamagedFile(f"{images_path} has {counts}.")
         return found
 
     @property
@@ -77,14 +73,10 @@ class FashionMnist(Mnist):
         "https://raw.githubusercontent.com/zalandoresearch/fashion-mnist/master/data/fashion/"
     )
     _SHA256 = {
-        "train": (
-            "3aede38d61863908ad78613f6a32ed271626dd12800ba2636569512369268a84",
-            "a04f17134ac03560a47e3764e11b92fc97de4d1bfaf8ba1a3aa29af54cc90845",
-        ),
-        "test": (
-            "346e55b948d973a97e58d2351dde16a484bd415d4595297633bb08f03db6a073",
-            "67da17c76eaffca5446c3361aaab5c3cd6d1c2608764d35dfb1850b086bf8dd5",
-        ),
+        "train-images": "3aede38d61863908ad78613f6a32ed271626dd12800ba2636569512369268a84",
+        "train-labels": "a04f17134ac03560a47e3764e11b92fc97de4d1bfaf8ba1a3aa29af54cc90845",
+        "test-images": "346e55b948d973a97e58d2351dde16a484bd415d4595297633bb08f03db6a073",
+        "test-labels": "67da17c76eaffca5446c3361aaab5c3cd6d1c2608764d35dfb1850b086bf8dd5",
     }
 
     def get_label_names(self) -> List[str]:

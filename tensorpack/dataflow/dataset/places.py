@@ -2,7 +2,7 @@
 
 from typing import List, Tuple
 
-from ._files import DamagedFile, UnpackedDataset, lines_of, read_file
+from ._files import DamagedFile, UnpackedDataset
 
 
 class Places365Standard(UnpackedDataset):
@@ -17,10 +17,9 @@ class Places365Standard(UnpackedDataset):
     _URL = "http://data.csail.mit.edu/places/places365/places365standard_easyformat.tar"
 
     def _listed(self, name: str) -> Tuple[List[str], List[int]]:
-        path = self._existing(f"{name}.txt")
-        images = lines_of(read_file(path))
-        if not images or any(image.count("/") < 2 for image in images):
-            raise DamagedFile(f"{path} has no lines such as 'train/airfield/00000001.jpg'.")
+        images = self._lines(f"{name}.txt")
+        if any(image.count("/") < 2 for image in images):
+            raise DamagedFile(f"{name}.txt of {self.dir} has no lines such as 'train/bar/1.jpg'.")
         classes = [image.split("/", 1)[1].rpartition("/")[0] for image in images]
         self._names = sorted(set(classes))
         labels = {each: label for label, each in enumerate(self._names)}

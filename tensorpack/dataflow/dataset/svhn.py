@@ -22,16 +22,10 @@ _SHA256 = {  # by the part of the dataset
 class SVHNDigit(LabelledDataset):
     """Yields `[image, label]`: uint8 `[32, 32, 3]` in RGB, and an int from 0 to 9.
 
-    There are 73,257 datapoints in "train", 26,032 in "test" and 531,131 in "extra". They are held
-    in memory, 3 kB each.
+    There are 73,257 datapoints in "train", 26,032 in "test" and 531,131 in "extra", 3 kB each.
     """
 
     _PARTS, _FOLDER = tuple(_SHA256), "svhn_data"
-
-    def __init__(
-        self, name: str, data_dir: Folder = None, shuffle: bool = True, *, download: bool = False
-    ) -> None:
-        super().__init__(name, data_dir, shuffle, download)
 
     def _read(self, part: str) -> LabelledImages:
         (path,) = self._find({f"{_ADDRESS}{part}_32x32.mat": _SHA256[part]})
@@ -53,8 +47,6 @@ class SVHNDigit(LabelledDataset):
     ) -> np.ndarray:
         """Returns the mean image of some parts of the dataset, float32 `[32, 32, 3]` in [0, 255].
 
-        Args:
-          names: some of the parts. To evaluate on the test set, leave it out.
-          data_dir: the folder of the files; a FileNotFoundError is raised if one is missing.
+        To evaluate on the test set, leave it out.
         """
         return mean_of(tuple(_SHA256), names, lambda name: SVHNDigit(name, data_dir).images)

@@ -3,7 +3,7 @@
 import os
 from typing import List, Sequence, Tuple
 
-from ._files import DamagedFile, UnpackedDataset, lines_of, read_file
+from ._files import DamagedFile, UnpackedDataset
 
 
 class TinyImageNet(UnpackedDataset):
@@ -38,10 +38,3 @@ class TinyImageNet(UnpackedDataset):
         if min(map(len, lines)) < 2:
             raise DamagedFile(f"val_annotations.txt of {self.dir} has lines without a class.")
         return [(os.path.join("val", "images", name), synset) for name, synset, *_ in lines]
-
-    def _lines(self, name: str) -> List[str]:
-        path = self._existing(name)
-        lines = lines_of(read_file(path))
-        if not lines:
-            raise DamagedFile(f"{path} is empty.")
-        return lines

@@ -7,28 +7,24 @@ are lists of objects, in the same order, with the same `question_id`.
 import collections
 import json
 import re
+from pathlib import Path
 from typing import Any, Dict, List
 
 from ..files.records import DamagedFile, PathLike, input_path
 from ..raw import DataFromList
-from ._files import read_file
 
 _WORD = re.compile(r"[^\W_]+(?:['-][^\W_]+)*")
 
 
 class VisualQA(DataFromList):
-    """Yields `[question, annotation]`, dicts as they are in the files.
+    """Yields `[question, annotation]`, dicts as they are in the files, which are held in memory.
 
     A question has `question`, `question_id` and `image_id`; an annotation has
-    `multiple_choice_answer`, `answers` and others. All are held in memory.
+    `multiple_choice_answer`, `answers` and others. The files are such as
+    `OpenEnded_mscoco_train2014_questions.json` and `mscoco_train2014_annotations.json`.
     """
 
     def __init__(self, question_file: PathLike, annotation_file: PathLike) -> None:
-        """
-        Args:
-          question_file: such as `OpenEnded_mscoco_train2014_questions.json`.
-          annotation_file: such as `mscoco_train2014_annotations.json`.
-        """
         questions = _read(question_file, "questions", "question")
         annotations = _read(annotation_file, "annotations", "multiple_choice_answer")
         pairs = [list(pair) for pair in zip(questions, annotations)]
@@ -58,7 +54,7 @@ def _read(path: PathLike, name: str, needed: str) -> List[Dict[str, Any]]:
     """Returns a list of objects, each with an id and one more key."""
     path = input_path(path)
     try:
-        found = json.loads(read_file(path).decode("utf-8"))[name]
+        found = json.loads(Path(path).read_bytes().decode("utf-8"))[name]
         damaged = [each for each in found if not isinstance(each[needed], str)]
         damaged += [each for each in found if not isinstance(each["question_id"], int)]
     except (KeyError, TypeError, ValueError, RecursionError) as error:

@@ -3,7 +3,7 @@
 Their records, `Datum`, are protobuf messages of seven fields; the rules of that encoding are here.
 """
 
-import struct
+import ctypes
 from typing import Any, Dict, Iterator, NamedTuple, Tuple
 
 import numpy as np
@@ -21,11 +21,10 @@ _MOST_VARINT_BYTES = 10
 
 
 class CaffeLMDB(RecordsFlow):
-    """Yields `[image, label]` for the records of a Caffe LMDB file; the label is an int.
+    """Yields `[image, label]`: a new uint8 array `[height, width, channels]`, and an int.
 
-    An image is a new uint8 array `[height, width, channels]`, in the order of channels that it was
-    written with; encoded ones are BGR, and need OpenCV and Pillow. Caffe writes no list of keys, so
-    all are read first, which is said in a warning; give `keys` to avoid it.
+    Channels are in the order they were written with; encoded images are BGR, and need OpenCV and
+    Pillow. Caffe writes no list of keys, so all are read first, unless you give `keys`.
     """
 
     def __init__(
@@ -37,7 +36,7 @@ class CaffeLMDB(RecordsFlow):
         probe: bool = True,
     ) -> None:
         """Takes what `LMDBData` does; a record without a readable image counts as damaged."""
-        super().__init__(_Images(lmdb_path, keys, not shuffle, probe), shuffle, max_errors)
+        super().__init__(_Images(lmdb_path, keys, shuffle, probe), shuffle, max_errors)
 
 
 class _Images(LMDBRecords):
@@ -67,7 +66,7 @@ def read_datum(buf: bytes) -> Datum:
             name = _FIELDS[number]
             if kind != (_BYTES if name == "data" else _VARINT):
                 raise BadRecord(f"The field {name!r} of the Datum has the encoding {kind}.")
-            found[name] = value if kind == _BYTES else _int32(value)
+            found[name] = value if kind == _BYTES else ctypes.c_int32(value).value
     if "encoded" in found:
         found["encoded"] = bool(found["encoded"])
     return Datum(**found)
@@ -119,10 +118,6 @@ def _varint(buf: bytes, position: int) -> Tuple[int, int]:
         if byte < 0x80:
             return number, position + index + 1
     raise _not_caffe(f"a number without an end at byte {position}")
-
-
-def _int32(number: int) -> int:
-    return struct.unpack("<i", struct.pack("<I", number & 0xFFFFFFFF))[0]
 
 
 def _not_caffe(problem: str) -> BadRecord:

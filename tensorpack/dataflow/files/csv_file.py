@@ -1,7 +1,6 @@
 """Tables in text, by Python's own `csv`: a row is a datapoint, and the columns have dtypes.
 
-The file is read when the flow is made, so that what is wrong in it is said at once, with its line,
-and the rows can be shuffled.
+The file is read when the flow is made, so that what is wrong in it is said at once, with its line.
 """
 
 import csv
@@ -53,11 +52,8 @@ class CSVData(DataFromList):
           delimiter: the character between two columns.
           encoding: of the text. The default is UTF-8, with or without a byte order mark.
           max_errors: how many wrong lines are skipped, see `RecordsFlow`. A row with line breaks in
-            quotes counts for all its lines, because a stray quote takes the lines after it for one
-            row. Without a header, most of the first `2 * max_errors + 1` rows tell the width.
-
-        Raises:
-          KeyError: there is not one column of a name or position.
+            quotes counts for all its lines: there may be a stray quote. Without a header, most of
+            the first `2 * max_errors + 1` rows tell the width.
         """
         path, limit = input_path(filename), ErrorLimit(max_errors)
         self.names: Optional[List[str]] = None
@@ -96,28 +92,24 @@ class _Record(NamedTuple):
 
 
 def _records(path: str, reader: Any, limit: ErrorLimit) -> Iterator[_Record]:
-    def record(texts: List[str]) -> _Record:
-        end, lines = reader.line_num, reader.line_num - before
-        place = f"line {end}" if lines == 1 else f"lines {before + 1} to {end}"
-        return _Record(texts, lines, f"{path}: {place}")
-
     while True:
-        before = reader.line_num
+        before, texts, damage = reader.line_num, [], None
         try:
             texts = next(reader)
         except StopIteration:
             return
         except UnicodeDecodeError as error:  # nothing more can be read: whole blocks are decoded
             raise DamagedFile(
-                f"{path}: not text of the given encoding, some way after line {reader.line_num}: "
-                f"{error}."
+                f"{path}: not text of the given encoding, some way after line {before}: {error}."
             ) from error
         except csv.Error as error:
-            lost = record([])
-            limit.skip(DamagedFile(f"{lost.where}: {error}."), lost.lines)
-            continue
-        if texts:
-            yield record(texts)
+            damage = error
+        end, lines = reader.line_num, reader.line_num - before
+        place = f"{path}: line {end}" if lines == 1 else f"{path}: lines {before + 1} to {end}"
+        if damage is not None:
+            limit.skip(DamagedFile(f"{place}: {damage}."), lines)
+        elif texts:
+            yield _Record(texts, lines, place)
 
 
 def _fields(

@@ -1,33 +1,42 @@
 """HDF5 files: datasets of equal length, whose rows of one index make a datapoint.
 
-`HDF5Data` reads files of any program, by default into memory: each row of a file costs a whole
-chunk, so shuffled access is slow. `HDF5Serializer` writes files in which damage is detected: each
-chunk has a checksum (Fletcher's, of 32 bits), and so have the structures, as in HDF5 1.10.
+Files of any program are read, by default into memory: each row of a file costs a whole chunk, so
+shuffled access is slow. In those that are written here, each chunk has a checksum (Fletcher's, of
+32 bits), and so have the structures, as in HDF5 1.10.
 """
 
-from contextlib import contextmanager
-from typing import Any, Callable, Dict, Generator, Iterator, List, Optional, Sequence, Tuple
+import os
+from contextlib import ExitStack, closing, contextmanager
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 
+from tensorpack.utils import get_tqdm
 from tensorpack.utils.optional import require
+from tensorpack.utils.packing.packed_arrays import nbytes_of
 
-from ..base import DataFlow
-from .hdf5_rows import VERSION, VERSION_KEY, RowsInFile, RowsInMemory
-from .records import PathLike, RecordsFlow, Writing, write_records
+from ..base import DataFlow, DataFlowTerminated
+from . import records
+from .records import DamagedFile, PathLike, RecordFile, RecordsFlow, Writing
 
+_VERSION, _VERSION_KEY = 1, "tensorpack_version"
 _LIBVER = ("v110", "v110")  # the first format in which all structures have checksums
 _CHUNK_BYTES = 1 << 18  # a quarter of the cache that HDF5 gives a dataset
 _CHUNK_ROWS = 1024
 _MAX_ROW = (1 << 32) - 1  # bytes of a chunk, the limit of the format
 _KINDS = "biufc"  # of the dtypes that come back as they were
+_BLOCK_BYTES = 1 << 22  # read at a time
+_ANY_BYTES = 1 << 26  # of a dataset, whatever the size of its file
+_MOST_INFLATION = 1032  # of bytes that deflate has packed
+# What h5py raises when HDF5 cannot make sense of a file.
+_DAMAGE = (OSError, RuntimeError, KeyError, ValueError)
 
 
 class HDF5Data(RecordsFlow):
     """Yields a list of the rows with one index of some datasets, a numpy array or scalar each.
 
-    In memory, arrays are read-only, because all passes share them: copy what you want to change.
-    Data in other files (external links, virtual datasets) are not read.
+    In memory, arrays are read-only: copy what you want to change. Data in other files (external
+    links, virtual datasets) are not read.
     """
 
     def __init__(
@@ -40,38 +49,190 @@ class HDF5Data(RecordsFlow):
     ) -> None:
         """
         Args:
-          filename: of the file. Needs h5py.
+          filename: of the file.
           data_paths: the names of datasets of one length, such as `["train/image", "train/label"]`.
           shuffle: whether each pass has its own order.
           in_memory: whether to read everything now; False for data larger than the memory.
-          max_errors: how many damaged datapoints a pass skips, see `RecordsFlow`. Needs
-            `in_memory=False`.
-
-        Raises:
-          KeyError: the file has no dataset of one of the names.
-          DamagedFile: it is damaged or of a later version, or a dataset lies in other files or
-            claims more bytes than the file can hold.
+          max_errors: how many damaged rows a pass skips, without `in_memory`; see `RecordsFlow`.
         """
-        keys = _names(data_paths)
         if in_memory and max_errors:
             raise ValueError(f"max_errors={max_errors} needs in_memory=False, to read single rows.")
-        kind = RowsInMemory if in_memory else RowsInFile
-        super().__init__(kind(filename, keys), shuffle, max_errors)
+        super().__init__(_Rows(filename, _names(data_paths), in_memory), shuffle, max_errors)
+
+
+class _Rows(RecordFile):
+    """The rows of some datasets, from memory or one by one from the file."""
+
+    _length: Optional[int] = None
+
+    def __init__(self, path: PathLike, keys: List[str], in_memory: bool) -> None:
+        super().__init__(path)
+        self.keys, self._columns = keys, []
+        with closing(self.open()) as opened:
+            self._length = rows = len(opened.datasets[0].rows)
+            if not in_memory:
+                advice = "Write it again with smaller rows and chunks."
+                for each in opened.datasets:
+                    each.check_size(min(each.in_chunk, rows), advice)
+                return
+            total = rows * len(keys)
+            with get_tqdm(total=total, desc=os.path.basename(self.path), unit="row") as bar:
+                self._columns = [each.read_all(bar) for each in opened.datasets]
+
+    def open(self) -> "_Opened":
+        with ExitStack() as stack:
+            file = stack.enter_context(_open(self.path))
+            with _damage(f"{self.path}: its attributes cannot be read"):
+                version = file.attrs.get(_VERSION_KEY, _VERSION)
+            if not np.array_equal(version, _VERSION):
+                problem = f"is of version {version}, but this tensorpack reads {_VERSION}"
+                raise DamagedFile(f"{self.path} {problem}.")
+            datasets = [_Dataset(file, self.path, key) for key in self.keys]
+            lengths = [len(each.rows) for each in datasets]
+            if len(set(lengths)) > 1:
+                found = ", ".join(f"{key!r} has {n} rows" for key, n in zip(self.keys, lengths))
+                raise ValueError(f"The datasets of {self.path} have different lengths: {found}.")
+            if self._length not in (None, lengths[0]):
+                change = f"had {self._length} rows and now has {lengths[0]}"
+                raise DamagedFile(f"{self.path} {change}: it was written while it is read.")
+            stack.pop_all()
+            return _Opened(file, datasets)
+
+    def __len__(self) -> int:
+        return self._length or 0
+
+    def read(self, index: int) -> List[Any]:
+        if self._columns:
+            return [column[index] for column in self._columns]
+        return [dataset.read(index) for dataset in self.handle.datasets]
+
+    def __reduce__(self) -> Tuple[Any, ...]:
+        return type(self), (self.path, self.keys, bool(self._columns))
+
+
+class _Opened(NamedTuple):
+    file: Any
+    datasets: List["_Dataset"]
+
+    def close(self) -> None:
+        self.file.close()
+
+
+class _Dataset:
+    """A dataset, with errors that name it."""
+
+    def __init__(self, file: Any, path: str, key: str) -> None:
+        h5py = require("h5py")
+        self._path, self._name = path, f"{path}: dataset {key!r}"
+        with _damage(f"{self._name} cannot be opened"):
+            self.rows: Any = file[key] if key in file else None
+            is_dataset = isinstance(self.rows, h5py.Dataset)
+            plan = self.rows.id.get_create_plist() if is_dataset else None
+        if plan is None:
+            raise KeyError(f"{path} has no dataset {key!r}. At its root are {sorted(file)[:20]}.")
+        is_here = self.rows.file.filename == file.filename
+        if not is_here or plan.get_layout() == h5py.h5d.VIRTUAL or plan.get_external_count():
+            raise DamagedFile(
+                f"{self._name} lies in other files, by an external link, as a virtual dataset or "
+                "in external storage, which are not read. Copy the data into one file."
+            )
+        if not self.rows.shape:
+            raise ValueError(f"{self._name} is a single value, but rows are needed.")
+        if self.rows.dtype.hasobject:
+            raise TypeError(
+                f"{self._name} has elements of variable length or references, which are not read. "
+                "Write it again with elements of one size."
+            )
+        self.in_chunk = self.rows.chunks[0] if self.rows.chunks else 1
+
+    def check_size(self, rows: int, advice: str) -> None:
+        """Raises DamagedFile if rows take far more memory than the file can fill."""
+        nbytes = nbytes_of(self.rows.dtype, (rows, *map(int, self.rows.shape[1:])))
+        if nbytes > max(_ANY_BYTES, _MOST_INFLATION * os.path.getsize(self._path)):
+            raise DamagedFile(
+                f"{self._name} would take {nbytes} bytes of memory for {rows} rows, far more than "
+                f"the file can hold. {advice}"
+            )
+
+    def read_all(self, bar: Any) -> np.ndarray:
+        """Returns all rows as a read-only array."""
+        rows = len(self.rows)
+        self.check_size(rows, "If that is right, use in_memory=False, which reads single rows.")
+        column = np.empty(self.rows.shape, self.rows.dtype)
+        in_block = _BLOCK_BYTES * rows // max(1, column.nbytes)
+        step = max(1, in_block // self.in_chunk) * self.in_chunk
+        for begin in range(0, rows, step):
+            end = min(begin + step, rows)
+            column[begin:end] = self.read(begin, end)
+            bar.update(end - begin)
+        column.setflags(write=False)
+        return column
+
+    def read(self, begin: int, end: Optional[int] = None) -> Any:
+        try:
+            return self.rows[begin] if end is None else self.rows[begin:end]
+        except _DAMAGE as error:
+            if not self.rows:
+                closed = f"{self._path} was closed while row {begin} was read."
+                raise DataFlowTerminated(closed) from error
+            if end is None:
+                raise DamagedFile(f"{self._name} is damaged in row {begin}: {error}.") from error
+            step = self.in_chunk if self.rows.chunks else end - begin
+            if end - begin > step:  # one chunk after another, to name the one
+                for first in range(begin, end, step):
+                    self.read(first, min(first + step, end))
+            raise DamagedFile(
+                f"{self._name} is damaged in rows {begin} to {end - 1}: {error}. To skip single "
+                "rows, use in_memory=False and max_errors."
+            ) from error
+
+
+def describe_file(path: str) -> Tuple[Optional[str], List[str], bool]:
+    """Returns the version of a file, its datasets with rows, and whether all have checksums."""
+    found = {}
+
+    def note(name: str, each: Any) -> None:
+        if getattr(each, "shape", ()):  # a group has none
+            found[name] = bool(each.fletcher32)
+
+    with _open(path) as file, _damage(f"{path} is not a whole HDF5 file"):
+        version = file.attrs.get(_VERSION_KEY)
+        file.visititems(note)
+    return None if version is None else str(version), list(found), all(found.values())
+
+
+def _open(path: str) -> Any:
+    h5py = require("h5py")
+    try:
+        return h5py.File(path, "r")
+    except OSError as error:
+        if type(error) is not OSError:  # it may not be read, or is being written
+            raise
+        size = os.path.getsize(path)
+        raise DamagedFile(f"{path} is not a whole HDF5 file ({size} bytes): {error}.") from error
+
+
+@contextmanager
+def _damage(problem: str) -> Iterator[None]:
+    """Raises what HDF5 raises inside the block as a `DamagedFile`."""
+    try:
+        yield
+    except _DAMAGE as error:
+        raise DamagedFile(f"{problem}: {error}.") from error
 
 
 class HDF5Serializer:
-    """Writes the datapoints of a flow to an HDF5 file, and makes a flow of such a file."""
+    """Writes the datapoints of a flow to an HDF5 file, and makes a flow of such a file.
+
+    They are lists or tuples of numpy arrays or scalars, of one dtype and shape in each component,
+    or of Python's bool, int (which becomes int64) and float (float64).
+    """
 
     @staticmethod
-    def save(df: DataFlow, path: PathLike, data_paths: Sequence[str]) -> None:
-        """Writes one pass of a flow; see `write_records`. Only some rows are in memory.
-
-        Datapoints are lists or tuples of numpy arrays or scalars, of one dtype and shape in each
-        component, or of Python's bool, int (which becomes int64) and float (float64).
-        `data_paths` has the name of a dataset for each component.
-        """
+    def save(df: DataFlow, path: PathLike, data_paths: Sequence[str]) -> int:
+        """Writes one pass to a dataset of each name; see `write_records`."""
         keys = _names(data_paths)
-        write_records(df, path, lambda file: _writer(file, keys))
+        return records.write_records(df, path, lambda file: _writer(file, keys))
 
     @staticmethod
     def load(path: PathLike, data_paths: Sequence[str], shuffle: bool = True) -> HDF5Data:
@@ -81,13 +242,13 @@ class HDF5Serializer:
 
 @contextmanager
 def _writer(file: Any, keys: List[str]) -> Writing:
-    # HDF5 has the temporary file opened again; it is put on the disk, and renamed, as ours.
+    # HDF5 opens the temporary file again; it is put on the disk, and renamed, as ours.
     with new_hdf5(file.name, libver=_LIBVER) as (target, check):
-        target.attrs[VERSION_KEY] = np.int64(VERSION)
+        target.attrs[_VERSION_KEY] = np.int64(_VERSION)
         columns: List[_GrowingDataset] = []
 
         def write(datapoint: Any, index: int) -> None:
-            _check_form(datapoint, index, keys)
+            records.check_row(datapoint, index, keys)
             if index == 0:
                 columns.extend(_GrowingDataset(target, *each) for each in zip(keys, datapoint))
             for column, value in zip(columns, datapoint):
@@ -108,21 +269,8 @@ def _names(data_paths: Sequence[str]) -> List[str]:
     return keys
 
 
-def _check_form(datapoint: Any, index: int, keys: List[str]) -> None:
-    if not isinstance(datapoint, (list, tuple)):
-        raise TypeError(
-            f"Datapoint {index} is a {type(datapoint).__name__}, but needs to be a list or tuple "
-            "to be written to datasets. Use SelectComponent to make one of a dict."
-        )
-    if len(datapoint) != len(keys):
-        raise ValueError(
-            f"Datapoint {index} has {len(datapoint)} components, but there are {len(keys)} names "
-            f"in data_paths: {keys}. Give one for each."
-        )
-
-
 class _GrowingDataset:
-    """A dataset that grows by whole chunks; rows wait in memory until there are enough."""
+    """A dataset that grows by whole chunks, for which rows wait in memory."""
 
     def __init__(self, target: Any, key: str, first: Any) -> None:
         row = _as_array(first, f"Datapoint 0 ({key!r})")
@@ -143,12 +291,12 @@ class _GrowingDataset:
     def append(self, value: Any, index: int) -> None:
         what = f"Datapoint {index} ({self._key!r})"
         row = _as_array(value, what)
-        expected = self._block
-        if row.shape != expected.shape[1:] or row.dtype != expected.dtype:
+        shape, dtype = self._block.shape[1:], self._block.dtype
+        if row.shape != shape or row.dtype != dtype:
             raise ValueError(
-                f"{what} is {row.dtype} {row.shape}, but those before it are {expected.dtype} "
-                f"{expected.shape[1:]}. All rows of a dataset are alike: make them so by "
-                "MapDataComponent, or use NumpySerializer."
+                f"{what} is {row.dtype} {row.shape}, but those before it are {dtype} {shape}. All "
+                "rows of a dataset are alike: make them so by MapDataComponent, or use "
+                "NumpySerializer."
             )
         self._block[self._waiting] = row
         self._waiting += 1
@@ -156,7 +304,6 @@ class _GrowingDataset:
             self.flush()
 
     def flush(self) -> None:
-        """Writes the rows that wait."""
         if self._waiting:
             begin = len(self._dataset)
             self._dataset.resize(begin + self._waiting, axis=0)
@@ -166,17 +313,14 @@ class _GrowingDataset:
 
 def _as_array(value: Any, what: str) -> np.ndarray:
     dtype: Optional[Any] = {bool: np.bool_, int: np.int64, float: np.float64}.get(type(value))
-    if isinstance(value, np.ma.MaskedArray):
-        raise TypeError(
-            f"{what} is a masked array, whose mask a dataset would lose. Yield "
-            "array.filled(value), or the mask as a component of its own."
-        )
     found = f"a {type(value).__name__}"
-    if dtype is not None or isinstance(value, (np.ndarray, np.generic)):
+    if isinstance(value, np.ma.MaskedArray):
+        found = "a masked array, of which array.filled(value) and the mask could be written"
+    elif dtype is not None or isinstance(value, (np.ndarray, np.generic)):
         try:
             array = np.asarray(value, dtype)
         except OverflowError as error:
-            raise ValueError(f"{what} is {value}, which is too large for int64.") from error
+            raise ValueError(f"{what} is {value}, too large for int64.") from error
         if array.dtype.kind in _KINDS:
             return array
         found = f"an array of {array.dtype}"
@@ -190,8 +334,7 @@ def _as_array(value: Any, what: str) -> np.ndarray:
 def new_hdf5(path: str, **options: Any) -> Iterator[Tuple[Any, Callable[[], None]]]:
     """Opens an HDF5 file for writing, empty, and closes it at the end of the block.
 
-    Yields the `h5py.File`, and a function that raises the error of a failed write; call it now and
-    then, because all that is written after the error is lost. `options` are those of `h5py.File`.
+    Yields it, and a function that raises the error of a write; nothing is written after one.
     """
     h5py = require("h5py")
     # HDF5 reads what it has written. Without a buffer an error comes from the write that it is of.
@@ -234,7 +377,7 @@ class _Unfailing:
         next(calls)
         return calls.send
 
-    def _calls(self, function: Callable[[Any], Any]) -> Generator[None, Any, None]:
+    def _calls(self, function: Callable[[Any], Any]) -> Any:
         while True:
             try:
                 while True:

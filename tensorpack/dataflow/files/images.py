@@ -38,7 +38,14 @@ MOST_PIXELS = 2**28  # 16,384 x 16,384; no camera has as many
 _Resize = Union[None, int, Sequence[int]]
 
 
-class ImageFromFile(RecordsFlow):
+class _ImageFlow(RecordsFlow):
+    """A flow of image files, with labels unless these are None; `args` are of `ImageRecords`."""
+
+    def __init__(self, files: Any, labels: Any, shuffle: bool, max_errors: int, *args: Any) -> None:
+        super().__init__(ImageRecords(files, labels, *args), shuffle, max_errors)
+
+
+class ImageFromFile(_ImageFlow):
     """Yields `[image]` for each file: uint8 `[h, w, 3]` in RGB, or `[h, w, 1]` in grey."""
 
     def __init__(
@@ -67,16 +74,15 @@ class ImageFromFile(RecordsFlow):
                 "folder use ImageFolder."
             )
         self.files, self.channel, self.resize = list(map(os.path.abspath, files)), channel, resize
-        images = ImageRecords(self.files, None, channel, resize, max_pixels=max_pixels)
-        super().__init__(images, shuffle, max_errors)
+        super().__init__(self.files, None, shuffle, max_errors, channel, resize, max_pixels)
 
 
-class ImageFolder(RecordsFlow):
+class ImageFolder(_ImageFlow):
     """Yields `[image, label]` for the files of a folder that has a subfolder for each class.
 
-    The label is the position of the class in `classes`, a Python integer. Images are as in
-    `ImageFromFile`. Files are in the order of their paths, also those in folders further down. With
-    `part`, each class is split, by `seed`, `test_share` and the names of its files alone.
+    The label is the position of the class in `classes`, a Python integer. Files are in the order of
+    their paths, also those in folders further down. With `part`, each class is split, by `seed`,
+    `test_share` and the names of its files alone.
 
     Attributes:
       classes: the names of the subfolders, sorted.
@@ -101,13 +107,11 @@ class ImageFolder(RecordsFlow):
         """
         Args:
           directory: the folder.
-          channel, resize, max_errors, max_pixels: as in `ImageFromFile`.
-          shuffle: whether each pass has its own order.
+          channel, resize, shuffle, max_errors, max_pixels: as in `ImageFromFile`.
           part: "train" or "test"; None for all images.
           test_share: the share of the test part in each class, in (0, 1); at least one image.
           seed: another one makes another split.
-          extensions: how the names of images end, in small letters. How many files have other
-            names is said in the log.
+          extensions: file suffixes of images, in lower case. How many files have others is logged.
         """
         if part not in (None, "train", "test"):
             raise ValueError(f'ImageFolder: part must be "train", "test" or None, got {part!r}.')
@@ -140,14 +144,13 @@ class ImageFolder(RecordsFlow):
             + (f", the {part} part" if part else "")
             + (f"; {others} other files are left out." if others else ".")
         )
-        records = ImageRecords(self.files, self.labels, channel, resize, max_pixels=max_pixels)
-        super().__init__(records, shuffle, max_errors)
+        args = channel, resize, max_pixels
+        super().__init__(self.files, self.labels, shuffle, max_errors, *args)
 
 
 def _part_of_class(
     paths: List[str], directory: str, is_test: bool, share: float, seed: int
 ) -> List[str]:
-    """Returns the test part or the training part of the images of a class, in their order."""
     if len(paths) < 2:
         folder = os.path.dirname(paths[0])
         raise ValueError(f"{folder} has a single image, too few for two parts: add one.")
@@ -160,8 +163,11 @@ def _part_of_class(
     return [path for path in paths if (path in test) == is_test]
 
 
-class ImageFromList(RecordsFlow):
-    """Yields `[image, label]` for the lines of a file; see `read_image_list`, `ImageFromFile`."""
+class ImageFromList(_ImageFlow):
+    """Yields `[image, label]` for the lines of a file, see `read_image_list`.
+
+    The other arguments are those of `ImageFromFile`.
+    """
 
     def __init__(
         self,
@@ -174,15 +180,8 @@ class ImageFromList(RecordsFlow):
         *,
         max_pixels: Optional[int] = MOST_PIXELS,
     ) -> None:
-        """
-        Args:
-          list_file, directory: as in `read_image_list`.
-          channel, resize, max_errors, max_pixels: as in `ImageFromFile`.
-          shuffle: whether each pass has its own order.
-        """
         files, labels = map(list, zip(*read_image_list(list_file, directory)))
-        images = ImageRecords(files, labels, channel, resize, max_pixels=max_pixels)
-        super().__init__(images, shuffle, max_errors)
+        super().__init__(files, labels, shuffle, max_errors, channel, resize, max_pixels)
 
 
 def read_image_list(
@@ -201,14 +200,14 @@ def read_image_list(
             parts = line.strip().rsplit(None, 1)
             if not parts:
                 continue
-            where = f"{list_file}: line {number}"
-            if len(parts) != 2 or not parts[1].isdigit() or len(parts[1]) > 18:
-                raise DamagedFile(f"{where} is not a path and a label: {line[:80]!r}.")
             try:
-                path = parts[0].decode("utf-8")
-            except UnicodeDecodeError as error:
-                raise DamagedFile(f"{where} is not in UTF-8: {error}.") from error
-            entries.append((os.path.join(root, path), int(parts[1])))
+                path, label = (part.decode("utf-8") for part in parts)
+                if not parts[1].isdigit() or len(label) > 18:
+                    raise ValueError(f"{label!r} is not a label")
+            except ValueError as error:
+                where = f"{list_file}: line {number}"
+                raise DamagedFile(f"{where} is not a path and a label: {error}.") from error
+            entries.append((os.path.join(root, path), int(label)))
     if not entries:
         raise DamagedFile(f"{list_file} has no lines.")
     return entries
@@ -217,9 +216,9 @@ def read_image_list(
 def dump_dataflow_images(
     df: DataFlow, dirname: str, max_count: Optional[int] = None, index: int = 0
 ) -> int:
-    """Writes the images of a pass as `000.jpg`, `001.jpg`, ... to a folder; returns their number.
+    """Writes up to `max_count` images as `000.jpg`, ... to a folder; returns their number.
 
-    There are at most `max_count`. Component `index` is `[h, w]`, `[h, w, 1]` or `[h, w, 3]` in BGR.
+    Component `index` is `[h, w]`, `[h, w, 1]` or `[h, w, 3]` in BGR.
     """
     number = sys.maxsize if max_count is None else max_count
     return _dump_images(df, index, batched=False, number=number, output_dir=dirname)
@@ -234,16 +233,14 @@ class ImageRecords:
         labels: Optional[List[int]],
         channel: int = 3,
         resize: _Resize = None,
-        bgr: bool = False,
         max_pixels: Optional[int] = MOST_PIXELS,
+        bgr: bool = False,
     ) -> None:
         check_decoding(channel, max_pixels)
-        size = None if resize is None else shape2d(resize)
-        if size is not None and min(size) < 1:
+        self._size = None if resize is None else shape2d(resize)
+        if self._size is not None and min(self._size) < 1:
             raise ValueError(f"resize is (height, width) in pixels, but got {resize}.")
-        self._files, self._labels = files, labels
-        self._channel, self._size, self._bgr = channel, size, bgr
-        self._max_pixels = max_pixels
+        self._files, self._labels, self._options = files, labels, (channel, bgr, max_pixels)
 
     def __len__(self) -> int:
         return len(self._files)
@@ -255,10 +252,9 @@ class ImageRecords:
                 data = file.read()
         except OSError as error:
             raise DamagedFile(f"{path} cannot be read: {error}.") from error
-        image = decode_image(data, path, self._channel, self._bgr, self._max_pixels)
+        image = decode_image(data, path, *self._options)
         if self._size is not None:
-            height, width = self._size
-            image = require("cv2").resize(image, (width, height))
+            image = require("cv2").resize(image, self._size[::-1])
         if image.ndim == 2:
             image = image[:, :, np.newaxis]
         return [image] if self._labels is None else [image, self._labels[index]]
@@ -314,11 +310,8 @@ def decode_image(
 
 
 def image_size(data: bytes) -> Optional[Tuple[int, int]]:
-    """Returns (height, width) in pixels of the image in a file; None if they are not known.
-
-    Not by `PIL.Image.open`, which has a limit of its own, for the whole process.
-    """
-    require("PIL")
+    """Returns (height, width) in pixels of the image in a file; None if they are not known."""
+    require("PIL")  # but not `Image.open`, which has a limit of its own, for the whole process
     begin = _BEGINS.match(data)
     if begin is None:
         return None

@@ -1,8 +1,7 @@
 """Reads an LMDB file from end to end, as a program of its own that a damaged file may crash.
 
-`lmdb_open.probe` runs it by its path; it imports nothing of this package. liblmdb follows the
-numbers in a file wherever they lead. Here it follows all of them: each record is visited in order
-and found again by its key, and each value must lie in the file and share no byte with another one.
+`lmdb_open.probe` runs it by its path; it imports nothing of this package. Each record is visited in
+order and found again by its key; a value must lie in the file and share no byte with another one.
 """
 
 import importlib

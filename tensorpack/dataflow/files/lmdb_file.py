@@ -1,12 +1,9 @@
 """LMDB files: keys and values in one file, read in any order through memory.
 
-`LMDBSerializer` writes the datapoints of a flow and reads them again. The values are frames of
-`tensorpack.utils.serialize`, so each has a checksum, and reading runs no code. `LMDBData` reads
-keys and values of any LMDB file as they are. A file must not be written to while it is read.
-
-tensorpack numbers its keys, `00000000`, `00000001` and so on, and puts a list of them under
-`__keys__`, as it was in 2017. Files of this version say in a record `__tensorpack__` how many there
-are, and what the values are. In files of other programs all keys are read.
+The values of datapoints are frames of `tensorpack.utils.serialize`, so each has a checksum, and
+reading runs no code. Their keys are numbers, `00000000`, `00000001` and so on, with a list of them
+under `__keys__`, as it was in 2017; a record `__tensorpack__` says how many there are. In files of
+other programs all keys are read. A file must not be written to while it is read.
 """
 
 import contextlib
@@ -19,7 +16,7 @@ from tensorpack.utils import logger
 from tensorpack.utils.checks import check_counts
 from tensorpack.utils.optional import require
 from tensorpack.utils.packing.old_values import BadRecord, RefusedRecord, decode_old, kind_of_old
-from tensorpack.utils.serialize import FrameError, dumps, load_frame
+from tensorpack.utils.serialize import dumps
 
 from .._flow import is_flow
 from ..base import DataFlow, ProxyDataFlow
@@ -28,11 +25,9 @@ from . import records
 from .lmdb_open import DamagedLMDB, OpenFile, data_file, open_shared, probe
 from .records import ErrorLimit, PathLike, RecordFile, RecordsFlow, Writing
 
-HEADER_KEY = b"__tensorpack__"
-LIST_KEY = b"__keys__"
+HEADER_KEY, LIST_KEY = b"__tensorpack__", b"__keys__"
 KEY_FORMAT = "{:08d}"
-VERSION = 1
-CODEC = "frame"  # of tensorpack.utils.serialize
+VERSION, CODEC = 1, "frame"  # of tensorpack.utils.serialize
 
 _FIRST_MAP_BYTES = 2**26  # doubled whenever it is full; no space on the disk is taken by it
 _MOST_BATCH_BYTES = 2**28  # of values that wait for their transaction
@@ -57,58 +52,64 @@ class FormattedKeys(Sequence[bytes]):
 class LMDBRecords(RecordFile):
     """The records as `[key, value]`; a file that changed while it was closed is checked again."""
 
-    allow_pickle = False
-
-    def __init__(self, path: PathLike, keys: WantedKeys, readahead: bool, probed: bool) -> None:
-        """Takes what `LMDBData` does; `readahead` if records are read in the order of the file."""
+    def __init__(
+        self, path: Any, keys: WantedKeys, shuffle: bool, probed: bool, allow_pickle: bool = False
+    ) -> None:
         require("lmdb")
         super().__init__(data_file(path))
-        self._wanted = _check_wanted(keys)
-        self._readahead = readahead
-        self._probed = probed
+        self._wanted, self._readahead, self._probed = _check_wanted(keys), not shuffle, probed
+        self._allow_pickle = allow_pickle
         self._checked: Any = None  # what was checked, see `_check`
+        self._announced: Any = None  # what of it was logged
         self._found: Any = None  # all keys, and whether each value has a checksum
-        self._announced = False
         self._check()
 
     def open(self) -> OpenFile:
         self._check()
-        return open_shared(self.path, self._readahead)
+        file = open_shared(self.path, self._readahead)
+        if self._found is None:
+            count = _read_header(file)
+            keys = self._find_keys(file, count)
+            if self._announced != self._checked:
+                logger.info("%s", f"Found {len(keys)} entries in {self.path}")
+            self._found, self._announced = (keys, count is not None), self._checked
+        return file
+
+    @property
+    def keys(self) -> Sequence[bytes]:
+        """The keys of the records, in their order."""
+        return self.handle and self._found[0]
 
     def __len__(self) -> int:
-        return len(self._contents()[0])
+        return len(self.keys)
 
     def read(self, index: int) -> Any:
-        file = self.handle
-        keys, is_new = self._found or self._contents()
+        file = self.handle  # first: opening it finds the keys
+        keys, is_new = self._found
         key = keys[index]
         value = file.get(key)
-        if value is None:
-            raise BadRecord(self._why_missing(file))
-        return self._element(key, value, is_new)
+        if value is not None:
+            return self._element(key, value, is_new)
+        if self._wanted is None:
+            raise BadRecord("There is no such key, though the file itself names it.")
+        known = [key for key in file.keys(3) if key not in (HEADER_KEY, LIST_KEY)]
+        raise BadRecord(
+            "There is no such key, which the argument `keys` asks for. The file has keys such as "
+            f"{known[0] if known else b''!r}. Give those, or leave it out if tensorpack wrote it."
+        )
 
     def _element(self, key: bytes, value: bytes, is_new: bool) -> Any:
         return [key, value]
 
     def where(self, index: int) -> str:
-        return f"key {self._contents()[0][index]!r}"
+        return f"key {self.keys[index]!r}"
 
     def damaged(self, index: int, reason: str) -> DamagedLMDB:
-        return DamagedLMDB(self.path, reason, self._contents()[0][index])
-
-    def _why_missing(self, file: OpenFile) -> str:
-        if self._wanted is None:
-            return "There is no such key, though the file itself names it."
-        known = [key for key in file.keys(3) if key not in (HEADER_KEY, LIST_KEY)]
-        such = f" The file has keys such as {known[0]!r}." if known else ""
-        return (
-            f"There is no such key, which the argument `keys` asks for.{such} Give those, or leave "
-            "`keys` out if tensorpack wrote the file."
-        )
+        return DamagedLMDB(self.path, reason, self.keys[index])
 
     def is_new(self) -> bool:
         """Whether the file was written by this version, so that each value has a checksum."""
-        return self._contents()[1]
+        return self.handle and self._found[1]
 
     def __getstate__(self) -> Dict[str, Any]:
         return {**self.__dict__, "_found": None}  # much memory, and quickly found again
@@ -116,25 +117,17 @@ class LMDBRecords(RecordFile):
     def _check(self) -> None:
         status = os.stat(self.path)
         found = status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+        if status.st_size == 0:
+            raise DamagedLMDB(self.path, "The file is empty.")
         if found != self._checked:
             if self._probed:
                 probe(self.path)
             self._checked, self._found = found, None
 
-    def _contents(self) -> Tuple[Sequence[bytes], bool]:
-        file, found = self.handle, self._found  # in this order: opening may forget what was found
-        if found is None:
-            count = _read_header(file)
-            keys = self._find_keys(file, count)
-            if not self._announced:
-                self._announced = True
-                logger.info("%s", f"Found {len(keys)} entries in {self.path}")
-            found = self._found = keys, count is not None
-        return found
-
     def _find_keys(self, file: OpenFile, count: Optional[int]) -> Sequence[bytes]:
+        listed = file.get(LIST_KEY)
         if isinstance(self._wanted, str):
-            others = sum(file.get(key) is not None for key in (HEADER_KEY, LIST_KEY))
+            others = (listed is not None) + (count is not None)
             return FormattedKeys(self._wanted, file.entries() - others)
         if self._wanted is not None:
             return self._wanted
@@ -142,9 +135,8 @@ class LMDBRecords(RecordFile):
             return FormattedKeys(KEY_FORMAT, count)
         if file.entries() == 0:
             raise DamagedLMDB(file.path, "There are no records in it.")
-        listed = file.get(LIST_KEY) or b""
         with contextlib.suppress(BadRecord, RefusedRecord):
-            keys = _as_keys(decode_old(listed)) if kind_of_old(listed) else None
+            keys = _as_keys(decode_old(listed)) if listed and kind_of_old(listed) else None
             if keys is not None:
                 return keys
         logger.warning(
@@ -159,49 +151,43 @@ class LMDBDatapoints(LMDBRecords):
     """The datapoints that the values of a file of tensorpack hold."""
 
     def _element(self, key: bytes, value: bytes, is_new: bool) -> Any:
-        return records.decode_value(value, is_new, self.allow_pickle)
+        return records.decode_value(value, is_new, self._allow_pickle)
 
 
 def _read_header(file: OpenFile) -> Optional[int]:
+    """Returns the number of datapoints that the header of a file says; None without a header."""
     value = file.get(HEADER_KEY)
     if value is None:
         return None
     try:
-        header = load_frame(value)
-    except FrameError as error:
+        header = records.decode_value(value, is_new=True)
+        fields: Any = header if isinstance(header, dict) else {}
+        version, codec, count = map(fields.get, ("version", "codec", "count"))
+        if list(map(type, (version, codec, count))) != [int, str, int] or count < 0:
+            raise BadRecord(f"This is not a header: {header!r:.200}.")
+        if (version, codec) != (VERSION, CODEC):
+            raise ValueError(
+                f"{file.path} has version {version} (values: {codec}), but only version {VERSION} "
+                f"({CODEC}) is known here. Update tensorpack to read it."
+            )
+        found = file.entries() - 2  # without this record, and the list of keys
+        if found != count:
+            raise BadRecord(f"It was written with {count} datapoints, but has {found}.")
+    except BadRecord as error:
         raise DamagedLMDB(file.path, str(error), HEADER_KEY) from error
-    fields = header if isinstance(header, dict) else {}
-    version, codec, count = map(fields.get, ("version", "codec", "count"))
-    if type(version) is not int or type(codec) is not str or type(count) is not int or count < 0:
-        raise DamagedLMDB(file.path, f"This is not a header: {header!r:.200}.", HEADER_KEY)
-    if (version, codec) != (VERSION, CODEC):
-        raise ValueError(
-            f"{file.path} has version {version} (values: {codec}), but only version {VERSION} "
-            f"({CODEC}) is known here. Update tensorpack to read it."
-        )
-    found = file.entries() - 2  # without this record, and the list of keys
-    if found != count:
-        raise DamagedLMDB(
-            file.path, f"It was written with {count} datapoints, but has {found}.", HEADER_KEY
-        )
     return count
 
 
 def _check_wanted(wanted: WantedKeys) -> Union[None, str, List[bytes]]:
     """Returns the argument `keys`, with keys as bytes."""
-    if wanted is None:
-        return None
     if isinstance(wanted, str):
-        try:
-            differ = wanted.format(0) != wanted.format(1)
-        except (LookupError, ValueError):
-            differ = False
-        if not differ:
-            raise ValueError(f"keys is a format for numbers such as {{:08d}}, but got {wanted!r}.")
-        return wanted
+        with contextlib.suppress(LookupError, ValueError):
+            if wanted.format(0) != wanted.format(1):
+                return wanted
+        raise ValueError(f"keys is a format for numbers such as {{:08d}}, but got {wanted!r}.")
     is_list = hasattr(wanted, "__iter__") and not isinstance(wanted, (bytes, dict))
-    keys = _as_keys(list(wanted) if is_list else None)
-    if keys is None:
+    keys = _as_keys(list(wanted or ()) if is_list else None)
+    if keys is None and wanted is not None:
         raise TypeError(f"keys is a list of bytes or text, or a format, but got {wanted!r:.80}.")
     return keys
 
@@ -232,17 +218,14 @@ class LMDBData(RecordsFlow):
           lmdb_path: the file, or the directory with `data.mdb`.
           shuffle: whether each pass has its own order. If not, records come in the order of `keys`.
           keys: a list of keys; or the format that makes them of 0, 1, 2 and so on, such as
-            "{:08d}"; or None for all that tensorpack has written. Where the file does not tell
-            these, all keys are read, with a warning, in the order of the file.
+            "{:08d}"; or None for all that tensorpack has written, or else all there are, which are
+            read first, with a warning.
           max_errors: how many missing or damaged records a pass skips, see `RecordsFlow`.
-          probe: whether a process of its own reads the file first: all keys, and the last byte of
-            each value, in about six seconds per million records, and not again in workers. False
-            is for files that you trust: a damaged one can then crash this process.
-
-        Raises:
-          DamagedLMDB: it is damaged.
+          probe: whether a process of its own reads all keys and values first, in about six seconds
+            per million, and not again in workers. False is for files that you trust: a damaged one
+            can then crash this process.
         """
-        super().__init__(LMDBRecords(lmdb_path, keys, not shuffle, probe), shuffle, max_errors)
+        super().__init__(LMDBRecords(lmdb_path, keys, shuffle, probe), shuffle, max_errors)
 
 
 class LMDBDataDecoder(DatapointMap):
@@ -257,8 +240,7 @@ class LMDBDataDecoder(DatapointMap):
         self.decoder: Any = checked_function(self, decoder)
 
     def _apply(self, datapoint: Any) -> Any:
-        key, value = datapoint
-        return self.decoder(key, value)
+        return self.decoder(*datapoint)
 
 
 class LMDBDataPoint(ProxyDataFlow):
@@ -275,9 +257,8 @@ class LMDBDataPoint(ProxyDataFlow):
     ) -> None:
         """
         Args:
-          lmdb_path: as for `LMDBData`; or a flow of `[key, value]`, without the next two and
-            `probe`.
-          shuffle, keys, max_errors, probe: as for `LMDBData`.
+          lmdb_path, shuffle, keys, max_errors, probe: as for `LMDBData`; or `lmdb_path` is a flow
+            of `[key, value]`, and only `max_errors` is given.
           allow_pickle: whether Python unpickles old values that are no lists, dicts, numbers,
             text or numpy arrays, which can run any code: only for files that you trust.
         """
@@ -286,8 +267,7 @@ class LMDBDataPoint(ProxyDataFlow):
                 raise TypeError("LMDBDataPoint takes a flow, or what LMDBData takes, but not both.")
             super().__init__(_Decoded(lmdb_path, max_errors, allow_pickle))
             return
-        found = LMDBDatapoints(lmdb_path, keys, not shuffle, probe)  # type: ignore[arg-type]
-        found.allow_pickle = allow_pickle
+        found = LMDBDatapoints(lmdb_path, keys, shuffle, probe, allow_pickle)
         super().__init__(RecordsFlow(found, shuffle, max_errors))
 
 
@@ -296,19 +276,15 @@ class _Decoded(DatapointMap):
 
     def __init__(self, ds: Any, max_errors: int, allow_pickle: bool) -> None:
         super().__init__(ds)
-        self._limit = ErrorLimit(max_errors)
-        self._allow_pickle = allow_pickle
+        self._limit, self._allow_pickle = ErrorLimit(max_errors), allow_pickle
 
     def _transform(self, datapoints: Iterator[Any]) -> Iterator[Any]:
         self._limit = ErrorLimit(self._limit.max_errors)
         return super()._transform(datapoints)
 
-    def iterate_share(
-        self, first: int, step: int, before: Callable[[int], Any], block: Optional[int] = 1
-    ) -> Iterator[Tuple[int, Any]]:
-        """Begins a share of a pass, as in `DataFlow`; `max_errors` holds for each share."""
-        self._limit = ErrorLimit(self._limit.max_errors)
-        return super().iterate_share(first, step, before, block)
+    def iterate_share(self, *args: Any) -> Iterator[Tuple[int, Any]]:
+        self._limit = ErrorLimit(self._limit.max_errors)  # for each share
+        return super().iterate_share(*args)
 
     def _apply(self, datapoint: Any) -> Any:
         key, value = datapoint
@@ -327,17 +303,13 @@ class LMDBSerializer:
     """Saves the datapoints of a flow to an LMDB file, and loads them again."""
 
     @staticmethod
-    def save(df: DataFlow, path: PathLike, write_frequency: int = 5000) -> None:
+    def save(df: DataFlow, path: PathLike, write_frequency: int = 5000) -> int:
         """Writes one pass of a flow; see `write_records`.
 
-        Args:
-          df: the flow.
-          path: of the new file; or a directory that exists, to make `data.mdb` in it.
-          write_frequency: the number of datapoints in a transaction. They are kept in memory until
-            then; fewer are taken if they have more than 256 MiB.
+        `path` may be a directory that exists, to make `data.mdb` in it. A transaction has
+        `write_frequency` datapoints, which wait in memory; fewer if they have more than 256 MiB.
         """
-        count = write_lmdb(df, path, write_frequency)
-        logger.info("%s", f"{count} datapoints of {type(df).__name__} are in {os.fspath(path)}.")
+        return _write(df, path, write_frequency, type(df).__name__)
 
     @staticmethod
     def load(
@@ -363,33 +335,26 @@ def convert_old_lmdb(
     write_frequency: int = 5000,
     probe: bool = True,
 ) -> None:
-    """Writes the datapoints of an old LMDB file to a new one, which has checksums and no pickles.
-
-    `old_path`, `allow_pickle` and `probe` are as for `LMDBDataPoint`, the others as for
-    `LMDBSerializer.save`.
-    """
+    """Writes the datapoints of an old LMDB file to a new one, with checksums, without pickles."""
     old = LMDBDataPoint(old_path, shuffle=False, probe=probe, allow_pickle=allow_pickle)
     with contextlib.closing(old):
-        count = write_lmdb(old, new_path, write_frequency)
-    logger.info("%s", f"{count} datapoints of {os.fspath(old_path)} are in {os.fspath(new_path)}.")
+        _write(old, new_path, write_frequency, os.fspath(old_path))
 
 
-def write_lmdb(df: DataFlow, path: PathLike, write_frequency: int = 5000) -> int:
-    """Does what `LMDBSerializer.save` does, and returns the number of datapoints."""
+def _write(df: DataFlow, path: PathLike, write_frequency: int, source: str) -> int:
     check_counts("dump_dataflow_to_lmdb", write_frequency=write_frequency)
     require("lmdb")
-    target = os.fspath(path)
-    if os.path.isdir(target):
-        target = os.path.join(target, "data.mdb")
+    target = os.path.join(path, "data.mdb") if os.path.isdir(path) else os.fspath(path)
     write_to = functools.partial(_writer, target, write_frequency)
-    return records.write_records(df, target, write_to, least=0)
+    count = records.write_records(df, target, write_to, least=0)
+    logger.info("%s", f"{count} datapoints of {source} are in {os.fspath(path)}.")
+    return count
 
 
 @contextlib.contextmanager
 def _writer(target: str, write_frequency: int, file: Any) -> Writing:
     lmdb = require("lmdb")
-    # Synchronised once, at the end: the file is of no use before. No other process knows its name,
-    # so nothing is locked.
+    # Synchronised once, at the end. No other process knows its name, so nothing is locked.
     options = {"subdir": False, "sync": False, "lock": False, "max_dbs": 0}
     batch: List[Tuple[bytes, bytes]] = []
     count = size = 0
@@ -416,7 +381,9 @@ def _writer(target: str, write_frequency: int, file: Any) -> Writing:
             _write_batch(env, [header])
             env.sync(True)
     except lmdb.Error as error:
-        raise _as_os_error(error, target) from error
+        is_full = isinstance(error, lmdb.DiskError)  # nearly always
+        code, why = (errno.ENOSPC, "the disk is full") if is_full else (errno.EIO, "LMDB failed")
+        raise OSError(code, f"Nothing was written, for {why} ({error})", target) from error
 
 
 def _write_batch(env: Any, batch: List[Tuple[bytes, bytes]]) -> None:
@@ -430,10 +397,3 @@ def _write_batch(env: Any, batch: List[Tuple[bytes, bytes]]) -> None:
             return
         except require("lmdb").MapFullError:
             env.set_mapsize(2 * env.info()["map_size"])
-
-
-def _as_os_error(error: Any, path: str) -> OSError:
-    """Returns an error of liblmdb as one of the system; nearly always the disk is full."""
-    is_full = isinstance(error, require("lmdb").DiskError)
-    code, reason = (errno.ENOSPC, "the disk is full") if is_full else (errno.EIO, "LMDB failed")
-    return OSError(code, f"Nothing was written, for {reason} ({error})", path)

@@ -19,6 +19,7 @@ from typing import Any, Dict, List, Optional, Tuple
 from tensorpack.utils.optional import require
 from tensorpack.utils.workers.processes import subproc_call
 
+from . import lmdb_check
 from .records import DamagedFile, PathLike
 
 _PROBE_SECONDS = 600.0
@@ -35,9 +36,7 @@ class DamagedLMDB(DamagedFile):
 
     def __init__(self, path: str, reason: str, key: Optional[bytes] = None) -> None:
         super().__init__(path, reason, key)  # all of them: it may be pickled
-        self.path = path
-        self.reason = reason
-        self.key = key
+        self.path, self.reason, self.key = path, reason, key
 
     def __str__(self) -> str:
         key = "" if self.key is None else f", key {self.key!r}"
@@ -45,34 +44,27 @@ class DamagedLMDB(DamagedFile):
 
 
 def data_file(path: PathLike) -> str:
-    """Returns the absolute path of a database: the file, or `data.mdb` if it is a directory."""
+    """Returns the path of a database: the file, or `data.mdb` if it is a directory."""
     path = os.fspath(path)
-    if os.path.isdir(path):
-        path = os.path.join(path, "data.mdb")
-        if not os.path.isfile(path):
-            raise FileNotFoundError(
-                f"{os.path.dirname(path)} is a directory without data.mdb: no LMDB database."
-            )
-    if not os.path.isfile(path):
-        raise FileNotFoundError(f"There is no LMDB file {path} (seen from {os.getcwd()}).")
-    if os.path.getsize(path) == 0:
-        raise DamagedLMDB(path, "The file is empty.")
-    return os.path.abspath(path)
+    if not os.path.isdir(path):
+        return path
+    if "data.mdb" not in os.listdir(path):
+        raise FileNotFoundError(f"{path} is a directory without data.mdb: no LMDB database.")
+    return os.path.join(path, "data.mdb")
 
 
 def probe(path: str) -> None:
     """Has a process of its own `check` a file; a RuntimeError if it could not."""
-    script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "lmdb_check.py")
     search = [folder for folder in sys.path if isinstance(folder, str)]
-    output, code = subproc_call(
-        [sys.executable, "-c", _PROGRAM, script, path, *search], timeout=_PROBE_SECONDS
-    )
+    command = [sys.executable, "-c", _PROGRAM, os.path.abspath(lmdb_check.__file__), path, *search]
+    output, code = subproc_call(command, timeout=_PROBE_SECONDS)
     # Warnings may stand before and after what `check` wrote.
     reports = [line for line in output.splitlines() if line.startswith(b'{"reason"')]
-    reason = json.loads(reports[-1].decode())["reason"] if reports else None
-    if reason is None and code > 128:
+    if reports:
+        reason = json.loads(reports[-1].decode())["reason"]
+    elif code > 128:
         reason = f"LMDB crashed on it, in a process of its own: {signal.Signals(code - 128).name}."
-    if reason is None:
+    else:
         problem = f"took more than {_PROBE_SECONDS:.0f} s" if code == -1 else f"failed ({code})"
         raise RuntimeError(
             f"The check of {path} {problem}. If you trust the file, pass probe=False.\n"
@@ -86,26 +78,24 @@ class OpenFile:
     """An LMDB file, open in the process `pid` for all its threads; closed when it is collected."""
 
     def __init__(self, path: str, env: Any) -> None:
-        self.path = path
-        self.pid = os.getpid()
-        self._env = env
+        self.path, self.pid, self.env = path, os.getpid(), env
 
     def get(self, key: bytes) -> Optional[bytes]:
         """Returns a copy of a value, or None if there is no such key."""
         try:
-            with self._env.begin() as transaction:
+            with self.env.begin() as transaction:
                 return transaction.get(key)
         except require("lmdb").Error as error:
             raise DamagedLMDB(self.path, f"LMDB cannot read it: {error}", key) from error
 
     def entries(self) -> int:
         """Returns the number of records, including those that tensorpack adds."""
-        return self._env.stat()["entries"]
+        return self.env.stat()["entries"]
 
     def keys(self, most: Optional[int] = None) -> List[bytes]:
         """Returns all keys in order, or the first ones."""
         try:
-            with self._env.begin() as transaction, transaction.cursor() as cursor:
+            with self.env.begin() as transaction, transaction.cursor() as cursor:
                 return list(itertools.islice(cursor.iternext(keys=True, values=False), most))
         except require("lmdb").Error as error:
             raise DamagedLMDB(self.path, f"LMDB cannot read it: {error}") from error
@@ -134,12 +124,12 @@ class _OpenFiles:
         with self._lock:
             status = os.stat(path)
             key = status.st_dev, status.st_ino
-            reference, env = self._files.pop(key, (None, None))  # so that `_close` leaves it
-            file = reference() if reference is not None else None
+            reference, env = self._files.pop(key, (lambda: None, None))  # so `_close` leaves it
+            file = reference()
             if file is None:
                 file = OpenFile(path, env or _open(path, status.st_size, readahead))
-                env, reference = file._env, weakref.ref(file, functools.partial(self._close, key))
-            self._files[key] = reference, env
+                reference = weakref.ref(file, functools.partial(self._close, key))
+            self._files[key] = reference, file.env
             return file
 
     def _close(self, key: Tuple[int, int], reference: Any) -> None:

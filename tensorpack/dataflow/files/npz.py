@@ -6,20 +6,19 @@ are the columns. There are no objects in them, so reading runs no code. Values c
 same type and bits: a Python integer does not become a numpy integer.
 """
 
-import io
 import json
 import os
 import zipfile
 import zlib
 from contextlib import contextmanager
-from typing import Any, Callable, Dict, List, NamedTuple, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Sequence, Tuple
 
 import numpy as np
 
 from tensorpack.utils import get_tqdm
 from tensorpack.utils.packing.npz import array_of_npy
 from tensorpack.utils.packing.old_values import BadRecord, RefusedRecord
-from tensorpack.utils.packing.packed_arrays import nbytes_of
+from tensorpack.utils.packing.packed_arrays import Rows, nbytes_of
 from tensorpack.utils.serialize import MAX_FILE_BYTES, load_frame
 
 from ..base import DataFlow
@@ -31,7 +30,6 @@ _FORMAT = "tensorpack datapoints"
 _VERSION = 1
 _HEADER = "header"
 _OLD_MEMBER = "buffer"  # the only one in files of tensorpack 0.x
-_MAX_HEADER = 1 << 24  # bytes
 _FORMS = {"list": list, "tuple": tuple, "dict": dict}
 # Kinds of columns: numpy arrays of one dtype and shape, stacked; numpy scalars of one dtype;
 # Python's numbers; and anything else that `tensorpack.utils.serialize` encodes, one after another
@@ -46,84 +44,64 @@ _OFFSETS = np.dtype(np.int64)
 class NumpySerializer:
     """Writes the datapoints of a flow to an `.npz` file, and makes a flow of such a file.
 
-    All datapoints are of one form: lists, tuples or dicts, of the same number or names of
-    components.
+    They are of one form: lists, tuples or dicts, of the same number or names of components.
     """
 
     @staticmethod
-    def save(df: DataFlow, path: PathLike) -> None:
+    def save(df: DataFlow, path: PathLike) -> int:
         """Writes one pass of a flow, which it keeps in memory, twice; see `write_records`."""
-        records.write_records(df, path, _writer)
+        return records.write_records(df, path, _writer)
 
     @staticmethod
     def load(path: PathLike, shuffle: bool = True, allow_pickle: bool = False) -> DataFromList:
         """Returns a flow over the datapoints of a file, which is read into memory here.
 
-        Its arrays are read-only, for all passes share them: copy what you want to change.
-
-        Args:
-          path: of a file that `save` wrote, also that of old tensorpack.
-          shuffle: whether each pass has its own order.
-          allow_pickle: whether Python unpickles what is no list, dict, number, text or array in a
-            file of tensorpack 0.9 to 0.11, which can run any code: only for files that you trust.
+        Its arrays are read-only: copy what you want to change. The file may be one of tensorpack
+        0.9 to 0.11; for `allow_pickle` see `LMDBDataPoint`.
         """
         path = records.input_path(path)
         is_old = is_old_npz(path)
         return DataFromList(_read_old(path, allow_pickle) if is_old else _Datapoints(path), shuffle)
 
 
-class _Form(NamedTuple):
-    """What datapoints look like: "list", "tuple" or "dict", and the keys or positions in it."""
-
-    kind: str
-    keys: List[Any]
-
-    def __str__(self) -> str:
-        return f"a {self.kind} of {self.keys if self.kind == 'dict' else len(self.keys)}"
-
-
-def _form_of(datapoint: Any, index: int) -> _Form:
-    kind = type(datapoint).__name__
-    if type(datapoint) is not _FORMS.get(kind):  # a namedtuple would come back as a tuple
-        raise TypeError(
-            f"Datapoint {index} is a {kind}, but needs to be a list, tuple or dict, and not of a "
-            "subclass. Make one of it by MapData."
-        )
-    if kind != "dict":
-        return _Form(kind, list(range(len(datapoint))))
-    if not all(type(key) is str for key in datapoint):
-        raise TypeError(f"Datapoint {index} has keys that are not text: {list(datapoint)}.")
-    return _Form(kind, list(datapoint))
-
-
 @contextmanager
 def _writer(file: Any) -> Writing:
-    form = _Form("", [])
-    components: List[List[Any]] = []
+    form = kind = ""
+    components: Dict[Any, List[Any]] = {}
 
     def write(datapoint: Any, index: int) -> None:
-        nonlocal form
-        found = _form_of(datapoint, index)
+        nonlocal form, kind
+        name = type(datapoint).__name__
+        if type(datapoint) is not _FORMS.get(name):  # a namedtuple would come back as a tuple
+            raise TypeError(
+                f"Datapoint {index} is a {name}, but needs to be a list, tuple or dict, and not of "
+                "a subclass. Make one of it by MapData."
+            )
+        keys = list(datapoint if name == "dict" else range(len(datapoint)))
+        if name == "dict" and set(map(type, keys)) - {str}:
+            raise TypeError(f"Datapoint {index} has keys that are not text: {keys}.")
+        found = records.form_of(datapoint)
         if index == 0:
-            form = found
-            components.extend([] for _ in form.keys)
-        if found.kind != form.kind or set(found.keys) != set(form.keys):
+            form, kind = found, name
+            components.update((key, []) for key in keys)
+        if found != form:
             raise ValueError(
                 f"Datapoint {index} has another form than those before it: {found} and {form}. "
                 "All datapoints of a file have one form."
             )
-        for values, key in zip(components, form.keys):
+        for key, values in components.items():
             values.append(datapoint[key])
 
     yield write
     if not components:
         raise ValueError("The datapoints have no components: nothing to write.")
-    header: Dict[str, Any] = {"format": _FORMAT, "version": _VERSION, "length": len(components[0])}
-    header.update(form=form.kind, keys=form.keys if form.kind == "dict" else None, kinds=[])
+    keys, columns = list(components), list(components.values())
+    header: Dict[str, Any] = {"format": _FORMAT, "version": _VERSION, "length": len(columns[0])}
+    header.update(form=kind, keys=keys if kind == "dict" else None, kinds=[])
     with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
-        for number, (key, values) in enumerate(zip(form.keys, components)):
-            kind, parts = _column_of(values, key)
-            header["kinds"].append(kind)
+        for number, (key, values) in enumerate(zip(keys, columns)):
+            column, parts = _column_of(values, key)
+            header["kinds"].append(column)
             for part, array in parts.items():
                 _write_member(archive, f"{part}_{number}", array)
         text = json.dumps(header).encode("utf-8")
@@ -143,28 +121,21 @@ def _column_of(values: Sequence[Any], name: Any) -> Tuple[str, Dict[str, np.ndar
     if kind == "frames":
         problem = f" cannot be written: component {name!r}"
         frames = [records.encode_datapoint([value], i, problem) for i, value in enumerate(values)]
-        offsets = np.zeros(len(frames) + 1, _OFFSETS)
-        np.cumsum([len(frame) for frame in frames], out=offsets[1:])
-        joined = np.frombuffer(b"".join(frames), np.uint8)
-        return kind, {"frames": joined, "offsets": offsets}
+        offsets = np.cumsum([0, *map(len, frames)], dtype=_OFFSETS)
+        return kind, {"frames": np.frombuffer(b"".join(frames), np.uint8), "offsets": offsets}
     if kind in _PYTHON:
         return kind, {"values": np.array(values, _PYTHON[kind])}
     # Not by `np.stack`, which does not keep the byte order of a dtype.
-    stacked = np.empty((len(values),) + values[0].shape, values[0].dtype)
-    for row, value in enumerate(values):
-        stacked[row] = value
-    return kind, {"values": stacked}
+    return kind, {"values": Rows(values, values[0].dtype).array()}
 
 
 def _kind_of(values: Sequence[Any]) -> str:
+    first = values[0]
     if len({type(value) for value in values}) > 1:
         return "frames"
-    first = values[0]
-    if type(first) is int:
-        limits = np.iinfo(np.int64)
-        fits = limits.min <= min(values) and max(values) <= limits.max
-        return "int" if fits else "frames"
-    if type(first) in (float, bool):
+    if type(first) is int and not -(2**63) <= min(values) <= max(values) < 2**63:
+        return "frames"
+    if type(first) in (int, float, bool):
         return type(first).__name__
     is_array = type(first) is np.ndarray
     if is_array or isinstance(first, np.generic):
@@ -182,18 +153,14 @@ class _Datapoints(RecordFile):
         try:
             archive = zipfile.ZipFile(path)
         except Exception as error:  # whatever damaged bytes lead `zipfile` to
-            size = os.path.getsize(path)
-            raise DamagedFile(
-                f"{path} is not a whole .npz file ({size} bytes): {error}."
-            ) from error
+            problem = f"is not a whole .npz file ({os.path.getsize(path)} bytes): {error}"
+            raise DamagedFile(f"{path} {problem}.") from error
         with archive:
             if f"{_HEADER}.npy" not in archive.namelist():
-                raise DamagedFile(
-                    f"{path} was not written by NumpySerializer: it has no member {_HEADER!r}."
-                )
+                raise DamagedFile(f"{path} was not written by NumpySerializer: it has no header.")
             header = _read_member(archive, _HEADER, path)
             try:
-                self._form, self._length, kinds = _parse_header(header)
+                self._length, self._form, self._keys, kinds = _parse_header(header)
             except (ValueError, RecursionError) as error:
                 raise DamagedFile(f"{path} has a wrong header: {error}.") from error
             self._readers = []
@@ -216,25 +183,24 @@ class _Datapoints(RecordFile):
             try:
                 values.append(read(index))
             except ValueError as error:
-                raise DamagedFile(
-                    f"{self.path}: datapoint {index} of column {number} is damaged: {error}"
-                ) from error
-        if self._form.kind == "dict":
-            return dict(zip(self._form.keys, values))
-        return tuple(values) if self._form.kind == "tuple" else values
+                raise self.damaged(index, f"column {number} is damaged: {error}") from error
+        if self._form == "dict":
+            return dict(zip(self._keys, values))
+        return tuple(values) if self._form == "tuple" else values
 
     def __reduce__(self) -> Tuple[Any, ...]:
         return type(self), (self.path,)
 
 
-def _parse_header(header: np.ndarray) -> Tuple[_Form, int, List[str]]:
-    if header.dtype != np.uint8 or header.ndim != 1 or len(header) > _MAX_HEADER:
+def _parse_header(header: np.ndarray) -> Tuple[int, str, Any, List[str]]:
+    """Returns the length, the form, the keys of a dict, and the kinds of the columns."""
+    if header.dtype != np.uint8 or header.ndim != 1:
         raise ValueError(f"it is {header.dtype} {header.shape} instead of some bytes")
     fields: Any = json.loads(header.tobytes().decode("utf-8"))
     if not isinstance(fields, dict) or fields.get("format") != _FORMAT:
         raise ValueError("it is that of something else")
     version, length, kinds = map(fields.get, ("version", "length", "kinds"))
-    form, keys = fields.get("form"), fields.get("keys")
+    form, keys = map(fields.get, ("form", "keys"))
     if version != _VERSION:
         raise ValueError(f"it is of version {version!r}, but this tensorpack reads {_VERSION}")
     if not isinstance(kinds, list) or not kinds or type(length) is not int or length < 1:
@@ -244,12 +210,11 @@ def _parse_header(header: np.ndarray) -> Tuple[_Form, int, List[str]]:
         raise ValueError(f"unknown kind of column {unknown[0]!r}")
     if form not in tuple(_FORMS) or (form == "dict") != (keys is not None):
         raise ValueError(f"it is of unknown form {form!r}")
-    if keys is None:
-        return _Form(form, list(range(len(kinds)))), length, kinds
-    is_text = isinstance(keys, list) and all(type(key) is str for key in keys)
-    if not is_text or not len(set(keys)) == len(keys) == len(kinds):
-        raise ValueError(f"it has wrong keys {keys!r}")
-    return _Form(form, keys), length, kinds
+    if keys is not None:
+        is_text = isinstance(keys, list) and all(type(key) is str for key in keys)
+        if not is_text or not len(set(keys)) == len(keys) == len(kinds):
+            raise ValueError(f"it has wrong keys {keys!r}")
+    return length, form, keys, kinds
 
 
 def _read_member(archive: zipfile.ZipFile, name: str, path: str) -> np.ndarray:
@@ -260,31 +225,28 @@ def _read_member(archive: zipfile.ZipFile, name: str, path: str) -> np.ndarray:
         where = f"{where} at byte {info.header_offset}"
         if info.compress_type != zipfile.ZIP_STORED:
             raise ValueError("it is compressed, which NumpySerializer never does")
-        # A size that is made up must not have memory set aside for it.
-        if max(info.file_size, info.compress_size) > os.path.getsize(path):
-            raise ValueError(f"it has {info.file_size} bytes, more than the file")
-        data = archive.read(info)
-        stream = io.BytesIO(data)  # which does not copy them
-        version = np.lib.format.read_magic(stream)
-        shape, fortran_order, dtype = np.lib.format.read_array_header_1_0(stream)
-        begin, is_plain = stream.tell(), not fortran_order and not dtype.hasobject
-        if version != (1, 0) or not is_plain or nbytes_of(dtype, shape) != len(data) - begin:
-            raise ValueError(
-                f"it is an array of {dtype} {shape} in {len(data)} bytes, which NumpySerializer "
-                "never writes"
-            )
-        return np.ndarray(shape, dtype, data, begin)
+        with archive.open(info) as member:
+            np.lib.format.read_magic(member)
+            shape, _, dtype = np.lib.format.read_array_header_1_0(member)
+            if nbytes_of(dtype, shape) > os.path.getsize(path):  # so much is not set aside
+                raise ValueError(f"an array of {dtype} {shape} is larger than the file")
+            member.seek(0)
+            array = np.lib.format.read_array(member, allow_pickle=False)
+            if member.read(1):
+                raise ValueError(f"there is more in it than its array of {array.shape}")
     except MemoryError:
         raise
     except Exception as error:  # whatever damaged bytes lead `zipfile` and numpy to
         raise DamagedFile(f"{where} is damaged: {error}") from error
+    array.setflags(write=False)
+    return array
 
 
 def _reader_of(kind: str, parts: List[np.ndarray], length: int) -> Callable[[int], Any]:
     """Returns a function from index to component; raises ValueError if the column is damaged."""
+    values = parts[0]
     if kind == "frames":
-        return _frame_reader(parts[0], parts[1], length)
-    (values,) = parts
+        return _frame_reader(values, parts[1], length)
     if values.ndim == 0 or len(values) != length or (values.ndim > 1 and kind != "array"):
         raise ValueError(f"values of shape {values.shape} for {length} datapoints of kind {kind}")
     if values.dtype != _PYTHON.get(kind, values.dtype):
@@ -297,11 +259,10 @@ def _reader_of(kind: str, parts: List[np.ndarray], length: int) -> Callable[[int
 def _frame_reader(frames: np.ndarray, offsets: np.ndarray, length: int) -> Callable[[int], Any]:
     if frames.dtype != np.uint8 or frames.ndim != 1:
         raise ValueError(f"frames of {frames.dtype} {frames.shape}")
-    if offsets.dtype != _OFFSETS or offsets.shape != (length + 1,):
-        raise ValueError(f"offsets of {offsets.dtype} {offsets.shape} for {length} datapoints")
-    ends: List[int] = offsets.tolist()
-    if ends[0] != 0 or ends[-1] != len(frames) or ends != sorted(ends):
-        raise ValueError("offsets that do not fit to the frames")
+    ends: List[int] = offsets.ravel().tolist()
+    is_right = offsets.dtype == _OFFSETS and offsets.shape == (length + 1,)
+    if not is_right or ends[0] != 0 or ends[-1] != len(frames) or ends != sorted(ends):
+        raise ValueError(f"offsets of {offsets.dtype} {offsets.shape} that do not fit")
 
     def read(index: int) -> Any:
         values = load_frame(frames[ends[index] : ends[index + 1]].tobytes())

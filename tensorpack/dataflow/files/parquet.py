@@ -8,7 +8,8 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 from tensorpack.utils.optional import require
 
 from ..base import DataFlow
-from .records import DamagedFile, PathLike, RecordFile, RecordsFlow, Writing, write_records
+from . import records
+from .records import DamagedFile, PathLike, RecordFile, RecordsFlow, Writing
 
 _GROUP_ROWS = 4096  # that are written
 _Names = Optional[Sequence[str]]
@@ -84,9 +85,9 @@ class ParquetSerializer:
     """Writes the datapoints of a flow to a Parquet file, and makes a flow of such a file."""
 
     @staticmethod
-    def save(df: DataFlow, path: PathLike, columns: Sequence[str]) -> None:
+    def save(df: DataFlow, path: PathLike, columns: Sequence[str]) -> int:
         """Writes lists or tuples, a column for each component; see `write_records`."""
-        write_records(df, path, lambda file: _writer(file, list(columns)))
+        return records.write_records(df, path, lambda file: _writer(file, list(columns)))
 
     load = ParquetData
 
@@ -98,8 +99,7 @@ def _writer(file: Any, names: List[str]) -> Writing:
     writer: Any = None
 
     def write(datapoint: Any, index: int) -> None:
-        if not isinstance(datapoint, (list, tuple)) or len(datapoint) != len(names):
-            raise ValueError(f"Datapoint {index} has not one component for each of {names}.")
+        records.check_row(datapoint, index, names)
         rows.append(datapoint)
         if len(rows) == _GROUP_ROWS:
             flush()

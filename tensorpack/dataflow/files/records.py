@@ -8,7 +8,7 @@ import os
 import typing
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Union
 
 from tensorpack.utils import get_tqdm, logger
 from tensorpack.utils.atomic import open_atomic, remove_temporaries
@@ -18,7 +18,7 @@ from tensorpack.utils.serialize import FrameError, dumps, load_frame
 from .._flow import ProcessLocal, call_optional
 from .._length import length_or_none
 from ..base import DataFlow
-from ..raw import DataFromList, share_positions
+from ..raw import DataFromList
 
 PathLike = Union[str, "os.PathLike[str]"]
 Writing = Iterator[Callable[[Any, int], None]]  # of the function that a writer yields, see below
@@ -44,14 +44,12 @@ def collected_damage() -> Iterator[List[str]]:
 
 
 class ErrorLimit:
-    """Lets a pass skip some damaged records, each with a line in the log, but no more."""
+    """Lets a pass skip `max_errors` damaged records, each with a line in the log, but no more."""
 
     def __init__(self, max_errors: int, count: int = 0) -> None:
-        """Takes how many records may be skipped, and how many the pass has skipped already."""
         if max_errors < 0:
             raise ValueError(f"max_errors is a number of damaged records, but got {max_errors}.")
-        self.max_errors = max_errors
-        self.count = count
+        self.max_errors, self.count = max_errors, count  # so many were skipped already
 
     def skip(self, error: DamagedFile, records: int = 1) -> None:
         """Logs an error by which so many records are lost; raises it if they are too many."""
@@ -75,11 +73,8 @@ class RecordFile:
     """The datapoints of a file by number; a subclass for each format.
 
     It defines `open`, `__len__` and `read`, and `where` if it can say more than the number. The
-    file is opened when `handle` is first needed, once in each process: a copy in another process,
-    forked or unpickled, opens it again.
-
-    Attributes:
-      path: the absolute path.
+    file, of which `path` is absolute, is opened when `handle` is first needed, once in each
+    process: a copy in another process, forked or unpickled, opens it again.
     """
 
     def __init__(self, path: PathLike) -> None:
@@ -128,8 +123,8 @@ class RecordFile:
 class RecordsFlow(DataFromList):
     """A `DataFromList` over a `RecordFile`, or other records that may be damaged.
 
-    A record that raises `DamagedFile` is skipped: `max_errors` of them in a pass, each with a
-    warning in the log; one more is an error. `len` counts them. A pass that is resumed from a state
+    A record that raises `DamagedFile` is skipped: `max_errors` of them in a pass or a share of it,
+    each with a warning in the log; one more is an error. `len` counts them. A pass that is resumed
     counts those that it skips from there.
     """
 
@@ -145,32 +140,25 @@ class RecordsFlow(DataFromList):
         file_of = getattr(self.lst, "file_of", None)
         return None if file_of is None else file_of(self._last)
 
-    def _take(self, index: int, limit: ErrorLimit) -> Any:
-        """Returns a datapoint, or None if it is damaged."""
-        self._last = index
-        try:
-            return self.lst[index]
-        except DamagedFile as error:
-            limit.skip(error)
+    def _reader(self) -> Callable[[int], Any]:
+        limit = ErrorLimit(self.max_errors)
+
+        def read(index: int) -> Any:  # None if it is damaged
+            self._last = index
+            try:
+                return self.lst[index]
+            except DamagedFile as error:
+                limit.skip(error)
+
+        return read
 
     def _pass(self, begin: Dict[str, Any], order: Sequence[int], first: int) -> Iterator[Any]:
-        limit = ErrorLimit(self.max_errors)
+        read = self._reader()
         for count, index in enumerate(order[first:], first + 1):
-            datapoint = self._take(index, limit)
+            datapoint = read(index)
             if datapoint is not None:
                 self._position = begin, count
                 yield datapoint
-
-    def iterate_share(
-        self, first: int, step: int, before: Callable[[int], Any], block: Optional[int] = 1
-    ) -> Iterator[Tuple[int, Any]]:
-        """Begins a share of a pass, as in `DataFlow`; `max_errors` holds for each share."""
-        limit = ErrorLimit(self.max_errors)
-        begin, order = self._begin()
-        for position in share_positions(len(order), first, step, block):
-            before(position)
-            yield position, self._take(order[position], limit)
-        self._position, self._loaded = (begin, len(order)), None
 
     def close(self) -> None:
         """Closes the file that has the records; it is opened again when one is needed."""
@@ -188,19 +176,13 @@ def input_path(path: PathLike) -> str:
 
 
 def write_records(df: DataFlow, path: PathLike, writer: Writer, least: int = 1) -> int:
-    """Writes one pass of a flow to a new file, with a progress bar; returns its length.
+    """Writes one pass of a flow, which is reset first, to a new file; returns its length.
 
-    The file appears under its name when it is complete and on the disk.
+    The file appears under its name when it is complete and on the disk. A FileExistsError is raised
+    if there is one, a ValueError if the flow has fewer than `least` datapoints.
 
-    Args:
-      df: the flow; its state is reset first. The pass must have an end.
-      path: of the new file.
-      writer: takes the file, open for bytes, and returns a context that yields a function of a
-        datapoint and its number, from 0. What the context does at its end completes the file.
-      least: the number of datapoints that there have to be, or else a ValueError.
-
-    Raises:
-      FileExistsError: there is a file of this name.
+    `writer` takes the file, open for bytes, and returns a context that yields a function of a
+    datapoint and its number, from 0. What the context does at its end completes the file.
     """
     path = os.fspath(path)
     folder = os.path.dirname(os.path.abspath(path))
@@ -220,6 +202,26 @@ def write_records(df: DataFlow, path: PathLike, writer: Writer, least: int = 1) 
     return count
 
 
+def form_of(datapoint: Any) -> str:
+    """Returns what all datapoints of a file have alike, such as `a dict of image, label`."""
+    parts = "something else"
+    if isinstance(datapoint, dict):
+        parts = ", ".join(sorted(map(str, datapoint)))
+    elif isinstance(datapoint, (list, tuple)):
+        parts = f"{len(datapoint)} components"
+    return f"a {type(datapoint).__name__} of {parts}"
+
+
+def check_row(datapoint: Any, index: int, names: Sequence[str]) -> None:
+    """Raises unless a datapoint is a list or tuple with a component for each name."""
+    is_row = isinstance(datapoint, (list, tuple))
+    if not is_row or len(datapoint) != len(names):
+        raise (ValueError if is_row else TypeError)(
+            f"Datapoint {index} is {form_of(datapoint)}, but needs to be a list or tuple with one "
+            f"component for each of {list(names)}."
+        )
+
+
 def encode_datapoint(datapoint: Any, index: int, problem: str = " cannot be written") -> bytes:
     """Returns a datapoint as a frame, or raises a TypeError or ValueError that names `index`."""
     try:
@@ -232,9 +234,8 @@ def encode_datapoint(datapoint: Any, index: int, problem: str = " cannot be writ
 def decode_value(value: bytes, is_new: bool, allow_pickle: bool = False) -> Any:
     """Returns the datapoint in a value of a file: a frame, or msgpack or a pickle of old versions.
 
-    With `is_new` anything but a frame is damage. `allow_pickle` reads pickles that can run code.
-    Raises BadRecord if it is damaged or not of tensorpack, RefusedRecord if it needs more than
-    plain data.
+    With `is_new` anything but a frame is damage, a `BadRecord`; `RefusedRecord` is raised for
+    pickles that can run code, unless `allow_pickle`.
     """
     if not is_new and kind_of_old(value):
         return decode_old(value, allow_pickle)
@@ -244,9 +245,10 @@ def decode_value(value: bytes, is_new: bool, allow_pickle: bool = False) -> Any:
         raise BadRecord(str(error)) from error
 
 
-def is_gzip(start: bytes) -> bool:
-    """Whether a file that begins with these bytes is compressed by gzip."""
-    return start[:2] == b"\x1f\x8b"
+def refuse_gzip(path: str, start: bytes) -> None:
+    """Raises DamagedFile if a file, which begins with some bytes, is compressed."""
+    if start[:2] == b"\x1f\x8b":
+        raise DamagedFile(f"{path} is compressed by gzip. Unpack it first: gunzip {path}")
 
 
 def _refuse_existing(path: str) -> None:

@@ -13,7 +13,7 @@ from tensorpack.utils.checks import check_counts
 from tensorpack.utils.optional import require
 
 from ..raw import DataFromList
-from .records import DamagedFile, ErrorLimit, PathLike, input_path, is_gzip
+from .records import DamagedFile, ErrorLimit, PathLike, input_path, refuse_gzip
 
 _MAX_FEATURES = 1 << 24  # unless told otherwise: a vector of 64 MB
 # Some lines: labels, how many features each has, and the indices and values of all features.
@@ -21,10 +21,9 @@ _Lines = Tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 
 class SVMLightData(DataFromList):
-    """Yields `[features, label]`: a float32 vector, new each time, and a numpy float64.
+    """Yields `[features, label]`: a new float32 vector of `num_features`, and a numpy float64.
 
-    `num_features` is the length of the vectors. An entry `qid:` is left out. Files with several
-    labels on a line are not read.
+    An entry `qid:` is left out. Files with several labels on a line are not read.
     """
 
     def __init__(
@@ -37,12 +36,10 @@ class SVMLightData(DataFromList):
     ) -> None:
         """
         Args:
-          filename: of the file, which is read here.
-          shuffle: whether each pass has its own order.
+          filename, shuffle: the file, which is read here, and whether each pass has its own order.
           num_features: the length of the vectors; None for the largest index in the file, up to
             2**24. Give it where several files belong together.
-          zero_based: whether the index of the first feature is 0, and not 1. None takes it for 0
-            if the file has an index 0 anywhere.
+          zero_based: whether the first feature has the index 0, and not 1; None if index 0 tells.
           max_errors: how many wrong lines are skipped, see `RecordsFlow`.
         """
         if num_features is not None:
@@ -87,8 +84,7 @@ class _Rows:
 
 def _read(path: str, most: int, limit: ErrorLimit) -> List[_Lines]:
     with open(path, "rb") as file:
-        if is_gzip(file.read(2)):
-            raise DamagedFile(f"{path} is compressed by gzip. Unpack it first.")
+        refuse_gzip(path, file.read(2))
         file.seek(0)
         try:
             return [_parse(file, most)]

@@ -85,9 +85,9 @@ class TarSerializer:
     """Writes the datapoints of a flow to a tar archive, and makes a flow of such an archive."""
 
     @staticmethod
-    def save(df: DataFlow, path: PathLike) -> None:
+    def save(df: DataFlow, path: PathLike) -> int:
         """Writes dicts of bytes or text; one without `__key__` is called by its number."""
-        write_records(df, path, _writer)
+        return write_records(df, path, _writer)
 
     load = TarData
 

@@ -45,10 +45,10 @@ class TFRecordBytes(ResumableDataFlow):
         """
         Args:
           path: of the file.
-          size: the number of records in a pass. A pass of a longer file stops there; a shorter
-            file is an error at its end. None if the file alone decides.
-          max_errors: how many damaged records a pass skips, see `RecordsFlow`. A damaged length
-            is always an error, for the rest of the file is lost with it.
+          size: the number of records in a pass, which stops there; a file of fewer is an error at
+            its end. None if the file alone decides.
+          max_errors: how many damaged records a pass skips, see `RecordsFlow`. A damaged length is
+            always an error: it makes all later records unreadable.
         """
         if size is not None:
             check_counts(self, least=0, size=size)
@@ -58,7 +58,6 @@ class TFRecordBytes(ResumableDataFlow):
         self._size = size
 
     def __len__(self) -> int:
-        """Returns the `size` that was given; raises `UnknownLength` if there was none."""
         if self._size is None:
             raise UnknownLength(
                 f"The length of {type(self).__name__} is not known, for a TFRecord file does not "
@@ -67,7 +66,6 @@ class TFRecordBytes(ResumableDataFlow):
         return self._size
 
     def __iter__(self) -> Iterator[Any]:
-        """Begins a pass, which raises `DamagedFile` for a damaged record or fewer than `size`."""
         self._position = self._take_loaded() or _Place()
         return self._pass(self._position)
 
@@ -102,8 +100,7 @@ class TFRecordBytes(ResumableDataFlow):
             return None
         length, checksum = _HEADER.unpack(header)
         if masked_crc32c(header[:8]) != checksum:
-            if place.offset == 0 and records.is_gzip(header):
-                raise DamagedFile(f"{self.path} is compressed by gzip. Unpack it first.")
+            records.refuse_gzip(self.path, header if place.offset == 0 else b"")
             advice = "what follows cannot be found." if place.offset else "is this a TFRecord file?"
             raise DamagedFile(f"{where} has a wrong checksum of its length: {advice}")
         return length
@@ -114,10 +111,8 @@ class TFRecordBytes(ResumableDataFlow):
             raise DamagedFile(f"{where} is cut off in its length: the file ends there.")
         # Before anything is read: a length that is made up must not have memory set aside for it.
         if length > left:
-            raise DamagedFile(
-                f"{where} is cut off: it has {length} bytes, but the file only {max(left, 0)} for "
-                "it."
-            )
+            lengths = f"it has {length} bytes, but the file only {max(left, 0)} for it"
+            raise DamagedFile(f"{where} is cut off: {lengths}.")
         data, tail = file.read(length), file.read(_CHECKSUM.size)
         if len(data) + len(tail) < length + _CHECKSUM.size:
             raise DamagedFile(f"{where} is cut off: the file became shorter.")
@@ -158,7 +153,7 @@ class TFRecordBytes(ResumableDataFlow):
 class TFRecordData(TFRecordBytes):
     """Yields the datapoints of a file that `TFRecordSerializer.save` wrote, also an old version.
 
-    Arguments, errors and state are those of `TFRecordBytes`, and `allow_pickle` of `LMDBDataPoint`.
+    See `TFRecordBytes`, and `LMDBDataPoint` for `allow_pickle`.
     """
 
     def __init__(
@@ -181,9 +176,9 @@ class TFRecordSerializer:
     """Writes the datapoints of a flow to a TFRecord file, and makes a flow of such a file."""
 
     @staticmethod
-    def save(df: DataFlow, path: PathLike) -> None:
+    def save(df: DataFlow, path: PathLike) -> int:
         """Writes one pass of a flow; see `write_records`."""
-        records.write_records(df, path, _writer)
+        return records.write_records(df, path, _writer)
 
     @staticmethod
     def load(

@@ -92,7 +92,7 @@ def test_a_missing_file_is_an_error_that_says_what_to_put_where(folder):
 def test_missing_files_are_downloaded_when_asked_and_checked(tmp_path, folder, monkeypatch):
     class Local(Mnist):
         _ADDRESS = folder.as_uri() + "/"
-        _SHA256 = {"train": ("0" * 64, "0" * 64)}
+        _SHA256 = {"train-images": "0" * 64, "train-labels": "0" * 64}
 
     with pytest.raises(ValueError, match="SHA-256 .* instead of 0000"):
         Local("train", dir=tmp_path / "new", download=True)
