@@ -6,14 +6,19 @@ replay memory.
 """
 
 import argparse
+import contextlib
 import os
+import sys
 import tempfile
 import time
 from functools import partial
 
-import numpy as np
 from _contest import Contest
-from _programs import example, fresh, rate_of
+from _programs import HERE, example, fresh, rate_of
+
+sys.path.insert(0, str(HERE / "peers"))
+
+import _update
 
 SMALL = ["--init-memory-size", "3000", "--memory-size", "20000"]
 NUM_ACTIONS = 4
@@ -190,8 +195,9 @@ def train_a3c(steps, argv, warm_up=1600):
     return watch.rate
 
 
-def update_dqn(seconds, argv):
-    """Calls the update of the main job, prebuilt, on data in the graph; returns updates/s."""
+@contextlib.contextmanager
+def update_alone(argv):
+    """The session and the trainer of the update of the main job, on data in the graph."""
     example("DeepQNetwork")
     import flags
     from DQNModel import Model
@@ -213,23 +219,30 @@ def update_dqn(seconds, argv):
         trainer = SimpleTrainer(config)
         trainer._setup()
         with config.session_creator.create_session() as sess:
-            update = sess.make_callable(trainer.train_op)
-            for _ in range(WARM_UP):
-                update()
-            count, start = 0, time.perf_counter()
-            while time.perf_counter() - start < seconds:
-                update()
-                count += 1
-            return count / (time.perf_counter() - start)
+            yield sess, trainer
+
+
+def update_dqn(seconds, argv):
+    """Calls the update of the main job, prebuilt, on data in the graph; returns updates/s."""
+    with update_alone(argv) as (sess, trainer):
+        update = sess.make_callable(trainer.train_op)
+        for _ in range(WARM_UP):
+            update()
+        count, start = 0, time.perf_counter()
+        while time.perf_counter() - start < seconds:
+            update()
+            count += 1
+        return count / (time.perf_counter() - start)
 
 
 def _constants(tf, model, batch):
     """One batch of random numbers for the inputs, kept in the graph."""
-    rng, made = np.random.RandomState(0), []
-    for i, spec in enumerate(model.inputs()):
-        shape, most = [batch, *spec.shape.as_list()[1:]], 256 if spec.dtype == tf.uint8 else 2
-        array = rng.randint(most, size=shape).astype(spec.dtype.as_numpy_dtype)
+    specs = [
+        ([batch, *each.shape.as_list()[1:]], each.dtype.as_numpy_dtype) for each in model.inputs()
+    ]
+    made = []
+    for i, array in enumerate(_update.random_arrays(specs)):
         # variables, because what is computed from constants alone is computed only once
         kept = tf.get_variable(f"data{i}", initializer=array, trainable=False, use_resource=True)
-        made.append(kept + 0 if spec.dtype != tf.bool else tf.logical_or(kept, False))
+        made.append(kept + 0 if array.dtype != bool else tf.logical_or(kept, False))
     return made

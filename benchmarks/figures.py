@@ -72,6 +72,10 @@ FIGURES: Dict[str, Figure] = {
         quick=("--frames", "5000", "--new", "500", "--steps", "20"),
     ),
     "R17": Figure("dqn.actor_critic", "actor-critic / stable-baselines3", 5, ("sb3",)),
+    "R18": Figure(
+        *["updates.against_others", "update / PyTorch and JAX", 25, ("torch", "jax")],
+        quick=("--seconds", "1"),
+    ),
     "list": Figure(
         *["memory.shared_list", "memory of a list in four processes", 8],
         quick=("--gigabytes", "0.1", "--passes", "4"),

@@ -39,7 +39,7 @@ PAGE = ROOT / "docs" / "performance.md"
 RESULTS = ROOT / "docs" / "performance" / "results.json"
 LOGS = ROOT / ".venv" / "bench-logs"
 PACKAGES = (
-    *["tensorflow", "tensorflow-cpu", "tensorpack", "torch", "stable-baselines3"],
+    *["tensorflow", "tensorflow-cpu", "tensorpack", "torch", "jax", "stable-baselines3"],
     *["torchvision", "albumentations", "grain", "opencv-python-headless", "ale-py", "numpy"],
 )
 RUNS = {name + run.suffix: (name, run) for name, each in FIGURES.items() for run in each.runs}
