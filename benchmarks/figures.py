@@ -76,6 +76,7 @@ FIGURES: Dict[str, Figure] = {
         *["updates.against_others", "update / PyTorch and JAX", 25, ("torch", "jax")],
         quick=("--seconds", "1"),
     ),
+    "R20": Figure("startup.first_update", "start-up of the main job / bare TensorFlow", 2),
     "list": Figure(
         *["memory.shared_list", "memory of a list in four processes", 8],
         quick=("--gigabytes", "0.1", "--passes", "4"),

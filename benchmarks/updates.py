@@ -6,11 +6,14 @@ them, against those of a product of large matrices in the same process.
 """
 
 import itertools
+import sys
 
 import numpy as np
 from _contest import Contest, itself
-from _programs import fresh, on_cores, rate_of
+from _programs import HERE, fresh, on_cores, rate_of
 from dqn import update_alone
+
+sys.path.insert(0, str(HERE / "peers"))
 
 import _update
 from _clock import per_second

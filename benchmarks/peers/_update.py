@@ -35,19 +35,25 @@ def random_arrays(specs):
     ]
 
 
-def weights():
-    """The variables by name: normal kernels, biases of zero, one slope of each PReLU."""
-    rng, made = np.random.RandomState(1), {}
+def shapes():
+    """Of the variables, by name."""
+    made = {}
     for name, (size, inputs, outputs, _) in CONVOLUTIONS.items():
-        made[f"{name}/W"] = _normal(rng, size, size, inputs, outputs)
-        made[f"{name}/b"], made[f"{name}/alpha"] = np.zeros(outputs, "f4"), np.float32(0.001)
+        made[f"{name}/W"] = (size, size, inputs, outputs)
+        made[f"{name}/b"], made[f"{name}/alpha"] = (outputs,), ()
     for name, shape in MATRICES.items():
-        made[f"{name}/W"], made[f"{name}/b"] = _normal(rng, *shape), np.zeros(shape[1], "f4")
+        made[f"{name}/W"], made[f"{name}/b"] = shape, shape[1:]
     return made
 
 
-def _normal(rng, *shape):
-    return (rng.normal(size=shape) * np.sqrt(2 / np.prod(shape[:-1]))).astype(np.float32)
+def weights():
+    """The variables by name: normal kernels, biases of zero, one slope of each PReLU."""
+    rng, made = np.random.RandomState(1), {}
+    for name, shape in shapes().items():
+        kernel = rng.normal(size=shape) * np.sqrt(2 / np.prod(shape[:-1]))
+        value = kernel if len(shape) > 1 else np.full(shape, 0.0 if shape else 0.001)
+        made[name] = value.astype(np.float32)
+    return made
 
 
 def args_of(description, **flags):
