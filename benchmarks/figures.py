@@ -76,6 +76,10 @@ FIGURES: Dict[str, Figure] = {
         *["updates.against_others", "update / PyTorch and JAX", 25, ("torch", "jax")],
         quick=("--seconds", "1"),
     ),
+    "R19": Figure(
+        *["streams.files", "records of files / other libraries", 8, ("files",)],
+        quick=("--seconds", "1"),
+    ),
     "R20": Figure("startup.first_update", "start-up of the main job / bare TensorFlow", 2),
     "list": Figure(
         *["memory.shared_list", "memory of a list in four processes", 8],
