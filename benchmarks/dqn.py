@@ -14,7 +14,7 @@ import time
 from functools import partial
 
 from _contest import Contest
-from _programs import HERE, example, fresh, rate_of
+from _programs import HERE, example, fresh, on_cores, rate_of
 
 sys.path.insert(0, str(HERE / "peers"))
 
@@ -79,20 +79,41 @@ def against_sb3(steps=200, games=1, precision="fp32"):
     )
 
 
-def actor_critic(steps=8000, processes=False, precision="fp32"):
-    """The actor-critic of examples/A3C against stable-baselines3, in steps of the games per second.
+def actor_critic(steps=8000, processes=False, precision="fp32", cores=(1, 2), seconds=60):
+    """The actor-critic of examples/A3C against others, in steps of the games per second.
 
-    The same network, games, rollouts and costs; with `--processes` theirs has a process a game.
+    stable-baselines3's A2C with the same network, rollouts and costs; with `--processes` it has a
+    process a game. The same in PyTorch on EnvPool, as CleanRL's loops go, and Sample Factory, which
+    plays and learns at once, for `--seconds`; both pinned to one core and to two.
     """
-    peer = ["--steps", steps, *(["--processes"] if processes else [])]
+    from tensorpack.RL import find_rom
+
+    ours = ["--steps", steps]
+    peer = [*ours, *(["--processes"] if processes else [])]
+    run, note = [fresh, train_a3c, steps, _precision(precision)], precision.replace("fp32", "")
     yield Contest(
         "actor-critic, steps of 16 games / stable-baselines3's A2C",
-        {"run": lambda: fresh(train_a3c, steps, _precision(precision))},
+        {"run": lambda: fresh(*run[1:])},
         {"stable-baselines3": lambda: rate_of("sb3.py", "a2c", *peer, peer="sb3")},
         unit="steps/s",
         target=">= 2",
-        note="" if precision == "fp32" else precision,
+        note=note,
     )
+    long = ["sample_factory.py", "--roms", os.path.dirname(find_rom("breakout.bin"))]
+    long += ["--seconds", seconds]
+    for count in cores:
+        where = f"{count} core{'s' if count > 1 else ''}"
+        yield Contest(
+            f"actor-critic, steps of 16 games, {where} / the best peer",
+            {"run": on_cores(count, *run)},
+            {
+                "EnvPool": on_cores(count, rate_of, "envpool_a2c.py", *ours, peer="envpool"),
+                "Sample Factory": on_cores(count, rate_of, *long, peer="sample-factory"),
+            },
+            unit="steps/s",
+            target=">= 1",
+            note=note,
+        )
 
 
 def _precision(name):

@@ -71,7 +71,10 @@ FIGURES: Dict[str, Figure] = {
         *["saving.save", "save and resume of 100,000 frames", 2],
         quick=("--frames", "5000", "--new", "500", "--steps", "20"),
     ),
-    "R17": Figure("dqn.actor_critic", "actor-critic / stable-baselines3", 5, ("sb3",)),
+    "R17": Figure(
+        *["dqn.actor_critic", "actor-critic / others", 20, ("sb3", "envpool", "sample-factory")],
+        quick=("--steps", "800", "--seconds", "30"),
+    ),
     "R18": Figure(
         *["updates.against_others", "update / PyTorch and JAX", 25, ("torch", "jax")],
         quick=("--seconds", "1"),

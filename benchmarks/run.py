@@ -41,6 +41,7 @@ RESULTS = ROOT / "docs" / "performance" / "results.json"
 LOGS = ROOT / ".venv" / "bench-logs"
 PACKAGES = (
     *["tensorflow", "tensorflow-cpu", "tensorpack", "torch", "jax", "stable-baselines3"],
+    *["envpool", "sample-factory", "array-record", "webdataset", "datasets"],
     *["torchvision", "albumentations", "grain", "opencv-python-headless", "ale-py", "numpy"],
 )
 RUNS = {name + run.suffix: (name, run) for name, each in FIGURES.items() for run in each.runs}
