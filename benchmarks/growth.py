@@ -68,7 +68,7 @@ def main(quick):
         points = curve.points[:FEW] if quick else curve.points
         found[name] = {side: measured(curve, side, points) for side in curve.sides}
         for side, rows in found[name].items():
-            slopes = {what: round(exponent(each), 2) for what, each in rows.items() if each}
+            slopes = {what: exponent(each) for what, each in rows.items() if each}
             say(f"{name}, {side}: exponents {slopes}")
     if quick:
         say(table(found))
@@ -117,7 +117,7 @@ def exponent(points):
     upper = at >= (at[0] + at[-1]) / 2 - 1e-9
     if upper.sum() < 2:
         upper[-2:] = True
-    return float(np.polyfit(at[upper], values[upper], 1)[0])
+    return round(float(np.polyfit(at[upper], values[upper], 1)[0]), 2) + 0.0  # no -0
 
 
 def table(found):

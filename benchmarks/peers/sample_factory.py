@@ -55,7 +55,7 @@ def main():
         )
         try:
             for line in job.stdout:
-                rates += map(float, RATE.findall(line))
+                rates += filter(None, map(float, RATE.findall(line)))  # 0 until it plays
                 if len(rates) >= WARM_UP + args.seconds / EVERY:
                     break
         finally:
