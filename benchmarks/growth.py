@@ -7,6 +7,7 @@ both axes over its upper half, where constant parts count least: 1 is linear.
 
 import datetime
 import json
+import subprocess
 import sys
 from typing import Dict, NamedTuple, Tuple
 
@@ -101,7 +102,7 @@ def measured(curve, side, points):
             python = peer_python("tensorpack-0.11") if side == OLD else sys.executable
             script = HERE / "peers" / "growing.py"
             got = returned(output_of(script, program, json.dumps(given), python=python))
-        except (FileNotFoundError, RuntimeError, ValueError) as error:
+        except (FileNotFoundError, RuntimeError, subprocess.SubprocessError) as error:
             say(f"does not run: {str(error).strip().splitlines()[-1]}")
             return rows
         for at in batch:
