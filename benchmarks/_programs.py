@@ -4,6 +4,7 @@ What is measured is the checkout that `BENCH_CHECKOUT` names, this one by defaul
 first in `sys.path`, here and in the processes, and its examples are what `example` finds.
 """
 
+import contextlib
 import importlib
 import json
 import os
@@ -37,6 +38,27 @@ def peer_python(name):
     if not python.exists():
         raise FileNotFoundError(f"{python} is missing: run make bench-peers, or add --alone.")
     return python
+
+
+@contextlib.contextmanager
+def pinned(cores):
+    """Keeps this process, and those that it starts in the block, on so many of its cores."""
+    allowed = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, sorted(allowed)[:cores])
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, allowed)
+
+
+def on_cores(cores, measure, *arguments, **options):
+    """A side of a contest: what `measure` returns where it has so many cores."""
+
+    def side():
+        with pinned(cores):
+            return measure(*arguments, **options)
+
+    return side
 
 
 def begin(command, python=sys.executable):

@@ -6,14 +6,19 @@ replay memory.
 """
 
 import argparse
+import contextlib
 import os
+import sys
 import tempfile
 import time
 from functools import partial
 
-import numpy as np
 from _contest import Contest
-from _programs import example, fresh, rate_of
+from _programs import HERE, example, fresh, on_cores, rate_of
+
+sys.path.insert(0, str(HERE / "peers"))
+
+import _update
 
 SMALL = ["--init-memory-size", "3000", "--memory-size", "20000"]
 NUM_ACTIONS = 4
@@ -74,20 +79,41 @@ def against_sb3(steps=200, games=1, precision="fp32"):
     )
 
 
-def actor_critic(steps=8000, processes=False, precision="fp32"):
-    """The actor-critic of examples/A3C against stable-baselines3, in steps of the games per second.
+def actor_critic(steps=8000, processes=False, precision="fp32", cores=(1, 2), seconds=60):
+    """The actor-critic of examples/A3C against others, in steps of the games per second.
 
-    The same network, games, rollouts and costs; with `--processes` theirs has a process a game.
+    stable-baselines3's A2C with the same network, rollouts and costs; with `--processes` it has a
+    process a game. The same in PyTorch on EnvPool, as CleanRL's loops go, and Sample Factory, which
+    plays and learns at once, for `--seconds`; both pinned to one core and to two.
     """
-    peer = ["--steps", steps, *(["--processes"] if processes else [])]
+    from tensorpack.RL import find_rom
+
+    ours = ["--steps", steps]
+    peer = [*ours, *(["--processes"] if processes else [])]
+    run, note = [fresh, train_a3c, steps, _precision(precision)], precision.replace("fp32", "")
     yield Contest(
         "actor-critic, steps of 16 games / stable-baselines3's A2C",
-        {"run": lambda: fresh(train_a3c, steps, _precision(precision))},
+        {"run": lambda: fresh(*run[1:])},
         {"stable-baselines3": lambda: rate_of("sb3.py", "a2c", *peer, peer="sb3")},
         unit="steps/s",
         target=">= 2",
-        note="" if precision == "fp32" else precision,
+        note=note,
     )
+    long = ["sample_factory.py", "--roms", os.path.dirname(find_rom("breakout.bin"))]
+    long += ["--seconds", seconds]
+    for count in cores:
+        where = f"{count} core{'s' if count > 1 else ''}"
+        yield Contest(
+            f"actor-critic, steps of 16 games, {where} / the best peer",
+            {"run": on_cores(count, *run)},
+            {
+                "EnvPool": on_cores(count, rate_of, "envpool_a2c.py", *ours, peer="envpool"),
+                "Sample Factory": on_cores(count, rate_of, *long, peer="sample-factory"),
+            },
+            unit="steps/s",
+            target=">= 1",
+            note=note,
+        )
 
 
 def _precision(name):
@@ -190,8 +216,9 @@ def train_a3c(steps, argv, warm_up=1600):
     return watch.rate
 
 
-def update_dqn(seconds, argv):
-    """Calls the update of the main job, prebuilt, on data in the graph; returns updates/s."""
+@contextlib.contextmanager
+def update_alone(argv):
+    """The session and the trainer of the update of the main job, on data in the graph."""
     example("DeepQNetwork")
     import flags
     from DQNModel import Model
@@ -213,23 +240,30 @@ def update_dqn(seconds, argv):
         trainer = SimpleTrainer(config)
         trainer._setup()
         with config.session_creator.create_session() as sess:
-            update = sess.make_callable(trainer.train_op)
-            for _ in range(WARM_UP):
-                update()
-            count, start = 0, time.perf_counter()
-            while time.perf_counter() - start < seconds:
-                update()
-                count += 1
-            return count / (time.perf_counter() - start)
+            yield sess, trainer
+
+
+def update_dqn(seconds, argv):
+    """Calls the update of the main job, prebuilt, on data in the graph; returns updates/s."""
+    with update_alone(argv) as (sess, trainer):
+        update = sess.make_callable(trainer.train_op)
+        for _ in range(WARM_UP):
+            update()
+        count, start = 0, time.perf_counter()
+        while time.perf_counter() - start < seconds:
+            update()
+            count += 1
+        return count / (time.perf_counter() - start)
 
 
 def _constants(tf, model, batch):
     """One batch of random numbers for the inputs, kept in the graph."""
-    rng, made = np.random.RandomState(0), []
-    for i, spec in enumerate(model.inputs()):
-        shape, most = [batch, *spec.shape.as_list()[1:]], 256 if spec.dtype == tf.uint8 else 2
-        array = rng.randint(most, size=shape).astype(spec.dtype.as_numpy_dtype)
+    specs = [
+        ([batch, *each.shape.as_list()[1:]], each.dtype.as_numpy_dtype) for each in model.inputs()
+    ]
+    made = []
+    for i, array in enumerate(_update.random_arrays(specs)):
         # variables, because what is computed from constants alone is computed only once
         kept = tf.get_variable(f"data{i}", initializer=array, trainable=False, use_resource=True)
-        made.append(kept + 0 if spec.dtype != tf.bool else tf.logical_or(kept, False))
+        made.append(kept + 0 if array.dtype != bool else tf.logical_or(kept, False))
     return made

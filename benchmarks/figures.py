@@ -71,7 +71,19 @@ FIGURES: Dict[str, Figure] = {
         *["saving.save", "save and resume of 100,000 frames", 2],
         quick=("--frames", "5000", "--new", "500", "--steps", "20"),
     ),
-    "R17": Figure("dqn.actor_critic", "actor-critic / stable-baselines3", 5, ("sb3",)),
+    "R17": Figure(
+        *["dqn.actor_critic", "actor-critic / others", 20, ("sb3", "envpool", "sample-factory")],
+        quick=("--steps", "800", "--seconds", "30"),
+    ),
+    "R18": Figure(
+        *["updates.against_others", "update / PyTorch and JAX", 25, ("torch", "jax")],
+        quick=("--seconds", "1"),
+    ),
+    "R19": Figure(
+        *["streams.files", "records of files / other libraries", 8, ("files",)],
+        quick=("--seconds", "1"),
+    ),
+    "R20": Figure("startup.first_update", "start-up of the main job / bare TensorFlow", 2),
     "list": Figure(
         *["memory.shared_list", "memory of a list in four processes", 8],
         quick=("--gigabytes", "0.1", "--passes", "4"),

@@ -2,6 +2,7 @@
 
     python benchmarks/run.py R5 [--pairs 7] [flags]          one figure, see R5 --help
     python benchmarks/run.py [--only R5,R6] [--quick]        a table of them
+    python benchmarks/run.py --growth [--quick]              the curves of `growth.py`
 
 - A figure is a function that yields contests (`_contest.py`): a row of the table, with its target
   and the sides it is measured by, ours first. It has no loop, no command line and no output.
@@ -39,7 +40,8 @@ PAGE = ROOT / "docs" / "performance.md"
 RESULTS = ROOT / "docs" / "performance" / "results.json"
 LOGS = ROOT / ".venv" / "bench-logs"
 PACKAGES = (
-    *["tensorflow", "tensorflow-cpu", "tensorpack", "torch", "stable-baselines3"],
+    *["tensorflow", "tensorflow-cpu", "tensorpack", "torch", "jax", "stable-baselines3"],
+    *["envpool", "sample-factory", "array-record", "webdataset", "datasets"],
     *["torchvision", "albumentations", "grain", "opencv-python-headless", "ale-py", "numpy"],
 )
 RUNS = {name + run.suffix: (name, run) for name, each in FIGURES.items() for run in each.runs}
@@ -201,7 +203,13 @@ def main(argv):
     )
     parser.add_argument("--only", metavar="R5,R6", help="these figures")
     parser.add_argument("--quick", action="store_true", help="one pair each, and write nothing")
+    parser.add_argument("--growth", action="store_true", help="the curves, and no figure")
     args = parser.parse_args(argv)
+    if args.growth:
+        import growth
+
+        growth.main(args.quick)
+        return
     names, load = chosen(args.only), os.getloadavg()[0]
     if not args.quick:
         minutes = sum(FIGURES[RUNS[name][0]].minutes for name in names)

@@ -1,14 +1,21 @@
-"""R9: how long `import tensorpack` takes beyond the bare interpreter."""
+"""R9 and R20: how long `import tensorpack` takes, and the main job to its first update."""
 
+import os
 import subprocess
 import sys
+import tempfile
 import time
 
-from _contest import Contest, difference
-from _programs import CHECKOUT
+from _contest import Contest, difference, itself
+from _programs import CHECKOUT, HERE, example, fresh
+
+sys.path.insert(0, str(HERE / "peers"))
+
+import _update
 
 IMPORT = "import tensorpack"
 LOADED = f"{IMPORT}, sys; sys.exit('tensorflow' in sys.modules)"
+PARTS = ("interpreter", "imports", "graph", "session", "first update")
 
 
 def imported():
@@ -28,3 +35,130 @@ def milliseconds_of(code):
     start = time.perf_counter()
     subprocess.run([sys.executable, "-c", code], check=True, cwd=str(CHECKOUT))
     return 1000 * (time.perf_counter() - start)
+
+
+def first_update(rom="breakout.bin", filling=3000):
+    """The main job from the shell to its first update, against a bare script, and by parts.
+
+    The script imports TensorFlow, builds the same networks, cost and optimizer, makes a session,
+    initialises it, and updates once. `--filling` transitions are played before the first update
+    of the main job; this part is told, and not in the ratio.
+    """
+    taken = {"run": [], "bare": []}
+
+    def side(name, function, *arguments):
+        def measure():
+            taken[name].append(fresh(function, time.time(), *arguments))
+            return sum(taken[name][-1][part] for part in PARTS)
+
+        return measure
+
+    yield Contest(
+        "start-up of the main job but for filling / bare TensorFlow",
+        {"run": side("run", start_dqn, rom, filling), "bare": side("bare", start_bare)},
+        unit="s",
+        judge=lambda ours, bare: ours / bare,
+        target="<= 1.3",
+    )
+    for part in (*PARTS, "filling"):
+        sides = {
+            name: [each[part] for each in found]
+            for name, found in taken.items()
+            if part in found[0]
+        }
+        yield Contest(f"start-up: {part}", sides, unit="s", judge=itself)
+
+
+class Marks(dict):
+    """Seconds of each part, given the time at which the first began."""
+
+    def __init__(self, begun):
+        super().__init__()
+        self._last = begun
+
+    def end(self, part):
+        """Notes that a part has ended."""
+        now = time.time()
+        self[part], self._last = now - self._last, now
+
+
+def start_dqn(begun, rom, filling):
+    """Starts the main job, with default flags otherwise; returns seconds by part."""
+    marks = Marks(begun)
+    marks.end("interpreter")
+    example("DeepQNetwork")
+    import DQN
+    from expreplay import make_input  # noqa: F401 - loads TensorFlow, as the job does
+
+    import tensorpack as tp
+
+    class First(tp.Callback):
+        """Comes before the other callbacks."""
+
+        def _setup_graph(self):
+            marks.end("graph")
+
+        def _before_train(self):
+            marks.end("session")
+
+    class Last(tp.Callback):
+        """Comes after them."""
+
+        def _before_train(self):
+            marks.end("filling")
+
+        def _trigger_step(self):
+            marks.end("first update")
+            raise tp.StopTraining("That is enough to know.")
+
+    made = DQN.get_callbacks
+    DQN.get_callbacks = lambda *given: [First(), *made(*given), Last()]
+    marks.end("imports")
+    with tempfile.TemporaryDirectory() as folder:
+        logdir = os.path.join(folder, "log")
+        DQN.main(["--rom", rom, "--logdir", logdir, "--init-memory-size", str(filling)])
+    return marks
+
+
+def start_bare(begun):
+    """Starts the update of the main job in TensorFlow alone; returns seconds by part."""
+    marks = Marks(begun)
+    marks.end("interpreter")
+    import tensorflow.compat.v1 as tf
+
+    tf.disable_v2_behavior()
+    marks.end("imports")
+
+    shapes, start = _update.shapes(), tf.random_normal_initializer(stddev=0.01)
+
+    def get(name):
+        return tf.get_variable(name, shapes[name], initializer=start)
+
+    def values(scope, x):
+        with tf.variable_scope(scope, reuse=tf.AUTO_REUSE):
+            for name, (*_, stride) in _update.CONVOLUTIONS.items():
+                x = tf.nn.conv2d(x, get(f"{name}/W"), stride, "SAME") + get(f"{name}/b")
+                x = tf.where(x > 0, x, get(f"{name}/alpha") * x)
+            x = tf.reshape(x, [-1, shapes["fc0/W"][0]]) @ get("fc0/W") + get("fc0/b")
+            return tf.nn.leaky_relu(x, _update.SLOPE) @ get("fct/W") + get("fct/b")
+
+    fed = [tf.placeholder(dtype, shape) for shape, dtype in _update.INPUTS]
+    frames, action, reward, over = fed
+    images = tf.cast(tf.transpose(frames, [0, 2, 3, 1]), tf.float32) / 255
+    state, following = images[..., :4], images[..., 1:]
+    best = tf.one_hot(tf.argmax(values("online", following), 1), _update.ACTIONS)
+    then = _update.DISCOUNT * tf.reduce_sum(values("target", following) * best, 1)
+    wanted = tf.clip_by_value(reward, -1, 1) + tf.where(over, tf.zeros_like(then), then)
+    found = tf.reduce_sum(values("online", state) * tf.one_hot(action, _update.ACTIONS), 1)
+    cost = tf.losses.huber_loss(tf.stop_gradient(wanted), found)
+    variables = tf.trainable_variables("online")
+    grads, _ = tf.clip_by_global_norm(tf.gradients(cost, variables), _update.MAX_NORM)
+    optimizer = tf.train.AdamOptimizer(_update.LEARNING_RATE, epsilon=_update.EPSILON)
+    update = optimizer.apply_gradients(zip(grads, variables))
+    marks.end("graph")
+    with tf.Session() as sess:
+        sess.run(tf.global_variables_initializer())
+        marks.end("session")
+        sess.run(update, dict(zip(fed, _update.random_arrays(_update.INPUTS))))
+        marks.end("first update")
+    return marks

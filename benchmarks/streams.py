@@ -1,17 +1,18 @@
-"""R8 and R12: datapoints from worker processes."""
+"""R8 and R12: datapoints from worker processes; R19: from files."""
 
 import contextlib
 import sys
+import tempfile
 import time
 
 import numpy as np
 from _contest import Contest, itself
-from _programs import HERE, rate_of
+from _programs import HERE, fresh, on_cores, rate_of
 
 sys.path.insert(0, str(HERE / "peers"))
 
 from _clock import per_second
-from _stream import BATCH, KINDS, LARGE, check, decode, each_of, endless, pictures
+from _stream import BATCH, KINDS, LARGE, check, decode, each_of, endless, pictures, records
 
 import tensorpack.dataflow as df
 
@@ -22,6 +23,8 @@ NAMES = {
     "ragged": "pictures of all heights, with boxes",
     "jpegs": "JPEGs, decoded and batched",
 }
+FROM_FILES = {"small": "small records of a file", "jpegs": "JPEGs of a file"}
+LIBRARIES = ("grain", "tf.data", "WebDataset", "datasets")
 
 
 def processes(seconds=2.0, kinds=KINDS, counts=(1, 2)):
@@ -81,6 +84,64 @@ def ours(kind, count, seconds):
     flow.reset_state()
     try:
         return per_second((datapoint[0] for datapoint in flow), seconds, each_of(kind), check)
+    finally:
+        flow.close()
+
+
+def files(seconds=3.0, kinds=("small", "jpegs"), cores=(1, 2)):
+    """Batches of 100,000 small records of a file, and of JPEGs, against other libraries.
+
+    Pinned to one core and to two. Small records are read in one process, from an `.npz`, which is
+    read whole, and from an LMDB, which is not; the ratio is that of the first. JPEGs are read from
+    an LMDB, by a process for each core if there are two.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        for kind in kinds:
+            ours = write(folder, kind)
+            for count in cores:
+                what = f"{FROM_FILES[kind]}, {count} core{'s' if count > 1 else ''}"
+                flags = ["--kind", kind, "--folder", folder, "--seconds", seconds]
+                sides = [on_cores(count, fresh, read, kind, each, count, seconds) for each in ours]
+                peers = {
+                    each: on_cores(
+                        *(count, rate_of, "readers.py", "--library", each, *flags), peer="files"
+                    )
+                    for each in LIBRARIES
+                }
+                yield Contest(
+                    *(f"{what} / the best peer", {"run": sides[0]}, peers),
+                    unit="/s",
+                    target=">= 1.5",
+                )
+                for side in sides[1:]:
+                    yield Contest(f"{what}, from an LMDB", {"run": side}, {}, "/s", itself)
+
+
+def write(folder, kind):
+    """Writes the records as this project does; returns the paths."""
+    flow = df.DataFromList(
+        [[np.frombuffer(data, np.uint8), label] for data, label in records(kind)], shuffle=False
+    )
+    lmdb, npz = f"{folder}/{kind}.lmdb", f"{folder}/{kind}.npz"
+    df.LMDBSerializer.save(flow, lmdb)
+    if kind == "jpegs":
+        return [lmdb]
+    df.NumpySerializer.save(flow, npz)
+    return [npz, lmdb]
+
+
+def read(kind, path, processes, seconds):
+    """Datapoints per second from a file, in batches."""
+    serializer = df.NumpySerializer if path.endswith(".npz") else df.LMDBSerializer
+    flow = df.RepeatedData(serializer.load(path, shuffle=False), -1)
+    if kind == "jpegs" and processes > 1:
+        flow = df.MultiProcessMapAndBatchData(flow, processes, decoded, BATCH)
+    else:
+        flow = df.BatchData(df.MapData(flow, decoded) if kind == "jpegs" else flow, BATCH)
+    flow.reset_state()
+    try:
+        stream = (datapoint[0] for datapoint in flow)
+        return per_second(stream, seconds, BATCH, check, warm_up=2.0)
     finally:
         flow.close()
 

@@ -10,7 +10,8 @@ import numpy as np
 LARGE = (64, 224, 224, 3)  # 9.6 MB
 SMALL = (84, 84, 4)  # 28 kB
 KINDS = ("small", "large", "ragged", "jpegs")
-BATCH = 64  # pictures
+BATCH = 64  # pictures, or small records
+NUMBERS = 128  # bytes of a small record
 
 
 def endless(kind):
@@ -26,6 +27,15 @@ def endless(kind):
         ]
         return itertools.cycle(ragged)
     return itertools.repeat([np.ones(LARGE if kind == "large" else SMALL, np.uint8)])
+
+
+def records(kind):
+    """What R19 writes into a file: (bytes, label); 100,000 small ones, or 1,024 JPEGs."""
+    if kind == "jpegs":
+        return [(jpeg, number % 10) for number, jpeg in enumerate(4 * pictures())]
+    rng = np.random.RandomState(0)
+    last = np.ones(1, np.uint8).tobytes()  # to be recognised
+    return [(rng.bytes(NUMBERS - 1) + last, number % 10) for number in range(100000)]
 
 
 def pictures():
