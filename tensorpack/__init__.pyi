@@ -62,6 +62,7 @@ from tensorpack.RL import find_rom as find_rom
 from tensorpack.RL import open_screen as open_screen
 from tensorpack.RL import play_for_learner as play_for_learner
 from tensorpack.RL import read_scores as read_scores
+from tensorpack.RL import restore_games as restore_games
 from tensorpack.callbacks import BinaryClassificationStats as BinaryClassificationStats
 from tensorpack.callbacks import CSVMonitor as CSVMonitor
 from tensorpack.callbacks import Callback as Callback

@@ -29,7 +29,7 @@ _NAMES = {  # package or module -> its public names
         "Pacer Player PlayerStep PreventStuck PreventStuckPlayer PrioritizedReplay ProxyPlayer "
         "RLEnvironment RandomActions RemotePlayer RemoteSimulator ReplayMemory RunScores "
         "Simulator SimulatorThread ValuePanel VideoFile WeightedBatch action_names check_rom "
-        "epsilon_greedy find_rom open_screen play_for_learner read_scores"
+        "epsilon_greedy find_rom open_screen play_for_learner read_scores restore_games"
     ),
     "callbacks": (
         "BinaryClassificationStats CSVMonitor Callback CallbackFactory CallbackToHook Callbacks "

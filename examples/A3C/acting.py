@@ -5,7 +5,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Sequence
 import numpy as np
 
 from tensorpack.contrib.games import Evaluator
-from tensorpack.RL import EpisodeCounter, FrameHistory, Player, PlayerStep
+from tensorpack.RL import EpisodeCounter, FrameHistory, Player, PlayerStep, restore_games
 from tensorpack.utils.rng import rng_state, set_rng_state
 
 
@@ -109,12 +109,9 @@ class Actor(EpisodeCounter):
         """
         self.transitions = state["transitions"]
         set_rng_state(self._rng, state["rng"])
-        if state["player"] is None or not self._player.can_save:
-            return "This player does not save games."
-        try:
-            self._player.load_state_dict(state["player"])
-        except ValueError as error:
-            return str(error)
+        lost = restore_games(self._player, state["player"])
+        if lost:
+            return lost
         self._history.load_state_dict(state["history"])
         self._lengths[:] = state["lengths"]
         self.playing = True

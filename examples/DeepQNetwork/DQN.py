@@ -97,7 +97,8 @@ def make_model(args: argparse.Namespace, player: Player) -> Any:
 
 def make_replay(args: argparse.Namespace, player: Player, model: Any) -> Any:
     """Returns what plays and remembers, an `ExpReplay`."""
-    from expreplay import ActorsReplay, ExpReplay
+    from actors import ActorsReplay
+    from expreplay import ExpReplay
 
     make: Callable[..., Any] = ExpReplay
     if args.actors:
@@ -286,7 +287,7 @@ def learn(args: argparse.Namespace, rom: str, cluster: Cluster) -> None:
 
 def act(args: argparse.Namespace, rom: str, cluster: Cluster) -> None:
     """Plays for the learner of a group until the training is over; see `play_for_learner`."""
-    from expreplay import setter_of
+    from actors import setter_of
 
     with get_player(args, rom, args.num_players) as player:
         _log_game(args, player)

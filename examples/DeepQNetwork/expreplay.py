@@ -4,7 +4,7 @@ With `--actors` other processes fill it: `ActorsReplay`, which sends them the we
 """
 
 from functools import partial
-from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 from checks import check_rules
@@ -18,12 +18,10 @@ from tensorpack.RL import (
     Pacer,
     Player,
     PrioritizedReplay,
-    RemoteSimulator,
     ReplayMemory,
     Simulator,
     SimulatorThread,
 )
-from tensorpack.tfutils.varmanip import SessionUpdate
 from tensorpack.utils import get_rng, get_tqdm, logger
 from tensorpack.utils.checkpoints import SegmentDamaged
 from tensorpack.utils.checks import check_counts
@@ -367,77 +365,12 @@ class ExpReplay(DataFlow, Callback):
         logger.warning(what)
 
 
-class ActorsReplay(ExpReplay):
-    """An `ExpReplay` whose transitions come from actors.
-
-    Args:
-      *args: see `ExpReplay`; the player is a `RemotePlayer`.
-      get_weights: returns the variables that actors need; called after the graph is built.
-      weights_every: steps between two updates of the actors' weights.
-      **kwargs: see `ExpReplay`.
-    """
-
-    def __init__(
-        self,
-        *args: Any,
-        get_weights: Callable[[], Sequence[Any]],
-        weights_every: int = 200,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(*args, **kwargs)
-        self._get_weights = get_weights
-        self._weights_every = weights_every
-
-    def bottleneck_hint(self, limit: str) -> Optional[str]:
-        """Returns advice for what limits the speed of the training, see `TimeReport`."""
-        if limit in ("data", "draining"):
-            return "the actors are the limit; try more workers, or more --num-players"
-        return super().bottleneck_hint(limit)
-
-    def _make_simulator(self) -> RemoteSimulator:
-        return RemoteSimulator(self._player, self._memory)
-
-    def _before_train(self) -> None:
-        sess, variables = self.trainer.sess, self._get_weights()
-        names = [each.op.name for each in variables]
-        fetch: Any = lambda: dict(zip(names, sess.run(variables)))  # noqa: E731
-        self._player.group.start(fetch, self.trainer.stop_token)
-        super()._before_train()
-
-    def _trigger_step(self) -> None:
-        if self.global_step % self._weights_every == 0:
-            self._player.group.renew()
-
-
 def make_input(expreplay: Any) -> QueueInput:
     """Returns what feeds a model from an `ExpReplay`: the `data` of a `TrainConfig`."""
     # With priorities the queue is short: a batch that waits was drawn by the priorities from before
     # the steps ahead of it.
     ahead = _BATCHES_AHEAD * expreplay.parts if expreplay.prioritized else None
     return QueueInput(expreplay, capacity=ahead)
-
-
-def setter_of(predictor: Any) -> Callable[[Dict[str, np.ndarray]], None]:
-    """Returns what sets all variables of a predictor to the weights of a learner.
-
-    It raises a ValueError if they are of another network.
-    """
-    variables = predictor.graph.get_collection("variables")
-    update = SessionUpdate(predictor.sess, variables)
-    ours = {each.op.name: tuple(each.shape.as_list()) for each in variables}
-
-    def set_weights(weights: Dict[str, np.ndarray]) -> None:
-        theirs = {name: np.shape(value) for name, value in weights.items()}
-        odd = [name for name in sorted({*ours, *theirs}) if ours.get(name) != theirs.get(name)]
-        if odd:
-            raise ValueError(
-                f"The network of the learner is another one, it differs in {', '.join(odd)}: start "
-                "all processes with the same --rom, --preset, --algo, --dueling, --noisy, "
-                "--network and --atoms."
-            )
-        update.update(weights)
-
-    return set_weights
 
 
 def _freeze(array: np.ndarray) -> None:

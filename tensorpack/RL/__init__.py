@@ -18,7 +18,7 @@ _NAMES = {  # module -> its public names; then run scripts/public_names
     "replay": "Batch NStepBatch ReplayMemory",
     "rom": "check_rom find_rom",
     "scores": "RunScores read_scores",
-    "simulator": "Agent RandomActions Simulator SimulatorThread",
+    "simulator": "Agent RandomActions Simulator SimulatorThread restore_games",
     "video": "GameVideo ValuePanel VideoFile action_names open_screen",
     "wrappers": "LimitIdle LimitLength MapPlayerState PreventStuck ProxyPlayer",
 }

@@ -37,6 +37,7 @@ from .simulator import Agent as Agent
 from .simulator import RandomActions as RandomActions
 from .simulator import Simulator as Simulator
 from .simulator import SimulatorThread as SimulatorThread
+from .simulator import restore_games as restore_games
 from .video import GameVideo as GameVideo
 from .video import ValuePanel as ValuePanel
 from .video import VideoFile as VideoFile

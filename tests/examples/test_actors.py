@@ -6,7 +6,7 @@ import DQN
 import flags
 import numpy as np
 import pytest
-from expreplay import setter_of
+from actors import setter_of
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.RL import ActorGroup, RemotePlayer
