@@ -29,6 +29,7 @@ from .records import DamagedFile, PathLike, RecordFile, Writing
 _FORMAT = "tensorpack datapoints"
 _VERSION = 1
 _HEADER = "header"
+_MAX_HEADER = 1 << 24  # bytes
 _OLD_MEMBER = "buffer"  # the only one in files of tensorpack 0.x
 _FORMS = {"list": list, "tuple": tuple, "dict": dict}
 # Kinds of columns: numpy arrays of one dtype and shape, stacked; numpy scalars of one dtype;
@@ -194,7 +195,7 @@ class _Datapoints(RecordFile):
 
 def _parse_header(header: np.ndarray) -> Tuple[int, str, Any, List[str]]:
     """Returns the length, the form, the keys of a dict, and the kinds of the columns."""
-    if header.dtype != np.uint8 or header.ndim != 1:
+    if header.dtype != np.uint8 or header.ndim != 1 or len(header) > _MAX_HEADER:
         raise ValueError(f"it is {header.dtype} {header.shape} instead of some bytes")
     fields: Any = json.loads(header.tobytes().decode("utf-8"))
     if not isinstance(fields, dict) or fields.get("format") != _FORMAT:
@@ -226,9 +227,11 @@ def _read_member(archive: zipfile.ZipFile, name: str, path: str) -> np.ndarray:
         if info.compress_type != zipfile.ZIP_STORED:
             raise ValueError("it is compressed, which NumpySerializer never does")
         with archive.open(info) as member:
-            np.lib.format.read_magic(member)
+            if np.lib.format.read_magic(member) != (1, 0):
+                raise ValueError("it is of a version that NumpySerializer never writes")
             shape, _, dtype = np.lib.format.read_array_header_1_0(member)
-            if nbytes_of(dtype, shape) > os.path.getsize(path):  # so much is not set aside
+            nbytes = max(nbytes_of(dtype, shape), info.file_size)
+            if nbytes > os.path.getsize(path):  # so much is not set aside
                 raise ValueError(f"an array of {dtype} {shape} is larger than the file")
             member.seek(0)
             array = np.lib.format.read_array(member, allow_pickle=False)

@@ -154,14 +154,17 @@ class Members(Peers):
                 if index != self.index:
                     self._look_at_worker(index)
 
+    def failure_of(self, index: int) -> PeerLost:
+        """Returns the error about a process that failed; names the one whose loss it ended by."""
+        who, cause = self.who(index), self.table[index].cause
+        if cause:  # this process may not know of that loss yet
+            return PeerLost(f"{self.who(cause - 1)} is lost, and so {who} ended.")
+        return PeerLost(f"{who} failed: its own log says why.")
+
     def _look_at_worker(self, index: int) -> None:
         row, who = self.table[index], self.who(index)
-        if row.state == FAILED and row.cause:  # which this process may not know of yet
-            self._lose(
-                PeerLost(f"{self.who(row.cause - 1)} is lost, and so {who} ended."), row.cause
-            )
-        elif row.state == FAILED:
-            self._lose(PeerLost(f"{who} failed: its own log says why."))
+        if row.state == FAILED:
+            self._lose(self.failure_of(index), row.cause)
         elif row.state == LEFT:
             if self._in_step and row.step < self._step():
                 on_left, self._on_left = self._on_left, lambda who: None

@@ -73,4 +73,4 @@ def _wait(group: Members, token: StopToken, guard: SignalGuard) -> None:
         if silent:
             raise PeerLost(f"{group.who(silent[0])} was killed, or does not answer any more.")
         if FAILED in states:
-            raise PeerLost(f"{group.who(states.index(FAILED))} failed: its own log says why.")
+            raise group.failure_of(states.index(FAILED))

@@ -33,6 +33,7 @@ _MAX_MANIFEST_BYTES = 1 << 23
 _NAME = re.compile(r"model-([0-9]{1,18})")
 # What follows the prefix in the name of a file: never a path to another directory.
 _SUFFIX = re.compile(r"\.[A-Za-z0-9_-][A-Za-z0-9_.-]{0,99}")
+_SHA256 = re.compile(r"[0-9a-f]{64}")
 TABLE_END = bytes.fromhex("57fb808b247547db")  # of each table of TensorFlow: its magic number
 _DAMAGED = (errno.EIO, errno.EISDIR, errno.ENOTDIR)  # of a disk or a copy
 
@@ -253,7 +254,8 @@ def corrupt(prefix: str, error: OSError) -> Exception:
 
 def _is_entry(suffix: str, entry: Any) -> bool:
     kinds = {key: type(each) for key, each in entry.items()} if type(entry) is dict else {}
-    return bool(_SUFFIX.fullmatch(suffix)) and kinds == {"sha256": str, "size": int}
+    is_known = kinds == {"sha256": str, "size": int} and _SHA256.fullmatch(entry["sha256"])
+    return bool(_SUFFIX.fullmatch(suffix) and is_known)
 
 
 def _sealed(content: Dict[str, Any]) -> bytes:
