@@ -387,6 +387,15 @@ def linked(path, how):
     return str(path)
 
 
+def test_a_link_to_a_pipe_is_not_followed(tmp_path):
+    os.mkfifo(str(tmp_path / "pipe"))  # whose opening waits for a writer
+    path = str(tmp_path / "x.h5")
+    with h5py.File(path, "w") as file:
+        file["x"] = h5py.ExternalLink(str(tmp_path / "pipe"), "/x")
+    with pytest.raises(ValueError, match="lies in other files"):
+        HDF5Data(path, ["x"])
+
+
 @pytest.mark.parametrize("how", ["external link", "external group", "virtual", "external storage"])
 @pytest.mark.parametrize("in_memory", [True, False])
 def test_data_of_other_files_is_refused(tmp_path, how, in_memory):

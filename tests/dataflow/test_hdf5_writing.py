@@ -6,7 +6,7 @@ from _thread import interrupt_main
 
 import pytest
 
-from tensorpack.dataflow.files.hdf5 import _Unfailing, new_hdf5
+from tensorpack.dataflow.files.hdf5_writing import _Unfailing, new_hdf5
 
 h5py = pytest.importorskip("h5py")
 

@@ -6,8 +6,9 @@ shuffled access is slow. In those that are written here, each chunk has a checks
 """
 
 import os
+import posixpath
 from contextlib import ExitStack, closing, contextmanager
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from tensorpack.utils.packing.packed_arrays import nbytes_of
 
 from ..base import DataFlow, DataFlowTerminated
 from . import records
+from .hdf5_writing import new_hdf5
 from .records import DamagedFile, PathLike, RecordFile, RecordsFlow, Writing
 
 _VERSION, _VERSION_KEY = 1, "tensorpack_version"
@@ -28,6 +30,7 @@ _KINDS = "biufc"  # of the dtypes that come back as they were
 _BLOCK_BYTES = 1 << 22  # read at a time
 _ANY_BYTES = 1 << 26  # of a dataset, whatever the size of its file
 _MOST_INFLATION = 1032  # of bytes that deflate has packed
+_MOST_LINKS = 16  # one after another
 # What h5py raises when HDF5 cannot make sense of a file.
 _DAMAGE = (OSError, RuntimeError, KeyError, ValueError)
 
@@ -125,17 +128,14 @@ class _Dataset:
         h5py = require("h5py")
         self._path, self._name = path, f"{path}: dataset {key!r}"
         with _damage(f"{self._name} cannot be opened"):
-            self.rows: Any = file[key] if key in file else None
+            place = self._place_in(file, key)
+            self.rows: Any = file[place] if place in file else None
             is_dataset = isinstance(self.rows, h5py.Dataset)
             plan = self.rows.id.get_create_plist() if is_dataset else None
         if plan is None:
             raise KeyError(f"{path} has no dataset {key!r}. At its root are {sorted(file)[:20]}.")
-        is_here = self.rows.file.filename == file.filename
-        if not is_here or plan.get_layout() == h5py.h5d.VIRTUAL or plan.get_external_count():
-            raise DamagedFile(
-                f"{self._name} lies in other files, by an external link, as a virtual dataset or "
-                "in external storage, which are not read. Copy the data into one file."
-            )
+        if plan.get_layout() == h5py.h5d.VIRTUAL or plan.get_external_count():
+            raise self._elsewhere()
         if not self.rows.shape:
             raise ValueError(f"{self._name} is a single value, but rows are needed.")
         if self.rows.dtype.hasobject:
@@ -145,10 +145,36 @@ class _Dataset:
             )
         self.in_chunk = self.rows.chunks[0] if self.rows.chunks else 1
 
+    def _place_in(self, file: Any, key: str, links: int = _MOST_LINKS) -> str:
+        """Returns the path of a dataset without soft links; opens no other file, even a FIFO."""
+        h5py = require("h5py")
+        names, place = key.strip("/").split("/"), "/"
+        for number, name in enumerate(names, 1):
+            folder, place = place, posixpath.join(place, name)
+            link = file.get(place, getlink=True, default=None)
+            if isinstance(link, h5py.ExternalLink):
+                raise self._elsewhere()
+            if isinstance(link, h5py.SoftLink):
+                if not links:
+                    raise DamagedFile(f"{self._name} is behind more than {_MOST_LINKS} links.")
+                rest = posixpath.normpath(posixpath.join(folder, link.path, *names[number:]))
+                return self._place_in(file, rest, links - 1)
+        return place
+
+    def _elsewhere(self) -> DamagedFile:
+        return DamagedFile(
+            f"{self._name} lies in other files, by an external link, as a virtual dataset or in "
+            "external storage, which are not read. Copy the data into one file."
+        )
+
     def check_size(self, rows: int, advice: str) -> None:
-        """Raises DamagedFile if rows take far more memory than the file can fill."""
+        """Raises DamagedFile if rows take far more memory than what is stored can fill."""
         nbytes = nbytes_of(self.rows.dtype, (rows, *map(int, self.rows.shape[1:])))
-        if nbytes > max(_ANY_BYTES, _MOST_INFLATION * os.path.getsize(self._path)):
+        with _damage(f"{self._name} cannot be opened"):
+            stored = min(self.rows.id.get_storage_size(), os.path.getsize(self._path))
+            if self.rows.id.get_create_plist().get_nfilters():
+                stored *= _MOST_INFLATION
+        if nbytes > max(_ANY_BYTES, stored):
             raise DamagedFile(
                 f"{self._name} would take {nbytes} bytes of memory for {rows} rows, far more than "
                 f"the file can hold. {advice}"
@@ -217,6 +243,8 @@ def _damage(problem: str) -> Iterator[None]:
     """Raises what HDF5 raises inside the block as a `DamagedFile`."""
     try:
         yield
+    except DamagedFile:
+        raise
     except _DAMAGE as error:
         raise DamagedFile(f"{problem}: {error}.") from error
 
@@ -328,70 +356,3 @@ def _as_array(value: Any, what: str) -> np.ndarray:
         f"{what} is {found}, but HDF5Serializer writes numbers: numpy arrays and scalars, bool, "
         "int and float. Use NumpySerializer for other things."
     )
-
-
-@contextmanager
-def new_hdf5(path: str, **options: Any) -> Iterator[Tuple[Any, Callable[[], None]]]:
-    """Opens an HDF5 file for writing, empty, and closes it at the end of the block.
-
-    Yields it, and a function that raises the error of a write; nothing is written after one.
-    """
-    h5py = require("h5py")
-    # HDF5 reads what it has written. Without a buffer an error comes from the write that it is of.
-    with open(path, "w+b", buffering=0) as file:
-        unfailing = _Unfailing(file, path)
-        try:
-            with h5py.File(unfailing, "w", **options) as target:
-                yield target, unfailing.check
-        except Exception:  # HDF5 may fail later, on what it cannot read again
-            unfailing.check()
-            raise
-        unfailing.check()
-
-
-class _Unfailing:
-    """A file whose `write` and `truncate` never fail; the first error is kept.
-
-    libhdf5 writes at close what it still holds. If that fails, it is left with objects of a half
-    closed file, and freeing the next one crashes the process (seen with 1.10, 1.14 and 2.0).
-    """
-
-    def __init__(self, file: Any, path: str) -> None:
-        self._file, self._path = file, path
-        self._error: Optional[BaseException] = None
-        self.seek, self.tell, self.flush = file.seek, file.tell, file.flush
-        self.read, self.readinto = file.read, file.readinto
-        self.write, self.truncate = self._kept(self._write), self._kept(file.truncate)
-
-    def check(self) -> None:
-        if self._error is not None:
-            raise self._error
-
-    def _kept(self, function: Callable[[Any], Any]) -> Callable[[Any], Any]:
-        """Returns a function that does the same as long as there is no error.
-
-        A generator waits within `try` for each call: a signal handler may raise at the begin of a
-        function, before any `try` in it, and KeyboardInterrupt is an error as well.
-        """
-        calls = self._calls(function)
-        next(calls)
-        return calls.send
-
-    def _calls(self, function: Callable[[Any], Any]) -> Any:
-        while True:
-            try:
-                while True:
-                    argument = yield
-                    if self._error is None:
-                        function(argument)
-            except GeneratorExit:
-                return
-            except BaseException as error:
-                if isinstance(error, OSError) and error.filename is None:
-                    error.filename = self._path
-                self._error = self._error or error
-
-    def _write(self, data: Any) -> None:
-        left = memoryview(data)
-        while len(left):
-            left = left[self._file.write(left) :]  # the last bytes before the end fit in part
