@@ -110,7 +110,7 @@ def convert(args: Any, write: Callable[[str], None]) -> int:
         names = opened.flow.lst.keys
     with contextlib.closing(opened.flow), collected_damage() as damage:
         new = f"{target}.{os.getpid()}.new" if args.force else target
-        count = save_file(kind, opened.flow, new, names)
+        count = save_file(FORMATS[kind], opened.flow, new, names)
     try:
         os.replace(new, target)
         fsync_path(os.path.dirname(os.path.abspath(target)))

@@ -122,11 +122,10 @@ def _open_tar(path: str, options: InputOptions, max_errors: int) -> Opened:
     return Opened(TarData(path, False, max_errors), {}, False)
 
 
-def save_file(name: str, flow: DataFlow, path: str, names: Optional[List[str]]) -> int:
+def save_file(kind: Format, flow: DataFlow, path: str, names: Optional[List[str]]) -> int:
     """Writes a flow to a file of a format, with names of its columns; returns its length."""
-    save, options = FORMATS[name].save, FORMATS[name].options
-    assert save is not None
-    if "paths" not in options:
+    save: Any = kind.save  # which there is: what has none is no target of `convert`
+    if "paths" not in kind.options:
         return save(flow, path)
     flow.reset_state()
     first = next(iter(flow), None)

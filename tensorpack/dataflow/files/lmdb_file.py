@@ -69,34 +69,34 @@ class LMDBRecords(RecordFile):
         file = open_shared(self.path, self._readahead)
         if self._found is None:
             count = _read_header(file)
-            keys = self._find_keys(file, count)
+            self._found = self._find_keys(file, count), count is not None
             if self._announced != self._checked:
-                logger.info("%s", f"Found {len(keys)} entries in {self.path}")
-            self._found, self._announced = (keys, count is not None), self._checked
+                logger.info("%s", f"Found {len(self._found[0])} entries in {self.path}")
+            self._announced = self._checked
         return file
+
+    def _contents(self) -> Tuple[OpenFile, Sequence[bytes], bool]:
+        return (self.handle, *self._found)  # in this order: opening the file finds the keys
 
     @property
     def keys(self) -> Sequence[bytes]:
         """The keys of the records, in their order."""
-        return self.handle and self._found[0]
+        return self._contents()[1]
 
     def __len__(self) -> int:
         return len(self.keys)
 
     def read(self, index: int) -> Any:
-        file = self.handle  # first: opening it finds the keys
-        keys, is_new = self._found
-        key = keys[index]
-        value = file.get(key)
+        file, keys, is_new = self._contents()
+        value = file.get(keys[index])
         if value is not None:
-            return self._element(key, value, is_new)
+            return self._element(keys[index], value, is_new)
         if self._wanted is None:
             raise BadRecord("There is no such key, though the file itself names it.")
         known = [key for key in file.keys(3) if key not in (HEADER_KEY, LIST_KEY)]
-        raise BadRecord(
-            "There is no such key, which the argument `keys` asks for. The file has keys such as "
-            f"{known[0] if known else b''!r}. Give those, or leave it out if tensorpack wrote it."
-        )
+        such = f" The file has keys such as {known[0]!r}." if known else ""
+        advice = "Give those, or leave it out if tensorpack wrote the file."
+        raise BadRecord(f"There is no such key, which the argument `keys` asks for.{such} {advice}")
 
     def _element(self, key: bytes, value: bytes, is_new: bool) -> Any:
         return [key, value]
@@ -109,7 +109,7 @@ class LMDBRecords(RecordFile):
 
     def is_new(self) -> bool:
         """Whether the file was written by this version, so that each value has a checksum."""
-        return self.handle and self._found[1]
+        return self._contents()[2]
 
     def __getstate__(self) -> Dict[str, Any]:
         return {**self.__dict__, "_found": None}  # much memory, and quickly found again
