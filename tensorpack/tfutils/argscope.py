@@ -76,10 +76,7 @@ def add_defaults(
 
 
 def check_arguments(
-    layer_name: str,
-    parameters: Parameters,
-    other_names: Iterable[str],
-    arguments: Iterable[str],
+    layer_name: str, parameters: Parameters, other_names: Iterable[str], arguments: Iterable[str]
 ) -> None:
     """Checks that a layer has the arguments that it is to have defaults for.
 

@@ -13,7 +13,7 @@ from tensorpack.utils import logger
 from tensorpack.utils.checks import as_list, as_positive
 
 from .common import PerGraph
-from .summary import add_tagged_moving_summary, create_histogram_summary, note_half_square
+from .summary import add_tagged_moving_summary, create_histogram_summary, half_square
 from .symbolic_functions import print_stat, rms
 from .tower import in_main_training_tower
 
@@ -78,20 +78,16 @@ class GlobalNormClip(GradientProcessor):
         self._norm = as_positive(self, "global_norm", global_norm)
 
     def _process(self, grads: GradVars) -> GradVars:
-        halves = [_half_square(gradient) for gradient, _ in grads if gradient is not None]
-        if not halves:
-            return grads
+        halves = [half_square(values_of(each)) for each, _ in grads if each is not None]
         norm = tf.sqrt(tf.reduce_sum(tf.stack(halves)) * 2.0)
         exceeds = tf.logical_not(norm <= self._norm)  # which is true of NaN, too
         factor = tf.where(tf.is_finite(norm), self._norm / norm, float("nan"))
         scale = _times_if(exceeds, factor)
         clipped = [(map_values(gradient, scale), variable) for gradient, variable in grads]
-        # A summary of what was clipped need not read it again: four million numbers are 1 % of the
-        # update of a DQN on two cores.
+        # To be summarised without reading them again: 1 % of an update of the DQN on two cores.
         ratio = tf.square(tf.where(exceeds, factor, tf.ones_like(factor)))
-        present = [gradient for gradient, _ in clipped if gradient is not None]
-        for gradient, half in zip(present, halves):
-            note_half_square(values_of(gradient), half * ratio)
+        for each, half in zip([each for each, _ in clipped if each is not None], halves):
+            half_square(values_of(each), known=half * ratio)
         return clipped
 
 
@@ -229,12 +225,6 @@ class PrintGradient(MapGradient):
 def values_of(gradient: Gradient) -> tf.Tensor:
     """Returns a gradient as a tensor: of a sparse one, the rows that it has."""
     return gradient.values if isinstance(gradient, tf.IndexedSlices) else gradient
-
-
-def _half_square(gradient: Gradient) -> tf.Tensor:
-    values = values_of(gradient)
-    with tf.device(values.device):
-        return tf.nn.l2_loss(values)
 
 
 def map_values(gradient: Gradient, func: Callable[[tf.Tensor], tf.Tensor]) -> Gradient:

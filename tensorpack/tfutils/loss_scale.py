@@ -89,8 +89,7 @@ class LossScaleOptimizer(ProxyOptimizer):
         return tf.group(
             self._scale.assign(tf.where(finite, grown, shrunk), read_value=False),
             self._good_steps.assign(
-                tf.where(tf.logical_and(finite, tf.logical_not(full)), good, zero),
-                read_value=False,
+                tf.where(tf.logical_and(finite, tf.logical_not(full)), good, zero), read_value=False
             ),
         )
 

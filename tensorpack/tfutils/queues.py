@@ -123,10 +123,7 @@ class QueueDrain:
     """
 
     def __init__(
-        self,
-        queues: Sequence[QueueControl],
-        sess: tf.Session,
-        patience: float = _PATIENCE_SECONDS,
+        self, queues: Sequence[QueueControl], sess: tf.Session, patience: float = _PATIENCE_SECONDS
     ) -> None:
         self._queues = queues
         self._sess = sess

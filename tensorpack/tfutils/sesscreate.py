@@ -124,9 +124,7 @@ class SessionCreatorAdapter(tf.train.SessionCreator):
     """Puts the sessions of another creator through a function, such as a debugger's wrapper."""
 
     def __init__(
-        self,
-        session_creator: tf.train.SessionCreator,
-        func: Callable[[tf.Session], tf.Session],
+        self, session_creator: tf.train.SessionCreator, func: Callable[[tf.Session], tf.Session]
     ) -> None:
         self._creator = session_creator
         self._func = func

@@ -19,13 +19,7 @@ from .checkpoint import (
     load_checkpoint_vars,
     names_without_output,
 )
-from .varmanip import (
-    SessionUpdate,
-    known_of_graph,
-    load_named_values,
-    mismatch_table,
-    weights_of,
-)
+from .varmanip import SessionUpdate, known_of_graph, load_named_values, mismatch_table, weights_of
 
 
 class SessionInit:

@@ -26,7 +26,7 @@ class _MovingAverage(NamedTuple):
 
 
 _averages: PerGraph[Dict[str, _MovingAverage]] = PerGraph(dict)  # tag -> average
-_half_squares: PerGraph[Dict[str, tf.Tensor]] = PerGraph(dict)  # name of a tensor -> of it, known
+_half_squares: PerGraph[Dict[str, tf.Tensor]] = PerGraph(dict)  # by tensor, where known
 
 
 def add_moving_summary(
@@ -172,14 +172,17 @@ def root_mean_square(x: tf.Tensor, name: Optional[str] = None) -> tf.Tensor:
     """Returns the root mean square of all elements of a float tensor, a scalar."""
     # The loss is half the sum of squares, in one pass and without a tensor of all the squares: for
     # four million elements two to three times as fast as the mean of tf.square.
-    half = _half_squares.get().get(x.name)
     twice = 2.0 / tf.cast(tf.size(x), x.dtype)
-    return tf.sqrt((tf.nn.l2_loss(x) if half is None else half) * twice, name=name)
+    return tf.sqrt(half_square(x) * twice, name=name)
 
 
-def note_half_square(x: tf.Tensor, half: tf.Tensor) -> None:
-    """Lets `root_mean_square` use half the sum of the squares of x where it is computed anyway."""
-    _half_squares.get()[x.name] = half
+def half_square(x: tf.Tensor, known: Optional[tf.Tensor] = None) -> tf.Tensor:
+    """Returns half the sum of the squares of `x`: `known`, if that was given in any call."""
+    if known is not None:
+        _half_squares.get()[x.name] = known
+    known = _half_squares.get().get(x.name)
+    with tf.device(x.device):
+        return tf.nn.l2_loss(x) if known is None else known
 
 
 def add_tensor_summary(

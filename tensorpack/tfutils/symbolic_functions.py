@@ -129,10 +129,7 @@ def get_scalar_var(
 
 
 def psnr(
-    prediction: tf.Tensor,
-    ground_truth: tf.Tensor,
-    maxp: Optional[float] = None,
-    name: str = "psnr",
+    prediction: tf.Tensor, ground_truth: tf.Tensor, maxp: Optional[float] = None, name: str = "psnr"
 ) -> tf.Tensor:
     """Returns the peak signal-to-noise ratio `10 log10(maxp^2 / mean((a - b)^2))` in dB, a scalar.
 

@@ -10,12 +10,7 @@ from tensorpack.utils import logger
 from tensorpack.utils.checkpoints.variables import Match, Variable, match
 from tensorpack.utils.naming import is_training_name
 
-from .checkpoint import (
-    PathLike,
-    load_checkpoint_vars,
-    names_without_output,
-    save_checkpoint_vars,
-)
+from .checkpoint import PathLike, load_checkpoint_vars, names_without_output, save_checkpoint_vars
 from .fed_input import cast, kind_of
 
 # Their names in other versions of the API.
