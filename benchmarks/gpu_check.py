@@ -45,13 +45,13 @@ def doctor(args):
 
 
 def rates(args):
-    """Updates per second of the main job beside those of the bare update, in each way."""
+    """Updates per second of the main job, with eight games, beside the bare update, in each way."""
     errors = []
     for xla in ([], ["--xla"]):
         for precision in ("fp32", "bf16", "fp16"):
             flags = ["--precision", precision, *xla]
             # what XLA compiles is compiled before the steps that count
-            job = [*flags, "--warm-up", args.steps if xla else 60]
+            job = [*flags, "--num-players", "8", "--warm-up", args.steps if xla else 60]
             name = " ".join([precision, *xla])
             try:
                 alone = bare(args.seconds, flags)
