@@ -69,7 +69,8 @@ _HELPERS = {  # module -> names that other modules import from it, and that are 
     "scope_utils": "under_variable_scope",
     "sessinit": "ExactRestore",
     "summary": (
-        "add_tagged_moving_summary average_states op_name_of_tag root_mean_square tag_of_tensor"
+        "add_tagged_moving_summary average_states half_square op_name_of_tag root_mean_square "
+        "tag_of_tensor"
     ),
     "symbolic_functions": (
         "accuracy class_balanced_cross_entropy class_balanced_sigmoid_cross_entropy "
