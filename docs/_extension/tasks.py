@@ -138,8 +138,8 @@ TASKS = {
         add_moving_summary create_scalar_summary create_histogram_summary add_activation_summary
         add_param_summary add_tensor_summary MovingAverageSummary MergeAllSummaries
         SimpleMovingAverage MOVING_SUMMARY_OPS_KEY
-        tfutils.summary: add_tagged_moving_summary average_states op_name_of_tag root_mean_square
-        tfutils.summary: tag_of_tensor""",
+        tfutils.summary: add_tagged_moving_summary average_states half_square op_name_of_tag
+        tfutils.summary: root_mean_square tag_of_tensor""",
     "Progress and speed": """profiling callbacks
         ProgressBar EstimatedTimeLeft TimeReport ThroughputTracker SampleCounter MaintainStepCounter
         GPUUtilizationTracker GPUMemoryTracker HostMemoryTracker GraphProfiler
