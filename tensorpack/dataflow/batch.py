@@ -136,11 +136,7 @@ class BatchDataByShape(BatchData):
     _STATE: Dict[str, Any] = {"waiting": {}, "yielded": False}
 
     def __init__(
-        self,
-        ds: DataFlow,
-        batch_size: int,
-        idx: Union[int, Hashable],
-        remainder: bool = False,
+        self, ds: DataFlow, batch_size: int, idx: Union[int, Hashable], remainder: bool = False
     ) -> None:
         """
         Args:

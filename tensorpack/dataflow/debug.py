@@ -41,9 +41,7 @@ class TestDataSpeed(ProxyDataFlow):
         super().__init__(ds)
         check_counts(self, size=size)
         check_counts(self, least=0, warmup=warmup)
-        self.test_size = size
-        self.warmup = warmup
-        self._clock = clock
+        self.test_size, self.warmup, self._clock = size, warmup, clock
 
     def __iter__(self) -> Iterator[Any]:
         if not self._resumed:

@@ -71,6 +71,16 @@ def test_a_size_that_is_a_lie(extension):
     assert image_size(data) == (30000, 29999)
 
 
+@pytest.mark.parametrize("extra", [b"\xff\x01", b"\xff\xff", b"\xff\xd0\xff\xff\xff\x01"])
+def test_markers_of_a_jpeg_that_have_no_length(extra):
+    """Taken for a length, what follows them would hide the size that is decoded."""
+    data = encoded(".jpg")
+    data = with_size(data[:2] + extra + data[2:], ".jpg", 50, 70)
+    assert image_size(data) == (50, 70)
+    assert decode_image(data + b"\xff\xd9", "f").shape == (50, 70, 3)
+    assert image_size(data[:2] + b"\xff\0" + data[2:]) is None
+
+
 def test_webp_without_loss():
     good, data = cv2.imencode(
         ".webp", np.zeros((40, 60, 3), np.uint8), [cv2.IMWRITE_WEBP_QUALITY, 101]

@@ -132,5 +132,7 @@ def test_published_scores_have_a_value_in_each_window(game):
 
 
 def test_a_game_that_is_not_published_is_refused():
-    with pytest.raises(ValueError, match="no tetris, only asterix, boxing, breakout, freeway, pong"):
+    with pytest.raises(
+        ValueError, match="no tetris, only asterix, boxing, breakout, freeway, pong"
+    ):
         plot_scores.read_published("tetris")
