@@ -336,7 +336,7 @@ def _is_cut_off(data: bytes) -> bool:
 
 
 def _read_jpeg(data: bytes) -> Tuple[Any, int]:
-    """Returns the size in the header of a JPEG, or None, and where its pixels, or no marker, begin."""
+    """Returns the size in a JPEG's header, or None, and where its pixels, or no marker, begin."""
     # ITU-T T.81, B.1.1: 0xFF may be repeated; 1 and 0xD0 to 0xD9 have no length.
     size, place = None, len(_JPEG)
     while place + 9 <= len(data) and data[place] == 0xFF and data[place + 1] not in (0, _JPEG_SCAN):
