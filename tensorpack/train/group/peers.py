@@ -25,6 +25,7 @@ _CHANNEL = [
 ]
 _PERIOD_SECONDS = 1.0
 _START_PERIOD_SECONDS = 0.1  # until all have started
+_START_ANSWER_SECONDS = 1.0  # then it is asked again: a starting server may lose a call
 _START_FACTOR = 10  # how many times the time-out a process may take to start
 _GONE_SECONDS = 3.0  # without a connection, which is sure; a new one may be tried meanwhile
 _EXPLAIN_SECONDS = 5.0  # from an error of TensorFlow until the loss behind it is known
@@ -125,9 +126,7 @@ class Peers:
     def missing(self, among: Optional[Iterable[str]] = None) -> str:
         """Returns a list of those, of all or of some, that have not answered yet, for messages."""
         names = self._peers if among is None else among
-        return ", ".join(
-            f"{each} ({self._peers[each]})" for each in names if each not in self._called
-        )
+        return ", ".join(f"{i} ({self._peers[i]})" for i in names if i not in self._called)
 
     def _end_watch(self) -> None:
         """From now on the others may leave."""
@@ -143,7 +142,8 @@ class Peers:
             for name in asked:
                 if name not in self._pending:
                     call = self._channels[name].unary_unary(_STATUS)
-                    limit = max(self.timeout, _PERIOD_SECONDS)
+                    known = name in self._called
+                    limit = max(self.timeout, _PERIOD_SECONDS) if known else _START_ANSWER_SECONDS
                     self._pending[name] = call.future(b"", timeout=limit)
             all_started = len(self._called) == len(self._peers)
             if self._over.wait(_PERIOD_SECONDS if all_started else _START_PERIOD_SECONDS):

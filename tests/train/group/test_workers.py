@@ -1,8 +1,11 @@
 """A worker among the others, before the first step: whom it joins, and whom it waits for."""
 
 import dataclasses
+import itertools
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
+import grpc
 import numpy as np
 import pytest
 
@@ -37,8 +40,8 @@ def both(*functions):
 def make_group():
     made = []
 
-    def make(cluster, on_failure=lambda error: None):
-        group = Workers(cluster, 5.0, on_failure, lambda flags: None)
+    def make(cluster, on_failure=lambda error: None, timeout=5.0):
+        group = Workers(cluster, timeout, on_failure, lambda flags: None)
         made.append(group)
         return group
 
@@ -78,6 +81,33 @@ def test_workers_whose_lists_have_another_order_name_both(index, late, make_grou
             f"workers is {', '.join(other.workers)}, that of worker {index} is "
             f"{', '.join(own.workers)}. Give all the same list, in one order."
         )
+
+
+def test_a_call_that_a_starting_server_loses_is_made_again(make_group):
+    cluster = _hosts.on_this_machine(2, 0)[0]
+    number, over, answered = itertools.count(), threading.Event(), []
+
+    def answer(request, context):
+        call = next(number)
+        if call == 0:
+            over.wait(30)
+        answered.append(call)
+        return b"/job:worker/replica:0/task:1/device:CPU:0"
+
+    handler = grpc.unary_unary_rpc_method_handler(answer)
+    service = grpc.method_handlers_generic_handler(
+        "tensorflow.WorkerService", {"GetStatus": handler}
+    )
+    with ThreadPoolExecutor(2) as threads:
+        server = grpc.server(threads, [service])
+        assert server.add_insecure_port(cluster.workers[1])
+        server.start()
+        try:
+            make_group(cluster, timeout=300.0).join(None, lambda: None)
+            assert answered[0] == 1
+        finally:
+            over.set()
+            server.stop(0).wait()
 
 
 def test_the_log_says_for_whom_a_worker_waits(make_group, monkeypatch, capsys):
