@@ -61,10 +61,9 @@ class StopIfNonFinite(Callback):
             self._sum, self._count = self._sum + float(value), self._count + 1
 
     def _after_epoch(self) -> None:
-        mean, self._sum = self._sum / max(self._count, 1), 0.0
         if self.shown_as is not None and self._count:
-            self.trainer.monitors.put_scalar(self.shown_as, mean)
-        self._count = 0
+            self.trainer.monitors.put_scalar(self.shown_as, self._sum / self._count)
+        self._sum, self._count = 0.0, 0
 
     def state_dict(self) -> Dict[str, Any]:
         return {"sum": self._sum, "count": self._count} if self.shown_as is not None else {}

@@ -114,8 +114,8 @@ class HyperParamSetter(Callback):
         has_value = "value" in state
         if has_value:
             self.param.set_value(state["value"])
-        self._last = state["last"]
         self._began = state["began"] and (has_value or self.param.in_checkpoint)
+        self._last = state["last"] if self._began else None  # otherwise it is set again
 
 
 class HumanHyperParamSetter(HyperParamSetter):
@@ -219,7 +219,7 @@ class StatMonitorParamSetter(HyperParamSetter):
         if not self._observe() or len(self._seen) < (self._seen.maxlen or 0):
             return None
         sign = 1.0 if self._reverse else -1.0
-        values = [sign * value for value in self._seen]
+        values = [-math.inf if math.isnan(value) else sign * value for value in self._seen]
         if max(values) - values[0] > self._threshold:
             return None
         self._seen.clear()

@@ -83,36 +83,30 @@ class ScheduledHyperParamSetter(_ByPoints):
         super().__init__(param, schedule, interp)
         self._step_based = step_based
         self._set_at_beginning = set_at_beginning
-        self._last_time = (-1, -1)  # epoch and global step, when it was last applied
         self._changed = False  # since the state that was loaded
 
     def _before_train(self) -> None:
         super()._before_train()
         if self._changed and self._set_at_beginning:
-            then = self._last_time[self._step_based]
-            self._apply(self._noted(self._value_at(then, True)))
+            self._apply(self._noted(self._value_at(self._now(), True)))
         self._changed = False
 
-    def _set(self) -> None:
-        self._last_time = (self.epoch_num, self.global_step)
-        super()._set()
-
     def state_dict(self) -> Dict[str, Any]:
-        epoch, step = self._last_time
-        return {**super().state_dict(), **self._plan(), "epoch": epoch, "step": step}
+        return {**super().state_dict(), **self._plan()}
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
         super().load_state_dict(state)
-        self._last_time = (state["epoch"], state["step"])
-        plan = self._plan()
-        self._changed = any(state[name] != plan[name] for name in plan)
+        self._changed = any(state[name] != value for name, value in self._plan().items())
 
     def _plan(self) -> Dict[str, Any]:
         points = [list(point) for point in self.schedule]
         return {"schedule": points, "interp": self._interp, "step_based": self._step_based}
 
+    def _now(self) -> int:
+        return self.global_step if self._step_based else self.epoch_num
+
     def _get_value_to_set(self) -> Optional[float]:
-        now = self.global_step if self._step_based else self.epoch_num
+        now = self._now()
         continues = not self._began and now > 0  # an earlier run
         if continues and not self._set_at_beginning:
             return None
@@ -228,7 +222,7 @@ class SampleCounter(Callback):
     def _trigger_epoch(self) -> None:
         self.trainer.monitors.put_scalar("samples", self.count)
 
-    def _before_epoch(self) -> None:
+    def check_over(self) -> None:
         if self._max is not None and self.count >= self._max:
             raise StopTraining(f"{self.count} samples have been reached, of {self._max}.")
 

@@ -123,13 +123,12 @@ class FlowCursor:
 
     def flow_state(self) -> Optional[Dict[str, Any]]:
         """Returns the state of the dataflow after the last datapoint; None if it keeps none."""
-        if self._without_state:
-            return None
-        try:
-            return self._ds.state_dict()
-        except StateNotKept:
-            self._without_state = True  # do not ask again after every datapoint
-            return None
+        if not self._without_state:
+            try:
+                return self._ds.state_dict()
+            except StateNotKept:
+                self._without_state = True  # do not ask again after every datapoint
+        return None
 
     def position(self) -> Dict[str, Any]:
         return self.position_of(self.count, self.flow_state())

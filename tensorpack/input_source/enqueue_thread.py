@@ -93,8 +93,7 @@ class Enqueuer:
         self.ds = check_is_dataflow(ds)
         self.cursor = FlowCursor(ds)
         self.control = control_of(queue)
-        self._placeholders = list(placeholders)
-        fed = self._placeholders
+        fed = self._placeholders = list(placeholders)
         specs = [tf.TensorSpec(each.shape, each.dtype, each.op.name) for each in fed]
         self._check = DatapointChecker(signature or specs, cut)
         with tf.device("/cpu:0"):

@@ -138,11 +138,8 @@ class FeedInput(InputSource):
             self._position = self.cursor.position()
 
     def _read_by_pass(self) -> Optional[int]:
-        try:
-            self._pass_length = self.size()
-        except NotImplementedError:
-            self._pass_length = math.inf
-        self._infinite = True
+        length = super()._read_by_pass()
+        self._infinite, self._pass_length = True, math.inf if length is None else length
         self.cursor = FlowCursor(self.ds, True, self._pass_length)
         return None
 

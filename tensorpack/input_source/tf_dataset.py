@@ -2,7 +2,7 @@
 
 import threading
 from contextlib import closing
-from typing import Any, Callable, Iterator, List, Sequence, Tuple
+from typing import Any, Callable, Iterator, List, Optional, Sequence, Tuple
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.dataflow import DataFlow, DataFlowTerminated
@@ -86,6 +86,11 @@ class TFDatasetInput(FeedfreeInput):
         )
         return [not_kept, *([self._flow] if self._flow else [])]
 
+    def _read_by_pass(self) -> Optional[int]:
+        if self._flow is not None:
+            self._flow.repeat = False
+        return super()._read_by_pass()
+
     def _reset_state(self) -> None:
         if self._flow is not None:
             self._flow.begin()
@@ -95,8 +100,7 @@ class TFDatasetInput(FeedfreeInput):
         if self._flow is not None:
             self._flow.close()
 
-    def _unblock(self) -> None:
-        self._release()
+    _unblock = _release
 
     def _size(self) -> int:
         return super()._size() if self._flow is None else len(self._dataset)

@@ -220,7 +220,8 @@ def _name_callback(error: Exception, callbacks: List[Any]) -> None:
     while trace is not None:
         owner, hook = trace.tb_frame.f_locals.get("self"), trace.tb_frame.f_code.co_name
         if hook in _HOOKS and any(owner is each for each in callbacks):
-            source = getattr(owner, "_source", None)  # whose callback the user has not made
+            of_input = type(owner).__module__.startswith("tensorpack.input_source.")
+            source = getattr(owner, "_source", None) if of_input else None  # what the user made
             who = f"callback {owner}" if source is None else f"input {type(source).__name__}"
             add_note(error, f"It was raised by the {who} in its {hook}.")
             return

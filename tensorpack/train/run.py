@@ -137,10 +137,10 @@ class Lifecycle:
 
     def interruptible(self, function: Callable[[], Any], end_wait: Callable[[], None]) -> Any:
         """See `TrainerContract`; `unblock` calls `end_wait` while the function runs."""
-        if self._unblocked:
-            raise StopRequested(self._token.reason)
-        self._end_wait = end_wait
+        self._end_wait = end_wait  # before the look at `_unblocked`, which `unblock` sets first
         try:
+            if self._unblocked:
+                raise StopRequested(self._token.reason)
             return function()
         except Exception as error:
             if not self._token.requested:
@@ -153,7 +153,8 @@ class Lifecycle:
 
     def unblock(self) -> None:
         """Ends the wait of a step, or of a callback, for data. May be called on any thread."""
-        self._unblocked, end_wait = True, self._end_wait
+        self._unblocked = True
+        end_wait = self._end_wait
         if end_wait is not None:
             end_wait()
         for source in self.inputs:
@@ -191,15 +192,8 @@ class TrainLoop:
     """
 
     def __init__(self) -> None:
-        self.steps_per_epoch = 0
-        self.starting_epoch = 1
-        self.max_epoch = 0
-        self.epoch_num = 0
-        self.local_step = -1
-        self.global_step = 0
-        self.steps_done = 0
-        self.steps_taken = 0
         self.begun = False
+        self.config(steps_per_epoch=0, starting_epoch=1, max_epoch=0)
 
     def config(
         self, steps_per_epoch: int, starting_epoch: int, max_epoch: int, global_step: int = 0
@@ -238,12 +232,14 @@ class TrainLoop:
             callbacks.resume_hook("trigger_epoch", position.turns)
         latest: Deque[float] = deque(maxlen=_LATEST)  # seconds of epochs, with their callbacks
         for epoch in range(self.starting_epoch, self.max_epoch + 1):
-            callbacks.check_over()
-            logger.info(f"Start Epoch {epoch} ...{self._time_left(epoch, latest)}")
-            start = time.monotonic()
             entered = Position(epoch, 0, None, [])
             if position is not None and position.epoch == epoch:
                 entered = position
+            if not entered.steps_done:  # an epoch that has begun is continued to its end
+                callbacks.check_over()
+            logger.info(f"Start Epoch {epoch} ...{self._time_left(epoch, latest)}")
+            start = time.monotonic()
+            if entered is position:
                 logger.info(f"{entered.steps_done} steps of this epoch were done before.")
             self._enter_epoch(epoch, entered.steps_done)
             callbacks.before_epoch()

@@ -233,6 +233,12 @@ def test_a_value_that_does_not_improve_changes_it(costs, reverse, values):
     assert stat(costs, reverse) == values
 
 
+def test_everything_is_better_than_nan():
+    nan = float("nan")
+    assert stat([nan, 0.9, 0.8, 0.6]) == stat([9.0, 0.9, 0.8, 0.6])
+    assert stat([nan, nan, nan, nan]) == stat([1.0, 1.0, 1.0, 1.0])
+
+
 def test_a_state_replaces_what_there_was():
     setter = StatMonitorParamSetter(param(), "cost", lambda old: old / 2, 0.5, last_k=3)
     state = {"began": True, "last": None, "value": 1.0, "seen": [3.0, 4.0], "last_step": 4}

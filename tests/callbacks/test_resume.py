@@ -305,6 +305,24 @@ def test_a_schedule_that_was_changed_wins(step, expected):
     assert values == expected
 
 
+@pytest.mark.parametrize("to_steps, expected", [(True, [4.0] * 6), (False, [1.0] + [2.0] * 5)])
+def test_a_schedule_that_counts_something_else_now_wins(to_steps, expected):
+    by_epoch = {"schedule": [(0, 0.5), (1, 1.0), (2, 2.0)]}
+    by_step = {"schedule": [(0, 0.25), (STEPS + 2, 4.0)], "step_based": True}
+    options, found = [by_step, by_epoch], []
+
+    def make():
+        param = GraphVarParam("rate")
+        return [ScheduledHyperParamSetter(param, **options[to_steps]), Noting(param, found)], []
+
+    killer = Killer(STEPS + 3, STEPS + 3)  # in the last step of epoch 2
+    run(make, killer)
+    options.reverse()
+    del found[:]
+    run(make, Killer(), "first", killer.snapshot)
+    assert [float.fromhex(value) for _, value in found] == expected
+
+
 def test_a_parameter_that_can_only_be_set_gets_the_value_in_force():
     class Mute(HyperParam):
         readable_name = "mute"

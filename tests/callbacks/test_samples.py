@@ -3,7 +3,12 @@
 import numpy as np
 import pytest
 
-from tensorpack.callbacks import Callback, SampleCounter, SampleScheduledHyperParamSetter
+from tensorpack.callbacks import (
+    Callback,
+    HyperParam,
+    SampleCounter,
+    SampleScheduledHyperParamSetter,
+)
 from tensorpack.compat import tfv1 as tf
 from tensorpack.dataflow import DataFromList
 from tensorpack.input_source import QueueInput
@@ -71,7 +76,7 @@ def test_the_training_ends_with_the_epoch_in_which_enough_are_reached():
     counter = SampleCounter(samples_per_step=5, max_samples=14)
     trainer = SimpleTrainer(config([counter], model=TinyModel(), dataflow=batches(5), max_epoch=9))
     trainer.train()
-    assert (counter.count, trainer.epoch_num) == (20, 3)
+    assert (counter.count, trainer.epoch_num) == (20, 2)
     assert trainer.monitors.get_latest("samples") == 20
 
 
@@ -153,6 +158,26 @@ def test_a_schedule_that_was_changed_wins_when_a_run_is_resumed():
     killer = Killer(1, 1)
     rates([(0, 0.5)], killer=killer)
     assert rates([(0, 0.25)], snapshot=killer.snapshot) == [0.25] * 4
+
+
+def test_a_resumed_run_sets_what_can_only_be_set():
+    class Mute(HyperParam):
+        readable_name = "mute"
+
+        def set_value(self, v):
+            values.append(v)
+
+    def run(killer, snapshot=None):
+        with tf.Graph().as_default():
+            counter = SampleCounter(samples_per_step=10)
+            setter = SampleScheduledHyperParamSetter(Mute(), [(0, 0.5), (30, 0.25)], counter)
+            ResumableTrainer([counter, setter, killer], steps_per_epoch=3, max_epoch=2).go(snapshot)
+
+    values, killer = [], Killer(1, 1)
+    run(killer)
+    assert values == [0.5]
+    run(Killer(), killer.snapshot)
+    assert values == [0.5, 0.5, 0.25]
 
 
 def test_wrong_arguments_of_a_schedule():

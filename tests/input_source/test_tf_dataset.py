@@ -7,6 +7,7 @@ import threading
 import numpy as np
 import pytest
 
+from tensorpack.callbacks import Inferencer, InferenceRunner
 from tensorpack.compat import tfv1 as tf
 from tensorpack.dataflow import DataFlow, DataFlowTerminated, DataFromList
 from tensorpack.input_source import StagingInput, TFDatasetInput
@@ -111,6 +112,31 @@ def test_a_model_trains_on_a_flow_as_a_dataset_pass_after_pass():
     config = helpers.config([look], model=TinyModel(), data=data, steps_per_epoch=100)
     SimpleTrainer(config).train()
     np.testing.assert_allclose(found, [3, 2], atol=0.1)
+
+
+def test_a_validation_reads_one_pass_of_a_flow_without_a_length():
+    class Count(Inferencer):
+        def _before_inference(self):
+            self.seen = 0
+
+        def _get_fetches(self):
+            return ["predicted"]
+
+        def _on_fetches(self, results):
+            self.seen += 1
+            assert self.seen <= 3
+
+        def _after_inference(self):
+            return {"seen": self.seen}
+
+    data = TFDatasetInput(FlowOf(lambda number: iter([[X, X]] * 3)))
+    runner = InferenceRunner(data, Count())
+    flow = DataFromList([[X, 3 * X + 2]])
+    trainer = SimpleTrainer(
+        helpers.config([runner], model=TinyModel(), dataflow=flow, steps_per_epoch=1, max_epoch=2)
+    )
+    trainer.train()
+    assert [each.value for each in trainer.monitors.get_history("seen")] == [3, 3]
 
 
 def variables():

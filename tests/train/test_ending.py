@@ -173,6 +173,19 @@ def test_the_callback_that_failed_is_named_with_its_hook(hook):
     assert notes_of(info.value) == [f"It was raised by the callback Hooks in its {hook}."]
 
 
+def test_a_callback_with_a_source_of_its_own_is_no_input():
+    class Reader(Callback):
+        _source = "games"
+
+        def _trigger_epoch(self):
+            fail()
+
+    trainer = SimpleTrainer(config([Reader()], model=TinyModel(), dataflow=flow()))
+    with pytest.raises(ZeroDivisionError, match="on purpose") as info:
+        trainer.train()
+    assert notes_of(info.value) == ["It was raised by the callback Reader in its trigger_epoch."]
+
+
 def test_the_error_of_the_run_stays_if_it_cannot_be_described(capsys):
     class Nameless(Hooks):
         asked = 0

@@ -5,7 +5,7 @@ test_stopping.py has whole runs.
 
 import pytest
 
-from tensorpack.callbacks import Callbacks
+from tensorpack.callbacks import Callback, Callbacks
 from tensorpack.dataflow import DataFlowTerminated
 from tensorpack.tfutils.callback import StopTraining
 from tensorpack.train.run import Lifecycle, TrainLoop
@@ -94,6 +94,21 @@ def test_an_epoch_is_continued_where_it_was_left(position, rest):
     assert " ".join(tape).startswith(rest)
 
 
+@pytest.mark.parametrize("steps_done, ends_at", [(0, []), (1, [(1, 1, 1)])])
+def test_what_ends_a_run_ends_it_after_the_epoch_that_is_continued(steps_done, ends_at):
+    class Over(Callback):
+        def check_over(self):
+            raise StopTraining
+
+    run = Run(2, 1, 2)
+    run.callbacks.cbs.append(Over())
+    with pytest.raises(StopTraining):
+        run.run(Position(1, steps_done, None, []))
+    assert [each for each in run.tape if isinstance(each, tuple)] == ends_at
+    assert run.loop.epoch_num == len(ends_at)
+    assert ("b.trigger_epoch" in run.tape) == bool(ends_at)
+
+
 def test_nothing_to_do_if_all_epochs_are_done():
     assert Run(2, 5, 4).run() == []
 
@@ -126,6 +141,21 @@ def test_only_the_wait_that_is_under_way_is_ended_and_later_ones_do_not_begin():
         life.interruptible(lambda: ended.append("begun"), lambda: ended.append("third"))
     life.unblock()
     assert ended == ["second"]
+
+
+def test_a_wait_that_begins_while_the_run_is_unblocked_is_ended_or_does_not_begin():
+    """In each order of what the two threads do."""
+
+    class Pausing(Lifecycle):
+        def __setattr__(self, name, value):
+            super().__setattr__(name, value)
+            if name == "_end_wait" and value is not None:
+                self.unblock()
+
+    life, ended = Pausing(StopToken()), []
+    with pytest.raises(StopRequested):
+        life.interruptible(lambda: ended.append("begun"), lambda: ended.append("ended"))
+    assert ended == ["ended"]
 
 
 @pytest.mark.parametrize("error, is_said", [(DataFlowTerminated(), False), (OSError("!"), True)])
