@@ -125,9 +125,10 @@ class ModelSaver(Callback):
         """Saves a run that was interrupted, unless nothing has happened since the last save; waits
         until it is written.
         """
+        self.wait()
         if self._saved_at != self.trainer.position(interrupted=True):
             self._save(interrupted=True)
-        self.wait()
+            self.wait()
 
     def wait(self) -> None:
         """Waits until a save in the background has been written."""

@@ -1,6 +1,8 @@
 import os
 import re
+import signal
 import sys
+import time
 from contextlib import nullcontext
 from functools import partial
 
@@ -16,11 +18,14 @@ from tensorpack.callbacks import (
     TFEventWriter,
 )
 from tensorpack.compat import tfv1 as tf
+from tensorpack.dataflow import DataFromList
 from tensorpack.tfutils.checkpoint import newest_valid, verify
+from tensorpack.train import SimpleTrainer, TrainingInterrupted
 from tensorpack.utils import logger
 from tensorpack.utils.checkpoints import DirectoryReplaced
 from tests.callbacks.driver import MiniTrainer, log_directory, log_lines, when
 from tests.contracts.callback import contract_of
+from tests.helpers import TinyModel, config
 
 TestModelSaver = contract_of(ModelSaver)
 TestAsynchronousModelSaver = contract_of(lambda: ModelSaver(asynchronous=True))
@@ -193,6 +198,32 @@ def test_a_run_whose_directory_was_replaced_ends_with_an_error(tmp_path, asynchr
         run([when(before_epoch=replace), saver], max_epoch=4)
     assert os.listdir(str(log)) == []
     assert checkpoints(tmp_path / "renamed") == ["model-2"]
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_a_signal_during_a_save_causes_no_second_one(tmp_path, asynchronous):
+    class Interrupted(ModelSaver):
+        """Is told to end while it saves, and writes slowly."""
+
+        def _trigger(self):
+            os.kill(os.getpid(), signal.SIGTERM)
+            assert self.trainer.stop_token.wait(5)
+            super()._trigger()
+
+        def _snapshot(self):
+            write = super()._snapshot()
+            return lambda path: (time.sleep(0.2), writes.append(path), write(path))
+
+        def _write(self, path):
+            writes.append(path)
+            super()._write(path)
+
+    writes = []
+    saver = Interrupted(checkpoint_dir=str(tmp_path), asynchronous=asynchronous)
+    data = DataFromList([[[1.0], [2.0]]])
+    with pytest.raises(TrainingInterrupted):
+        SimpleTrainer(config([saver], model=TinyModel(), dataflow=data)).train()
+    assert len(writes) == 1
 
 
 def blocking_and_saving(directory):
