@@ -226,6 +226,11 @@ class SampleCounter(Callback):
         if self._max is not None and self.count >= self._max:
             raise StopTraining(f"{self.count} samples have been reached, of {self._max}.")
 
+    def ended(self, message: str) -> bool:
+        """As that of `EarlyStop`."""
+        mine = message.startswith(f"StopTraining: {self.count} samples have been reached, of ")
+        return mine and self._max is not None and self.count >= self._max
+
     def state_dict(self) -> Dict[str, Any]:
         return {"samples": self.count}
 

@@ -56,14 +56,12 @@ def find_resumption(resume: str, directory: Optional[str]) -> Optional[RestorePo
     if resume == "never":
         _warn_of_earlier_run(directory)
         return None
-    if resume in _WORDS and directory is None:
+    is_word = resume in _WORDS
+    if is_word and directory is None:
         raise RuntimeError(
             f"resume={resume!r} reads the log directory: call logger.set_logger_dir() first."
         )
-    if resume in _WORDS:
-        point = find_restore_point(str(directory))
-    else:
-        point = restore_point_at(resume, directory)
+    point = find_restore_point(str(directory)) if is_word else restore_point_at(resume, directory)
     if point is None and resume == "must":
         raise FileNotFoundError(
             f'There is no checkpoint in {directory}, and resume="must" needs one. Give the log '

@@ -204,10 +204,7 @@ class SignalGuard:
         return None
 
     def _act(self) -> None:
-        while True:
-            action = self._actions.get()
-            if action is None:
-                return
+        for action in iter(self._actions.get, None):
             try:
                 action()
             except Exception:

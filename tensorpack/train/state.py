@@ -14,6 +14,7 @@ import numpy as np
 from tensorpack.callbacks.base import Callback, innermost
 from tensorpack.callbacks.best_value import EarlyStop
 from tensorpack.callbacks.monitors.json_writer import JSONWriter
+from tensorpack.callbacks.schedules import SampleCounter
 from tensorpack.runs.record import read_record
 from tensorpack.tfutils.checkpoint import RestorePoint, restore_point_at
 from tensorpack.tfutils.common import get_global_step_value
@@ -23,6 +24,7 @@ from tensorpack.utils.rng import rng_state, set_rng_state, set_streams_state, st
 
 from .resume import check_complete, find_resumption, state_directory
 
+_LIMITS: Dict[Any, str] = {EarlyStop: "patience", SampleCounter: "max_samples"}
 _NUMPY_STREAM: Any = np.random  # the module has the methods of the generator behind its functions
 
 
@@ -97,7 +99,7 @@ class RunState:
 
     def is_over(self, step: int, callbacks: Sequence[Callback]) -> bool:
         """Tells, and logs, whether nothing is left of a run: `run.json` says that it ended in order
-        with this step, and its last epoch is over, or an `EarlyStop` ended it and would again.
+        with this step, and its last epoch is over, or a callback ended it and would again.
         """
         record = None
         if self.position is not None:
@@ -106,11 +108,15 @@ class RunState:
         end = {"result": "finished", "step": step}
         ended = [each for each in (record or {}).get("attempts", ()) if {**each, **end} == each]
         messages = [str(each.get("message")) for each in ended]
-        stops = [each for each in map(innermost, callbacks) if isinstance(each, EarlyStop)]
-        early = [text for text in messages if any(each.ended(text) for each in stops)]
+        early = [
+            f"{text.partition(': ')[2]} To train longer, give {kind.__name__} a greater {limit}."
+            for kind, limit in _LIMITS.items()
+            for each in map(innermost, callbacks)
+            for text in messages
+            if isinstance(each, kind) and each.ended(text)
+        ]
         if early:
-            why = early[-1].partition(": ")[2]
-            advice = f"{why} To train longer, give EarlyStop a greater patience."
+            advice = early[-1]
         elif "" in messages and self.first_epoch > self._trainer.max_epoch:
             epochs = self._trainer.max_epoch
             advice = f"It has its {epochs} epochs. To train longer, give a greater max_epoch."
