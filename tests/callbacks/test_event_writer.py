@@ -6,11 +6,14 @@ import time
 import numpy as np
 import pytest
 
-from tensorpack.callbacks import TFEventWriter
+from tensorpack.callbacks import CallbackFactory, TFEventWriter
 from tensorpack.callbacks.monitors import event_writer
 from tensorpack.compat import tfv1 as tf
+from tensorpack.dataflow import DataFromList
+from tensorpack.train import SimpleTrainer
 from tests.callbacks.driver import MiniTrainer, log_directory, log_lines, resume_writer, when
 from tests.contracts.callback import contract_of
+from tests.helpers import TinyModel, config
 
 TestTFEventWriter = contract_of(TFEventWriter)
 
@@ -99,6 +102,27 @@ def test_images_and_events_are_written(tmp_path):
     image, event = events(tmp_path)[-2:]
     assert (image.summary.value[0].image.height, image.summary.value[0].image.width) == (2, 3)
     assert (event.step, event.tagged_run_metadata.tag) == (2, "trace")
+
+
+@pytest.mark.parametrize("resume", ["never", "auto"])
+def test_what_is_put_before_the_training_stays_in_the_file_with_the_graph(tmp_path, resume):
+    def put(callback):
+        for i in range(20):  # more than wait in the buffer
+            callback.trainer.monitors.put_scalar(str(i), i)
+
+    with log_directory(tmp_path):
+        SimpleTrainer(
+            config(
+                [CallbackFactory(before_train=put)],
+                monitors=[TFEventWriter()],
+                model=TinyModel(),
+                dataflow=DataFromList([[[1.0], [2.0]]]),
+                resume=resume,
+            )
+        ).train()
+    assert scalars(tmp_path) == [(0, str(i), i) for i in range(20)] + scalars(tmp_path)[20:]
+    assert len([event for event in events(tmp_path) if event.graph_def]) == 1
+    assert [name for name in os.listdir(str(tmp_path)) if "dropped" in name] == []
 
 
 def test_a_run_that_continues_purges_later_events(tmp_path):

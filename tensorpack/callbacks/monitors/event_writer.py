@@ -75,18 +75,18 @@ class TFEventWriter(MonitorBase):
             logger.warning("No events are written: there is no log directory to put them in.")
 
     def _before_train(self) -> None:
-        step, resumed = self.global_step, self._loaded is not None
+        step, config = self.global_step, self.trainer.config
         self._attempt(self._restore)
-        config = self.trainer.config
         if not step and config is not None and config.resume == "auto":
             self._attempt(self._take_out_all)
-        if not self._files:
+        # There may be a file of this run: callbacks before this one may have put something.
+        if self._files in ([], [os.path.basename(self._path)]):
             graph = self.graph.as_graph_def().SerializeToString()
             self._write(tf.Event(step=step, graph_def=graph))
-        if step and not resumed:
-            # Tells TensorBoard to forget what an earlier run wrote for the steps to come.
-            start = tf.SessionLog(status=tf.SessionLog.START)
-            self._write(tf.Event(step=step + 1, session_log=start))
+            if step:
+                # Tells TensorBoard to forget what an earlier run wrote for the steps to come.
+                start = tf.SessionLog(status=tf.SessionLog.START)
+                self._write(tf.Event(step=step + 1, session_log=start))
         self._attempt(self._flush)
 
     def process_summary(self, summary: tf.Summary) -> None:
@@ -157,7 +157,8 @@ class TFEventWriter(MonitorBase):
         """Drops the events of a run that was killed before its first save; this run repeats it."""
         if os.path.isdir(self._logdir):
             for name in marked_files(self._logdir):
-                drop_file(os.path.join(self._logdir, name))
+                if name not in self._files:
+                    drop_file(os.path.join(self._logdir, name))
 
     def _write(self, event: tf.Event) -> None:
         if self._logdir:
