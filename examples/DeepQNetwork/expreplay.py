@@ -383,5 +383,4 @@ def _freeze(array: np.ndarray) -> None:
 def _make_memory(size: int, player: Player, history: int, priority: float) -> Any:
     """Returns the memory; a `PrioritizedReplay` where there is a priority."""
     make: Any = partial(PrioritizedReplay, alpha=priority) if priority else ReplayMemory
-    shape, lanes = player.frame_shape, player.num_envs
-    return make(size, shape, history=history, lanes=lanes, frame_dtype=player.frame_dtype)
+    return make(size, player.frame_shape, history, player.num_envs, player.frame_dtype)

@@ -180,6 +180,21 @@ def test_a_game_that_is_cut_off_would_have_continued():
     assert played.simulator.take_episodes() == []  # each game is reported once
 
 
+def test_a_game_without_a_number_for_its_score_is_one_too():
+    class Strange(Script):
+        def _step(self, actions):
+            return super()._step(actions)._replace(episode_score=np.full(1, np.nan))
+
+    memory = ReplayMemory(100, (1, 1), history=HISTORY)
+    player, network = Strange("..t.c"), Network(best=1, num_actions=2)
+    agent = Agent(network, player, HISTORY, np.random.RandomState(0))
+    simulator = Simulator(player, memory, agent)
+    simulator.begin()
+    for _ in range(6):
+        simulator.tick(epsilon=0.0)
+    assert [(each.step, each.length) for each in simulator.take_episodes()] == [(3, 3), (5, 2)]
+
+
 def test_several_environments_have_a_lane_each():
     player, memory = CatchPlayer(num_envs=3), ReplayMemory(300, (84, 84), 4, 3)
     agent = Agent(None, player, 4, np.random.RandomState(0))
