@@ -92,12 +92,11 @@ class Actor(EpisodeCounter):
 
         `player` is None if the player cannot save its games.
         """
-        can_save = self.playing and self._player.can_save
         return {
             "transitions": self.transitions,
             "lengths": self._lengths.copy(),
             "history": self._history.state_dict(),
-            "player": self._player.state_dict() if can_save else None,
+            "player": self._player.state_dict() if self._player.can_save else None,
             "rng": rng_state(self._rng),
         }
 

@@ -88,6 +88,8 @@ def get_algorithm(which: Union[str, Algorithm]) -> Algorithm:
         )
     if which.munchausen and which.learns == "c51":
         raise ValueError('munchausen=True needs learns="values", "qr" or "iqn", got "c51".')
+    if which.learns == "c51" and which.atoms == 1:
+        raise ValueError('learns="c51" needs at least 2 atoms, or atoms=0 for those of its paper.')
     return which
 
 

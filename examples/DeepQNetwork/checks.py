@@ -61,6 +61,8 @@ def _algorithm_mistakes(args: argparse.Namespace) -> Iterator[str]:
         other = named("double") if args.double else named("algo", args.algo)
         remedy = "add --no-munchausen" if preset.get("munchausen") else "leave --munchausen out"
         yield f"{named('munchausen')} excludes {other}: {remedy}"
+    if learns == "c51" and args.atoms == 1:
+        yield f"{named('algo', args.algo)} needs at least 2 --atoms, or 0 for those of its paper"
     for name in unread_fields(learns):
         value, default = getattr(args, name), getattr(Algorithm(), name)
         if value != default:

@@ -343,9 +343,8 @@ class ExpReplay(DataFlow, Callback):
         if lost:
             self._accept_loss(f"The games cannot be restored: new ones begin. {lost}")
         set_rng_state(self._sampling_rng, state["sampling_rng"])
-        if "episodes" in state:  # older states have none
-            self._episodes.load_state_dict(state["episodes"])
-            self._simulator.restore_episodes(state["waiting"])
+        self._episodes.load_state_dict(state["episodes"])
+        self._simulator.restore_episodes(state["waiting"])
         self._pacer.open = state["budget"]
         self.exploration = state["exploration"]
 
@@ -384,6 +383,4 @@ def _freeze(array: np.ndarray) -> None:
 def _make_memory(size: int, player: Player, history: int, priority: float) -> Any:
     """Returns the memory; a `PrioritizedReplay` where there is a priority."""
     make: Any = partial(PrioritizedReplay, alpha=priority) if priority else ReplayMemory
-    dtype = np.dtype(player.frame_dtype).type
-    shape, lanes = player.frame_shape, player.num_envs
-    return make(size, shape, history=history, lanes=lanes, frame_dtype=dtype)
+    return make(size, player.frame_shape, history, player.num_envs, player.frame_dtype)

@@ -80,9 +80,8 @@ def read_runs(arguments: Sequence[str]) -> Runs:
 
 
 def _directories(pattern: str) -> List[str]:
-    return (
-        [pattern] if os.path.isdir(pattern) else sorted(filter(os.path.isdir, glob.glob(pattern)))
-    )
+    found = [pattern] if os.path.isdir(pattern) else glob.glob(pattern)
+    return sorted(filter(os.path.isdir, found))
 
 
 def play_at_random(player: Player, games: int, seed: int = 0) -> List[float]:

@@ -45,7 +45,7 @@ class Layout:
         self.entry_bytes = sum(
             int(np.prod(shape)) * dtype.itemsize for shape, dtype in self.columns.values()
         )
-        self.nbytes = lanes * self.lane_size * self.entry_bytes
+        self.nbytes = self.lanes * self.lane_size * self.entry_bytes
 
     def make(self) -> Dict[str, np.ndarray]:
         """Returns the columns, `[lanes * lane_size, ...]` each, all zeros but for the frames."""

@@ -54,7 +54,7 @@ class EpisodeCounter:
         """Counts a step of all games; one that began a new game is no transition."""
         self._lengths += ~step.reset
         self.transitions += int(np.count_nonzero(~step.reset))
-        for i in np.flatnonzero(~np.isnan(step.episode_score)):
+        for i in np.flatnonzero(step.terminated | step.truncated):
             score, length = float(step.episode_score[i]), int(self._lengths[i])
             self._ended.append(Episode(self.transitions, score, length))
             self._lengths[i] = 0

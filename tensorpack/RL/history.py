@@ -5,7 +5,7 @@ from typing import Any, Deque, Dict, Optional, Sequence, Tuple
 
 import numpy as np
 
-from tensorpack.utils.checks import check_counts
+from tensorpack.utils.checks import as_number, check_counts
 
 from .envbase import ProxyPlayer, RLEnvironment
 
@@ -144,8 +144,7 @@ def epsilon_greedy(q_values: np.ndarray, epsilon: float, rng: np.random.RandomSt
     q_values = np.asarray(q_values)
     if q_values.ndim != 2 or q_values.shape[1] == 0:
         raise ValueError(f"q_values must have the shape [N, A], got {list(q_values.shape)}.")
-    if not 0 <= epsilon <= 1:
-        raise ValueError(f"epsilon is a probability, from 0 to 1, got {epsilon}.")
+    epsilon = as_number("epsilon_greedy", "epsilon", epsilon, least=0.0, most=1.0)
     count, num_actions = q_values.shape
     by_chance = rng.random_sample(count) < epsilon
     chance = rng.randint(num_actions, size=count, dtype=np.int64)

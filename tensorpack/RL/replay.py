@@ -66,7 +66,7 @@ class ReplayMemory:
         self._sampleable = self._columns["sampleable"]
         self._num_sampleable = 0
         self._reader = BatchReader(layout, self._columns, self._rings)
-        self._after = np.arange(history)  # distances to the entries whose state an entry is part of
+        self._after = np.arange(self._history)  # distances to entries whose state one is part of
         self._episode = np.zeros(layout.lanes, np.int64)  # entries of the running one, <= history
         self._journal = Journal(layout.lanes, layout.lane_size, _piece(layout, segment_entries))
         self._lock = threading.Lock()

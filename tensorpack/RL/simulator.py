@@ -9,6 +9,7 @@ from typing import Any, Callable, Dict, Optional, Sequence, Tuple
 
 import numpy as np
 
+from tensorpack.utils.checks import as_number, check_counts
 from tensorpack.utils.concurrency import ShareSessionThread
 from tensorpack.utils.rng import rng_state, set_rng_state
 
@@ -33,6 +34,7 @@ class RandomActions:
     def __init__(
         self, num_envs: int, num_actions: int, rng: np.random.RandomState, repeat: int = 1
     ) -> None:
+        check_counts(self, repeat=repeat)
         self._num_actions = num_actions
         self._rng = rng
         weights = np.arange(1, repeat + 1, dtype=float) ** -2
@@ -46,6 +48,7 @@ class RandomActions:
 
         That is a share of `epsilon`, in the long run.
         """
+        epsilon = as_number(self, "epsilon", epsilon, least=0.0, most=1.0)
         count = len(self._left)
         actions = self._rng.randint(self._num_actions, size=count).astype(np.int64)
         # Between two repetitions there are (1 - p) / p other actions on the average.
@@ -158,8 +161,7 @@ class Agent:
         """Restores what `state_dict` returned; ValueError if it is of other environments."""
         self._history.load_state_dict(state["history"])
         set_rng_state(self._rng, state["rng"])
-        if "random" in state:  # older states have none
-            self._random.load_state_dict(state["random"])
+        self._random.load_state_dict(state["random"])
 
 
 class Simulator(EpisodeCounter):
@@ -246,8 +248,6 @@ class Simulator(EpisodeCounter):
         lanes = None  # all of them
         if step.reset.any():
             lanes = np.flatnonzero(~step.reset)
-            if not len(lanes):
-                return 0
             columns = [column[lanes] for column in columns]
         *transitions, final_frames = columns
         self._memory.append(*transitions, lanes=lanes, final_frames=final_frames)

@@ -83,9 +83,9 @@ def play_n_episodes(
         step = player.step(actions)
         frames = step.frames
         agent.observe(frames, starts=step.reset)
-        if not np.isnan(step.episode_score[0]):
+        if step.terminated[0] or step.truncated[0]:
             watch = None
-        ended = ~np.isnan(step.episode_score) & (games_left > 0)
+        ended = (step.terminated | step.truncated) & (games_left > 0)
         games_left -= ended
         scores.extend(step.episode_score[ended].tolist())
         on_tick(frames, int(np.count_nonzero(ended)))

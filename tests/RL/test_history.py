@@ -153,7 +153,7 @@ def test_as_many_numbers_are_drawn_whatever_epsilon_is(epsilon):
 
 @pytest.mark.parametrize("epsilon", [-0.1, 1.1, float("nan")])
 def test_epsilon_must_be_a_probability(epsilon):
-    with pytest.raises(ValueError, match="epsilon is a probability, from 0 to 1, got"):
+    with pytest.raises(ValueError, match="epsilon must be a finite number of at least 0 and"):
         epsilon_greedy(np.zeros((1, 2)), epsilon, rng())
 
 

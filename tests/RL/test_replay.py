@@ -253,6 +253,15 @@ def test_tensorflow_need_not_copy_the_frames_of_a_batch(size, dtype):
         assert frames.dtype == dtype and frames.flags.writeable
 
 
+def test_sizes_may_be_whole_numbers_of_another_type():
+    memory, same = make_memory(1e1, 2.0, np.float32(1)), make_memory(10, 2)
+    for number in range(1, 25):  # some are overwritten
+        append(memory, [number])
+        append(same, [number])
+    assert everything(memory, 2) == everything(same, 2)
+    assert repr(memory.nbytes) == repr(same.nbytes)
+
+
 def test_the_memory_it_takes_is_known_beforehand():
     memory = ReplayMemory(1001, (84, 84), history=4, lanes=8)
     assert memory.nbytes == ReplayMemory.required_bytes(1001, (84, 84), history=4, lanes=8)

@@ -180,6 +180,21 @@ def test_a_game_that_is_cut_off_would_have_continued():
     assert played.simulator.take_episodes() == []  # each game is reported once
 
 
+def test_a_game_without_a_number_for_its_score_is_one_too():
+    class Strange(Script):
+        def _step(self, actions):
+            return super()._step(actions)._replace(episode_score=np.full(1, np.nan))
+
+    memory = ReplayMemory(100, (1, 1), history=HISTORY)
+    player, network = Strange("..t.c"), Network(best=1, num_actions=2)
+    agent = Agent(network, player, HISTORY, np.random.RandomState(0))
+    simulator = Simulator(player, memory, agent)
+    simulator.begin()
+    for _ in range(6):
+        simulator.tick(epsilon=0.0)
+    assert [(each.step, each.length) for each in simulator.take_episodes()] == [(3, 3), (5, 2)]
+
+
 def test_several_environments_have_a_lane_each():
     player, memory = CatchPlayer(num_envs=3), ReplayMemory(300, (84, 84), 4, 3)
     agent = Agent(None, player, 4, np.random.RandomState(0))
@@ -362,6 +377,15 @@ def test_epsilon_is_the_share_of_random_actions(repeat, epsilon):
 def test_all_or_nothing_is_random(repeat):
     assert (draw_many(repeat, 1.0, ticks=100) >= 0).all()
     assert (draw_many(repeat, 0.0, ticks=100) < 0).all()
+
+
+@pytest.mark.parametrize("repeat", [1, 3])
+@pytest.mark.parametrize("epsilon", [-0.1, 1.5, float("nan")])
+def test_what_is_no_share_is_refused(repeat, epsilon):
+    with pytest.raises(ValueError, match="RandomActions: epsilon must be a finite number"):
+        draw_many(repeat, epsilon, ticks=1)
+    with pytest.raises(ValueError, match="RandomActions: repeat must be at least 1, but got 0"):
+        Agent(Network(best=1), Shape(1), 3, np.random.RandomState(0), random_repeat=0)
 
 
 def test_n_repetitions_come_once_in_n_squared():

@@ -65,6 +65,20 @@ def test_every_environment_plays_its_share_so_long_games_count():
     assert scores == [2.0, 3.0, 2.0, 50.0, 50.0]
 
 
+def test_games_end_even_if_their_score_is_nan():
+    class Strange(Lengths):
+        def _step(self, actions):
+            return super()._step(actions)._replace(episode_score=np.full(2, np.nan))
+
+    def on_tick(frames, ended):
+        ticks.append(ended)
+        assert len(ticks) < 10
+
+    ticks = []
+    assert np.isnan(play_n_episodes(Strange([2, 3]), no_preference, 2, on_tick=on_tick)).all()
+    assert ticks == [0, 1, 1]
+
+
 def test_each_tick_tells_frames_and_games_that_ended():
     ticks = []
 

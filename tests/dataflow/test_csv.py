@@ -109,6 +109,7 @@ def test_lines_end_in_many_ways_and_continue_in_quotes(tmp_path):
         ("1,x", float, "'x' is not a number"),
         ("1,1_0", float, "'1_0' is not a number"),
         ("1,1e39", "float32", "1e39 does not fit into float32"),
+        ("1,-1e400", float, "-1e400 does not fit into float64"),
         ("1,65505", "float16", "65505 does not fit into float16"),
         ("1,yes", bool, "'yes' is none of"),
         ('1,"2"3', int, "line 3: "),

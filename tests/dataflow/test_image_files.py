@@ -250,6 +250,8 @@ def test_folders_that_are_wrong(tmp_path):
     with pytest.raises(ValueError, match="cat has no images among its 1 files"):
         ImageFolder(tmp_path)
     assert len(ImageFolder(tmp_path, extensions=[".xyz"])) == 1
+    (tmp_path / "cat" / "a.z").write_bytes(b"")
+    assert len(ImageFolder(tmp_path, extensions=".xyz")) == 1
 
 
 def test_a_list_of_images(tmp_path):

@@ -69,14 +69,17 @@ def test_files_of_other_programs(tmp_path):
         "bytes": [b"", None],
         "flag": [True, False],
         "vector": pyarrow.array([[1, 2], [3, 4]], pyarrow.list_(pyarrow.int8(), 2)),
+        "large": pyarrow.array([[5], [6, 7]], pyarrow.large_list(pyarrow.int8())),
         "holes": [[1, None], None],
         "tree": [{"a": 1}, {"a": 2}],
     }
     parquet.write_table(pyarrow.table(columns), path)
     first, second = load(path)
-    vectors = [np.array([1, 2], np.int8), np.array([3, 4], np.int8)]
-    assert_same(first, [1, "a", b"", np.bool_(True), vectors[0], [1, None], {"a": 1}])
-    assert_same(second, [None, "\u00e9", None, np.bool_(False), vectors[1], None, {"a": 2}])
+    vectors = [np.array(each, np.int8) for each in ([1, 2], [3, 4], [5], [6, 7])]
+    assert_same(first, [1, "a", b"", np.bool_(True), vectors[0], vectors[2], [1, None], {"a": 1}])
+    assert_same(
+        second, [None, "\u00e9", None, np.bool_(False), vectors[1], vectors[3], None, {"a": 2}]
+    )
     assert load(path, "text", "number") == [["a", 1], ["\u00e9", None]]
     with pytest.raises(KeyError, match=r"a has the columns \['number', .*, but \['x'\] are asked"):
         load(path, "x")

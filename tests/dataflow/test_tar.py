@@ -97,6 +97,22 @@ def test_an_archive_cut_off_anywhere_is_an_error(tmp_path):
             load(path)
 
 
+@pytest.mark.parametrize("kind", [tarfile.LNKTYPE, tarfile.SYMTYPE, tarfile.GNUTYPE_SPARSE])
+def test_files_whose_bytes_are_elsewhere_are_an_error_and_folders_are_left_out(tmp_path, kind):
+    def save_as(*kinds):
+        with tarfile.open(str(tmp_path / "a"), "w", format=tarfile.GNU_FORMAT) as archive:
+            for number, each in enumerate(kinds):
+                member = tarfile.TarInfo(f"x/{number}")
+                member.type, member.linkname = each, "x/1"
+                archive.addfile(member)
+
+    save_as(tarfile.DIRTYPE, tarfile.REGTYPE)
+    assert load(tmp_path / "a") == [{"__key__": "x/1", "": b""}]
+    save_as(tarfile.DIRTYPE, tarfile.REGTYPE, kind)
+    with pytest.raises(DamagedFile, match="a: 'x/2' is a link or a sparse file"):
+        load(tmp_path / "a")
+
+
 def test_a_damaged_header_is_an_error(tmp_path):
     path = save(DATAPOINTS, tmp_path / "a")
     data = (tmp_path / "a").read_bytes()

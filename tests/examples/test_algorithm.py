@@ -33,6 +33,7 @@ def test_names_are_values_that_pass_the_checks():
         ({"learns": "qr", "loss": "mse"}, "loss='mse' has no effect with learns='qr'"),
         ({"munchausen": True}, "munchausen=True needs double=False"),
         ({"munchausen": True, "double": False, "learns": "c51"}, "munchausen=True needs learns="),
+        ({"learns": "c51", "atoms": 1}, "needs at least 2 atoms"),
     ],
 )
 def test_a_field_out_of_range_is_named(fields, message):

@@ -156,6 +156,7 @@ def parse(*line):
             "--rom a.bin --preset fast --algo C51",
             r"^--munchausen \(of --preset fast\) excludes --algo C51: add --no-munchausen$",
         ),
+        ("--rom a.bin --algo C51 --atoms 1", "^--algo C51 needs at least 2 --atoms, or 0"),
         (
             "--rom a.bin --preset rainbow --munchausen",
             r"^--munchausen excludes --algo C51 \(of --preset rainbow\): leave --munchausen out$",

@@ -43,8 +43,10 @@ class _Actor:
     def __init__(self, deadline: float) -> None:
         self.run = b""  # empty before the first message
         self.sent = 0  # chunks
+        self.next = self.run, 0  # the run and the number of the chunk that follows the last one
         self.waiting = 0  # of these, in the queue here
         self.version = 0  # of the weights that it has
+        self.given = 0.0  # when weights were sent last
         self.deadline = deadline  # when it is lost unless it says something
 
 
@@ -171,7 +173,6 @@ class ActorGroup:
             raise ValueError(f"A message of actor {index + 1}: there are {self.size} actors here.")
         actor = self._actors[index]
         with self._change:
-            follows = run == actor.run and seq == actor.sent
             if run != actor.run:
                 if actor.run:
                     logger.warning(f"Actor {index + 1} has begun again.")
@@ -179,10 +180,10 @@ class ActorGroup:
             actor.sent, actor.version = seq, message["version"]
             actor.deadline = self._clock() + self._silent
             if message["chunk"] is not None:
+                follows, actor.next = actor.next == (run, seq), (run, seq + 1)
                 actor.sent += 1
                 actor.waiting += 1
-                chunk = Chunk(index, run, follows, message["chunk"], message["games"])
-                self._chunks.put(chunk)
+                self._chunks.put(Chunk(index, run, follows, message["chunk"], message["games"]))
             self._change.notify_all()
 
     def _serve(self, index: int) -> None:
@@ -193,25 +194,23 @@ class ActorGroup:
             while not over:
                 with self._change:  # for a second at most
                     self._change.wait_for(partial(self._has_news, actor, told), BEAT_SECONDS)
-                if self._clock() > actor.deadline:
-                    raise TimeoutError(
-                        f"Actor {index + 1} at {address} has been silent for too long: it has "
-                        "ended or hangs, or the connection is broken."
-                    )
-                with self._change:
+                    if self._clock() > actor.deadline:
+                        raise TimeoutError(
+                            f"Actor {index + 1} at {address} has been silent for too long: it has "
+                            "ended or hangs, or the connection is broken."
+                        )
                     over = self._over
                     told = told if told.run == actor.run else _Told(actor.run)
                     renew = self._needs_weights(actor, told) and not over
+                    actor.given = self._clock() if renew else actor.given
                     told.taken, told.epsilon = actor.sent - actor.waiting, self._epsilon
                 weights = self._weights_for(told) if renew else None
                 if told.run:
                     sender.send({**vars(told), "weights": weights, "over": over})
 
     def _has_news(self, actor: _Actor, told: _Told) -> bool:
-        if self._over:
-            return True
-        if not actor.run:
-            return False
+        if self._over or not actor.run:
+            return self._over
         return (
             actor.run != told.run
             or self._needs_weights(actor, told)
@@ -220,8 +219,9 @@ class ActorGroup:
         )
 
     def _needs_weights(self, actor: _Actor, told: _Told) -> bool:
-        """True if there are newer weights, and the actor has those that it was given last."""
-        return bool(actor.run) and actor.version == told.version < self._newest
+        """True if there are newer weights, and those that were sent last have come, or are lost."""
+        came = actor.version == told.version or self._clock() > actor.given + self._silent
+        return bool(actor.run) and came and actor.version < self._newest
 
     def _weights_for(self, told: _Told) -> Weights:
         """Returns the newest weights, fetched once for all actors; notes their version."""

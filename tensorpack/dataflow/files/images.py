@@ -16,7 +16,7 @@ from typing import Any, List, Optional, Sequence, Tuple, Union
 import numpy as np
 
 from tensorpack.utils import logger, shape2d
-from tensorpack.utils.checks import as_number, check_counts
+from tensorpack.utils.checks import as_names, as_number, check_counts
 from tensorpack.utils.fs import recursive_walk
 from tensorpack.utils.optional import require
 from tensorpack.utils.viz import dump_dataflow_images as _dump_images
@@ -127,10 +127,10 @@ class ImageFolder(_ImageFlow):
             raise ValueError(f"{directory} has no subfolders, but needs one for each class.")
         self.files: List[str] = []
         self.labels: List[int] = []
-        others = 0
+        others, endings = 0, tuple(as_names(self, "extensions", extensions))
         for label, name in enumerate(self.classes):
             found = list(recursive_walk(os.path.join(directory, name)))
-            images = [path for path in found if path.lower().endswith(tuple(extensions))]
+            images = [path for path in found if path.lower().endswith(endings)]
             if not images:
                 raise ValueError(
                     f"{os.path.join(directory, name)} has no images among its {len(found)} files. "

@@ -75,7 +75,8 @@ class _Rows(RecordFile):
 def _values(column: Any) -> Any:
     """Returns a column as an array, or as a list where an array would lose something."""
     types = require("pyarrow").types
-    has_lists = types.is_list(column.type) or types.is_fixed_size_list(column.type)
+    of_lists = types.is_list, types.is_large_list, types.is_fixed_size_list
+    has_lists = any(is_one(column.type) for is_one in of_lists)
     parts = [chunk.flatten() for chunk in column.chunks] if has_lists else [column]
     is_plain = all(types.is_primitive(part.type) and not part.null_count for part in parts)
     return column.to_numpy() if is_plain and not column.null_count else column.to_pylist()

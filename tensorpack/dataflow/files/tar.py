@@ -36,13 +36,19 @@ class _Members(RecordFile):
         super().__init__(path)
         try:
             with tarfile.open(self.path, "r:") as archive:
-                members = [each for each in archive if each.isfile()]
+                members = [each for each in archive if not each.isdir()]
                 archive.fileobj.seek(archive.offset)
                 end = archive.fileobj.read(tarfile.BLOCKSIZE)
         except (tarfile.TarError, OSError, ValueError) as error:
             raise DamagedFile(f"{self.path} is not a whole tar archive: {error}.") from error
         if end != bytes(tarfile.BLOCKSIZE):
             raise DamagedFile(f"{self.path} is not a whole tar archive: its end is missing.")
+        for each in members:
+            if not each.isreg() or each.issparse():
+                raise DamagedFile(
+                    f"{self.path}: {each.name!r} is a link or a sparse file, which is not read. "
+                    "Make the archive with tar --dereference --hard-dereference, without --sparse."
+                )
         self._keys: List[str] = []
         self._parts: List[List[Tuple[str, int, int]]] = []  # ends of names, places, bytes
         for key, group in groupby(members, lambda member: _split(member.name)[0]):

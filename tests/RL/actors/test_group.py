@@ -207,6 +207,15 @@ def test_chunks_that_were_lost_last_count_as_taken_with_the_next_beat(fake, made
     assert fake.told(lambda order: order["taken"] == 4)
 
 
+def test_a_beat_after_a_chunk_that_is_lost_does_not_hide_it(fake, made):
+    learning = made[0]
+    for seq, frame in [(0, 1), (1, 2), (3, None), (3, 4), (4, 5)]:
+        fake.send(b"a", seq, frame)
+        if frame is not None:
+            learning.tick()
+    assert ending_of(learning) == [(1, 2), (4, 5)]
+
+
 def test_an_actor_that_begins_again_has_new_games_and_gets_the_weights(fake, made):
     learning = made[0]
     fake.send(b"a", 0)
@@ -214,6 +223,7 @@ def test_an_actor_that_begins_again_has_new_games_and_gets_the_weights(fake, mad
     for seq, frame in [(0, 1), (1, 2)]:
         fake.send(b"a", seq, frame, version=1)
         learning.tick()
+    fake.send(b"b", 0)  # as every actor, it says that it is there before it plays
     for seq, frame in [(0, 3), (1, 4)]:
         fake.send(b"b", seq, frame)
         learning.tick()
@@ -232,6 +242,21 @@ def test_newer_weights_wait_until_the_last_ones_have_come(fake, made):
     fake.send(b"a", 0, version=1)
     order = fake.told(lambda order: order["weights"] is not None)
     assert (order["weights"], order["version"]) == ({"w": 2}, 6)
+
+
+def test_weights_that_were_lost_are_sent_again(made):
+    now = [0.0]
+    made.append(Learning(actors=1, clock=lambda: now[0]))
+    made[0].start()
+    made.append(Fake(1, made[0].addresses))
+    made[1].send(b"a", 0)
+    assert made[1].told()["version"] == 1
+    assert made[1].told()["weights"] is None
+    for now[0] in (40.0, 80.0):  # it speaks in time, and says that it has none
+        made[1].send(b"a", 0)
+        wait_until(lambda: made[0].group._actors[0].deadline == now[0] + actor.SILENT_SECONDS)
+    orders = [made[1].told() for _ in range(3)]
+    assert [each["version"] for each in orders if each["weights"] is not None] == [1]
 
 
 def test_an_actor_that_is_silent_is_named(made):
