@@ -17,9 +17,10 @@ from tensorpack.dataflow import (
 )
 from tensorpack.dataflow.batch import BatchDataByShape
 from tensorpack.dataflow.choose import RandomMixData
-from tensorpack.dataflow.join import ConcatData
+from tensorpack.dataflow.join import ConcatData, JoinData
 from tensorpack.dataflow.shuffle import LocallyShuffleData
 from tests.contracts.dataflow import assert_same, contract_of
+from tests.dataflow.flows import check_resumes
 
 
 def image(height, number):
@@ -170,6 +171,16 @@ def test_an_earlier_state_does_not_say_whether_the_pass_has_yielded():
     assert state.pop("yielded") is True
     flow.load_state_dict(state)
     assert [labels.tolist() for _, labels in flow] == [[1, 3]]
+
+
+@pytest.mark.parametrize("count", range(7))
+@pytest.mark.parametrize("combine", [ConcatData, JoinData])
+def test_what_waits_is_not_lost_where_the_pass_of_another_flow_is_resumed(combine, count):
+    def make_flow():
+        flow = BatchDataByShape(images([1, 1, 2, 2, 2]), 2, 0)
+        return combine([flow, BatchDataByShape(images([1, 1, 3, 3, 2, 2]), 2, 0)])
+
+    check_resumes(make_flow, count)
 
 
 def test_a_state_of_larger_batches():
