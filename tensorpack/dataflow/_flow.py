@@ -1,6 +1,7 @@
 """What counts as a flow, values that a flow holds for one process, and checks of a state."""
 
 import os
+import threading
 from typing import Any, Callable, Dict, Generic, Iterable, Iterator, List, Optional, Tuple, TypeVar
 
 T = TypeVar("T")
@@ -21,13 +22,17 @@ class ProcessLocal(Generic[T]):
         self._make = make
         self._held: Optional[Tuple[int, T]] = None
         self._inherited: List[T] = []
+        self._making = threading.RLock()
 
     def get(self, *args: Any) -> T:
         """Returns the value of this process; makes it from `args` if there is none."""
         value = self.current()
         if value is None:
-            value = self._make(*args)
-            self._held = os.getpid(), value
+            with self._making:  # two threads would make two
+                value = self.current()
+                if value is None:
+                    value = self._make(*args)
+                    self._held = os.getpid(), value
         return value
 
     def current(self) -> Optional[T]:

@@ -308,9 +308,8 @@ class ProxyDataFlow(ResumableDataFlow):
     def iterate_share(
         self, first: int, step: int, before: Callable[[int], Any], block: Optional[int] = 1
     ) -> Iterator[Tuple[int, Any]]:
-        if not hasattr(self.ds, "iterate_share"):
-            return DataFlow.iterate_share(self.ds, first, step, before, block)
-        return self.ds.iterate_share(first, step, before, block)
+        iterate_share = getattr(type(self.ds), "iterate_share", DataFlow.iterate_share)
+        return iterate_share(self.ds, first, step, before, block)
 
     def _state_of_ds(self) -> Dict[str, Any]:
         return state_of(self.ds)

@@ -132,8 +132,9 @@ class BatchDataByShape(BatchData):
     another pass through `ds`.
     """
 
-    # The datapoints that wait, in `_position` by their shapes, and whether the pass has yielded.
-    _STATE: Dict[str, Any] = {"waiting": {}, "yielded": False}
+    # The datapoints that wait, in `_position` by their shapes; whether the pass has yielded, and
+    # whether it is over, so that they wait for the next one.
+    _STATE: Dict[str, Any] = {"waiting": {}, "yielded": False, "over": False}
 
     def __init__(
         self, ds: DataFlow, batch_size: int, idx: Union[int, Hashable], remainder: bool = False
@@ -157,9 +158,10 @@ class BatchDataByShape(BatchData):
     def __iter__(self) -> Iterator[Any]:
         """Begins a pass: IndexError or KeyError without component `idx`, TypeError if no array."""
         loaded = self._take_loaded()
-        self._position = waiting, yielded = (self._left, False) if loaded is None else loaded
-        self._left = {}
-        return self._batches(iter(self.ds), waiting, yielded)
+        self._position = waiting, yielded, over = loaded or (self._left, False, False)
+        self._left = waiting if over else {}
+        source = iter(self.ds)  # also where there is nothing left: it uses up a loaded state
+        return iter(()) if over else self._batches(source, waiting, yielded)
 
     def _batches(self, source: Iterator[Any], waiting: _Groups, yielded: bool) -> Iterator[Any]:
         more = True
@@ -174,7 +176,7 @@ class BatchDataByShape(BatchData):
                     del waiting[shape]
                     batch = self.aggregate_batch(group, self.use_list)
                     yielded = True
-                    self._position = waiting, yielded
+                    self._position = waiting, yielded, False
                     yield batch
             # Who repeats a flow takes a pass without a datapoint for an error.
             more = not (yielded or empty or self.remainder)
@@ -182,26 +184,27 @@ class BatchDataByShape(BatchData):
         while waiting and self.remainder:
             group = waiting.pop(next(iter(waiting)))
             batch = self.aggregate_batch(group, self.use_list)
-            self._position = waiting, True
+            self._position = waiting, True, False
             yield batch
         self._left = waiting
+        self._position = waiting, yielded, True
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
         if isinstance(state, dict):
-            state = {"yielded": True, **state}  # earlier ones do not say it
+            state = {"yielded": True, "over": False, **state}  # earlier ones do not say it
         super().load_state_dict(state)
 
-    def _save_position(self, waiting: _Groups, yielded: bool) -> Tuple[Any, ...]:
-        return [list(group) for group in waiting.values()], yielded
+    def _save_position(self, waiting: _Groups, *marks: bool) -> Tuple[Any, ...]:
+        return ([list(group) for group in waiting.values()], *marks)
 
-    def _restore_position(self, groups: Any, yielded: Any) -> Tuple[Any, ...]:
+    def _restore_position(self, groups: Any, *marks: Any) -> Tuple[Any, ...]:
         waiting: _Groups = {}
         for group in groups:
             if not 0 < len(group) < self.batch_size:
                 why = f"{len(group)} datapoints of one shape wait for a batch of {self.batch_size}"
                 raise not_a_state(self, why)
             waiting[self._shape_of(group[0])] = list(group)
-        return waiting, bool(yielded)
+        return (waiting, *map(bool, marks))
 
     def _shape_of(self, datapoint: Any) -> Tuple[int, ...]:
         component = component_of(self, datapoint, self.idx)

@@ -8,7 +8,6 @@ from tensorpack.utils.rng import is_seeded, rng_state
 
 from ._combined import state_or_reason
 from ._flow import check_count
-from ._length import length_or_none
 from .base import DataFlow, ProxyDataFlow, RNGDataFlow, StateNotKept
 
 _Cache = Tuple[Union[Dict[str, Any], str], List[Any]]
@@ -121,8 +120,7 @@ class CacheData(RNGDataFlow, ProxyDataFlow):
 
     def _restore_position(self, *values: Any) -> Tuple[Any, ...]:
         *now, count = values
-        length = length_or_none(self.ds)
-        check_count(self, count, sys.maxsize if length is None else length)
+        check_count(self, count, sys.maxsize)  # `len` may be too small, as of BatchDataByShape
         return _Pass(*now), count
 
     def _load_ds(self, state: Dict[str, Any]) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 from tensorpack.utils.rng import rng_state, set_rng_state
 
 from ._combined import CombinedDataFlow, listed
-from ._flow import check_count
+from ._flow import check_count, not_a_state
 from .base import DataFlow, RNGDataFlow, UnknownLength
 
 _END = object()
@@ -145,10 +145,8 @@ class RandomMixData(_DrawnDataFlow):
     def _copy_left(self, left: Any) -> List[int]:
         lengths = self._whole()
         if not isinstance(left, list) or len(left) != len(lengths):
-            raise ValueError(
-                f"This is not a state of this {type(self).__name__}, which has {len(lengths)} "
-                f"flows: {left!r:.80} is how many datapoints each has left."
-            )
+            why = f"it has {len(lengths)} flows, and {left!r:.80} is what each has left"
+            raise not_a_state(self, why)
         for count, length in zip(left, lengths):
             check_count(self, count, length)
         return list(left)

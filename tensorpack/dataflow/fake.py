@@ -83,7 +83,9 @@ class _Component(NamedTuple):
 
     def draw(self, rng: np.random.RandomState) -> np.ndarray:
         if self.dtype.kind == "f":
-            return np.asarray(rng.uniform(self.low, self.high, self.shape), self.dtype)
+            drawn = np.asarray(rng.uniform(self.low, self.high, self.shape), self.dtype)
+            low, high = np.array([self.low, self.high], self.dtype)
+            return np.minimum(drawn, np.nextafter(high, low), out=drawn)  # it may be rounded up
         return np.asarray(rng.randint(int(self.low), int(self.high), self.shape, self.dtype))
 
 

@@ -8,7 +8,7 @@ from typing import Any, Dict, Iterable, Iterator, List, Sequence, Tuple
 from tensorpack.utils import logger
 
 from ._combined import CombinedDataFlow
-from ._flow import check_count
+from ._flow import check_count, not_a_state
 from ._length import length_of, length_or_none
 from .base import DataFlow
 
@@ -154,10 +154,8 @@ class ConcatData(CombinedDataFlow):
     def _restore_position(self, index: Any, begun: Any) -> Tuple[Any, ...]:
         check_count(self, index, len(self.df_lists) - 1)
         if not isinstance(begun, list) or len(begun) != len(self.df_lists):
-            raise ValueError(
-                f"This is not a state of this {type(self).__name__}, which has "
-                f"{len(self.df_lists)} flows: {begun!r:.80} tells which of them were begun."
-            )
+            why = f"it has {len(self.df_lists)} flows, and {begun!r:.80} says which were begun"
+            raise not_a_state(self, why)
         return index, list(begun)
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:

@@ -28,15 +28,10 @@ class RandomMap(RNGDataFlow, DatapointMap):
     def __init__(self, ds: DataFlow) -> None:
         super().__init__(ds)
         self._stream: ProcessLocal[_Stream] = ProcessLocal(_Stream)
-        self._stream.get()  # now, as two threads could make two
 
     def _draw(self, datapoint: Any, number: int, rng: np.random.RandomState) -> Any:
         """Override: returns a new datapoint, or None to drop it; `number` is its position."""
         raise NotImplementedError
-
-    def reset_state(self) -> None:
-        super().reset_state()
-        self._stream.get()
 
     def __iter__(self) -> Iterator[Any]:
         begin, key = self._begin()

@@ -144,7 +144,7 @@ class FixedSizeData(ProxyDataFlow):
         for count in range(taken + 1, self._size + 1):
             try:
                 datapoint = next(datapoints)
-            except Exception:
+            except BaseException:  # a KeyboardInterrupt ends it as well
                 self._endless = None  # it gives nothing more: the next pass needs another one
                 raise
             self._position = (count,)

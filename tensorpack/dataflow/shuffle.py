@@ -35,8 +35,9 @@ class LocallyShuffleData(RNGDataFlow, ProxyDataFlow):
     the buffer: a few times `buffer_size` datapoints, because chance may keep one there for long.
     """
 
-    # `_position` is a `_Round`, and how much of it was yielded; what is loaded is a whole state.
-    _STATE = {"round": None, "taken": 0}
+    # The state of `ds`, or why there is none, and what is `_SAVED` of a round; None before the
+    # first pass. And how much of the round was yielded.
+    _STATE = {"ds": None, "round": None, "taken": 0}
     _INNER = ("ds", "rng")
 
     @accepts_old_keywords(nr_reuse="num_reuse")
@@ -70,31 +71,33 @@ class LocallyShuffleData(RNGDataFlow, ProxyDataFlow):
 
     def __iter__(self) -> Iterator[Any]:
         """Begins a pass; a RuntimeError if one cannot be resumed, because `ds` became shorter."""
-        resumed = self._take_loaded()
-        if resumed is None:
-            rng, reader, taken = self.rng_of_pass(), _Reader(self.ds, self.buffer_size), 0
+        _, state, taken = self._take_loaded() or (None, None, 0)
+        if state is None:
+            rng, reader = self.rng_of_pass(), _Reader(self.ds, self.buffer_size)
             numbers = uses = np.zeros(0, np.int64)
         else:
-            state, taken = resumed["round"], resumed["taken"]
             rng, numbers, uses = np.random.RandomState(0), state["numbers"], state["uses"]
             set_rng_state(rng, state["rng"])
             reader = _Reader(self.ds, self.buffer_size, state["first"])
             reader.read_again(state["read"], set(numbers.tolist()))
         now = self._draw(numbers, uses, rng, reader)
-        self._position = now, taken
+        self._position = now.ds, now.saved(), taken
         return self._pass(now, taken, rng, reader)
 
     def _pass(
         self, now: "_Round", taken: int, rng: np.random.RandomState, reader: "_Reader"
     ) -> Iterator[Any]:
         while True:
+            ds, saved = now.ds, now.saved()
             for number in now.numbers[now.chosen[taken:]].tolist():
                 taken += 1
-                self._position = now, taken
+                self._position = ds, saved, taken
                 yield reader.held[number]
             now, taken = self._next_round(now, rng, reader), 0
             if len(now.numbers) == 0:
-                self._position = now, 0  # from where there is less to be read again
+                # behind the end of `ds`: nothing is read again, and `ds` knows that it has ended
+                now = now._replace(first=reader.read)
+                self._position = state_or_reason(self.ds), now.saved(), 0
                 return
 
     def _next_round(self, now: "_Round", rng: np.random.RandomState, reader: "_Reader") -> "_Round":
@@ -119,33 +122,20 @@ class LocallyShuffleData(RNGDataFlow, ProxyDataFlow):
         first, ds = reader.place_before(oldest)
         return _Round(begin, first, reader.read, numbers, uses, chosen, ds)
 
-    def state_dict(self) -> Dict[str, Any]:
-        if self._loaded is not None:
-            return self._loaded
-        rng = rng_state(self.rng)
-        if self._position is None:
-            return {"ds": self._state_of_ds(), "rng": rng, "round": None, "taken": 0}
-        now, taken = self._position
-        if isinstance(now.ds, str):
-            raise StateNotKept(now.ds)
-        return {"ds": now.ds, "rng": rng, "round": dict(zip(_SAVED, now)), "taken": taken}
+    def _save_position(self, ds: Any, *others: Any) -> Tuple[Any, ...]:
+        if isinstance(ds, str):
+            raise StateNotKept(ds)
+        return (ds, *others)
 
-    def load_state_dict(self, state: Dict[str, Any]) -> None:
-        check_state(self, state, [*self._INNER, *self._STATE])
-        if state["round"] is not None:
-            self._check_round(state["round"], state["taken"])
-        self.ds.load_state_dict(state["ds"])
-        set_rng_state(self.rng, state["rng"])
-        self._position = None
-        self._loaded = None if state["round"] is None else state
-
-    def _check_round(self, state: Any, taken: Any) -> None:
-        check_state(self, state, _SAVED)
-        numbers, uses = state["numbers"], state["uses"]
-        if len(numbers) != len(uses) or len(numbers) > self.buffer_size:
-            room = f"which has room for {self.buffer_size}"
-            raise not_a_state(self, f"{len(numbers)} datapoints were in the buffer, {room}")
-        check_count(self, taken, min(len(numbers), self.shuffle_interval))
+    def _restore_position(self, ds: Any, state: Any, taken: Any) -> Tuple[Any, ...]:
+        if state is not None:
+            check_state(self, state, _SAVED)
+            numbers, uses = state["numbers"], state["uses"]
+            if len(numbers) != len(uses) or len(numbers) > self.buffer_size:
+                room = f"which has room for {self.buffer_size}"
+                raise not_a_state(self, f"{len(numbers)} datapoints were in the buffer, {room}")
+            check_count(self, taken, min(len(numbers), self.shuffle_interval))
+        return ds, state, taken
 
 
 class _Round(NamedTuple):
@@ -161,6 +151,9 @@ class _Round(NamedTuple):
     uses: np.ndarray  # int64 [buffer]: how often each of them is still to be yielded
     chosen: np.ndarray  # int64 [yielded]: indices of the two above
     ds: Union[Dict[str, Any], str]  # the state of the flow before `first`, or why there is none
+
+    def saved(self) -> Dict[str, Any]:
+        return dict(zip(_SAVED, self))
 
 
 _SAVED = _Round._fields[:5]  # those in a state; it has `ds` beside them, and draws `chosen` again

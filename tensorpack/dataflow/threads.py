@@ -247,8 +247,7 @@ class _MapPass:
         self._pool.start(self._work, self._flow.num_thread)
         in_turn = in_order if self._flow.strict else iter
         for _, (result, nbytes) in in_turn(self._ready()):
-            if self._buffer.closed:
-                self._buffer.check()
+            self._buffer.check()
             self._buffer.release(nbytes)
             if result.error is not None:
                 try:

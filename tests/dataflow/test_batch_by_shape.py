@@ -17,9 +17,10 @@ from tensorpack.dataflow import (
 )
 from tensorpack.dataflow.batch import BatchDataByShape
 from tensorpack.dataflow.choose import RandomMixData
-from tensorpack.dataflow.join import ConcatData
+from tensorpack.dataflow.join import ConcatData, JoinData
 from tensorpack.dataflow.shuffle import LocallyShuffleData
 from tests.contracts.dataflow import assert_same, contract_of
+from tests.dataflow.flows import check_resumes
 
 
 def image(height, number):
@@ -163,13 +164,23 @@ def test_the_state_has_what_waits_and_nothing_else():
     assert flow.state_dict()["waiting"] == []
 
 
-def test_an_earlier_state_does_not_say_whether_the_pass_has_yielded():
+def test_an_earlier_state_does_not_say_how_far_the_pass_is():
     flow = BatchDataByShape(images([1, 2, 1, 2]), 2, 0)
     next(iter(flow))
     state = flow.state_dict()
-    assert state.pop("yielded") is True
+    assert (state.pop("yielded"), state.pop("over")) == (True, False)
     flow.load_state_dict(state)
     assert [labels.tolist() for _, labels in flow] == [[1, 3]]
+
+
+@pytest.mark.parametrize("count", range(7))
+@pytest.mark.parametrize("combine", [ConcatData, JoinData])
+def test_what_waits_is_not_lost_where_the_pass_of_another_flow_is_resumed(combine, count):
+    def make_flow():
+        flow = BatchDataByShape(images([1, 1, 2, 2, 2]), 2, 0)
+        return combine([flow, BatchDataByShape(images([1, 1, 3, 3, 2, 2]), 2, 0)])
+
+    check_resumes(make_flow, count)
 
 
 def test_a_state_of_larger_batches():

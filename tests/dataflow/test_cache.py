@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from tensorpack.dataflow import (
+    BatchDataByShape,
     DataFromGenerator,
     DataFromList,
     FixedSizeData,
@@ -20,7 +21,7 @@ from tensorpack.dataflow.map import DatapointMap
 from tensorpack.dataflow.shuffle import LocallyShuffleData
 from tensorpack.utils import fix_rng_seed
 from tests.contracts.dataflow import assert_plain, contract_of
-from tests.dataflow.flows import Of2017, doubled, numbers, shuffled
+from tests.dataflow.flows import Of2017, check_resumes, doubled, numbers, shuffled
 
 
 def five():
@@ -207,10 +208,20 @@ def test_data_that_has_become_less_is_an_error(complete):
         iter(flow)
 
 
-def test_a_state_beyond_the_end():
+def test_a_state_without_a_count():
     flow = CacheData(numbers(5))
-    with pytest.raises(ValueError, match="it is at 6, but a pass has 5"):
-        flow.load_state_dict({**flow.state_dict(), "count": 6})
+    for wrong in -1, 2.0, None:
+        with pytest.raises(ValueError, match=f"it is at {wrong}, but a pass has"):
+            flow.load_state_dict({**flow.state_dict(), "count": wrong})
+
+
+def test_a_pass_may_be_longer_than_the_length():
+    def make_flow():
+        arrays = DataFromList([[np.zeros(1 + number % 2)] for number in range(2)], shuffle=False)
+        return CacheData(BatchDataByShape(arrays, 2, 0, remainder=True))
+
+    assert len(make_flow()) == 1
+    check_resumes(make_flow, 2)
 
 
 def test_only_what_is_shuffled_needs_a_seed(monkeypatch):

@@ -53,6 +53,17 @@ def test_numbers_reach_the_ends_of_their_dtype():
     assert np.isfinite(values).all() and np.abs(values).max() > 30000
 
 
+@pytest.mark.parametrize("dtype", ["float16", ">f2", "float32"])
+def test_the_upper_end_is_excluded_where_numbers_are_rounded(dtype):
+    domain = (0, 1) if dtype != "float32" else (2**24, 2**24 + 2)
+    (values,) = next(iter(FakeData([[20000]], dtype=dtype, domain=domain)))
+    assert values.dtype == dtype and domain[0] <= values.min() and values.max() < domain[1]
+    (scalar,) = next(iter(FakeData([[]], dtype=dtype, domain=domain)))
+    assert isinstance(scalar, np.ndarray) and scalar.shape == () and scalar.dtype == dtype
+    (constant,) = next(iter(FakeData([[3]], dtype=dtype, domain=(5, 5))))
+    assert constant.tolist() == [5, 5, 5]
+
+
 def test_random_arrays_differ_and_constant_ones_are_shared():
     one, two = list(FakeData([[8]], size=4 / 2))
     assert not np.array_equal(one, two)

@@ -348,9 +348,9 @@ def test_a_flow_that_begins_late_has_a_state_that_is_of_no_use(kind):
         (JoinData([numbers(2), numbers(2)]), {"flows": [{}]}, "of 2 flows, but got 1 flows"),
         (JoinData([numbers(2), numbers(2)]), {"flows": None}, "of 2 flows, but got NoneType"),
         (ConcatData([numbers(2)]), {"index": 1}, "it is at 1, but a pass has 0"),
-        (ConcatData([numbers(2)]), {"begun": [True, False]}, "which has 1 flows"),
+        (ConcatData([numbers(2)]), {"begun": [True, False]}, "it has 1 flows"),
         (RandomMixData([numbers(2)]), {"left": [3]}, "it is at 3, but a pass has 2"),
-        (RandomMixData([numbers(2)]), {"left": [0, 0]}, "which has 1 flows"),
+        (RandomMixData([numbers(2)]), {"left": [0, 0]}, "it has 1 flows"),
     ],
 )
 def test_a_state_of_other_flows(flow, wrong, message):

@@ -94,6 +94,21 @@ def test_datapoints_come_as_they_were_sent_and_a_stream_may_have_an_end(receive,
     assert "6/6" in captured.err
 
 
+def test_a_program_may_go_on_after_its_end(receive):
+    flow = receive()
+    found = []
+    taking = threading.Thread(target=lambda: found.extend(list(flow) for _ in range(3)))
+    taking.start()
+    with RemoteSender(flow.endpoints[0], timeout=SECONDS) as sender:
+        for count in 3, 0, 2:
+            for number in range(count):
+                sender.send([number])
+            sender.end()
+        assert sender.count == 5
+    taking.join()
+    assert found == [[[0], [1], [2]], [], [[0], [1]]]
+
+
 def test_what_follows_the_end_is_another_pass(receive, tmp_path):
     flow = receive(f"ipc://{tmp_path}/socket")
     for count in 3, 5:

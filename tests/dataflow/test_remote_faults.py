@@ -232,6 +232,37 @@ def test_datapoints_that_are_lost_on_the_way_are_an_error_at_both_ends(raw):
             sending.end()
 
 
+def test_the_late_answer_to_an_earlier_question_does_not_make_a_loss(raw):
+    addr = free_address()
+    source = DataFromList([[np.zeros(2 << 20, np.uint8)]])  # so large that the sender asks first
+    with zmq.Context() as context, context.socket(zmq.ROUTER) as router:
+        router.linger = 0
+        router.bind(addr)
+        sending = Sending(source, addr, passes=1)
+
+        def take():
+            assert router.poll(1000 * SECONDS)
+            peer, *parts = router.recv_multipart()
+            return peer, decode(b"".join(parts), MAX_BYTES)
+
+        def answer(message, taken):
+            router.send_multipart([peer, Answer(message.kind, A, taken, MAX_BYTES).encode()])
+
+        (peer, first), (_, again) = take(), take()  # it has waited for a second
+        answer(first, 0)
+        (_, data), (_, last) = take(), take()
+        assert [each.kind for each in (first, again, data, last)] == [SYNC, SYNC, DATA, SYNC]
+        answer(again, 0)
+        answer(data, 1)
+        message = last
+        while message.kind != END:
+            answer(message, 1)
+            message = take()[1]
+        assert message.datapoint is None
+        answer(message, 1)
+        sending.end()
+
+
 @pytest.mark.fault_row(49)
 def test_a_peer_counts_from_its_first_datapoint(receive, raw):
     flow = receive()

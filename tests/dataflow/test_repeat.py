@@ -137,15 +137,16 @@ def test_a_row_that_is_over_does_not_keep_its_datapoint():
     assert kept == [([0], [0]), ([0], None), ([1], [1]), ([1], None)]
 
 
-def test_fixed_size_starts_again_after_an_error():
+@pytest.mark.parametrize("error", [ZeroDivisionError, KeyboardInterrupt])
+def test_fixed_size_starts_again_after_an_error(error):
     def fail_once(datapoint):
         if failures:
             raise failures.pop()
         return datapoint
 
-    failures = [ZeroDivisionError("once")]
+    failures = [error("once")]
     flow = FixedSizeData(MapData(numbers(5), fail_once), 2)
-    with pytest.raises(ZeroDivisionError, match="once"):
+    with pytest.raises(error, match="once"):
         list(flow)
     assert list(flow) == [[0], [1]]
 

@@ -10,6 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tensorpack.dataflow import (
+    CacheData,
+    ConcatData,
     DataFlow,
     DataFromGenerator,
     DataFromList,
@@ -157,6 +159,15 @@ def test_little_is_read_again_and_nothing_at_the_end(count, taken, interval, lea
     calls.clear()
     assert (next(iter(twin), None) is None) == (len(found) == count)
     assert least <= len(calls) <= most
+
+
+@pytest.mark.parametrize("count", [0, 3, 4, 5, 10, 11])
+def test_a_flow_below_that_has_ended_is_resumed_as_one_that_has_ended(count):
+    def make_flow():
+        cached = CacheData(shuffled(4), shuffle=True)
+        return ConcatData([LocallyShuffleData(cached, 3, 2), numbers(3)])
+
+    check_resumes(make_flow, count)
 
 
 def test_an_error_of_the_flow_leaves_the_state_before_it():

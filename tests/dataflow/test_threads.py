@@ -1,6 +1,7 @@
 """Several flows, each in a thread: a mixture of whole streams."""
 
 import collections
+import contextlib
 import itertools
 import threading
 import traceback
@@ -115,6 +116,32 @@ def test_each_flow_is_made_and_reset_once(runner):
     assert len(list(flow)) == 10
     assert [each.resets for each in recorder.made] == [1, 1, 1, 1, 1, 1]
     assert [each.closes for each in recorder.made] == [1, 1, 1, 0, 0, 0]
+
+
+def test_passes_that_begin_at_the_same_time_share_flows_and_threads(runner):
+    class Slow(ResetsCounted):
+        def __init__(self):
+            wait()
+            flows.append(self)
+            super().__init__([[1], [2]])
+
+        def reset_state(self):
+            wait()
+            super().reset_state()
+
+    def wait():
+        with contextlib.suppress(threading.BrokenBarrierError):
+            both.wait(0.2)
+
+    flows, both, found = [], threading.Barrier(2), []
+    flow = runner(Slow, 4, 1)
+    passes = [threading.Thread(target=lambda: found.append(len(list(flow)))) for _ in range(2)]
+    for each in passes:
+        each.start()
+    for each in passes:
+        each.join()
+    assert [each.resets for each in flows] == [1] and found == [2, 2]
+    assert len(threads()) == 1
 
 
 def test_what_comes_first_is_yielded_first_and_every_flow_has_its_share(runner):

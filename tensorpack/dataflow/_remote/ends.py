@@ -58,7 +58,9 @@ class RemoteSender(ContextManager["RemoteSender"]):
         self._addr, self._bind, self._timeout = addr, bind, timeout
         self._id = os.urandom(16)
         self.count = 0
-        self._taken: Dict[bytes, int] = {}  # id of a receiver -> number of datapoints
+        self._taken: Dict[bytes, int] = {}  # id of a receiver -> datapoints since the last END
+        self._settled = 0  # datapoints before the last END
+        self._late = 0  # how many answers to earlier SYNCs may still come
         self._limit = MAX_BYTES
         self._answered = -1  # kind of the message that was answered last
         self._ending = False  # END is under way
@@ -102,6 +104,9 @@ class RemoteSender(ContextManager["RemoteSender"]):
     def end(self) -> None:
         """Waits until every datapoint has been taken, and tells the receiver that this was all."""
         self._ask()
+        while self._late and self._total < self.count:  # it may have been one of these
+            self._late -= 1
+            self._ask()
         if self._bind:  # other receivers, which were not asked, may have the rest
             self._wait(lambda: self._total >= self.count)
         if self._total < self.count:
@@ -116,7 +121,7 @@ class RemoteSender(ContextManager["RemoteSender"]):
 
     @property
     def _total(self) -> int:
-        return sum(self._taken.values())
+        return self._settled + sum(self._taken.values())
 
     def _ask(self) -> None:
         """Waits for the answer to a SYNC, which comes after those to all messages before it."""
@@ -129,6 +134,8 @@ class RemoteSender(ContextManager["RemoteSender"]):
         self._ending, self._answered = True, -1
         self._send(encode(Message(END, self._id, self.count, missing)))
         self._wait(lambda: self._answered == END)
+        self._ending = False
+        self._settled += self.count - self._total  # what was lost is not missed again
 
     def _refuse(self, nbytes: int) -> None:
         refusal = (
@@ -169,6 +176,7 @@ class RemoteSender(ContextManager["RemoteSender"]):
                 raise self._nothing_taken()
             else:
                 pause *= 2
+                self._late += 1
                 with suppress(self._zmq.Again):
                     question = encode(Message(SYNC, self._id, self.count))
                     self._socket.send(question, self._zmq.NOBLOCK)
@@ -181,6 +189,8 @@ class RemoteSender(ContextManager["RemoteSender"]):
         self._taken[answer.receiver] = max(before, answer.taken)
         self._limit = min(self._limit, answer.max_bytes)
         self._answered = answer.kind
+        if answer.kind == END:  # it counts from there
+            self._settled += self._taken.pop(answer.receiver)
         if answer.refused and not self._ending:
             self._refuse(answer.refused)
 

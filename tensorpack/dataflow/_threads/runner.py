@@ -2,6 +2,7 @@
 
 import functools
 import itertools
+import threading
 import weakref
 from contextlib import closing
 from typing import Any, Callable, Generator, Iterator, Optional
@@ -130,6 +131,7 @@ class _Mixture:
                 "own: make a new one in every call."
             )
         self.started = False
+        self._starting = threading.Lock()
         self.buffer = Buffer(name, owner.num_prefetch, owner.buffer_bytes)
         self._pool = ThreadPool(name)
         # Not a method of this object, which would keep itself alive.
@@ -137,11 +139,12 @@ class _Mixture:
 
     def start(self) -> None:
         """Resets the flows and starts the threads, unless that was done before."""
-        if not self.started:
-            for flow in self.flows:
-                flow.reset_state()
-            self.started = True
-            self._pool.start(self._work, len(self.flows))
+        with self._starting:
+            if not self.started:
+                for flow in self.flows:
+                    flow.reset_state()
+                self.started = True
+                self._pool.start(self._work, len(self.flows))
 
     def get(self) -> Any:
         """Waits for a datapoint; raises the error of a flow, or DataFlowTerminated if closed."""

@@ -71,8 +71,6 @@ class Buffer:
 
     def get(self) -> Tuple[Any, int]:
         """Waits for an item; returns it and its bytes, to be released, or raises as `check`."""
-        if self.closed:
-            self.check()
         item = self._items.get()
         if self.closed:
             self._items.put(item)  # wakes the next thread that waits

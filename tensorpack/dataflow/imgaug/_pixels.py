@@ -97,7 +97,8 @@ def given_or(default: Any, given: Any) -> Any:
 def in_float64(segmentation: np.ndarray, move: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
     """Returns a mask moved by OpenCV, which moves no integers of 32 bits, in its own dtype."""
     moved = keep_channels(segmentation, move(segmentation.astype(np.float64)))
-    return (moved if segmentation.dtype.kind == "f" else np.rint(moved)).astype(segmentation.dtype)
+    moved = moved if segmentation.dtype.kind == "f" else np.rint(moved)
+    return as_dtype(moved, segmentation.dtype)  # clipped: an interpolation may overshoot
 
 
 def as_rows(what: str, rows: Any, columns: int) -> np.ndarray:

@@ -197,8 +197,6 @@ class Clip(PhotometricAugmentor):
         self.min, self.max = as_range(self, "(min, max)", (min, max))
 
     def _augment(self, img: np.ndarray, param: None) -> np.ndarray:
-        if img.dtype.kind == "f":
-            return np.clip(img, self.min, self.max)
         return np.clip(img, *as_dtype(np.array([self.min, self.max]), img.dtype))
 
 

@@ -234,10 +234,8 @@ class FlipTransform(Transform):
 
     def apply_coords(self, coords: np.ndarray) -> np.ndarray:
         coords = as_coords(coords).copy()
-        if self.horiz:
-            coords[:, 0] = self.w - coords[:, 0]
-        else:
-            coords[:, 1] = self.h - coords[:, 1]
+        axis, size = (0, self.w) if self.horiz else (1, self.h)
+        coords[:, axis] = size - coords[:, axis]
         return coords
 
     def apply_segmentation(self, segmentation: np.ndarray) -> np.ndarray:

@@ -72,6 +72,21 @@ def test_a_mask_may_be_interpolated(name):
     assert set(np.unique(Target("mask").apply(tfm, heat))) <= set(np.unique(heat)) | {0}
 
 
+def test_what_an_interpolation_makes_of_a_mask_of_integers_stays_within_them():
+    tfm = imgaug.Resize((80, 120)).get_transform(picture(SHAPE))
+    for dtype, most in ((np.uint8, 255), (np.int16, 2**15 - 1)):
+        mask = np.zeros(SHAPE, dtype)
+        mask[10:30, 20:40] = most
+        result = Target("mask", interp=cv2.INTER_CUBIC).apply(tfm, mask)
+        assert result.dtype == dtype
+        flat = np.ones((80, 120), bool)
+        flat[16:64, 36:84] = False
+        flat[24:56, 44:76] = True
+        np.testing.assert_array_equal(result[flat], np.repeat(np.repeat(mask, 2, 0), 2, 1)[flat])
+        expected = tfm.with_options(cv2.INTER_CUBIC).apply_image(mask)
+        assert np.abs(result.astype(int) - expected).max() <= 1
+
+
 def test_colours_and_lists():
     img = picture()
     paste = imgaug.AugmentorList(
