@@ -125,6 +125,23 @@ def test_towers_with_own_variables_count_their_own():
     assert run(costs) == [1.0, 10.0, 5.0, 50.0]
 
 
+def test_towers_that_share_variables_count_their_own_activations():
+    """As `tf.layers`, whose losses of variables are in the name scope of the first tower."""
+    costs, feed = [], {}
+    for i, value in enumerate([1.0, 10.0, 100.0]):
+        with TowerContext(f"tower{i}", is_training=True, index=i):
+            x = tf.placeholder(tf.float32, [1, 1])
+            feed[x] = [[value]]
+            w = tf.get_variable("w", [1, 1], initializer=tf.ones_initializer())
+            if i == 0:
+                tf.add_to_collection(tf.GraphKeys.REGULARIZATION_LOSSES, l1_regularizer(3.0)(w))
+            ones = tf.ones_initializer()
+            options = {"kernel_initializer": ones, "kernel_regularizer": l2_regularizer(2.0)}
+            FullyConnected("fc", x, 1, activity_regularizer=l1_regularizer(1.0), **options)
+            costs.append(regularize_cost_from_collection())
+    assert run(costs, feed) == [5.0, 14.0, 104.0]
+
+
 def test_cost_from_the_layers():
     x = tf.ones([1, 2])
     output = FullyConnected("fc", x, 3, kernel_regularizer=l2_regularizer(2.0))
