@@ -127,6 +127,9 @@ class MultiThreadAsyncPredictor(AsyncPredictorBase):
 
     def _work(self, predictor: OnlinePredictor) -> None:
         for requests in iter(self._take, []):
+            for each in requests:
+                if each.future.cancelled():
+                    _cancel(each)
             _answer(predictor, [each for each in requests if not each.future.cancelled()])
 
     def _take(self) -> List[_Request]:

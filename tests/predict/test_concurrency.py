@@ -179,6 +179,7 @@ def test_a_cancelled_request_is_not_computed(gated, gate):
     assert cancelled.cancel()
     with predictor:
         assert other.result(5)[1] == 2
+        assert wait([cancelled], 5).done == {cancelled}
     assert gate.rows == [1]
 
 
