@@ -7,7 +7,7 @@ from tabulate import tabulate
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.utils import logger
-from tensorpack.utils.checkpoints.variables import Match, Variable, match
+from tensorpack.utils.checkpoints.variables import Match, Variable, match, scope_hint
 from tensorpack.utils.naming import is_training_name
 
 from .checkpoint import PathLike, load_checkpoint_vars, names_without_output, save_checkpoint_vars
@@ -162,7 +162,7 @@ def load_named_values(
     if not _loads_something(fitting, variables, saved):
         raise ValueError(
             f"No variable of this graph is in {source}. Is it that of another model?"
-            f"{_scope_hint(variables, saved)}\n{table}"
+            f"{scope_hint(variables, saved)}\n{table}"
         )
     text = f"The following variables are not loaded from {source}:\n{table}"
     if any(row.ours for row in shown):
@@ -184,14 +184,6 @@ def _loads_something(
         for names in (variables, saved, fitting)
     )
     return bool(loaded) or (bool(fitting) and not (used and offered))
-
-
-def _scope_hint(variables: Iterable[str], saved: Iterable[str]) -> str:
-    for ours in variables:
-        for theirs in saved:
-            if ours.endswith("/" + theirs) or theirs.endswith("/" + ours):
-                return f" The graph has {ours} where it has {theirs}: see `prefix` of SaverRestore."
-    return ""
 
 
 def known_of_graph(variables: Iterable[tf.Variable]) -> Dict[str, Variable]:
