@@ -4,7 +4,7 @@ import re
 from typing import Any, Callable, List, Optional, Set, Union
 
 from tensorpack.compat import tfv1 as tf
-from tensorpack.tfutils.common import PerGraph
+from tensorpack.tfutils.common import PerGraph, precise
 from tensorpack.tfutils.dependency import ancestors
 from tensorpack.tfutils.tower import get_current_tower_context
 from tensorpack.utils import logger
@@ -151,7 +151,7 @@ def regularize_cost_from_collection(name: str = "regularize_cost") -> tf.Tensor:
 
 
 def _scaled(norm: Callable[[Any], Any], scale: float, name: str) -> Callable[[Any], tf.Tensor]:
-    return lambda w: tf.multiply(norm(w), tf.cast(scale, w.dtype.base_dtype), name=name)
+    return lambda w: tf.multiply(norm(precise(w)), scale, name=name)
 
 
 def _depends_on_data(loss: tf.Tensor) -> bool:

@@ -100,6 +100,15 @@ def test_names_match_with_and_without_the_number_of_the_output(regex, lines):
     assert lines == ["Apply regularizer for fc0/W:0"]
 
 
+def test_regularizers_of_float16_and_float64():
+    short = tf.get_variable("short", initializer=np.full([1000, 1000], 0.0625, np.float16))
+    long = tf.get_variable("long", initializer=np.float64([3, 4]))
+    costs = [l2_regularizer(1.0)(short), l1_regularizer(1e-8)(short), l2_regularizer(0.1)(long)]
+    assert [each.dtype for each in costs] == [tf.float32, tf.float32, tf.float64]
+    np.testing.assert_allclose(run(costs), [1953.125, 0.000625, 1.25], rtol=1e-6)
+    assert run(costs[2]) == 12.5 * 0.1  # exactly
+
+
 def test_cost_of_nothing_is_zero_with_a_warning(lines):
     cost = regularize_cost("fc.*/W", l2_regularizer(1.0))
     assert run(cost) == 0
