@@ -50,7 +50,7 @@ class FedInput:
             ) from error
 
     def _convert(self, value: Any) -> np.ndarray:
-        array = _to_strings(value) if self._is_string else _to_numbers(value)
+        array = to_strings(value) if self._is_string else _to_numbers(value)
         self._check_shape(array.shape)
         if self._is_string:
             return array
@@ -149,8 +149,11 @@ def _to_numbers(value: Any) -> np.ndarray:
     return array
 
 
-def _to_strings(value: Any) -> np.ndarray:
-    """Returns an object array of `str` and `bytes`, which is how TensorFlow takes strings."""
+def to_strings(value: Any) -> np.ndarray:
+    """Returns an object array of `str` and `bytes`, which is how TensorFlow takes strings.
+
+    As strings of numpy, bytes would lose NULs at their end.
+    """
     array = value if isinstance(value, np.ndarray) else np.asarray(value, dtype=object)
     if array.dtype.kind in "SU":
         return array.astype(object)

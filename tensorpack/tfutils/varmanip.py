@@ -11,7 +11,7 @@ from tensorpack.utils.checkpoints.variables import Match, Variable, match, scope
 from tensorpack.utils.naming import is_training_name
 
 from .checkpoint import PathLike, load_checkpoint_vars, names_without_output, save_checkpoint_vars
-from .fed_input import cast, kind_of
+from .fed_input import cast, kind_of, to_strings
 
 # Their names in other versions of the API.
 load_chkpt_vars = load_checkpoint_vars
@@ -92,7 +92,7 @@ def fit_value(value: Any, var: tf.Variable, reshape: bool = False) -> np.ndarray
 
     With `reshape`, it may have another shape with the right number of elements, with a warning.
     """
-    array = np.asarray(value)
+    array = to_strings(value) if var.dtype.base_dtype == tf.string else np.asarray(value)
     shape = var.shape.as_list() if var.shape.ndims is not None else list(array.shape)
     if reshape and list(array.shape) != shape and None not in shape:
         if array.size == np.prod(shape):
