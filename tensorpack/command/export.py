@@ -109,14 +109,13 @@ def _write_weights(saved: Saved, args: Any) -> None:
     arrays: Dict[str, Any] = {}
     for name in _chosen(saved, args):
         value = np.asarray(saved.read(name))
-        # A dtype that numpy does not have itself, such as bfloat16, is not readable elsewhere.
         is_float = value.dtype.kind == "f" or value.dtype.name == "bfloat16"
         if value.dtype.kind in "OV" and not is_float:
             raise CommandError(
                 f"{name} is {value.dtype}, which .npz has not. Leave it out: --select."
             )
-        if is_float and (args.dtype or value.dtype.name == "bfloat16"):
-            value = _cast(name, value, args.dtype or "float32")
+        if is_float and args.dtype:
+            value = _cast(name, value, args.dtype)
         arrays[name] = value
     os.makedirs(os.path.dirname(args.out) or ".", exist_ok=True)
     with open_atomic(args.out) as file:

@@ -165,13 +165,14 @@ def _total(variables: List["Variable"]) -> str:
 
 def _compare(saved: Saved, other: Saved, args: Any) -> int:
     """Tells what would be loaded from one into the model of the other."""
-    from tensorpack.utils.checkpoints.variables import match
+    from tensorpack.utils.checkpoints.variables import match, scope_hint
 
     matched = {row.name: row for row in match(other.variables, saved.variables)}
     names = matching(matched, args.select)
     hidden = [] if args.all else of_training(names)
     found = [matched[name] for name in names if name not in hidden]
     verdicts = {row.name: _verdict(row) for row in found}
+    loads = any(each.startswith("loaded") for each in verdicts.values())
     if args.json:
         args.write(json_text({"from": saved.path, "into": other.path, "variables": verdicts}))
     else:
@@ -179,13 +180,12 @@ def _compare(saved: Saved, other: Saved, args: Any) -> int:
         args.write(table_text([("from", saved.path), ("into", other.path)]))
         args.write("\n" + table_text(rows, ["variable", "from", "into", "what"]))
         counts = [f"{count} {each}" for each, count in Counter(verdicts.values()).items()]
-        args.write(", ".join(counts) + _scope_hint(saved.variables, other.variables))
+        hint = "" if loads else scope_hint(other.variables, saved.variables)
+        args.write(", ".join(counts) + "." * bool(hint) + hint)
         if hidden:
             args.write(f"and {len(hidden)} that only training uses (--all)")
     fine = {*verdicts.values()} <= {"loaded", "loaded, cast", "only in the first: left out"}
-    return (
-        FINE if fine and any(each.startswith("loaded") for each in verdicts.values()) else PROBLEM
-    )
+    return FINE if fine and loads else PROBLEM
 
 
 def _verdict(row: "Match") -> str:
@@ -193,14 +193,3 @@ def _verdict(row: "Match") -> str:
         return _VERDICTS[row.verdict]
     reshaped = row.ours is not None and row.theirs is not None and row.ours.size == row.theirs.size
     return "DOES NOT FIT" + ": ignore_mismatch=True reshapes it" * reshaped
-
-
-def _scope_hint(ours: Dict[str, "Variable"], theirs: Dict[str, "Variable"]) -> str:
-    """Returns advice where the variables are the same but for a scope in front."""
-    if ours.keys() & theirs.keys():
-        return ""
-    for name in theirs:
-        scope = next((name[: -len(own) - 1] for own in ours if name.endswith("/" + own)), None)
-        if scope:
-            return f". SaverRestore(path, prefix={scope!r}) loads them under that scope"
-    return ""

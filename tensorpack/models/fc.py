@@ -1,8 +1,6 @@
 """The fully connected layer."""
 
-from typing import Any, Callable, List, Optional
-
-import numpy as np
+from typing import Any, Callable, Optional
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.utils.checks import as_count
@@ -38,27 +36,20 @@ def FullyConnected(
       The op `<layer>/output`, `[N, units]`, with the `.variables` `W` and `b`.
     """
     units = as_count("FullyConnected", "units", units)
-    flat = _flatten(check_floating("FullyConnected", tf.convert_to_tensor(inputs)))
+    inputs = check_floating("FullyConnected", tf.convert_to_tensor(inputs))
+    size = inputs.shape[1:].num_elements() if inputs.shape.ndims else None
+    if size is None:
+        raise ValueError(
+            f"FullyConnected needs an input whose dimensions are known, except the first; got "
+            f"{inputs.name} with shape {inputs.shape}. Set them with set_shape(), or pool over the "
+            "image first."
+        )
+    flat = inputs if inputs.shape.ndims == 2 else tf.reshape(inputs, [-1, size])
     weights = get_weights(
         flat,
-        [flat.shape.as_list()[1], units],
+        [size, units],
         use_bias,
         (kernel_initializer or he_normal(), kernel_regularizer),
         (bias_initializer, bias_regularizer),
     )
     return finish(tf.matmul(flat, weights.W), weights, activation, activity_regularizer)
-
-
-def _flatten(tensor: tf.Tensor) -> tf.Tensor:
-    """Reshapes `[N, ...]` to `[N, M]`."""
-    rank = tensor.shape.ndims
-    sizes: List[Any] = tensor.shape.as_list()[1:] if rank else [None]
-    if None in sizes:
-        raise ValueError(
-            f"FullyConnected needs an input whose dimensions are known, except the first; got "
-            f"{tensor.name} with shape {tensor.shape}. Set them with set_shape(), or pool over the "
-            "image first."
-        )
-    if rank == 2:
-        return tensor
-    return tf.reshape(tensor, [-1, int(np.prod(sizes, dtype=np.int64))])

@@ -3,6 +3,7 @@
 from typing import Any, Callable, Optional, Sequence
 
 from tensorpack.compat import tfv1 as tf
+from tensorpack.tfutils.common import precise
 from tensorpack.utils.argtools import get_data_format
 from tensorpack.utils.checks import as_count
 
@@ -94,9 +95,10 @@ def GlobalAvgPooling(inputs: tf.Tensor, data_format: str = "channels_last") -> t
       The op `<layer>/output`, `[N, C]`.
     """
     data_format = get_data_format(data_format)
-    inputs = check_rank("GlobalAvgPooling", inputs)
+    inputs = check_floating("GlobalAvgPooling", check_rank("GlobalAvgPooling", inputs))
     height_axis = data_format.index("H")
-    return tf.reduce_mean(inputs, [height_axis, height_axis + 1], name="output")
+    mean = tf.reduce_mean(precise(inputs), [height_axis, height_axis + 1])
+    return tf.identity(tf.cast(mean, inputs.dtype), name="output")
 
 
 @layer_register(spelling=RENAMED["FixedUnPooling"])
@@ -220,9 +222,7 @@ def _pool(
 
 def _unpool_matrix(unpool_mat: Any, block: Any, dtype: tf.DType) -> tf.Tensor:
     if unpool_mat is None:
-        rows = [[0.0] * block[1] for _ in range(block[0])]
-        rows[0][0] = 1.0
-        return tf.constant(rows, dtype)
+        return tf.reshape(tf.one_hot(0, block[0] * block[1], dtype=dtype), block)
     matrix = tf.cast(tf.convert_to_tensor(unpool_mat), dtype)
     if matrix.shape.as_list() != block:
         raise ValueError(

@@ -4,7 +4,8 @@ import re
 from typing import Any, Callable, List, Optional, Set, Union
 
 from tensorpack.compat import tfv1 as tf
-from tensorpack.tfutils.common import PerGraph
+from tensorpack.tfutils.common import PerGraph, precise
+from tensorpack.tfutils.dependency import ancestors
 from tensorpack.tfutils.tower import get_current_tower_context
 from tensorpack.utils import logger
 from tensorpack.utils.argtools import accepts_old_keywords
@@ -128,19 +129,21 @@ def regularize_cost(
 def regularize_cost_from_collection(name: str = "regularize_cost") -> tf.Tensor:
     """Sums the collection `REGULARIZATION_LOSSES`. Call it after the layers are built.
 
-    In a tower with its own variables only its own losses count; in a tower that is not for training
-    the result is zero.
+    In a tower with its own variables only its own losses count; in one that shares them, also those
+    of other towers that depend on variables alone. In a tower that is not for training the result
+    is zero.
 
     Args:
       name: of the resulting op, a scalar; zero if there are no such losses.
     """
     key = tf.GraphKeys.REGULARIZATION_LOSSES
     tower = get_current_tower_context()
-    if tower is not None and not tower.is_training:
-        return tf.constant(0.0, name=name)
-    # Shared variables are regularized in the tower that created them, and only there.
-    own = tower is not None and tower.vs_name
-    losses = tower.get_collection_in_tower(key) if own else tf.get_collection(key)
+    losses = tf.get_collection(key) if tower is None or tower.is_training else []
+    if losses and tower is not None and (tower.vs_name or tower.index):
+        own = tower.get_collection_in_tower(key)
+        # Shared variables are regularized in the tower that created them, and only there.
+        others = [] if tower.vs_name else losses[: len(losses) - len(own)]
+        losses = [each for each in others if not _depends_on_data(each)] + own
     if not losses:
         return tf.constant(0.0, name=name)
     with tf.name_scope(name) as scope:
@@ -148,7 +151,13 @@ def regularize_cost_from_collection(name: str = "regularize_cost") -> tf.Tensor:
 
 
 def _scaled(norm: Callable[[Any], Any], scale: float, name: str) -> Callable[[Any], tf.Tensor]:
-    return lambda w: tf.multiply(norm(w), tf.cast(scale, w.dtype.base_dtype), name=name)
+    return lambda w: tf.multiply(norm(precise(w)), scale, name=name)
+
+
+def _depends_on_data(loss: tf.Tensor) -> bool:
+    """Whether it is one of activations: computed from anything but variables and constants."""
+    sources = {op.type for op in ancestors([loss]) if not op.inputs}
+    return not sources <= {"Const", "NoOp", "VarHandleOp", "VariableV2"}
 
 
 def _sum(costs: List[tf.Tensor], scope: str) -> tf.Tensor:

@@ -94,13 +94,8 @@ class MultiThreadAsyncPredictor(AsyncPredictorBase):
         if callback is not None:
             request.future.add_done_callback(callback)
         with self._changed:
-            self._changed.wait_for(
-                lambda: (
-                    self._closed
-                    or len(self._waiting) < self._most
-                    or threading.current_thread() in self._threads
-                )
-            )
+            own = threading.current_thread() in self._threads
+            self._changed.wait_for(lambda: own or self._closed or len(self._waiting) < self._most)
             if self._closed:
                 raise RuntimeError(
                     f"This {type(self).__name__} is closed: put tasks before close()."
@@ -127,6 +122,9 @@ class MultiThreadAsyncPredictor(AsyncPredictorBase):
 
     def _work(self, predictor: OnlinePredictor) -> None:
         for requests in iter(self._take, []):
+            for each in requests:
+                if each.future.cancelled():
+                    _cancel(each)
             _answer(predictor, [each for each in requests if not each.future.cancelled()])
 
     def _take(self) -> List[_Request]:
@@ -165,7 +163,11 @@ def _cancel(request: _Request) -> None:
 
 
 def _compute(predictor: OnlinePredictor, datapoints: List[List[Any]]) -> List[List[np.ndarray]]:
-    outputs = predictor(*[np.stack(column) for column in zip(*datapoints)])
+    columns = list(zip(*datapoints))
+    for at, tensor in enumerate(predictor.input_tensors):
+        if tensor.dtype == tf.string:  # as strings of numpy, bytes would lose NULs at their end
+            columns[at] = tuple(np.asarray(each, object) for each in columns[at])
+    outputs = predictor(*map(np.stack, columns))
     for output, tensor in zip(outputs, predictor.output_tensors):
         if np.shape(output)[:1] != (len(datapoints),):
             raise ValueError(

@@ -78,9 +78,8 @@ class PredictConfig:
         self.model = model
         self.tower_func = _tower_func(model, tower_func, input_signature)
         self.input_signature = self.tower_func.input_signature
-        default_inputs = [spec.name for spec in self.input_signature]
-        input_names = default_inputs if input_names is None else input_names
-        self.input_names = _names("input_names", input_names)
+        default = [spec.name for spec in self.input_signature]
+        self.input_names = _names("input_names", default if input_names is None else input_names)
         self.output_names = _names("output_names", output_names)
         computing = ComputeOptions(precision, xla)
         if session_creator is not None and (session_config is not None or computing.is_set):

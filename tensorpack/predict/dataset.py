@@ -32,8 +32,7 @@ class DatasetPredictorBase:
         given = [("config", config, PredictConfig), ("dataset", dataset, DataFlow)]
         for name, value, kind in given:
             if not isinstance(value, kind):
-                got = type(value).__name__
-                raise TypeError(f"{name} must be a {kind.__name__}, got {got}.")
+                raise TypeError(f"{name} must be a {kind.__name__}, got {type(value).__name__}.")
         self.config = config
         self.dataset = dataset
         self._results = results

@@ -90,8 +90,7 @@ class FeedfreePredictor(PredictorBase):
         if isinstance(reason, Failed):
             return reason.error
         if isinstance(reason, EndOfData):
-            text = f"{reason.where} gave its last datapoint."
-            return tf.errors.OutOfRangeError(None, None, text)
+            return tf.errors.OutOfRangeError(None, None, f"{reason.where} gave its last datapoint.")
         return ended
 
     def _end(self, callbacks: Callbacks, queues: Sequence[Any]) -> None:

@@ -142,6 +142,12 @@ def get_op_or_tensor_by_name(
     return graph.get_operation_by_name(op_name)
 
 
+def precise(x: tf.Tensor) -> tf.Tensor:
+    """Returns numbers to be summed up: as float32, if they are integers or, as float16, shorter."""
+    is_long = x.dtype.is_floating and x.dtype.base_dtype.size >= 4
+    return x if is_long else tf.cast(x, tf.float32)
+
+
 def get_tf_version_tuple() -> Tuple[int, int]:
     """Returns the major and minor version of TensorFlow, such as `(1, 15)`."""
     return tf_version()[:2]

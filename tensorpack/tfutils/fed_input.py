@@ -50,7 +50,7 @@ class FedInput:
             ) from error
 
     def _convert(self, value: Any) -> np.ndarray:
-        array = _to_strings(value) if self._is_string else _to_numbers(value)
+        array = to_strings(value) if self._is_string else _to_numbers(value)
         self._check_shape(array.shape)
         if self._is_string:
             return array
@@ -93,8 +93,9 @@ def cast(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
         return _narrow_integers(array, dtype)
     if source == target != "other":
         return _narrow_floats(array, dtype)
-    if array.dtype.kind == "f" and target == "integer" and _all_whole(array):
-        return _narrow_integers(array, dtype)
+    if array.dtype.kind == "f" and target == "integer":
+        if np.all(np.isfinite(array) & (array == np.rint(array))):
+            return _narrow_integers(array, dtype)
     raise TypeError(
         f"a cast from {array.dtype} to {dtype} changes what the values are: do it first"
     )
@@ -104,10 +105,6 @@ def kind_of(dtype: np.dtype) -> str:
     """Returns whether a dtype is "bool", "integer", "floating", "complex" or "other"."""
     # NumPy itself has no bfloat16, and does not know that it is one of floating point
     return _KINDS.get(dtype.kind) or ("floating" if "float" in dtype.name else "other")
-
-
-def _all_whole(array: np.ndarray) -> bool:
-    return bool(np.all(np.isfinite(array) & (array == np.rint(array))))
 
 
 def _narrow_integers(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
@@ -152,8 +149,11 @@ def _to_numbers(value: Any) -> np.ndarray:
     return array
 
 
-def _to_strings(value: Any) -> np.ndarray:
-    """Returns an object array of `str` and `bytes`, which is how TensorFlow takes strings."""
+def to_strings(value: Any) -> np.ndarray:
+    """Returns an object array of `str` and `bytes`, which is how TensorFlow takes strings.
+
+    As strings of numpy, bytes would lose NULs at their end.
+    """
     array = value if isinstance(value, np.ndarray) else np.asarray(value, dtype=object)
     if array.dtype.kind in "SU":
         return array.astype(object)

@@ -69,7 +69,8 @@ class LossScaleOptimizer(ProxyOptimizer):
         """Returns an op that updates if all gradients are finite, and adapts the scale."""
         grads = list(grads_and_vars)
         with tf.name_scope("LossScale"):
-            finite = _all_finite([g for g, _ in grads])
+            given = [values_of(g) for g, _ in grads if g is not None]
+            finite = tf.reduce_all([tf.reduce_all(tf.is_finite(each)) for each in given])
             grads = [
                 (map_values(g, lambda g: tf.where_v2(finite, g, tf.zeros_like(g))), v)
                 for g, v in grads
@@ -85,12 +86,10 @@ class LossScaleOptimizer(ProxyOptimizer):
         full = good >= self._growth_steps
         grown = tf.where(full, tf.minimum(scale * 2, _LARGEST), scale)
         shrunk = tf.maximum(scale / 2, _SMALLEST)
-        zero = tf.zeros_like(good)
+        counts = tf.logical_and(finite, tf.logical_not(full))
         return tf.group(
             self._scale.assign(tf.where(finite, grown, shrunk), read_value=False),
-            self._good_steps.assign(
-                tf.where(tf.logical_and(finite, tf.logical_not(full)), good, zero), read_value=False
-            ),
+            self._good_steps.assign(good * tf.cast(counts, good.dtype), read_value=False),
         )
 
 
@@ -105,7 +104,3 @@ class _Guard(ProxyOptimizer):
                 return tf.constant(True)
 
         return tf.group(tf.cond(self.finite, update, lambda: tf.constant(False)))
-
-
-def _all_finite(gradients: List[Any]) -> tf.Tensor:
-    return tf.reduce_all([tf.reduce_all(tf.is_finite(values_of(each))) for each in gradients])

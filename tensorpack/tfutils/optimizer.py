@@ -127,7 +127,7 @@ class AccumGradOptimizer(ProxyOptimizer):
     def __init__(self, opt: tf.train.Optimizer, niter: int) -> None:
         super().__init__(opt, "AccumGrad")
         self._niter = as_count(self, "niter", niter)
-        self._variables: PerGraph[Dict[str, tf.Variable]] = PerGraph(dict)
+        self._variables: PerGraph[Dict[Any, tf.Variable]] = PerGraph(dict)
 
     def apply_gradients(
         self,
@@ -139,8 +139,9 @@ class AccumGradOptimizer(ProxyOptimizer):
         if global_step is not None:
             raise ValueError("AccumGradOptimizer increments no global_step: do so yourself.")
         grads = FilterNoneGrad().process(list(grads_and_vars))
-        sums = [self._variable(v.op.name, v.shape, v.dtype.base_dtype) for _, v in grads]
-        counter = self._variable("counter", [], tf.int32)
+        sums = [self._variable(v.op.name, v.op.name, v.shape, v.dtype.base_dtype) for _, v in grads]
+        # Each set of variables has its own, as those of a generator and a discriminator.
+        counter = self._variable(tuple(v.op.name for _, v in grads), "counter", [], tf.int32)
         with tf.name_scope("AccumGrad"):
             added = [
                 total.assign_add(tf.convert_to_tensor(gradient), read_value=False)
@@ -152,13 +153,14 @@ class AccumGradOptimizer(ProxyOptimizer):
                 updated = tf.cond(is_last, lambda: self._update(pairs), lambda: tf.constant(False))
         return tf.group(updated, name=name)
 
-    def _variable(self, name: str, shape: Any, dtype: tf.DType) -> tf.Variable:
+    def _variable(self, key: Any, name: str, shape: Any, dtype: tf.DType) -> tf.Variable:
         """Returns a variable that is zero at first, the same for each `apply_gradients`."""
         made = self._variables.get()
-        if name not in made:
-            zeros = tf.zeros_initializer()
-            made[name] = root_variable(f"AccumGrad/{name}", shape, dtype, zeros)
-        return made[name]
+        if key not in made:
+            with tf.name_scope(None):  # another optimizer may have this name
+                free = tf.get_default_graph().unique_name(f"AccumGrad/{name}", mark_as_used=False)
+            made[key] = root_variable(free, shape, dtype, tf.zeros_initializer())
+        return made[key]
 
     def _update(self, pairs: GradsAndVars) -> tf.Tensor:
         update = self._opt.apply_gradients([(total.read_value(), v) for total, v in pairs])

@@ -3,7 +3,6 @@
 import os
 from typing import Any, Dict, FrozenSet, Iterable, Optional, Sequence
 
-import numpy as np
 from tabulate import tabulate
 
 from tensorpack.compat import tfv1 as tf
@@ -175,9 +174,9 @@ class DictRestore(SessionInit):
         known = {each.op.name for each in tf.global_variables()}
         logger.info(f"Params to restore: {', '.join(sorted(known & self._values.keys()))}")
         logger.info("Restoring from dict ...")
-        arrays = {name: np.asarray(value) for name, value in self._values.items()}
+        values = self._values
         self.missing = load_named_values(
-            sess, "the dict", known_of(arrays), arrays.__getitem__, reshape=self.ignore_mismatch
+            sess, "the dict", known_of(values), values.__getitem__, reshape=self.ignore_mismatch
         )
 
 

@@ -12,7 +12,7 @@ from tensorpack.compat import tfv1 as tf
 from tensorpack.utils import logger
 from tensorpack.utils.naming import MOVING_SUMMARY_OPS_KEY
 
-from .common import PerGraph, root_variable
+from .common import PerGraph, precise, root_variable
 from .tower import get_current_tower_context, in_main_training_tower
 
 _SUMMARY_TYPES = ["histogram", "mean", "rms", "scalar", "sparsity"]
@@ -169,11 +169,11 @@ def op_name_of_tag(tag: str) -> str:
 
 
 def root_mean_square(x: tf.Tensor, name: Optional[str] = None) -> tf.Tensor:
-    """Returns the root mean square of all elements of a float tensor, a scalar."""
+    """Returns the root mean square of all elements, a float32 scalar; float64 for float64."""
     # The loss is half the sum of squares, in one pass and without a tensor of all the squares: for
     # four million elements two to three times as fast as the mean of tf.square.
-    twice = 2.0 / tf.cast(tf.size(x), x.dtype)
-    return tf.sqrt(half_square(x) * twice, name=name)
+    half = half_square(x)
+    return tf.sqrt(half * (2.0 / tf.cast(tf.size(x), half.dtype)), name=name)
 
 
 def half_square(x: tf.Tensor, known: Optional[tf.Tensor] = None) -> tf.Tensor:
@@ -182,7 +182,7 @@ def half_square(x: tf.Tensor, known: Optional[tf.Tensor] = None) -> tf.Tensor:
         _half_squares.get()[x.name] = known
     known = _half_squares.get().get(x.name)
     with tf.device(x.device):
-        return tf.nn.l2_loss(x) if known is None else known
+        return tf.nn.l2_loss(precise(x)) if known is None else known
 
 
 def add_tensor_summary(
@@ -272,10 +272,8 @@ def _statistic(x: tf.Tensor, kind: str) -> tf.Tensor:
     with tf.name_scope(None), tf.name_scope("summaries/"):
         if kind == "sparsity":
             return tf.nn.zero_fraction(x)
-        if not x.dtype.is_floating:
-            x = tf.cast(x, tf.float32)
         if kind == "mean":
-            return tf.reduce_mean(x)
+            return tf.reduce_mean(precise(x))
         return root_mean_square(x)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from tensorpack.compat import tfv1 as tf
 from tensorpack.utils.argtools import memoized
 
+from .common import precise
 from .embedding_losses import (  # noqa: F401  (for those who import them here)
     contrastive_loss,
     siamese_cosine_loss,
@@ -95,14 +96,13 @@ def class_balanced_sigmoid_cross_entropy(
 def print_stat(x: tf.Tensor, message: Optional[str] = None) -> tf.Tensor:
     """Returns `x`, and prints its shape, mean, rms and first values whenever it is computed."""
     with tf.name_scope("print_stat"):
-        floats = x if x.dtype.is_floating else tf.cast(x, tf.float32)
-        data = [tf.shape(x), tf.reduce_mean(floats), rms(floats, name="rms"), x]
+        data = [tf.shape(x), tf.reduce_mean(precise(x)), rms(x, name="rms"), x]
         text = f"{x.op.name if message is None else message}: "
         return tf.raw_ops.Print(input=x, data=data, message=text, summarize=20)
 
 
 def rms(x: tf.Tensor, name: Optional[str] = None) -> tf.Tensor:
-    """Returns the root mean square of a float tensor, by default as `{op}/rms` in its scope."""
+    """Returns what `root_mean_square` does, by default as `{op}/rms` in the scope of the op."""
     if name is not None:
         return root_mean_square(x, name=name)
     with tf.name_scope(None):

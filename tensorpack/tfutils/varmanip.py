@@ -7,11 +7,11 @@ from tabulate import tabulate
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.utils import logger
-from tensorpack.utils.checkpoints.variables import Match, Variable, match
+from tensorpack.utils.checkpoints.variables import Match, Variable, match, scope_hint
 from tensorpack.utils.naming import is_training_name
 
 from .checkpoint import PathLike, load_checkpoint_vars, names_without_output, save_checkpoint_vars
-from .fed_input import cast, kind_of
+from .fed_input import cast, kind_of, to_strings
 
 # Their names in other versions of the API.
 load_chkpt_vars = load_checkpoint_vars
@@ -92,7 +92,7 @@ def fit_value(value: Any, var: tf.Variable, reshape: bool = False) -> np.ndarray
 
     With `reshape`, it may have another shape with the right number of elements, with a warning.
     """
-    array = np.asarray(value)
+    array = to_strings(value) if var.dtype.base_dtype == tf.string else np.asarray(value)
     shape = var.shape.as_list() if var.shape.ndims is not None else list(array.shape)
     if reshape and list(array.shape) != shape and None not in shape:
         if array.size == np.prod(shape):
@@ -162,7 +162,7 @@ def load_named_values(
     if not _loads_something(fitting, variables, saved):
         raise ValueError(
             f"No variable of this graph is in {source}. Is it that of another model?"
-            f"{_scope_hint(variables, saved)}\n{table}"
+            f"{scope_hint(variables, saved)}\n{table}"
         )
     text = f"The following variables are not loaded from {source}:\n{table}"
     if any(row.ours for row in shown):
@@ -184,14 +184,6 @@ def _loads_something(
         for names in (variables, saved, fitting)
     )
     return bool(loaded) or (bool(fitting) and not (used and offered))
-
-
-def _scope_hint(variables: Iterable[str], saved: Iterable[str]) -> str:
-    for ours in variables:
-        for theirs in saved:
-            if ours.endswith("/" + theirs) or theirs.endswith("/" + ours):
-                return f" The graph has {ours} where it has {theirs}: see `prefix` of SaverRestore."
-    return ""
 
 
 def known_of_graph(variables: Iterable[tf.Variable]) -> Dict[str, Variable]:

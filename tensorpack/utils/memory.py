@@ -1,7 +1,8 @@
 """How much memory is free: what this process can take before it is killed."""
 
 import os
-from typing import Dict, Iterator, List, Optional, Tuple
+import re
+from typing import Iterator, List, Optional, Tuple
 
 
 def available_bytes(root: str = "/") -> Optional[int]:
@@ -54,13 +55,8 @@ def _left_in_group(directory: str, names: _Names) -> Optional[int]:
     limit, used = (_read(os.path.join(directory, name)).strip() for name in names[:2])
     if not limit.isdigit() or not used.isdigit():  # "max", or no such group
         return None
-    cache = int(_statistics(os.path.join(directory, "memory.stat")).get(names[2], 0))
-    return int(limit) - int(used) + cache
-
-
-def _statistics(path: str) -> Dict[str, str]:
-    lines = (line.split() for line in _read(path).splitlines())
-    return {parts[0]: parts[1] for parts in lines if len(parts) == 2}
+    cache = re.search(rf"^{names[2]} (\d+)$", _read(os.path.join(directory, "memory.stat")), re.M)
+    return int(limit) - int(used) + (int(cache.group(1)) if cache else 0)
 
 
 def _read(path: str) -> str:

@@ -122,9 +122,10 @@ class SignalListener:
             self._writer.send(bytes([_POKE]))
 
     def _listen(self) -> None:
-        timeout: Optional[float] = None
+        poll, timeout = select.poll(), None  # `select.select` takes no descriptor from 1024 on
+        poll.register(self._reader, select.POLLIN)
         while True:
-            ready, _, _ = select.select([self._reader], [], [], timeout)
+            ready = poll.poll(None if timeout is None else 1000 * timeout)
             for number in self._reader.recv(4096) if ready else b"":
                 if number in self._signums:
                     self._on_signal(number)

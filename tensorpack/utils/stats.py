@@ -163,7 +163,7 @@ class OnlineMoments:
     def feed(self, x: Any) -> None:
         """Adds a value."""
         self._n += 1
-        delta = x - self._mean
+        delta = np.subtract(x, self._mean, dtype=np.float64)  # old versions of numpy keep float16
         self._mean = self._mean + delta / self._n
         self._squares = self._squares + delta * (x - self._mean)
 

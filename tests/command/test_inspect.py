@@ -88,8 +88,9 @@ def test_what_only_training_uses_is_left_out(tensorpack, tmp_path):
 
 
 def test_a_scope_is_found(tensorpack, tmp_path):
-    np.savez(str(tmp_path / "a.npz"), **{"fc/W": np.zeros(1)})
-    np.savez(str(tmp_path / "b.npz"), **{"net/fc/W": np.zeros(1)})
+    step = {"global_step": np.int64(7)}  # which most checkpoints have
+    np.savez(str(tmp_path / "a.npz"), **{"fc/W": np.zeros(1), **step})
+    np.savez(str(tmp_path / "b.npz"), **{"net/fc/W": np.zeros(1), **step})
     done = tensorpack("inspect", tmp_path / "a.npz", tmp_path / "b.npz")
     assert done.code == 1
     assert "SaverRestore(path, prefix='net')" in done.out

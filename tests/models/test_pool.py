@@ -85,6 +85,19 @@ def test_global_average():
     np.testing.assert_allclose(run(first), values.mean((2, 3)), atol=1e-6)
 
 
+def test_global_average_of_what_float16_cannot_add_up():
+    large = GlobalAvgPooling("large", tf.constant(np.full([1, 56, 56, 2], 30, np.float16)))
+    assert large.dtype == tf.float16 and large.op.name == "large/output"
+    small = GlobalAvgPooling("small", tf.constant(np.full([1, 56, 56, 2], 0.125, np.float16)))
+    assert np.array_equal(run([large, small]), [[[30, 30]], [[0.125, 0.125]]])
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int32])
+def test_the_average_of_integers_is_not_one(dtype):
+    with pytest.raises(ValueError, match="GlobalAvgPooling needs floating-point numbers"):
+        GlobalAvgPooling("gap", tf.constant(np.full([1, 4, 4, 1], 200, dtype)))
+
+
 def test_unpooling_puts_pixels_at_the_top_left():
     x, values = image(2, 3, 4, 2)
     output = FixedUnPooling("up", x, 2)

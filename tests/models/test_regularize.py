@@ -100,6 +100,15 @@ def test_names_match_with_and_without_the_number_of_the_output(regex, lines):
     assert lines == ["Apply regularizer for fc0/W:0"]
 
 
+def test_regularizers_of_float16_and_float64():
+    short = tf.get_variable("short", initializer=np.full([1000, 1000], 0.0625, np.float16))
+    long = tf.get_variable("long", initializer=np.float64([3, 4]))
+    costs = [l2_regularizer(1.0)(short), l1_regularizer(1e-8)(short), l2_regularizer(0.1)(long)]
+    assert [each.dtype for each in costs] == [tf.float32, tf.float32, tf.float64]
+    np.testing.assert_allclose(run(costs), [1953.125, 0.000625, 1.25], rtol=1e-6)
+    assert run(costs[2]) == 12.5 * 0.1  # exactly
+
+
 def test_cost_of_nothing_is_zero_with_a_warning(lines):
     cost = regularize_cost("fc.*/W", l2_regularizer(1.0))
     assert run(cost) == 0
@@ -123,6 +132,23 @@ def test_towers_with_own_variables_count_their_own():
             tf.get_variable("w", initializer=value, regularizer=l1_regularizer(10.0))
             costs += [regularize_cost("^w", l1_regularizer(1.0)), regularize_cost_from_collection()]
     assert run(costs) == [1.0, 10.0, 5.0, 50.0]
+
+
+def test_towers_that_share_variables_count_their_own_activations():
+    """As `tf.layers`, whose losses of variables are in the name scope of the first tower."""
+    costs, feed = [], {}
+    for i, value in enumerate([1.0, 10.0, 100.0]):
+        with TowerContext(f"tower{i}", is_training=True, index=i):
+            x = tf.placeholder(tf.float32, [1, 1])
+            feed[x] = [[value]]
+            w = tf.get_variable("w", [1, 1], initializer=tf.ones_initializer())
+            if i == 0:
+                tf.add_to_collection(tf.GraphKeys.REGULARIZATION_LOSSES, l1_regularizer(3.0)(w))
+            ones = tf.ones_initializer()
+            options = {"kernel_initializer": ones, "kernel_regularizer": l2_regularizer(2.0)}
+            FullyConnected("fc", x, 1, activity_regularizer=l1_regularizer(1.0), **options)
+            costs.append(regularize_cost_from_collection())
+    assert run(costs, feed) == [5.0, 14.0, 104.0]
 
 
 def test_cost_from_the_layers():

@@ -110,6 +110,14 @@ def test_an_output_without_the_dimension_of_the_batch_is_named(sess):
             predictor.put_task([1.0]).result(5)
 
 
+def test_bytes_keep_the_nuls_at_their_end(sess):
+    x = tf.placeholder(tf.string, [None])
+    with MultiThreadAsyncPredictor([OnlinePredictor([x], [x], sess=sess)]) as predictor:
+        for value in (b"ab\0\0", b"\0", b""):
+            for given in (value, np.array(value, object)):
+                assert predictor.put_task([given]).result(5) == [value]
+
+
 def test_close_cancels_what_waits_and_finishes_what_runs(gated, gate):
     predictor = MultiThreadAsyncPredictor([gated], batch_size=1)
     predictor.start()
@@ -179,6 +187,7 @@ def test_a_cancelled_request_is_not_computed(gated, gate):
     assert cancelled.cancel()
     with predictor:
         assert other.result(5)[1] == 2
+        assert wait([cancelled], 5).done == {cancelled}
     assert gate.rows == [1]
 
 

@@ -83,6 +83,12 @@ def test_a_variable_may_have_any_name(tmp_path, path):
     assert_same(load_checkpoint_vars(tmp_path / path), values)
 
 
+def test_an_archive_has_bfloat16_as_float32(tmp_path):
+    half = np.array([1.5, 2]).astype(tf.bfloat16.as_numpy_dtype)
+    save_checkpoint_vars({"w": half}, tmp_path / "saved.npz")
+    assert_same(load_checkpoint_vars(tmp_path / "saved.npz"), {"w": np.float32([1.5, 2])})
+
+
 def test_saved_values_are_no_pickle(tmp_path):
     with pytest.raises(ValueError, match="saved.npy: .* Write .npz"):
         save_checkpoint_vars({"W": 1.0}, tmp_path / "saved.npy")

@@ -119,6 +119,15 @@ def test_size_of_a_clipped_sparse_gradient_is_that_of_its_rows(session):
     np.testing.assert_allclose(sess.run([rms, other]), [3.125**0.5, 6.0], rtol=1e-6)
 
 
+def test_clipping_of_gradients_whose_norm_float16_cannot_hold(session):
+    grads = [(tf.ones([120000], tf.float16), tf.get_variable("a", [120000], tf.float16))]
+    clipped, (size, other) = clip_and_summarise(grads + grads_of(b=400.0), 100.0)
+    assert clipped[0][0].dtype == tf.float16
+    found = session().run([clipped[0][0], clipped[1][0], size, other])  # the joint norm is 529.15
+    np.testing.assert_allclose(found[0], np.full(120000, 0.18898224), rtol=1e-3)
+    np.testing.assert_allclose(found[1:], [75.592895, 0.18898224, 75.592895], rtol=1e-5)
+
+
 @pytest.mark.parametrize("bad", [float("nan"), float("inf")])
 def test_a_norm_that_is_not_finite_makes_all_nan(session, bad):
     clipped, rms = clip_and_summarise(grads_of(a=[1.0, bad], b=1.0), 10.0)

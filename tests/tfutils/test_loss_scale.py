@@ -68,6 +68,14 @@ def test_the_scale_doubles_after_good_steps_and_halves_at_a_bad_one(trained):
     assert found[-1][0] == -6.0
 
 
+def test_a_variable_without_a_gradient_is_left_alone(session):
+    v, unused = tf.get_variable("v", initializer=3.0), tf.get_variable("unused", initializer=5.0)
+    step = LossScaleOptimizer(sgd()).minimize(v * v, var_list=[v, unused])
+    sess = session()
+    sess.run(step)
+    assert sess.run([v, unused]) == [-3.0, 5.0]
+
+
 def test_the_scale_has_bounds(trained):
     optimizer = LossScaleOptimizer(sgd(), initial_scale=2.0**24, growth_steps=1)
     found = trained(optimizer, [1] + [np.nan] * 30)

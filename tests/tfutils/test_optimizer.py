@@ -147,6 +147,21 @@ def test_accumulation_takes_sparse_gradients(session, use_resource, conditional_
     assert sess.run(table).tolist() == [[-2], [0], [-4]]
 
 
+@pytest.mark.parametrize("number", [1, 2])
+def test_two_sets_of_variables_accumulate_each_by_itself(
+    session, use_resource, conditional_updates, number
+):
+    """As a generator and a discriminator, with one optimizer or with two; one has an odd name."""
+    variables = make(use_resource, a=0.0, counter=0.0)
+    optimizers = [AccumGradOptimizer(sgd(), 2) for _ in range(number)] * 2
+    steps = [opt.minimize(v * 1.0, var_list=[v]) for opt, v in zip(optimizers, variables)]
+    sess = session()
+    for expected in [0, -2, -2, -4]:
+        for step in steps:
+            sess.run(step)
+        assert sess.run(variables) == [expected, expected]
+
+
 def test_accumulation_refuses_a_global_step_and_no_steps(use_resource):
     (v,) = make(use_resource, v=0.0)
     with pytest.raises(ValueError, match="global_step"):

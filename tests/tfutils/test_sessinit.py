@@ -17,6 +17,7 @@ from tensorpack.tfutils.checkpoint import (
 from tensorpack.tfutils.sessinit import (
     ChainInit,
     DictRestore,
+    ExactRestore,
     InitFrom,
     JustCurrentSession,
     ParamRestore,
@@ -103,7 +104,7 @@ def test_what_only_training_uses_is_nothing_to_begin_with(prefix, session):
 
 @pytest.mark.parametrize(
     "name, hint",
-    [("other", ""), ("sub/W", "graph has sub/W where it has W: see `prefix`"), ("global_step", "")],
+    [("other", ""), ("sub/W", r"SaverRestore\(path, prefix='sub'\)"), ("global_step", "")],
 )
 def test_loading_nothing_is_an_error(prefix, session, name, hint):
     v = tf.get_variable(name, initializer=np.int64(3), trainable=False)
@@ -116,6 +117,29 @@ def test_loading_nothing_is_an_error(prefix, session, name, hint):
     assert sess.run(v) == 3
     with pytest.raises(ValueError, match="No variable of this graph is in the dict"):
         DictRestore({}).init(sess)
+
+
+def test_strings_keep_the_nuls_at_their_end(session, tmp_path):
+    values = {"one": b"ab\0\0", "two": [b"c\0", b"d"]}
+    one, two = (tf.Variable(each, name=name) for name, each in sorted(values.items()))
+    sess = session()
+    path = tf.train.Saver().save(sess, str(tmp_path / "model"))
+    empty = [one.assign(b""), two.assign([b"", b""])]
+    for init in SaverRestore(path), ExactRestore(path), DictRestore(values):
+        sess.run(empty)
+        init.init(sess)
+        found = sess.run([one, two])
+        assert (found[0], found[1].tolist()) == (values["one"], values["two"])
+    for wrong in 3.0, np.ones([]):
+        with pytest.raises(ValueError, match="to str changes|only str and bytes"):
+            DictRestore({"one": wrong}).init(sess)
+
+
+def test_a_prefix_is_not_advised_where_it_would_not_help(session):
+    tf.get_variable("W", [2])
+    with pytest.raises(ValueError, match="No variable of this graph is in the dict") as caught:
+        DictRestore({"sub/W": np.ones(2)}).init(session())
+    assert "prefix" not in str(caught.value)
 
 
 @pytest.mark.fault_row(52)

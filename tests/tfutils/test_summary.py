@@ -197,6 +197,13 @@ def test_statistics_of_integers_are_not_rounded(session):
     assert values_of(session().run(summary)) == {"x-mean": 1.5}
 
 
+def test_statistics_of_what_float16_cannot_add_up(session):
+    x = tf.constant(np.full([100000], 0.5, np.float16))
+    add_tensor_summary(x, ["mean", "rms"], name="x", collections=["mine"])
+    found = session().run(tf.get_collection("mine"))
+    assert [values_of(each) for each in found] == [{"x-mean": 0.5}, {"x-rms": 0.5}]
+
+
 @pytest.mark.parametrize("use_resource", [True, False])
 def test_a_variable_keeps_its_name(use_resource, session):
     with tf.variable_scope("model", use_resource=use_resource):

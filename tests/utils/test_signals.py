@@ -65,6 +65,21 @@ def test_hears_a_signal_while_the_main_thread_blocks_in_c():
     child.stdout.close()
 
 
+def test_hears_a_signal_in_a_process_with_more_than_1024_open_files():
+    code = (
+        "import os, resource, signal, threading\n"
+        "from tensorpack.utils.signals import SignalListener\n"
+        "hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]\n"
+        "resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))\n"
+        "files = [os.open(os.devnull, os.O_RDONLY) for _ in range(1024)]\n"
+        "heard = threading.Event()\n"
+        "with SignalListener(lambda n: heard.set()):\n"
+        "    os.kill(os.getpid(), signal.SIGINT)\n"
+        "    assert heard.wait(10)\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
 def test_restores_handlers_and_wakeup_descriptor():
     before = {n: signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM)}
     with SignalListener(lambda n: None):

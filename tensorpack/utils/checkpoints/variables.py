@@ -1,7 +1,7 @@
 """What is known of variables by name, and which values of a file fit into which of them."""
 
 import re
-from typing import Any, Dict, List, NamedTuple, Optional
+from typing import Any, Dict, Iterable, List, NamedTuple, Optional
 
 import numpy as np
 
@@ -75,6 +75,15 @@ def _fits(ours: Any, theirs: Any) -> bool:
     if ours is None or theirs is None:
         return True
     return len(ours) == len(theirs) and all(a in (None, b) for a, b in zip(ours, theirs))
+
+
+def scope_hint(model: Iterable[str], saved: Iterable[str]) -> str:
+    """Returns advice, after a space, if a model has in a scope what is to be loaded; else ""."""
+    for name in model:
+        scope = next((name[: -len(each) - 1] for each in saved if name.endswith("/" + each)), None)
+        if scope:
+            return f" SaverRestore(path, prefix={scope!r}) loads them under that scope."
+    return ""
 
 
 def without_output(name: str) -> str:

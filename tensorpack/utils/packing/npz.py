@@ -38,11 +38,14 @@ _END_BYTES = (22, 22 + 20 + 56)  # after the list of members: of an archive, and
 
 
 def write_npz(file: Any, arrays: Mapping[str, Any]) -> None:
-    """Writes arrays under any names; `np.savez` takes some for its own arguments."""
+    """Writes arrays by any names, some of which `np.savez` has itself; bfloat16 as float32."""
     with zipfile.ZipFile(file, "w") as archive:
         for name, array in arrays.items():
+            array = np.asanyarray(array)
+            if array.dtype.name == "bfloat16":  # which numpy itself cannot read
+                array = array.astype(np.float32)
             with archive.open(name + ".npy", "w", force_zip64=True) as member:
-                np.lib.format.write_array(member, np.asanyarray(array), allow_pickle=False)
+                np.lib.format.write_array(member, array, allow_pickle=False)
 
 
 def read_npz(path: str) -> Dict[str, np.ndarray]:
