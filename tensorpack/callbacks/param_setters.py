@@ -143,7 +143,7 @@ class HumanHyperParamSetter(HyperParamSetter):
 
     def _get_value_to_set(self) -> Optional[float]:
         try:
-            with open(self.file_name, encoding="utf-8", errors="replace") as file:
+            with open(self.file_name, encoding="utf-8-sig", errors="replace") as file:
                 lines = file.readlines()
         except FileNotFoundError:
             return None

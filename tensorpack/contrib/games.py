@@ -57,7 +57,7 @@ def play_n_episodes(
       watch: called in the first game of the first environment before every action, with the frame
         `[*frame_shape]`, the action, and the values of all actions `[num_actions]`, which are None
         where chance chose.
-      actions_so_far: gets all actions, a byte each; those in it are first played again.
+      actions_so_far: gets all actions, an int32 each; those in it are first played again.
 
     Raises:
       ValueError: n is less than 1.
@@ -71,13 +71,13 @@ def play_n_episodes(
     games_left = np.array([n // count + (i < n % count) for i in range(count)])
     scores: List[float] = []
     record = bytearray() if actions_so_far is None else actions_so_far
-    known = iter(np.frombuffer(bytes(record), np.uint8).reshape(-1, count).astype(np.int64))
+    known = iter(np.frombuffer(bytes(record), np.int32).reshape(-1, count).astype(np.int64))
     while games_left.any():
         actions, values = next(known, None), None
         if actions is None:
             actions = agent.act(epsilon)
             values = agent.decision(0)[1]
-            record.extend(actions.astype(np.uint8).tobytes())
+            record.extend(actions.astype(np.int32).tobytes())
         if watch is not None:
             watch(frames[0], int(actions[0]), values)
         step = player.step(actions)
@@ -203,14 +203,14 @@ class Evaluator(Callback):
         state = {"eval_episode": self.eval_episode, "rng": rng_state(self._rng)}
         if self._rng_then is None:
             return state
-        actions = np.frombuffer(bytes(self._actions), np.uint8)
+        actions = np.frombuffer(bytes(self._actions), np.int32)
         return {**state, "actions": actions, "rng_then": self._rng_then}
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
         """Restores what `state_dict` returned."""
         self.eval_episode = state["eval_episode"]
         set_rng_state(self._rng, state["rng"])
-        self._actions = bytearray(state.get("actions", np.zeros(0, np.uint8)).tobytes())
+        self._actions = bytearray(np.asarray(state.get("actions", []), np.int32).tobytes())
         self._rng_then = state.get("rng_then")
 
 

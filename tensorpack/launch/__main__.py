@@ -134,7 +134,7 @@ def _place(args: argparse.Namespace) -> Callable[[], List[Cluster]]:
     if args.workers is not None or args.ps is not None:
         raise ValueError("--workers and --ps do not go with --hosts: the file has these numbers")
     try:
-        hosts = _hosts.read_hosts(Path(args.hosts).read_text(encoding="utf-8"))
+        hosts = _hosts.read_hosts(Path(args.hosts).read_text(encoding="utf-8-sig"))
         here = [args.host] if args.host is not None else _hosts.names_of_this_machine()
         clusters = _hosts.on_host(hosts, here, args.port or _DEFAULT_PORT)
     except ValueError as error:

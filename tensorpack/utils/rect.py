@@ -75,7 +75,7 @@ class Rect:
         return img[self.y0 : self.y1, self.x0 : self.x1]
 
     def expand(self, frac: float) -> "Rect":
-        """Returns one of the same centre with width and height times `frac`, rounded to pixels.
+        """Returns one of the same centre with width and height times `frac`, cut to whole pixels.
 
         It may leave the image.
         """

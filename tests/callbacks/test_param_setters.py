@@ -168,7 +168,7 @@ def human(directory, texts, capsys):
 
 def test_a_person_sets_the_value(tmp_path, capsys):
     values, lines = human(
-        tmp_path, [None, "exploration:0.5\nlearning_rate:0.1\n", None, "exploration: 0\n"], capsys
+        tmp_path, [None, "\ufeffexploration:0.5\nrate:0.1\n", None, "exploration: 0\n"], capsys
     )
     assert values == ["initial", 0.5, 0.5, 0.0]
     assert lines == [

@@ -89,6 +89,21 @@ def test_each_tick_tells_frames_and_games_that_ended():
     assert ticks == [(2, 0), (2, 1), (2, 1)]
 
 
+def test_actions_of_any_number_are_played_again():
+    class Many(Lengths):
+        num_actions = 10**6
+
+        def _step(self, actions):
+            played.append(actions.tolist())
+            return super()._step(actions)
+
+    record, played = bytearray(), []
+    for _ in range(2):
+        with Many([3, 4]) as player:
+            play_n_episodes(player, no_preference, 2, actions_so_far=record, epsilon=1.0)
+    assert np.max(played) > 255 and played[4:] == played[:4]
+
+
 def test_no_games_is_a_mistake():
     with pytest.raises(ValueError, match="at least 1, got 0"):
         play_n_episodes(Lengths([1]), no_preference, 0)

@@ -255,7 +255,7 @@ def test_folders_that_are_wrong(tmp_path):
 
 
 def test_a_list_of_images(tmp_path):
-    (tmp_path / "list").write_bytes("a b.png 3\r\n\n  /abs/\u00e9.jpg\t0 \n".encode())
+    (tmp_path / "list").write_bytes("\ufeffa b.png 3\r\n\n  /abs/\u00e9.jpg\t0 \n".encode())
     assert read_image_list(tmp_path / "list") == [
         (str(tmp_path / "a b.png"), 3),
         ("/abs/\u00e9.jpg", 0),

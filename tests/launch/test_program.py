@@ -353,7 +353,7 @@ def test_two_machines(tmp_path):
         probe.bind(("", 0))
         port = probe.getsockname()[1]
     (tmp_path / "hosts").write_text(
-        f"127.0.0.1:{port} workers=1 ps=1\n127.0.0.2:{port + 2} workers=1\n"
+        f"\ufeff127.0.0.1:{port} workers=1 ps=1\n127.0.0.2:{port + 2} workers=1\n", "utf-8"
     )
     options = ["--hosts", str(tmp_path / "hosts"), "--host"]
     both = [

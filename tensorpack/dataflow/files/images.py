@@ -203,7 +203,7 @@ def read_image_list(
             if not parts:
                 continue
             try:
-                path, label = (part.decode("utf-8") for part in parts)
+                path, label = (part.decode("utf-8-sig") for part in parts)
                 if not parts[1].isdigit() or len(label) > 18:
                     raise ValueError(f"{label!r} is not a label")
             except ValueError as error:

@@ -34,7 +34,7 @@ class UniformDiscretizer1D:
             return 0
         if v > self.maxv:
             log_once(f"{type(self).__name__}: a value is greater than {self.maxv}.", "warning")
-        return min(int((v - self.minv) / self.spacing), self.nr_bin - 1)
+        return int(min((v - self.minv) / self.spacing, self.nr_bin - 1))
 
     def get_bin_center(self, bin_id: int) -> float:
         """Returns the value in the middle of a bin."""
