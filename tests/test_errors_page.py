@@ -8,14 +8,17 @@ from tensorpack import _public_names
 from tests.checks import ROOT
 
 PAGE = (ROOT / "docs" / "errors.md").read_text(encoding="utf-8")
-ELSEWHERE = {  # module -> exceptions that are public there, and in no package
+ELSEWHERE = {  # module -> exceptions that are public there, and not in the root
     "dataflow.imgaug": ["AugmentationError"],
-    "utils.checkpoints": ["NoValidCheckpoint", "SegmentDamaged", "UnsupportedState"],
-    "utils.checkpoints.store": ["DirectoryReplaced"],
-    "utils._directory_lock": ["DirectoryInUse"],
+    "utils.checkpoints": (
+        "DirectoryReplaced",
+        "NoValidCheckpoint",
+        "SegmentDamaged",
+        "UnsupportedState",
+    ),
+    "utils.logger": ["DirectoryInUse"],
     "utils.serialize": ["FrameError"],
     "utils.untrusted": ["UnsafeFile"],
-    "utils.workers.worker": ["WorkerDied", "WorkerFailed"],
 }
 
 
@@ -59,3 +62,11 @@ def test_every_exception_is_below_its_bases():
 def test_every_exception_has_a_row():
     rows = {name for line in PAGE.splitlines() for name in re.findall(r"^\| `(\w+)`", line)}
     assert set(exceptions()) - rows == {"WorkerDied", "WorkerFailed"}  # they have a section
+
+
+def test_rows_say_where_an_exception_is_if_not_in_the_root():
+    lines = PAGE.splitlines()
+    for module, names in ELSEWHERE.items():
+        for name in names:
+            (row,) = [line for line in lines if line.startswith(f"| `{name}`")]
+            assert f"`tensorpack.{module}`" in row

@@ -28,7 +28,7 @@ class Watchdog(Callback):
     must be more than the longest step and the slowest callback take.
 
     The report in the log has the fill of every queue of the graph, the Python stacks of all threads
-    and of the processes that `utils.worker.make_worker` made, and the state of the other processes
+    and of the processes of `utils.workers.worker.make_worker`, and the state of the other processes
     that `multiprocessing` started here. Each stall is reported once. The steps are not slowed down:
     a thread checks the trainer's counter about once a second.
 

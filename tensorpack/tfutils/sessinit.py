@@ -231,7 +231,7 @@ def TryResumeTraining() -> SessionInit:
 
 
 class InitFrom(SessionInit):
-    """Loads the weights that are both in the graph and in a file, and logs a table of all.
+    """Loads the weights that are both in the graph and in a file; logs a table if some are not.
 
     Weights are the trainable variables and those in the collection `MODEL_VARIABLES` (the moments
     of a batch normalisation). The global step, what optimizers and summaries keep, and

@@ -20,7 +20,7 @@ from contextlib import suppress
 from typing import Any, List, Optional
 
 from ._console import ConsoleHandler, LogFileHandler, is_terminal, open_standard_descriptors
-from ._directory_lock import DirectoryLock, absolute_directory
+from ._directory_lock import DirectoryInUse, DirectoryLock, absolute_directory  # noqa: F401
 from ._tracebacks import traceback_text
 from .atomic import move_to_backup, remove_temporaries
 from .cluster import Cluster
