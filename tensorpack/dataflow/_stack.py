@@ -1,7 +1,7 @@
 """Stacks the components of datapoints into new arrays, or explains why they do not fit.
 
-A batch holds exactly the values of its datapoints: nothing is truncated, cast to another kind, or
-wrapped around.
+A batch holds exactly the values of its datapoints, but for Python's floats, which become float32:
+nothing is truncated, cast to another kind, or wrapped around.
 """
 
 import collections

@@ -174,8 +174,8 @@ def find_files(
     if missing and not download:
         raise FileNotFoundError(
             f"{name} needs files that are not there: put {' and '.join(missing)} "
-            f"into {directory}, or pass download=True once to have it done. The argument `dir`, or "
-            "$TENSORPACK_DATASET, names another place."
+            f"into {directory}, or pass download=True once to have it done. The argument `dir` "
+            "(`data_dir`, `meta_dir`), or $TENSORPACK_DATASET, names another place."
         )
     for url in missing:
         try:
