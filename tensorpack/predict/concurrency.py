@@ -10,6 +10,7 @@ import numpy as np
 
 from tensorpack.compat import is_closed
 from tensorpack.compat import tfv1 as tf
+from tensorpack.tfutils.fed_input import to_strings
 from tensorpack.utils.argtools import call_only_once
 from tensorpack.utils.checks import as_list, check_counts
 from tensorpack.utils.concurrency import DIE, ShareSessionThread
@@ -165,8 +166,8 @@ def _cancel(request: _Request) -> None:
 def _compute(predictor: OnlinePredictor, datapoints: List[List[Any]]) -> List[List[np.ndarray]]:
     columns = list(zip(*datapoints))
     for at, tensor in enumerate(predictor.input_tensors):
-        if tensor.dtype == tf.string:  # as strings of numpy, bytes would lose NULs at their end
-            columns[at] = tuple(np.asarray(each, object) for each in columns[at])
+        if tensor.dtype == tf.string:
+            columns[at] = tuple(map(to_strings, columns[at]))
     outputs = predictor(*map(np.stack, columns))
     for output, tensor in zip(outputs, predictor.output_tensors):
         if np.shape(output)[:1] != (len(datapoints),):
