@@ -36,12 +36,22 @@ def PReLU(inputs: tf.Tensor, init: float = 0.001, name: Optional[str] = "output"
         "alpha", [], inputs.dtype.base_dtype, initializer=tf.constant_initializer(init)
     )
     with tf.name_scope("prelu"):
-        # This form needs the least work forward and backward on the CPU.
-        positive = tf.nn.relu(inputs)
-        negative = alpha * (inputs - positive)
-    output = tf.add(positive, negative, name=name or "output")
+        rectified = _prelu(inputs, tf.convert_to_tensor(alpha))
+    output = tf.identity(rectified, name=name or "output")
     output.variables = VariableHolder(alpha=alpha)
     return output
+
+
+@tf.custom_gradient
+def _prelu(x: tf.Tensor, alpha: tf.Tensor) -> Any:
+    # On a CPU each op reads and writes its whole tensors: three here, and five for the gradients.
+    positive = x > 0
+
+    def gradients(grad: tf.Tensor) -> Any:
+        negative = tf.minimum(x, tf.zeros([], x.dtype))
+        return tf.where(positive, grad, alpha * grad), tf.reduce_sum(grad * negative)
+
+    return tf.where(positive, x, alpha * x), gradients
 
 
 @layer_register(log_shape=False, use_scope=None, spelling=RENAMED["LeakyReLU"])

@@ -40,6 +40,24 @@ def test_prelu_has_the_values_and_gradients_of_the_plain_formula():
     np.testing.assert_allclose(gradients[1], (np.minimum(values, 0) * arriving).sum(), rtol=1e-5)
 
 
+def test_prelu_of_infinity():
+    x = tf.constant([-np.inf, -1.0, np.inf], tf.float32)
+    output = PReLU("p", x, init=0.25)
+    values, by_input = run([output, tf.gradients(output, x)[0]])
+    np.testing.assert_array_equal(values, np.float32([-np.inf, -0.25, np.inf]))
+    np.testing.assert_array_equal(by_input, np.float32([0.25, 0.25, 1]))
+    assert run(tf.gradients(PReLU("q", x[1:]), tf.trainable_variables("q"))) == [-1]
+
+
+def test_prelu_has_second_derivatives():
+    x = tf.constant([-1.0, 2.0])
+    output = PReLU("p", x, init=0.25)
+    (slopes,) = tf.gradients(output**3, x)  # 3 x^2 slope^3
+    by_input, by_slope = tf.gradients(slopes, [x, output.variables.alpha])
+    np.testing.assert_allclose(run(by_input), [-6 * 0.25**3, 12])
+    np.testing.assert_allclose(run(by_slope), 9 * 0.25**2)
+
+
 @pytest.mark.parametrize(
     "option",
     [
