@@ -71,7 +71,7 @@ def against_sb3(steps=200, games=1, precision="fp32"):
     flags = ["--num-players", games, *_precision(precision)]
     peer = ["--steps", steps, "--games", games]
     yield Contest(
-        f"whole DQN run, {games} games, {precision} / stable-baselines3",
+        f"whole DQN run, games: {games}, {precision} / stable-baselines3",
         {"run": lambda: whole(steps, "breakout.bin", flags)},
         {"stable-baselines3": lambda: rate_of("sb3.py", "dqn", *peer, peer="sb3")},
         target=">= 1.5",

@@ -47,7 +47,7 @@ FIGURES: Dict[str, Figure] = {
     "R2": Figure("dqn.gain", "whole run / tensorpack 0.11", 12, ("tensorpack-0.11",)),
     "R3": Figure(
         *["dqn.against_sb3", "whole run / stable-baselines3", 5, ("sb3",)],
-        runs=(Run(), Run("-bf16", "4 games, bf16", ("--games", "4", "--precision", "bf16"))),
+        runs=(Run(), Run("-bf16", "", ("--games", "4", "--precision", "bf16"))),
     ),
     "R4": Figure("replay.filling", "filling / bare environments", 1.2, quick=("--seconds", "1")),
     "R5": Figure("steps.step", "step / bare callable", 0.5, pairs=7, runs=BOTH),
