@@ -343,12 +343,19 @@ def test_two_machines(tmp_path):
     body = """
     import socket
     host, _, port = me.address.rpartition(":")
-    with socket.create_server((host, int(port))):
-        print("seen", me.name, len(me.workers))
+    print("seen", me.name, len(me.workers), flush=True)
+    with socket.socket() as s:
+        s.bind((host, int(port)))
+        s.listen(5)
+        while me.name == "worker 1":  # until the server has said what it saw
+            try:
+                host, _, port = me.ps[0].rpartition(":")
+                socket.create_connection((host, int(port)), 1).close()
+                break
+            except OSError:
+                time.sleep(0.1)
         time.sleep({"worker": 1.5 * me.index, "ps": 60}[me.job])
     """
-    body = body.replace("socket.create_server((host, int(port)))", "socket.socket() as s")
-    body = body.replace("as s:", "as s:\n        s.bind((host, int(port))); s.listen(5)")
     with socket.socket() as probe:
         probe.bind(("", 0))
         port = probe.getsockname()[1]

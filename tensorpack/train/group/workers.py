@@ -10,15 +10,15 @@ from tensorpack.compat import tfv1 as tf
 from tensorpack.train.group.exchange import Exchange, all_reduce
 from tensorpack.train.group.server import make_server, worker_config
 from tensorpack.utils import logger
-from tensorpack.utils.cluster import Cluster
+from tensorpack.utils.cluster import Cluster, trouble_at
 
 from .peers import Peers, wait_for
 from .table import shared_variable
 
 INTERRUPTED = 100  # plus the number of a signal: a flag of `Exchange`, besides LEFT and FAILED
 
-_STAY_SECONDS = 5.0  # that a worker with another list stays, so that the others see it, too
-_NOT_KNOWN = "not known"
+_STAY_SECONDS = 20.0  # that a worker with another list stays at most until the others see it, too
+_SEEN = "!"  # at the end of the list of a worker that has seen another one
 _LAST_SECONDS = 2.0  # that the thread of the exchanges may take to close its session
 
 
@@ -71,19 +71,24 @@ class Workers(Peers):
         at = self._peers[name]
         device = "/job:{}/task:{}".format(*called.split())
         limits = tf.ConfigProto(device_filters=[device], operation_timeout_in_ms=2000)
-        theirs = [_NOT_KNOWN]
+        own, found = ", ".join(self.cluster.workers), [""]
 
-        def has_written() -> bool:
-            theirs[0] = _list_of_workers(f"grpc://{at}", limits)
-            return theirs[0] != _NOT_KNOWN
+        def ask() -> str:
+            found[0] = _list_of_workers(f"grpc://{at}", limits)
+            return found[0]
 
         # A server answers before its process has written the list, and then looks at the others.
-        wait_for(lambda: f"the list of {name}", has_written, check_stop)
-        wait_for(str, lambda: False, check_stop, _STAY_SECONDS)
+        wait_for(lambda: f"the list of {name}", ask, check_stop)
+        theirs = found[0].rstrip(_SEEN)
+        _list_of_workers(self.target, self._config, own + _SEEN)
+
+        def has_seen() -> bool:
+            return ask().endswith(_SEEN) or isinstance(trouble_at(at, 1.0), ConnectionRefusedError)
+
+        wait_for(lambda: f"{name} to see the list of this one", has_seen, check_stop, _STAY_SECONDS)
         return (
-            f"{name} at {at} takes itself for {called}: its list of workers is {theirs[0]}, that "
-            f"of {self.cluster.name} is {', '.join(self.cluster.workers)}. Give all the same list, "
-            "in one order."
+            f"{name} at {at} takes itself for {called}: its list of workers is {theirs}, that of "
+            f"{self.cluster.name} is {own}. Give all the same list, in one order."
         )
 
     def gather(
@@ -192,7 +197,7 @@ class Workers(Peers):
 
 
 def _list_of_workers(target: str, config: tf.ConfigProto, own: str = "") -> str:
-    """Returns the list that the worker with this server has; first sets it to a given one."""
+    """Returns the list of the worker with this server, "" if not known; first sets it to `own`."""
     with tf.Graph().as_default() as graph, tf.device("/device:CPU:0"):
         place = shared_variable("tensorpack_workers", tf.string, [])
         write = tf.raw_ops.AssignVariableOp(resource=place, value=own)
@@ -203,4 +208,4 @@ def _list_of_workers(target: str, config: tf.ConfigProto, own: str = "") -> str:
                 sess.run(write)
             return sess.run(read).decode()
     except tf.errors.OpError:
-        return _NOT_KNOWN
+        return ""
