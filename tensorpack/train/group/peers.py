@@ -165,8 +165,7 @@ class Peers:
                 task = _TASK.search(asked.result())
                 self._called[name] = b" ".join(task.groups()).decode() if task else name
             elif now - self._answered[name] > min(_GONE_SECONDS, self.timeout):
-                trouble = trouble_at(self._peers[name], _CONNECT_SECONDS)
-                refused = isinstance(trouble, ConnectionRefusedError)
+                refused = refuses(self._peers[name])
         silent = now - self._answered[name]
         if name not in self._called:
             if silent < self._start_limit:
@@ -185,6 +184,11 @@ class Peers:
             "without it: start all again, with resume to continue from the last state that all "
             "have saved."
         )
+
+
+def refuses(address: str) -> bool:
+    """Whether a machine accepts no connection at "host:port", where a process has ended."""
+    return isinstance(trouble_at(address, _CONNECT_SECONDS), ConnectionRefusedError)
 
 
 def wait_for(

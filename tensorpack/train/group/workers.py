@@ -10,9 +10,9 @@ from tensorpack.compat import tfv1 as tf
 from tensorpack.train.group.exchange import Exchange, all_reduce
 from tensorpack.train.group.server import make_server, worker_config
 from tensorpack.utils import logger
-from tensorpack.utils.cluster import Cluster, trouble_at
+from tensorpack.utils.cluster import Cluster
 
-from .peers import Peers, wait_for
+from .peers import Peers, refuses, wait_for
 from .table import shared_variable
 
 INTERRUPTED = 100  # plus the number of a signal: a flag of `Exchange`, besides LEFT and FAILED
@@ -81,11 +81,8 @@ class Workers(Peers):
         wait_for(lambda: f"the list of {name}", ask, check_stop)
         theirs = found[0].rstrip(_SEEN)
         _list_of_workers(self.target, self._config, own + _SEEN)
-
-        def has_seen() -> bool:
-            return ask().endswith(_SEEN) or isinstance(trouble_at(at, 1.0), ConnectionRefusedError)
-
-        wait_for(lambda: f"{name} to see the list of this one", has_seen, check_stop, _STAY_SECONDS)
+        what, seen = f"{name} to see the list of this one", lambda: ask().endswith(_SEEN)
+        wait_for(lambda: what, lambda: seen() or refuses(at), check_stop, _STAY_SECONDS)
         return (
             f"{name} at {at} takes itself for {called}: its list of workers is {theirs}, that of "
             f"{self.cluster.name} is {own}. Give all the same list, in one order."
