@@ -3,6 +3,8 @@
 import math
 from typing import Any, Dict, Optional, Sequence, Union
 
+import numpy as np
+
 from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.summary import average_states
 from tensorpack.utils.checks import as_list
@@ -75,27 +77,30 @@ class StopIfNonFinite(Callback):
 class FiniteCheck:
     """Finds variables that are not finite, when asked: before a save, for example.
 
-    It runs on the devices of the variables, and fetches one bool for each. Integers are not
+    It runs on the devices of the variables, and fetches one number for each. Integers are not
     checked, nor are moving averages of summaries, which the training does not use.
     """
 
     def __init__(self, variables: Sequence[tf.Variable]) -> None:
         averages = {id(each) for each in average_states()}
-        looked_at = [
+        self._variables = [
             each
             for each in variables
             if each.dtype.base_dtype.is_floating and id(each) not in averages
         ]
-        self._names = [each.op.name for each in looked_at]
         with tf.name_scope("FiniteCheck"):
-            self._finite = [_all_finite(each) for each in looked_at]
+            self._squares = [_sum_of_squares(each) for each in self._variables]
 
     def first_bad(self, sess: tf.Session) -> Optional[str]:
         """Returns the name of the first variable with a NaN or an infinity in it, or None."""
-        finite = sess.run(self._finite)
-        return next((name for name, good in zip(self._names, finite) if not good), None)
+        for variable, square in zip(self._variables, sess.run(self._squares)):
+            # Squares of large numbers are infinite, too: only then the variable itself is fetched.
+            if not (math.isfinite(square) or np.isfinite(sess.run(variable).astype("f8")).all()):
+                return variable.op.name
+        return None
 
 
-def _all_finite(variable: tf.Variable) -> tf.Tensor:
+def _sum_of_squares(variable: tf.Variable) -> tf.Tensor:
+    wide = variable.dtype.base_dtype.size >= 4
     with variable.graph.colocate_with(variable.op):
-        return tf.reduce_all(tf.is_finite(variable))
+        return tf.nn.l2_loss(variable if wide else tf.cast(variable, tf.float32))

@@ -91,7 +91,8 @@ class ModelSaver(Callback):
         self._to_save = self._variables()
         self._finite = FiniteCheck(self._to_save)
         # The store deletes old checkpoints, so this one keeps no list of them.
-        self.saver = tf.train.Saver(self._to_save, max_to_keep=0)
+        by_name = {each.op.name: each for each in self._to_save}  # parts of a variable, too
+        self.saver = tf.train.Saver(by_name, max_to_keep=0)
         self._store = CheckpointStore(self.checkpoint_dir, self._max_to_keep, self._keep_hours)
         self._has_state = self.trainer.adopt_saver(self)
 

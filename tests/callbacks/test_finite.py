@@ -88,6 +88,7 @@ class TestFiniteCheck:
 
     def test_every_type_of_float_is_looked_at(self, first_bad):
         assert first_bad(2, np.inf) == "half"
+        assert first_bad(2, 0) is None
         assert first_bad(1, [0, 0, 0, np.nan]) == "two"
 
     def test_the_first_is_named_until_it_recovers(self, first_bad):

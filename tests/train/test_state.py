@@ -281,6 +281,24 @@ def test_an_asynchronous_save_holds_the_values_of_its_step(log_dir):
     assert trainer.global_step == STEPS * (EPOCHS + 1)
 
 
+class Parted(Trainer):
+    """Its step adds one to a variable in two parts."""
+
+    def _setup(self):
+        how = {"initializer": tf.zeros_initializer(), "partitioner": tf.fixed_size_partitioner(2)}
+        parts = list(tf.get_variable("parted", [4, 3], **how))
+        self.train_op = tf.group(*[part.assign_add(tf.ones([2, 3])) for part in parts])
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_the_parts_of_a_variable_continue(asynchronous, log_dir):
+    run([], ModelSaver(asynchronous=asynchronous), Parted)
+    run([], ModelSaver(asynchronous=asynchronous), Parted, resume="must", max_epoch=EPOCHS + 1)
+    values = load_checkpoint_vars(str(log_dir / f"model-{STEPS * (EPOCHS + 1)}"))
+    for part in range(2):
+        assert np.array_equal(values[f"parted/part_{part}"], np.full([2, 3], STEPS * (EPOCHS + 1)))
+
+
 def test_the_best_is_copied_when_its_save_in_the_background_has_been_written(log_dir, monkeypatch):
     class Puts(Callback):
         def _trigger_epoch(self):
