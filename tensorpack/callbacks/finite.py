@@ -1,7 +1,7 @@
 """Detects costs and weights that are NaN or infinite before they replace good ones."""
 
 import math
-from typing import Any, Dict, Optional, Sequence, Union
+from typing import Any, Dict, Iterable, Optional, Sequence, Union
 
 import numpy as np
 
@@ -81,26 +81,23 @@ class FiniteCheck:
     checked, nor are moving averages of summaries, which the training does not use.
     """
 
-    def __init__(self, variables: Sequence[tf.Variable]) -> None:
+    def __init__(self, variables: Iterable[tf.Variable]) -> None:
         averages = {id(each) for each in average_states()}
         self._variables = [
             each
             for each in variables
             if each.dtype.base_dtype.is_floating and id(each) not in averages
         ]
+        self._squares = []
         with tf.name_scope("FiniteCheck"):
-            self._squares = [_sum_of_squares(each) for each in self._variables]
+            for each in self._variables:
+                with each.graph.colocate_with(each.op):
+                    self._squares.append(tf.nn.l2_loss(tf.cast(each, tf.float32)))
 
     def first_bad(self, sess: tf.Session) -> Optional[str]:
         """Returns the name of the first variable with a NaN or an infinity in it, or None."""
         for variable, square in zip(self._variables, sess.run(self._squares)):
-            # Squares of large numbers are infinite, too: only then the variable itself is fetched.
+            # The square of a large number is infinite, too: only then the variable is fetched.
             if not (math.isfinite(square) or np.isfinite(sess.run(variable).astype("f8")).all()):
                 return variable.op.name
         return None
-
-
-def _sum_of_squares(variable: tf.Variable) -> tf.Tensor:
-    wide = variable.dtype.base_dtype.size >= 4
-    with variable.graph.colocate_with(variable.op):
-        return tf.nn.l2_loss(variable if wide else tf.cast(variable, tf.float32))

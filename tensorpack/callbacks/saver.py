@@ -6,7 +6,7 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Any, Callable, List, Optional, Sequence, Union
+from typing import Any, Callable, Dict, Optional, Sequence, Union
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.checkpoint import CheckpointStore, save_checkpoint_vars
@@ -89,21 +89,19 @@ class ModelSaver(Callback):
         self.checkpoint_dir = find_directory(self.checkpoint_dir, "ModelSaver")
         os.makedirs(self.checkpoint_dir, exist_ok=True)
         self._to_save = self._variables()
-        self._finite = FiniteCheck(self._to_save)
-        # The store deletes old checkpoints, so this one keeps no list of them.
-        by_name = {each.op.name: each for each in self._to_save}  # parts of a variable, too
-        self.saver = tf.train.Saver(by_name, max_to_keep=0)
+        self._finite = FiniteCheck(self._to_save.values())
+        self.saver = tf.train.Saver(self._to_save, max_to_keep=0)  # the store deletes old ones
         self._store = CheckpointStore(self.checkpoint_dir, self._max_to_keep, self._keep_hours)
         self._has_state = self.trainer.adopt_saver(self)
 
-    def _variables(self) -> List[tf.Variable]:
+    def _variables(self) -> Dict[str, tf.Variable]:
         listed = [each for key in self._collections for each in tf.get_collection(key)]
         if self.saves_all:
             listed = self.trainer.variables_to_save()
-        found = {each.op.name: each for each in listed}
+        found = {each.op.name: each for each in listed}  # also of each part of a variable
         if not found:
             raise ValueError(f"There are no variables to save in {', '.join(self._collections)}.")
-        return [found[name] for name in sorted(found)]
+        return dict(sorted(found.items()))
 
     def _before_train(self) -> None:
         path = os.path.join(self.checkpoint_dir, time.strftime("graph-%m%d-%H%M%S.meta"))
@@ -191,9 +189,7 @@ class ModelSaver(Callback):
 
     def _snapshot(self) -> Callable[[str], None]:
         """Copies the values; returns a function that writes them, on any thread."""
-        names = [variable.op.name for variable in self._to_save]
-        values = tf.get_default_session().run(self._to_save)
-        return lambda path: save_checkpoint_vars(dict(zip(names, values)), path)
+        return partial(save_checkpoint_vars, tf.get_default_session().run(self._to_save))
 
     def _after_train(self) -> None:
         self.wait()

@@ -81,6 +81,7 @@ class TestFiniteCheck:
 
     def test_finite_variables_are_not_bad(self, first_bad):
         assert first_bad(0, np.full([3, 2], np.finfo(np.float32).max)) is None
+        assert first_bad(1, [np.finfo(np.float64).max] * 4) is None
 
     @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
     def test_one_number_is_enough(self, bad, first_bad):
