@@ -1,6 +1,7 @@
 # tensorpack with TensorFlow for the CPU, and the DQN example on Atari games:
 #
 #   docker build -t tensorpack .
+#   mkdir -p train_log
 #   docker run --rm -it -v "$PWD/train_log:/app/train_log" -u "$(id -u)" tensorpack
 #   docker run --rm -it tensorpack tensorpack doctor
 #

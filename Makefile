@@ -8,7 +8,7 @@
 #   make nightly             all tests that CI leaves out, on both TensorFlows (.ci/run makes .venv-tf1)
 #   make reliability         the fault matrix on one TensorFlow (up to an hour)
 #   make soak                kill a small DQN 200 times at random moments, a group of four as often, and more (80 minutes)
-#   make bench               measure all figures of docs/performance.md (ARGS="--only R5,R6"; 100 minutes)
+#   make bench               measure all figures of docs/performance.md (ARGS="--only R5,R6"; two and a half hours)
 #   make gpu-check           what only a GPU can show, as one table, in .venv-gpu (20 minutes, see docs/performance.md)
 #   make scaling             renew the predictions of docs/scaling.md
 #   make bench-peers         install the peers of some benchmarks, each in a .venv-peer-*

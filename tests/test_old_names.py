@@ -26,7 +26,8 @@ from tests.conftest import HAS_TENSORFLOW
 HERE = Path(__file__).parent
 WITHOUT_TENSORFLOW = ("tensorpack.utils.", "tensorpack.dataflow.", "tensorpack.RL.")
 CALL = re.compile(r"(?:^| )\.?(\w+)((?:\(.*?\))?)(?= \.|$)")  # a name, with arguments or without
-VARIABLE = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
+# Not by a keyword: several at once, or the scope name of a layer, which old tables leave out.
+NAMELESS = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD, Parameter.POSITIONAL_ONLY)
 GENERATIONS = {"both": ["2017", "0.11"]}
 SPELLINGS = {"NHWC": "channels_last", "SAME": "same", "VALID": "valid"}
 SECOND_NAMES = {
@@ -160,7 +161,7 @@ def compare(ours, arguments, bound=False):
         return []
     new_names = renamed(ours.__init__ if inspect.isclass(ours) else ours)
     parameters = list(inspect.signature(ours).parameters.values())[bound:]
-    by_name = {each.name: each for each in parameters if each.kind not in VARIABLE}
+    by_name = {each.name: each for each in parameters if each.kind not in NAMELESS}
     by_position = [each.name for each in parameters if each.kind is each.POSITIONAL_OR_KEYWORD]
     takes_more = any(each.kind is each.VAR_POSITIONAL for each in parameters)
     takes_any_name = any(each.kind is each.VAR_KEYWORD for each in parameters)

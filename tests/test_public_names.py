@@ -154,6 +154,22 @@ def test_a_signature_is_read_from_the_source(tmp_path, name, lines):
     assert signatures.rendered(f"m.{name}", signatures.find(path, name)) == lines
 
 
+@pytest.mark.skipif(not HAS_TENSORFLOW, reason="needs TensorFlow")
+def test_help_on_making_an_object_of_ours_is_not_that_of_tensorflow():
+    wrong = []
+    for name in _public_names.HOMES:
+        cls = getattr(tensorpack, name)
+        makers = [each for each in getattr(cls, "__mro__", ()) if "__init__" in vars(each)]
+        if makers and is_ours(makers[0]):
+            described = [each for each in makers if each.__init__.__doc__]
+            wrong += [name] * described[0].__module__.startswith("tensorflow")
+    assert wrong == []
+
+
+def is_ours(cls):
+    return cls.__module__.partition(".")[0] == "tensorpack"
+
+
 def test_an_unknown_name_is_an_attribute_error():
     with pytest.raises(AttributeError, match="'no_such_name'"):
         tensorpack.no_such_name  # noqa: B018

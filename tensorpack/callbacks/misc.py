@@ -27,7 +27,7 @@ class SendStat(Callback):
     Args:
       command: a list of arguments, such as `["notify-send", "cost={cost:.3f}"]`, or a command line
         that is split into such a list as a shell would do it; a ValueError if it needs a shell, for
-        none runs it. The names in braces are filled in, by `str.format`.
+        none runs it. The names in braces are filled in, by `str.format`. Its output is logged.
       names: names of scalars in `trainer.monitors`, at least those in braces.
     """
 
@@ -36,8 +36,7 @@ class SendStat(Callback):
         self._command = _as_command(self, command, self._names)
 
     def _trigger(self) -> None:
-        monitors = self.trainer.monitors
-        _send(self._command, {name: monitors.get_latest(name) for name in self._names})
+        _send(self._command, {each: self.trainer.monitors.get_latest(each) for each in self._names})
 
 
 class SendMonitorData(LastValues):
@@ -104,9 +103,11 @@ def _split(owner: Callback, command: str) -> List[str]:
 
 def _send(command: List[str], values: Dict[str, float]) -> None:
     output, code = subproc_call([_Fields().vformat(part, (), values) for part in command])
+    text = output.decode(errors="replace").rstrip()
     if code != 0:
-        text = output.decode(errors="replace")
         logger.error(f"Command {command} with {values} failed with code {code}: {text}")
+    elif text:
+        logger.info(f"{command[0]}: {text}")
 
 
 class EstimatedTimeLeft(Callback):
@@ -116,7 +117,7 @@ class EstimatedTimeLeft(Callback):
 
     def __init__(self, last_k_epochs: int = 5, median: bool = True) -> None:
         self._times: deque[float] = deque(maxlen=as_count(self, "last_k_epochs", last_k_epochs))
-        self._median = median
+        self._average: Any = np.median if median else np.mean
         self._elapsed = 0.0  # of the epoch, in seconds, in the run that is resumed
         self._last: Any = None  # the begin of the epoch
 
@@ -129,8 +130,7 @@ class EstimatedTimeLeft(Callback):
         self._last = now
         epochs = self.trainer.max_epoch - self.epoch_num
         if epochs > 0:
-            average: Any = np.median if self._median else np.mean
-            seconds = float(average(self._times)) * epochs
+            seconds = float(self._average(self._times)) * epochs
             logger.info(f"Estimated Time Left: {humanize_time_delta(seconds)}")
 
     def state_dict(self) -> Dict[str, Any]:

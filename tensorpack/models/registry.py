@@ -4,6 +4,7 @@ A layer is called as `Conv2D("conv0", x, 32, 3)`, and is also a method of `Linea
 """
 
 import functools
+import inspect
 import re
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Set, Tuple
 
@@ -26,10 +27,8 @@ LAYERS: Dict[str, Layer] = {}
 
 
 class VariableHolder:
-    """The variables of one layer call, as attributes: `Conv2D("c", x, 8, 3).variables.W`.
-
-    Args:
-      **variables: the variables by their name in the scope of the layer.
+    """The variables of one layer call, as attributes by their names in the scope of the layer, such
+    as `Conv2D("c", x, 8, 3).variables.W`.
     """
 
     def __init__(self, **variables: Any) -> None:
@@ -136,9 +135,7 @@ def _make_layer(
         _check_names(layer_name, parameters, spelling, given)
         inputs = _find_inputs(layer_name, parameters, args, given)
         call = functools.partial(function, *args, **add_defaults(layer, parameters, args, given))
-        if scope_name is None:
-            return call()
-        return _call_in_scope(call, scope_name, inputs, log_shape)
+        return call() if scope_name is None else _call_in_scope(call, scope_name, inputs, log_shape)
 
     def spell(kwargs: Mapping[str, Any]) -> Dict[str, Any]:
         translated = translate(layer_name, spelling, kwargs)
@@ -149,6 +146,10 @@ def _make_layer(
     layer.symbolic_function = function
     layer.use_scope = use_scope
     layer.__argscope_spelling__ = spell
+    if use_scope and "scope_name" not in parameters:  # no signature can say that it is optional
+        first = inspect.Parameter("scope_name", inspect.Parameter.POSITIONAL_ONLY, annotation=str)
+        shown = [first, *parameters.values()]
+        layer.__signature__ = inspect.signature(function).replace(parameters=shown)
     return layer
 
 

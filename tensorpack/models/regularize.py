@@ -32,8 +32,7 @@ def Dropout(
     Args:
       inputs: floating, any shape.
       keep_prob: probability to keep an element, in (0, 1]; or give `rate`, which is 1 minus that.
-      training: whether to drop; a bool, or a bool scalar tensor. By default only in a training
-        tower.
+      training: whether to drop, a bool or a bool scalar tensor; by default in a training tower.
       noise_shape: int32, shape of the random mask, broadcast to `inputs`; by default the shape of
         `inputs`.
       seed: of the op.

@@ -50,10 +50,10 @@ def facts_of(run: Run) -> str:
         return ""
     last = run.attempts[-1]
     command, ended = last.get("command"), last.get("ended")
-    words = command if isinstance(command, list) else []
+    words = [shlex.quote(_plain(each)) for each in command] if isinstance(command, list) else []
     versions = [f"{name} {_plain(each)}" for name, each in _dict(last, "versions").items() if each]
     rows = [
-        ("Command", _code(" ".join(shlex.quote(_plain(each)) for each in words))),
+        ("Command", _code(" ".join(words).replace(" '~/", " ~/'"))),  # which a shell expands
         ("Folder", _code(last.get("folder"))),
         ("Time", escape(f"{_time(last.get('started'))} to {_time(ended) if ended else 'now'}")),
         ("Machine", _machine(_dict(last, "machine"), last.get("host"))),

@@ -6,23 +6,21 @@ import re
 import socket
 import sys
 from contextlib import suppress
-from typing import Any, Dict, List, Optional, Sequence
+from typing import Any, Dict, List, Optional
 
+from tensorpack.utils._words import without_secrets
 from tensorpack.utils.nvml import NVMLContext, has_driver, visible_devices
 from tensorpack.utils.workers.processes import usable_cores
 
 _CPU_INFO = "/proc/cpuinfo"
 _CPU_INFO_BYTES = 4096  # the first core is enough, of perhaps hundreds
-_SECRET = r"passw|secret|token|credential|(?:api|auth|access|private|wandb|comet)[-_]?key"
-_SECRET_FLAG = re.compile(rf"^(-{{0,2}}[\w.-]*(?:{_SECRET})[\w.-]*)(=.*)?$", re.IGNORECASE | re.S)
-_SECRET_IN_URL = re.compile(r"(\w+://)[^/@\s]+@")
-_HIDDEN = "***"
 
 
 def process_facts() -> Dict[str, Any]:
     """Returns the command, its folder, the process, and the versions of what it has loaded."""
+    arguments = without_secrets(sys.argv)
     return {
-        "command": without_secrets([os.path.basename(sys.executable or "python"), *sys.argv]),
+        "command": [os.path.basename(sys.executable or "python"), *map(_under_home, arguments)],
         "script": _under_home(script_path() or "") or None,
         "folder": _under_home(os.getcwd()),
         "process": os.getpid(),
@@ -45,23 +43,6 @@ def script_path() -> Optional[str]:
     return None if path is None else os.path.abspath(path)
 
 
-def without_secrets(arguments: Sequence[str]) -> List[str]:
-    """Returns a command line with `***` for what follows a flag such as `--api-key`, and for users
-    and passwords in URLs.
-    """
-    shown: List[str] = []
-    hide_next = False
-    for argument in arguments:
-        flag = _SECRET_FLAG.match(argument)
-        if flag is not None and flag.group(2):
-            argument = f"{flag.group(1)}={_HIDDEN}"
-        elif hide_next and not argument.startswith("-"):
-            argument = _HIDDEN
-        hide_next = flag is not None and not flag.group(2) and argument.startswith("-")
-        shown.append(_SECRET_IN_URL.sub(rf"\1{_HIDDEN}@", argument))
-    return shown
-
-
 def machine_facts() -> Dict[str, Any]:
     """Returns the CPU's name, the usable cores, bytes of memory, and the GPUs in use."""
     return {
@@ -79,11 +60,11 @@ def _version_of(module: str) -> Optional[str]:
     return None if version is None else str(version)
 
 
-def _under_home(path: str) -> str:
-    """A path with `~` for the home, so that a record names no user."""
-    home = os.path.expanduser("~").rstrip(os.sep)
-    inside = home and (path == home or path.startswith(home + os.sep))
-    return "~" + path[len(home) :] if inside else path
+def _under_home(text: str) -> str:
+    """A path, or an argument with paths, with `~` for the home, so that a record names no user."""
+    home = re.escape(os.path.expanduser("~").rstrip(os.sep))
+    whole = rf"(?<![^=,:\s]){home}(?![^{re.escape(os.sep)},:\s])"
+    return re.sub(whole, "~", text) if home else text
 
 
 def _cpu_name() -> str:

@@ -30,6 +30,7 @@ class LossScaleOptimizer(ProxyOptimizer):
 
     Args:
       opt: the optimizer, with its gradient processors; changed, if it is a `ProxyOptimizer`.
+      initial_scale: what the scale is at first.
       growth_steps: good steps after which it is doubled.
     """
 

@@ -21,6 +21,7 @@ class ProxyOptimizer(tf.train.Optimizer):
     """Does what the wrapped optimizer does; the base of those that do more."""
 
     def __init__(self, opt: tf.train.Optimizer, name: str = "ProxyOptimizer") -> None:
+        """Wraps the optimizer `opt`."""
         super().__init__(use_locking=False, name=name)
         self._opt = opt
 

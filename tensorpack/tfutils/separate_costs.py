@@ -96,6 +96,7 @@ class OptimizerPerScope(tf.train.Optimizer):
     """
 
     def __init__(self, optimizers: Dict[str, tf.train.Optimizer]) -> None:
+        """Takes an optimizer for each scope."""
         super().__init__(use_locking=False, name=type(self).__name__)
         if not optimizers:
             raise ValueError("OptimizerPerScope needs an optimizer.")
@@ -118,14 +119,11 @@ class OptimizerPerScope(tf.train.Optimizer):
         return tf.group(*updates, name=name)
 
     def _scope_of(self, variable: Any) -> str:
-        fits = [
-            scope
-            for scope in self._optimizers
-            if not scope or variable.name.startswith(f"{scope}/")
-        ]
+        name = variable.name
+        fits = [each for each in self._optimizers if not each or name.startswith(f"{each}/")]
         if not fits:
             raise ValueError(
-                f"{variable.name} is in none of the scopes {', '.join(self._optimizers)}: give it "
+                f"{name} is in none of the scopes {', '.join(self._optimizers)}: give it "
                 'an optimizer, or one to "" for all others.'
             )
         return max(fits, key=len)

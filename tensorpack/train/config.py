@@ -44,17 +44,17 @@ class TrainConfig:
     """Options of a training run.
 
     Args:
-      data: the `InputSource` to train on, instead of `dataflow`.
-      extra_callbacks: more of them, after `callbacks`; defaults to `DEFAULT_CALLBACKS()`.
+      dataflow, data: what to train on, a `DataFlow` or an `InputSource`.
+      model: the `ModelDesc` to train.
+      callbacks, extra_callbacks: in this order; the latter default to `DEFAULT_CALLBACKS()`.
       monitors: where scalars go; defaults to `DEFAULT_MONITORS()`.
       session_creator: defaults to a `NewSessionCreator` with `session_config`.
       session_config: a `tf.ConfigProto`, for the default session creator; defaults to
         `get_default_sess_config()`.
-      session_init: how variables get their values after their initialisers; defaults to leaving
-        them so.
+      session_init: what sets variables after their initialisers; defaults to nothing.
       steps_per_epoch: steps in each epoch, 0 for callbacks alone; defaults to the size of the data.
         A fraction is cut off, with a warning.
-      max_epoch: number of the last epoch.
+      starting_epoch, max_epoch: numbers of the first and the last epoch.
       nr_tower: number of training towers; sets `tower` to the first so many.
       tower: relative GPU ids of the training towers; defaults to `[0]`.
       predict_tower: relative GPU ids of the towers of predictors, -1 for the CPU, or names of

@@ -1,8 +1,14 @@
-"""Words in messages: sizes, and the names nearest to a mistyped one."""
+"""Words in messages: sizes, the names nearest to a mistyped one, command lines without secrets."""
 
 import os
+import re
 from difflib import get_close_matches
-from typing import Iterable, Optional
+from typing import Iterable, List, Optional, Sequence
+
+_KEY = "(?:api|auth|access|private|wandb|comet)[-_]?key"
+_SECRET = rf"[\w.-]*(?:passw|secret|token|credential|{_KEY})[\w.-]*"
+_SECRET_FLAG = re.compile(rf"(\0(?:-{{0,2}}{_SECRET}=|-{_SECRET}\0(?!-)))[^\0]*", re.IGNORECASE)
+_SECRET_IN_URL = re.compile(r"(\w+://)[^/@\s\0]+@")
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
@@ -38,3 +44,9 @@ def size_text(nbytes: Optional[float], unknown: str = "?") -> str:
             return f"{text} {name}"
         nbytes /= 1000
     return f"{nbytes:.1f} TB"
+
+
+def without_secrets(arguments: Sequence[str]) -> List[str]:
+    """Returns a command line with `***` after flags such as `--api-key`, and for users in URLs."""
+    text = _SECRET_FLAG.sub(r"\1***", "".join(f"\0{each}" for each in arguments))
+    return _SECRET_IN_URL.sub(r"\1***@", text).split("\0")[1:]

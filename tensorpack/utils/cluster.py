@@ -261,9 +261,7 @@ class _Workers:
 
     def of_open_mpi(self) -> List[str]:
         """Addresses of the processes of `mpirun`; none if this is not one of several."""
-        if "OMPI_COMM_WORLD_SIZE" not in self._env:
-            return []
-        size = self._number("OMPI_COMM_WORLD_SIZE")
+        size = self._number("OMPI_COMM_WORLD_SIZE", default=1)
         if size == 1:
             return []
         self.rank = self._number("OMPI_COMM_WORLD_RANK")
@@ -293,8 +291,7 @@ class _Workers:
         if len(places) != size or not 0 <= self.rank < size:
             raise ValueError(
                 f"The environment speaks of {size} processes, this one with rank {self.rank}, but "
-                f"its list of hosts has room for {len(places)}: {_shorten(repr(slots))}. "
-                f"{remedy}"
+                f"its list of hosts has room for {len(places)}: {_shorten(repr(slots))}. {remedy}"
             )
         _, node, local = places[self.rank]
         expected = node if witness == "SLURM_NODEID" else local

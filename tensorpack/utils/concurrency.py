@@ -295,10 +295,8 @@ def enable_death_signal(_warn: bool = True) -> None:
     started_by = getattr(multiprocessing.current_process(), "_parent_pid", None) or parent
     if not set_parent_death_signal(signal.SIGHUP, parent):
         if _warn:
-            text = "process %d may outlive its own. Let it end by itself, as when its pipe breaks."
-            logger.warning(
-                f"{sys.platform} sends no signal when a parent dies: {text}", os.getpid()
-            )
+            text = f"process {os.getpid()} may outlive its own. Let it end when its pipe breaks."
+            logger.warning(f"{sys.platform} sends no signal when a parent dies: {text}")
     # The parent of a process of the fork server is the server.
     elif started_by != parent and state_of(started_by) in ("unknown", "dead"):
         os.kill(os.getpid(), signal.SIGHUP)

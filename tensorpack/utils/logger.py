@@ -22,6 +22,7 @@ from typing import Any, List, Optional
 from ._console import ConsoleHandler, LogFileHandler, is_terminal, open_standard_descriptors
 from ._directory_lock import DirectoryInUse, DirectoryLock, absolute_directory  # noqa: F401
 from ._tracebacks import traceback_text
+from ._words import without_secrets
 from .atomic import move_to_backup, remove_temporaries
 from .cluster import Cluster
 
@@ -220,7 +221,7 @@ def set_logger_dir(dirname: str, action: Optional[str] = None) -> Optional[str]:
         dirname = _make_way(dirname, done, news)
     os.makedirs(dirname, exist_ok=True)
     _run_log.move_to(dirname, _new_log_file(dirname, news))
-    info("Argv: %s", " ".join(sys.argv))
+    info("Argv: %s", " ".join(without_secrets(sys.argv)))
     for line in news:
         info(line)
     return done

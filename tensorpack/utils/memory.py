@@ -18,10 +18,8 @@ def available_bytes(root: str = "/") -> Optional[int]:
 
 
 def _left_on_machine(root: str) -> Optional[int]:
-    for line in _read(os.path.join(root, "proc/meminfo")).splitlines():
-        if line.startswith("MemAvailable:"):
-            return int(line.split()[1]) * 1024
-    return None
+    found = re.search(r"^MemAvailable: +(\d+)", _read(os.path.join(root, "proc/meminfo")), re.M)
+    return int(found.group(1)) * 1024 if found else None
 
 
 def _left_in_groups(root: str) -> Iterator[Optional[int]]:

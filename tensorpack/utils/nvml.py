@@ -62,11 +62,11 @@ class NvidiaDevice:
 
     def name(self) -> str:
         """Returns the name of the product."""
-        return _text(self._ask("nvmlDeviceGetName"))
+        return self._ask("nvmlDeviceGetName")
 
     def uuid(self) -> str:
         """Returns its UUID, such as `GPU-5a6d...`."""
-        return _text(self._ask("nvmlDeviceGetUUID"))
+        return self._ask("nvmlDeviceGetUUID")
 
     def memory(self) -> Dict[str, int]:
         """Returns the bytes of its memory as "total", "used" and "free"."""
@@ -82,9 +82,10 @@ class NvidiaDevice:
 
     def _ask(self, function: str) -> Any:
         try:
-            return getattr(self._nvml, function)(self._handle)
+            answer = getattr(self._nvml, function)(self._handle)
         except self._nvml.NVMLError as error:
             raise RuntimeError(f"{function} of NVML failed: {error}.") from error
+        return answer.decode() if isinstance(answer, bytes) else answer  # before version 11.500
 
 
 def has_driver() -> bool:
@@ -103,7 +104,3 @@ def visible_devices() -> Optional[List[str]]:
             break
         found.append(entry)
     return found
-
-
-def _text(value: Union[str, bytes]) -> str:
-    return value.decode() if isinstance(value, bytes) else value  # bytes before version 11.500

@@ -72,7 +72,8 @@ class SignalListener:
         self._on_signal = on_signal
         self._on_tick = on_tick
         self._signums = tuple(signums)
-        self._on_main_thread = on_main_thread or _do_nothing
+        # Without one, nothing takes the place of the default action: the thread does the work.
+        self._on_main_thread = on_main_thread or (lambda signum, frame: None)
         self._outer_handlers: Dict[int, Any] = {}
         self._outer_fd = -1
 
@@ -139,7 +140,3 @@ class SignalListener:
         if self._outer_fd != -1:
             with suppress(OSError):  # closed by its owner, or full: both are the owner's business
                 os.write(self._outer_fd, bytes([number]))
-
-
-def _do_nothing(signum: int, frame: object) -> None:
-    """Takes the place of the default action; the listener's thread does the work."""

@@ -91,6 +91,14 @@ def test_a_command_that_fails_is_an_error_in_the_log(capsys):
     )
 
 
+@pytest.mark.parametrize("make", [SendStat, SendMonitorData])
+def test_what_a_command_prints_is_logged(make, capsys):
+    sender = make(["echo", "{cost} of 100%\n2"], ["cost"])
+    callbacks = [[putting(), sender]] if make is SendStat else [[putting()], [sender]]
+    MiniTrainer(*callbacks).train()
+    assert log_lines(capsys)[0].startswith("echo: 1.0 of 100%")
+
+
 def test_a_scalar_without_a_value_is_an_error():
     with pytest.raises(KeyError, match="'cost' has no value yet"):
         MiniTrainer([SendStat("true", ["cost"])]).train()

@@ -1,6 +1,7 @@
 """Tests of what makes a function a layer."""
 
 import functools
+import inspect
 from unittest import mock
 
 import pytest
@@ -115,6 +116,28 @@ def test_a_layer_of_ones_own(make_layer):
     assert Scale.use_scope is True
     assert Scale.symbolic_function(x).op.name == "output"
     assert get_registered_layer("Scale") is Scale
+
+
+def test_a_signature_has_the_scope_name_where_it_must_be_given(make_layer):
+    @make_layer()
+    def Scale(x, name="output", *, factor: float = 2.0) -> str:
+        pass
+
+    @make_layer(use_scope=None)
+    def Shift(x, by):
+        pass
+
+    @make_layer()
+    def Named(scope_name):
+        pass
+
+    found = [str(inspect.signature(each)) for each in (Scale, Shift, Named)]
+    assert found == [
+        "(scope_name: str, /, x, name='output', *, factor: float = 2.0) -> str",
+        "(x, by)",
+        "(scope_name)",
+    ]
+    assert list(inspect.signature(Conv2D).parameters)[:3] == ["scope_name", "inputs", "filters"]
 
 
 def test_a_layer_with_any_arguments(make_layer):

@@ -76,7 +76,7 @@ def test_the_result_comes_first_then_the_circumstances(tmp_path):
     first, second = RunRecord(str(tmp_path)), RunRecord(str(tmp_path))
     first.write({"started": "2026-01-31T12:00:00Z", "seconds": 60, "result": "stopped", "step": 20})
     facts = {
-        "command": ["python", "train.py", "--name", "a b"],
+        "command": ["python", "train.py", "--name", "a b", "~/a b", "x ~/"],
         "result": "failed",
         "message": "ValueError: no",
         "seconds": 3600.0,
@@ -96,7 +96,7 @@ def test_the_result_comes_first_then_the_circumstances(tmp_path):
     assert places == sorted(places)
     for part in (
         "step 1,234,567, after 1 h 1 min",
-        "python train.py --name 'a b'",
+        "python train.py --name 'a b' ~/'a b' 'x ~/'",
         f"{'c' * 40} on main, with changes",
         "Quick, 4 cores; 8.0 GB of memory; H (1.0 GB)",
         "not fixed: this run cannot be repeated exactly",

@@ -1,5 +1,8 @@
 """What a run's options accept and refuse."""
 
+import inspect
+import re
+
 import pytest
 
 from tensorpack.callbacks import Callback, ProgressBar
@@ -14,6 +17,13 @@ from tests.helpers import TinyModel
 
 def flow(size=7):
     return FakeData([[4], [4]], size=size)
+
+
+def test_every_argument_is_described():
+    described = TrainConfig.__doc__.partition("Args:")[2].partition("Attributes:")[0]
+    names = re.findall(r"^ {6}(\w+(?:, \w+)*):", described, re.MULTILINE)
+    arguments = list(inspect.signature(TrainConfig).parameters)[:-1]  # without **kwargs
+    assert sorted(", ".join(names).split(", ")) == sorted(arguments)
 
 
 def test_defaults_of_the_reference_page():

@@ -1,8 +1,15 @@
-"""What is said about a name that was mistyped, and about sizes."""
+"""What is said about a name that was mistyped, and about sizes, and not said about secrets."""
 
 import os
 
-from tensorpack.utils._words import did_you_mean, did_you_mean_file, size_text
+import pytest
+
+from tensorpack.utils._words import (
+    did_you_mean,
+    did_you_mean_file,
+    size_text,
+    without_secrets,
+)
 
 
 def test_the_nearest_names_are_given():
@@ -38,3 +45,24 @@ def test_what_is_rounded_up_to_a_thousand_has_the_next_unit():
     sizes = (999_949, 999_960, 999_949_000, 999_960_000, 999_999_999_999, 999.7)
     texts = ["999.9 kB", "1.0 MB", "999.9 MB", "1.0 GB", "1.0 TB", "1.0 kB"]
     assert [size_text(each) for each in sizes] == texts
+
+
+@pytest.mark.parametrize(
+    "given, shown",
+    [
+        (["--api-key", "abc", "x"], ["--api-key", "***", "x"]),
+        (["--wandb_api_key=abc"], ["--wandb_api_key=***"]),
+        (["--access-key", "abc", "--key", "file"], ["--access-key", "***", "--key", "file"]),
+        (["--Password", "p w"], ["--Password", "***"]),
+        (["--no-token", "--lr", "1"], ["--no-token", "--lr", "1"]),
+        (["db.secret=1"], ["db.secret=***"]),
+        (["s3://me:pw@host/x"], ["s3://***@host/x"]),
+        (["--url", "https://me:pw@host/x?a@b"], ["--url", "https://***@host/x?a@b"]),
+        (["http://host", "me@host", ""], ["http://host", "me@host", ""]),
+        (["--token"], ["--token"]),
+        ([], []),
+        (["--rom", "tokens.bin", "--seed", "3"], ["--rom", "tokens.bin", "--seed", "3"]),
+    ],
+)
+def test_secrets_of_a_command_line_are_hidden(given, shown):
+    assert without_secrets(given) == shown

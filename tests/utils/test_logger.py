@@ -6,6 +6,7 @@ import inspect
 import logging
 import os
 import re
+import sys
 
 import pytest
 
@@ -119,12 +120,15 @@ def test_no_directory_at_first():
         logger.LOG_FILE  # noqa: B018
 
 
-def test_a_new_directory_gets_the_argv_first_and_no_colours(tmp_path, own_log):
+def test_a_new_directory_gets_the_argv_first_and_no_colours(tmp_path, own_log, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["a.py", "--api-key", "abc", "s3://me:abc@host"])
     path = tmp_path / "a" / "b"
     logger.set_logger_dir(str(path))
     logger.warn("careful")
     first, second, rest = log_text(path).split("\n")
-    assert re.fullmatch(r"\[[^]]*@logger\.py:\d+\] Argv: .*", first)
+    assert re.fullmatch(r"\[[^]]*@logger\.py:\d+\] Argv: (.*)", first)[1] == (
+        "a.py --api-key *** s3://***@host"
+    )
     assert re.fullmatch(PREFIX + "WRN careful", second) and rest == ""
     assert logger.LOG_DIR == logger.get_logger_dir() == str(path)
 
