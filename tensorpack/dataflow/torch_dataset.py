@@ -42,7 +42,9 @@ def to_torch_dataset(
     check_counts("to_torch_dataset", num_replicas=num_replicas)
     check_counts("to_torch_dataset", 0, rank=rank, seed=seed or 0)
     if rank >= num_replicas:
-        raise ValueError(f"to_torch_dataset: rank={rank} needs num_replicas of at least {rank + 1}.")
+        raise ValueError(
+            f"to_torch_dataset: rank={rank} needs num_replicas of at least {rank + 1}."
+        )
     data = require("torch.utils.data", "torch")
     if seed is None and num_replicas > 1:
         seed = 0

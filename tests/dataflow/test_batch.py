@@ -128,7 +128,11 @@ def test_scalars(values, expected):
             ValueError,
             "Component 1 of a batch has dtypes of different kinds",
         ),
-        ([np.zeros(1, [("a", "i8")]), np.zeros(1, [("b", "i8")])], ValueError, "Component 1.*kinds"),
+        (
+            [np.zeros(1, [("a", "i8")]), np.zeros(1, [("b", "i8")])],
+            ValueError,
+            "Component 1.*kinds",
+        ),
         ([np.ma.array([1, 2], mask=[0, 1])], TypeError, r"a masked array, .*\.filled\(value\)"),
         ([np.ma.masked], TypeError, "a masked array"),
     ],
