@@ -3,11 +3,11 @@
 Each of them has a copy of the flow and the same seed, and yields its share of the positions.
 """
 
-from typing import Any, Iterator, Optional
+from typing import Any, Iterator, Optional, Tuple
 
 import numpy as np
 
-from tensorpack.utils.checks import check_counts
+from tensorpack.utils.checks import check_integers
 from tensorpack.utils.optional import require
 from tensorpack.utils.rng import SeedTree, seed_datapoints, streams_from
 
@@ -33,36 +33,32 @@ def to_torch_dataset(
     Args:
       num_replicas, rank: as of a `DistributedSampler`: a rank yields every `num_replicas`-th
         position, beginning with its own number. The first ranks may have one more than the others.
-      seed: of the random streams, the same on all ranks. The dataset counts its passes, each of
-        which has others; call its `set_epoch(epoch)` before a pass, since workers that are not kept
-        forget. None takes 0 for several replicas, else the seed of the loader.
+      seed: of the random streams, the same on all ranks; call `set_epoch(epoch)` of the dataset
+        before a pass, for other ones. None is 0 for several ranks, else the seed of the loader.
     """
     if not is_flow(ds):
         raise TypeError(f"to_torch_dataset takes a DataFlow, but got {what_instead(ds)}")
-    check_counts("to_torch_dataset", num_replicas=num_replicas)
-    check_counts("to_torch_dataset", 0, rank=rank, seed=seed or 0)
-    if rank >= num_replicas:
-        raise ValueError(
-            f"to_torch_dataset: rank={rank} needs num_replicas of at least {rank + 1}."
-        )
-    data = require("torch.utils.data", "torch")
-    if seed is None and num_replicas > 1:
-        seed = 0
+    check_integers("to_torch_dataset", num_replicas=num_replicas, rank=rank)
+    if not 0 <= rank < num_replicas:
+        raise ValueError(f"to_torch_dataset: rank={rank} is not in range({num_replicas}).")
+    seed = 0 if seed is None and num_replicas > 1 else seed
+    root = None if seed is None else SeedTree(seed)
+    data = require("torch.utils.data")
     kind = type("FlowDataset", (_SharedPasses, data.IterableDataset), {})
-    return kind(ds, num_replicas, rank, seed)
+    return kind(ds, (rank, num_replicas), root)
 
 
 class _SharedPasses:
-    def __init__(self, ds: DataFlow, num_replicas: int, rank: int, seed: Optional[int]) -> None:
+    def __init__(self, ds: DataFlow, share: Tuple[int, int], root: Optional[SeedTree]) -> None:
         self.ds = ds
-        self._ranks, self._seed = (rank, num_replicas), seed
+        self._share, self._root = share, root
         self._passes = 0  # of this copy: a worker that is kept makes several with one seed
 
     def __reduce__(self) -> Any:
         return to_torch_dataset, (self.ds,), vars(self)
 
     def __len__(self) -> int:
-        first, step = self._ranks
+        first, step = self._share
         return len(range(first, length_of(self.ds), step))
 
     def set_epoch(self, epoch: int) -> None:
@@ -70,19 +66,18 @@ class _SharedPasses:
         self._passes = epoch
 
     def __iter__(self) -> Iterator[Any]:
-        worker = require("torch.utils.data", "torch").get_worker_info()
-        if worker is None and self._seed is None:
-            torch = require("torch")
-            seed = torch.empty((), dtype=torch.int64).random_().item()  # as a loader draws its own
-        else:
-            self._passes += 1
-            root = worker.seed - worker.id if self._seed is None else self._seed
-            seed = SeedTree(root).child("pass", self._passes).integer()
+        worker, root = require("torch.utils.data").get_worker_info(), self._root
         number, count = (0, 1) if worker is None else (worker.id, worker.num_workers)
-        rank, replicas = self._ranks
-        return self._share(rank + replicas * number, replicas * count, seed, worker is not None)
+        if root is None and worker is None:  # each pass draws another one, as a loader does
+            self._passes, root = 0, SeedTree(int(require("torch").randint(2**62, ())))
+        elif root is None:
+            root = SeedTree(worker.seed - worker.id)
+        self._passes += 1
+        seed = root.child("pass", self._passes).integer()
+        rank, ranks = self._share
+        return self._pass(rank + ranks * number, ranks * count, seed, worker is not None)
 
-    def _share(self, first: int, step: int, seed: int, in_worker: bool) -> Iterator[Any]:
+    def _pass(self, first: int, step: int, seed: int, in_worker: bool) -> Iterator[Any]:
         before: Any = DatapointSeeds(seed)
         if in_worker:
             seed_process(seed)
@@ -92,10 +87,11 @@ class _SharedPasses:
             before = bool  # what else this process draws is not seeded here
             with streams_from(seed):
                 self.ds.reset_state()
-                self._check_order(step)
-            if step == 1:  # with the processes of the flow
-                yield from map(_usable, self.ds)
-                return
+                if step > 1 and not getattr(self.ds, "seeded", True):
+                    raise RuntimeError(
+                        f"The order of {type(self.ds).__name__} is not the same on each rank. Give "
+                        "its threads and processes strict=True."
+                    )
         iterate_share = getattr(type(self.ds), "iterate_share", DataFlow.iterate_share)
         block = None if step == 1 else 1  # all can fill up for what is dropped
         try:
@@ -108,13 +104,6 @@ class _SharedPasses:
                 "disagree on where later batches begin. Give the loader a batch_size instead of "
                 "BatchData."
             ) from None
-
-    def _check_order(self, step: int) -> None:
-        if step > 1 and not getattr(self.ds, "seeded", True):
-            raise RuntimeError(
-                f"The order of {type(self.ds).__name__} is not the same on each rank. Give its "
-                "threads and processes strict=True."
-            )
 
 
 def _usable(value: Any) -> Any:

@@ -144,7 +144,7 @@ def test_files_that_are_none(tmp_path):
         ([[np.zeros((2, 2)), 1]], ValueError, "Datapoint 0 .* 'x': .*1-dimensional"),
         ([[1, 1]] * 6 + [[1, object()]], ValueError, "Datapoint 6 .* 'label': Could not convert"),
         ([[1.5, 1]] * 3 + [["a", 1]], ValueError, "Datapoint 3 .* 'x': Could not convert 'a'"),
-        ([[2**63, 1]], ValueError, "Datapoint 0 .* 'x': .*too large"),
+        ([[2**63, 1]], OverflowError, "Datapoint 0 .* 'x': .*too large"),
         ([[i, i] for i in range(5)] + [[0.5, 1]], TypeError, "Datapoint 5 .*double, but int64 bef"),
         ([[np.float32(1), 1]] * 4 + [[0.1, 1]], TypeError, "Datapoint 4 .*double, but float bef"),
         ([[0.5, 1]] * 4 + [[2**53 + 1, 1]], ValueError, "Datapoint 4 .* 'x': Integer value"),

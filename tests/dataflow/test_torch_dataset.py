@@ -218,16 +218,17 @@ def test_ranks_cannot_share_an_order_that_depends_on_threads():
 
 
 @pytest.mark.parametrize(
-    "options, match",
+    "options, error, match",
     [
-        ({"num_replicas": 0}, "num_replicas must be at least 1, but got 0"),
-        ({"rank": -1}, "rank must be at least 0, but got -1"),
-        ({"num_replicas": 2, "rank": 2}, "rank=2 needs num_replicas of at least 3"),
-        ({"seed": -1}, "seed must be at least 0, but got -1"),
+        ({"num_replicas": 0}, ValueError, r"to_torch_dataset: rank=0 is not in range\(0\)"),
+        ({"rank": -1}, ValueError, r"rank=-1 is not in range\(1\)"),
+        ({"num_replicas": 2, "rank": 2}, ValueError, r"rank=2 is not in range\(2\)"),
+        ({"num_replicas": 2, "rank": "0"}, TypeError, "rank must be an integer, but got '0'"),
+        ({"seed": -1}, ValueError, "seed is a non-negative integer"),
     ],
 )
-def test_wrong_shares(options, match):
-    with pytest.raises(ValueError, match=f"to_torch_dataset: {match}"):
+def test_wrong_shares(options, error, match):
+    with pytest.raises(error, match=match):
         to_torch_dataset(numbers(), **options)
 
 

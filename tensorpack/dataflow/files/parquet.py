@@ -116,14 +116,14 @@ def _writer(file: Any, names: List[str]) -> Writing:
         nonlocal writer, full, first
         known = [None] * len(names) if writer is None else writer.schema.types
         columns = [_column(*each, first) for each in zip(names, zip(*rows), known)]
+        table = pyarrow.table(columns, names)
         if writer is None:
-            if not is_last and any(_is_open(column.type) for column in columns):
+            if not is_last and any(map(_is_open, table.schema.types)):
                 full *= 2
                 return
-            schema = pyarrow.schema(list(zip(names, (column.type for column in columns))))
-            writer = parquet.ParquetWriter(file, schema, write_page_checksum=True)
+            writer = parquet.ParquetWriter(file, table.schema, write_page_checksum=True)
             stack.enter_context(writer)
-        writer.write_table(pyarrow.table(columns, schema=writer.schema), _GROUP_ROWS)
+        writer.write_table(table, _GROUP_ROWS)
         full, first = _GROUP_ROWS, first + len(rows)
         rows.clear()
 
@@ -147,10 +147,8 @@ def _column(name: str, values: Sequence[Any], known: Any, first: int) -> Any:
                 low = middle + 1
             except errors:
                 high = middle
-        kind = TypeError if isinstance(error, TypeError) else ValueError
-        raise kind(
-            f"Datapoint {first + low} cannot be written: component {name!r}: {error}"
-        ) from error
+        text = f"Datapoint {first + low} cannot be written: component {name!r}: {error}"
+        raise type(error)(text) from error
 
 
 def _array(values: Sequence[Any], known: Any) -> Any:
