@@ -157,26 +157,17 @@ def _array(values: Sequence[Any], known: Any) -> Any:
         raise TypeError("it is a masked array or a set. Yield array.filled(value), or a list.")
     if kinds >= {str, bytes}:
         raise TypeError("it is text in some datapoints and bytes in others.")
-    array = require("pyarrow").array(values)
-    if known is None or array.type == known:
-        return array
-    if not _fits(array.type, known):
-        raise TypeError(f"it is {array.type}, but {known} before. Convert it by MapDataComponent.")
-    return array.cast(known)
+    array = require("pyarrow").array
+    found = array(values)
+    if known is None or found.type == known:
+        return found
+    kept = array(values, known)
+    if kept.to_pylist() != found.to_pylist():  # pyarrow rounds, and leaves keys of dicts out
+        raise TypeError(f"it is {found.type}, but {known} before. Convert it by MapDataComponent.")
+    return kept
 
 
 def _is_open(kind: Any) -> bool:
     """Returns whether values of a type are None, or empty lists, so far."""
     types = require("pyarrow").types
     return types.is_null(kind) or types.is_list(kind) and _is_open(kind.value_type)
-
-
-def _fits(kind: Any, known: Any) -> bool:
-    """Returns whether a cast from one type to another keeps all values, or raises an error."""
-    types = require("pyarrow").types
-    if types.is_list(kind) and types.is_list(known):
-        return _fits(kind.value_type, known.value_type)
-    if types.is_integer(kind):
-        return types.is_integer(known) or types.is_floating(known)
-    is_wider = types.is_floating(kind) and types.is_floating(known)
-    return kind == known or types.is_null(kind) or is_wider and kind.bit_width < known.bit_width
