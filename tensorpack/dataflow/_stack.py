@@ -149,19 +149,16 @@ def _common_dtype(arrays: Sequence[np.ndarray], index: Hashable) -> np.dtype:
     if len(dtypes) == 1:
         return arrays[0].dtype
     # Signed and unsigned integers count as one kind, for every common dtype but one holds both.
-    kinds, found = {dtype.kind.replace("u", "i") for dtype in dtypes}, sorted(map(str, dtypes))
-    if kinds & set("mM"):  # a finer unit holds shorter times: it wraps around
-        raise ValueError(
-            f"Component {index!r} of a batch has dates or times of different dtypes: "
-            f"{', '.join(found)}. Convert them to one by MapDataComponent."
-        )
+    kinds = {dtype.kind.replace("u", "i") for dtype in dtypes}
+    has_times = bool(kinds & set("mM"))  # a finer unit holds shorter times: it wraps around
     common = None
-    if len(kinds) == 1 and not any(dtype.names for dtype in dtypes):  # numpy promotes each field
-        with suppress(TypeError):  # as for bfloat16 and float8
+    if len(kinds) == 1 and not has_times and not any(each.names for each in dtypes):
+        with suppress(TypeError):  # as for bfloat16 and float8; of records it promotes each field
             common = np.result_type(*dtypes)
     if common is None or common.kind not in "".join(dtype.kind for dtype in dtypes):
+        kind = "dates or times of different dtypes" if has_times else "dtypes of different kinds"
         raise ValueError(
-            f"Component {index!r} of a batch has dtypes of different kinds: "
-            f"{', '.join(found)}. Convert them by MapDataComponent."
+            f"Component {index!r} of a batch has {kind}: {', '.join(sorted(map(str, dtypes)))}. "
+            "Convert them to one by MapDataComponent."
         )
     return common

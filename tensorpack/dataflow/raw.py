@@ -245,8 +245,8 @@ def _check_list(flow: DataFlow, lst: Any) -> None:
         return
     raise TypeError(
         f"{type(flow).__name__} takes a list, or an object with a length and integer indices, but "
-        f"got {type(lst).__name__}. Give it list(...) of an iterable, df.values.tolist() of a table "
-        "of pandas, or use DataFromIterable; for a function use DataFromGenerator. A flow needs no "
+        f"got {type(lst).__name__}. Give it list(...) of an iterable, df.values.tolist() of a "
+        "DataFrame, or use DataFromIterable; for a function use DataFromGenerator. A flow needs no "
         "other flow around it."
     )
 

@@ -100,9 +100,8 @@ class _SharedPasses:
                     yield _usable(datapoint)
         except Dropped:
             raise RuntimeError(
-                "A datapoint in a batch was dropped, so the ranks and the workers of the DataLoader "
-                "disagree on where later batches begin. Give the loader a batch_size instead of "
-                "BatchData."
+                "A datapoint in a batch was dropped, so ranks, or workers of the loader, disagree "
+                "on where later batches begin. Give the loader a batch_size instead of BatchData."
             ) from None
 
 

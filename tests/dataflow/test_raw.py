@@ -146,7 +146,7 @@ def test_what_is_not_a_list(wrong):
 
 def test_a_table_of_pandas_is_not_a_list_of_its_rows():
     table = type("DataFrame", (list,), {"itertuples": None})  # pandas is not here
-    with pytest.raises(TypeError, match=r"got DataFrame. .* df\.values\.tolist\(\) of a table"):
+    with pytest.raises(TypeError, match=r"got DataFrame. .* df\.values\.tolist\(\) of a DataFrame"):
         DataFromList(table())
 
 

@@ -91,8 +91,8 @@ class ParquetSerializer:
     def save(df: DataFlow, path: PathLike, columns: Sequence[str]) -> int:
         """Writes lists or tuples, a column for each component; see `write_records`.
 
-        The first 4096 decide the types of columns; those with None alone stay in memory until one has
-        a value. What would come back as another value is an error.
+        The first 4096 decide the types, or more, in memory, if a component is None in all of them.
+        What would come back as another value is an error.
         """
         return records.write_records(df, path, lambda file: _writer(file, list(columns)))
 
