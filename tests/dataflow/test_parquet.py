@@ -93,7 +93,6 @@ def test_files_of_other_programs(tmp_path):
         ([None] * 9, None),
         ([1.5] * 4 + [2], [1.5] * 4 + [2.0]),
         ([np.int64(1)] * 4 + [np.int8(2), None], None),
-        ([[]] * 5 + [[0.5]], [np.zeros(0)] * 5 + [np.array([0.5])]),
         ([[0.5]] * 4 + [[], None], [[0.5]] * 4 + [[], None]),
     ],
 )
@@ -149,6 +148,7 @@ def test_files_that_are_none(tmp_path):
         ([[np.float32(1), 1]] * 4 + [[0.1, 1]], TypeError, "Datapoint 4 .*double, but float bef"),
         ([[0.5, 1]] * 4 + [[2**53 + 1, 1]], ValueError, "Datapoint 4 .* 'x': Integer value"),
         ([[[1], 1]] * 4 + [[[1.5], 1]], TypeError, "Datapoint 4 .*list<item: double>, but list"),
+        ([[[], 1]] * 4 + [[[1.5], 1]], ValueError, "Datapoint 4 .* 'x': .*null"),
         ([["a", 1]] * 4 + [[b"a", 1]], TypeError, "Datapoint 4 .* binary, but string before"),
         ([["a", 1], [b"a", 1]], TypeError, "Datapoint 1 .* text in some datapoints and bytes"),
         ([[1, 1], [{1}, 1]], TypeError, "Datapoint 1 .* masked array or a set"),

@@ -118,7 +118,7 @@ def _writer(file: Any, names: List[str]) -> Writing:
         columns = [_column(*each, first) for each in zip(names, zip(*rows), known)]
         table = pyarrow.table(columns, names)
         if writer is None:
-            if not is_last and any(map(_is_open, table.schema.types)):
+            if not is_last and any(map(pyarrow.types.is_null, table.schema.types)):
                 full *= 2
                 return
             writer = parquet.ParquetWriter(file, table.schema, write_page_checksum=True)
@@ -165,9 +165,3 @@ def _array(values: Sequence[Any], known: Any) -> Any:
     if kept.to_pylist() != found.to_pylist():  # pyarrow rounds, and leaves keys of dicts out
         raise TypeError(f"it is {found.type}, but {known} before. Convert it by MapDataComponent.")
     return kept
-
-
-def _is_open(kind: Any) -> bool:
-    """Returns whether values of a type are None, or empty lists, so far."""
-    types = require("pyarrow").types
-    return types.is_null(kind) or types.is_list(kind) and _is_open(kind.value_type)
