@@ -1,10 +1,11 @@
 """Stacks the components of datapoints into new arrays, or explains why they do not fit.
 
-A batch holds exactly the values of its datapoints, but for Python's floats, which become float32:
-nothing is truncated, cast to another kind, or wrapped around.
+A batch holds exactly the values of its datapoints, but for Python's floats, which become float32
+unless there are wider ones: nothing is truncated, cast to another kind, or wrapped around.
 """
 
 import collections
+from contextlib import suppress
 from typing import Any, Hashable, List, Sequence
 
 import numpy as np
@@ -70,6 +71,10 @@ def _stack(values: List[Any], index: Hashable, as_rows: bool) -> Any:
             "With str there can be only str, and with bytes only bytes: convert them by "
             "MapDataComponent, or use use_list=True."
         )
+    if float in types:
+        numpy_values = (each for each in values if isinstance(each, (np.ndarray, np.generic)))
+        if any(each.dtype.char in "dg" for each in numpy_values):  # float64 and above are exact
+            values = [np.float64(each) if type(each) is float else each for each in values]
     arrays = [_as_array(value, index) for value in values]
     _check_shapes(arrays, index)
     rows = Rows(arrays, _common_dtype(arrays, index))
@@ -141,17 +146,19 @@ def _check_shapes(arrays: Sequence[np.ndarray], index: Hashable) -> None:
 
 def _common_dtype(arrays: Sequence[np.ndarray], index: Hashable) -> np.dtype:
     dtypes = {array.dtype for array in arrays}
+    if len(dtypes) == 1:
+        return arrays[0].dtype
     # Signed and unsigned integers count as one kind, for every common dtype but one holds both.
     kinds = {dtype.kind.replace("u", "i") for dtype in dtypes}
-    if len(dtypes) > 1 and kinds & set("mM"):  # a finer unit holds shorter times: it wraps around
+    has_times = bool(kinds & set("mM"))  # a finer unit holds shorter times: it wraps around
+    common = None
+    if len(kinds) == 1 and not has_times and not any(each.names for each in dtypes):
+        with suppress(TypeError):  # as for bfloat16 and float8; of records it promotes each field
+            common = np.result_type(*dtypes)
+    if common is None or common.kind not in "".join(dtype.kind for dtype in dtypes):
+        kind = "dates or times of different dtypes" if has_times else "dtypes of different kinds"
         raise ValueError(
-            f"Component {index!r} of a batch has dates or times of different dtypes: "
-            f"{', '.join(sorted(map(str, dtypes)))}. Convert them to one by MapDataComponent."
-        )
-    common = arrays[0].dtype if len(dtypes) == 1 else np.result_type(*dtypes)
-    if len(kinds) > 1 or common.kind not in "".join(dtype.kind for dtype in dtypes):
-        raise ValueError(
-            f"Component {index!r} of a batch has dtypes of different kinds: "
-            f"{', '.join(sorted(map(str, dtypes)))}. Convert them by MapDataComponent."
+            f"Component {index!r} of a batch has {kind}: {', '.join(sorted(map(str, dtypes)))}. "
+            "Convert them to one by MapDataComponent."
         )
     return common

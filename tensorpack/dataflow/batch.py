@@ -44,7 +44,8 @@ class BatchData(ProxyDataFlow):
     ==============================  =======================================================
     numpy arrays and scalars        of their dtype; dtypes of one kind (float32 and float64)
                                     take the wider one
-    Python bool, int, float         bool, int32, float32; mixed ones take the last of these
+    Python bool, int, float         bool, int32, float32; mixed ones take the last of these, and
+                                    a float beside float64 is one, too
     str, bytes                      numpy's fixed-width strings
     ==============================  =======================================================
     """

@@ -240,12 +240,14 @@ def _check_list(flow: DataFlow, lst: Any) -> None:
     # By the type, as `len` does it. An array without axes has methods that do not work.
     has_both = hasattr(type(lst), "__len__") and hasattr(type(lst), "__getitem__")
     is_scalar = isinstance(lst, np.ndarray) and lst.ndim == 0
-    if has_both and not isinstance(lst, Mapping) and not is_scalar:
+    is_table = hasattr(type(lst), "itertuples")  # of pandas, where an integer is a column
+    if has_both and not (isinstance(lst, Mapping) or is_scalar or is_table):
         return
     raise TypeError(
         f"{type(flow).__name__} takes a list, or an object with a length and integer indices, but "
-        f"got {type(lst).__name__}. Give it list(...) of an iterable, or use DataFromIterable; for "
-        "a function use DataFromGenerator. A flow needs no other flow around it."
+        f"got {type(lst).__name__}. Give it list(...) of an iterable, df.values.tolist() of a "
+        "DataFrame, or use DataFromIterable; for a function use DataFromGenerator. A flow needs no "
+        "other flow around it."
     )
 
 

@@ -80,6 +80,8 @@ class LocallyShuffleData(RNGDataFlow, ProxyDataFlow):
             set_rng_state(rng, state["rng"])
             reader = _Reader(self.ds, self.buffer_size, state["first"])
             reader.read_again(state["read"], set(numbers.tolist()))
+            if 0 < len(numbers) < self.buffer_size:  # the end of `ds` had been reached, too
+                reader.read_on(1)
         now = self._draw(numbers, uses, rng, reader)
         self._position = now.ds, now.saved(), taken
         return self._pass(now, taken, rng, reader)

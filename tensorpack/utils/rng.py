@@ -5,7 +5,8 @@ import multiprocessing
 import operator
 import os
 import threading
-from typing import Any, Dict, List, Optional, Tuple, Union
+from contextlib import contextmanager
+from typing import Any, Dict, Iterator, List, Optional, Tuple, Union
 
 import numpy as np
 
@@ -135,6 +136,17 @@ def fix_rng_seed(seed: int) -> None:
     _streams.seeded = True
 
 
+@contextmanager
+def streams_from(seed: int) -> Iterator[None]:
+    """Lets `get_rng` hand out the streams of a seed in a `with` block, and continues after it."""
+    before = dict(vars(_streams))
+    fix_rng_seed(seed)
+    try:
+        yield
+    finally:
+        vars(_streams).update(before)
+
+
 def is_seeded() -> bool:
     """Whether `fix_rng_seed` was called, so that the next run of the program draws the same."""
     return _streams.seeded
@@ -150,17 +162,14 @@ def get_rng(obj: Any = None) -> np.random.RandomState:
 
 
 def seed_datapoints() -> None:
-    """Lets `rng_of_datapoints` return `numpy.random` in this process, a worker that seeds it for
-    each datapoint.
-    """
+    """Lets `rng_of_datapoints` return `numpy.random`; this process seeds it for each datapoint."""
     _streams.for_datapoints = True
 
 
 def rng_of_datapoints() -> Optional[np.random.RandomState]:
     """Returns the generator of `numpy.random` if it is seeded for each datapoint, or else None.
 
-    What functions of datapoints draw from is this one, if there is one: the draws do not depend on
-    what else the process has made.
+    What functions of datapoints draw from it does not depend on what else the process has made.
     """
     return np.random.mtrand._rand if _streams.for_datapoints else None  # type: ignore[attr-defined]
 
@@ -175,20 +184,16 @@ def set_streams_state(state: Dict[str, Any]) -> None:
     _streams.plant(SeedTree(state["seed"]), state["count"])
 
 
+# The parts of the state of a generator, and what makes them plain and its own.
+_STATE = {"kind": str, "keys": np.array, "position": int, "has_gauss": int, "gauss": float}
+
+
 def rng_state(rng: np.random.RandomState) -> Dict[str, Any]:
     """Returns the state of a generator, of numbers, text and an array of its own."""
-    state: Any = rng.get_state()
-    kind, keys, position, has_gauss, gauss = state
-    return {
-        "kind": str(kind),
-        "keys": np.array(keys),
-        "position": int(position),
-        "has_gauss": int(has_gauss),
-        "gauss": float(gauss),
-    }
+    parts: Any = zip(_STATE.items(), rng.get_state())
+    return {name: kind(value) for (name, kind), value in parts}
 
 
 def set_rng_state(rng: np.random.RandomState, state: Dict[str, Any]) -> None:
     """Resumes a generator where `rng_state` was called; a ValueError if its kind is another."""
-    names = ("kind", "keys", "position", "has_gauss", "gauss")
-    rng.set_state(tuple(state[name] for name in names))
+    rng.set_state(tuple(state[name] for name in _STATE))

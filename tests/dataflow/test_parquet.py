@@ -85,6 +85,27 @@ def test_files_of_other_programs(tmp_path):
         load(path, "x")
 
 
+@pytest.mark.parametrize(
+    "values, expected",
+    [
+        ([1.5] * 4 + [None], None),
+        ([None] * 13 + [2.5] * 5, None),
+        ([None] * 9, None),
+        ([1.5] * 4 + [2], [1.5] * 4 + [2.0]),
+        ([np.int64(1)] * 4 + [np.int8(2), None], None),
+        ([[0.5]] * 4 + [[], None], [[0.5]] * 4 + [[], None]),
+    ],
+)
+def test_groups_have_the_types_of_the_first_with_values(tmp_path, values, expected):
+    path = save([[value, 1] for value in values], tmp_path / "a")
+    found = [x for x, _ in load(path)]
+    assert [x if x is None else np.asarray(x).tolist() for x in found] == [
+        x if x is None else np.asarray(x).tolist() for x in (expected or values)
+    ]
+    about = parquet.ParquetFile(path).metadata
+    assert {about.row_group(i).num_rows for i in range(about.num_row_groups - 1)} <= {4}
+
+
 def test_a_damaged_group_is_named_and_skipped(tmp_path, capsys):
     path = save(datapoints_of(10), tmp_path / "a")
     data = bytearray((tmp_path / "a").read_bytes())
@@ -119,9 +140,24 @@ def test_files_that_are_none(tmp_path):
             r"Datapoint 0 is a list of 1 .* one component for each of \['x', 'label'\]",
         ),
         ([{"x": 1, "label": 2}], TypeError, "Datapoint 0 is a dict of label, x, but needs"),
-        ([[np.zeros((2, 2)), 1]], ValueError, "1-dimensional"),
-        ([[object(), 1]], ValueError, "Could not convert"),
-        ([[i, i] for i in range(4)] + [[0.5, 1]], ValueError, "schema"),
+        ([[np.zeros((2, 2)), 1]], ValueError, "Datapoint 0 .* 'x': .*1-dimensional"),
+        ([[1, 1]] * 6 + [[1, object()]], ValueError, "Datapoint 6 .* 'label': Could not convert"),
+        ([[1.5, 1]] * 3 + [["a", 1]], ValueError, "Datapoint 3 .* 'x': Could not convert 'a'"),
+        ([[2**63, 1]], OverflowError, "Datapoint 0 .* 'x': .*too large"),
+        ([[i, i] for i in range(5)] + [[0.5, 1]], TypeError, "Datapoint 5 .*double, but int64 bef"),
+        ([[np.float32(1), 1]] * 4 + [[0.1, 1]], TypeError, "Datapoint 4 .*double, but float bef"),
+        ([[0.5, 1]] * 4 + [[2**53 + 1, 1]], ValueError, "Datapoint 4 .* 'x': Integer value"),
+        ([[[1], 1]] * 4 + [[[1.5], 1]], TypeError, "Datapoint 4 .*list<item: double>, but list"),
+        ([[[], 1]] * 4 + [[[1.5], 1]], ValueError, "Datapoint 4 .* 'x': .*null"),
+        ([["a", 1]] * 4 + [[b"a", 1]], TypeError, "Datapoint 4 .* binary, but string before"),
+        ([["a", 1], [b"a", 1]], TypeError, "Datapoint 1 .* text in some datapoints and bytes"),
+        ([[1, 1], [{1}, 1]], TypeError, "Datapoint 1 .* masked array or a set"),
+        (
+            [[np.ma.array([1.0], mask=[1]), 1]],
+            TypeError,
+            r"'x': it is a masked .*\.filled\(value\)",
+        ),
+        ([[None, 1]] * 5 + [[1.5, 1], ["a", 1]], ValueError, "Datapoint 6 .* 'x': Could not"),
     ],
 )
 def test_what_cannot_be_written_leaves_no_file(tmp_path, datapoints, error, match):

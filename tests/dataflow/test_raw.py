@@ -144,6 +144,12 @@ def test_what_is_not_a_list(wrong):
         DataFromList(wrong)
 
 
+def test_a_table_of_pandas_is_not_a_list_of_its_rows():
+    table = type("DataFrame", (list,), {"itertuples": None})  # pandas is not here
+    with pytest.raises(TypeError, match=r"got DataFrame. .* df\.values\.tolist\(\) of a DataFrame"):
+        DataFromList(table())
+
+
 def test_what_can_be_used_as_a_list():
     class Squares:
         def __len__(self):

@@ -5,11 +5,13 @@ import itertools
 import pickle
 import weakref
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tensorpack.dataflow import (
+    BatchDataByShape,
     CacheData,
     ConcatData,
     DataFlow,
@@ -22,7 +24,7 @@ from tensorpack.dataflow import (
 from tensorpack.dataflow.choose import RandomMixData
 from tensorpack.dataflow.shuffle import LocallyShuffleData
 from tensorpack.utils import fix_rng_seed
-from tests.contracts.dataflow import assert_plain, contract_of
+from tests.contracts.dataflow import assert_plain, assert_same, contract_of
 from tests.dataflow.flows import Of2017, check_resumes, flow_of, numbers, shuffled
 from tests.dataflow.process_functions import Unsized
 
@@ -168,6 +170,23 @@ def test_a_flow_below_that_has_ended_is_resumed_as_one_that_has_ended(count):
         return ConcatData([LocallyShuffleData(cached, 3, 2), numbers(3)])
 
     check_resumes(make_flow, count)
+
+
+@pytest.mark.parametrize("taken", range(6))
+def test_an_epoch_that_is_left_early_has_finished_the_flow_below_as_without_a_resume(taken):
+    def make_flow():
+        kinds = MapData(shuffled(22), lambda dp: [np.zeros(dp[0] % 2), dp[0]])
+        return LocallyShuffleData(BatchDataByShape(kinds, 4, 0), 12)
+
+    fix_rng_seed(1)
+    flow, twin = make_flow(), make_flow()
+    going = iter(flow)
+    list(itertools.islice(going, taken))
+    twin.load_state_dict(flow.state_dict())
+    rest = iter(twin)
+    assert_same(list(itertools.islice(going, 1)), list(itertools.islice(rest, 1)))
+    del going, rest
+    assert_same(list(flow), list(twin))
 
 
 def test_an_error_of_the_flow_leaves_the_state_before_it():

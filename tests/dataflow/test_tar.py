@@ -97,6 +97,21 @@ def test_an_archive_cut_off_anywhere_is_an_error(tmp_path):
             load(path)
 
 
+def test_what_is_behind_a_block_of_zeros_is_not_lost(tmp_path):
+    path = save(DATAPOINTS, tmp_path / "a")
+    data = (tmp_path / "a").read_bytes()
+    with tarfile.open(path) as archive:
+        third = archive.getmembers()[4].offset
+    (tmp_path / "a").write_bytes(data[:third] + bytes(512) + data[third + 512 :])
+    with pytest.raises(DamagedFile, match=f"more behind its end, at byte {third}. Is a header"):
+        load(path)
+    (tmp_path / "a").write_bytes(data + bytes(2**20) + data)
+    with pytest.raises(DamagedFile, match="archives joined without tar --concatenate"):
+        load(path)
+    (tmp_path / "a").write_bytes(data + bytes(2**20))
+    assert load(path) == DATAPOINTS
+
+
 @pytest.mark.parametrize("kind", [tarfile.LNKTYPE, tarfile.SYMTYPE, tarfile.GNUTYPE_SPARSE])
 def test_files_whose_bytes_are_elsewhere_are_an_error_and_folders_are_left_out(tmp_path, kind):
     def save_as(*kinds):

@@ -6,7 +6,9 @@ The file is read when the flow is made, so that what is wrong in it is said at o
 import csv
 import itertools
 import os
+import sys
 from collections import Counter
+from contextlib import ExitStack
 from typing import Any, Callable, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 import numpy as np
@@ -58,7 +60,9 @@ class CSVData(DataFromList):
         path, limit = input_path(filename), ErrorLimit(max_errors)
         self.names: Optional[List[str]] = None
         rows: List[List[Any]] = []
-        with open(path, newline="", encoding=encoding) as file:
+        with ExitStack() as stack:
+            stack.callback(csv.field_size_limit, csv.field_size_limit(sys.maxsize))
+            file = stack.enter_context(open(path, newline="", encoding=encoding))
             reader = csv.reader(file, delimiter=delimiter, strict=True)
             records = _records(path, reader, limit)
             if header:
@@ -172,7 +176,9 @@ def _converter(dtype: Any) -> Callable[[str], Any]:
         except ValueError as error:
             raise ValueError(f"{text[:40]!r} is not {name}") from error
         if not least <= value <= most and "n" not in text.lower():  # as in inf, infinity and nan
-            raise ValueError(f"{text[:40]} does not fit into {dtype}")
+            with np.errstate(over="ignore"):  # str() of the largest float32 is above it
+                if kind is int or np.isinf(dtype.type(value)):
+                    raise ValueError(f"{text[:40]} does not fit into {dtype}")
         return dtype.type(value)
 
     return convert

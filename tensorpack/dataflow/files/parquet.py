@@ -5,6 +5,8 @@ from contextlib import ExitStack, contextmanager
 from itertools import accumulate
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
+import numpy as np
+
 from tensorpack.utils.optional import require
 
 from ..base import DataFlow
@@ -87,7 +89,11 @@ class ParquetSerializer:
 
     @staticmethod
     def save(df: DataFlow, path: PathLike, columns: Sequence[str]) -> int:
-        """Writes lists or tuples, a column for each component; see `write_records`."""
+        """Writes lists or tuples, a column for each component; see `write_records`.
+
+        The first 4096 decide the types, or more, in memory, if a component is None in all of them.
+        What would come back as another value is an error.
+        """
         return records.write_records(df, path, lambda file: _writer(file, list(columns)))
 
     load = ParquetData
@@ -98,23 +104,64 @@ def _writer(file: Any, names: List[str]) -> Writing:
     pyarrow, parquet = require("pyarrow"), require("pyarrow.parquet")
     rows: List[Any] = []
     writer: Any = None
+    full, first = _GROUP_ROWS, 0  # first: the number of the datapoint in rows[0]
 
     def write(datapoint: Any, index: int) -> None:
         records.check_row(datapoint, index, names)
         rows.append(datapoint)
-        if len(rows) == _GROUP_ROWS:
+        if len(rows) == full:
             flush()
 
-    def flush() -> None:
-        nonlocal writer
-        table = pyarrow.table([pyarrow.array(values) for values in zip(*rows)], names)
+    def flush(is_last: bool = False) -> None:
+        nonlocal writer, full, first
+        known = [None] * len(names) if writer is None else writer.schema.types
+        columns = [_column(*each, first) for each in zip(names, zip(*rows), known)]
+        table = pyarrow.table(columns, names)
         if writer is None:
+            if not is_last and any(map(pyarrow.types.is_null, table.schema.types)):
+                full *= 2
+                return
             writer = parquet.ParquetWriter(file, table.schema, write_page_checksum=True)
             stack.enter_context(writer)
-        writer.write_table(table)
+        writer.write_table(table, _GROUP_ROWS)
+        full, first = _GROUP_ROWS, first + len(rows)
         rows.clear()
 
     with ExitStack() as stack:
         yield write
         if rows:
-            flush()
+            flush(is_last=True)
+
+
+def _column(name: str, values: Sequence[Any], known: Any, first: int) -> Any:
+    """Returns an array of a known type, if there is one; an error says which datapoint is wrong."""
+    errors = require("pyarrow").ArrowException, ArithmeticError, TypeError, ValueError
+    try:
+        return _array(values, known)
+    except errors as error:
+        low, high = 0, len(values) - 1  # the first that does not go with those before it
+        while low < high:
+            middle = (low + high) // 2
+            try:
+                _array(values[: middle + 1], known)
+                low = middle + 1
+            except errors:
+                high = middle
+        text = f"Datapoint {first + low} cannot be written: component {name!r}: {error}"
+        raise type(error)(text) from error
+
+
+def _array(values: Sequence[Any], known: Any) -> Any:
+    kinds = set(map(type, values))
+    if any(issubclass(kind, (np.ma.MaskedArray, set, frozenset)) for kind in kinds):
+        raise TypeError("it is a masked array or a set. Yield array.filled(value), or a list.")
+    if kinds >= {str, bytes}:
+        raise TypeError("it is text in some datapoints and bytes in others.")
+    array = require("pyarrow").array
+    found = array(values)
+    if known is None or found.type == known:
+        return found
+    kept = array(values, known)
+    if kept.to_pylist() != found.to_pylist():  # pyarrow rounds, and leaves keys of dicts out
+        raise TypeError(f"it is {found.type}, but {known} before. Convert it by MapDataComponent.")
+    return kept

@@ -37,12 +37,19 @@ class _Members(RecordFile):
         try:
             with tarfile.open(self.path, "r:") as archive:
                 members = [each for each in archive if not each.isdir()]
-                archive.fileobj.seek(archive.offset)
-                end = archive.fileobj.read(tarfile.BLOCKSIZE)
+                end = archive.offset
+                archive.fileobj.seek(end)
+                blocks = iter(lambda: archive.fileobj.read(2**20), b"")
+                has_more = any(block.strip(b"\0") for block in blocks)
         except (tarfile.TarError, OSError, ValueError) as error:
             raise DamagedFile(f"{self.path} is not a whole tar archive: {error}.") from error
-        if end != bytes(tarfile.BLOCKSIZE):
+        if os.path.getsize(self.path) < end + tarfile.BLOCKSIZE:
             raise DamagedFile(f"{self.path} is not a whole tar archive: its end is missing.")
+        if has_more:
+            raise DamagedFile(
+                f"{self.path} is not a whole tar archive: there is more behind its end, at byte "
+                f"{end}. Is a header damaged, or were archives joined without tar --concatenate?"
+            )
         for each in members:
             if not each.isreg() or each.issparse():
                 raise DamagedFile(
