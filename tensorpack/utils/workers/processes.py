@@ -8,6 +8,7 @@ import ctypes
 import functools
 import importlib
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -22,6 +23,8 @@ import numpy as np
 from .. import logger
 
 _PR_SET_PDEATHSIG = 1
+_MAPS = "/proc/self/maps"
+_OPENMP = re.compile(r"(/.*/lib(?:gomp|iomp5|omp)\b[^/\n]*)\n")
 _LARGE_BLOCK = 31 << 20  # bytes; glibc learns from blocks of less than 32 MiB
 _Processes = Union[BaseProcess, Sequence[BaseProcess]]
 
@@ -159,6 +162,26 @@ def set_parent_death_signal(signum: int = signal.SIGTERM, parent_pid: Optional[i
     if parent_pid is not None and os.getppid() != parent_pid:
         os.kill(os.getpid(), signum)
     return True
+
+
+def use_one_openmp_thread() -> None:
+    """Makes libraries calculate with one thread of OpenMP, as PyTorch's data loader does.
+
+    To be called in a forked process. With libgomp the copy of a thread that has calculated with
+    several would wait for ever for the others, which are not copied. And the cores have processes
+    of their own.
+    """
+    set_of_torch = getattr(sys.modules.get("torch"), "set_num_threads", None)
+    if set_of_torch is not None:  # it has numbers of its own, for MKL
+        set_of_torch(1)
+    try:
+        with open(_MAPS, encoding="utf-8", errors="replace") as file:
+            paths = set(_OPENMP.findall(file.read()))
+    except OSError:  # not Linux
+        return
+    for path in paths:
+        with suppress(OSError, AttributeError):  # another file has that name now, or it is a stub
+            ctypes.CDLL(path, os.RTLD_NOLOAD).omp_set_num_threads(1)
 
 
 def subproc_call(args: Sequence[str], timeout: Optional[float] = None) -> Tuple[bytes, int]:
