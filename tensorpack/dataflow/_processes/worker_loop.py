@@ -13,6 +13,7 @@ from tensorpack.utils.workers.processes import keep_freed_memory
 from tensorpack.utils.workers.worker_errors import failure_to_bytes
 
 from ..base import DataFlow, Dropped, StateNotKept
+from ..map import note_datapoint
 from .receiver import Receiver
 from .sender import FIRST_EVENT, Interrupted, Sender
 from .shared_memory import poll_of
@@ -47,10 +48,11 @@ class WorkerLoop:
             except Interrupted:
                 pass
 
-    def answer(self, function: Callable[[Any], Any]) -> None:
+    def answer(self, function: Callable[[Any], Any], name: str = "") -> None:
         """Calls a function with every input, and sends back what it returns, with the same tag.
 
-        For None only the tag goes back. An exception goes back and does not end the worker.
+        For None only the tag goes back. An exception goes back and does not end the worker; it has
+        a note of the input if that is an item of the flow `name`, see `note_item`.
         """
         sender = self._sender.attach()
         for tag, obj in self._items():
@@ -61,6 +63,8 @@ class WorkerLoop:
                 else:
                     sender.send(result, tag)
             except Exception as error:
+                if name and isinstance(obj, dict):
+                    note_item(error, name, obj)
                 sender.event(FAILED, tag)
                 sender.send(failure_to_bytes(error), tag)
             obj = result = None  # release their memory before waiting
@@ -130,13 +134,19 @@ def map_inputs(
     loop: WorkerLoop,
     index: int,
     environments: Environments,
+    name: str,
     function: Callable[[Any], Any],
     seed: int,
 ) -> None:
     """The worker of a `ProcessMap`: answers inputs, with random streams of its own."""
     _update_environment(environments, index)
     seed_process(seed + index)
-    loop.answer(function)
+    loop.answer(function, name)
+
+
+def note_item(error: Exception, name: str, item: Dict[str, Any]) -> None:
+    """Adds to an error of a `ProcessMap` which datapoint it is about."""
+    note_datapoint(error, name, item["number"], item["datapoint"], item["file"])
 
 
 def run_flow(
@@ -155,15 +165,23 @@ def _send_for_ever(ds: DataFlow, order: Dict[str, Any], send: Callable[..., None
     seed_process(order["seed"])
     ds.reset_state()
     while True:
-        empty = True
-        for datapoint in ds:
-            empty = False
-            send(datapoint)
-        if empty:
+        number = -1
+        for number, datapoint in enumerate(ds):
+            _send_or_note(send, ds, number, datapoint)
+        if number < 0:
             raise RuntimeError(
                 f"{type(ds).__name__} yielded nothing in a whole pass, so repeating it would never "
                 "end: is it empty, or can it be read only once?"
             )
+
+
+def _send_or_note(send: Callable[..., None], ds: DataFlow, number: int, datapoint: Any) -> None:
+    try:
+        send(datapoint, number)
+    except (TypeError, ValueError) as error:  # it cannot be sent
+        file = getattr(ds, "last_file", None)
+        note_datapoint(error, "MultiProcessRunner", number, datapoint, file)
+        raise
 
 
 def _send_share(ds: DataFlow, order: Dict[str, Any], send: Callable[..., None]) -> None:
@@ -192,7 +210,7 @@ def _send_share(ds: DataFlow, order: Dict[str, Any], send: Callable[..., None]) 
             if position >= first and (position - first) % step == 0:
                 following = position + step
                 if datapoint is not None:
-                    send(datapoint, position)
+                    _send_or_note(send, ds, position, datapoint)
     except Dropped:
         send(None, following + SHIFTED)
         return
