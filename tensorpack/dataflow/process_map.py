@@ -13,7 +13,7 @@ from tensorpack.utils.workers.processes import usable_cores
 from ._combined import state_or_reason
 from ._flow import check_state
 from ._processes.flows import ProcessMap
-from ._processes.worker_loop import DatapointSeeds, draw_seed, note_item
+from ._processes.worker_loop import DatapointSeeds, apply_or_note, draw_seed
 from ._stack import aggregate
 from .base import DataFlow, StateNotKept
 from .batch import BatchData, check_batch_size
@@ -234,19 +234,12 @@ def _numbered(ds: Any, datapoints: Iterator[Any], first: int = 0) -> Iterator[Di
         yield {"datapoint": datapoint, "number": number, "file": file}
 
 
-def _apply_or_note(name: str, func: Callable[[Any], Any], item: Dict[str, Any]) -> Any:
-    try:
-        return apply_function(func, item["datapoint"])
-    except Exception as error:
-        note_item(error, name, item)
-        raise
-
-
 def _map_and_batch(
     name: str, func: Callable[[Any], Any], batch_size: int, group: List[Dict[str, Any]]
 ) -> Any:
     """Returns a tuple with a batch, or, if it is not full, a list of datapoints."""
-    mapped = [_apply_or_note(name, func, item) for item in group]
+    apply = functools.partial(apply_function, func)
+    mapped = [apply_or_note(name, apply, item) for item in group]
     kept = [datapoint for datapoint in mapped if datapoint is not None]
     if len(kept) < batch_size:
         return kept

@@ -15,7 +15,7 @@ from ..map import checked_function
 from .pool import Failure, WorkerPool
 from .sender import Limits
 from .start_method import choose_start_method, is_worker
-from .worker_loop import Environments, draw_seed, map_inputs, note_item
+from .worker_loop import Environments, apply_or_note, draw_seed, map_inputs
 
 
 class WorkerPools:
@@ -207,11 +207,7 @@ class ProcessMap(ProcessFlow):
         except (TypeError, ValueError):
             pass
         for item in given if isinstance(given, list) else [given]:
-            try:
-                pack(item["datapoint"])  # so that the error counts places from the datapoint
-            except (TypeError, ValueError) as error:
-                note_item(error, type(self).__name__, item)
-                raise
+            apply_or_note(type(self).__name__, pack, item)  # places count from the datapoint
         return pack(given)
 
     def _make_pool(self) -> WorkerPool:

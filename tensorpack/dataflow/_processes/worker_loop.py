@@ -52,7 +52,7 @@ class WorkerLoop:
         """Calls a function with every input, and sends back what it returns, with the same tag.
 
         For None only the tag goes back. An exception goes back and does not end the worker; it has
-        a note of the input if that is an item of the flow `name`, see `note_item`.
+        a note of the input if that is an item of the flow `name`.
         """
         sender = self._sender.attach()
         for tag, obj in self._items():
@@ -64,7 +64,7 @@ class WorkerLoop:
                     sender.send(result, tag)
             except Exception as error:
                 if name and isinstance(obj, dict):
-                    note_item(error, name, obj)
+                    note_datapoint(error, name, obj["number"], obj["datapoint"], obj["file"])
                 sender.event(FAILED, tag)
                 sender.send(failure_to_bytes(error), tag)
             obj = result = None  # release their memory before waiting
@@ -144,9 +144,13 @@ def map_inputs(
     loop.answer(function, name)
 
 
-def note_item(error: Exception, name: str, item: Dict[str, Any]) -> None:
-    """Adds to an error of a `ProcessMap` which datapoint it is about."""
-    note_datapoint(error, name, item["number"], item["datapoint"], item["file"])
+def apply_or_note(name: str, func: Callable[[Any], Any], item: Dict[str, Any]) -> Any:
+    """Calls a function with the datapoint of an item of the flow `name`; an error has a note."""
+    try:
+        return func(item["datapoint"])
+    except Exception as error:
+        note_datapoint(error, name, item["number"], item["datapoint"], item["file"])
+        raise
 
 
 def run_flow(

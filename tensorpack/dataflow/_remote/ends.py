@@ -5,8 +5,8 @@ import operator
 import os
 import threading
 import time
-from contextlib import contextmanager, suppress
-from typing import Any, Callable, ContextManager, Dict, Iterator, Optional, Sequence, Tuple, Union
+from contextlib import suppress
+from typing import Any, Callable, ContextManager, Dict, Optional, Sequence, Tuple, Union
 
 from tensorpack.utils import logger
 from tensorpack.utils.checks import as_count, as_positive
@@ -60,6 +60,7 @@ class RemoteSender(ContextManager["RemoteSender"]):
         require("msgpack")
         self._zmq = require("zmq")
         self._addr, self._bind = addr, bind
+        self._timeout = float("inf") if timeout is None else timeout
         self._id = os.urandom(16)
         self.count = 0
         self._taken: Dict[bytes, int] = {}  # id of a receiver -> datapoints since the last END
@@ -73,7 +74,6 @@ class RemoteSender(ContextManager["RemoteSender"]):
         try:
             join = functools.partial(attach, bind=bind, key=loaded)
             self._socket = self._hub.socket(self._zmq.DEALER, addr, join, sndhwm=hwm)
-            self._set_timeout(timeout)
         except BaseException:
             self._hub.close()
             raise
@@ -91,7 +91,6 @@ class RemoteSender(ContextManager["RemoteSender"]):
         A datapoint of more than a megabyte may be refused, so the first of them waits for the
         receiver. The errors are those of `send_dataflow_zmq`.
         """
-        self._check_open()
         self._told = False
         try:
             frame = encode(Message(DATA, self._id, self.count, datapoint))
@@ -112,7 +111,6 @@ class RemoteSender(ContextManager["RemoteSender"]):
 
         It waits for a minute at most for a receiver that has taken all, but does not read on.
         """
-        self._check_open()
         self._told = False
         self._ask(lambda: bool(self._taken) and self._total >= self.count)
         while self._late and self._total < self.count:  # it may have been one of these
@@ -127,9 +125,7 @@ class RemoteSender(ContextManager["RemoteSender"]):
             )
             self.fail(lost)
             raise DataFlowTerminated(f"{lost} Send them again.")
-        with self._for_a_minute():
-            self._end(None)
-        if self._answered != END:
+        if not self._end(None):
             logger.warning(
                 f"All {self.count} datapoints sent to {self._addr} have been taken, but the "
                 f"receiver has not read on for {min(self._timeout, _MOST_SECONDS):g} s."
@@ -140,34 +136,14 @@ class RemoteSender(ContextManager["RemoteSender"]):
 
         It waits for a minute at most, and does nothing if the receiver has been told of an end.
         """
-        self._check_open()
         if not self._told:
             logger.error(f"Telling the receiver at {self._addr}: {reason}")
-            with self._for_a_minute():  # surrogates, as of odd file names, cannot be sent
-                self._end(reason[:_MOST_CHARACTERS].encode("utf-8", "replace").decode("utf-8"))
+            # Surrogates, as of odd file names, cannot be sent.
+            self._end(reason[:_MOST_CHARACTERS].encode("utf-8", "replace").decode("utf-8"))
 
     @property
     def _total(self) -> int:
         return self._settled + sum(self._taken.values())
-
-    def _check_open(self) -> None:
-        if self._socket.closed:
-            raise RuntimeError(f"The connection to {self._addr} was closed: make another one.")
-
-    def _set_timeout(self, seconds: Optional[float]) -> None:
-        self._timeout = float("inf") if seconds is None else seconds
-        self._socket.sndtimeo = -1 if self._timeout == float("inf") else int(1000 * self._timeout)
-
-    @contextmanager
-    def _for_a_minute(self) -> Iterator[None]:
-        """Limits the waits of a block, which ends without an error if they were in vain."""
-        timeout = self._timeout
-        self._set_timeout(min(timeout, _MOST_SECONDS))
-        try:
-            with suppress(DataFlowTerminated):
-                yield
-        finally:
-            self._set_timeout(timeout)
 
     def _ask(self, enough: Callable[[], bool] = lambda: False) -> None:
         """Waits for the answer to a SYNC, which comes after those to all messages before it, or
@@ -178,12 +154,21 @@ class RemoteSender(ContextManager["RemoteSender"]):
         self._wait(lambda: self._answered == SYNC or enough())
         self._late += self._answered != SYNC
 
-    def _end(self, missing: Optional[str]) -> None:
-        """Sends END, and waits until a receiver whose buffer is full has read it, too."""
+    def _end(self, missing: Optional[str]) -> bool:
+        """Sends END, and waits until a receiver whose buffer is full has read it, too; but for a
+        minute at most. Returns whether it has.
+        """
         self._told, self._answered = True, -1
-        self._send(encode(Message(END, self._id, self.count, missing)))
-        self._wait(lambda: self._answered == END)
+        timeout, self._timeout = self._timeout, min(self._timeout, _MOST_SECONDS)
+        try:
+            self._send(encode(Message(END, self._id, self.count, missing)))
+            self._wait(lambda: self._answered == END)
+        except DataFlowTerminated:
+            return False
+        finally:
+            self._timeout = timeout
         self._settled += self.count - self._total  # what was lost is not missed again
+        return True
 
     def _refuse(self, nbytes: int) -> None:
         refusal = (
@@ -197,7 +182,10 @@ class RemoteSender(ContextManager["RemoteSender"]):
         )
 
     def _send(self, frame: bytes) -> None:
+        if self._socket.closed:
+            raise RuntimeError(f"The connection to {self._addr} was closed: make another one.")
         parts = split(frame)
+        self._socket.sndtimeo = -1 if self._timeout == float("inf") else int(1000 * self._timeout)
         try:
             for part in parts[:-1]:
                 self._socket.send(part, self._zmq.SNDMORE)

@@ -127,11 +127,9 @@ def sigint_blocked(*others: int) -> Iterator[None]:
     """
     # multiprocessing's helper process is started now: when it starts, it unblocks SIGINT for us.
     # Before Python 3.8 it does not, and hears SIGINT itself until its imports are done.
-    if sys.version_info >= (3, 8):
-        importlib.import_module("multiprocessing.resource_tracker").ensure_running()
-    else:
-        with _blocked():
-            importlib.import_module("multiprocessing.semaphore_tracker").ensure_running()
+    helper = "resource" if sys.version_info >= (3, 8) else "semaphore"
+    with _blocked():
+        importlib.import_module(f"multiprocessing.{helper}_tracker").ensure_running()
     # Blocked, not ignored: the children inherit that, while in this process the signal stays
     # pending, or goes to another thread, whose handler flag the main thread sees.
     with _blocked(*others):
@@ -167,9 +165,8 @@ def set_parent_death_signal(signum: int = signal.SIGTERM, parent_pid: Optional[i
 def use_one_openmp_thread() -> None:
     """Makes libraries calculate with one thread of OpenMP, as PyTorch's data loader does.
 
-    To be called in a forked process. With libgomp the copy of a thread that has calculated with
-    several would wait for ever for the others, which are not copied. And the cores have processes
-    of their own.
+    To be called in a forked process: where its parent has used several, libgomp would wait for ever
+    for those, which were not copied.
     """
     set_of_torch = getattr(sys.modules.get("torch"), "set_num_threads", None)
     if set_of_torch is not None:  # it has numbers of its own, for MKL
