@@ -1,6 +1,7 @@
 """What a worker process does: it takes inputs, calls a function, and sends what that makes."""
 
 import hashlib
+import itertools
 import os
 import random
 from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
@@ -14,6 +15,7 @@ from tensorpack.utils.workers.worker_errors import failure_to_bytes
 
 from ..base import DataFlow, Dropped, StateNotKept
 from ..map import note_datapoint
+from ..repeat import nothing_in_a_pass
 from .receiver import Receiver
 from .sender import FIRST_EVENT, Interrupted, Sender
 from .shared_memory import poll_of
@@ -168,15 +170,12 @@ def _send_for_ever(ds: DataFlow, order: Dict[str, Any], send: Callable[..., None
     """Sends the datapoints of the flow, pass after pass."""
     seed_process(order["seed"])
     ds.reset_state()
-    while True:
+    for finished in itertools.count():
         number = -1
         for number, datapoint in enumerate(ds):
             _send_or_note(send, ds, number, datapoint)
         if number < 0:
-            raise RuntimeError(
-                f"{type(ds).__name__} yielded nothing in a whole pass, so repeating it would never "
-                "end: is it empty, or can it be read only once?"
-            )
+            raise nothing_in_a_pass(ds, finished + 1)
 
 
 def _send_or_note(send: Callable[..., None], ds: DataFlow, number: int, datapoint: Any) -> None:

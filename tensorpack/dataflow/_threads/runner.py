@@ -5,7 +5,7 @@ import itertools
 import threading
 import weakref
 from contextlib import closing
-from typing import Any, Callable, Generator, Iterator, Optional
+from typing import Any, Callable, Iterator, Optional
 
 from tensorpack.utils.argtools import accepts_old_keywords
 from tensorpack.utils.checks import as_count, check_counts
@@ -13,7 +13,7 @@ from tensorpack.utils.checks import as_count, check_counts
 from .._flow import ProcessLocal, call_optional, is_flow, what_instead
 from .._length import length_of, length_or_none
 from ..base import DataFlow
-from ..repeat import nothing_in_a_pass
+from ..repeat import RepeatedData
 from .workers import BUFFER_BYTES, Buffer, ThreadPool, nbytes_of
 
 
@@ -162,7 +162,8 @@ class _Mixture:
 
     def _work(self, number: int) -> None:
         try:
-            with closing(_repeated(self.flows[number])) as datapoints:
+            repeated: Any = iter(RepeatedData(self.flows[number], -1))
+            with closing(repeated) as datapoints:
                 while self.buffer.reserve():
                     self._put(next(datapoints))
         except BaseException as error:  # a thread must not end silently
@@ -170,16 +171,6 @@ class _Mixture:
 
     def _put(self, datapoint: Any) -> None:
         self.buffer.put(datapoint, nbytes_of(datapoint))
-
-
-def _repeated(flow: Any) -> Generator[Any, None, None]:
-    for number in itertools.count(1):
-        empty = True
-        for datapoint in flow:
-            empty = False
-            yield datapoint
-        if empty:
-            raise nothing_in_a_pass(flow, number)
 
 
 def _end(buffer: Buffer, pool: ThreadPool, owner: Any) -> None:
