@@ -13,11 +13,11 @@ from tensorpack.utils.workers.processes import usable_cores
 from ._combined import state_or_reason
 from ._flow import check_state
 from ._processes.flows import ProcessMap
-from ._processes.worker_loop import DatapointSeeds, draw_seed
+from ._processes.worker_loop import DatapointSeeds, apply_or_note, draw_seed
 from ._stack import aggregate
 from .base import DataFlow, StateNotKept
 from .batch import BatchData, check_batch_size
-from .map import MapData, apply_function, note_datapoint
+from .map import MapData, apply_function
 
 _GIB = 2**30
 
@@ -74,7 +74,7 @@ class MultiProcessMapData(ProcessMap):
         """
         super().__init__(ds, num_proc, map_func, buffer_size, buffer_bytes, start_method)
         self.strict = strict
-        self._work = _Map(type(self).__name__, self.func)
+        self._work = _Map(self.func)
 
     def _without_processes(self) -> DataFlow:
         return MapData(self.ds, self.func)
@@ -136,8 +136,8 @@ MultiProcessMapDataZMQ = MultiProcessMapData
 class _Map:
     """What a process does with a datapoint."""
 
-    def __init__(self, name: str, func: Callable[[Any], Any]) -> None:
-        self._name, self._func = name, func
+    def __init__(self, func: Callable[[Any], Any]) -> None:
+        self._func = func
         self._seeds: Tuple[Optional[int], Any] = (None, None)
 
     def __call__(self, item: Dict[str, Any]) -> Any:
@@ -147,7 +147,7 @@ class _Map:
                 seed_datapoints()
                 self._seeds = seed, DatapointSeeds(seed)
             self._seeds[1](item["number"])
-        return _apply_or_note(self._name, self._func, item)
+        return apply_function(self._func, item["datapoint"])
 
 
 class MultiProcessMapAndBatchData(ProcessMap):
@@ -234,19 +234,12 @@ def _numbered(ds: Any, datapoints: Iterator[Any], first: int = 0) -> Iterator[Di
         yield {"datapoint": datapoint, "number": number, "file": file}
 
 
-def _apply_or_note(name: str, func: Callable[[Any], Any], item: Dict[str, Any]) -> Any:
-    try:
-        return apply_function(func, item["datapoint"])
-    except Exception as error:
-        note_datapoint(error, name, item["number"], item["datapoint"], item["file"])
-        raise
-
-
 def _map_and_batch(
     name: str, func: Callable[[Any], Any], batch_size: int, group: List[Dict[str, Any]]
 ) -> Any:
     """Returns a tuple with a batch, or, if it is not full, a list of datapoints."""
-    mapped = [_apply_or_note(name, func, item) for item in group]
+    apply = functools.partial(apply_function, func)
+    mapped = [apply_or_note(name, apply, item) for item in group]
     kept = [datapoint for datapoint in mapped if datapoint is not None]
     if len(kept) < batch_size:
         return kept

@@ -47,7 +47,8 @@ def send_dataflow_zmq(
     not yet under way. Ctrl-C ends the function: what was sent has a second to leave.
 
     The receiver answers each datapoint. With `passes` the function returns only when all of them
-    have been taken, and raises an error if some were lost; the receiver gets an error, too.
+    have been taken, and raises an error if some were lost; the receiver gets an error, too, as it
+    does if the flow fails.
 
     A sender that binds deals its datapoints out to all receivers that connect. Only one of them is
     told that there is no more; the others need a `timeout`.
@@ -85,6 +86,9 @@ def send_dataflow_zmq(
             _send_all(flow, sender, print_interval)
         except KeyboardInterrupt:
             logger.warning(f"Interrupted after {sender.count} datapoints were sent to {addr}.")
+            raise
+        except Exception as error:
+            sender.fail(f"its flow failed with {type(error).__name__}: {error}")
             raise
         finally:
             flow.close()

@@ -12,7 +12,7 @@ from tensorpack.utils.argtools import accepts_old_keywords
 from tensorpack.utils.checks import as_count, check_counts
 from tensorpack.utils.workers.processes import usable_cores
 
-from ._flow import ProcessLocal, check_state, in_order
+from ._flow import ProcessLocal, call_optional, check_state, in_order
 from ._threads.runner import MultiThreadPrefetchData, MultiThreadRunner
 from ._threads.workers import BUFFER_BYTES, Buffer, ThreadPool, nbytes_of
 from .base import DataFlow, ProxyDataFlow, StateNotKept
@@ -266,9 +266,7 @@ class _MapPass:
         if not self._pool.join():
             return False
         datapoints, self._datapoints = self._datapoints, iter(())
-        close = getattr(datapoints, "close", None)
-        if close is not None:
-            close()
+        call_optional(datapoints, "close")
         return True
 
     def _ready(self) -> Iterator[Tuple[int, Any]]:

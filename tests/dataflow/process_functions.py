@@ -82,8 +82,8 @@ def written(datapoint):
     return datapoint
 
 
-def unfit(datapoint):
-    return [datapoint[0], {"it": [object()]}]
+def unfit_at_3(datapoint):
+    return [datapoint[0], {"it": [object()]}] if datapoint[0] == 3 else datapoint
 
 
 class Unpicklable(Exception):

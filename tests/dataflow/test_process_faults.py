@@ -15,6 +15,7 @@ from tensorpack.dataflow import DataFlowTerminated, MapData
 from tensorpack.dataflow._processes import start_method
 from tensorpack.dataflow.process_map import MultiProcessMapAndBatchData, MultiProcessMapData
 from tensorpack.dataflow.processes import MultiProcessRunner
+from tensorpack.utils._tracebacks import notes_of
 from tensorpack.utils.workers.worker_errors import WorkerDied, WorkerFailed
 from tests.checks import ROOT
 from tests.dataflow import process_functions as functions
@@ -77,16 +78,30 @@ def test_what_happens_at_a_datapoint(kind, action, error, message):
             with pytest.raises(error, match=message) as caught:
                 while True:
                     list(flow)
-            if error is not WorkerDied:
+            if error is not WorkerDied or action is functions.leave:
                 assert f"in {action.__name__}" in str(caught.value.__cause__)
     assert children() == []
 
 
+UNFIT = r"^\[1\]\['it'\]\[0\]: a object cannot be sent"
+
+
 @pytest.mark.parametrize("kind", [each for each in KINDS if each != "batches"])
-def test_what_cannot_be_sent_is_named(kind):
-    with closing(KINDS[kind](functions.unfit)) as flow:
-        with pytest.raises(TypeError, match=r"^\[1\]\['it'\]\[0\]: a object cannot be sent"):
+def test_what_cannot_be_sent_is_named_with_its_datapoint(kind):
+    with closing(KINDS[kind](functions.unfit_at_3)) as flow:
+        with pytest.raises(TypeError, match=UNFIT) as caught:
             list(flow)
+        assert "failed on datapoint 3 (counted" in notes_of(caught.value)[0]
+
+
+@pytest.mark.parametrize("flow_class", [MultiProcessMapData, MultiProcessMapAndBatchData])
+def test_what_cannot_be_sent_to_a_process_is_named_as_well(flow_class):
+    source = MapData(numbers(8), functions.unfit_at_3)
+    with closing(flow_class(source, 1, functions.same, start_method="fork")) as flow:
+        with pytest.raises(TypeError, match=UNFIT) as caught:
+            list(flow)
+        note = f"{flow_class.__name__} failed on datapoint 3 (counted"
+        assert note in notes_of(caught.value)[0]
 
 
 @pytest.mark.parametrize("number", [0, 1, 20, 39])

@@ -309,7 +309,7 @@ class TestMixtures:
 
     def test_one_that_drops_everything_is_an_error(self):
         with closing(mixture(MapData(numbers(3), functions.nothing), 1)) as flow:
-            with pytest.raises(RuntimeError, match="MapData yielded nothing in a whole pass"):
+            with pytest.raises(RuntimeError, match="MapData yielded nothing in pass 1"):
                 list(flow)
 
     def test_threads_share_a_mixture(self):

@@ -11,7 +11,8 @@ import threading
 import numpy as np
 import pytest
 
-from tensorpack.dataflow import DataFlowTerminated, DataFromGenerator
+from tensorpack.dataflow import DataFlowTerminated, DataFromGenerator, MapData
+from tensorpack.dataflow._remote import ends
 from tensorpack.dataflow._remote.message import DATA, END, SYNC, Message, decode, encode
 from tensorpack.dataflow.remote import RemoteDataZMQ, RemoteSender, send_dataflow_zmq
 from tensorpack.utils.serialize import MAX_BYTES
@@ -319,26 +320,54 @@ def test_a_forked_process_has_a_connection_of_its_own(receive):
         theirs.close()
 
 
-def test_an_error_of_the_flow_comes_out_and_what_was_sent_arrives(receive):
+def fail_at_text(datapoint):
+    if datapoint == ["fail"]:
+        raise ValueError("broken \udc80")
+    return datapoint
+
+
+@pytest.mark.parametrize(
+    "datapoints, error, message",
+    [
+        ([[0], ["fail"]], ValueError, "broken "),
+        ([], RuntimeError, "MapData yielded nothing in pass 1"),
+        ([[0], [{"x": {1}}]], TypeError, r"Datapoint 1 cannot be sent: \[0\]\['x'\]: a set"),
+    ],
+    ids=["the flow fails", "an empty flow", "what cannot be sent"],
+)
+def test_an_error_of_the_flow_is_raised_at_both_ends(receive, datapoints, error, message):
     flow = receive()
-
-    def broken():
-        yield [1]
-        raise KeyError("broken")
-
-    sending = Sending(DataFromGenerator(broken), flow.endpoints[0])
-    assert next(iter(flow)) == [1]
-    with pytest.raises(KeyError, match="broken"):
-        sending.end()
-
-
-def test_what_cannot_be_sent_is_named(receive):
-    flow = receive()
-    source = ResetsCounted([[0], [{"x": {1}}]], shuffle=False)
-    sending = Sending(source, flow.endpoints[0])
-    with pytest.raises(TypeError, match=r"Datapoint 1 cannot be sent: \[0\]\['x'\]: a set"):
+    source = ResetsCounted(datapoints, shuffle=False)
+    sending = Sending(MapData(source, fail_at_text), flow.endpoints[0], passes=1)
+    taken = []
+    says = f"A sender says: its flow failed with {error.__name__}: {message}"
+    with pytest.raises(DataFlowTerminated, match=says):
+        taken.extend(flow)
+    assert taken == datapoints[:1]
+    with pytest.raises(error, match=message):
         sending.end()
     assert (source.resets, source.closes) == (1, 1)
+
+
+def test_a_receiver_that_reads_nothing_is_told_for_a_minute_at_most(receive, monkeypatch, capsys):
+    monkeypatch.setattr(ends, "_MOST_SECONDS", 0.2)
+    flow = receive()
+    datapoints = iter(flow)
+    with RemoteSender(flow.endpoints[0]) as sender:
+        sender.send([0])
+        assert next(datapoints) == [0]
+        sender.end()  # the receiver has all, and reads on later
+        assert "All 1 datapoints sent to tcp" in capsys.readouterr().out
+        sender.send([1])
+        sender.fail("no more orders")
+        sender.fail("not told twice")
+    assert list(datapoints) == []
+    assert next(iter(flow)) == [1]
+    with pytest.raises(DataFlowTerminated, match="A sender says: no more orders$"):
+        next(iter(flow))
+    for call in (lambda: sender.send([2]), sender.end, lambda: sender.fail("why")):
+        with pytest.raises(RuntimeError, match="The connection to tcp.* was closed"):
+            call()
 
 
 def test_two_receivers_share_the_datapoints_of_a_sender_that_binds(receive):

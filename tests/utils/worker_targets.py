@@ -84,6 +84,11 @@ def blocked():
         raise RuntimeError(f"{mask} are blocked")
 
 
+def calculate(library):
+    """Calls a function in all threads of a parallel region of OpenMP."""
+    ctypes.CDLL(library).GOMP_parallel(ctypes.CDLL(None).getpid, None, 0, 0)
+
+
 def end_slowly():
     """Is told to leave when the work is over and the process is not."""
     util.Finalize(None, hear, (signal.SIGTERM,), exitpriority=0)

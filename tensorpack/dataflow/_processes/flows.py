@@ -15,7 +15,7 @@ from ..map import checked_function
 from .pool import Failure, WorkerPool
 from .sender import Limits
 from .start_method import choose_start_method, is_worker
-from .worker_loop import Environments, draw_seed, map_inputs
+from .worker_loop import Environments, apply_or_note, draw_seed, map_inputs
 
 
 class WorkerPools:
@@ -192,7 +192,7 @@ class ProcessMap(ProcessFlow):
         early: Dict[int, Any] = {}
         pool = self._pools.take(self._make_pool)
         try:
-            ready = _numbered_results(pool, inputs, self._most, early)
+            ready = _numbered_results(pool, map(self._pack, inputs), self._most, early)
             for _, result in in_order(ready, early) if self.strict else ready:
                 if isinstance(result, Failure):
                     raise result.error
@@ -201,10 +201,19 @@ class ProcessMap(ProcessFlow):
         finally:
             self._pools.give_back(pool)
 
+    def _pack(self, given: Any) -> Packed:
+        try:
+            return pack(given)
+        except (TypeError, ValueError):
+            pass
+        for item in given if isinstance(given, list) else [given]:
+            apply_or_note(type(self).__name__, pack, item)  # places count from the datapoint
+        return pack(given)
+
     def _make_pool(self) -> WorkerPool:
         return WorkerPool(
             map_inputs,
-            (self.environments, self._work, draw_seed(get_rng(self))),
+            (self.environments, type(self).__name__, self._work, draw_seed(get_rng(self))),
             ("map_func", self.func),
             self.num_proc,
             self._limits,
@@ -215,7 +224,7 @@ class ProcessMap(ProcessFlow):
 
 
 def _numbered_results(
-    pool: WorkerPool, inputs: Iterable[Any], most: int, kept: Dict[int, Any]
+    pool: WorkerPool, inputs: Iterable[Packed], most: int, kept: Dict[int, Any]
 ) -> Iterator[Tuple[int, Any]]:
     """Yields the numbers of inputs and their results, as they become ready.
 
@@ -223,7 +232,7 @@ def _numbered_results(
     inputs raise comes after all results before that; the error of a worker that ended comes at
     once. The pool may still be busy with what was sent before.
     """
-    source = enumerate(map(pack, inputs))
+    source = enumerate(inputs)
     following: Optional[Tuple[int, Packed]] = None
     numbers: Dict[int, int] = {}  # of the inputs in flight, by their tags
     is_over = False

@@ -67,7 +67,7 @@ def start(worker: Worker, method: str, name: str, sent: Any) -> None:
     Raises RuntimeError if this process is still becoming a worker itself, and TypeError if `sent`
     cannot be pickled, which all methods but "fork" need; it names the part.
     """
-    if method != "fork" and getattr(multiprocessing.current_process(), "_inheriting", False):
+    if getattr(multiprocessing.current_process(), "_inheriting", False):
         raise RuntimeError(  # in place of multiprocessing, whose message does not name the cause
             f"{worker.name} was to be started by a worker process that has not begun yet: it "
             "imports the script of the program again, and the script does there what the program "

@@ -1,6 +1,7 @@
 """What a worker process does: it takes inputs, calls a function, and sends what that makes."""
 
 import hashlib
+import itertools
 import os
 import random
 from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
@@ -13,6 +14,8 @@ from tensorpack.utils.workers.processes import keep_freed_memory
 from tensorpack.utils.workers.worker_errors import failure_to_bytes
 
 from ..base import DataFlow, Dropped, StateNotKept
+from ..map import note_datapoint
+from ..repeat import nothing_in_a_pass
 from .receiver import Receiver
 from .sender import FIRST_EVENT, Interrupted, Sender
 from .shared_memory import poll_of
@@ -47,10 +50,11 @@ class WorkerLoop:
             except Interrupted:
                 pass
 
-    def answer(self, function: Callable[[Any], Any]) -> None:
+    def answer(self, function: Callable[[Any], Any], name: str = "") -> None:
         """Calls a function with every input, and sends back what it returns, with the same tag.
 
-        For None only the tag goes back. An exception goes back and does not end the worker.
+        For None only the tag goes back. An exception goes back and does not end the worker; it has
+        a note of the input if that is an item of the flow `name`.
         """
         sender = self._sender.attach()
         for tag, obj in self._items():
@@ -61,6 +65,8 @@ class WorkerLoop:
                 else:
                     sender.send(result, tag)
             except Exception as error:
+                if name and isinstance(obj, dict):
+                    note_datapoint(error, name, obj["number"], obj["datapoint"], obj["file"])
                 sender.event(FAILED, tag)
                 sender.send(failure_to_bytes(error), tag)
             obj = result = None  # release their memory before waiting
@@ -130,13 +136,23 @@ def map_inputs(
     loop: WorkerLoop,
     index: int,
     environments: Environments,
+    name: str,
     function: Callable[[Any], Any],
     seed: int,
 ) -> None:
     """The worker of a `ProcessMap`: answers inputs, with random streams of its own."""
     _update_environment(environments, index)
     seed_process(seed + index)
-    loop.answer(function)
+    loop.answer(function, name)
+
+
+def apply_or_note(name: str, func: Callable[[Any], Any], item: Dict[str, Any]) -> Any:
+    """Calls a function with the datapoint of an item of the flow `name`; an error has a note."""
+    try:
+        return func(item["datapoint"])
+    except Exception as error:
+        note_datapoint(error, name, item["number"], item["datapoint"], item["file"])
+        raise
 
 
 def run_flow(
@@ -154,16 +170,21 @@ def _send_for_ever(ds: DataFlow, order: Dict[str, Any], send: Callable[..., None
     """Sends the datapoints of the flow, pass after pass."""
     seed_process(order["seed"])
     ds.reset_state()
-    while True:
-        empty = True
-        for datapoint in ds:
-            empty = False
-            send(datapoint)
-        if empty:
-            raise RuntimeError(
-                f"{type(ds).__name__} yielded nothing in a whole pass, so repeating it would never "
-                "end: is it empty, or can it be read only once?"
-            )
+    for finished in itertools.count():
+        number = -1
+        for number, datapoint in enumerate(ds):
+            _send_or_note(send, ds, number, datapoint)
+        if number < 0:
+            raise nothing_in_a_pass(ds, finished + 1)
+
+
+def _send_or_note(send: Callable[..., None], ds: DataFlow, number: int, datapoint: Any) -> None:
+    try:
+        send(datapoint, number)
+    except (TypeError, ValueError) as error:  # it cannot be sent
+        file = getattr(ds, "last_file", None)
+        note_datapoint(error, "MultiProcessRunner", number, datapoint, file)
+        raise
 
 
 def _send_share(ds: DataFlow, order: Dict[str, Any], send: Callable[..., None]) -> None:
@@ -192,7 +213,7 @@ def _send_share(ds: DataFlow, order: Dict[str, Any], send: Callable[..., None]) 
             if position >= first and (position - first) % step == 0:
                 following = position + step
                 if datapoint is not None:
-                    send(datapoint, position)
+                    _send_or_note(send, ds, position, datapoint)
     except Dropped:
         send(None, following + SHIFTED)
         return

@@ -8,6 +8,7 @@ import time
 from contextlib import suppress
 from typing import Any, Callable, ContextManager, Dict, Optional, Sequence, Tuple, Union
 
+from tensorpack.utils import logger
 from tensorpack.utils.checks import as_count, as_positive
 from tensorpack.utils.optional import require
 from tensorpack.utils.serialize import MAX_BYTES, FrameError
@@ -18,7 +19,9 @@ from .hub import Hub, attach
 from .message import DATA, END, PART_BYTES, SYNC, Answer, Message, Senders, decode, encode, split
 
 _LAST_SECONDS = 1.0  # for what was sent to leave, where the sender fails or is interrupted
+_MOST_SECONDS = 60.0  # for the receiver to read how the datapoints ended
 _FIRST_PAUSE = 1.0  # seconds until the receiver is asked again; each pause is twice the one before
+_MOST_CHARACTERS = 500  # of a reason; the receiver shows no more
 _UNASKED_BYTES = 1 << 20  # a larger datapoint is sent only when the receiver has told its limit
 
 
@@ -31,7 +34,8 @@ class RemoteSender(ContextManager["RemoteSender"]):
             sender.send(datapoint)  # as often as needed
             sender.end()            # waits until all have been taken
 
-    Without `end` the receiver is not told that there is no more. Use it in one thread at a time.
+    Without `end` or `fail` the receiver is not told that there is no more. Use it in one thread at
+    a time.
 
     Attributes:
       count: how many datapoints were sent.
@@ -55,7 +59,8 @@ class RemoteSender(ContextManager["RemoteSender"]):
         parse_address(addr, bind, key is not None)
         require("msgpack")
         self._zmq = require("zmq")
-        self._addr, self._bind, self._timeout = addr, bind, timeout
+        self._addr, self._bind = addr, bind
+        self._timeout = float("inf") if timeout is None else timeout
         self._id = os.urandom(16)
         self.count = 0
         self._taken: Dict[bytes, int] = {}  # id of a receiver -> datapoints since the last END
@@ -63,13 +68,12 @@ class RemoteSender(ContextManager["RemoteSender"]):
         self._late = 0  # how many answers to earlier SYNCs may still come
         self._limit = MAX_BYTES
         self._answered = -1  # kind of the message that was answered last
-        self._ending = False  # END is under way
+        self._told = False  # END was sent, or nothing is taken, and no datapoint was sent since
         loaded = None if key is None else load_key(key)
         self._hub = Hub(loaded, bind)
         try:
             join = functools.partial(attach, bind=bind, key=loaded)
             self._socket = self._hub.socket(self._zmq.DEALER, addr, join, sndhwm=hwm)
-            self._socket.sndtimeo = -1 if timeout is None else int(1000 * timeout)
         except BaseException:
             self._hub.close()
             raise
@@ -87,6 +91,7 @@ class RemoteSender(ContextManager["RemoteSender"]):
         A datapoint of more than a megabyte may be refused, so the first of them waits for the
         receiver. The errors are those of `send_dataflow_zmq`.
         """
+        self._told = False
         try:
             frame = encode(Message(DATA, self._id, self.count, datapoint))
         except (TypeError, ValueError) as error:
@@ -102,8 +107,12 @@ class RemoteSender(ContextManager["RemoteSender"]):
             self._read()
 
     def end(self) -> None:
-        """Waits until every datapoint has been taken, and tells the receiver that this was all."""
-        self._ask()
+        """Waits until every datapoint has been taken, and tells the receiver that this was all.
+
+        It waits for a minute at most for a receiver that has taken all, but does not read on.
+        """
+        self._told = False
+        self._ask(lambda: bool(self._taken) and self._total >= self.count)
         while self._late and self._total < self.count:  # it may have been one of these
             self._late -= 1
             self._ask()
@@ -114,43 +123,69 @@ class RemoteSender(ContextManager["RemoteSender"]):
                 f"{self.count - self._total} of {self.count} datapoints sent to {self._addr} were "
                 "lost: the connection broke, or a receiver was closed before it took them."
             )
-            with suppress(DataFlowTerminated):
-                self._end(lost)
+            self.fail(lost)
             raise DataFlowTerminated(f"{lost} Send them again.")
-        self._end(None)
+        if not self._end(None):
+            logger.warning(
+                f"All {self.count} datapoints sent to {self._addr} have been taken, but the "
+                f"receiver has not read on for {min(self._timeout, _MOST_SECONDS):g} s."
+            )
+
+    def fail(self, reason: str) -> None:
+        """Tells the receiver why there is no more, for its pass to raise an error with that text.
+
+        It waits for a minute at most, and does nothing if the receiver has been told of an end.
+        """
+        if not self._told:
+            logger.error(f"Telling the receiver at {self._addr}: {reason}")
+            # Surrogates, as of odd file names, cannot be sent.
+            self._end(reason[:_MOST_CHARACTERS].encode("utf-8", "replace").decode("utf-8"))
 
     @property
     def _total(self) -> int:
         return self._settled + sum(self._taken.values())
 
-    def _ask(self) -> None:
-        """Waits for the answer to a SYNC, which comes after those to all messages before it."""
+    def _ask(self, enough: Callable[[], bool] = lambda: False) -> None:
+        """Waits for the answer to a SYNC, which comes after those to all messages before it, or
+        until it is not needed.
+        """
         self._answered = -1
         self._send(encode(Message(SYNC, self._id, self.count)))
-        self._wait(lambda: self._answered == SYNC)
+        self._wait(lambda: self._answered == SYNC or enough())
+        self._late += self._answered != SYNC
 
-    def _end(self, missing: Optional[str]) -> None:
-        """Sends END, and waits until a receiver whose buffer is full has read it, too."""
-        self._ending, self._answered = True, -1
-        self._send(encode(Message(END, self._id, self.count, missing)))
-        self._wait(lambda: self._answered == END)
-        self._ending = False
+    def _end(self, missing: Optional[str]) -> bool:
+        """Sends END, and waits until a receiver whose buffer is full has read it, too; but for a
+        minute at most. Returns whether it has.
+        """
+        self._told, self._answered = True, -1
+        timeout, self._timeout = self._timeout, min(self._timeout, _MOST_SECONDS)
+        try:
+            self._send(encode(Message(END, self._id, self.count, missing)))
+            self._wait(lambda: self._answered == END)
+        except DataFlowTerminated:
+            return False
+        finally:
+            self._timeout = timeout
         self._settled += self.count - self._total  # what was lost is not missed again
+        return True
 
     def _refuse(self, nbytes: int) -> None:
         refusal = (
             f"a datapoint of {nbytes} bytes was not taken at {self._addr}, where the receiver "
             f"takes at most max_bytes={self._limit}"
         )
-        with suppress(DataFlowTerminated):
-            self._end(refusal)
+        self.fail(refusal)
         raise ValueError(
             f"Of {self.count} datapoints or the next one, {refusal}. Give the receiver a larger "
             "max_bytes, or send smaller datapoints."
         )
 
     def _send(self, frame: bytes) -> None:
+        if self._socket.closed:
+            raise RuntimeError(f"The connection to {self._addr} was closed: make another one.")
         parts = split(frame)
+        self._socket.sndtimeo = -1 if self._timeout == float("inf") else int(1000 * self._timeout)
         try:
             for part in parts[:-1]:
                 self._socket.send(part, self._zmq.SNDMORE)
@@ -166,8 +201,7 @@ class RemoteSender(ContextManager["RemoteSender"]):
         """
         pause, since = _FIRST_PAUSE, time.monotonic()
         while not condition():
-            end = since + (float("inf") if self._timeout is None else self._timeout)
-            left = end - time.monotonic()
+            left = since + self._timeout - time.monotonic()
             if self._socket.poll(max(0, int(1000 * min(pause, left)))):
                 before = self._total
                 self._read()
@@ -191,10 +225,11 @@ class RemoteSender(ContextManager["RemoteSender"]):
         self._answered = answer.kind
         if answer.kind == END:  # it counts from there
             self._settled += self._taken.pop(answer.receiver)
-        if answer.refused and not self._ending:
+        if answer.refused and not self._told:
             self._refuse(answer.refused)
 
     def _nothing_taken(self) -> DataFlowTerminated:
+        self._told = True
         return DataFlowTerminated(
             f"Nothing was taken at {self._addr} for {self._timeout} s: {self._total} of "
             f"{self.count} datapoints have been taken, the others may be lost. Start the receiver, "

@@ -162,8 +162,8 @@ class _Mixture:
 
     def _work(self, number: int) -> None:
         try:
-            datapoints: Any = iter(RepeatedData(self.flows[number], -1))
-            with closing(datapoints):
+            repeated: Any = iter(RepeatedData(self.flows[number], -1))
+            with closing(repeated) as datapoints:
                 while self.buffer.reserve():
                     self._put(next(datapoints))
         except BaseException as error:  # a thread must not end silently

@@ -8,6 +8,7 @@ import ctypes
 import functools
 import importlib
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -22,6 +23,8 @@ import numpy as np
 from .. import logger
 
 _PR_SET_PDEATHSIG = 1
+_MAPS = "/proc/self/maps"
+_OPENMP = re.compile(r"(/.*/lib(?:gomp|iomp5|omp)\b[^/\n]*)\n")
 _LARGE_BLOCK = 31 << 20  # bytes; glibc learns from blocks of less than 32 MiB
 _Processes = Union[BaseProcess, Sequence[BaseProcess]]
 
@@ -124,11 +127,9 @@ def sigint_blocked(*others: int) -> Iterator[None]:
     """
     # multiprocessing's helper process is started now: when it starts, it unblocks SIGINT for us.
     # Before Python 3.8 it does not, and hears SIGINT itself until its imports are done.
-    if sys.version_info >= (3, 8):
-        importlib.import_module("multiprocessing.resource_tracker").ensure_running()
-    else:
-        with _blocked():
-            importlib.import_module("multiprocessing.semaphore_tracker").ensure_running()
+    helper = "resource" if sys.version_info >= (3, 8) else "semaphore"
+    with _blocked():
+        importlib.import_module(f"multiprocessing.{helper}_tracker").ensure_running()
     # Blocked, not ignored: the children inherit that, while in this process the signal stays
     # pending, or goes to another thread, whose handler flag the main thread sees.
     with _blocked(*others):
@@ -159,6 +160,25 @@ def set_parent_death_signal(signum: int = signal.SIGTERM, parent_pid: Optional[i
     if parent_pid is not None and os.getppid() != parent_pid:
         os.kill(os.getpid(), signum)
     return True
+
+
+def use_one_openmp_thread() -> None:
+    """Makes libraries calculate with one thread of OpenMP, as PyTorch's data loader does.
+
+    To be called in a forked process: where its parent has used several, libgomp would wait for ever
+    for those, which were not copied.
+    """
+    set_of_torch = getattr(sys.modules.get("torch"), "set_num_threads", None)
+    if set_of_torch is not None:  # it has numbers of its own, for MKL
+        set_of_torch(1)
+    try:
+        with open(_MAPS, encoding="utf-8", errors="replace") as file:
+            paths = set(_OPENMP.findall(file.read()))
+    except OSError:  # not Linux
+        return
+    for path in paths:
+        with suppress(OSError, AttributeError):  # another file has that name now, or it is a stub
+            ctypes.CDLL(path, os.RTLD_NOLOAD).omp_set_num_threads(1)
 
 
 def subproc_call(args: Sequence[str], timeout: Optional[float] = None) -> Tuple[bytes, int]:

@@ -16,8 +16,8 @@ from typing import Any, Callable, Dict, NoReturn, Optional, Sequence, Tuple
 
 from .. import logger
 from .._console import open_standard_descriptors
-from .processes import sigint_blocked
-from .worker_errors import WorkerDied, failure_from_bytes, failure_to_bytes
+from .processes import sigint_blocked, use_one_openmp_thread
+from .worker_errors import LEFT, WorkerDied, WorkerTraceback, failure_from_bytes, failure_to_bytes
 from .worker_pipes import StarterEnds, WorkerEnds, connect
 
 _TOO_LONG = "AF_UNIX path too long"  # what Python says of a socket; it gives no number with it
@@ -99,16 +99,17 @@ class Worker(BaseProcess):
     def error(self) -> Optional[Exception]:
         """Returns the exception that ended it, or a `WorkerFailed` unless that was a builtin one,
         with the worker's traceback as the cause; or a `WorkerDied`, with what is known as the cause
-        if it could not even begin. None if it runs or ended in order.
+        if it could not even begin, or called `sys.exit`. None if it runs or ended in order.
         """
         exitcode = self.exitcode
         if exitcode is None or self._starter is None or (exitcode == 0 and not self.endless):
             return None
         pid = self.pid or 0
         failure = failure_from_bytes(self._starter.report(), self.name, pid)
-        if self._is_forked or self._starter.can_be_asked():
-            return failure or WorkerDied(self.name, pid, exitcode, self._starter.crash())
-        died = WorkerDied(self.name, pid, exitcode, begun=False)
+        begun = self._is_forked or self._starter.can_be_asked()
+        if begun and failure is not None and not isinstance(failure, WorkerTraceback):
+            return failure
+        died = WorkerDied(self.name, pid, exitcode, self._starter.crash(), begun)
         died.__cause__ = failure
         return died
 
@@ -136,9 +137,13 @@ class Worker(BaseProcess):
         faulthandler.enable(file=self._ends.stacks, all_threads=True)
         faulthandler.register(signal.SIGUSR1, file=self._ends.stacks, all_threads=True)
         self._ends.offer_stacks()
+        if self._is_forked:
+            use_one_openmp_thread()
         try:
             super().run()
-        except SystemExit:
+        except SystemExit as error:
+            if error.code != LEFT:  # nothing told it to leave, so the place is news
+                self._ends.report(failure_to_bytes(error))
             raise
         except BaseException as error:
             self._ends.report(failure_to_bytes(error))
@@ -306,4 +311,4 @@ def _set_signals(held_back: Tuple[int, ...]) -> None:
 def _leave(signum: int, frame: object) -> NoReturn:
     # once: what cleans up while this unwinds must not be hit again
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    raise SystemExit(128 + signum)
+    raise SystemExit(LEFT)

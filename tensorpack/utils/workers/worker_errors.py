@@ -26,6 +26,10 @@ _IMPORTED = (
     "it needs as arguments. Or fork the worker: start it before other threads and a TensorFlow "
     "session exist (reset_state() of the flow does), or pass start_method='fork'."
 )
+# What multiprocessing calls the program's script where a new process has imported it; elsewhere it
+# may be another name of `__main__`.
+_SCRIPT = "__mp_main__"
+LEFT = 128 + signal.SIGTERM  # the exit code of workers that were told to leave
 _CRASHES = ("SIGSEGV", "SIGBUS", "SIGILL", "SIGFPE", "SIGABRT")
 
 
@@ -68,8 +72,8 @@ def failure_to_bytes(error: BaseException) -> bytes:
     """What a worker tells about its exception: one line of JSON, then the traceback as text."""
     message, kind = _text_of(error), type(error)
     notes = [note[:_MOST_CHARACTERS_OF_MESSAGE] for note in notes_of(error)[:_MOST_NOTES]]
-    # What multiprocessing calls the program's script where a new process has imported it.
-    if "__mp_main__" in sys.modules and isinstance(error, (KeyError, NameError, AttributeError)):
+    imported = getattr(sys.modules.get(_SCRIPT), "__name__", None) == _SCRIPT
+    if imported and isinstance(error, (KeyError, NameError, AttributeError)):
         notes.append(_IMPORTED)
     header = {
         "module": kind.__module__,
@@ -89,21 +93,24 @@ def failure_from_bytes(data: bytes, name: str, pid: int) -> Optional[Exception]:
 
     It has the worker's type if that is a builtin exception, and is a `WorkerFailed` otherwise;
     nothing is unpickled and no code of the worker's is looked up. `data` may be cut off in the
-    traceback.
+    traceback. Of a `sys.exit` only the traceback is returned: the exit code says the rest.
     """
     first, _, text = data.decode("utf-8", "replace").partition("\n")
     try:
         header = json.loads(first)
     except ValueError:
         return None
+    cause = WorkerTraceback(f"in worker {name!r} (pid {pid})\n{text.rstrip()}")
+    if header["type"] == "SystemExit":
+        return cause
     error = _builtin_error(header)
     if error is None:
         kind = header["type"]
-        if header["module"] not in ("builtins", "__main__", "__mp_main__"):
+        if header["module"] not in ("builtins", "__main__", _SCRIPT):
             kind = f"{header['module']}.{kind}"
         what = f"{kind}: {header['message']}" if header["message"] else kind
         error = WorkerFailed(f"Worker {name!r} (pid {pid}) failed with {what}")
-    error.__cause__ = WorkerTraceback(f"in worker {name!r} (pid {pid})\n{text.rstrip()}")
+    error.__cause__ = cause
     for note in header.get("notes", []):
         add_note(error, note)
     return error
@@ -142,7 +149,7 @@ def _text_of(error: BaseException) -> str:
 
 
 def _signal_of(exitcode: int) -> Optional[int]:
-    if exitcode == 128 + signal.SIGTERM:  # how our workers leave in order
+    if exitcode == LEFT:
         return int(signal.SIGTERM)
     return -exitcode if exitcode < 0 else None
 

@@ -152,7 +152,7 @@ def test_other_errors_are_left_alone():
     worker._starter.close()
 
 
-@pytest.mark.parametrize("method", ["spawn", "forkserver"])
+@pytest.mark.parametrize("method", ["spawn", "fork", "forkserver"])
 def test_what_only_becomes_a_worker_starts_none(monkeypatch, method):
     monkeypatch.setattr(multiprocessing.current_process(), "_inheriting", True, raising=False)
     worker = make_worker(functions.nothing, (None,), name="W 0", method=method)

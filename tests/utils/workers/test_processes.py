@@ -1,5 +1,7 @@
 """Tests of `tensorpack.utils.workers.processes`."""
 
+import ctypes
+import ctypes.util
 import multiprocessing
 import os
 import platform
@@ -8,15 +10,18 @@ import subprocess
 import sys
 import threading
 import time
+from types import SimpleNamespace
 
 import pytest
 
+from tensorpack.utils.workers import processes
 from tensorpack.utils.workers.processes import (
     ProcessGroup,
     ensure_proc_terminate,
     mask_sigint,
     start_proc_mask_signal,
     subproc_call,
+    use_one_openmp_thread,
 )
 from tests.checks import ROOT
 from tests.processes import gone, wait_until
@@ -246,3 +251,39 @@ def test_freed_memory_is_kept_for_the_next_arrays():
     found = subprocess.run(command, stdout=subprocess.PIPE, cwd=str(ROOT), check=True).stdout
     without, with_it = map(int, found.split())
     assert without > 5000 and with_it < 500
+
+
+def test_libraries_use_one_openmp_thread_also_torch(monkeypatch):
+    name = ctypes.util.find_library("gomp")
+    if name is None:
+        pytest.skip("no OpenMP library is installed")
+    gomp, told = ctypes.CDLL(name), []
+    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(set_num_threads=told.append))
+    gomp.omp_set_num_threads(3)
+    use_one_openmp_thread()
+    assert told == [1] and gomp.omp_get_max_threads() == 1
+
+
+def test_a_system_that_does_not_tell_its_libraries_is_left_alone(monkeypatch, tmp_path):
+    monkeypatch.setattr(processes, "_MAPS", str(tmp_path / "none"))
+    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace())  # being imported
+    use_one_openmp_thread()
+
+
+def test_only_openmp_libraries_are_asked_and_may_refuse(monkeypatch, tmp_path):
+    def load(path, mode):
+        loaded.append(path)
+        if path.endswith("(deleted)"):
+            raise OSError("no such file")
+        return SimpleNamespace()
+
+    loaded = []
+    openmp = ["/a folder/libgomp-1f.so.1", "/b/libomp.so", "/b/libiomp5.so (deleted)"]
+    line = "7f00-7f01 r-xp 00000000 08:01 123    {}\n"
+    others = ["/b/libompi.so", "/libgomp/libc.so", "[heap]"]
+    maps = tmp_path / "maps"
+    maps.write_text("".join(line.format(path) for path in 2 * (openmp + others)))
+    monkeypatch.setattr(processes, "_MAPS", str(maps))
+    monkeypatch.setattr(ctypes, "CDLL", load)
+    use_one_openmp_thread()
+    assert sorted(loaded) == sorted(openmp)

@@ -1,5 +1,6 @@
 """Tests of `tensorpack.utils.workers.worker` and `worker_pipes`."""
 
+import ctypes.util
 import gc
 import multiprocessing
 import os
@@ -18,7 +19,7 @@ from tensorpack.utils.workers.processes import ProcessGroup
 from tensorpack.utils.workers.worker import error_of, make_worker, stack_of, state_of
 from tensorpack.utils.workers.worker_errors import WorkerDied
 from tests.checks import ROOT
-from tests.processes import gone, wait_until
+from tests.processes import gone, run_python, wait_until
 from tests.utils import worker_targets as targets
 
 METHODS = ("spawn", "fork", "forkserver")
@@ -60,9 +61,37 @@ def running():
         group.close(grace=0.2)
 
 
-def test_an_exit_code_is_told_unless_it_is_0():
-    assert ended(targets.leave, 3).exitcode == 3
-    assert ended(targets.nothing) is None
+@pytest.mark.parametrize("code, how", [(3, "with exit code 3."), (0, "in order, but it is needed")])
+def test_an_exit_says_where(code, how):
+    error = ended(targets.leave, code, endless=True)
+    assert isinstance(error, WorkerDied) and f" ended {how}" in str(error)
+    assert error.exitcode == code and "in leave\n" in str(error.__cause__)
+
+
+def test_an_end_in_order_is_no_error():
+    assert ended(targets.nothing) is None and ended(targets.leave, 0) is None
+
+
+CALCULATES = """
+import ctypes, sys
+from tensorpack.utils.workers.processes import ProcessGroup
+from tensorpack.utils.workers.worker import make_worker
+from tests.utils import worker_targets as targets
+ctypes.CDLL(sys.argv[1]).omp_set_num_threads(2)
+targets.calculate(sys.argv[1])
+worker = make_worker(targets.calculate, sys.argv[1:], name="W", method="fork")
+with ProcessGroup(worker):
+    worker.start()
+    worker.join(20)
+    print(worker.exitcode)
+"""
+
+
+def test_a_forked_one_can_calculate_with_openmp_if_its_parent_has():
+    library = ctypes.util.find_library("gomp")
+    if library is None:
+        pytest.skip("there is no libgomp")
+    assert run_python("-c", CALCULATES, library).stdout == b"0\n"
 
 
 @pytest.mark.parametrize("method", METHODS)

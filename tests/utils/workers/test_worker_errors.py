@@ -1,5 +1,8 @@
 """Tests of `tensorpack.utils.workers.worker_errors`."""
 
+import sys
+import types
+
 import pytest
 
 from tensorpack.utils._tracebacks import add_note, notes_of
@@ -83,6 +86,12 @@ def test_notes_travel_and_strange_ones_do_not():
     error = ValueError("broken")
     error.__notes__ = 3
     assert repr(travel(error)) == repr(error) and notes_of(travel(error)) == []
+
+
+@pytest.mark.parametrize("name, count", [("__main__", 0), ("__mp_main__", 1)])
+def test_only_where_the_script_was_imported_again_a_note_says_so(monkeypatch, name, count):
+    monkeypatch.setitem(sys.modules, "__mp_main__", types.ModuleType(name))
+    assert len(notes_of(travel(KeyError("size")))) == count
 
 
 def test_a_long_text_fits_into_a_pipe_and_its_end_is_kept():
