@@ -32,6 +32,7 @@ class StopIfNonFinite(Callback):
     """
 
     _chief_only = False
+    follows = True  # a script's callbacks see the step that ends the run
     shown_as: Optional[str] = None
 
     def __init__(self, tensors: Sequence[Union[str, tf.Tensor]]) -> None:

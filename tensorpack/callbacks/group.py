@@ -28,20 +28,29 @@ class Callbacks(Callback):
 
     A round of `trigger_step`, `after_epoch` or `trigger_epoch` can be saved when only some
     callbacks had their turn (`unfinished_hook`), and finished in another process (`resume_hook`).
+
+    Args:
+      leading: those of the callbacks that have their turn first; the others keep their order.
     """
 
     def __init__(
-        self, cbs: Sequence[Callback], clock: Callable[[], float] = time.monotonic
+        self,
+        cbs: Sequence[Callback],
+        clock: Callable[[], float] = time.monotonic,
+        leading: Sequence[Callback] = (),
     ) -> None:
         for each in cbs:
             if not isinstance(each, Callback):
                 raise TypeError(f"A list of callbacks has a {type(each).__name__} in it: {each!r}.")
-        self.cbs: List[Callback] = list(cbs)
+        self.cbs: List[Callback] = sorted(cbs, key=lambda each: each not in leading)
+        # The order of the list stays what numbers them in states, and which saver is the first one:
+        # states of earlier versions are by that.
+        self._given = list(cbs)
+        self._names = _names_of(cbs)
         self._clock = clock
         self._entered: List[Callback] = []
         self._stepped = [each for each in self.cbs if sees_steps(each)]
         self._step_progress = _HookProgress("trigger_step", self._stepped)
-        self._names = _names_of(self.cbs)
         self._stateless: Set[str] = set()  # names of those that need a state and keep none
         self._progress: Optional[_HookProgress] = None
 
@@ -49,7 +58,8 @@ class Callbacks(Callback):
         """Sets each callback up, under its own name scope only."""
         self.trainer = trainer
         self.graph = tf.get_default_graph()
-        for each in sorted(self.cbs, key=lambda cb: cb.sets_up_last):
+        last = [each for each in self._given if each.sets_up_last]
+        for each in [*(cb for cb in self.cbs if not cb.sets_up_last), *last]:
             each.setup_graph(trainer)
             trainer.check_stop()
 

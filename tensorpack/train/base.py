@@ -177,14 +177,18 @@ class Trainer(TrainerContract):
     def setup_callbacks(
         self, callbacks: Sequence[Callback], monitors: Sequence[MonitorBase]
     ) -> None:
-        """Sets up the counter, the queue runners, the callbacks and the monitors, in this order."""
+        """Sets up the counter, the queue runners, what was registered, the callbacks, what of the
+        registered ones `follows` them, such as those of inputs, and the monitors, in this order.
+        """
         describe_trainable_vars()
         monitors = [*monitors, *(c for c in self._registered if isinstance(c, MonitorBase))]
         registered = [each for each in self._registered if each not in monitors]
         self.monitors = Monitors(monitors)
         own = [MaintainStepCounter(), StartQueueRunners()]
         everyone = [*own, *callbacks, *registered, *monitors, self.monitors]
-        self._callbacks = Callbacks(everyone if self.is_chief else of_other_workers(everyone))
+        everyone = everyone if self.is_chief else of_other_workers(everyone)
+        leading = [*own, *(each for each in registered if not each.follows)]
+        self._callbacks = Callbacks(everyone, leading=leading)
         self.all_callbacks = self._callbacks.cbs
         logger.info("Setup callbacks graph ...")
         self._callbacks.setup_graph(weakref.proxy(self))
@@ -328,7 +332,10 @@ class Trainer(TrainerContract):
         return self.train_op if type(self).run_step is Trainer.run_step else None
 
     def register_callback(self, cb: Any) -> None:
-        """Adds a callback, or a list of them, after those of the config; before their setup."""
+        """Adds a callback, or a list of them, that have their turn before those of the config, so
+        that these save and evaluate what they have done; those that an input source returns, and
+        others with `follows`, come after them. To be called before the setup of the callbacks.
+        """
         if self._callbacks is not None:
             raise RuntimeError(
                 "Register callbacks only before setup_callbacks: later, their ops come too late."
