@@ -52,8 +52,10 @@ def finish(
     if hasattr(weights, "b"):
         tensor = tf.nn.bias_add(tensor, weights.b, data_format=data_format)
     output = activate(tensor, activation)
-    if activity_regularizer is not None:
-        tf.add_to_collection(tf.GraphKeys.REGULARIZATION_LOSSES, activity_regularizer(output))
+    loss = None if activity_regularizer is None else activity_regularizer(output)
+    if loss is not None:  # as of a regularizer of slim with the scale 0
+        examples = tf.cast(tf.maximum(tf.shape(output)[0], 1), loss.dtype)  # of none it is no NaN
+        tf.add_to_collection(tf.GraphKeys.REGULARIZATION_LOSSES, loss / examples)
     output.variables = weights
     return output
 
