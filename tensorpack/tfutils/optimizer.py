@@ -135,9 +135,9 @@ class AccumGradOptimizer(ProxyOptimizer):
         global_step: Optional[tf.Variable] = None,
         name: Optional[str] = None,
     ) -> tf.Operation:
-        """Returns an op that adds the gradients, and at each `niter`-th run updates."""
-        if global_step is not None:
-            raise ValueError("AccumGradOptimizer increments no global_step: do so yourself.")
+        """Returns an op that adds the gradients, and at each `niter`-th run updates. Each run then
+        increments `global_step`, if that is given.
+        """
         grads = FilterNoneGrad().process(list(grads_and_vars))
         sums = [self._variable(v.op.name, v.op.name, v.shape, v.dtype.base_dtype) for _, v in grads]
         # Each set of variables has its own, as those of a generator and a discriminator.
@@ -151,7 +151,9 @@ class AccumGradOptimizer(ProxyOptimizer):
                 is_last = tf.equal(tf.floormod(counter.read_value(), self._niter), 0)
                 pairs = [(total, variable) for total, (_, variable) in zip(sums, grads)]
                 updated = tf.cond(is_last, lambda: self._update(pairs), lambda: tf.constant(False))
-        return tf.group(updated, name=name)
+            with tf.control_dependencies([updated]):
+                count = None if global_step is None else global_step.assign_add(1, read_value=False)
+        return tf.group(count or updated, name=name)
 
     def _variable(self, key: Any, name: str, shape: Any, dtype: tf.DType) -> tf.Variable:
         """Returns a variable that is zero at first, the same for each `apply_gradients`."""

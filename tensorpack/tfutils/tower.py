@@ -207,7 +207,11 @@ class TowerTensorHandle:
 
     Attributes:
       inputs, outputs, is_training, ns_name, vs_name: what was given, and those of the context.
+        `input` and `output` are other names of the first two.
     """
+
+    input = property(lambda self: self.inputs)
+    output = property(lambda self: self.outputs)
 
     @accepts_old_keywords(input="inputs", output="outputs", inputs_desc="input_signature")
     def __init__(

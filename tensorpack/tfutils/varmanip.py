@@ -157,7 +157,10 @@ def load_named_values(
     shown = [row for row in rows if row.name in weights or not is_training_name(row.name)]
     table = mismatch_table(shown, len(rows) - len(shown))
     if errors and not reshape:
-        advice = "SmartInit(..., ignore_mismatch=True) leaves out what does not fit."
+        advice = (
+            "With ignore_mismatch=True, SmartInit and DictRestore reshape what has as many elements "
+            "as its variable, and leave out the rest."
+        )
         raise ValueError(f"{source}: {' '.join(errors)} {advice}\n{table}")
     if not _loads_something(fitting, variables, saved):
         raise ValueError(

@@ -95,6 +95,8 @@ class Lifecycle:
             verdict = judge(error, self._token.reason, self.loop, in_step, self._closed_queues)
             if isinstance(verdict, TrainingInterrupted):
                 _attempt(trainer._save_at_end)
+            if isinstance(error, StopTraining):
+                self.loop.global_step = self.loop.steps_taken  # a step that it ends is not finished
         except BaseException as unexpected:
             verdict = verdict or unexpected
         finally:

@@ -170,6 +170,23 @@ def test_stop_training_is_an_end_in_order():
     assert spy.tape[-2:] == ["after_run", "after_train"]
 
 
+def test_a_step_that_stops_the_training_is_not_counted():
+    class Stops(Counting):
+        def run_step(self):
+            if self.global_step == 6:
+                raise StopTraining
+            super().run_step()
+
+    class Look(Callback):
+        def _after_train(self):
+            self.seen = (self.global_step, get_global_step_value())
+
+    look = Look()
+    trainer = Stops(config([look], max_epoch=5))
+    trainer.train()
+    assert look.seen == (5, 5) and trainer.global_step == 5
+
+
 def test_a_hook_can_stop_the_training():
     class Stops(Callback):
         def _after_run(self, ctx, run_values):
