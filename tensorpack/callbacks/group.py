@@ -20,7 +20,7 @@ _SLOW_SHARE = 0.3  # ... and so is one that took more than this share of the tot
 
 
 class Callbacks(Callback):
-    """Calls callbacks one after the other, in the order of the list.
+    """Calls callbacks one after the other, in the order of the list, though those `leading` first.
 
     An error of a callback ends the round and goes to the caller. `after_train` is the exception: it
     runs for every callback whose `before_train` was entered, whatever the others do; the first
@@ -28,9 +28,6 @@ class Callbacks(Callback):
 
     A round of `trigger_step`, `after_epoch` or `trigger_epoch` can be saved when only some
     callbacks had their turn (`unfinished_hook`), and finished in another process (`resume_hook`).
-
-    Args:
-      leading: those of the callbacks that have their turn first; the others keep their order.
     """
 
     def __init__(
@@ -43,8 +40,8 @@ class Callbacks(Callback):
             if not isinstance(each, Callback):
                 raise TypeError(f"A list of callbacks has a {type(each).__name__} in it: {each!r}.")
         self.cbs: List[Callback] = sorted(cbs, key=lambda each: each not in leading)
-        # The order of the list stays what numbers them in states, and which saver is the first one:
-        # states of earlier versions are by that.
+        # The order of the list says which number each has in a state, also in those of earlier
+        # versions, and which saver is the first.
         self._given = list(cbs)
         self._names = _names_of(cbs)
         self._clock = clock
@@ -192,10 +189,8 @@ class Callbacks(Callback):
         ]
         if not changed:
             return
-        message = (
-            f"There were {'; '.join(changed)}. States of several callbacks of one class "
-            "are matched in order."
-        )
+        rule = "States of several callbacks of one class are matched in order."
+        message = f"There were {'; '.join(changed)}. {rule}"
         if strictly:
             raise ValueError(message)
         logger.warning(message)

@@ -29,10 +29,7 @@ def get_weights(
     """
     for each in (kernel[0], bias[0]):
         if isinstance(each, (bool, str)):
-            raise TypeError(
-                f"An initializer of a layer cannot be {each!r}. (Pass options after the sizes by "
-                "name.)"
-            )
+            raise TypeError(f"An initializer cannot be {each!r}: pass options after sizes by name.")
     dtype = inputs.dtype.base_dtype
     weights = VariableHolder(W=tf.get_variable("W", kernel_shape, dtype, *kernel))
     if use_bias:

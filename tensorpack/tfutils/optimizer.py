@@ -118,7 +118,7 @@ class AccumGradOptimizer(ProxyOptimizer):
     """Adds up the gradients of several steps, and applies the sum at the last of them.
 
     It is like a batch `niter` times as large with a learning rate `niter` times as large. Sparse
-    gradients are made dense.
+    gradients are made dense. A `global_step` counts each run, also one without an update.
 
     Args:
       niter: number of steps that make one update.
@@ -135,9 +135,7 @@ class AccumGradOptimizer(ProxyOptimizer):
         global_step: Optional[tf.Variable] = None,
         name: Optional[str] = None,
     ) -> tf.Operation:
-        """Returns an op that adds the gradients, and at each `niter`-th run updates. Each run then
-        increments `global_step`, if that is given.
-        """
+        """Returns an op that adds the gradients, and at each `niter`-th run updates."""
         grads = FilterNoneGrad().process(list(grads_and_vars))
         sums = [self._variable(v.op.name, v.op.name, v.shape, v.dtype.base_dtype) for _, v in grads]
         # Each set of variables has its own, as those of a generator and a discriminator.

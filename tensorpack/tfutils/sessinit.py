@@ -160,8 +160,7 @@ class DictRestore(SessionInit):
 
     Args:
       variable_dict: name of the variable, with or without `:0`, to its value.
-      ignore_mismatch: whether a value of another shape is reshaped, and one that does not fit is
-        left out, with a warning.
+      ignore_mismatch: whether what does not fit is reshaped, or else left out, with a warning.
     """
 
     @accepts_old_keywords(param_dict="variable_dict")
