@@ -160,7 +160,7 @@ class DictRestore(SessionInit):
 
     Args:
       variable_dict: name of the variable, with or without `:0`, to its value.
-      ignore_mismatch: whether a value of the wrong shape or type is left out with a warning.
+      ignore_mismatch: whether what does not fit is reshaped, or else left out, with a warning.
     """
 
     @accepts_old_keywords(param_dict="variable_dict")
@@ -193,7 +193,7 @@ def SmartInit(obj: Any, ignore_mismatch: bool = False) -> SessionInit:
       obj: None or an empty string for none, a dictionary, a path of an `.npz` archive, of an
         `.npy` file with a dictionary of arrays, or of a checkpoint (see `SaverRestore`), a
         `SessionInit` as it is, or a list of these.
-      ignore_mismatch: whether values that do not fit are left out with a warning.
+      ignore_mismatch: as in `DictRestore`.
 
     Raises:
       CheckpointCorrupt: the file cannot be read, or is a pickle that could run code.

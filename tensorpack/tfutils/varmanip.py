@@ -157,7 +157,8 @@ def load_named_values(
     shown = [row for row in rows if row.name in weights or not is_training_name(row.name)]
     table = mismatch_table(shown, len(rows) - len(shown))
     if errors and not reshape:
-        advice = "SmartInit(..., ignore_mismatch=True) leaves out what does not fit."
+        what = "reshape what has as many elements, and leave out the rest"
+        advice = f"With ignore_mismatch=True, SmartInit and DictRestore {what}."
         raise ValueError(f"{source}: {' '.join(errors)} {advice}\n{table}")
     if not _loads_something(fitting, variables, saved):
         raise ValueError(
