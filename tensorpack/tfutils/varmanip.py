@@ -103,10 +103,6 @@ def fit_value(value: Any, var: tf.Variable, reshape: bool = False) -> np.ndarray
             f"The variable {var.op.name} has the shape {shape}, "
             f"the value for it {list(array.shape)}."
         )
-    return _cast(array, var)
-
-
-def _cast(array: np.ndarray, var: tf.Variable) -> np.ndarray:
     source, target = array.dtype, np.dtype(var.dtype.base_dtype.as_numpy_dtype)
     if tf.as_dtype(source) == var.dtype.base_dtype:
         return array
