@@ -22,6 +22,7 @@ if "tensorflow" not in sys.modules:
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
 
 with interrupt_kept():
+    require("tensorflow.compat.v1")  # whose error says what to install
     import tensorflow.compat.v1 as tfv1
     from tensorflow.python.client.timeline import Timeline as _Timeline
 
