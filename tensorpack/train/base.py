@@ -10,6 +10,7 @@ from tensorpack.callbacks.monitor import MonitorBase, Monitors
 from tensorpack.callbacks.queue_runners import StartQueueRunners
 from tensorpack.callbacks.saver import ModelSaver
 from tensorpack.callbacks.steps import MaintainStepCounter
+from tensorpack.compat import end_eager_execution
 from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.callback import StopTraining, TrainerContract
 from tensorpack.tfutils.common import get_global_step_value
@@ -78,8 +79,7 @@ class Trainer(TrainerContract):
             raise TypeError(f"A trainer takes a TrainConfig, got {type(config).__name__}.")
         self.config = config
         self.model = self.model if config is None else config.model
-        if tf.executing_eagerly():
-            tf.disable_eager_execution()
+        end_eager_execution()
         self.graph = tf.get_default_graph()
         self.stop_token = self.signal_token = StopToken()
         self._life = Lifecycle(self.stop_token)

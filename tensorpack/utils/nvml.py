@@ -1,6 +1,7 @@
 """What the driver of NVIDIA knows about the GPUs of this machine, by nvidia-ml-py."""
 
 import os
+from itertools import takewhile
 from typing import Any, Dict, List, Optional, Union
 
 from .optional import require
@@ -98,9 +99,6 @@ def visible_devices() -> Optional[List[str]]:
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
     if visible is None:
         return None
-    found: List[str] = []
-    for entry in map(str.strip, visible.split(",")):
-        if not entry or entry.startswith("-"):  # CUDA reads the list up to here
-            break
-        found.append(entry)
-    return found
+    # CUDA reads the list up to an entry that is empty or negative.
+    entries = map(str.strip, visible.split(","))
+    return list(takewhile(lambda entry: entry and entry[0] != "-", entries))
