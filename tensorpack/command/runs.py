@@ -63,7 +63,7 @@ def _describe(folder: str, now: float) -> Dict[str, Any]:
         with suppress(OSError):
             times.append(os.lstat(os.path.join(folder, name)).st_mtime)
     return {
-        "state": result_of(attempt).replace("lost", "died") if attempt else "unknown",
+        "state": result_of(attempt, folder).replace("lost", "died") if attempt else "unknown",
         "step": _whole(attempt.get("step"), last.get("global_step")),
         "epoch": _whole(attempt.get("epoch"), last.get("epoch_num")),
         "best": _best(attempt.get("best"), epochs),
