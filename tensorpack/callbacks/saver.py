@@ -15,7 +15,7 @@ from tensorpack.utils._directory_lock import absolute_directory
 from tensorpack.utils._words import size_text
 from tensorpack.utils.argtools import accepts_old_keywords
 from tensorpack.utils.checkpoints import PendingSegments
-from tensorpack.utils.checks import as_names
+from tensorpack.utils.checks import as_names, as_positive
 
 from ._disk import survive
 from .base import Callback
@@ -40,7 +40,8 @@ class ModelSaver(Callback):
 
     Args:
       max_to_keep: how many checkpoints are kept, at least two; 0 for all.
-      keep_checkpoint_every_n_hours: one is kept for ever each time so many hours have passed.
+      keep_checkpoint_every_n_hours: one is kept for ever each time so many hours, such as 1e6 for
+        none, have passed.
       checkpoint_dir: where to save, in UTF-8; the log directory by default. If there is none, one
         is made as by `logger.auto_set_dir`, a new one where the first is taken.
       var_collections: name or names of the collections of variables to save; all global variables
@@ -74,7 +75,8 @@ class ModelSaver(Callback):
         self._collections = as_names(self, "var_collections", collections)
         self.saves_all = self._collections == [everything]
         self._max_to_keep = max_to_keep
-        self._keep_hours = keep_checkpoint_every_n_hours
+        hours = keep_checkpoint_every_n_hours
+        self._keep_hours = as_positive(self, "keep_checkpoint_every_n_hours", hours)
         self.checkpoint_dir = absolute_directory(checkpoint_dir) or logger.get_logger_dir() or ""
         self.saver: Optional[tf.train.Saver] = None
         self._asynchronous = asynchronous
