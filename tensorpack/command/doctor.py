@@ -142,10 +142,10 @@ def _check_machine(root: str = "/") -> Iterator[_Finding]:
 
 def _check_folder(topic: str, path: str) -> _Finding:
     """Looks whether a folder can be written to, or made."""
-    existing = os.path.abspath(path)
-    while not os.path.lexists(existing):
-        existing = os.path.dirname(existing)
     try:
+        existing = os.path.abspath(path)
+        while not os.path.lexists(existing):
+            existing = os.path.dirname(existing)
         with tempfile.NamedTemporaryFile(dir=existing, prefix=".tensorpack-doctor-"):
             free = shutil.disk_usage(existing).free
     except OSError as error:

@@ -82,6 +82,15 @@ def test_folders(tmp_path):
     assert found.level == "warning" and "cannot be written to" in found.text
 
 
+def test_a_working_directory_that_is_deleted_is_said(tmp_path, monkeypatch):
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    found = doctor._check_folder("log folder", "train_log")
+    text = "train_log cannot be written to: No such file or directory"
+    assert (found.level, found.text) == ("problem", text)
+
+
 @pytest.mark.parametrize(
     "facts, visible, level, word",
     [
