@@ -229,16 +229,13 @@ def names_with_prefix(prefix: str) -> List[str]:
 
 def discard(prefix: str) -> None:
     """Removes all files and directories that begin with a prefix, as far as that is possible."""
-    try:
-        paths = names_with_prefix(prefix)
-    except OSError:
-        paths = []
-    for path in paths:
-        if os.path.isdir(path) and not os.path.islink(path):
-            shutil.rmtree(path, ignore_errors=True)
-            continue
-        with suppress(OSError):  # the next start tries again
-            os.remove(path)
+    with suppress(OSError):  # of the directory
+        for path in names_with_prefix(prefix):
+            if os.path.isdir(path) and not os.path.islink(path):
+                shutil.rmtree(path, ignore_errors=True)
+                continue
+            with suppress(OSError):  # the next start tries again
+                os.remove(path)
 
 
 def corrupt(prefix: str, error: OSError) -> Exception:
