@@ -180,6 +180,15 @@ def test_without_flags_the_games_are_those_of_2017():
         assert not player.fire_on_reset
 
 
+@pytest.mark.parametrize("frames, actions", [(0, None), (1, 1), (4, 1), (5, 2), (3600, 900)])
+def test_a_limit_of_idle_frames_is_at_least_an_action(frames, actions, monkeypatch):
+    monkeypatch.setattr("tensorpack.contrib.game_flags.AtariPlayers", lambda *_, **options: None)
+    monkeypatch.setattr("tensorpack.contrib.game_flags.LimitIdle", lambda player, limit: limit)
+    args = parse(f"--idle-frames {frames}")
+    assert DQN.get_player(args, "breakout.bin", 1, evaluated=True) == actions
+    assert DQN.get_player(args, "breakout.bin", 1) is None
+
+
 def test_schedules_are_in_epochs_without_flags():
     assert DQN.learning_rate(parse()) == {"schedule": [(60, 4e-4), (100, 2e-4)]}
     epochs = [(0, 1.0), (10, 0.1), (320, 0.01)]
