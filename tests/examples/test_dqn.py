@@ -161,6 +161,19 @@ def rules(line=""):
     return DQN.rules_of(parse(line))
 
 
+def test_the_priorities_count_for_the_memory_that_is_needed(monkeypatch):
+    def check(size, each, available):
+        bytes_each.append(each)
+        raise ValueError("enough")
+
+    bytes_each = []
+    monkeypatch.setattr(DQN.checks, "check_memory", check)
+    for priority in (0, 0.5):
+        with pytest.raises(SystemExit):
+            DQN._train_on(parse(f"--priority {priority}"), "", small_catch())
+    assert 8 <= bytes_each[1] - bytes_each[0] <= 9
+
+
 @pytest.mark.parametrize("backend", ["single", "vector"])
 def test_the_games_have_the_options_of_the_flags(backend):
     if backend == "vector":
