@@ -51,9 +51,12 @@ class DataFromList(RNGDataFlow):
         self, first: int, step: int, before: Callable[[int], Any], block: Optional[int] = 1
     ) -> Iterator[Tuple[int, Any]]:
         (begin, order), read = self._begin(), self._reader()
-        for position in _share_positions(len(order), first, step, block):
-            before(position)
-            yield position, read(order[position])
+        if block is None:  # of all positions, from the first
+            step = block = len(order) or 1
+        for start in range(first, len(order), step):
+            for position in range(start, min(start + block, len(order))):
+                before(position)
+                yield position, read(order[position])
         self._position, self._loaded = (begin, len(order)), None
 
     def _reader(self) -> Callable[[int], Any]:
@@ -61,9 +64,11 @@ class DataFromList(RNGDataFlow):
         return self.lst.__getitem__
 
     def _pass(self, begin: Dict[str, Any], order: Sequence[int], first: int) -> Iterator[Any]:
+        read = self._reader()
         for count, index in enumerate(order[first:], first + 1):
+            datapoint = read(index)
             self._position = begin, count
-            yield self.lst[index]
+            yield datapoint
 
     def _first_position(self) -> Tuple[Any, ...]:
         return rng_state(self.rng), 0
@@ -81,14 +86,6 @@ class DataFromList(RNGDataFlow):
         return begin, count
 
 
-def _share_positions(length: int, first: int, step: int, block: Optional[int]) -> Iterator[int]:
-    """Yields the positions of a share of a pass; see `DataFlow.iterate_share`."""
-    if block is None:
-        first, step, block = 0, length or 1, length
-    for begin in range(first, length, step):
-        yield from range(begin, min(begin + block, length))
-
-
 class DataFromIterable(DataFlow):
     """Yields the datapoints of an iterable.
 
@@ -98,6 +95,8 @@ class DataFromIterable(DataFlow):
     An iterator, such as an open generator, can be read only once: all passes continue one
     another, and a pass after its end is an error.
     """
+
+    _used_up = False
 
     def __init__(self, iterable: Iterable[Any]) -> None:
         """Takes what gives the datapoints of a pass each time it is iterated, with their length."""
@@ -109,10 +108,7 @@ class DataFromIterable(DataFlow):
                 f"{type(self).__name__} takes an iterable, but got {type(iterable).__name__}: "
                 f"{iterable!r:.80}. {advice}"
             )
-        self._set(iterable)
-
-    def _set(self, iterable: Any) -> None:
-        self._iterable, self._used_up = iterable, False
+        self._iterable: Any = iterable
 
     def __len__(self) -> int:
         kind = type(self._iterable)
@@ -169,8 +165,7 @@ class DataFromGenerator(DataFromIterable):
             )
         if size is not None:
             check_counts(self, least=0, size=size)
-        self._set(gen)
-        self._size = size
+        self._iterable, self._size = gen, size
 
     def __len__(self) -> int:
         return super().__len__() if self._size is None else self._size

@@ -40,14 +40,7 @@ MOST_PIXELS = 2**28  # 16,384 x 16,384; no camera has as many
 _Resize = Union[None, int, Sequence[int]]
 
 
-class _ImageFlow(RecordsFlow):
-    """A flow of image files, with labels unless these are None; `args` are of `ImageRecords`."""
-
-    def __init__(self, files: Any, labels: Any, shuffle: bool, max_errors: int, *args: Any) -> None:
-        super().__init__(ImageRecords(files, labels, *args), shuffle, max_errors)
-
-
-class ImageFromFile(_ImageFlow):
+class ImageFromFile(RecordsFlow):
     """Yields `[image]` for each file: uint8 `[h, w, 3]` in RGB, or `[h, w, 1]` in grey."""
 
     def __init__(
@@ -76,10 +69,11 @@ class ImageFromFile(_ImageFlow):
                 "folder use ImageFolder."
             )
         self.files, self.channel, self.resize = list(map(os.path.abspath, files)), channel, resize
-        super().__init__(self.files, None, shuffle, max_errors, channel, resize, max_pixels)
+        records = ImageRecords(self.files, None, channel, resize, max_pixels)
+        super().__init__(records, shuffle, max_errors)
 
 
-class ImageFolder(_ImageFlow):
+class ImageFolder(RecordsFlow):
     """Yields `[image, label]` for the files of a folder that has a subfolder for each class.
 
     The label is the position of the class in `classes`, a Python integer. Files are in the order of
@@ -146,8 +140,8 @@ class ImageFolder(_ImageFlow):
             + (f", the {part} part" if part else "")
             + (f"; {others} other files are left out." if others else ".")
         )
-        args = channel, resize, max_pixels
-        super().__init__(self.files, self.labels, shuffle, max_errors, *args)
+        records = ImageRecords(self.files, self.labels, channel, resize, max_pixels)
+        super().__init__(records, shuffle, max_errors)
 
 
 def _part_of_class(
@@ -165,7 +159,7 @@ def _part_of_class(
     return [path for path in paths if (path in test) == is_test]
 
 
-class ImageFromList(_ImageFlow):
+class ImageFromList(RecordsFlow):
     """Yields `[image, label]` for the lines of a file, see `read_image_list`.
 
     The other arguments are those of `ImageFromFile`.
@@ -183,7 +177,8 @@ class ImageFromList(_ImageFlow):
         max_pixels: Optional[int] = MOST_PIXELS,
     ) -> None:
         files, labels = map(list, zip(*read_image_list(list_file, directory)))
-        super().__init__(files, labels, shuffle, max_errors, channel, resize, max_pixels)
+        records = ImageRecords(files, labels, channel, resize, max_pixels)
+        super().__init__(records, shuffle, max_errors)
 
 
 def read_image_list(

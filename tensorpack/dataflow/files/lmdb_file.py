@@ -205,6 +205,8 @@ class LMDBData(RecordsFlow):
     A process opens it once, however many flows read it. Named databases in it are not read.
     """
 
+    _RECORDS = LMDBRecords
+
     def __init__(
         self,
         lmdb_path: PathLike,
@@ -225,7 +227,7 @@ class LMDBData(RecordsFlow):
             per million, and not again in workers. False is for files that you trust: a damaged one
             can then crash this process.
         """
-        super().__init__(LMDBRecords(lmdb_path, keys, shuffle, probe), shuffle, max_errors)
+        super().__init__(self._RECORDS(lmdb_path, keys, shuffle, probe), shuffle, max_errors)
 
 
 class LMDBDataDecoder(DatapointMap):
