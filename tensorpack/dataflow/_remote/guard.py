@@ -41,9 +41,15 @@ def parse_address(addr: str, bind: bool, keyed: bool) -> Address:
     kind, colon, rest = addr.partition("://")
     if kind == "tcp" and colon:
         return _parse_tcp(addr, rest, bind, keyed)
-    if kind == "ipc" and colon:
-        return _parse_ipc(addr, rest)
-    raise ValueError(f"The address {addr!r} is of an unknown kind: it must be {_KINDS}.")
+    if kind != "ipc" or not colon:
+        raise ValueError(f"The address {addr!r} is of an unknown kind: it must be {_KINDS}.")
+    if not rest or rest.startswith(("@", "*")) or "\0" in rest:
+        raise ValueError(
+            f"{addr!r} does not name a socket file, and sockets without one are open to every user "
+            "of the machine: give a path, best in a folder of your own, such as "
+            "ipc:///home/me/run/data."
+        )
+    return Address(addr, path=rest)
 
 
 def bind_file(socket: Any, path: str) -> None:
@@ -87,7 +93,15 @@ def _parse_tcp(addr: str, rest: str, bind: bool, keyed: bool) -> Address:
     if host == "localhost":
         host = name = "127.0.0.1"  # without a name service; sockets are bound to numbers
     if not keyed and not is_loopback(name):
-        raise ValueError(_needs_a_key(addr, bind))
+        deed, danger = "Connecting", "on the way could read the datapoints or change them"
+        if bind:
+            deed, danger = "Binding", "that reaches it could send datapoints or receive them"
+        raise ValueError(
+            f"{deed} to {addr} needs a key, because every machine {danger}. Make one, once, with "
+            "tensorpack.dataflow.make_remote_key('remote.key'), copy the file to the other "
+            "machine, and give key='remote.key' on both sides. Or stay on this machine: "
+            "tcp://127.0.0.1:PORT or ipc://PATH."
+        )
     return Address(f"tcp://{host}:{port}", ipv6)
 
 
@@ -99,30 +113,6 @@ def _is_host(name: str, ipv6: bool) -> bool:
     except ValueError:
         return False
     return "%" not in name
-
-
-def _needs_a_key(addr: str, bind: bool) -> str:
-    danger = (
-        "every machine that reaches it could send datapoints or receive them"
-        if bind
-        else "every machine on the way could read the datapoints or change them"
-    )
-    return (
-        f"{'Binding' if bind else 'Connecting'} to {addr} needs a key, because {danger}. Make one, "
-        "once, with tensorpack.dataflow.make_remote_key('remote.key'), copy the file to the other "
-        "machine, and give key='remote.key' on both sides. Or stay on this machine: "
-        "tcp://127.0.0.1:PORT or ipc://PATH."
-    )
-
-
-def _parse_ipc(addr: str, path: str) -> Address:
-    if not path or path.startswith(("@", "*")) or "\0" in path:
-        raise ValueError(
-            f"{addr!r} does not name a socket file, and sockets without one are open to every user "
-            "of the machine: give a path, best in a folder of your own, such as "
-            "ipc:///home/me/run/data."
-        )
-    return Address(addr, path=path)
 
 
 class RemoteKey:

@@ -1,6 +1,5 @@
 """Sockets of ZeroMQ: how they are made, bound or connected, and closed."""
 
-import operator
 import os
 from contextlib import suppress
 from typing import Any, Callable, List, Optional
@@ -58,8 +57,7 @@ class Hub:
         self._sockets.append(socket)
         for name, value in _OPTIONS.items():
             setattr(socket, name, value)
-        # pyzmq does not take integers of numpy.
-        socket.sndhwm, socket.rcvhwm = operator.index(sndhwm), operator.index(rcvhwm)
+        socket.sndhwm, socket.rcvhwm = sndhwm, rcvhwm
         attach(socket, addr)
         path = parse_address(addr, self._bind, keyed=True).path
         if self._bind and path:
