@@ -1,5 +1,6 @@
 """Flows from objects in memory: lists, iterables, generators, queues. They copy no datapoints."""
 
+import itertools
 from collections.abc import Mapping
 from typing import Any, Callable, Dict, Iterable, Iterator, Optional, Sequence, Tuple, Union
 
@@ -28,7 +29,17 @@ class DataFromList(RNGDataFlow):
 
     def __init__(self, lst: Any, shuffle: bool = True) -> None:
         """Takes anything with a length and integer indices, which is left as it is."""
-        _check_list(self, lst)
+        # By the type, as `len` does it. An array without axes has methods that do not work.
+        has_both = hasattr(type(lst), "__len__") and hasattr(type(lst), "__getitem__")
+        is_scalar = isinstance(lst, np.ndarray) and lst.ndim == 0
+        is_table = hasattr(type(lst), "itertuples")  # of pandas, where an integer is a column
+        if not has_both or isinstance(lst, Mapping) or is_scalar or is_table:
+            raise TypeError(
+                f"{type(self).__name__} takes a list, or an object with a length and integer "
+                f"indices, but got {type(lst).__name__}. Give it list(...) of an iterable, "
+                "df.values.tolist() of a DataFrame, or use DataFromIterable; for a function use "
+                "DataFromGenerator. A flow needs no other flow around it."
+            )
         self.lst, self.shuffle = lst, shuffle
 
     def __len__(self) -> int:
@@ -171,16 +182,11 @@ class DataFromGenerator(DataFromIterable):
         return super().__len__() if self._size is None else self._size
 
     def __iter__(self) -> Iterator[Any]:
-        datapoints = super().__iter__()
-        if self._size is None:
-            yield from datapoints
-            return
         count = 0
-        # The range comes first: at its end, `zip` must not have taken a datapoint too many.
-        for _, datapoint in zip(range(self._size), datapoints):
+        for datapoint in itertools.islice(super().__iter__(), self._size):
             count += 1
             yield datapoint
-        if count < self._size:
+        if self._size is not None and count < self._size:
             raise RuntimeError(
                 f"DataFromGenerator was given size={self._size}, but the generator ended after "
                 f"{count} datapoints. Give the true size, or none."
@@ -218,7 +224,6 @@ class DataFromQueue(DataFlow):
         self.queue = queue
 
     def __len__(self) -> int:
-        """Raises UnknownLength: the producer decides how much there is."""
         raise endless(self)
 
     def __iter__(self) -> Iterator[Any]:
@@ -229,21 +234,6 @@ class DataFromQueue(DataFlow):
     def seeded(self) -> bool:
         """False: the producer does not start again with this process."""
         return False
-
-
-def _check_list(flow: DataFlow, lst: Any) -> None:
-    # By the type, as `len` does it. An array without axes has methods that do not work.
-    has_both = hasattr(type(lst), "__len__") and hasattr(type(lst), "__getitem__")
-    is_scalar = isinstance(lst, np.ndarray) and lst.ndim == 0
-    is_table = hasattr(type(lst), "itertuples")  # of pandas, where an integer is a column
-    if has_both and not (isinstance(lst, Mapping) or is_scalar or is_table):
-        return
-    raise TypeError(
-        f"{type(flow).__name__} takes a list, or an object with a length and integer indices, but "
-        f"got {type(lst).__name__}. Give it list(...) of an iterable, df.values.tolist() of a "
-        "DataFrame, or use DataFromIterable; for a function use DataFromGenerator. A flow needs no "
-        "other flow around it."
-    )
 
 
 def _is_iterable(value: Any) -> bool:

@@ -12,7 +12,7 @@ from tensorpack.utils.checks import as_count, as_positive
 from tensorpack.utils.optional import require
 from tensorpack.utils.serialize import MAX_BYTES, FrameError
 
-from ._flow import ProcessLocal, is_flow, what_instead
+from ._flow import ProcessLocal, call_optional, is_flow, what_instead
 from ._length import endless, length_or_none
 from ._remote.ends import RemoteReceiver, RemoteSender
 from ._remote.guard import load_key, make_remote_key, parse_address
@@ -196,9 +196,7 @@ class RemoteDataZMQ(DataFlow):
 
     def close(self) -> None:
         """Closes the connection. What had come and was not yielded is lost."""
-        receiver = self._receiver.take()
-        if receiver is not None:
-            receiver.close()
+        call_optional(self._receiver.take(), "close")
 
     def bind_or_connect(self, socket: Any, addr: str) -> None:
         """Binds a ZeroMQ socket of this flow to an address, or connects it; OSError if it fails."""

@@ -32,12 +32,16 @@ class Hub:
         self._bind = bind
         self._sockets: List[Any] = []
         self._files: List[Any] = []  # paths of socket files, and what was there at first
-        self._guard = None
+        self._guard: Any = None
         self._context = require("zmq").Context()
         if key is not None and bind:
+            # A thread that refuses peers without the clients' key, before sockets are bound.
+            self._guard = require("zmq.auth.thread").ThreadAuthenticator(self._context)
             try:
-                self._guard = key.start_guard(self._context)
+                self._guard.start()
+                self._guard.configure_curve_callback("*", key)
             except BaseException:
+                self._guard.stop()
                 self._context.destroy(0)  # a socket of the guard, too
                 raise
 

@@ -237,13 +237,13 @@ class ImageRecords:
         self._size = None if resize is None else shape2d(resize)
         if self._size is not None and min(self._size) < 1:
             raise ValueError(f"resize is (height, width) in pixels, but got {resize}.")
-        self._files, self._labels, self._options = files, labels, (channel, bgr, max_pixels)
+        self.files, self._labels, self._options = files, labels, (channel, bgr, max_pixels)
 
     def __len__(self) -> int:
-        return len(self._files)
+        return len(self.files)
 
     def __getitem__(self, index: int) -> List[Any]:
-        path = self._files[index]
+        path = self.files[index]
         try:
             with open(path, "rb") as file:
                 data = file.read()
@@ -255,10 +255,6 @@ class ImageRecords:
         if image.ndim == 2:
             image = image[:, :, np.newaxis]
         return [image] if self._labels is None else [image, self._labels[index]]
-
-    def file_of(self, index: int) -> str:
-        """Returns the path of an image."""
-        return self._files[index]
 
 
 def check_decoding(channel: int, max_pixels: Optional[int]) -> None:

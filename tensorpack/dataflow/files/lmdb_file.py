@@ -345,7 +345,6 @@ def convert_old_lmdb(
 
 def _write(df: DataFlow, path: PathLike, write_frequency: int, source: str) -> int:
     check_counts("dump_dataflow_to_lmdb", write_frequency=write_frequency)
-    require("lmdb")
     target = os.path.join(path, "data.mdb") if os.path.isdir(path) else os.fspath(path)
     write_to = functools.partial(_writer, target, write_frequency)
     count = records.write_records(df, target, write_to, least=0)

@@ -136,9 +136,9 @@ class RecordsFlow(DataFromList):
 
     @property
     def last_file(self) -> Optional[str]:
-        """The file of the record that was read last; None if `records` has no `file_of`."""
-        file_of = getattr(self.lst, "file_of", None)
-        return None if file_of is None else file_of(self._last)
+        """The file of the record that was read last; None if all are in one, without `files`."""
+        files = getattr(self.lst, "files", None)
+        return None if files is None else files[self._last]
 
     def _reader(self) -> Callable[[int], Any]:
         limit = ErrorLimit(self.max_errors)
