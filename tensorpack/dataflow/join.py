@@ -124,16 +124,14 @@ class ConcatData(CombinedDataFlow):
         """Brings all flows to where they were, and returns the index of the one to begin with."""
         current = self.df_lists[state["index"]]
         states = dict(zip(map(id, self._distinct), state["flows"]))
+        begun = {id(flow) for flow, was_begun in zip(self.df_lists, self._begun) if was_begun}
         for flow in self._distinct:
-            if flow is not current and self._was_begun(flow):
+            if flow is not current and id(flow) in begun:
                 flow.load_state_dict(states[id(flow)])
                 iter(flow)  # the rest of that pass; the next one is a full one
         # Last, and therefore again: the others may be made from the same flow as this one.
         current.load_state_dict(states[id(current)])
         return state["index"]
-
-    def _was_begun(self, flow: DataFlow) -> bool:
-        return any(begun for begun, each in zip(self._begun, self.df_lists) if each is flow)
 
     def reset_state(self) -> None:
         super().reset_state()
