@@ -10,8 +10,6 @@ from tensorpack.tfutils.stateless import draw_by_step, random_ops_of
 from tensorpack.utils import logger
 from tensorpack.utils.rng import SeedTree, is_seeded, streams_state
 
-_READS = ("Identity", "ReadVariableOp", "ResourceGather", "ResourceGatherNd", "VariableShape")
-
 
 def check_deterministic(computing: ComputeOptions) -> None:
     """Raises ValueError if the process has no fixed seed, or a step may depend on earlier ones."""
@@ -94,19 +92,17 @@ def warn_of_unseeded(graph: tf.Graph) -> None:
 
 
 def _warn_of_order(step_op: tf.Operation) -> None:
-    """Warns of variables that a step assigns and `UPDATE_OPS` read, in no order.
+    """Warns of `UPDATE_OPS` that read a variable before or after a step assigns it.
 
     What the step itself needs is computed before it assigns.
     """
-    step = ancestors([step_op])
-    assigned = {each.op for op in step if op.type not in _READS for each in op.inputs}
-    along = {*ancestors(tf.get_collection(tf.GraphKeys.UPDATE_OPS))} - {*step}
+    step = {*ancestors([step_op])}
+    trained = {each.op for each in tf.trainable_variables()} & step
     names = set()
-    for op in along:
+    for op in {*ancestors(tf.get_collection(tf.GraphKeys.UPDATE_OPS))} - step:
         for each in op.inputs if op.type != "Identity" else ():
             source = each.op.inputs[0].op if each.op.type == "Identity" else each.op
-            is_variable = source.type in ("VarHandleOp", "VariableV2")
-            if is_variable and source in assigned and not dependency_of_targets([op], step_op):
+            if source in trained and not dependency_of_targets([op], step_op):
                 names.add(source.name)
     if names:
         logger.warning(
