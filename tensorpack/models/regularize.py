@@ -7,6 +7,7 @@ from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.common import PerGraph, precise
 from tensorpack.tfutils.dependency import ancestors
 from tensorpack.tfutils.tower import get_current_tower_context
+from tensorpack.tfutils.varreplace import frozen_variables
 from tensorpack.utils import logger
 from tensorpack.utils.argtools import accepts_old_keywords
 from tensorpack.utils.checks import as_number
@@ -88,30 +89,27 @@ def regularize_cost(
         weight_cost = regularize_cost(r"^conv\d+/W$", l2_regularizer(2e-4))
 
     In a tower with its own variables only those count, by their names within the tower. In a tower
-    that is not for training the result is zero. Each variable is logged once per graph.
+    that is not for training the result is zero. Each variable is logged once per graph. Those that
+    `freeze_variables` stops the gradient of are left out.
 
     Args:
       regex: searched for in the variable's name, with and without `:0`: both `fc0/W$` and
-        `fc0/W:0` select `fc0/W`. A warning is logged if nothing matches.
+        `fc0/W:0` select `fc0/W`. If nothing matches, a warning is logged and the cost is 0.
       func: a function of a variable that returns a scalar.
-      name: of the resulting op.
-
-    Returns:
-      A scalar; zero if nothing matches.
+      name: of the resulting op, a scalar.
     """
     tower = get_current_tower_context()
-    variables = tf.trainable_variables()
-    prefix = ""
-    if tower is not None:
-        if not tower.is_training:
-            return tf.constant(0.0, name=name)
-        variables = tower.filter_vars_by_vs_name(variables)
-        prefix = f"{tower.vs_name}/" if tower.vs_name else ""
-    names = [each.op.name[len(prefix) :] for each in variables]
+    if tower is not None and not tower.is_training:
+        return tf.constant(0.0, name=name)
+    variables, start = tf.trainable_variables(), 0
+    if tower is not None and tower.vs_name:
+        variables, start = tower.filter_vars_by_vs_name(variables), len(f"{tower.vs_name}/")
+    frozen = {id(each) for each in frozen_variables.get()}
     selected = [
         each
-        for each, name in zip(variables, names)
-        if re.search(regex, name) or re.search(regex, f"{name}:0")
+        for each in variables
+        if id(each) not in frozen
+        if re.search(regex, each.op.name[start:]) or re.search(regex, each.name[start:])
     ]
     if not selected:
         logger.warning(f"regularize_cost: no trainable variable matches {regex!r}, the cost is 0.")

@@ -9,6 +9,7 @@ import os
 import sys
 import tempfile
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple, Union
 
@@ -76,7 +77,11 @@ class ModelExporter:
                 graph_def = _without_identities(graph_def, _op_names(model))
             if toco_compatible:
                 _to_tflite(graph_def, model)
-            _write(path, graph_def.SerializeToString())
+            # An older TensorFlow refuses an attribute that it does not know, also at its default.
+            stripped = tf.train.export_meta_graph(
+                graph_def=graph_def, collection_list=[], strip_default_attrs=True
+            )
+            Path(path).write_bytes(stripped.graph_def.SerializeToString())
 
     def export_serving(
         self,
@@ -127,6 +132,7 @@ class ModelExporter:
                 tags,
                 {"serving_default": signature, signature_name: signature},
                 clear_devices=True,
+                strip_default_attrs=True,
                 main_op=tf.group(tf.local_variables_initializer(), tf.tables_initializer()),
             )
             builder.save()
@@ -141,7 +147,7 @@ class ModelExporter:
           Exception: TFLite does not have an op of the model; TensorFlow says which.
         """
         with self._export("tflite", filename, check_inputs) as (model, path):
-            _write(path, _to_tflite(_freeze(model), model))
+            Path(path).write_bytes(_to_tflite(_freeze(model), model))
 
     def export_npz(self, filename: PathLike) -> None:
         """Writes the variables that the outputs depend on, for `SmartInit` or NumPy, as `.npz`."""
@@ -299,8 +305,3 @@ def _to_tflite(graph_def: Any, model: Inference) -> bytes:
         inputs = [graph.get_tensor_by_name(each.name) for each in model.inputs]
         outputs = [graph.get_tensor_by_name(each.name) for each in model.outputs]
         return tf.lite.TFLiteConverter(graph_def, inputs, outputs).convert()
-
-
-def _write(path: str, data: bytes) -> None:
-    with open(path, "wb") as file:
-        file.write(data)

@@ -9,7 +9,9 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 from tensorpack.compat import tfv1 as tf
 from tensorpack.utils import logger
 from tensorpack.utils.checks import as_count
+from tensorpack.utils.naming import MOVING_SUMMARY_OPS_KEY
 
+from .collection import backup_collection, freeze_collection
 from .common import PerGraph, root_variable
 from .gradproc import FilterNoneGrad, GradientProcessor
 from .variables import VariablePairs, replicas
@@ -119,7 +121,9 @@ class AccumGradOptimizer(ProxyOptimizer):
     """Adds up the gradients of several steps, and applies the sum at the last of them.
 
     It is like a batch `niter` times as large with a learning rate `niter` times as large. Sparse
-    gradients are made dense. A `global_step` counts each run, also one without an update.
+    gradients are made dense. Gradient processors in `opt` get the sum, processors around this one
+    the gradients of each step; those that summarise, such as `SummaryGradient`, belong there. A
+    `global_step` counts each run, also one without an update.
 
     Args:
       niter: number of steps that make one update.
@@ -141,7 +145,10 @@ class AccumGradOptimizer(ProxyOptimizer):
         sums = [self._variable(v.op.name, v.op.name, v.shape, v.dtype.base_dtype) for _, v in grads]
         # Each set of variables has its own, as those of a generator and a discriminator.
         counter = self._variable(tuple(v.op.name for _, v in grads), "counter", [], tf.int32)
-        with tf.name_scope("AccumGrad"):
+        keys = [tf.GraphKeys.SUMMARIES, MOVING_SUMMARY_OPS_KEY]
+        # A summary in a branch has a value in some steps only.
+        with tf.name_scope("AccumGrad"), freeze_collection(keys):
+            before = backup_collection(keys)
             added = [
                 total.assign_add(tf.convert_to_tensor(gradient), read_value=False)
                 for total, (gradient, _) in zip(sums, grads)
@@ -152,6 +159,12 @@ class AccumGradOptimizer(ProxyOptimizer):
                 updated = tf.cond(is_last, lambda: self._update(pairs), lambda: tf.constant(False))
             with tf.control_dependencies([updated]):
                 count = None if global_step is None else global_step.assign_add(1, read_value=False)
+            if backup_collection(keys) != before:
+                logger.warning(
+                    "AccumGradOptimizer leaves out the summaries of what it wraps, which not every "
+                    "step runs: put processors that summarise around it, as in "
+                    "apply_grad_processors(AccumGradOptimizer(opt, niter), [SummaryGradient()])."
+                )
         return tf.group(count or updated, name=name)
 
     def _variable(self, key: Any, name: str, shape: Any, dtype: tf.DType) -> tf.Variable:

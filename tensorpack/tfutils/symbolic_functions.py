@@ -132,10 +132,7 @@ def psnr(
 ) -> tf.Tensor:
     """Returns the peak signal-to-noise ratio `10 log10(maxp^2 / mean((a - b)^2))` in dB, a scalar.
 
-    Args:
-      prediction: float32.
-      ground_truth: float32, of the same shape.
-      maxp: the largest value a pixel can have; by default 1.
+    Both are float32, of one shape; `maxp` is the largest value a pixel can have, by default 1.
     """
     peak = 1.0 if maxp is None else float(maxp)
     error = tf.reduce_mean(tf.squared_difference(prediction, ground_truth))

@@ -2,9 +2,13 @@
 
 import inspect
 from contextlib import contextmanager
-from typing import Any, Callable, Iterator
+from typing import Any, Callable, Iterator, List
 
 from tensorpack.compat import tfv1 as tf
+
+from .common import PerGraph
+
+frozen_variables: PerGraph[List[tf.Variable]] = PerGraph(list)  # trainable, and yet not trained
 
 
 @contextmanager
@@ -33,22 +37,28 @@ def freeze_variables(stop_gradient: bool = True, skip_collection: bool = False) 
     """Returns a context whose variables are not to be trained.
 
     Args:
-      stop_gradient: whether `tf.get_variable` gives tensors that no gradient passes. Variables that
-        are made with `trainable=False`, such as the moving statistics of `BatchNorm`, stay what
-        they are: they are assigned to.
+      stop_gradient: whether `tf.get_variable` gives tensors that no gradient passes. Then variables
+        that are made inside have no regularizer, and `regularize_cost` leaves them out. Those with
+        `trainable=False`, such as the moving statistics of `BatchNorm`, are assigned to as before.
       skip_collection: whether new variables stay out of `TRAINABLE_VARIABLES`. They are weights
         nevertheless (`MODEL_VARIABLES`), which `InitFrom` loads and a predictor needs, and can
         still be trained by an optimizer that is given them by hand.
     """
 
     def custom(getter: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        learned = kwargs.get("trainable") is not False
+        stops = stop_gradient and kwargs.get("trainable") is not False
+        if stops:
+            kwargs["regularizer"] = None
         if skip_collection:
             kwargs["trainable"] = False
             collections = kwargs.get("collections") or [tf.GraphKeys.GLOBAL_VARIABLES]
             kwargs["collections"] = sorted({*collections, tf.GraphKeys.MODEL_VARIABLES})
+        before = len(tf.trainable_variables())
         variable = getter(*args, **kwargs)
-        return tf.stop_gradient(variable) if stop_gradient and learned else variable
+        if not stops:
+            return variable
+        frozen_variables.get().extend(tf.trainable_variables()[before:])  # none if it is reused
+        return tf.stop_gradient(variable)
 
     return custom_getter_scope(custom)
 

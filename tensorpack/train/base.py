@@ -24,7 +24,7 @@ from tensorpack.utils.argtools import call_only_once
 from tensorpack.utils.stopping import StopToken
 
 from .config import TrainConfig
-from .determinism import fix_draws, fix_graph_seed
+from .determinism import fix_draws, fix_graph_seed, warn_of_unseeded
 from .record import TrainingRecord
 from .run import ENDLESS, Lifecycle
 from .signals import UNBLOCK_SECONDS, SignalGuard
@@ -81,6 +81,7 @@ class Trainer(TrainerContract):
         self.model = self.model if config is None else config.model
         end_eager_execution()
         self.graph = tf.get_default_graph()
+        fix_graph_seed(self.graph)
         self.stop_token = self.signal_token = StopToken()
         self._life = Lifecycle(self.stop_token)
         self.loop = self._life.loop
@@ -159,7 +160,9 @@ class Trainer(TrainerContract):
         self.deterministic = config.deterministic
         self._state.find(config.resume, [*config.callbacks, *self._registered])
         with self.graph.as_default():
-            fix_graph_seed(self.graph)
+            fix_graph_seed(self.graph)  # the process may have got its seed after the constructor
+            if self.deterministic:
+                warn_of_unseeded(self.graph)
             self._setup()
             self.check_stop()
             self.setup_callbacks(config.callbacks, config.monitors)

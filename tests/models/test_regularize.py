@@ -13,6 +13,7 @@ from tensorpack.models import (
     regularize_cost_from_collection,
 )
 from tensorpack.tfutils.tower import TowerContext
+from tensorpack.tfutils.varreplace import freeze_variables
 
 from .tools import graph_of, run
 
@@ -91,6 +92,20 @@ def test_cost_of_the_selected_variables(lines):
     assert lines == ["Apply regularizer for fc0/W:0", "Apply regularizer for fc1/W:0"]
     assert run(regularize_cost("W", l1_regularizer(1.0), name="again")) == 6
     assert len(lines) == 2
+
+
+@pytest.mark.parametrize("vs_name", ["", "t"])
+def test_frozen_variables_are_left_out(vs_name):
+    with TowerContext("tower0", is_training=True, vs_name=vs_name):
+        with freeze_variables():
+            tf.get_variable("w", initializer=[100.0, 10.0], regularizer=l1_regularizer(1.0))
+        free = tf.get_variable("free", initializer=2.0, regularizer=l1_regularizer(1.0))
+        with freeze_variables(), tf.variable_scope(tf.get_variable_scope(), reuse=True):
+            assert tf.get_variable("free").op.type == "StopGradient"  # and yet it is trained
+        with freeze_variables(stop_gradient=False):
+            by_hand = tf.get_variable("by_hand", initializer=3.0, regularizer=l1_regularizer(1.0))
+        costs = [regularize_cost(".", l1_regularizer(1.0)), regularize_cost_from_collection()]
+    assert run([*costs, *tf.gradients(costs, [free, by_hand])]) == [5.0, 5.0, 2.0, 2.0]
 
 
 @pytest.mark.parametrize("regex", ["fc.*/W$", "fc.*/W:0$", "W:0", "^fc0/W"])

@@ -93,6 +93,12 @@ def test_a_frozen_graph_computes_the_outputs_under_their_names(tmp_path, optimiz
     assert os.listdir(str(tmp_path)) == ["m.pb"]
 
 
+def test_attributes_are_left_out_at_their_defaults_which_an_older_tensorflow_may_not_know(tmp_path):
+    ModelExporter(classifier()).export_compact(tmp_path / "m.pb")
+    nodes = tf.GraphDef.FromString((tmp_path / "m.pb").read_bytes()).node
+    assert [{*node.attr} for node in nodes if node.op == "MatMul"] == [{"T"}]
+
+
 def test_inputs_that_are_no_placeholders_become_some_and_unused_ones_stay(tmp_path):
     config = classifier(["hidden", "y"], ["prob"], session_init=None)
     ModelExporter(config).export_compact(tmp_path / "m.pb")
@@ -123,7 +129,9 @@ def test_identities_that_order_or_branch_are_kept(tmp_path):
 
 def run_saved_model(path, tags, name):
     with tf.Graph().as_default(), tf.Session() as sess:
-        signature = tf.saved_model.load(sess, tags, str(path)).signature_def[name]
+        meta = tf.saved_model.load(sess, tags, str(path))
+        assert meta.meta_info_def.stripped_default_attrs
+        signature = meta.signature_def[name]
         feed = {signature.inputs["x"].name: BATCH}
         return sess.run({key: each.name for key, each in signature.outputs.items()}, feed)
 

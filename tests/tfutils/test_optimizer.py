@@ -6,7 +6,7 @@ import pytest
 from tensorpack.compat import is_tfv2
 from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.dependency import ancestors
-from tensorpack.tfutils.gradproc import MapGradient, ScaleGradient
+from tensorpack.tfutils.gradproc import MapGradient, ScaleGradient, SummaryGradient
 from tensorpack.tfutils.optimizer import (
     AccumGradOptimizer,
     PostProcessOptimizer,
@@ -160,6 +160,26 @@ def test_two_sets_of_variables_accumulate_each_by_itself(
         for step in steps:
             sess.run(step)
         assert sess.run(variables) == [expected, expected]
+
+
+def test_accumulation_leaves_out_summaries_of_what_it_wraps(
+    session, use_resource, conditional_updates, capsys
+):
+    """They had the value of some step that did not update, and failed on TensorFlow 2."""
+    keys = ["MOVING_SUMMARY_OPS", tf.GraphKeys.SUMMARIES]
+    v, w = make(use_resource, v=0.0, w=0.0)
+    inside = AccumGradOptimizer(apply_grad_processors(sgd(), [SummaryGradient()]), 2)
+    inside.minimize(v * 3.0, var_list=[v])
+    assert "summarise around it" in capsys.readouterr().out
+    assert [tf.get_collection(key) for key in keys] == [[], []]
+    outside = apply_grad_processors(AccumGradOptimizer(sgd(), 2), [SummaryGradient()])
+    outside.minimize(w * 3.0, var_list=[w])
+    assert "summarise around it" not in capsys.readouterr().out
+    updates, (scalar, _) = [tf.get_collection(key) for key in keys]
+    sess = session()
+    sess.run(updates)
+    summary = tf.Summary.FromString(sess.run(scalar))
+    assert summary.value[0].simple_value == 3.0
 
 
 def test_accumulation_increments_the_global_step_at_each_run(

@@ -9,6 +9,7 @@ from tensorpack.tfutils.varreplace import (
     custom_getter_scope,
     freeze_get_variable,
     freeze_variables,
+    frozen_variables,
     remap_get_variable,
     remap_variables,
     replace_get_variable,
@@ -45,6 +46,21 @@ def test_frozen_variables_get_no_gradient_but_stay_in_the_collection():
     free = tf.get_variable("free", initializer=1.0)
     assert [v.op.name for v in tf.trainable_variables()] == ["frozen", "free"]
     assert tf.gradients(frozen * free, tf.trainable_variables())[0] is None
+
+
+def test_which_variables_are_frozen():
+    tf.get_variable("before", initializer=1.0)
+    halves = tf.fixed_size_partitioner(2)
+    with freeze_variables(), remap_variables(lambda v: v * 2.0):
+        tf.get_variable("remapped", initializer=1.0)
+        tf.get_variable("parts", [4], partitioner=halves)
+        tf.get_variable("average", initializer=1.0, trainable=False)
+    with remap_variables(lambda v: v * 2.0), freeze_variables():
+        tf.get_variable("inner", initializer=1.0)
+    with freeze_variables(stop_gradient=False), freeze_variables(skip_collection=True):
+        tf.get_variable("skipped", initializer=1.0)
+    names = [v.op.name for v in frozen_variables.get()]
+    assert names == ["remapped", "parts/part_0", "parts/part_1", "inner"]
 
 
 @pytest.mark.parametrize("skip_collection", [False, True])

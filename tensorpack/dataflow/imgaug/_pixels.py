@@ -55,10 +55,19 @@ def mix_channels(img: np.ndarray, matrix: np.ndarray, clip: bool) -> np.ndarray:
 
     `matrix` is `[c, c + 1]`; values are clipped to [0, 255] if told so, those of uint8 always.
     """
-    result = keep_channels(img, cv2.transform(readable(img), matrix))
-    if clip and result.dtype != np.uint8:
+    return finished(img, cv2.transform(readable(img), matrix), clip)
+
+
+def finished(img: np.ndarray, result: np.ndarray, clip: bool = False) -> np.ndarray:
+    """Returns what was made of an image in its dtype, and clipped as by `mix_channels`."""
+    if clip and img.dtype != np.uint8:
+        if img.dtype.kind in "ui" and (img.min() < 0 or img.max() > 255):
+            raise ValueError(
+                f"its values are in [0, 255], got {img.min()} to {img.max()}. Convert the image "
+                "first, one of 16 bits by (img / 257).astype(np.float32)."
+            )
         np.clip(result, 0, 255, out=result)
-    return as_dtype(result, img.dtype)
+    return as_dtype(keep_channels(img, result), img.dtype)
 
 
 def linear(img: np.ndarray, scale: _PerChannel, shift: _PerChannel, clip: bool) -> np.ndarray:

@@ -19,7 +19,7 @@ from tensorpack.utils.checks import (
 )
 from tensorpack.utils.optional import cv2, require
 
-from ._pixels import as_dtype, channels_of, check_rgb, keep_channels, linear, mix_channels, readable
+from ._pixels import as_dtype, channels_of, check_rgb, finished, linear, mix_channels, readable
 from .base import PhotometricAugmentor
 
 _GRAY = np.array([0.299, 0.587, 0.114])  # of red, green and blue, see cv2.COLOR_RGB2GRAY
@@ -181,9 +181,9 @@ class Gamma(PhotometricAugmentor):
         exponent = 1 / (1 + param)
         if img.dtype == np.uint8:
             table = 255 * (np.arange(256) / 255) ** exponent
-            return keep_channels(img, cv2.LUT(img, as_dtype(table, np.uint8)))
+            return finished(img, cv2.LUT(img, as_dtype(table, np.uint8)))
         unit = np.clip(readable(img), 0, 255) / 255  # a negative number has no power
-        return as_dtype(keep_channels(img, cv2.pow(unit, exponent) * 255), img.dtype)
+        return finished(img, cv2.pow(unit, exponent) * 255, clip=True)
 
 
 class Clip(PhotometricAugmentor):
@@ -269,7 +269,7 @@ class GaussianBlur(PhotometricAugmentor):
         blurred = cv2.GaussianBlur(
             readable(img), size, sigmaX=across, sigmaY=down, borderType=cv2.BORDER_REPLICATE
         )
-        return as_dtype(keep_channels(img, blurred), img.dtype)
+        return finished(img, blurred)
 
 
 class MeanVarianceNormalize(PhotometricAugmentor):

@@ -13,7 +13,7 @@ from tensorpack.utils.argtools import memoized
 from tensorpack.utils.checks import as_count, as_number, as_range
 from tensorpack.utils.optional import cv2, require
 
-from ._pixels import as_dtype, channels_of, keep_channels, readable
+from ._pixels import as_dtype, channels_of, finished, readable
 from .base import PhotometricAugmentor
 
 _STEPS = 2**16  # of a random number
@@ -39,7 +39,7 @@ class JpegNoise(PhotometricAugmentor):
             raise ValueError(f"JPEG has one or three channels, got an image of {img.shape}.")
         options = [cv2.IMWRITE_JPEG_QUALITY, param]
         _, encoded = cv2.imencode(".jpg", as_dtype(img, np.uint8), options)
-        return as_dtype(cv2.imdecode(encoded, cv2.IMREAD_COLOR), img.dtype)
+        return finished(img, cv2.imdecode(encoded, cv2.IMREAD_COLOR), clip=True)
 
 
 class _Seeded(PhotometricAugmentor):
@@ -65,9 +65,7 @@ class GaussianNoise(_Seeded):
         noise = np.take(_normal_quantiles(), _random_steps(param, img.shape))
         depths = {"uint8": cv2.CV_8U, "float32": cv2.CV_32F, "float64": cv2.CV_64F}
         result = cv2.addWeighted(source, 1, noise, self.sigma, 0, dtype=depths[source.dtype.name])
-        if self.clip and result.dtype != np.uint8:
-            np.clip(result, 0, 255, out=result)
-        return as_dtype(keep_channels(img, result), img.dtype)
+        return finished(img, result, self.clip)
 
 
 class SaltPepperNoise(_Seeded):
@@ -84,8 +82,8 @@ class SaltPepperNoise(_Seeded):
         others = steps < _STEPS - round(self.black_prob * _STEPS)
         if img.dtype == np.uint8:  # by bits, which is eight times as fast
             return (img | _all_bits(white)) & _all_bits(others)
-        values = np.array([0, 255], img.dtype)
-        return np.where(white, values[1], np.where(others, img, values[0]))
+        result = np.where(white, 255, np.where(others, img, 0))
+        return finished(img, result, clip=img.dtype.kind != "f")
 
 
 def _random_steps(seed: int, shape: Tuple[int, ...]) -> np.ndarray:

@@ -56,10 +56,8 @@ class StepTurns:
     """
 
     def __init__(self, device: str, index: int, number: int, rows: int) -> None:
-        self._device = device
-        self._index = index
-        self._number = number
-        self._rows = rows
+        self._device, self._index = device, index
+        self._number, self._rows = number, rows
         with tf.device(device):
             self._turns = [_queue(f"turn_{i}", number) for i in range(number)]
             self._ends = [_queue(f"end_{i}", number) for i in range(number)]

@@ -55,9 +55,7 @@ class Table(threading.Thread):
     def __init__(self, group: Any, target: str, closing: Callable[[], Any]) -> None:
         super().__init__(name="GroupTable", daemon=True)
         self.told, self.release = threading.Event(), threading.Event()
-        self._group = group
-        self._target = target
-        self._closing = closing
+        self._group, self._target, self._closing = group, target, closing
         self._wake = threading.Event()
         self._is_made = False
 

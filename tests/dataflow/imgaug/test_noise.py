@@ -2,6 +2,7 @@ import cv2
 import numpy as np
 import pytest
 
+from tensorpack.dataflow import imgaug
 from tensorpack.dataflow.imgaug import (
     AugmentationError,
     GaussianNoise,
@@ -107,3 +108,28 @@ class TestSaltPepperNoise(AugmentorContract):
     def test_probabilities_that_add_up_to_one_but_for_rounding(self, white, black):
         result = SaltPepperNoise(white, black).augment(np.full((100, 100, 1), 7, np.uint8))
         assert set(np.unique(result)) == {0, 255}
+
+
+@pytest.mark.parametrize(
+    "augmentor",
+    [
+        imgaug.Brightness(10),
+        imgaug.BrightnessScale((1, 1)),
+        imgaug.Contrast((1, 1)),
+        imgaug.Gamma((0, 0)),
+        imgaug.Saturation(1e-4),
+        imgaug.Lighting(0, [1, 1, 1], np.eye(3)),
+        imgaug.GaussianNoise(1),
+        imgaug.SaltPepperNoise(),
+        imgaug.JpegNoise((100, 100)),
+    ],
+    ids=lambda each: type(each).__name__,
+)
+def test_integers_beyond_255_are_refused_where_they_would_be_clipped(augmentor):
+    """A picture of 16 bits became 255 everywhere."""
+    for least, most, dtype in (3000, 42995, np.uint16), (-1, 255, np.int32):
+        img = np.full((8, 8, 3), least, dtype)
+        img[0] = most
+        with pytest.raises(ValueError, match=rf"got {least} to {most}. Convert .*\(img / 257\)"):
+            augmentor.augment(img)
+        assert augmentor.augment(np.clip(img, 0, 255)).dtype == dtype
