@@ -72,8 +72,8 @@ class DirectoryLock:
             if owner and not process_exists(owner):
                 who += " or one that it started: it has ended, `fuser .lock` names the other"
             raise DirectoryInUse(
-                f"The log directory {dirname} is being used by another run, {who}. Stop it first, or "
-                "use another directory."
+                f"The log directory {dirname} is being used by another run, {who}. Stop it first, "
+                "or use another directory."
             ) from error
         os.ftruncate(file, 0)
         os.write(file, f"{os.getpid()}\n".encode("ascii"))
