@@ -160,11 +160,8 @@ class MinSaver(BestValue):
     ) -> None:
         super().__init__(monitor_stat, reverse)
         self.filename = filename
+        self._kind = "maximum" if reverse else "minimum"
         self.checkpoint_dir = absolute_directory(checkpoint_dir) or logger.get_logger_dir() or ""
-
-    @property
-    def _kind(self) -> str:
-        return "maximum" if self.reverse else "minimum"
 
     @property
     def target(self) -> str:

@@ -6,6 +6,7 @@ from contextlib import suppress
 from typing import Any, Dict, List
 
 from tensorpack.utils._words import did_you_mean, size_text
+from tensorpack.utils.atomic import file_behind, open_atomic
 
 from ._checkpoints import Saved, matching, of_training, open_saved
 from ._common import FINE, CommandError, printable
@@ -103,7 +104,6 @@ def _check_options(args: Any, suffix: str) -> None:
 def _write_weights(saved: Saved, args: Any) -> None:
     import numpy as np
 
-    from tensorpack.utils.atomic import file_behind, open_atomic
     from tensorpack.utils.packing.npz import write_npz
 
     arrays: Dict[str, Any] = {}
@@ -152,7 +152,6 @@ def _write_model(saved: Saved, method: str, args: Any) -> None:
     from tensorpack.predict import PredictConfig
     from tensorpack.tfutils.export import ModelExporter
     from tensorpack.tfutils.sessinit import SmartInit
-    from tensorpack.utils.atomic import file_behind
 
     with loaded_source(source) as module:
         config = PredictConfig(

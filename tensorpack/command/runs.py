@@ -50,11 +50,10 @@ def run(args: Any) -> int:
 def _tops(directory: str) -> List[str]:
     """Returns the directory, and the links in it that lead to another place."""
     found, here = [directory], os.path.realpath(directory)
-    for each in sorted(os.listdir(directory)):
-        path = os.path.join(directory, each)
-        real = os.path.realpath(path)
-        is_elsewhere = os.path.commonpath([here, real]) not in (here, real)
-        found += [path] if os.path.islink(path) and os.path.isdir(path) and is_elsewhere else []
+    for each in filter(os.DirEntry.is_symlink, os.scandir(directory)):
+        there = os.path.realpath(each.path)
+        if each.is_dir() and os.path.commonpath([here, there]) not in (here, there):
+            found.append(each.path)
     return found
 
 

@@ -110,9 +110,7 @@ def duration_text(seconds: float) -> str:
 
 
 def result_of(attempt: Dict[str, Any], directory: str) -> str:
-    """Returns how the last attempt of a directory stands: its result, "running", or "lost"; of
-    another machine, where nothing has locked the directory, "unknown".
-    """
+    """Returns the result of the last attempt of a directory, or "running", "lost" or "unknown"."""
     known = _plain(attempt.get("result"))
     if known:
         return known

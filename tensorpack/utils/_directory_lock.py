@@ -68,9 +68,12 @@ class DirectoryLock:
             if error.errno in _UNSUPPORTED:
                 return
             owner = _read_owner(file)
+            who = f"process {owner or 'unknown'}"
+            if owner and not process_exists(owner):
+                who += " or one that it started: it has ended, `fuser .lock` names the other"
             raise DirectoryInUse(
-                f"The log directory {dirname} is being used by another run, process "
-                f"{owner or 'unknown'}. {_advice(owner, dirname)}, or use another directory."
+                f"The log directory {dirname} is being used by another run, {who}. Stop it first, "
+                "or use another directory."
             ) from error
         os.ftruncate(file, 0)
         os.write(file, f"{os.getpid()}\n".encode("ascii"))
@@ -115,10 +118,3 @@ def process_exists(process: int) -> bool:
 def _read_owner(file: int) -> int:
     text = os.read(file, 20).strip()
     return int(text) if text.isdigit() else 0
-
-
-def _advice(owner: int, dirname: str) -> str:
-    if not owner or process_exists(owner):
-        return "Stop it first"
-    path = os.path.join(dirname, LOCK)
-    return f"It has ended, here at least: stop first what it has started, which fuser {path} names"

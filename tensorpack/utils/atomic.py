@@ -93,11 +93,7 @@ def write_atomic(
 
 
 def file_behind(path: str) -> str:
-    """Returns the path of the file that a path leads to, through links, to be written.
-
-    Raises:
-      OSError: it is a device, a FIFO or a directory, which a new file would replace.
-    """
+    """Follows links to the file to be written; raises OSError if that is a device or a FIFO."""
     if os.path.exists(path) and not os.path.isfile(path):
         raise OSError(errno.EINVAL, "Not a regular file", path)
     return os.path.realpath(path)
