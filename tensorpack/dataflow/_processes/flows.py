@@ -83,8 +83,7 @@ class ProcessFlow(ProxyDataFlow, RNGDataFlow):
 
     strict = False
     environments: Environments = None
-    _place: Any = None  # of the strict pass that was begun or advanced last
-    _loaded = False  # the next pass continues there
+    _STATE: Dict[str, Any] = {}  # of a subclass; only strict passes have a position
 
     def __init__(
         self, ds: DataFlow, num_proc: int, buffer_bytes: float, start_method: Optional[str]
@@ -127,8 +126,7 @@ class ProcessFlow(ProxyDataFlow, RNGDataFlow):
     @property
     def seeded(self) -> bool:
         """Whether the same data comes again, in the same order, when the program is run again."""
-        same = self.strict or self.num_proc == 1
-        return same and RNGDataFlow.seeded.fget(self) and super().seeded  # type: ignore[attr-defined]
+        return super().seeded and (self.strict or self.num_proc == 1)
 
     _begin: Callable[[], Iterator[Any]]  # begins a pass by the processes
     _without_processes: Callable[[], DataFlow]  # returns a flow that makes the same in this process
@@ -172,9 +170,7 @@ class ProcessMap(ProcessFlow):
         self.waiting_limits = [(most + num_proc, self._buffer_bytes)] * 2  # there and back
 
     def reset_state(self) -> None:
-        RNGDataFlow.reset_state(self)
-        self.ds.reset_state()
-        self._place, self._loaded = None, False
+        super().reset_state()
         self.start_processes()
 
     def start_processes(self) -> None:

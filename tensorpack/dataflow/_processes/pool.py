@@ -309,9 +309,8 @@ class WorkerPool:
 
     def _check_alive(self, index: int) -> None:
         """Raises the error of a worker that has ended, unless objects of it are left to take."""
-        if self._members[index].results.ended:
-            raise self._error(index)
-        if index in self._ended and not self._receive(index):
+        is_over = index in self._ended and not self._receive(index)
+        if is_over or self._members[index].results.ended:
             raise self._error(index)
 
     def _error(self, index: int) -> Exception:
