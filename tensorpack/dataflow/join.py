@@ -125,15 +125,13 @@ class ConcatData(CombinedDataFlow):
         current = self.df_lists[state["index"]]
         states = dict(zip(map(id, self._distinct), state["flows"]))
         for flow in self._distinct:
-            if flow is not current and self._was_begun(flow):
+            was_begun = any(self._begun[i] for i, each in enumerate(self.df_lists) if each is flow)
+            if was_begun and flow is not current:
                 flow.load_state_dict(states[id(flow)])
                 iter(flow)  # the rest of that pass; the next one is a full one
         # Last, and therefore again: the others may be made from the same flow as this one.
         current.load_state_dict(states[id(current)])
         return state["index"]
-
-    def _was_begun(self, flow: DataFlow) -> bool:
-        return any(begun for begun, each in zip(self._begun, self.df_lists) if each is flow)
 
     def reset_state(self) -> None:
         super().reset_state()

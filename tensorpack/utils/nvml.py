@@ -1,5 +1,6 @@
 """What the driver of NVIDIA knows about the GPUs of this machine, by nvidia-ml-py."""
 
+import itertools
 import os
 from typing import Any, Dict, List, Optional, Union
 
@@ -98,9 +99,5 @@ def visible_devices() -> Optional[List[str]]:
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
     if visible is None:
         return None
-    found: List[str] = []
-    for entry in map(str.strip, visible.split(",")):
-        if not entry or entry.startswith("-"):  # CUDA reads the list up to here
-            break
-        found.append(entry)
-    return found
+    entries = map(str.strip, visible.split(","))  # of which CUDA reads no more than these
+    return list(itertools.takewhile(lambda each: each and not each.startswith("-"), entries))

@@ -28,7 +28,6 @@ class WorkerPools:
         self._lock = threading.Lock()
         self._idle: List[WorkerPool] = []
         self._all: List[WorkerPool] = []
-        self._generation = 0  # grows with each close
         self.sharing = threading.Lock()  # held while objects are taken from `shared`
         self.shared: Optional[WorkerPool] = None  # a pool that all passes take from
         # This comes before multiprocessing asks its children to leave and waits for them, for
@@ -45,10 +44,10 @@ class WorkerPools:
         with self._lock:
             if self._idle:
                 return self._idle.pop()
-            generation = self._generation
+            open_pools = self._all  # until `close` puts another list in its place
         pool = make()
         with self._lock:
-            if generation == self._generation:
+            if self._all is open_pools:
                 self._all.append(pool)
                 return pool
         pool.close()
@@ -70,7 +69,6 @@ class WorkerPools:
         """Ends all workers; passes that wait for them end as well."""
         with self._lock:
             pools, self._all, self._idle = self._all, [], []
-            self._generation += 1
         for pool in pools:
             pool.close()
 
