@@ -20,18 +20,9 @@ def __getattr__(name: str) -> Any:
     """Loads the owner of a public name when the name is first used (PEP 562)."""
     if name not in MODULES and name not in HOMES:
         raise AttributeError(f"tensorpack has no public name {name!r}.{_advice(name)}")
-    try:
-        if name in MODULES:
-            return import_module(MODULES[name])
-        return getattr(import_module(f"tensorpack.{HOMES[name]}"), name)
-    except ModuleNotFoundError as error:
-        if error.name != "tensorflow":
-            raise
-        raise ModuleNotFoundError(
-            f"tensorpack.{name} needs TensorFlow, which is not installed. "
-            "Install it with: pip install tensorflow",
-            name="tensorflow",
-        ) from error
+    if name in MODULES:
+        return import_module(MODULES[name])
+    return getattr(import_module(f"tensorpack.{HOMES[name]}"), name)
 
 
 def _advice(name: str) -> str:

@@ -22,17 +22,16 @@ if "tensorflow" not in sys.modules:
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
 
 with interrupt_kept():
+    require("tensorflow.compat.v1")  # whose error says what to install
     import tensorflow.compat.v1 as tfv1
-    from tensorflow.python.client.timeline import Timeline as _Timeline
-
-try:
     from tensorflow.core.protobuf.config_pb2 import CallableOptions as _CallableOptions
-except ImportError:
-    _CallableOptions = None
+    from tensorflow.python.client.timeline import Timeline as _Timeline
+    from tensorflow.python.eager.context import global_seed as _global_seed
 
 __all__ = [
     "TensorSpec",
     "backport_tensor_spec",
+    "end_eager_execution",
     "forward_op",
     "gpu_memory_peak",
     "in_branch",
@@ -70,6 +69,14 @@ def backport_tensor_spec() -> type:
 def is_tfv2() -> bool:
     """Returns whether a TensorFlow 2 is installed."""
     return tf_version()[0] >= 2
+
+
+def end_eager_execution() -> None:
+    """Has ops made in graphs from now on; a seed that was set before becomes that of the graph."""
+    if tfv1.executing_eagerly():
+        graph = tfv1.get_default_graph()
+        graph.seed = _global_seed() if graph.seed is None else graph.seed
+        tfv1.disable_eager_execution()
 
 
 def load_keras() -> Any:
@@ -115,7 +122,7 @@ def make_raw_callable(
       None if this TensorFlow, or this kind of session, cannot do it.
     """
     make = getattr(sess, "_make_callable_from_options", None)
-    if make is None or _CallableOptions is None or getattr(sess, "sess_str", None):
+    if make is None or getattr(sess, "sess_str", None):
         return None
     options = _CallableOptions(
         fetch=[each.name for each in fetches],

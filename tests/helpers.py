@@ -1,5 +1,7 @@
 """Small parts that many tests need; TensorFlow is loaded with them."""
 
+import importlib
+
 import numpy as np
 
 from tensorpack.callbacks import Callback
@@ -25,6 +27,11 @@ def config(callbacks=(), **options):
     """A short run without the callbacks and monitors that every other run has."""
     defaults = {"extra_callbacks": [], "monitors": [], "steps_per_epoch": 2, "max_epoch": 1}
     return TrainConfig(callbacks=list(callbacks), **{**defaults, **options})
+
+
+def eagerly():
+    """A context in which TensorFlow executes eagerly, as 2 does before a trainer is made."""
+    return importlib.import_module("tensorflow.python.eager.context").eager_mode()
 
 
 class CallbackSpy(Callback):

@@ -10,6 +10,7 @@ import tensorflow
 
 from tensorpack import compat
 from tests.checks import ROOT
+from tests.helpers import eagerly
 
 
 @pytest.mark.parametrize(
@@ -88,16 +89,13 @@ def test_raw_callables_exist_and_run(in_caller):
         assert sess.run(total) == 7
 
 
-def test_there_is_no_raw_callable_where_a_session_is_elsewhere_or_of_another_kind(monkeypatch):
+def test_there_is_no_raw_callable_where_a_session_is_elsewhere_or_of_another_kind():
     tf = compat.tfv1
     one = tf.constant(1)
     server = tf.train.Server.create_local_server()
     with tf.Session(server.target) as sess:
         assert raw(sess, [one]) is None
     with tf.train.MonitoredSession() as sess:
-        assert raw(sess, [one]) is None
-    monkeypatch.setattr(compat, "_CallableOptions", None)
-    with tf.Session(graph=one.graph) as sess:
         assert raw(sess, [one]) is None
 
 
@@ -152,3 +150,16 @@ def test_nccl_adds_up_on_each_gpu():
 
 def test_every_tensorflow_has_tensor_specs():
     assert compat.backport_tensor_spec() is compat.TensorSpec is tensorflow.TensorSpec
+
+
+@pytest.mark.parametrize("of_graph, seed", [(None, 7), (0, 0)])
+def test_a_seed_that_was_set_eagerly_is_kept(of_graph, seed, monkeypatch):
+    tf, ended = compat.tfv1, []
+    monkeypatch.setattr(tf, "disable_eager_execution", lambda: ended.append(True))
+    with eagerly():
+        tf.get_default_graph().seed = of_graph
+        tf.set_random_seed(7)
+        compat.end_eager_execution()
+        tf.set_random_seed(None)
+    compat.end_eager_execution()
+    assert tf.get_default_graph().seed == seed and ended == [True]

@@ -11,6 +11,7 @@ defaults and the members of classes, in `tests/public_signatures.txt`.
 import ast
 import functools
 import importlib
+import os
 import subprocess
 import sys
 
@@ -18,8 +19,10 @@ import pytest
 
 import tensorpack
 from tensorpack import _public_names
+from tensorpack.utils import optional
 from tests import checks, signatures
 from tests.conftest import HAS_TENSORFLOW
+from tests.processes import run_python
 
 
 def has_names(path):
@@ -190,7 +193,42 @@ def test_star_import_gives_every_public_name():
     assert set(tensorpack.__all__) <= set(namespace)
 
 
-@pytest.mark.skipif(HAS_TENSORFLOW, reason="needs a Python without TensorFlow")
-def test_without_tensorflow_the_error_names_the_next_move():
-    with pytest.raises(ImportError, match="pip install tensorflow"):
-        tensorpack.TrainConfig  # noqa: B018
+ASKS = """
+import sys
+
+class Hides:
+    def find_spec(name, path, target=None):
+        if name == "tensorflow":
+            raise ModuleNotFoundError(name=name)
+
+if sys.argv[1] == "none":
+    sys.meta_path.insert(0, Hides)
+for statement in sys.argv[2:]:
+    try:
+        exec(statement)
+    except ModuleNotFoundError as error:
+        print(error)
+"""
+
+
+@pytest.mark.parametrize(
+    "found, says",
+    [
+        ("none", "This needs tensorflow, which is not installed: pip install "),
+        ("old", "This needs tensorflow.compat, which the installed tensorflow lacks: pip install "),
+    ],
+)
+def test_without_tensorflow_each_address_names_the_same_next_move(found, says, tmp_path):
+    (tmp_path / "tensorflow").mkdir()
+    (tmp_path / "tensorflow" / "__init__.py").write_text("__version__ = '1.4.0'\n")
+    asks = [
+        "from tensorpack import ModelSaver",
+        "from tensorpack.callbacks import ModelSaver",
+        "from tensorpack.train import TrainConfig",
+        "from tensorpack.tfutils import SaverRestore",
+        "from tensorpack.compat import tfv1",
+    ]
+    path = os.pathsep.join([str(tmp_path), str(checks.ROOT)])
+    done = run_python("-c", ASKS, found, *asks, env={"PYTHONPATH": path}, text=True)
+    lines = done.stdout.splitlines()
+    assert len(lines) == len(asks) and {*lines} == {f"{says}{optional._PACKAGES['tensorflow']}"}

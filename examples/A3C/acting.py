@@ -16,7 +16,7 @@ class Rollout(NamedTuple):
     actions: np.ndarray  # int64 [T, N]
     rewards: np.ndarray  # float32 [T, N], as the game gives them
     over: np.ndarray  # bool [T, N], nothing follows in the episode
-    truncated: np.ndarray  # bool [T, N], the game was cut off: its last frames are the next state
+    truncated: np.ndarray  # bool [T, N], the next state is the last of its game; see also `over`
     chosen: np.ndarray  # bool [T, N], False: a new game began, or the player acted by itself
     values: np.ndarray  # float32 [T + 1, N], of the states and of those after the last actions
 
@@ -69,13 +69,17 @@ class Actor(EpisodeCounter):
             steps.append(self._player.step(actions[-1]))
             self._observe(steps[-1])
         values.append(predict(self._history.states())[1])
+        reset = np.stack([step.reset for step in steps])
+        truncated = np.stack([step.truncated for step in steps])
+        truncated[:-1] |= reset[1:]  # also between two steps, by `Player.truncate`
+        taken = [act if step.taken is None else step.taken for act, step in zip(actions, steps)]
         return Rollout(
             states=np.stack(states),
             actions=np.stack(actions),
             rewards=np.stack([step.reward for step in steps]),
             over=np.stack([self._over(step) for step in steps]),
-            truncated=np.stack([step.truncated for step in steps]),
-            chosen=np.stack([_chosen(*each) for each in zip(actions, steps)]),
+            truncated=truncated,
+            chosen=~reset & np.equal(taken, actions),
             values=np.stack(values),
         )
 
@@ -115,10 +119,6 @@ class Actor(EpisodeCounter):
         self._lengths[:] = state["lengths"]
         self.playing = True
         return ""
-
-
-def _chosen(actions: np.ndarray, step: PlayerStep) -> np.ndarray:
-    return ~step.reset if step.taken is None else ~step.reset & (step.taken == actions)
 
 
 def sample_actions(policy: np.ndarray, rng: np.random.RandomState) -> np.ndarray:

@@ -30,7 +30,6 @@ from tensorpack.RL import (
     Agent,
     Player,
     RemotePlayer,
-    ReplayMemory,
     ValuePanel,
     action_names,
     open_screen,
@@ -207,7 +206,8 @@ def train(args: argparse.Namespace, rom: str) -> None:
 def _train_on(args: argparse.Namespace, rom: str, player: Player) -> None:
     size, envs = args.memory_size, player.num_envs
     with refusing(f"--memory-size {size}", ValueError):
-        needed = ReplayMemory.required_bytes(size, player.frame_shape, HISTORY, envs)
+        memory = tp.PrioritizedReplay if args.algorithm.priority else tp.ReplayMemory
+        needed = memory.required_bytes(size, player.frame_shape, HISTORY, envs)
         checks.check_memory(size, needed // size + 1, available_bytes())
     _log_game(args, player)
     resume = game_flags.prepare_log_dir(args.logdir, args.resume)

@@ -20,20 +20,18 @@ class Small:
     games, history = 8, 2  # played at the same time; frames in a state
     convolutions, hidden = (), (128, 64)  # (filters, size, stride) of each; units
     memory, populate = 20000, 1000  # transitions: at most, before the first step
-    batch, discount = 64, 0.95
+    batch, discount, steps_per_epoch = 64, 0.95, 500
     learning_rate, copy_every = 1e-3, 100  # the latter: steps between updates of the target network
     explore, epsilon = 1500, 0.05  # steps until the share of random actions is the last one
-    steps_per_epoch = 500
 
 
 class Atari(Small):
     games, history = 4, 4
     convolutions, hidden = ((32, 8, 4), (64, 4, 2), (64, 3, 1)), (512,)
     memory, populate = 200000, 20000
-    batch, discount = 32, 0.99
+    batch, discount, steps_per_epoch = 32, 0.99, 5000
     learning_rate, copy_every = 1e-4, 2000
     explore, epsilon = 60000, 0.02
-    steps_per_epoch = 5000
 
 
 class Model(tp.ModelDesc):
@@ -100,6 +98,7 @@ class Experience(tp.DataFlow, tp.Callback):
     def _before_train(self):
         self.frames, self.starts = self.player.reset(), np.ones(self.player.num_envs, bool)
         while len(self.memory) < self.numbers.populate:
+            self.trainer.check_stop()
             self.play(epsilon=1.0)
 
     def play(self, epsilon):
@@ -108,10 +107,10 @@ class Experience(tp.DataFlow, tp.Callback):
         actions = tp.epsilon_greedy(values, epsilon, self.rng)
         step = self.player.step(actions)
         ends = step.terminated | step.life_lost
+        self.memory.end_episodes(np.flatnonzero(step.reset))  # also of games that were cut off
         keep = np.flatnonzero(~step.reset)  # a step that begins a game is no transition
-        stored = [self.frames, actions, np.sign(step.reward), ends, step.truncated, step.frames]
-        *stored, final_frames = [each[keep] for each in stored]
-        self.memory.append(*stored, lanes=keep, final_frames=final_frames)
+        stored = [self.frames, actions, np.sign(step.reward), ends, step.truncated]
+        self.memory.append(*[each[keep] for each in stored], keep, step.frames[keep])
         self.scores += step.episode_score[~np.isnan(step.episode_score)].tolist()
         self.frames, self.starts = step.frames, step.reset | step.life_lost
 

@@ -264,7 +264,8 @@ def main(argv: Optional[Sequence[str]] = None) -> None:
             with get_player(like, find_rom(args.rom), games, seed=0) as player:
                 chance = play_at_random(player, args.games)
             logger.info(f"Random player: mean {np.mean(chance):.2f}, best {max(chance):g}")
-        out = args.out or "scores.svg"
+        out = args.out or "scores"
+        out += "" if os.path.splitext(out)[1] else ".svg"  # matplotlib would add .png
         settings = {"axis": args.x, "window": args.window, "published": published}
         draw(out, runs, args.title or ", ".join(runs), chance=chance, **settings)
     except (ImportError, OSError, ValueError) as error:

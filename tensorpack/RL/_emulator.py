@@ -146,7 +146,6 @@ class Emulator:
 
     def state_dict(self) -> Dict[str, Any]:
         """Returns all of the game; the log is None where it is longer than `_LOG_LENGTH`."""
-        complete = len(self._log) <= _LOG_LENGTH
         generator: Any = self._rng.get_state()
         return {
             "ale_py": load_ale().__version__,
@@ -159,7 +158,7 @@ class Emulator:
             "sticky": {"held": self._held, "rng": rng_state(self._repeats)},
             "games": self._games,
             "begun_with": self._begun_with,
-            "log": np.array(self._log, dtype=np.uint8) if complete else None,
+            "log": np.array(self._log, np.uint8) if len(self._log) <= _LOG_LENGTH else None,
         }
 
     def restore(self, state: Dict[str, Any]) -> bool:
@@ -230,16 +229,14 @@ def clones_well(rom: str) -> bool:
     this game and of the next one are compared, by memory and screen.
     """
     one, other = open_emulator(rom, _SEED), open_emulator(rom, _SEED)
-    actions = one.getMinimalActionSet()
-    rng = np.random.RandomState(_SEED)
-    before, after, again = rng.randint(len(actions), size=(3, _FRAMES)).tolist()
+    rng, num_actions = np.random.RandomState(_SEED), len(one.getMinimalActionSet())
+    before, after, again = rng.randint(num_actions, size=(3, _FRAMES))
     for ale in (one, other):
         ale.reset_game()
-    _observe(one, [actions[i] for i in before])
+    _observe(one, before)
     other.restoreState(load_ale().ALEState(clone_machine(one)))
-    for choices in (after, again):
-        chosen = [actions[i] for i in choices]
-        if _observe(one, chosen) != _observe(other, chosen):
+    for actions in (after, again):
+        if _observe(one, actions) != _observe(other, actions):
             return False
         one.reset_game()
         other.reset_game()
@@ -250,26 +247,24 @@ def clones_well(rom: str) -> bool:
 def begins_alike(rom: str) -> bool:
     """Returns whether a game that follows others is like the first one after loading."""
     ale = open_emulator(rom, _SEED)
-    actions = ale.getMinimalActionSet()
-    rng = np.random.RandomState(_SEED)
-    compared = [actions[i] for i in rng.randint(len(actions), size=2 * _FRAMES)]
+    rng, num_actions = np.random.RandomState(_SEED), len(ale.getMinimalActionSet())
+    compared = rng.randint(num_actions, size=2 * _FRAMES)
     ale.reset_game()
     first = _observe(ale, compared)
     for frames in _HISTORIES:
         ale.reset_game()
-        for i in rng.randint(len(actions), size=frames):
-            ale.act(actions[i])
+        _observe(ale, rng.randint(num_actions, size=frames))
         ale.reset_game()
         if _observe(ale, compared) != first:
             return False
     return True
 
 
-def _observe(ale: Any, actions: List[Any]) -> List[Tuple[Any, ...]]:
-    """Plays actions; returns all that is visible of the machine after each."""
-    seen = []
+def _observe(ale: Any, actions: np.ndarray) -> List[Tuple[Any, ...]]:
+    """Plays actions, by number; returns all that is visible of the machine after each."""
+    seen, actions_of_game = [], ale.getMinimalActionSet()
     for action in actions:
-        reward = ale.act(action)
+        reward = ale.act(actions_of_game[action])
         screen = np.array(ale.getScreenGrayscale())
         seen.append((reward, ale.lives(), ale.getRAM().tobytes(), screen.tobytes()))
     return seen

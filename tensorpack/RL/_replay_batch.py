@@ -38,9 +38,8 @@ class NStepBatch(NamedTuple):
     before the end of an episode, and before the newest frame of an environment.
 
     Attributes:
-      frames: `[B, 2 * history, *frame_shape]`, of the dtype of the frames: the frames of the state
-        that `action` was taken in, then those of the state `steps` actions later; oldest first.
-        Frames from before the episode, and after its end where `terminated`, are zeros.
+      frames: `[B, 2 * history, *frame_shape]`: those of the state that `action` was taken in, then
+        those of the state `steps` actions later; else as in a `Batch`.
       action: int64 `[B]`, the first one.
       reward: float32 `[B, n]`, of the first `steps` actions, then zeros.
       terminated: bool `[B]`, True where nothing follows the last of these rewards.

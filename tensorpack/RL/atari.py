@@ -166,9 +166,7 @@ def _vector_obstacle(frame_skip: int) -> str:
         return f"ale-py {ale_py.__version__} has no vector interface (or gymnasium is missing)"
     numbers = ale_py.__version__.split("+")[0].split(".")
     if tuple(int(each) for each in numbers if each.isdigit()) < _VECTOR_RELEASE:
-        return (
-            f"ale-py {ale_py.__version__} hangs when some of the games are reset; 0.12.1 does not"
-        )
+        return f"ale-py {ale_py.__version__} hangs when some games are reset; 0.12.1 does not"
     return "with frame_skip=1 it leaves out the screen before the last" if frame_skip == 1 else ""
 
 

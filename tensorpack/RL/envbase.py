@@ -231,10 +231,8 @@ class LimitLengthPlayer(ProxyPlayer):
 
     def action(self, act: Any) -> Tuple[float, bool]:
         reward, over = super().action(act)
-        self._length += 1
-        if over:
-            self._length = 0
-        elif self._length >= self.limit:
+        self._length = 0 if over else self._length + 1
+        if self._length >= self.limit:
             self.finish_episode()
             self.restart_episode()
             over = True

@@ -52,12 +52,11 @@ class EpisodeCounter:
 
     def _count(self, step: PlayerStep) -> None:
         """Counts a step of all games; one that began a new game is no transition."""
-        self._lengths += ~step.reset
+        self._lengths = np.where(step.reset, 0, self._lengths + 1)
         self.transitions += int(np.count_nonzero(~step.reset))
         for i in np.flatnonzero(step.terminated | step.truncated):
             score, length = float(step.episode_score[i]), int(self._lengths[i])
             self._ended.append(Episode(self.transitions, score, length))
-            self._lengths[i] = 0
 
 
 class EpisodeLog:

@@ -54,6 +54,8 @@ class GymPlayers(Player):
             for _ in range(self.num_envs):
                 self.envs.append(make())
                 stack.callback(self.envs[-1].close)
+            if len({id(env) for env in self.envs}) < self.num_envs:
+                raise ValueError("make_env returned the same environment twice; make new ones.")
             traits = [_traits(env) for env in self.envs]
             if any(other != traits[0] for other in traits):
                 raise ValueError(f"The environments are not alike: {traits}.")
@@ -70,8 +72,8 @@ class GymPlayers(Player):
         frames = self._new_frames()
         lives = np.zeros(self.num_envs, dtype=np.int64)
         for i, env in enumerate(self.envs):
-            frames[i], info = _reset_env(env, None if seeds is None else seeds[i])
-            lives[i] = _lives(info)
+            observation, info = _reset_env(env, None if seeds is None else seeds[i])
+            frames[i], lives[i] = self._check(env, observation), _lives(info)
         self._tracker.begin(lives)
         return frames
 
@@ -81,11 +83,11 @@ class GymPlayers(Player):
         terminated, truncated = np.zeros((2, self.num_envs), dtype=bool)
         for i, env in enumerate(self.envs):
             if self._tracker.ended[i]:
-                frames[i], info = _reset_env(env, None)
+                observation, info = _reset_env(env, None)
             else:
                 result = env.step(int(actions[i]) + self._first_action)
-                frames[i], rewards[i], terminated[i], truncated[i], info = _five_parts(result)
-            lives[i] = _lives(info)
+                observation, rewards[i], terminated[i], truncated[i], info = _five_parts(result)
+            frames[i], lives[i] = self._check(env, observation), _lives(info)
         return self._tracker.record(frames, rewards, terminated, lives, truncated)
 
     def _truncate(self, mask: np.ndarray) -> None:
@@ -96,6 +98,19 @@ class GymPlayers(Player):
 
     def _close(self) -> None:
         self._closing.close()
+
+    def _check(self, env: Any, observation: Any) -> np.ndarray:
+        """Returns an observation as an array; an assignment would stretch, cut or wrap others."""
+        frame, wanted = np.asarray(observation), self.frame_dtype
+        fits = np.can_cast(frame.dtype, wanted, "same_kind")
+        if frame.dtype != wanted and frame.dtype.kind in "iu" and wanted.kind in "iu":
+            fits = np.array_equal(frame, frame.astype(wanted))
+        if not fits or frame.shape != self.frame_shape:
+            raise ValueError(
+                f"{env} returned an observation of {frame.dtype} {list(frame.shape)}, but its "
+                f"observation_space says {wanted} {list(self.frame_shape)}. Make them agree."
+            )
+        return frame
 
     def _new_frames(self) -> np.ndarray:
         return np.zeros((self.num_envs,) + self.frame_shape, dtype=self.frame_dtype)
@@ -126,9 +141,7 @@ class GymEnv(RLEnvironment):
     ):
         super().__init__()
         if dumpdir and viz:
-            raise ValueError(
-                "GymEnv got both dumpdir and viz, but an environment draws to one place; give one."
-            )
+            raise ValueError("GymEnv got both dumpdir and viz, but draws to one place; give one.")
         mode = "rgb_array" if dumpdir else "human" if viz else None
         with _MAKING, contextlib.ExitStack() as stack:
             self.gymenv = _maker(name)(**({"render_mode": mode} if mode else {}))

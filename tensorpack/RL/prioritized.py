@@ -89,9 +89,9 @@ class PrioritizedReplay(ReplayMemory):
             self._tree.set(places[kept], powers[kept])
             self._largest = max(self._largest, float(powers.max(initial=0)))
 
-    @property
-    def nbytes(self) -> int:
-        return super().nbytes + self._tree.nbytes
+    @staticmethod
+    def _draw_bytes(entries: int) -> int:
+        return SumTree.required_bytes(entries)
 
     def _draw(self, count: int, rng: np.random.RandomState) -> np.ndarray:
         return self._tree.draw(count, rng)

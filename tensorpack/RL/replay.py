@@ -34,8 +34,8 @@ class ReplayMemory:
     default `segment_entries`).
 
     A subclass that draws in another way overrides `_draw`, and `_complete` and `_forget` to know
-    what there is to draw; and `_draw_state` and `_load_draw_state` if it keeps anything more. All
-    are called with the lock held.
+    what there is to draw; and `_draw_state`, `_load_draw_state` and `_draw_bytes` if it keeps
+    anything more. All but the last are called with the lock held.
 
     Args:
       capacity: entries that are kept, over all lanes; rounded up to a multiple of `lanes`.
@@ -72,8 +72,9 @@ class ReplayMemory:
         self._lock = threading.Lock()
         self._save_ended = threading.Condition(self._lock)
 
-    @staticmethod
+    @classmethod
     def required_bytes(
+        cls,
         capacity: int,
         frame_shape: Sequence[int],
         history: int = 4,
@@ -81,12 +82,18 @@ class ReplayMemory:
         frame_dtype: type = np.uint8,
     ) -> int:
         """Returns how many bytes a full memory takes."""
-        return Layout(capacity, frame_shape, history, lanes, frame_dtype).nbytes
+        layout = Layout(capacity, frame_shape, history, lanes, frame_dtype)
+        return layout.nbytes + cls._draw_bytes(layout.lanes * layout.lane_size)
+
+    @staticmethod
+    def _draw_bytes(entries: int) -> int:
+        """Returns how many bytes the draws need beside the entries."""
+        return 0
 
     @property
     def nbytes(self) -> int:
         """Bytes that the memory takes when it is full."""
-        return self._layout.nbytes
+        return self._layout.nbytes + self._draw_bytes(len(self._sampleable))
 
     @property
     def num_sampleable(self) -> int:
@@ -169,7 +176,7 @@ class ReplayMemory:
     def end_episodes(self, lanes: Optional[np.ndarray] = None) -> None:
         """Cuts the running episodes of some lanes, without final frames.
 
-        For players that were replaced: the last entry of each lane, whose next frame stays
+        For games that were replaced or cut off: the last entry of each lane, whose next frame stays
         unknown, cannot be sampled, and the next one begins an episode. None stands for all lanes.
         """
         rows = self._rings.check(lanes)

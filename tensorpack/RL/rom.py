@@ -34,7 +34,7 @@ def find_rom(name: str) -> str:
         in none of these places.
     """
     name = os.fspath(name)
-    candidates = _candidates(name)
+    candidates = [os.path.abspath(name), *_candidates(name)]
     for path in candidates:
         for suffix in ("", ".bin"):
             if os.path.isfile(path + suffix):
@@ -54,7 +54,7 @@ def installed_roms() -> List[str]:
 
     A game that is in both places is there once. The files are not looked into.
     """
-    found = _games_in(map(os.path.dirname, _candidates("x")[1:]))
+    found = _games_in(map(os.path.dirname, _candidates("x")))
     return sorted(found.values(), key=os.path.basename)
 
 
@@ -70,7 +70,7 @@ def _games_in(folders: Iterable[str]) -> Dict[str, str]:
 
 def _candidates(name: str) -> List[str]:
     data = os.environ.get("TENSORPACK_DATASET") or os.path.expanduser("~/tensorpack_data")
-    paths = [os.path.abspath(name), os.path.join(data, "atari_rom", name)]
+    paths = [os.path.join(data, "atari_rom", name)]
     spec = importlib.util.find_spec("ale_py")
     if spec is None or not spec.submodule_search_locations:
         return paths + ["(ale-py is not installed)"]

@@ -174,7 +174,8 @@ class Simulator(EpisodeCounter):
     Args:
       player: the environments; not touched until `begin` or `load_state_dict`.
       memory: a `ReplayMemory`, or what has its `append` and `end_episodes`; gets one frame per
-        environment and tick, in one lane for each environment.
+        environment and tick, in one lane for each environment. A game that was cut off between two
+        ticks ends there without a final frame.
       agent: chooses the actions.
       life_loss_ends: whether a lost life ends an episode.
     """
@@ -187,17 +188,14 @@ class Simulator(EpisodeCounter):
         self._memory = memory
         self._agent = agent
         self._life_loss_ends = life_loss_ends
-        self._frames: Optional[np.ndarray] = None
-
-    @property
-    def playing(self) -> bool:
-        """True if games are under way."""
-        return self._frames is not None
+        self._frames: Any = None
+        self.playing = False  # True if games are under way
 
     def begin(self) -> None:
         """Begins a new game in each environment; games that were under way are cut off."""
         self._memory.end_episodes()
         self._frames = self._player.reset()
+        self.playing = True
         self._lengths[:] = 0
         self._agent.observe(self._frames, starts=np.ones(self._player.num_envs, bool))
 
@@ -238,6 +236,7 @@ class Simulator(EpisodeCounter):
         self.transitions = state.get("transitions", 0)  # older states have none
         self._agent.load_state_dict(state["agent"])
         lost = restore_games(self._player, state["player"])
+        self.playing = not lost
         self._frames = None if lost else np.array(state["frames"])
         self._lengths[:] = 0 if lost else state.get("lengths", 0)
         return lost
@@ -247,6 +246,7 @@ class Simulator(EpisodeCounter):
         columns = [self._frames, actions, step.reward, over, step.truncated, step.frames]
         lanes = None  # all of them
         if step.reset.any():
+            self._memory.end_episodes(np.flatnonzero(step.reset))  # `Player.truncate` ends none
             lanes = np.flatnonzero(~step.reset)
             columns = [column[lanes] for column in columns]
         *transitions, final_frames = columns

@@ -22,16 +22,15 @@ class SumTree:
     def __init__(self, size: int) -> None:
         check_counts("SumTree", size=size)
         # From the leaves to the root; the row of a node holds its children.
-        self._levels = [np.zeros((_rows(size), _WIDTH))]
-        while len(self._levels[-1]) > 1:
-            self._levels.append(np.zeros((_rows(len(self._levels[-1])), _WIDTH)))
+        self._levels = [np.zeros((rows, _WIDTH)) for rows in _rows(size)]
         self._leaves = self._levels[0].reshape(-1)[:size]
         self._waiting: List[np.ndarray] = []
         self._num_waiting = 0
 
-    @property
-    def nbytes(self) -> int:
-        return sum(level.nbytes for level in self._levels)
+    @staticmethod
+    def required_bytes(size: int) -> int:
+        """Returns how many bytes the tree of so many weights takes."""
+        return 8 * _WIDTH * sum(_rows(size))
 
     def __len__(self) -> int:
         return len(self._leaves)
@@ -105,8 +104,12 @@ class SumTree:
             rows = rows // _WIDTH
 
 
-def _rows(count: int) -> int:
-    return -(-count // _WIDTH)
+def _rows(size: int) -> List[int]:
+    """Rows of each level, from the leaves to the root."""
+    rows = [-(-size // _WIDTH)]
+    while rows[-1] > 1:
+        rows.append(-(-rows[-1] // _WIDTH))
+    return rows
 
 
 def _sums(children: np.ndarray) -> np.ndarray:

@@ -8,6 +8,7 @@ from tensorpack.tfutils.callback import StopTraining
 from tensorpack.tfutils.checkpoint import CheckpointCorrupt, copy_checkpoint, pointed_to
 from tensorpack.utils import logger
 from tensorpack.utils._directory_lock import absolute_directory
+from tensorpack.utils.checkpoints.files import INDEX
 from tensorpack.utils.checks import as_count, as_number
 from tensorpack.utils.stopping import Failed, Interrupted
 
@@ -85,8 +86,7 @@ class EarlyStop(BestValue):
 
     Put it after the callback that computes the scalar, such as an `InferenceRunner`. It looks at
     the scalar on trigger, and a value counts once, however often it looks. The training ends before
-    the next epoch, so all callbacks finish theirs. A run in which nothing measures the scalar ends
-    with a RuntimeError.
+    the next epoch, so all callbacks finish theirs.
 
     Args:
       monitor_stat: name of the scalar in `trainer.monitors`.
@@ -142,7 +142,7 @@ class MinSaver(BestValue):
     Put it after the `ModelSaver` and the callback that computes the scalar in the list of
     callbacks; before them it keeps the same checkpoints, an epoch later. Only a checkpoint and a
     value of the same step belong together: if that checkpoint is not there, or not any more, it
-    logs a warning. A run in which nothing measures the scalar ends with a RuntimeError.
+    logs a warning. A run that is resumed in another directory takes the copy along.
 
     Args:
       monitor_stat: name of the scalar in `trainer.monitors`.
@@ -175,6 +175,15 @@ class MinSaver(BestValue):
     def _setup_graph(self) -> None:
         self.checkpoint_dir = find_directory(self.checkpoint_dir, type(self).__name__)
 
+    def _before_train(self) -> None:
+        if self.best is None or os.path.exists(self.target + INDEX):
+            return
+        # The run continues in another directory, perhaps on another machine.
+        earlier = os.path.dirname(self.trainer.resumed_from or self.target)
+        if not self._keep(os.path.join(earlier, os.path.basename(self.target))):
+            logger.warning(f"{self} starts over, without the best so far, {self.best[1]:.5g}.")
+            self.best = None
+
     def _trigger(self) -> None:
         latest = self._new_value()
         if latest is None or not self._is_better(latest.value):
@@ -184,26 +193,32 @@ class MinSaver(BestValue):
         if saver is not None:
             saver.wait()
         listed = pointed_to(self.checkpoint_dir)
-        if not listed:
-            raise RuntimeError(
-                f"{self} found no checkpoint in {self.checkpoint_dir}: put a ModelSaver before it."
-            )
+        if not listed and saver is not None and saver.last_path is not None:
+            listed = [saver.last_path]  # elsewhere, where the run is resumed from
         of_step = [each for each in listed if each.rpartition("-")[2] == str(step)]
-        if not of_step:
+        if of_step:
+            if self._keep(of_step[-1]):
+                self.best, found = tuple(latest), f"{self._kind} {self.monitor_stat}={value:.5g}"
+                logger.info(f"Model at global_step={step} with {found} saved.")
+        elif saver is not None and saver.failure is not None:
+            logger.warning(f"{self} does nothing: the model of step {step} could not be saved.")
+        elif listed:
             logger.warning(
                 f"{self.monitor_stat} is from step {step}, but the newest checkpoint is "
                 f"{listed[-1]}: {self} does nothing. Trigger both in the same epochs."
             )
-            return
+        else:
+            raise RuntimeError(
+                f"{self} found no checkpoint in {self.checkpoint_dir}: put a ModelSaver before it."
+            )
+
+    def _keep(self, source: str) -> bool:
         try:
-            copy_checkpoint(of_step[-1], self.target)
+            copy_checkpoint(source, self.target)
         except (CheckpointCorrupt, OSError) as error:
-            logger.error(f"Cannot keep {of_step[-1]} as {self.target}: {error}")
-            return
-        self.best = (step, value)
-        logger.info(
-            f"Model at global_step={step} with {self._kind} {self.monitor_stat}={value:.5g} saved."
-        )
+            logger.error(f"Cannot keep {source} as {self.target}: {error}")
+            return False
+        return True
 
     def _at_end(self) -> None:
         self._trigger()  # the value of the last epoch may have come after its turn

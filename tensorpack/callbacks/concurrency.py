@@ -29,8 +29,8 @@ class StartProcOrThread(Callback):
     it stops and joins them after it.
 
     Threads that have a method `stop` are told as soon as the run is asked to end. An exception that
-    ends a thread ends the run and is raised by `train()`. A process that ends with an exit code
-    other than 0 ends the run, too, with `WorkerDied`.
+    ends a thread ends the run and is raised by `train()`; not SystemExit with the code 0 or None. A
+    process that ends with an exit code other than 0 ends the run, too, with `WorkerDied`.
 
     A process of `utils.workers.worker.make_worker` also dies with this one, even by `kill -9`. It
     ends the run with the exception that ended it, can be said to be needed until the end, and shows
@@ -42,8 +42,7 @@ class StartProcOrThread(Callback):
     def __init__(
         self, startable: Union[_Startable, Sequence[_Startable]], stop_at_last: bool = True
     ) -> None:
-        several = isinstance(startable, (list, tuple))
-        everything: Any = list(startable) if several else [startable]  # type: ignore[arg-type]
+        everything: Any = list(startable) if isinstance(startable, (list, tuple)) else [startable]
         for each in everything:
             if not isinstance(each, (threading.Thread, multiprocessing.process.BaseProcess)):
                 raise TypeError(
@@ -70,13 +69,14 @@ class StartProcOrThread(Callback):
                 self._forget.callback(token.on_request(thread.stop))
 
     def _failed(self, name: str, error: Exception) -> None:
-        self._token.request(Failed(error, name))
+        cause = error.__cause__
+        if not isinstance(cause, SystemExit) or cause.code not in (None, 0):
+            self._token.request(Failed(error, name))
 
     def _process_ended(self, process: Any, error: Exception) -> None:
-        token = self._token
         if isinstance(error, WorkerDied) and error.signum in _GROUP_SIGNALS:
-            token.wait(_GROUP_SECONDS)
-            if isinstance(token.reason, Interrupted):
+            self._token.wait(_GROUP_SECONDS)
+            if isinstance(self._token.reason, Interrupted):
                 return
         self._failed(process.name, error)
 

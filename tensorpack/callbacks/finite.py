@@ -32,6 +32,7 @@ class StopIfNonFinite(Callback):
     """
 
     _chief_only = False
+    follows = True  # a script's callbacks see the step that ends the run
     shown_as: Optional[str] = None
 
     def __init__(self, tensors: Sequence[Union[str, tf.Tensor]]) -> None:
@@ -41,11 +42,9 @@ class StopIfNonFinite(Callback):
     def _setup_graph(self) -> None:
         names = [each if isinstance(each, str) else each.name for each in self.tensors]
         found = self.get_tensors_maybe_in_tower(names)
-        for tensor in found:
-            if tensor.shape.ndims != 0:
-                raise ValueError(
-                    f"StopIfNonFinite: {tensor.name} has shape {tensor.shape}, not []."
-                )
+        for each in found:
+            if each.shape.ndims != 0:
+                raise ValueError(f"StopIfNonFinite: {each.name} has shape {each.shape}, not [].")
         self._names = [each.op.name for each in found]
         self._request = tf.train.SessionRunArgs(tuple(found))
 

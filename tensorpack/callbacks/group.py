@@ -20,7 +20,7 @@ _SLOW_SHARE = 0.3  # ... and so is one that took more than this share of the tot
 
 
 class Callbacks(Callback):
-    """Calls callbacks one after the other, in the order of the list.
+    """Calls callbacks one after the other, in the order of the list, though those `leading` first.
 
     An error of a callback ends the round and goes to the caller. `after_train` is the exception: it
     runs for every callback whose `before_train` was entered, whatever the others do; the first
@@ -31,17 +31,23 @@ class Callbacks(Callback):
     """
 
     def __init__(
-        self, cbs: Sequence[Callback], clock: Callable[[], float] = time.monotonic
+        self,
+        cbs: Sequence[Callback],
+        clock: Callable[[], float] = time.monotonic,
+        leading: Sequence[Callback] = (),
     ) -> None:
         for each in cbs:
             if not isinstance(each, Callback):
                 raise TypeError(f"A list of callbacks has a {type(each).__name__} in it: {each!r}.")
-        self.cbs: List[Callback] = list(cbs)
+        self.cbs: List[Callback] = sorted(cbs, key=lambda each: each not in leading)
+        # The order of the list says which number each has in a state, also in those of earlier
+        # versions, and which saver is the first.
+        self._given = list(cbs)
+        self._names = _names_of(cbs)
         self._clock = clock
         self._entered: List[Callback] = []
         self._stepped = [each for each in self.cbs if sees_steps(each)]
         self._step_progress = _HookProgress("trigger_step", self._stepped)
-        self._names = _names_of(self.cbs)
         self._stateless: Set[str] = set()  # names of those that need a state and keep none
         self._progress: Optional[_HookProgress] = None
 
@@ -49,7 +55,8 @@ class Callbacks(Callback):
         """Sets each callback up, under its own name scope only."""
         self.trainer = trainer
         self.graph = tf.get_default_graph()
-        for each in sorted(self.cbs, key=lambda cb: cb.sets_up_last):
+        last = [each for each in self._given if each.sets_up_last]
+        for each in [*(cb for cb in self.cbs if not cb.sets_up_last), *last]:
             each.setup_graph(trainer)
             trainer.check_stop()
 
@@ -182,10 +189,8 @@ class Callbacks(Callback):
         ]
         if not changed:
             return
-        message = (
-            f"There were {'; '.join(changed)}. States of several callbacks of one class "
-            "are matched in order."
-        )
+        rule = "States of several callbacks of one class are matched in order."
+        message = f"There were {'; '.join(changed)}. {rule}"
         if strictly:
             raise ValueError(message)
         logger.warning(message)

@@ -15,7 +15,7 @@ from tensorpack.utils._directory_lock import absolute_directory
 from tensorpack.utils._words import size_text
 from tensorpack.utils.argtools import accepts_old_keywords
 from tensorpack.utils.checkpoints import PendingSegments
-from tensorpack.utils.checks import as_names
+from tensorpack.utils.checks import as_names, as_positive
 
 from ._disk import survive
 from .base import Callback
@@ -40,7 +40,8 @@ class ModelSaver(Callback):
 
     Args:
       max_to_keep: how many checkpoints are kept, at least two; 0 for all.
-      keep_checkpoint_every_n_hours: one is kept for ever each time so many hours have passed.
+      keep_checkpoint_every_n_hours: one is kept for ever each time so many hours, such as 1e6 for
+        none, have passed.
       checkpoint_dir: where to save, in UTF-8; the log directory by default. If there is none, one
         is made as by `logger.auto_set_dir`, a new one where the first is taken.
       var_collections: name or names of the collections of variables to save; all global variables
@@ -50,6 +51,7 @@ class ModelSaver(Callback):
 
     Attributes:
       last_path: of the last checkpoint that this run has saved or was resumed from, or None.
+      failure: the error of the last save, if the disk failed, or None.
     """
 
     sets_up_last = True  # variables that others add while they are set up are saved too
@@ -73,13 +75,14 @@ class ModelSaver(Callback):
         self._collections = as_names(self, "var_collections", collections)
         self.saves_all = self._collections == [everything]
         self._max_to_keep = max_to_keep
-        self._keep_hours = keep_checkpoint_every_n_hours
+        hours = keep_checkpoint_every_n_hours
+        self._keep_hours = as_positive(self, "keep_checkpoint_every_n_hours", hours)
         self.checkpoint_dir = absolute_directory(checkpoint_dir) or logger.get_logger_dir() or ""
         self.saver: Optional[tf.train.Saver] = None
         self._asynchronous = asynchronous
         self._saving: Any = None  # the thread of a save in the background, and its result
         self._has_state = False  # whether it saves the state of the run
-        self._failure: Optional[Exception] = None
+        self.failure: Optional[Exception] = None
         self._saved_at: Any = None  # the position of the run
         self._path = ""  # of what is being saved
         self._size_told = False
@@ -104,6 +107,7 @@ class ModelSaver(Callback):
         return dict(sorted(found.items()))
 
     def _before_train(self) -> None:
+        self.failure = None
         path = os.path.join(self.checkpoint_dir, time.strftime("graph-%m%d-%H%M%S.meta"))
         keys = [tf.GraphKeys.GLOBAL_VARIABLES, tf.GraphKeys.TRAINABLE_VARIABLES]
         export = partial(self.saver.export_meta_graph, path, collection_list=keys)
@@ -153,7 +157,7 @@ class ModelSaver(Callback):
 
         def save() -> None:
             self._store.save(step, write, state)
-            self._failure, self._saved_at = None, position
+            self.failure, self._saved_at = None, position
             self.last_path = self._path
             logger.info(f"Model saved to {self._path}.")
             self._tell_size()
@@ -181,7 +185,7 @@ class ModelSaver(Callback):
     def _guarded(self, save: Callable[[], None]) -> None:
         """Saves, or waits for a save; an error of the disk is kept for the end of the run."""
         message = f"Cannot save the model to {self._path}, the next period tries again"
-        self._failure = survive(save, message, self._path, logger.error) or self._failure
+        self.failure = survive(save, message, self._path, logger.error) or self.failure
 
     def _write(self, path: str) -> None:
         session = tf.get_default_session()
@@ -193,12 +197,11 @@ class ModelSaver(Callback):
 
     def _after_train(self) -> None:
         self.wait()
-        failure, self._failure = self._failure, None
-        if failure is not None:
+        if self.failure is not None:
             raise RuntimeError(
                 f"The last save of the model to {self.checkpoint_dir} failed: the newest "
                 "checkpoint there is older than the training."
-            ) from failure
+            ) from self.failure
 
 
 def find_directory(given: str, who: str) -> str:

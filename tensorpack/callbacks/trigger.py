@@ -139,14 +139,12 @@ class PeriodicCallback(EnableCallbackIf):
 
     def predicate(self) -> bool:
         """Whether the callback inside is on now."""
-        if self._every_k_steps and self.global_step % self._every_k_steps == 0:
+        steps, epochs, trainer = self._every_k_steps, self._every_k_epochs, self.trainer
+        if steps and self.global_step % steps == 0:
             return True
-        if not self._every_k_epochs:
-            return False
-        if self.epoch_num % self._every_k_epochs == 0:
-            return True
-        is_last_epoch = self.epoch_num == self.trainer.max_epoch
-        return is_last_epoch and self.local_step == self.trainer.steps_per_epoch - 1
+        last = (trainer.max_epoch, trainer.steps_per_epoch - 1)
+        is_last = (self.epoch_num, self.local_step) == last
+        return bool(epochs) and (self.epoch_num % epochs == 0 or is_last)
 
 
 def _period(owner: Callback, name: str, value: Optional[int]) -> int:

@@ -30,7 +30,7 @@ class Watchdog(Callback):
     The report in the log has the fill of every queue of the graph, the Python stacks of all threads
     and of the processes of `utils.workers.worker.make_worker`, and the state of the other processes
     that `multiprocessing` started here. Each stall is reported once. The steps are not slowed down:
-    a thread checks the trainer's counter about once a second.
+    a thread checks the trainer's counter about once a second. A suspended process does not stall.
 
     With `error`, the run is asked to end as well, with `StalledTraining`. That wakes a step which
     waits for a queue, but not Python code on the main thread that checks no stop token.
@@ -85,9 +85,12 @@ class Watchdog(Callback):
         return self.trainer.global_step, self._returned
 
     def _watch(self) -> None:
-        poll = min(_POLL_SECONDS, self._timeout / 4)
+        poll, last = min(_POLL_SECONDS, self._timeout / 4), self._clock()
         while not self._over.wait(poll):
+            # While the process was suspended, the trainer could not go on either.
+            self._since += max(0.0, self._clock() - last - poll)
             self.check()
+            last = self._clock()
 
     def _report(self, seconds: float) -> None:
         what = (

@@ -134,12 +134,7 @@ def _reader(prefix: str) -> Any:
     try:
         from tensorpack.tfutils.checkpoint import CheckpointReader
     except ModuleNotFoundError as error:
-        if error.name != "tensorflow":
-            raise
-        raise CommandError(
-            f"The values in {prefix} are in TensorFlow's format, which needs TensorFlow. "
-            "Install it with: pip install tensorflow"
-        ) from error
+        raise CommandError(f"The values in {prefix} are in TensorFlow's format. {error}") from error
     return CheckpointReader(prefix)
 
 

@@ -16,6 +16,7 @@ from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tup
 
 from tensorpack._version import __version__
 from tensorpack.utils._words import size_text
+from tensorpack.utils.optional import TENSORFLOW, TENSORFLOW_GPU
 
 from ._common import FINE, PROBLEM, json_text, printable
 
@@ -114,7 +115,7 @@ def _check_packages(python: Tuple[int, ...], packages: Mapping[str, str]) -> Ite
     found = [name for name in _TENSORFLOWS if name in packages]
     if not found:
         text = "not installed; tensorpack.dataflow, tensorpack.RL and this program work without it"
-        advice = "To train: pip install tensorflow-cpu, or for a GPU: 'tensorflow[and-cuda]'"
+        advice = f"To train: pip install {TENSORFLOW}, or for a GPU: {TENSORFLOW_GPU}"
         yield _found("TensorFlow", text, advice)
     elif len(found) > 1:
         text = f"{' and '.join(found)} are both installed, and overwrite each other's files"
@@ -141,10 +142,10 @@ def _check_machine(root: str = "/") -> Iterator[_Finding]:
 
 def _check_folder(topic: str, path: str) -> _Finding:
     """Looks whether a folder can be written to, or made."""
-    existing = os.path.abspath(path)
-    while not os.path.lexists(existing):
-        existing = os.path.dirname(existing)
     try:
+        existing = os.path.abspath(path)
+        while not os.path.lexists(existing):
+            existing = os.path.dirname(existing)
         with tempfile.NamedTemporaryFile(dir=existing, prefix=".tensorpack-doctor-"):
             free = shutil.disk_usage(existing).free
     except OSError as error:
@@ -188,11 +189,11 @@ def _check_gpus(facts: Mapping[str, Any], visible: Optional[str], errors: str) -
         text, advice = f"CUDA_VISIBLE_DEVICES={visible} hides them", "unset CUDA_VISIBLE_DEVICES"
     elif not facts["cuda"]:
         text = "there is a driver, but this TensorFlow is built for CPUs"
-        advice = "pip uninstall -y tensorflow-cpu; pip install 'tensorflow[and-cuda]'"
+        advice = f"pip uninstall -y tensorflow-cpu; pip install {TENSORFLOW_GPU}"
     else:
         reasons = [line for line in errors.splitlines() if _NO_GPU.search(line)]
         text = f"there is a driver, and {(reasons or ['no reason is given'])[0][-200:]}"
-        advice = "pip install 'tensorflow[and-cuda]'; does nvidia-smi work?"
+        advice = f"pip install {TENSORFLOW_GPU}; does nvidia-smi work?"
     return _found("GPU", f"none: {text}", advice)
 
 

@@ -103,7 +103,7 @@ def _check_options(args: Any, suffix: str) -> None:
 def _write_weights(saved: Saved, args: Any) -> None:
     import numpy as np
 
-    from tensorpack.utils.atomic import open_atomic
+    from tensorpack.utils.atomic import file_behind, open_atomic
     from tensorpack.utils.packing.npz import write_npz
 
     arrays: Dict[str, Any] = {}
@@ -118,7 +118,7 @@ def _write_weights(saved: Saved, args: Any) -> None:
             value = _cast(name, value, args.dtype)
         arrays[name] = value
     os.makedirs(os.path.dirname(args.out) or ".", exist_ok=True)
-    with open_atomic(args.out) as file:
+    with open_atomic(file_behind(args.out)) as file:
         write_npz(file, arrays)
     size = size_text(os.path.getsize(args.out))
     args.write(printable(f"{len(arrays)} variables of {saved.path} are in {args.out} ({size})."))
@@ -152,6 +152,7 @@ def _write_model(saved: Saved, method: str, args: Any) -> None:
     from tensorpack.predict import PredictConfig
     from tensorpack.tfutils.export import ModelExporter
     from tensorpack.tfutils.sessinit import SmartInit
+    from tensorpack.utils.atomic import file_behind
 
     with loaded_source(source) as module:
         config = PredictConfig(
@@ -160,7 +161,7 @@ def _write_model(saved: Saved, method: str, args: Any) -> None:
             input_names=args.input,
             output_names=args.output,
         )
-        getattr(ModelExporter(config), method)(args.out)
+        getattr(ModelExporter(config), method)(file_behind(args.out))
     text = f"The model {args.model} with the weights of {saved.path} is in {args.out}."
     args.write(printable(text))
 

@@ -192,6 +192,8 @@ def _bands(groups: Groups, name: str, args: Any) -> Dict[str, Band]:
 
 def _look(ascii_only: bool) -> Look:
     """Returns how to draw on the standard output of the program."""
+    from tensorpack.utils._console import takes_colours
+
     stream = sys.__stdout__
     try:
         "\u28ff\u2502\u2501".encode(getattr(stream, "encoding", None) or "ascii")
@@ -199,7 +201,7 @@ def _look(ascii_only: bool) -> Look:
         ascii_only = True
     terminal = stream is not None and stream.isatty()
     columns = shutil.get_terminal_size((80, 24)).columns if terminal else 80
-    colour = terminal and "NO_COLOR" not in os.environ and not ascii_only
+    colour = takes_colours(stream) and not ascii_only
     return Look(max(columns - 12, 20), _ROWS, not ascii_only, colour)
 
 

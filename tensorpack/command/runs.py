@@ -1,6 +1,7 @@
 """`tensorpack runs DIR`: a table of the runs below a directory."""
 
 import argparse
+import itertools
 import os
 import time
 from contextlib import suppress
@@ -30,7 +31,7 @@ def run(args: Any) -> int:
     if not os.path.isdir(args.directory):
         raise CommandError(f"{args.directory} is not a directory: give one below which runs are.")
     found = []
-    for folder, _, names in os.walk(args.directory):
+    for folder, _, names in itertools.chain(*map(os.walk, _tops(args.directory))):
         if _RECORD in names or _STATS in names:
             name = os.path.relpath(folder, args.directory)
             found.append({"run": name, **_describe(folder, time.time())})
@@ -44,6 +45,17 @@ def run(args: Any) -> int:
         rows = [["" if each[k] is None else each[k] for k in _COLUMNS] for each in shown]
         args.write(table_text(rows, _COLUMNS))
     return FINE
+
+
+def _tops(directory: str) -> List[str]:
+    """Returns the directory, and the links in it that lead to another place."""
+    found, here = [directory], os.path.realpath(directory)
+    for each in sorted(os.listdir(directory)):
+        path = os.path.join(directory, each)
+        real = os.path.realpath(path)
+        is_elsewhere = os.path.commonpath([here, real]) not in (here, real)
+        found += [path] if os.path.islink(path) and os.path.isdir(path) and is_elsewhere else []
+    return found
 
 
 def _describe(folder: str, now: float) -> Dict[str, Any]:
@@ -63,7 +75,7 @@ def _describe(folder: str, now: float) -> Dict[str, Any]:
         with suppress(OSError):
             times.append(os.lstat(os.path.join(folder, name)).st_mtime)
     return {
-        "state": result_of(attempt).replace("lost", "died") if attempt else "unknown",
+        "state": result_of(attempt, folder).replace("lost", "died") if attempt else "unknown",
         "step": _whole(attempt.get("step"), last.get("global_step")),
         "epoch": _whole(attempt.get("epoch"), last.get("epoch_num")),
         "best": _best(attempt.get("best"), epochs),

@@ -56,7 +56,7 @@ class PageServer(ThreadingHTTPServer):
         from tensorpack.report._read import read_run
 
         run = read_run(self._directory)
-        runs_on = bool(run.attempts) and result_of(run.attempts[-1]) == "running"
+        runs_on = bool(run.attempts) and result_of(run.attempts[-1], run.directory) == "running"
         return page_of(run, None, _RUNNING if runs_on else _OVER)
 
     def handle_error(self, request: Any, client_address: Any) -> None:

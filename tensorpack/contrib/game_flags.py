@@ -211,12 +211,7 @@ def _is_model(path: str) -> bool:
 
 @contextlib.contextmanager
 def refusing(flag: str, *errors: Type[Exception]) -> Iterator[None]:
-    """Ends the program if one of these errors is raised, because it means that a flag is wrong.
-
-    Args:
-      flag: with its value.
-      errors: their types; others pass through.
-    """
+    """Ends the program where an error of these types says that `flag`, with its value, is wrong."""
     try:
         yield
     except errors as error:
@@ -289,7 +284,7 @@ def get_player(
         fire_on_reset=args.fire_on_reset,
         max_episode_actions=args.max_frames // FRAME_SKIP,
     )
-    idle_actions = args.idle_frames // FRAME_SKIP
+    idle_actions = -(-args.idle_frames // FRAME_SKIP)  # 0 stands for no limit, and 1 does not
     return LimitIdle(player, idle_actions) if evaluated and idle_actions else player
 
 

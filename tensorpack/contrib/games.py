@@ -95,8 +95,8 @@ def play_n_episodes(
 class Evaluator(Callback):
     """Plays whole games when triggered, and logs `mean_score` and `max_score`.
 
-    If the run is asked to end meanwhile, the evaluation is cancelled and logs nothing; a resumed
-    run continues the same games, after it has played their actions again. After an evaluation of
+    If the run is asked to end meanwhile, the evaluation is cancelled and logs nothing; when the run
+    is resumed at this step, it plays the same actions again and continues. After an evaluation of
     more than ten minutes the next has 6 % fewer games, except in a deterministic run.
 
     Args:
@@ -128,15 +128,16 @@ class Evaluator(Callback):
     ) -> None:
         if video:  # not only after hours
             require("cv2", "opencv-python-headless")
-        self.eval_episode = nr_eval
+        self._nr_eval = self.eval_episode = nr_eval
         self._io_names = (input_names, output_names)
         self._get_player = get_player
         self._num_players = num_players
         self._history = history
         self._epsilon = epsilon
         self._game_seconds = game_seconds
-        self._actions = bytearray()  # of an evaluation that was cancelled ...
-        self._rng_then: Any = None  # ... and the random stream when it was
+        self._actions = bytearray()  # of an evaluation that was cancelled, ...
+        self._rng_then: Any = None  # ... the random stream when it was ...
+        self._step: Optional[int] = None  # ... and the global step
         self._video = video
         self._clock = clock
         self._rng = get_rng(self)
@@ -167,6 +168,9 @@ class Evaluator(Callback):
 
     def _play(self) -> List[float]:
         n, seed = self.eval_episode, int(self._rng.randint(2**31))
+        if self._step not in (None, self.global_step):  # it was of other weights
+            self._actions.clear()
+        self._step = self.global_step
         seconds = n * self._game_seconds()
         about = f", about {humanize_time_delta(seconds)}" if seconds else ""
         what = "The evaluation that was interrupted continues" if self._actions else "Evaluating"
@@ -186,9 +190,7 @@ class Evaluator(Callback):
                 self.trainer.check_stop()
 
             return play_n_episodes(
-                *(player, self._predictor, n, self._history, self._epsilon),
-                rng=self._rng,
-                seed=seed,
+                *(player, self._predictor, n, self._history, self._epsilon, self._rng, seed),
                 on_tick=on_tick,
                 watch=watch,
                 actions_so_far=self._actions,
@@ -199,19 +201,21 @@ class Evaluator(Callback):
         return GameVideo(os.path.join(logger.get_logger_dir() or "", path), action_names(player))
 
     def state_dict(self) -> Dict[str, Any]:
-        """Returns the number of games and the state of the random stream."""
-        state = {"eval_episode": self.eval_episode, "rng": rng_state(self._rng)}
+        """Returns the numbers of games, the random stream, and what was cancelled."""
+        numbers = {"nr_eval": self._nr_eval, "eval_episode": self.eval_episode}
+        state = {**numbers, "rng": rng_state(self._rng)}
         if self._rng_then is None:
             return state
         actions = np.frombuffer(bytes(self._actions), np.int32)
-        return {**state, "actions": actions, "rng_then": self._rng_then}
+        return {**state, "actions": actions, "rng_then": self._rng_then, "step": self._step}
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
-        """Restores what `state_dict` returned."""
-        self.eval_episode = state["eval_episode"]
+        """Restores what `state_dict` returned; of another `nr_eval`, the random stream alone."""
         set_rng_state(self._rng, state["rng"])
-        self._actions = bytearray(np.asarray(state.get("actions", []), np.int32).tobytes())
-        self._rng_then = state.get("rng_then")
+        if state.get("nr_eval", state["eval_episode"]) == self._nr_eval:  # older states lack it
+            self.eval_episode = state["eval_episode"]
+            self._actions = bytearray(np.asarray(state.get("actions", []), np.int32).tobytes())
+            self._rng_then, self._step = state.get("rng_then"), state.get("step")
 
 
 class Progress(Callback):

@@ -72,7 +72,13 @@ class RandomChooseData(_DrawnDataFlow):
         """`df_lists` are flows, all equally likely, or pairs of a flow and its probability."""
         flows, probabilities = _split(self, listed(self, df_lists))
         super().__init__(flows)
-        _check_probabilities(self, probabilities)
+        total = math.fsum(probabilities)
+        # Not `any(... < 0)`: a NaN is neither less than 0 nor anything else.
+        if not all(each >= 0 for each in probabilities) or not math.isclose(total, 1, rel_tol=1e-6):
+            raise ValueError(
+                f"{type(self).__name__} needs probabilities that are not negative and add up to 1, "
+                f"but got {probabilities}, which is {total:.9g} together."
+            )
         bounds = list(itertools.accumulate(probabilities))
         # The last of them is exactly 1, and so is that of the last flow that can be drawn.
         self._bounds = [bound / bounds[-1] for bound in bounds]
@@ -190,13 +196,3 @@ def _split(flow: DataFlow, elements: List[Any]) -> Tuple[List[DataFlow], List[fl
                 f"is ({kinds})."
             ) from error
     return [each for each, _ in elements], [float(number) for _, number in elements]
-
-
-def _check_probabilities(flow: DataFlow, probabilities: List[float]) -> None:
-    total = math.fsum(probabilities)
-    # Not `any(... < 0)`: a NaN is neither less than 0 nor anything else.
-    if not all(number >= 0 for number in probabilities) or not math.isclose(total, 1, rel_tol=1e-6):
-        raise ValueError(
-            f"{type(flow).__name__} needs probabilities that are not negative and add up to 1, "
-            f"but got {probabilities}, which is {total:.9g} together."
-        )

@@ -107,19 +107,17 @@ class AugmentImageComponents(RandomMap):
         except Exception as error:
             if not self.catch_exceptions:
                 raise
-            self._log_skipped(error, number)
+            self._skipped += 1
+            if self._skipped <= _LOGGED_FIRST or self._skipped % _LOGGED_EVERY == 0:
+                what = f"datapoint {number}, {self._skipped} in this pass"
+                reason = f"{type(error).__name__}: {error}"
+                logger.warning("%s", f"{type(self).__name__} skipped {what}: {reason}")
             return None
         result: Any = dict(datapoint) if isinstance(datapoint, dict) else list(datapoint)
         result[self._first] = image
         for (index, _), each in zip(self._others, others):
             result[index] = each
         return result
-
-    def _log_skipped(self, error: Exception, number: int) -> None:
-        self._skipped += 1
-        if self._skipped <= _LOGGED_FIRST or self._skipped % _LOGGED_EVERY == 0:
-            text = f"{type(self).__name__} skipped datapoint {number}, {self._skipped} in this pass"
-            logger.warning("%s", f"{text}: {type(error).__name__}: {error}")
 
     def _own(self, component: Any) -> Any:
         return component.copy() if self.copy and isinstance(component, np.ndarray) else component

@@ -124,9 +124,9 @@ class ConcatData(CombinedDataFlow):
         """Brings all flows to where they were, and returns the index of the one to begin with."""
         current = self.df_lists[state["index"]]
         states = dict(zip(map(id, self._distinct), state["flows"]))
+        begun = {id(flow) for flow, was_begun in zip(self.df_lists, self._begun) if was_begun}
         for flow in self._distinct:
-            was_begun = any(self._begun[i] for i, each in enumerate(self.df_lists) if each is flow)
-            if was_begun and flow is not current:
+            if flow is not current and id(flow) in begun:
                 flow.load_state_dict(states[id(flow)])
                 iter(flow)  # the rest of that pass; the next one is a full one
         # Last, and therefore again: the others may be made from the same flow as this one.

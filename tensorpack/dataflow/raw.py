@@ -1,5 +1,6 @@
 """Flows from objects in memory: lists, iterables, generators, queues. They copy no datapoints."""
 
+import itertools
 from collections.abc import Mapping
 from typing import Any, Callable, Dict, Iterable, Iterator, Optional, Sequence, Tuple, Union
 
@@ -28,7 +29,17 @@ class DataFromList(RNGDataFlow):
 
     def __init__(self, lst: Any, shuffle: bool = True) -> None:
         """Takes anything with a length and integer indices, which is left as it is."""
-        _check_list(self, lst)
+        # By the type, as `len` does it. An array without axes has methods that do not work.
+        has_both = hasattr(type(lst), "__len__") and hasattr(type(lst), "__getitem__")
+        is_scalar = isinstance(lst, np.ndarray) and lst.ndim == 0
+        is_table = hasattr(type(lst), "itertuples")  # of pandas, where an integer is a column
+        if not has_both or isinstance(lst, Mapping) or is_scalar or is_table:
+            raise TypeError(
+                f"{type(self).__name__} takes a list, or an object with a length and integer "
+                f"indices, but got {type(lst).__name__}. Give it list(...) of an iterable, "
+                "df.values.tolist() of a DataFrame, or use DataFromIterable; for a function use "
+                "DataFromGenerator. A flow needs no other flow around it."
+            )
         self.lst, self.shuffle = lst, shuffle
 
     def __len__(self) -> int:
@@ -51,9 +62,12 @@ class DataFromList(RNGDataFlow):
         self, first: int, step: int, before: Callable[[int], Any], block: Optional[int] = 1
     ) -> Iterator[Tuple[int, Any]]:
         (begin, order), read = self._begin(), self._reader()
-        for position in _share_positions(len(order), first, step, block):
-            before(position)
-            yield position, read(order[position])
+        if block is None:  # of all positions, from the first
+            step = block = len(order) or 1
+        for start in range(first, len(order), step):
+            for position in range(start, min(start + block, len(order))):
+                before(position)
+                yield position, read(order[position])
         self._position, self._loaded = (begin, len(order)), None
 
     def _reader(self) -> Callable[[int], Any]:
@@ -61,9 +75,11 @@ class DataFromList(RNGDataFlow):
         return self.lst.__getitem__
 
     def _pass(self, begin: Dict[str, Any], order: Sequence[int], first: int) -> Iterator[Any]:
+        read = self._reader()
         for count, index in enumerate(order[first:], first + 1):
+            datapoint = read(index)
             self._position = begin, count
-            yield self.lst[index]
+            yield datapoint
 
     def _first_position(self) -> Tuple[Any, ...]:
         return rng_state(self.rng), 0
@@ -81,14 +97,6 @@ class DataFromList(RNGDataFlow):
         return begin, count
 
 
-def _share_positions(length: int, first: int, step: int, block: Optional[int]) -> Iterator[int]:
-    """Yields the positions of a share of a pass; see `DataFlow.iterate_share`."""
-    if block is None:
-        first, step, block = 0, length or 1, length
-    for begin in range(first, length, step):
-        yield from range(begin, min(begin + block, length))
-
-
 class DataFromIterable(DataFlow):
     """Yields the datapoints of an iterable.
 
@@ -98,6 +106,8 @@ class DataFromIterable(DataFlow):
     An iterator, such as an open generator, can be read only once: all passes continue one
     another, and a pass after its end is an error.
     """
+
+    _used_up = False
 
     def __init__(self, iterable: Iterable[Any]) -> None:
         """Takes what gives the datapoints of a pass each time it is iterated, with their length."""
@@ -109,10 +119,7 @@ class DataFromIterable(DataFlow):
                 f"{type(self).__name__} takes an iterable, but got {type(iterable).__name__}: "
                 f"{iterable!r:.80}. {advice}"
             )
-        self._set(iterable)
-
-    def _set(self, iterable: Any) -> None:
-        self._iterable, self._used_up = iterable, False
+        self._iterable: Any = iterable
 
     def __len__(self) -> int:
         kind = type(self._iterable)
@@ -169,23 +176,17 @@ class DataFromGenerator(DataFromIterable):
             )
         if size is not None:
             check_counts(self, least=0, size=size)
-        self._set(gen)
-        self._size = size
+        self._iterable, self._size = gen, size
 
     def __len__(self) -> int:
         return super().__len__() if self._size is None else self._size
 
     def __iter__(self) -> Iterator[Any]:
-        datapoints = super().__iter__()
-        if self._size is None:
-            yield from datapoints
-            return
         count = 0
-        # The range comes first: at its end, `zip` must not have taken a datapoint too many.
-        for _, datapoint in zip(range(self._size), datapoints):
+        for datapoint in itertools.islice(super().__iter__(), self._size):
             count += 1
             yield datapoint
-        if count < self._size:
+        if self._size is not None and count < self._size:
             raise RuntimeError(
                 f"DataFromGenerator was given size={self._size}, but the generator ended after "
                 f"{count} datapoints. Give the true size, or none."
@@ -223,7 +224,6 @@ class DataFromQueue(DataFlow):
         self.queue = queue
 
     def __len__(self) -> int:
-        """Raises UnknownLength: the producer decides how much there is."""
         raise endless(self)
 
     def __iter__(self) -> Iterator[Any]:
@@ -234,21 +234,6 @@ class DataFromQueue(DataFlow):
     def seeded(self) -> bool:
         """False: the producer does not start again with this process."""
         return False
-
-
-def _check_list(flow: DataFlow, lst: Any) -> None:
-    # By the type, as `len` does it. An array without axes has methods that do not work.
-    has_both = hasattr(type(lst), "__len__") and hasattr(type(lst), "__getitem__")
-    is_scalar = isinstance(lst, np.ndarray) and lst.ndim == 0
-    is_table = hasattr(type(lst), "itertuples")  # of pandas, where an integer is a column
-    if has_both and not (isinstance(lst, Mapping) or is_scalar or is_table):
-        return
-    raise TypeError(
-        f"{type(flow).__name__} takes a list, or an object with a length and integer indices, but "
-        f"got {type(lst).__name__}. Give it list(...) of an iterable, df.values.tolist() of a "
-        "DataFrame, or use DataFromIterable; for a function use DataFromGenerator. A flow needs no "
-        "other flow around it."
-    )
 
 
 def _is_iterable(value: Any) -> bool:

@@ -12,7 +12,7 @@ from tensorpack.utils.checks import as_count, as_positive
 from tensorpack.utils.optional import require
 from tensorpack.utils.serialize import MAX_BYTES, FrameError
 
-from ._flow import ProcessLocal, is_flow, what_instead
+from ._flow import ProcessLocal, call_optional, is_flow, what_instead
 from ._length import endless, length_or_none
 from ._remote.ends import RemoteReceiver, RemoteSender
 from ._remote.guard import load_key, make_remote_key, parse_address
@@ -83,7 +83,13 @@ def send_dataflow_zmq(
     with RemoteSender(addr, hwm, bind=bind, key=key, timeout=timeout) as sender:
         logger.info(f"Serving data to {addr} ...")
         try:
-            _send_all(flow, sender, print_interval)
+            flow.reset_state()
+            total = length_or_none(flow)
+            with get_tqdm(total=total, miniters=print_interval, desc="Sending") as bar:
+                for datapoint in flow:
+                    sender.send(datapoint)
+                    bar.update()
+            sender.end()
         except KeyboardInterrupt:
             logger.warning(f"Interrupted after {sender.count} datapoints were sent to {addr}.")
             raise
@@ -92,15 +98,6 @@ def send_dataflow_zmq(
             raise
         finally:
             flow.close()
-
-
-def _send_all(flow: RepeatedData, sender: RemoteSender, print_interval: int) -> None:
-    flow.reset_state()
-    with get_tqdm(total=length_or_none(flow), miniters=print_interval, desc="Sending") as bar:
-        for datapoint in flow:
-            sender.send(datapoint)
-            bar.update()
-    sender.end()
 
 
 class RemoteDataZMQ(DataFlow):
@@ -116,8 +113,8 @@ class RemoteDataZMQ(DataFlow):
     `close`, and in a forked process. No state is kept, because the data is made elsewhere.
 
     A message that is not from `send_dataflow_zmq`, or larger than `max_bytes`, is dropped, counted
-    and logged; too many of them are an error. A sender whose datapoint was too large, or was lost
-    otherwise, raises an error, and so does the pass.
+    and logged. A sender whose datapoint was too large, or was lost otherwise, raises an error, and
+    so does the pass.
 
     Memory: at most `hwm` messages of each sender wait, and each has at most `max_bytes`. Before a
     peer has shown the key, ZeroMQ reads at most 65 KiB of it. A peer that has the key, or, without
@@ -150,12 +147,10 @@ class RemoteDataZMQ(DataFlow):
           addr2: a second address, such as that of another network; both are read in turn.
           hwm: how many datapoints of each sender may wait on this side.
           bind, key: as in `send_dataflow_zmq`.
-          timeout: seconds without a message until an error is raised; None for ever. If several
-            receivers connect to one sender, only one is told of its end: the others need this.
+          timeout: seconds without a message until an error is raised; None for ever.
           senders: a pass does not end before so many senders have said that there is no more.
           max_errors: how many malformed messages are dropped before there is an error.
-          max_bytes: how large the message of a datapoint may be; the sender of a larger one raises
-            an error.
+          max_bytes: how large the message of a datapoint may be.
         """
         self._hwm = as_count(self, "hwm", hwm)
         self._max_bytes = as_count(self, "max_bytes", max_bytes)
@@ -193,17 +188,15 @@ class RemoteDataZMQ(DataFlow):
             that datapoints were lost.
           FrameError: there were more malformed messages than allowed; a `ValueError`.
         """
-        return self._pass(self._connected())
+        return self._pass(self._receiver.get(self))
 
     def reset_state(self) -> None:
         """Connects if this process has no connection; keeps what waits in one."""
-        self._connected()
+        self._receiver.get(self)
 
     def close(self) -> None:
         """Closes the connection. What had come and was not yielded is lost."""
-        receiver = self._receiver.take()
-        if receiver is not None:
-            receiver.close()
+        call_optional(self._receiver.take(), "close")
 
     def bind_or_connect(self, socket: Any, addr: str) -> None:
         """Binds a ZeroMQ socket of this flow to an address, or connects it; OSError if it fails."""
@@ -211,12 +204,6 @@ class RemoteDataZMQ(DataFlow):
 
     def _loaded_key(self) -> Any:
         return None if self._key is None else load_key(self._key)
-
-    def _connected(self) -> RemoteReceiver:
-        receiver = self._receiver.current()
-        if receiver is not None and receiver.closed:
-            self._receiver.take()
-        return self._receiver.get(self)
 
     def _pass(self, receiver: RemoteReceiver) -> Iterator[Any]:
         while True:

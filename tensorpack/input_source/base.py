@@ -81,6 +81,7 @@ class InputSource:
             self._callbacks.insert(0, _ResetInput(self))
         for callback in self._callbacks:
             callback.set_chief_only(False)  # every worker of a distributed run reads data
+            callback.follows = True  # the data may be made by what a callback prepares
         return self.get_callbacks()
 
     def setup_done(self) -> bool:

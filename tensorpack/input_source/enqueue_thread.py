@@ -202,10 +202,6 @@ class EnqueueThread(ShareSessionThread):
             except DataFlowTerminated:
                 if not self.stopped():
                     raise
-            except Exception:
-                raise
-            except BaseException as error:  # SystemExit would end this thread without a word
-                raise RuntimeError(f"The dataflow raised {error!r} in {self.name}.") from error
             finally:
                 self.is_reset.set()
             self.close_queue()

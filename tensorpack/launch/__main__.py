@@ -116,12 +116,12 @@ def _command(args: argparse.Namespace) -> List[str]:
         if not args.module:
             raise ValueError("-m needs the name of a module")
         return [sys.executable, "-m", *args.module]
-    if not args.command:
+    command = args.command[1:] if args.command[:1] == ["--"] else args.command
+    if not command:
         raise ValueError("give a script, or -m and a module")
-    script = args.command[0]
-    if not os.path.exists(script):
-        raise ValueError(f"the script {script!r} does not exist")
-    return [sys.executable, *args.command]
+    if not os.path.exists(command[0]):
+        raise ValueError(f"the script {command[0]!r} does not exist")
+    return [sys.executable, *command]
 
 
 def _place(args: argparse.Namespace) -> Callable[[], List[Cluster]]:

@@ -29,10 +29,7 @@ def get_weights(
     """
     for each in (kernel[0], bias[0]):
         if isinstance(each, (bool, str)):
-            raise TypeError(
-                f"An initializer of a layer cannot be {each!r}. (Pass options after the sizes by "
-                "name.)"
-            )
+            raise TypeError(f"An initializer cannot be {each!r}: pass options after sizes by name.")
     dtype = inputs.dtype.base_dtype
     weights = VariableHolder(W=tf.get_variable("W", kernel_shape, dtype, *kernel))
     if use_bias:
@@ -52,8 +49,10 @@ def finish(
     if hasattr(weights, "b"):
         tensor = tf.nn.bias_add(tensor, weights.b, data_format=data_format)
     output = activate(tensor, activation)
-    if activity_regularizer is not None:
-        tf.add_to_collection(tf.GraphKeys.REGULARIZATION_LOSSES, activity_regularizer(output))
+    loss = None if activity_regularizer is None else activity_regularizer(output)
+    if loss is not None:  # as of a regularizer of slim with the scale 0
+        examples = tf.cast(tf.maximum(tf.shape(output)[0], 1), loss.dtype)  # of none it is no NaN
+        tf.add_to_collection(tf.GraphKeys.REGULARIZATION_LOSSES, loss / examples)
     output.variables = weights
     return output
 

@@ -59,7 +59,7 @@ def Conv2D(
       data_format: `"channels_last"`/`"NHWC"` or `"channels_first"`/`"NCHW"`.
       dilation_rate: distance in input pixels between taps of the kernel; one number for both.
       kernel_regularizer, bias_regularizer, activity_regularizer: functions of `W`, of `b` and of
-        the output; their results are added to `REGULARIZATION_LOSSES`.
+        the output, whose result is divided by N; they are added to `REGULARIZATION_LOSSES`.
 
     Returns:
       The op `<layer>/output`, `[N, H', W', filters]` (or channels first), with the `.variables` `W`

@@ -1,21 +1,24 @@
 """The top of the page: how the run ended, and what was run where."""
 
-import os
 import re
 import shlex
 import socket
 import textwrap
-from contextlib import suppress
 from html import escape
 from typing import Any, Dict, List
 
+from tensorpack.utils._directory_lock import lock_owner, process_exists
 from tensorpack.utils._words import size_text
 
 from ._chart import number_text
 from ._read import Run
 from ._tables import table_of
 
-_CLASSES = {"finished": "good", "stopped": "open", "running": "open"}
+_CLASSES = {"finished": "good", "stopped": "open", "running": "open", "unknown": "open"}
+_MEANINGS = {
+    "lost": "the process crashed or was killed",
+    "unknown": "it ran on another machine, and nothing has its directory locked",
+}
 
 
 def headline_of(run: Run) -> str:
@@ -27,12 +30,12 @@ def headline_of(run: Run) -> str:
             text += f" Its statistics end at step {number_text(last['global_step'])}."
         return f'<p class="result soft">{text}</p>'
     last = run.attempts[-1]
-    result = result_of(last)
+    result = result_of(last, run.directory)
     parts = [f'<span class="badge {_CLASSES.get(result, "bad")}">{escape(result)}</span>']
     if last.get("message"):
         parts.append(f"<b>{escape(_plain(last['message']))}</b>")
-    elif result == "lost":
-        parts.append("the process crashed or was killed")
+    elif result in _MEANINGS:
+        parts.append(_MEANINGS[result])
     seconds = sum(each["seconds"] for each in run.attempts if _is_number(each.get("seconds")))
     facts = [f"{name} {_plain(last[name])}" for name in ("epoch", "step") if name in last]
     if seconds:
@@ -68,7 +71,9 @@ def facts_of(run: Run) -> str:
 def attempts_of(run: Run) -> str:
     if len(run.attempts) < 2:
         return ""
-    cells = [_attempt_row(each) for each in run.attempts]
+    last = result_of(run.attempts[-1], run.directory)
+    results = [_plain(each.get("result")) or "lost" for each in run.attempts[:-1]] + [last]
+    cells = [_attempt_row(*each) for each in zip(run.attempts, results)]
     columns = [i for i in range(len(_COLUMNS)) if any(row[i] for row in cells)]
     rows = ([escape(row[i]) for i in columns] for row in cells)
     return table_of([_COLUMNS[i] for i in columns], rows)
@@ -77,14 +82,14 @@ def attempts_of(run: Run) -> str:
 _COLUMNS = ("started", "took", "from step", "to step", "result", "on", "commit", "")
 
 
-def _attempt_row(attempt: Dict[str, Any]) -> List[str]:
+def _attempt_row(attempt: Dict[str, Any], result: str) -> List[str]:
     seconds: Any = attempt.get("seconds")
     cells = [
         _time(attempt.get("started")),
         duration_text(seconds) if _is_number(seconds) else "",
         _dict(attempt, "training").get("first_step", ""),
         attempt.get("step", ""),
-        result_of(attempt),
+        result,
         attempt.get("host", ""),
         _plain(_dict(attempt, "git").get("commit"))[:10],
         textwrap.shorten(_plain(attempt.get("message")), 80, placeholder=" ..."),
@@ -104,23 +109,20 @@ def duration_text(seconds: float) -> str:
     return f"{hours} h {minutes} min" if hours else f"{minutes} min {int(rest)} s"
 
 
-def result_of(attempt: Dict[str, Any]) -> str:
-    """Returns how an attempt stands: its result, "running", or "lost"."""
-    return _plain(attempt.get("result")) or ("running" if _lives(attempt) else "lost")
-
-
-def _lives(attempt: Dict[str, Any]) -> bool:
-    """Whether the process of an attempt may be alive: those of other machines may."""
-    if attempt.get("host") != socket.gethostname():
-        return True
-    process = attempt.get("process")
-    if not isinstance(process, int) or isinstance(process, bool) or process <= 0:
-        return False
-    with suppress(ProcessLookupError, OverflowError):
-        with suppress(PermissionError):
-            os.kill(process, 0)
-        return True
-    return False
+def result_of(attempt: Dict[str, Any], directory: str) -> str:
+    """Returns how the last attempt of a directory stands: its result, "running", or "lost"; of
+    another machine, where nothing has locked the directory, "unknown".
+    """
+    known = _plain(attempt.get("result"))
+    if known:
+        return known
+    process, is_here = attempt.get("process"), attempt.get("host") == socket.gethostname()
+    process = process if type(process) is int else 0
+    owner = lock_owner(directory)
+    if owner == 0:
+        return "lost" if is_here else "unknown"
+    # Numbers of processes are used again, in containers at once: alone they prove nothing.
+    return "running" if not is_here or owner == process or process_exists(process) else "lost"
 
 
 def _time(value: Any) -> str:

@@ -6,7 +6,7 @@ from html import escape
 from typing import Any, List, Optional
 
 from tensorpack.runs.record import utc_now
-from tensorpack.utils.atomic import write_atomic
+from tensorpack.utils.atomic import file_behind, write_atomic
 
 from ._curves import curves_of
 from ._facts import attempts_of, facts_of, headline_of
@@ -81,7 +81,7 @@ def write_report(directory: str, out: Optional[str] = None) -> str:
 
     Args:
       directory: the log directory.
-      out: path of the page; `report.html` in the directory by default.
+      out: path of the page, or a link to it; `report.html` in the directory by default.
 
     Returns:
       the path of the page.
@@ -90,11 +90,13 @@ def write_report(directory: str, out: Optional[str] = None) -> str:
       ValueError: there is no such directory, or it has no file of a run.
     """
     path = os.path.join(directory, "report.html") if out is None else out
+    # A link in the directory is replaced, not followed: it may be anybody's.
+    target = path if out is None else file_behind(out)
     run = read_run(directory)
     links_from = os.path.dirname(os.path.abspath(path))
     if not os.path.isdir(links_from):
         raise FileNotFoundError(errno.ENOENT, "No such folder", links_from)
-    write_atomic(path, page_of(run, links_from).encode("utf-8", "backslashreplace"))
+    write_atomic(target, page_of(run, links_from).encode("utf-8", "backslashreplace"))
     return path
 
 

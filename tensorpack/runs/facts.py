@@ -22,7 +22,7 @@ def process_facts() -> Dict[str, Any]:
     return {
         "command": [os.path.basename(sys.executable or "python"), *map(_under_home, arguments)],
         "script": _under_home(script_path() or "") or None,
-        "folder": _under_home(os.getcwd()),
+        "folder": _under_home(_absolute(".") or "") or None,
         "process": os.getpid(),
         "host": socket.gethostname(),
         "versions": {
@@ -40,7 +40,13 @@ def script_path() -> Optional[str]:
     # A program that runs scripts leaves the path of the script where the script looks for it.
     given = sys.argv[0] if sys.argv else ""
     path = given if given.endswith(".py") and os.path.isfile(given) else main
-    return None if path is None else os.path.abspath(path)
+    return None if path is None else _absolute(path)
+
+
+def _absolute(path: str) -> Optional[str]:
+    with suppress(FileNotFoundError):  # where the working directory has been deleted
+        return os.path.abspath(path)
+    return None
 
 
 def machine_facts() -> Dict[str, Any]:

@@ -11,6 +11,8 @@ from operator import attrgetter
 from types import ModuleType
 from typing import Any, Dict, Optional
 
+from tensorpack.utils.optional import missing
+
 from . import FOLDER
 from ._contrib import ContribFinder, require_keras
 from ._replaced import advice
@@ -53,10 +55,7 @@ def install() -> None:
     os.environ.setdefault("TF_USE_LEGACY_KERAS", "1")
     installed = import_installed("tensorflow")
     if installed is None:
-        raise ModuleNotFoundError(
-            "No module named 'tensorflow'. Install it with: pip install tensorflow",
-            name="tensorflow",
-        )
+        raise missing("tensorflow")
     if installed.__version__.startswith("1."):
         return
     v1: Any = importlib.import_module("tensorflow.compat.v1")
@@ -67,9 +66,9 @@ def install() -> None:
     finally:
         v1.logging.set_verbosity(verbosity)
     if find_spec("tf_keras") is None:
-        missing = _NeedsKeras("tf_keras")
-        v1.layers = v1.keras = v1.nn.rnn_cell = missing
-        sys.modules.update(dict.fromkeys(_FROM_KERAS, missing))
+        absent = _NeedsKeras("tf_keras")
+        v1.layers = v1.keras = v1.nn.rnn_cell = absent
+        sys.modules.update(dict.fromkeys(_FROM_KERAS, absent))
     module = _Version1("tensorflow", v1.__doc__)
     vars(module).update({name: getattr(v1, name) for name in dir(v1)})
     for name in ("__name__", "__package__", "__file__", "__spec__", "__loader__", "compat"):

@@ -2,8 +2,9 @@
 
 import re
 import sys
+from traceback import walk_tb
 from types import FrameType
-from typing import Any, Iterator, Optional, Tuple
+from typing import Any, Iterator, Optional
 
 from tensorpack.compat import forward_op
 from tensorpack.compat import tfv1 as tf
@@ -17,9 +18,8 @@ def line_of_op(op: Any) -> Optional[str]:
 
     That is the innermost line outside of this package and TensorFlow.
     """
-    frames = [_parts(each) for each in getattr(op, "traceback", None) or ()]
-    users = [each for each in frames if is_of_user(each[0])]
-    return _line(*users[-1]) if users else None
+    users = [each for each in getattr(op, "traceback", None) or () if is_of_user(each[0])]
+    return _line(*users[-1][:3]) if users else None
 
 
 def line_of_caller() -> Optional[str]:
@@ -35,10 +35,10 @@ def line_of_caller() -> Optional[str]:
 def line_of_failure(error: BaseException, graph: tf.Graph) -> Optional[str]:
     """Returns which op of a graph has failed in a run and where it was made; None if unknown.
 
-    Of an op that computes a gradient, the op is named whose gradient that is.
+    Of a gradient, it names the op that it is the gradient of; and also what was made eagerly.
     """
     if not isinstance(error, tf.errors.OpError):
-        return None
+        return _made_eagerly(error) if "EagerTensor" in str(error) else None
     for name in _names_in(error):
         try:
             op = forward_op(graph.get_operation_by_name(name))
@@ -50,17 +50,28 @@ def line_of_failure(error: BaseException, graph: tf.Graph) -> Optional[str]:
     return None
 
 
+def _made_eagerly(error: BaseException) -> str:
+    variables = [
+        each.name
+        for frame, _ in walk_tb(error.__traceback__)
+        if not is_of_user(frame.f_code.co_filename)  # those may have others
+        for each in frame.f_locals.values()
+        if hasattr(type(each), "read_value")  # those of TensorFlow 2 are no `tf.Variable`
+        if not hasattr(getattr(each, "handle", each), "graph")
+    ]
+    what = f"Variable {variables[-1]!r}" if variables else "A variable or tensor"
+    return (
+        f"{what} was made before the trainer, while TensorFlow executed eagerly, so it is in no "
+        "graph. Make it in build_graph() or optimizer(), or call "
+        "tf.compat.v1.disable_eager_execution() first thing in the program."
+    )
+
+
 def _names_in(error: Any) -> Iterator[str]:
     if error.op is not None:
         yield error.op.name
     for found in _NODE.findall(str(error.message)):
         yield found[0] or found[1]
-
-
-def _parts(frame: Any) -> Tuple[str, int, str]:
-    return (
-        tuple(frame)[:3] if isinstance(frame, tuple) else (frame.filename, frame.lineno, frame.name)
-    )
 
 
 def _line(path: str, number: int, function: str) -> str:

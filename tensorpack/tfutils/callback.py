@@ -134,6 +134,7 @@ class Callback:
     sees_runs = True
     was_triggered = False
     puts_scalars = False  # of a class of the library: whether it does so when it is triggered
+    follows = False  # the script's callbacks, though a trainer registers it; needs what they do
     _chief_only = True
 
     def setup_graph(self, trainer: Any) -> None:

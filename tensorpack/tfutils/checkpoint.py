@@ -8,6 +8,7 @@ elsewhere means the end of the data.
 
 import errno
 import os
+import re
 import tempfile
 from contextlib import contextmanager
 from typing import Any, Dict, Iterable, Iterator, List, Optional, Union
@@ -34,6 +35,7 @@ from tensorpack.utils.packing.npz import NAMED_ARRAYS, read_npz, write_npz
 from tensorpack.utils.untrusted import UnsafeFile
 
 PathLike = Union[str, "os.PathLike[str]"]
+_SUFFIX = re.compile(r"\.(index|state|manifest\.json|data-[^./]*)$")  # of files of a checkpoint
 
 
 class CheckpointStore(checkpoints.CheckpointStore):
@@ -69,8 +71,8 @@ def get_checkpoint_path(path: PathLike) -> str:
     """Returns the prefix of the checkpoint at a path.
 
     Args:
-      path: a prefix such as `train_log/run/model-5000`, its `.index` or `.data-00000-of-00001`
-        file, the `checkpoint` file which names the latest one, or the directory that it is in.
+      path: a prefix such as `train_log/run/model-5000`, one of its files, such as its `.index`, the
+        `checkpoint` file which names the latest one, or the directory that it is in.
 
     Raises:
       FileNotFoundError: there is no checkpoint.
@@ -85,10 +87,8 @@ def get_checkpoint_path(path: PathLike) -> str:
         if not listed:
             raise CheckpointCorrupt(prefix, "it names no checkpoint beside it")
         prefix = listed[-1]
-    elif prefix.endswith(".index"):
-        prefix = prefix[: -len(".index")]
-    elif os.path.basename(prefix).rpartition(".")[2].startswith("data-"):
-        prefix = prefix.rpartition(".")[0]
+    elif not tf.io.gfile.exists(os.fsencode(prefix + INDEX)):
+        prefix = _SUFFIX.sub("", prefix)
     # Until 2016 a checkpoint was one file, named as the prefix.
     if not any(tf.io.gfile.exists(os.fsencode(prefix + end)) for end in (INDEX, "")):
         raise FileNotFoundError(

@@ -9,9 +9,8 @@ from tensorpack.compat import tfv1 as tf
 def backup_collection(keys: Optional[Iterable[str]] = None) -> Dict[str, List[Any]]:
     """Returns what is in collections of the default graph, by default in all of them, as copies."""
     graph = tf.get_default_graph()
-    if keys is None:
-        keys = graph.get_all_collection_keys()
-    return {key: graph.get_collection(key) for key in keys}
+    chosen = graph.get_all_collection_keys() if keys is None else keys
+    return {key: graph.get_collection(key) for key in chosen}
 
 
 def restore_collection(backup: Dict[str, List[Any]]) -> None:

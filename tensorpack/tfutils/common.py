@@ -73,11 +73,11 @@ def get_global_step_var() -> tf.Variable:
     devices and control dependencies are under which it is asked for. TensorFlow's own
     `tf.train.get_global_step` finds it as well.
     """
-    existing = tf.train.get_global_step()
-    if existing is not None:
-        return existing
     keys = [tf.GraphKeys.GLOBAL_VARIABLES, tf.GraphKeys.GLOBAL_STEP]
-    with tf.device("/cpu:0"):
+    with tf.get_default_graph().as_default(), tf.device("/cpu:0"):  # also while eager, in 2
+        existing = tf.train.get_global_step()
+        if existing is not None:
+            return existing
         return root_variable("global_step", [], tf.int64, tf.zeros_initializer(), collections=keys)
 
 
@@ -135,11 +135,8 @@ def get_op_or_tensor_by_name(
     """Returns the tensor `op:0`, or the operation `op`; for a list of names, a list of these."""
     if not isinstance(name, str):
         return [get_op_or_tensor_by_name(each) for each in name]
-    op_name, tensor_name = get_op_tensor_name(name)
-    graph = tf.get_default_graph()
-    if name == tensor_name:
-        return get_tensor_of_graph(graph, name)
-    return graph.get_operation_by_name(op_name)
+    graph, is_tensor = tf.get_default_graph(), get_op_tensor_name(name)[1] == name
+    return get_tensor_of_graph(graph, name) if is_tensor else graph.get_operation_by_name(name)
 
 
 def precise(x: tf.Tensor) -> tf.Tensor:

@@ -119,7 +119,7 @@ class AccumGradOptimizer(ProxyOptimizer):
     """Adds up the gradients of several steps, and applies the sum at the last of them.
 
     It is like a batch `niter` times as large with a learning rate `niter` times as large. Sparse
-    gradients are made dense.
+    gradients are made dense. A `global_step` counts each run, also one without an update.
 
     Args:
       niter: number of steps that make one update.
@@ -137,8 +137,6 @@ class AccumGradOptimizer(ProxyOptimizer):
         name: Optional[str] = None,
     ) -> tf.Operation:
         """Returns an op that adds the gradients, and at each `niter`-th run updates."""
-        if global_step is not None:
-            raise ValueError("AccumGradOptimizer increments no global_step: do so yourself.")
         grads = FilterNoneGrad().process(list(grads_and_vars))
         sums = [self._variable(v.op.name, v.op.name, v.shape, v.dtype.base_dtype) for _, v in grads]
         # Each set of variables has its own, as those of a generator and a discriminator.
@@ -152,7 +150,9 @@ class AccumGradOptimizer(ProxyOptimizer):
                 is_last = tf.equal(tf.floormod(counter.read_value(), self._niter), 0)
                 pairs = [(total, variable) for total, (_, variable) in zip(sums, grads)]
                 updated = tf.cond(is_last, lambda: self._update(pairs), lambda: tf.constant(False))
-        return tf.group(updated, name=name)
+            with tf.control_dependencies([updated]):
+                count = None if global_step is None else global_step.assign_add(1, read_value=False)
+        return tf.group(count or updated, name=name)
 
     def _variable(self, key: Any, name: str, shape: Any, dtype: tf.DType) -> tf.Variable:
         """Returns a variable that is zero at first, the same for each `apply_gradients`."""

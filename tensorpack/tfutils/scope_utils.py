@@ -111,11 +111,7 @@ def cached_name_scope(name: str, top_level: bool = True) -> Iterator[str]:
     """
     scopes = _cached_scopes.get()
     parent = "" if top_level else tf.get_default_graph().get_name_scope()
-    known = scopes.get((parent, name))
-    if known is not None:
-        with tf.name_scope(known) as scope:
-            yield scope
-    else:
-        with tf.name_scope(parent + "/" if parent else None), tf.name_scope(name) as scope:
-            scopes[parent, name] = scope
-            yield scope
+    full = scopes.get((parent, name), name)  # with a `/` at its end, it is opened as it is
+    with tf.name_scope(parent + "/" if parent else None), tf.name_scope(full) as scope:
+        scopes[parent, name] = scope
+        yield scope

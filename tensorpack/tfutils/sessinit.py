@@ -128,31 +128,44 @@ class ExactRestore(SessionInit):
     Args:
       prefix: of the checkpoint, which has been verified.
       variables: by default all global ones of the graph.
+      strictly: whether moving averages of summaries, which depend on the trainer, must be the same
+        as well; otherwise new ones start at 0 and others are dropped, with a warning.
 
     Raises:
       VariableMismatch: in `init`; lists what is missing, unexpected, or of another shape or type.
     """
 
-    def __init__(self, prefix: str, variables: Optional[Sequence[tf.Variable]] = None) -> None:
+    def __init__(
+        self, prefix: str, variables: Optional[Sequence[tf.Variable]] = None, strictly: bool = True
+    ) -> None:
         self._prefix = prefix
         self._variables = variables
+        self._strictly = strictly
 
     def _run_init(self, sess: tf.Session) -> None:
         logger.info(f"Restoring checkpoint from {self._prefix} ...")
         wanted = tf.global_variables() if self._variables is None else self._variables
-        reader = CheckpointReader(self._prefix)
-        variables = {each.op.name: each for each in wanted}
-        rows = match(known_of_graph(wanted), known_from(reader.variables))
-        wrong = [row for row in rows if row.verdict != "same"]
-        if wrong:
+        reader, ours = CheckpointReader(self._prefix), known_of_graph(wanted)
+        wrong = [row for row in match(ours, known_from(reader.variables)) if row.verdict != "same"]
+        averages = all(map(_is_average, wrong))
+        if wrong and (self._strictly or not averages):
+            undo = 'Use resume="auto"' if averages else "Undo the change of the model"
             raise VariableMismatch(
                 f"The run in {self._prefix} cannot be resumed with this graph:\n"
-                + mismatch_table(wrong)
-                + "\nUndo the change of the model; or start a new run with the weights that fit: "
+                f"{mismatch_table(wrong)}\n{undo}; or start a new run with the weights that fit: "
                 f"TrainConfig(session_init=InitFrom({self._prefix!r}))."
             )
-        values = {name: reader.read(name) for name in reader.names}
-        SessionUpdate(sess, list(variables.values())).update(values)
+        if wrong:
+            told = (f"{row.name} {'starts at 0' if row.ours else 'is dropped'}" for row in wrong)
+            logger.warning(f"Other moving averages than in {self._prefix}: {', '.join(told)}.")
+        values = {name: reader.read(name) for name in reader.names if name in ours}
+        SessionUpdate(sess, wanted).update(values)
+
+
+def _is_average(row: Match) -> bool:
+    """Whether only one side has a variable, and it is the state of an `add_moving_summary`."""
+    known = {str(row.ours), str(row.theirs)}
+    return row.name.startswith("EMA/") and known == {"None", "float32 [2]"}
 
 
 class DictRestore(SessionInit):
@@ -160,7 +173,7 @@ class DictRestore(SessionInit):
 
     Args:
       variable_dict: name of the variable, with or without `:0`, to its value.
-      ignore_mismatch: whether a value of the wrong shape or type is left out with a warning.
+      ignore_mismatch: whether what does not fit is reshaped, or else left out, with a warning.
     """
 
     @accepts_old_keywords(param_dict="variable_dict")
@@ -193,7 +206,7 @@ def SmartInit(obj: Any, ignore_mismatch: bool = False) -> SessionInit:
       obj: None or an empty string for none, a dictionary, a path of an `.npz` archive, of an
         `.npy` file with a dictionary of arrays, or of a checkpoint (see `SaverRestore`), a
         `SessionInit` as it is, or a list of these.
-      ignore_mismatch: whether values that do not fit are left out with a warning.
+      ignore_mismatch: as in `DictRestore`.
 
     Raises:
       CheckpointCorrupt: the file cannot be read, or is a pickle that could run code.

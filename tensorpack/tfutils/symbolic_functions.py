@@ -1,7 +1,6 @@
 """Small ops that models of 2017 use; new models should call TensorFlow directly."""
 
-from contextlib import contextmanager
-from typing import Iterator, Optional, Sequence, Union
+from typing import ContextManager, Optional, Sequence, Union
 
 import numpy as np
 
@@ -144,9 +143,8 @@ def psnr(
     return tf.subtract(20.0 * float(np.log10(peak)), to_decibels * tf.log(error), name=name)
 
 
-@contextmanager
-def guided_relu() -> Iterator[None]:
-    """Opens a block in which each new `tf.nn.relu` passes only positive gradients back.
+def guided_relu() -> ContextManager[None]:
+    """Returns a context in which each new `tf.nn.relu` passes only positive gradients back.
 
     The gradient is that of the ReLU where the incoming gradient is positive, else 0: guided
     backpropagation, see "Striving for Simplicity", https://arxiv.org/abs/1412.6806. ::
@@ -155,8 +153,7 @@ def guided_relu() -> Iterator[None]:
             logits = network(image)
         saliency = saliency_map(logits, image)
     """
-    with tf.get_default_graph().gradient_override_map({"Relu": _guided_gradient()}):
-        yield
+    return tf.get_default_graph().gradient_override_map({"Relu": _guided_gradient()})
 
 
 @memoized

@@ -206,7 +206,8 @@ class TowerTensorHandle:
       input_signature: the specs of the inputs, so that they can be found by their names.
 
     Attributes:
-      inputs, outputs, is_training, ns_name, vs_name: what was given, and those of the context.
+      inputs, outputs (also input, output): what was given.
+      is_training, ns_name, vs_name: those of the context.
     """
 
     @accepts_old_keywords(input="inputs", output="outputs", inputs_desc="input_signature")
@@ -218,8 +219,8 @@ class TowerTensorHandle:
         input_signature: Optional[Sequence[tf.TensorSpec]] = None,
     ) -> None:
         self._context = ctx
-        self.inputs = list(inputs)
-        self.outputs = outputs
+        self.inputs = self.input = list(inputs)
+        self.outputs = self.output = outputs
         self.is_training = ctx.is_training
         self.ns_name = ctx.ns_name
         self.vs_name = ctx.vs_name
@@ -333,9 +334,7 @@ class TowerFunc:
         ]
         for spec in self.input_signature:
             if not spec.name:
-                raise ValueError(
-                    f"Every input of a tower function needs a name, this one has none: {spec}."
-                )
+                raise ValueError(f"Every input of a tower function needs a name; {spec} has none.")
         names = [spec.name for spec in self.input_signature]
         if len(set(names)) < len(names):
             raise ValueError(f"Inputs of a tower function need different names, got {names}.")

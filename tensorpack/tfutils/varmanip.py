@@ -103,10 +103,6 @@ def fit_value(value: Any, var: tf.Variable, reshape: bool = False) -> np.ndarray
             f"The variable {var.op.name} has the shape {shape}, "
             f"the value for it {list(array.shape)}."
         )
-    return _cast(array, var)
-
-
-def _cast(array: np.ndarray, var: tf.Variable) -> np.ndarray:
     source, target = array.dtype, np.dtype(var.dtype.base_dtype.as_numpy_dtype)
     if tf.as_dtype(source) == var.dtype.base_dtype:
         return array
@@ -157,7 +153,8 @@ def load_named_values(
     shown = [row for row in rows if row.name in weights or not is_training_name(row.name)]
     table = mismatch_table(shown, len(rows) - len(shown))
     if errors and not reshape:
-        advice = "SmartInit(..., ignore_mismatch=True) leaves out what does not fit."
+        what = "reshape what has as many elements, and leave out the rest"
+        advice = f"With ignore_mismatch=True, SmartInit and DictRestore {what}."
         raise ValueError(f"{source}: {' '.join(errors)} {advice}\n{table}")
     if not _loads_something(fitting, variables, saved):
         raise ValueError(

@@ -10,6 +10,7 @@ from tensorpack.callbacks.monitor import MonitorBase, Monitors
 from tensorpack.callbacks.queue_runners import StartQueueRunners
 from tensorpack.callbacks.saver import ModelSaver
 from tensorpack.callbacks.steps import MaintainStepCounter
+from tensorpack.compat import end_eager_execution
 from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.callback import StopTraining, TrainerContract
 from tensorpack.tfutils.common import get_global_step_value
@@ -78,8 +79,7 @@ class Trainer(TrainerContract):
             raise TypeError(f"A trainer takes a TrainConfig, got {type(config).__name__}.")
         self.config = config
         self.model = self.model if config is None else config.model
-        if tf.executing_eagerly():
-            tf.disable_eager_execution()
+        end_eager_execution()
         self.graph = tf.get_default_graph()
         self.stop_token = self.signal_token = StopToken()
         self._life = Lifecycle(self.stop_token)
@@ -140,9 +140,7 @@ class Trainer(TrainerContract):
         given = {k: v for k, v in arguments.items() if v is not None and v != unset.get(k)}
         if self.config is None:
             if "steps_per_epoch" not in given:
-                raise ValueError(
-                    "A run needs steps_per_epoch, unless the trainer was given a TrainConfig."
-                )
+                raise ValueError("A run needs steps_per_epoch, or a trainer with a TrainConfig.")
             self.config = TrainConfig(**{**defaults, **given})
         elif given:
             raise ValueError(
@@ -177,14 +175,16 @@ class Trainer(TrainerContract):
     def setup_callbacks(
         self, callbacks: Sequence[Callback], monitors: Sequence[MonitorBase]
     ) -> None:
-        """Sets up the counter, the queue runners, the callbacks and the monitors, in this order."""
+        """Sets up the counter, queue runners, registered and given callbacks, and monitors."""
         describe_trainable_vars()
         monitors = [*monitors, *(c for c in self._registered if isinstance(c, MonitorBase))]
         registered = [each for each in self._registered if each not in monitors]
         self.monitors = Monitors(monitors)
         own = [MaintainStepCounter(), StartQueueRunners()]
         everyone = [*own, *callbacks, *registered, *monitors, self.monitors]
-        self._callbacks = Callbacks(everyone if self.is_chief else of_other_workers(everyone))
+        leading = [*own, *(each for each in registered if not each.follows)]
+        here = everyone if self.is_chief else of_other_workers(everyone)
+        self._callbacks = Callbacks(here, leading=leading)
         self.all_callbacks = self._callbacks.cbs
         logger.info("Setup callbacks graph ...")
         self._callbacks.setup_graph(weakref.proxy(self))
@@ -328,11 +328,11 @@ class Trainer(TrainerContract):
         return self.train_op if type(self).run_step is Trainer.run_step else None
 
     def register_callback(self, cb: Any) -> None:
-        """Adds a callback, or a list of them, after those of the config; before their setup."""
+        """Adds a callback, or a list of them, before their setup. Their turn is before those of the
+        config, which save and evaluate what they do, but after them for what `follows`, as inputs.
+        """
         if self._callbacks is not None:
-            raise RuntimeError(
-                "Register callbacks only before setup_callbacks: later, their ops come too late."
-            )
+            raise RuntimeError("Register callbacks only before setup_callbacks: they may add ops.")
         for each in cb if isinstance(cb, (list, tuple)) else [cb]:
             if not isinstance(each, Callback):
                 raise TypeError(f"register_callback takes a Callback, got {type(each).__name__}.")

@@ -47,10 +47,7 @@ def warn_of_threads(config: Optional[tf.ConfigProto]) -> None:
 
 
 def fix_graph_seed(graph: tf.Graph) -> None:
-    """Gives a graph without a seed one that follows from that of `fix_rng_seed`, if there is one.
-
-    `tf.set_random_seed` would set that of eager execution where TensorFlow 2 executes eagerly.
-    """
+    """Gives a graph without a seed the one that follows from `fix_rng_seed`, if that was called."""
     if graph.seed is None and is_seeded():
         graph.seed = SeedTree(streams_state()["seed"]).child("graph").integer()
 

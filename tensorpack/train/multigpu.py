@@ -129,6 +129,7 @@ class _Sync(Callback):
     """
 
     _chief_only = False
+    follows = True  # it copies what a script's callbacks have set
 
     def __init__(self, every_epoch: bool) -> None:
         self._every_epoch = every_epoch

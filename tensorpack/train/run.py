@@ -95,6 +95,8 @@ class Lifecycle:
             verdict = judge(error, self._token.reason, self.loop, in_step, self._closed_queues)
             if isinstance(verdict, TrainingInterrupted):
                 _attempt(trainer._save_at_end)
+            if isinstance(error, StopTraining):
+                self.loop.global_step = self.loop.steps_taken  # a step that it ends is not finished
         except BaseException as unexpected:
             verdict = verdict or unexpected
         finally:
@@ -165,9 +167,9 @@ class Lifecycle:
     def _closed_queues(self) -> List[str]:
         try:
             closed = [each for each in self.queues if not each.ended and each.is_closed(self.sess)]
+            return [f"Queue {each.op.name!r}" for each in closed]
         except RuntimeError:  # the session is closed, too
             return []
-        return [f"Queue {each.op.name!r}" for each in closed]
 
 
 def _attempt(save: Callable[[], None]) -> None:
@@ -265,8 +267,7 @@ class TrainLoop:
             return ""
         left = self.max_epoch + 1 - epoch
         seconds = left * sum(latest) / len(latest)
-        epochs = f"{left} of {self.max_epoch} epochs"
-        return f" Left: {epochs}, about {humanize_time_delta(seconds)}."
+        return f" Left: {left} of {self.max_epoch} epochs, about {humanize_time_delta(seconds)}."
 
     def _run_steps(
         self,

@@ -35,7 +35,6 @@ class TrainingInterrupted(SystemExit, KeyboardInterrupt):
     def __init__(self, signum: int) -> None:
         super().__init__(128 + signum)
         self.signum = signum
-        self.code = 128 + signum
 
     def __str__(self) -> str:
         return f"{signal.Signals(self.signum).name} ended the training in order."
@@ -95,6 +94,10 @@ class SignalGuard:
         open_standard_descriptors()
         self._actor.start()
         self._listener.__enter__()
+        if not self._listener.hears_signals:
+            logger.warning(
+                "Signals are heard in the main thread only: SIGTERM ends this run without a save."
+            )
         self._forget = self._token.on_request(self._listener.poke)
         return self
 
@@ -243,10 +246,8 @@ def _announce(why: str) -> None:
 
 
 def _signals_to_hear() -> List[int]:
-    signums = [signal.SIGINT, signal.SIGTERM]
-    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
-        signums.append(signal.SIGHUP)
-    return [int(each) for each in signums]
+    hangup = [signal.SIGHUP] * (signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN)
+    return [signal.SIGINT, signal.SIGTERM, *hangup]
 
 
 def _can_raise_in(frame: Any) -> bool:

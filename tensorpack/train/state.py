@@ -80,7 +80,8 @@ class RunState:
         """Returns what sets the variables: the state that was found, or else the one given."""
         if self._restore_point is None:
             return given
-        return ExactRestore(self._restore_point.prefix, self._trainer.variables_to_save())
+        trainer, prefix = self._trainer, self._restore_point.prefix
+        return ExactRestore(prefix, trainer.variables_to_save(), strictly=trainer.resume_strictly)
 
     def load(self, callbacks: Any, starting_epoch: int) -> None:
         """Restores the states of the callbacks, after the variables."""
@@ -93,7 +94,7 @@ class RunState:
             return
         self.position = Position(**state["position"])
         self.first_epoch = self.position.epoch + int(self.position.epoch_is_over)
-        self._compare_lengths(state["steps_per_epoch"])
+        self._compare_sizes(state)
         strictly = self._trainer.resume_strictly
         callbacks.load_states(state["callbacks"], state["callback_names"], strictly)
 
@@ -137,7 +138,7 @@ class RunState:
         return {
             "position": dict(self.position_of(callbacks, interrupted)._asdict()),
             "global_step": loop.steps_taken,
-            "steps_per_epoch": loop.steps_per_epoch,
+            **self._sizes(),
             "random": _random_state(),
             "callback_names": callbacks.names(),
             # The last one: from then on the owners of segments wait for the end of the save.
@@ -160,14 +161,22 @@ class RunState:
         logger.warning(f"The position of the run is not known: it continues after epoch {epoch}.")
         return epoch
 
-    def _compare_lengths(self, before: int) -> None:
-        now = self._trainer.config.steps_per_epoch
-        if before == now:
-            return
-        message = f"An epoch had {before} steps when the state was saved, and has {now} now."
-        if self._trainer.resume_strictly:
-            raise ValueError(f"{message} Give steps_per_epoch={before} to continue exactly.")
-        logger.warning(message)
+    def _sizes(self) -> Dict[str, int]:
+        """Returns what the run consists of; the state has it, too."""
+        return {
+            "steps_per_epoch": self._trainer.config.steps_per_epoch,
+            "workers": getattr(getattr(self._trainer, "cluster", None), "num_workers", 1),
+            "towers": len(getattr(self._trainer, "tower_ids", [0])),
+        }
+
+    def _compare_sizes(self, state: Dict[str, Any]) -> None:
+        for name, now in self._sizes().items():
+            before = state.get(name, now)  # states of earlier versions have steps_per_epoch only
+            message = f"The run had {name}={before} when its state was saved, and has {now} now."
+            if before != now and self._trainer.resume_strictly and name != "towers":
+                raise ValueError(f"{message} Start it with {name}={before} to continue exactly.")
+            if before != now:
+                logger.warning(message)
 
 
 def _random_state() -> Dict[str, Any]:

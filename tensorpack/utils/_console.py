@@ -32,6 +32,12 @@ def is_terminal(stream: Any) -> bool:
         return False
 
 
+def takes_colours(stream: Any) -> bool:
+    """Tells whether a stream is a terminal with colours, and the user has nothing against them."""
+    wanted = "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
+    return wanted and is_terminal(stream)
+
+
 def is_notebook(stream: Any) -> bool:
     """Tells whether a stream is that of a Jupyter kernel, which is shown below a cell."""
     return type(stream).__module__.partition(".")[0] == "ipykernel"
@@ -190,9 +196,7 @@ class ConsoleHandler(_SinkHandler):
 
     def __init__(self) -> None:
         super().__init__()
-        self.setFormatter(
-            LineFormatter(lambda: is_terminal(sys.stdout) and "NO_COLOR" not in os.environ)
-        )
+        self.setFormatter(LineFormatter(lambda: takes_colours(sys.stdout)))
         self._dropped = 0
 
     def write(self, line: str) -> None:

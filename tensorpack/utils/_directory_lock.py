@@ -2,6 +2,8 @@
 
 import errno
 import os
+from contextlib import suppress
+from multiprocessing import util
 from typing import Optional, Union
 
 from .untrusted import open_regular
@@ -38,7 +40,7 @@ class DirectoryLock:
 
     The lock is on a file `.lock` in the directory, which exists. The file stays there and holds the
     process id of the last owner. The system releases the lock when its owner dies, so nothing is
-    left after a crash.
+    left after a crash. What `multiprocessing` forks does not get it, what `os.fork` does.
 
     Raises:
       DirectoryInUse: another process has it; names the process.
@@ -48,6 +50,7 @@ class DirectoryLock:
     def __init__(self, dirname: str) -> None:
         path = os.path.join(dirname, LOCK)
         self._file: Optional[int] = open_regular(path, os.O_RDWR | os.O_CREAT)
+        util.register_after_fork(self, DirectoryLock.release)  # the parent still has it
         try:
             self._acquire(dirname, self._file)
         except BaseException as error:
@@ -64,11 +67,10 @@ class DirectoryLock:
         except OSError as error:
             if error.errno in _UNSUPPORTED:
                 return
-            owner = os.read(file, 20).decode("ascii", "replace").strip()
-            owner = owner if owner.isdigit() else "unknown"
+            owner = _read_owner(file)
             raise DirectoryInUse(
-                f"The log directory {dirname} is being used by another run, process {owner}. Stop "
-                "it first, or use another directory."
+                f"The log directory {dirname} is being used by another run, process "
+                f"{owner or 'unknown'}. {_advice(owner, dirname)}, or use another directory."
             ) from error
         os.ftruncate(file, 0)
         os.write(file, f"{os.getpid()}\n".encode("ascii"))
@@ -84,3 +86,39 @@ class DirectoryLock:
 
     def __exit__(self, *exc_info: object) -> None:
         self.release()
+
+
+def lock_owner(dirname: str) -> Optional[int]:
+    """Returns the process that has the lock of a directory, 0 if none has, None if unknown."""
+    with suppress(OSError):
+        file = open_regular(os.path.join(dirname, LOCK), os.O_RDONLY)
+        try:
+            if fcntl is not None:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+                return 0
+        except BlockingIOError:
+            return _read_owner(file) or None
+        finally:
+            os.close(file)  # which also unlocks it
+    return None
+
+
+def process_exists(process: int) -> bool:
+    """Tells whether this machine has a process of that number, whosever it is."""
+    with suppress(ProcessLookupError, OverflowError):
+        with suppress(PermissionError):
+            os.kill(process, 0)
+        return process > 0
+    return False
+
+
+def _read_owner(file: int) -> int:
+    text = os.read(file, 20).strip()
+    return int(text) if text.isdigit() else 0
+
+
+def _advice(owner: int, dirname: str) -> str:
+    if not owner or process_exists(owner):
+        return "Stop it first"
+    path = os.path.join(dirname, LOCK)
+    return f"It has ended, here at least: stop first what it has started, which fuser {path} names"

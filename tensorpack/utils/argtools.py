@@ -175,10 +175,9 @@ def execute_only_once() -> bool:
     """Returns True at the first call from a line of source code, and False at later ones."""
     frame = sys._getframe(1)
     line = (frame.f_code.co_filename, frame.f_lineno)
-    if line in _executed_lines:
-        return False
+    is_first = line not in _executed_lines
     _executed_lines.add(line)
-    return True
+    return is_first
 
 
 def shape2d(a: Union[int, Sequence[int]]) -> List[int]:
@@ -196,10 +195,8 @@ def shape2d(a: Union[int, Sequence[int]]) -> List[int]:
 
 def shape4d(a: Union[int, Sequence[int]], data_format: str = "NHWC") -> List[int]:
     """Returns a 2D shape with ones for batch and channel, in the order of a data format."""
-    height, width = shape2d(a)
-    if get_data_format(data_format) == "NHWC":
-        return [1, height, width, 1]
-    return [1, 1, height, width]
+    is_last = get_data_format(data_format) == "NHWC"
+    return [1, *shape2d(a), 1] if is_last else [1, 1, *shape2d(a)]
 
 
 def get_data_format(data_format: str, *, dims: int = 2) -> str:

@@ -1,5 +1,6 @@
 """Writes files that exist whole or not at all, and keeps what they replace under another name."""
 
+import errno
 import itertools
 import math
 import os
@@ -89,6 +90,17 @@ def write_atomic(
     """
     with open_atomic(path, temporary, sync_folder) as file:
         file.write(data)
+
+
+def file_behind(path: str) -> str:
+    """Returns the path of the file that a path leads to, through links, to be written.
+
+    Raises:
+      OSError: it is a device, a FIFO or a directory, which a new file would replace.
+    """
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise OSError(errno.EINVAL, "Not a regular file", path)
+    return os.path.realpath(path)
 
 
 def move_to_backup(path: str, suffix: str = "") -> str:

@@ -81,8 +81,8 @@ class StoppableThread(_Stoppable):
 class LoopThread(StoppableThread):
     """Calls a function, without arguments, again and again until stopped.
 
-    An exception of the function ends the thread; let `guard_thread` pass it on. `pausable` says
-    whether `pause` may be used.
+    Paused or not, it ends after the call that is under way when it is asked to stop. An exception
+    of the function ends it; let `guard_thread` pass it on. `pausable`: whether `pause` may be used.
     """
 
     def __init__(self, func: Callable[[], Any], pausable: bool = True):
@@ -107,7 +107,7 @@ class LoopThread(StoppableThread):
     def _begin_call(self) -> bool:
         with self._change:
             while self._paused and not self.stopped():
-                self._change.wait(_POLL_SECONDS)  # another thread may set a shared stop event
+                self._change.wait(_POLL_SECONDS)  # a stop event, which may be shared, wakes nothing
             self._busy = not self.stopped()
             return self._busy
 
@@ -129,12 +129,6 @@ class LoopThread(StoppableThread):
             self._paused = False
             self._change.notify_all()
 
-    def stop(self) -> None:
-        """Asks the loop to end after the call that is under way, paused or not."""
-        super().stop()
-        with self._change:
-            self._change.notify_all()
-
     def _check_pausable(self) -> None:
         if not self._pausable:
             raise RuntimeError(f"{self.name} cannot pause: make it LoopThread(f, pausable=True).")
@@ -143,8 +137,9 @@ class LoopThread(StoppableThread):
 def guard_thread(thread: threading.Thread, on_error: Callable[[Exception], Any]) -> None:
     """Makes a thread hand its error over instead of printing it.
 
-    An exception of `run` (an `Exception`; not SystemExit and the like) is kept as `thread.error`,
-    which is None otherwise, and passed to `on_error`, called in that thread. Comes before `start`.
+    What `run` raises is kept as `thread.error`, which is None otherwise, and passed to `on_error`,
+    called in that thread. SystemExit and the like, by which a thread ends without a word, are the
+    cause of a RuntimeError. Comes before `start`.
     """
     if thread.ident is not None:
         raise RuntimeError(f"{thread.name} runs already: guard_thread() comes before start().")
@@ -153,7 +148,12 @@ def guard_thread(thread: threading.Thread, on_error: Callable[[Exception], Any])
     def run() -> None:
         try:
             original()
-        except Exception as error:
+        except BaseException as raised:
+            error: Any = raised
+            if not isinstance(raised, Exception):
+                what = f"{raised!r} ended the thread {thread.name}: it cannot end the program there"
+                error = RuntimeError(f"{what}. Raise an Exception instead.")
+                error.__cause__ = raised
             thread.error = error  # type: ignore[attr-defined]
             on_error(error)
 

@@ -189,7 +189,7 @@ def set_logger_dir(dirname: str, action: Optional[str] = None) -> Optional[str]:
     action is "new".
 
     Of several processes that were started together, see `Cluster`, only worker 0 takes the
-    directory itself; the others have `{dirname}-worker1`, ..., `{dirname}-ps0`, ... beside it.
+    directory itself; others have `{dirname}-worker1`, `{dirname}-1-worker1`, `{dirname}-ps0`, ...
 
     Args:
       dirname: the directory, which is kept as an absolute path; missing parents are made too.
@@ -229,11 +229,14 @@ def set_logger_dir(dirname: str, action: Optional[str] = None) -> Optional[str]:
 
 def dir_of_process(dirname: str) -> str:
     """Returns the log directory, absolute, of this process of several that start with one."""
-    dirname, cluster = absolute_directory(dirname), Cluster.from_environment()
-    if cluster is None or cluster.is_chief:
-        return dirname
-    end = f"-{cluster.job}{cluster.index}"
+    dirname, end = absolute_directory(dirname), _end_of_names()
     return dirname if dirname.endswith(end) else dirname + end
+
+
+def _end_of_names() -> str:
+    """Returns what the names of this process's directories end with, "" for the chief."""
+    cluster = Cluster.from_environment()
+    return "" if cluster is None or cluster.is_chief else f"-{cluster.job}{cluster.index}"
 
 
 def close_logger_dir() -> None:
@@ -302,12 +305,14 @@ def _has_files(dirname: str) -> bool:
 
 
 def _make_numbered(dirname: str) -> str:
-    """Makes and returns the first free one of `{dirname}-1`, `{dirname}-2`, ..."""
+    """Makes and returns the first free one of `{dirname}-1`, ...; of a worker `{...}-1-worker1`."""
+    end = _end_of_names()
+    base = dirname[: len(dirname) - len(end)]
     for number in itertools.count(1):
         with suppress(FileExistsError):  # perhaps because another run was faster
-            os.mkdir(f"{dirname}-{number}")
+            os.mkdir(f"{base}-{number}{end}")
             break
-    return f"{dirname}-{number}"
+    return f"{base}-{number}{end}"
 
 
 def _delete(dirname: str) -> None:

@@ -1,7 +1,7 @@
 """What the driver of NVIDIA knows about the GPUs of this machine, by nvidia-ml-py."""
 
-import itertools
 import os
+from itertools import takewhile
 from typing import Any, Dict, List, Optional, Union
 
 from .optional import require
@@ -99,5 +99,6 @@ def visible_devices() -> Optional[List[str]]:
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
     if visible is None:
         return None
-    entries = map(str.strip, visible.split(","))  # of which CUDA reads no more than these
-    return list(itertools.takewhile(lambda each: each and not each.startswith("-"), entries))
+    # CUDA reads the list up to an entry that is empty or negative.
+    entries = map(str.strip, visible.split(","))
+    return list(takewhile(lambda entry: entry and entry[0] != "-", entries))

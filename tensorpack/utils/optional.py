@@ -1,16 +1,23 @@
 """Turns a missing optional dependency into an error at use, naming the package to install."""
 
 import importlib
+import sys
 from types import ModuleType
 from typing import Any, Optional
 
-# Modules whose package has another name.
+# As in pyproject.toml.
+TENSORFLOW, TENSORFLOW_GPU = "'tensorflow>=2.16'", "'tensorflow[and-cuda]>=2.16'"
+if sys.version_info < (3, 8):
+    TENSORFLOW = "'tensorflow==1.15.5' 'numpy<1.19' 'protobuf<3.21'"
+    TENSORFLOW_GPU = TENSORFLOW.replace("tensorflow", "tensorflow-gpu")
+# Modules whose package has another name, or is needed in some version.
 _PACKAGES = {
     "PIL": "pillow",
     "cv2": "opencv-python-headless",
     "google_crc32c": "google-crc32c",
     "pynvml": "nvidia-ml-py",
     "sklearn": "scikit-learn",
+    "tensorflow": f"{TENSORFLOW}, or for a GPU: {TENSORFLOW_GPU}",
     "zmq": "pyzmq",
 }
 
@@ -20,16 +27,21 @@ def require(module: str, package: Optional[str] = None) -> ModuleType:
 
     The error names the package for `pip install`, by default the known one of the module.
     """
-    root = module.split(".")[0]
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
-        if error.name not in (root, module):
+        if not f"{module}.".startswith(f"{error.name}."):
             raise
-        install = package or _PACKAGES.get(root, root)
-        raise ImportError(
-            f"This needs {module}, which is not installed: pip install {install}", name=error.name
-        ) from error
+        raise missing(str(error.name), package) from error
+
+
+def missing(module: str, package: Optional[str] = None) -> ModuleNotFoundError:
+    """Returns the error of `require` about a module, or a part of one that is too old."""
+    root, _, part = module.partition(".")
+    lacks = f"the installed {root} lacks" if part else "is not installed"
+    install = package or _PACKAGES.get(root, root)
+    text = f"This needs {module}, which {lacks}: pip install {install}"
+    return ModuleNotFoundError(text, name=module)
 
 
 class Lazy:

@@ -163,6 +163,64 @@ def test_observations_without_one_shape_and_environments_that_differ_are_refused
         GymPlayers(lambda: next(kinds)(), num_envs=2)
 
 
+class Observes(NewStyle):
+    """Observes what it is given, in the first step or at the reset."""
+
+    def __init__(self, observation, dtype="float32", at_reset=False):
+        super().__init__()
+        self.observation_space = SimpleNamespace(shape=(2,), dtype=np.dtype(dtype))
+        self.observation, self.at_reset = observation, at_reset
+
+    def reset(self, seed=None):
+        return self.observation if self.at_reset else np.zeros(2, self.observation_space.dtype), {}
+
+    def step(self, action):
+        return self.observation, 1.0, False, False, {}
+
+    def __repr__(self):
+        return "<Observes>"
+
+
+@pytest.mark.parametrize("at_reset", [False, True])
+@pytest.mark.parametrize(
+    "dtype, observation, what",
+    [
+        ("float32", 0.5, r"float64 \[\]"),
+        ("float32", np.ones(1, "f"), r"float32 \[1\]"),
+        ("float32", np.ones(3, "f"), r"float32 \[3\]"),
+        ("float32", None, r"object \[\]"),
+        ("uint8", np.array([0.2, 0.9]), r"float64 \[2\]"),
+        ("uint8", np.array([0.2, np.nan]), r"float64 \[2\]"),
+        ("uint8", np.array([300, -1]), r"int64 \[2\]"),
+        ("float32", np.array(["a", "b"]), r"<U1 \[2\]"),
+    ],
+)
+def test_an_observation_of_another_shape_or_type_is_refused(dtype, observation, what, at_reset):
+    with GymPlayers(lambda: Observes(observation, dtype, at_reset)) as player:
+        message = rf"<Observes> returned an observation of {what}.* says {dtype} \[2\]"
+        with pytest.raises(ValueError, match=message):
+            player.reset()
+            player.step([0])
+
+
+@pytest.mark.parametrize(
+    "dtype, observation", [("float32", [1, 2]), ("float32", (0.5, 2.0)), ("uint8", [0, 255])]
+)
+def test_an_observation_whose_values_fit_is_taken(dtype, observation):
+    with GymPlayers(lambda: Observes(observation, dtype)) as player:
+        player.reset()
+        frames = player.step([0]).frames
+    assert frames.dtype == dtype and frames.tolist() == [list(observation)]
+
+
+def test_one_environment_for_several_is_refused():
+    env = NewStyle()
+    with pytest.raises(ValueError, match="the same environment twice"):
+        GymPlayers(lambda: env, num_envs=3)
+    with GymPlayers(lambda: env) as player:
+        assert player.envs == [env]
+
+
 def test_a_step_of_three_parts_is_refused():
     class Short(NewStyle):
         def step(self, action):

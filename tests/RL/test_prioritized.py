@@ -194,3 +194,10 @@ def test_exponents_are_checked(option):
 def test_the_memory_it_takes_is_told():
     memory = make_memory(1000)
     assert memory.nbytes == ReplayMemory.required_bytes(1000, (2,), 2, 1, np.int32) + 8704
+
+
+@pytest.mark.parametrize("capacity, lanes", [(3, 1), (16, 1), (17, 1), (1001, 8), (5000, 3)])
+def test_the_memory_it_takes_is_known_beforehand(capacity, lanes):
+    memory = PrioritizedReplay(capacity, (4,), history=1, lanes=lanes, alpha=0.7)
+    size = PrioritizedReplay.required_bytes(capacity, (4,), history=1, lanes=lanes)
+    assert memory.nbytes == size > ReplayMemory.required_bytes(capacity, (4,), 1, lanes)

@@ -57,6 +57,14 @@ def test_those_that_are_installed(dataset):
     assert all(os.path.samefile(find_rom(os.path.basename(path)), path) for path in found)
 
 
+def test_those_that_are_installed_are_found_from_a_folder_that_is_deleted(dataset, monkeypatch):
+    (dataset / "zzz.bin").write_bytes(b"mine")
+    (dataset / "gone").mkdir()
+    monkeypatch.chdir(dataset / "gone")
+    (dataset / "gone").rmdir()
+    assert str(dataset / "zzz.bin") in installed_roms()
+
+
 def test_the_error_names_the_nearest_games(dataset, tmp_path):
     for name in ["space_invaders.bin", "pong.bin", "pong.txt"]:
         (dataset / name).write_bytes(b"a game")

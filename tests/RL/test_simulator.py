@@ -27,9 +27,10 @@ HISTORY = 2
 class Script(Player):
     """One environment that goes through a list of events, one a step, whatever the action.
 
-    Events: "." nothing, "l" a life lost, "t" terminated, "c" cut off. The step after "t" and "c"
-    begins a new game and is not in the list. Frame k of the run has the value k, from 1; every
-    action has reward 3. With `takes`, that action is taken, whatever was asked for.
+    Events: "." nothing, "l" a life lost, "t" terminated, "c" cut off, "r" a new game begins without
+    an end before. The step after "t" and "c" begins one, too, and is not in the list. Frame k of
+    the run has the value k, from 1; every action has reward 3. With `takes`, that action is taken,
+    whatever was asked for.
     """
 
     num_actions = 2
@@ -105,6 +106,21 @@ def test_a_transition_is_the_frame_before_and_what_came_of_the_action():
     assert played.stored == [1, 1, 1]
     assert played.transitions() == [((0, 1, 2), 1, 3.0, False), ((1, 2, 3), 1, 3.0, False)]
     assert played.states() == [[0, 1], [1, 2], [2, 3]]
+
+
+@pytest.mark.fault_row(37)
+def test_a_game_that_is_cut_off_between_two_steps_is_not_spliced_with_the_next_one():
+    # frame   1 2 3 | 4 5 6
+    # event     . . r . t
+    played = Played("..r.t", ticks=5)
+    assert played.stored == [1, 1, 0, 1, 1]
+    assert played.transitions() == [
+        ((0, 1, 2), 1, 3.0, False),
+        ((0, 4, 5), 1, 3.0, False),
+        ((4, 5, 0), 1, 3.0, True),
+    ]
+    assert played.states() == [[0, 1], [1, 2], [2, 3], [0, 4], [4, 5]]
+    assert [each.length for each in played.simulator.take_episodes()] == [2]
 
 
 @pytest.mark.fault_row(37)

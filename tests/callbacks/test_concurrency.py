@@ -1,6 +1,7 @@
 import multiprocessing
 import os
 import signal
+import sys
 import threading
 import time
 
@@ -66,6 +67,21 @@ def test_an_error_in_a_thread_ends_the_run_with_it():
     thread = LoopThread(work)
     thread.name = "Breaking"
     assert repr(reason_of(thread)) == repr(Failed(ValueError("broken worker"), "Breaking"))
+
+
+def test_a_thread_that_exits_with_a_code_ends_the_run():
+    reason = reason_of(threading.Thread(target=lambda: sys.exit(3), name="Exits"))
+    assert reason.where == "Exits" and reason.error.__cause__.code == 3
+
+
+def test_a_thread_may_exit_in_order_as_a_process_may():
+    orderly = threading.Thread(target=sys.exit)
+
+    def finish(trainer):
+        orderly.join(5)
+        trainer.stop_token.request(Finished())
+
+    assert isinstance(reason_of(orderly, finish), Finished)
 
 
 def test_a_plain_thread_is_waited_for_and_named(capsys):

@@ -201,6 +201,37 @@ def test_states_go_by_name_and_those_without_are_left_out():
     assert [each.value for each in other.cbs if isinstance(each, Keeping)] == [1, None, 3]
 
 
+def test_the_callbacks_that_lead_have_the_names_and_states_that_they_had():
+    script, registered = Keeping(1), Keeping(2)
+    group = Callbacks([script, registered], leading=[registered])
+    assert group.cbs == [registered, script]
+    assert group.state_dict() == {"Keeping": {"value": 1}, "Keeping#2": {"value": 2}}
+    group.load_states({"Keeping": {"value": 3}, "Keeping#2": {"value": 4}}, group.names(), True)
+    assert (script.value, registered.value) == (3, 4)
+
+
+def test_a_round_that_was_left_in_another_order_is_finished_once_for_each():
+    tape = []
+    script, registered = CallbackSpy(tape, "script"), CallbackSpy(tape, "registered")
+    trainer = MiniTrainer([script])
+    with trainer.session():
+        group = Callbacks([script, registered], leading=[registered])
+        group.trainer = trainer
+        del tape[:]
+        group.resume_hook("trigger_epoch", ["CallbackSpy"])
+    assert tape == ["registered.trigger_epoch"]
+
+
+def test_the_first_saver_of_the_list_is_set_up_first_also_if_another_one_leads():
+    class Last(CallbackSpy):
+        sets_up_last = True
+
+    tape = []
+    savers = [Last(tape, "script"), Last(tape, "registered")]
+    Callbacks(savers, leading=savers[1:]).setup_graph(MiniTrainer())
+    assert tape == ["script.setup_graph", "registered.setup_graph"]
+
+
 @pytest.mark.parametrize(
     "names, said",
     [

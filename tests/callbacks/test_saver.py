@@ -1,5 +1,6 @@
 import os
 import re
+import shutil
 import signal
 import sys
 import time
@@ -245,6 +246,12 @@ def test_a_failing_save_is_tried_again_at_the_next_period(tmp_path, capsys):
     assert saved(tmp_path / "model-6")["weight"] == 6.0
 
 
+@pytest.mark.parametrize("hours", [None, "1", 0, -1])
+def test_hours_that_are_none_are_refused_at_once(hours):
+    with pytest.raises((TypeError, ValueError), match="ModelSaver: keep_checkpoint_every_n_hours"):
+        ModelSaver(keep_checkpoint_every_n_hours=hours)
+
+
 def test_the_run_fails_if_the_last_save_failed(tmp_path):
     with pytest.raises(RuntimeError, match="The last save of the model to .* failed") as caught:
         run(blocking_and_saving(tmp_path), max_epoch=2)
@@ -350,6 +357,51 @@ def test_it_says_once_what_the_checkpoints_will_take(
 def test_no_checkpoint_at_all_is_an_error(tmp_path):
     with pytest.raises(RuntimeError, match="put a ModelSaver before it"):
         run([putting(1.0), MinSaver("val/error")], tmp_path)
+
+
+@pytest.mark.parametrize("first", [True, False])
+@pytest.mark.parametrize("epochs", [2, 1])
+def test_a_first_save_that_fails_is_not_the_end_with_a_best_saver(tmp_path, capsys, first, epochs):
+    blocked = tmp_path / "model-2.data-00000-of-00001"
+    (blocked / "in-the-way").mkdir(parents=True)
+    freeing = when(trigger_epoch=lambda cb: cb.epoch_num == 1 and shutil.rmtree(str(blocked)))
+    kept = MinSaver("val/error", checkpoint_dir=str(tmp_path))
+    callbacks = [ModelSaver(checkpoint_dir=str(tmp_path)), freeing, putting(2.0, 3.0)]
+    callbacks.insert(0 if first else 3, kept)
+    options = {"model": TinyModel(), "dataflow": DataFromList([[[1.0], [2.0]]] * 2)}
+    failing = pytest.raises(RuntimeError, match="The last save of the model to .* failed")
+    with failing if epochs == 1 else nullcontext():
+        SimpleTrainer(config(callbacks, max_epoch=epochs, **options)).train()
+    line = "MinSaver does nothing: the model of step 2 could not be saved."
+    assert log_lines(capsys).count(line) == 1
+    assert checkpoints(tmp_path) == (["min-val-error", "model-4"] if epochs == 2 else [])
+
+
+@pytest.mark.parametrize(
+    "values, removed, step, said",
+    [
+        ([1.0, 2.0, 3.0, 4.0], "", 2, []),
+        ([2.0, 1.0, 3.0, 4.0], "", 4, []),  # known when the state had been saved
+        ([1.0, 2.0, 4.0, 3.0], "min-*", 4, ["MinSaver starts over, without the best so far, 1."]),
+    ],
+)
+def test_the_best_comes_along_to_another_directory(tmp_path, capsys, values, removed, step, said):
+    def train(directory, epochs, **options):
+        callbacks = [ModelSaver(checkpoint_dir=str(directory)), putting(*values)]
+        callbacks.append(MinSaver("val/error", checkpoint_dir=str(directory)))
+        options.update(model=TinyModel(), dataflow=DataFromList([[[1.0], [2.0]]] * 2))
+        with tf.Graph().as_default():
+            SimpleTrainer(config(callbacks, max_epoch=epochs, **options)).train()
+
+    first, second = tmp_path / "first", tmp_path / "second"
+    train(first, 2)
+    for path in first.glob(removed) if removed else ():
+        path.unlink()
+    capsys.readouterr()
+    train(second, 4, resume=str(first))
+    verify(str(second / "min-val-error"))
+    assert saved(second / "min-val-error")["global_step"] == step
+    assert [each for each in log_lines(capsys) if "starts over" in each] == said
 
 
 def test_a_copy_that_fails_is_tried_again(tmp_path, capsys):

@@ -1,6 +1,7 @@
 import multiprocessing
 import threading
 import time
+import types
 
 import pytest
 
@@ -74,6 +75,20 @@ def test_the_report_shows_what_the_processes_do(capsys):
     printed = printed.partition("\nProcesses:\n")[2]
     assert f"Hangs (pid {hangs.pid}):\n" in printed and "in hang_in_c\n" in printed
     assert f"Plain (pid {plain.pid}):\nno stack: it was not made by make_worker()" in printed
+
+
+@pytest.mark.parametrize("waits, expected", [([1.5, 60, 1, 1], 0), ([1] * 11, 1)])
+def test_the_time_in_which_it_did_not_run_itself_is_no_halt(capsys, waits, expected):
+    clock = FakeClock()
+    watchdog, trainer = watched(clock)
+    over = types.SimpleNamespace(
+        set=lambda: None, clear=lambda: None, wait=lambda _: not waits or clock.advance(waits.pop())
+    )
+    watchdog._over = over
+    with trainer.session():
+        trainer.callbacks.before_train()
+        watchdog._thread.join()
+    assert reports(capsys) == expected
 
 
 def test_steps_and_callbacks_are_progress_and_the_next_halt_is_reported_again(capsys):

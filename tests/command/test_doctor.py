@@ -11,6 +11,7 @@ import pytest
 
 from tensorpack.command import doctor
 from tensorpack.command.doctor import _Finding as Finding
+from tensorpack.utils.optional import TENSORFLOW
 from tests.checks import ROOT
 from tests.conftest import HAS_TENSORFLOW
 
@@ -39,7 +40,7 @@ def test_python_and_the_packages_that_are_needed():
     assert both.level == "problem" and "pip uninstall -y tensorflow tensorflow-cpu" in both.advice
     less = {name: each for name, each in GOOD.items() if name != "tensorflow"}
     none = list(doctor._check_packages((3, 7), less))[-1]
-    assert none.level == "warning" and "pip install tensorflow-cpu" in none.advice
+    assert none.level == "warning" and f"pip install {TENSORFLOW}, or" in none.advice
 
 
 def test_a_group_that_was_left(tensorpack, monkeypatch):
@@ -79,6 +80,15 @@ def test_folders(tmp_path):
     assert (found.level, "Not a directory" in found.text) == ("problem", True)
     found = doctor._check_folder("data folder", "/proc/none")
     assert found.level == "warning" and "cannot be written to" in found.text
+
+
+def test_a_working_directory_that_is_deleted_is_said(tmp_path, monkeypatch):
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    found = doctor._check_folder("log folder", "train_log")
+    text = "train_log cannot be written to: No such file or directory"
+    assert (found.level, found.text) == ("problem", text)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """`tensorpack export` writes the weights of a checkpoint, or a model that its code builds."""
 
 import json
+import os
 import re
 import textwrap
 
@@ -86,6 +87,17 @@ def test_what_cannot_be(tensorpack, archive, tmp_path, out, args, text):
     assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
     assert text in done.err
     assert sorted(tmp_path.iterdir()) == before
+
+
+def test_force_goes_through_a_link_and_replaces_nothing_but_a_file(tensorpack, archive, tmp_path):
+    (tmp_path / "file.npz").write_bytes(b"")
+    (tmp_path / "link.npz").symlink_to("file.npz")
+    assert tensorpack("export", archive, tmp_path / "link.npz", "--force").code == 0
+    assert (tmp_path / "link.npz").is_symlink() and len(arrays_of(tmp_path / "file.npz")) == 2
+    os.mkfifo(str(tmp_path / "pipe.npz"))
+    done = tensorpack("export", archive, tmp_path / "pipe.npz", "--force")
+    assert (done.code, done.err.count("\n")) == (2, 1) and "Not a regular file" in done.err
+    assert (tmp_path / "pipe.npz").is_fifo()
 
 
 def test_values_that_do_not_fit(tensorpack, tmp_path):

@@ -152,10 +152,14 @@ def test_a_drawing_fits_the_terminal(columns, width, monkeypatch):
     monkeypatch.setattr(sys, "__stdout__", Terminal(io.BytesIO(), encoding="utf-8"))
     monkeypatch.setenv("COLUMNS", columns)
     monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
     assert plot._look(False) == Look(width, 14, True, True)
     monkeypatch.setenv("NO_COLOR", "1")
     assert plot._look(False) == Look(width, 14, True, False)
     assert plot._look(True) == Look(width, 14, False, False)
+    monkeypatch.delenv("NO_COLOR")
+    monkeypatch.setenv("TERM", "dumb")
+    assert plot._look(False) == Look(width, 14, True, False)
 
 
 def test_a_line_in_letters():

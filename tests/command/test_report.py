@@ -1,4 +1,6 @@
 import json
+import os
+import stat
 
 
 def test_a_page_is_written(tensorpack, tmp_path):
@@ -17,3 +19,20 @@ def test_what_cannot_be_used_is_said(tensorpack, tmp_path):
     (tmp_path / "log.log").write_text("")
     done = tensorpack("report", tmp_path, "--out", tmp_path / "no" / "x.html")
     assert done.code == 2 and "Give another --out" in done.err
+
+
+def test_out_is_written_through_a_link_and_replaces_nothing_but_a_file(tensorpack, tmp_path):
+    (tmp_path / "log.log").write_text("")
+    (tmp_path / "page.html").write_text("old")
+    os.mkfifo(str(tmp_path / "pipe"))
+    for name, target in [("link", "page.html"), ("to_pipe", "pipe"), ("report.html", "log.log")]:
+        (tmp_path / name).symlink_to(target)
+    assert tensorpack("report", tmp_path, "--out", tmp_path / "link").out == f"{tmp_path}/link\n"
+    assert (tmp_path / "link").is_symlink() and "<h1>" in (tmp_path / "page.html").read_text()
+    for name in ("pipe", "to_pipe"):
+        done = tensorpack("report", tmp_path, "--out", tmp_path / name)
+        assert (done.code, done.err.count("\n")) == (2, 1)
+        assert f"Not a regular file: '{tmp_path}/{name}'. Give another --out" in done.err
+        assert stat.S_ISFIFO(os.stat(str(tmp_path / name)).st_mode)
+    assert tensorpack("report", tmp_path).code == 0  # a link in the directory is not followed
+    assert (tmp_path / "log.log").read_text() == "" and not (tmp_path / "report.html").is_symlink()

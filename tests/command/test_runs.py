@@ -50,6 +50,16 @@ def test_runs_are_sorted_by_age_and_have_a_state(listed, tmp_path):
     assert (found["a/done"]["step"], found["lost"]["step"]) == (30, None)
 
 
+def test_links_in_the_directory_are_followed_to_other_places(tensorpack, tmp_path):
+    for name in ("data/run", "data/more/deep", "log/here"):
+        make(tmp_path / name, {"result": "finished"})
+    links = {"link": "data/run", "all": "data/more", "latest": "log/here", "up": ".", "bad": "no"}
+    for name, target in links.items():
+        (tmp_path / "log" / name).symlink_to(tmp_path / target)
+    found = json.loads(tensorpack("runs", tmp_path / "log", "--json").out)
+    assert sorted(each["run"] for each in found) == ["all/deep", "here", "link"]
+
+
 @pytest.mark.parametrize(
     "attempt, epochs, best",
     [

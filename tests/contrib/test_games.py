@@ -201,11 +201,48 @@ def test_evaluations_have_games_of_their_own():
 
 
 def test_a_state_gives_the_next_evaluation_again():
-    first, second = Evaluation(nr_eval=9, num_players=2), Evaluation(num_players=2)
+    first, second = Evaluation(nr_eval=9, num_players=2), Evaluation(nr_eval=9, num_players=2)
     first.evaluator.trigger()
+    first.evaluator.eval_episode = 7  # as after a long evaluation
     second.evaluator.load_state_dict(first.evaluator.state_dict())
-    assert second.evaluator.eval_episode == 9
+    assert second.evaluator.eval_episode == 7
     np.testing.assert_array_equal(evaluated(first), evaluated(second))
+
+
+def interrupted():
+    """The state of an evaluation of five games that was interrupted by a signal, at step 20."""
+    evaluation = Evaluation(nr_eval=5, num_players=2)
+    evaluation.trainer.stop_token.request(Interrupted(2))
+    with pytest.raises(StopRequested):
+        evaluation.evaluator.trigger()
+    return evaluation.evaluator.state_dict()
+
+
+def without(state, *names):
+    """As a version without them has saved it."""
+    return {name: value for name, value in state.items() if name not in names}
+
+
+@pytest.mark.parametrize("older", [[], ["nr_eval", "step"]])
+@pytest.mark.parametrize("nr_eval, what", [(5, "The evaluation that"), (9, "Evaluating")])
+def test_a_resumed_run_may_have_another_number_of_games(nr_eval, what, older, lines):
+    state = without(interrupted(), *older)
+    resumed = Evaluation(nr_eval=nr_eval, num_players=2)
+    resumed.evaluator.load_state_dict(state)
+    resumed.evaluator.trigger()
+    assert lines[-1].startswith(what) and f": {nr_eval} games, 2 at a time" in lines[-1]
+    assert "actions" not in resumed.evaluator.state_dict()
+
+
+def test_an_evaluation_does_not_continue_with_other_weights():
+    state = interrupted()
+    assert len(state["actions"]) == 2
+    later, fresh = Evaluation(nr_eval=5, num_players=2), Evaluation(nr_eval=5, num_players=2)
+    later.evaluator.load_state_dict(state)
+    assert later.evaluator.state_dict()["step"] == 20  # another save before the evaluation
+    later.trainer.global_step = 40
+    fresh.evaluator.load_state_dict(without(state, "actions", "rng_then", "step"))
+    np.testing.assert_array_equal(evaluated(later), evaluated(fresh))
 
 
 def test_an_evaluation_that_is_cancelled_continues_with_the_same_games():

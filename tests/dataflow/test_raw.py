@@ -188,3 +188,20 @@ def test_the_order_of_a_shuffled_pass_needs_eight_bytes_a_datapoint():
     finally:
         tracemalloc.stop()
     assert sorted(datapoints) == list(range(100000))
+
+
+def test_a_pass_whose_element_raised_resumes_at_that_element():
+    class Unreadable(list):
+        def __getitem__(self, index):
+            if index == 1 and self.broken:
+                raise OSError("the disk is away")
+            return super().__getitem__(index)
+
+    elements = Unreadable([[0], [1], [2]])
+    elements.broken = True
+    flow = DataFromList(elements, shuffle=False)
+    with pytest.raises(OSError, match="away"):
+        list(flow)
+    elements.broken = False
+    flow.load_state_dict(flow.state_dict())
+    assert list(flow) == [[1], [2]]

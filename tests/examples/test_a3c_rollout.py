@@ -19,7 +19,8 @@ NAMES = (["state"], ["policy", "value"])
 
 
 class EventfulPlayer(Player):
-    """Random frames and rewards; games end, are cut off and lose lives at random.
+    """Random frames and rewards; games end, are cut off and lose lives at random. Some are cut off
+    between two steps.
 
     Attributes:
       tape: the first frames, then all actions and steps.
@@ -39,7 +40,7 @@ class EventfulPlayer(Player):
     def _step(self, actions):
         reset = self._ended
         event = np.where(reset, 9, self._rng.randint(9, size=ENVS))
-        self._ended = event <= 1
+        self._ended = (event <= 1) | (event == 4)
         step = PlayerStep(
             frames=self._frames(),
             reward=np.where(reset, 0, self._rng.randint(-2, 4, size=ENVS)).astype(np.float32),
@@ -47,7 +48,7 @@ class EventfulPlayer(Player):
             truncated=event == 1,
             life_lost=event == 2,
             reset=reset,
-            episode_score=np.where(self._ended, self._rng.randint(100, size=ENVS), np.nan),
+            episode_score=np.where(event <= 1, self._rng.randint(100, size=ENVS), np.nan),
             taken=np.where(event == 3, 0, actions),
         )
         self.tape.append((actions, step))
@@ -146,7 +147,7 @@ def target_of(steps, states, tick, life_loss_ends):
         tick += 1
         if step.terminated or (step.life_lost and life_loss_ends):
             return total
-        if step.truncated or tick % LENGTH == 0:
+        if step.truncated or tick % LENGTH == 0 or steps[tick].reset:
             return total + factor * value_of(states[tick])
 
 

@@ -161,6 +161,19 @@ def rules(line=""):
     return DQN.rules_of(parse(line))
 
 
+def test_the_priorities_count_for_the_memory_that_is_needed(monkeypatch):
+    def check(size, each, available):
+        bytes_each.append(each)
+        raise ValueError("enough")
+
+    bytes_each = []
+    monkeypatch.setattr(DQN.checks, "check_memory", check)
+    for priority in (0, 0.5):
+        with pytest.raises(SystemExit):
+            DQN._train_on(parse(f"--priority {priority}"), "", small_catch())
+    assert 8 <= bytes_each[1] - bytes_each[0] <= 9
+
+
 @pytest.mark.parametrize("backend", ["single", "vector"])
 def test_the_games_have_the_options_of_the_flags(backend):
     if backend == "vector":
@@ -178,6 +191,15 @@ def test_without_flags_the_games_are_those_of_2017():
     with DQN.get_player(parse(), breakout_rom(), 1) as player:
         assert player.identity == {"game": "breakout", "frame_skip": 4}
         assert not player.fire_on_reset
+
+
+@pytest.mark.parametrize("frames, actions", [(0, None), (1, 1), (4, 1), (5, 2), (3600, 900)])
+def test_a_limit_of_idle_frames_is_at_least_an_action(frames, actions, monkeypatch):
+    monkeypatch.setattr("tensorpack.contrib.game_flags.AtariPlayers", lambda *_, **options: None)
+    monkeypatch.setattr("tensorpack.contrib.game_flags.LimitIdle", lambda player, limit: limit)
+    args = parse(f"--idle-frames {frames}")
+    assert DQN.get_player(args, "breakout.bin", 1, evaluated=True) == actions
+    assert DQN.get_player(args, "breakout.bin", 1) is None
 
 
 def test_schedules_are_in_epochs_without_flags():

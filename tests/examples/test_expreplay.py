@@ -1,6 +1,7 @@
 """ExpReplay in a run: the batches it yields, how much is played, and how it ends."""
 
 import os
+import sys
 import threading
 
 import numpy as np
@@ -158,6 +159,13 @@ def test_an_epoch_without_a_finished_game_has_no_score(log_dir):
 def test_an_error_while_populating_or_playing_ends_the_run_with_that_error(at_step, log_dir):
     with pytest.raises(OSError, match="the emulator broke"):
         train(BreakingCatch(at_step), "--steps-per-epoch", "5000")
+
+
+def test_a_player_that_exits_ends_the_run_with_an_error(log_dir):
+    player = BreakingCatch(80)
+    player.action = lambda: sys.exit(3)
+    with pytest.raises(RuntimeError, match=r"SystemExit\(3.* ended the thread SimulatorThread"):
+        train(player, "--steps-per-epoch", "5000")
 
 
 @pytest.mark.parametrize("at_step", first_fast([10, 80]))

@@ -4,12 +4,15 @@ from types import SimpleNamespace
 
 import minimal
 import numpy as np
+import pytest
 
 from tensorpack.RL import GymPlayers, ReplayMemory
+from tensorpack.utils.stopping import Interrupted, StopRequested
 from tests.checks import ROOT
 from tests.examples.small_dqn import read_stats
 from tests.pages import write_files
 from tests.RL.catch import CatchPlayer
+from tests.RL.players import FakeTrainer
 
 PATH = ROOT / "examples" / "DeepQNetwork" / "minimal.py"
 
@@ -58,6 +61,34 @@ def test_a_game_that_is_cut_off_has_no_end(log_dir, monkeypatch):
     assert len(batches) == 10 and not any(each.terminated.any() for each in batches)
     assert max(each.frames.max() for each in batches) == 5  # the last frame of a game
     assert {each.reward.max() for each in batches} == {1}
+
+
+def play(player):
+    """What plays on a player, with a network that takes all actions for alike."""
+    experience = minimal.Experience(player, Quick)
+    experience.predict = lambda states: [np.zeros((len(states), player.num_actions))]
+    return experience
+
+
+def test_a_game_that_is_cut_off_between_two_steps_is_not_spliced_with_the_next_one():
+    player = GymPlayers(Walk, 1)
+    experience = play(player)
+    experience.frames, experience.starts = player.reset(), np.ones(1, bool)
+    for number in range(60):
+        if number % 4 == 3:
+            player.truncate(np.array([True]))
+        experience.play(1.0)
+    places = experience.memory.sample(200, np.random.RandomState(0)).frames[..., 0]
+    assert {tuple(each) for each in places} == {(0, 0, 1), (0, 1, 2)}
+
+
+def test_a_signal_ends_the_play_before_the_first_step():
+    experience = play(CatchPlayer(8, cell=1))
+    experience.trainer = FakeTrainer(None)
+    experience.trainer.stop_token.request(Interrupted(2))
+    with pytest.raises(StopRequested):
+        experience.before_train()
+    assert len(experience.memory) == 0
 
 
 def test_it_fits_on_a_page_and_the_tutorial_shows_all_of_it(tmp_path):

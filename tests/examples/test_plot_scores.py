@@ -49,6 +49,12 @@ def test_a_path_that_exists_wins_over_a_name(logs):
     assert len(plot_scores.read_runs([f"x={logs}/lr=*"])["x"]) == 2
 
 
+def test_a_picture_without_an_ending_is_svg_and_is_named_as_it_is_written(logs, capsys):
+    plot_scores.main([f"{logs}/slow", "--window", "100", "--out", f"{logs}/fast-1"])
+    assert f"{logs}/fast-1.svg is drawn." in capsys.readouterr().out
+    assert (logs / "fast-1.svg").exists() and not (logs / "fast-1.png").exists()
+
+
 def test_names_are_drawn_as_they_are(logs):
     (logs / "slow").rename(logs / "_a$_{$")
     picture = logs / "scores.svg"

@@ -132,7 +132,7 @@ def data_of_wrong_kind():
         (failing_at(3, OSError("disk gone")), 3, OSError, "disk gone"),
         (failing_at(100, OSError("disk gone")), 100, OSError, "disk gone"),
         (failing_at(2, DataFlowTerminated("peer gone")), 2, DataFlowTerminated, "peer gone"),
-        (failing_at(1, SystemExit(3)), 1, RuntimeError, r"raised SystemExit\(3.*EnqueueThread"),
+        (failing_at(1, SystemExit(3)), 1, RuntimeError, r"SystemExit\(3.*thread EnqueueThread"),
         (FailingReset(ValueError("no file")), 0, ValueError, "no file"),
         (DataFromList([]), 0, DataFlowEmpty, "without a single datapoint"),
         (data_of_wrong_kind(), 2, TypeError, r"Datapoint 2, component 0 \('number'\)"),

@@ -45,7 +45,8 @@ def test_a_group_runs_and_ends_in_order(tmp_path):
     time.sleep(0.3 * me.index)
     print("done")
     """
-    done = launch(tmp_path, body, "--workers", "2", "--ps", "1", arguments=["--workers", "-x"])
+    options = ["--workers", "2", "--ps", "1", "--"]
+    done = launch(tmp_path, body, *options, arguments=["--workers", "-x", "--"])
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     heads = {line.partition("] ")[0] + "]": line for line in lines if "{" in line}
@@ -53,7 +54,7 @@ def test_a_group_runs_and_ends_in_order(tmp_path):
     texts = {line.partition("] ")[2] for line in heads.values()}
     ((cluster, arguments, threads),) = map(json.loads, texts)
     assert (len(cluster["worker"]), len(cluster["ps"])) == (2, 1)
-    assert arguments == ["--workers", "-x"] and int(threads) >= 1
+    assert arguments == ["--workers", "-x", "--"] and int(threads) >= 1
     assert lines[-1] == "[worker 1] done" and "[worker 0] done" in lines
     assert sorted(line for line in done.stderr.splitlines() if line.endswith("news")) == [
         "[ps 0] news",

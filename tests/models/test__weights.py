@@ -1,9 +1,19 @@
-"""The op `<layer>/output`."""
+"""The op `<layer>/output`, and the loss of its regularizer."""
 
 import pytest
 
 from tensorpack.compat import tfv1 as tf
-from tensorpack.models import BatchNorm, FullyConnected
+from tensorpack.models import (
+    BatchNorm,
+    Conv2D,
+    Conv2DTranspose,
+    Conv3D,
+    DepthwiseConv2D,
+    FullyConnected,
+    l2_regularizer,
+)
+
+from .tools import run
 
 
 def build(activation, name="fc"):
@@ -54,3 +64,32 @@ def test_an_activation_must_be_a_function_that_returns_a_tensor():
         build("relu")
     with pytest.raises(TypeError, match="must return a tensor, it returned None"):
         build(lambda x: None, "fc1")
+
+
+LAYERS = [
+    (FullyConnected, [3], {"units": 2}),
+    (Conv2D, [1, 1, 3], {"filters": 2, "kernel_size": 1}),
+    (Conv2DTranspose, [1, 1, 3], {"filters": 2, "kernel_size": 1}),
+    (Conv3D, [1, 1, 1, 3], {"filters": 2, "kernel_size": 1}),
+    (DepthwiseConv2D, [1, 1, 3], {"kernel_size": 1}),
+]
+
+
+@pytest.mark.parametrize("layer, shape, options", LAYERS)
+def test_the_loss_of_an_activity_is_a_mean_over_the_batch(layer, shape, options):
+    size = tf.placeholder(tf.int32, [])
+    x = tf.reshape(tf.ones(tf.stack([size, 3])), [-1, *shape])
+    ones = tf.ones_initializer()
+    options = {"kernel_initializer": ones, "activity_regularizer": l2_regularizer(2.0), **options}
+    output = layer("layer", x, **options)
+    (loss,) = tf.get_collection(tf.GraphKeys.REGULARIZATION_LOSSES)
+    expected = 3 if layer is DepthwiseConv2D else 2 * 3**2
+    assert output.shape.as_list()[0] is None and loss.shape == []
+    assert [run(loss, {size: n}) for n in (1, 8)] == [expected, expected]
+    if layer is FullyConnected:
+        assert run(loss, {size: 0}) == 0
+
+
+def test_a_regularizer_may_have_no_loss():
+    FullyConnected("fc", tf.ones([2, 3]), 4, activity_regularizer=lambda output: None)
+    assert tf.get_collection(tf.GraphKeys.REGULARIZATION_LOSSES) == []

@@ -1,9 +1,12 @@
+import os
 import re
+import socket
 
 import pytest
 
-from tensorpack.report._facts import attempts_of, duration_text, facts_of, headline_of
+from tensorpack.report._facts import attempts_of, duration_text, facts_of, headline_of, result_of
 from tensorpack.report._read import Run
+from tensorpack.utils._directory_lock import DirectoryLock
 
 
 def run_of(*attempts, epochs=()):
@@ -75,3 +78,28 @@ def test_the_table_of_attempts():
     text = text_of(attempts_of(run_of(first, second)))
     assert "2026-01-31 12:00:00 UTC 1 min 1 s 1,000 stopped" in text
     assert text.endswith("1,000 lost 0123456789")
+
+
+@pytest.mark.parametrize(
+    "host, locked, result",
+    [
+        (socket.gethostname(), True, "running"),
+        (socket.gethostname(), False, "lost"),  # another process has its number
+        ("elsewhere", True, "running"),
+        ("elsewhere", False, "unknown"),
+    ],
+)
+def test_the_lock_tells_whether_a_run_lives(tmp_path, host, locked, result):
+    attempt = {"host": host, "process": os.getpid()}
+    with DirectoryLock(str(tmp_path)) as lock:
+        if not locked:
+            lock.release()
+        assert result_of(attempt, str(tmp_path)) == result
+        run = run_of(attempt, attempt)._replace(directory=str(tmp_path))
+        assert re.findall("running|lost|unknown", text_of(attempts_of(run))) == ["lost", result]
+
+
+def test_a_process_that_is_gone_does_not_live_in_a_directory_that_another_one_has(tmp_path):
+    attempt = {"host": socket.gethostname(), "process": 2**22 + 1}
+    with DirectoryLock(str(tmp_path)):
+        assert result_of(attempt, str(tmp_path)) == "lost"

@@ -26,6 +26,17 @@ def test_what_is_said_about_the_process(monkeypatch, tmp_path):
     assert facts["versions"]["python"] == ".".join(map(str, sys.version_info[:3]))
 
 
+def test_the_working_directory_may_be_deleted(tmp_path, monkeypatch):
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    monkeypatch.setattr(sys.modules["__main__"], "__file__", "train.py")
+    monkeypatch.setattr(sys, "argv", ["train"])
+    facts = process_facts()
+    assert facts["folder"] is None and facts["script"] is None
+    assert facts["process"] == os.getpid()
+
+
 @pytest.mark.parametrize(
     "given, shown",
     [

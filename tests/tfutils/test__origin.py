@@ -7,6 +7,7 @@ import pytest
 from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils._origin import line_of_caller, line_of_failure, line_of_op
 from tensorpack.tfutils.symbolic_functions import huber_loss
+from tests.helpers import eagerly
 
 
 def here():
@@ -26,6 +27,21 @@ def test_an_op_is_from_the_innermost_line_of_the_user():
 
 def test_the_line_that_calls():
     assert line_of_caller() == here()
+
+
+@pytest.mark.parametrize("of_variable", [False, True])
+def test_what_was_made_eagerly_is_named(of_variable):
+    with eagerly():
+        other = tf.Variable(1.0, name="other")
+        made = tf.Variable(1.0, name="rate") if of_variable else tf.constant(1.0)
+    in_graph = tf.get_variable("in_graph", [])
+    with pytest.raises(RuntimeError) as info:
+        tf.train.GradientDescentOptimizer(made).minimize(in_graph * 2)
+    told = line_of_failure(info.value, tf.get_default_graph())
+    what = "Variable 'rate:0'" if of_variable else "A variable or tensor"
+    assert told.startswith(f"{what} was made before the trainer, while TensorFlow executed eagerly")
+    assert "build_graph() or optimizer(), or call tf.compat.v1.disable_eager_execution()" in told
+    assert line_of_failure(RuntimeError(f"another, of {other.name}"), in_graph.graph) is None
 
 
 @pytest.mark.parametrize("of_gradient", [False, True])

@@ -13,6 +13,7 @@ from tensorpack.tfutils.checkpoint import (
     CheckpointReader,
     get_checkpoint_path,
     load_checkpoint_vars,
+    restore_point_at,
     save_checkpoint_vars,
     verify,
 )
@@ -46,9 +47,29 @@ def assert_same(loaded, expected):
 def test_all_files_of_a_checkpoint_lead_to_it_and_the_pointer_to_the_latest(
     prefix, tmp_path, log_lines
 ):
-    for path in (tmp_path / "checkpoint", tmp_path, prefix, prefix + ".index", prefix + DATA):
+    files = [prefix + suffix for suffix in ("", ".index", DATA, ".state", ".manifest.json")]
+    for path in [tmp_path / "checkpoint", tmp_path, *files]:
         assert get_checkpoint_path(path) == prefix
     assert log_lines[0] == ("info", f"{tmp_path}/checkpoint means the checkpoint {prefix}.")
+
+
+def test_a_checkpoint_may_be_named_as_a_file_of_one(tmp_path):
+    save_checkpoint_vars(VALUES, tmp_path / "best.state")
+    for path in (tmp_path / "best.state", tmp_path / "best.state.index"):
+        assert get_checkpoint_path(path) == str(tmp_path / "best.state")
+
+
+def test_a_file_that_is_no_checkpoint_is_not_said_to_be_damaged(prefix, tmp_path):
+    (tmp_path / "stats.json").write_text("[]\n")
+    for load in (load_checkpoint_vars, verify, restore_point_at):
+        with pytest.raises(CheckpointCorrupt) as caught:
+            load(str(tmp_path / "stats.json"))
+        said = str(caught.value)
+        assert said.startswith(f"{tmp_path}/stats.json is not a checkpoint (")
+        assert said.endswith(" a log directory or an .npz file.") and "damaged" not in said
+    os.truncate(prefix + ".index", 5)
+    with pytest.raises(CheckpointCorrupt, match="model-7 is damaged .* Load an earlier one"):
+        load_checkpoint_vars(prefix)
 
 
 @pytest.mark.parametrize("name", ["model-8", "model-8.index", "nowhere/model-7", "checkpoint"])

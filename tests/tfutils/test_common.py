@@ -22,6 +22,7 @@ from tensorpack.tfutils.common import (
     get_tf_version_number,
     get_tf_version_tuple,
 )
+from tests.helpers import eagerly
 
 
 def test_per_graph_keeps_one_value_for_each_graph():
@@ -86,6 +87,13 @@ def test_global_step_ignores_getters_and_loops_around_it(session):
 def test_global_step_made_by_tensorflow_is_taken():
     step = tf.train.get_or_create_global_step()
     assert get_global_step_var() is step
+
+
+def test_global_step_is_in_the_graph_also_while_tensorflow_executes_eagerly():
+    with eagerly():
+        step = get_global_step_var()
+    assert get_global_step_var() is tf.train.get_global_step() is step
+    assert step.graph is tf.get_default_graph()
 
 
 def test_global_step_value_is_a_python_int(session):

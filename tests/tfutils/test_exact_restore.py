@@ -14,7 +14,7 @@ def prefix(tmp_path):
     return target
 
 
-def restore(prefix, **changes):
+def restore(prefix, strictly=True, **changes):
     """Restores a graph with the same variables but for some changes: name -> shape and dtype."""
     shapes = {"W": ([2, 3], tf.float32), "step": ([], tf.int64), **changes}
     for name, described in shapes.items():
@@ -22,7 +22,7 @@ def restore(prefix, **changes):
             tf.get_variable(name, *described, tf.zeros_initializer())
     with tf.Session() as sess:
         sess.run(tf.global_variables_initializer())
-        ExactRestore(prefix).init(sess)
+        ExactRestore(prefix, strictly=strictly).init(sess)
         return {each.op.name: sess.run(each) for each in tf.global_variables()}
 
 
@@ -45,6 +45,35 @@ def test_all_variables_are_restored(prefix):
 def test_what_differs_is_listed(prefix, changes, problem):
     with pytest.raises(VariableMismatch, match=problem):
         restore(prefix, **changes)
+
+
+def test_averages_of_summaries_may_come_and_go_unless_strictly(tmp_path, capsys):
+    prefix = str(tmp_path / "model-3")
+    values = {"W": np.ones([2, 3], np.float32), "step": np.int64(3)}
+    averages = {"EMA/both": np.float32([5, 6]), "EMA/old": np.float32([7, 8])}
+    save_checkpoint_vars({**values, **averages}, prefix)
+    pair = ([2], tf.float32)
+    found = restore(prefix, strictly=False, **{"EMA/both": pair, "EMA/new": pair})
+    assert {n: v.tolist() for n, v in found.items() if "EMA" in n} == {
+        "EMA/both": [5, 6],
+        "EMA/new": [0, 0],
+    }
+    assert found["step"] == 3
+    said = capsys.readouterr().out
+    assert "WRN" in said and "EMA/new starts at 0" in said and "EMA/old is dropped" in said
+    with tf.Graph().as_default(), pytest.raises(
+        VariableMismatch, match=r"EMA/new .*missing\nEMA/old .*extra\n.*\"auto\""
+    ):
+        restore(prefix, **{"EMA/both": pair, "EMA/new": pair})
+
+
+@pytest.mark.parametrize(
+    "name, shape, dtype",
+    [("EMA/W", [3], tf.float32), ("EMA/both", [], tf.float32), ("b/EMA", [2], tf.float32)],
+)
+def test_what_is_no_average_of_a_summary_must_match(prefix, name, shape, dtype):
+    with pytest.raises(VariableMismatch, match=f"{name} .*missing"):
+        restore(prefix, strictly=False, **{name: (shape, dtype)})
 
 
 def test_a_damaged_checkpoint(prefix):

@@ -162,10 +162,20 @@ def test_two_sets_of_variables_accumulate_each_by_itself(
         assert sess.run(variables) == [expected, expected]
 
 
-def test_accumulation_refuses_a_global_step_and_no_steps(use_resource):
+def test_accumulation_increments_the_global_step_at_each_run(
+    session, use_resource, conditional_updates
+):
     (v,) = make(use_resource, v=0.0)
-    with pytest.raises(ValueError, match="global_step"):
-        AccumGradOptimizer(sgd(), 2).minimize(v * 2, tf.train.get_or_create_global_step())
+    step = tf.get_variable("step", initializer=0, trainable=False, use_resource=use_resource)
+    train = AccumGradOptimizer(sgd(), 2).minimize(v * 2, global_step=step, name="train")
+    assert train.name == "train"
+    sess = session()
+    for expected in [(1, 0), (2, -4), (3, -4)]:
+        sess.run(train)
+        assert tuple(sess.run([step, v])) == expected
+
+
+def test_accumulation_refuses_no_steps(use_resource):
     for niter in 0, 2.9:
         with pytest.raises(ValueError, match=f"niter must be a whole .* got {niter}"):
             AccumGradOptimizer(sgd(), niter)

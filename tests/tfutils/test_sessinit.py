@@ -224,7 +224,7 @@ def test_dict_restore_refuses_or_leaves_out_what_does_not_fit(session, log_lines
     sess = session()
     values = {"W": np.float32([1, 2, 3]), "n": 5}
     with pytest.raises(
-        ValueError, match=r"W has the shape \[2\], the value for it \[3\]"
+        ValueError, match=r"W has the shape \[2\], the value for it \[3\].* leave out the rest"
     ) as raised:
         DictRestore(values).init(sess)
     expected = {"W": "float32 [2] float32 [3] does not fit"}
@@ -236,6 +236,16 @@ def test_dict_restore_refuses_or_leaves_out_what_does_not_fit(session, log_lines
     assert problems(log_lines[-1][1]) == expected
     with pytest.raises(TypeError, match="dict of arrays"):
         DictRestore("model.npz")
+
+
+def test_dict_restore_refuses_or_reshapes_what_has_as_many_elements(session):
+    w = tf.get_variable("W", initializer=np.zeros((2, 3), "float32"))
+    sess = session()
+    values = {"W": np.arange(6, dtype="float32")}
+    with pytest.raises(ValueError, match="ignore_mismatch=True, SmartInit and DictRestore reshape"):
+        DictRestore(values).init(sess)
+    DictRestore(values, ignore_mismatch=True).init(sess)
+    assert sess.run(w).tolist() == [[0, 1, 2], [3, 4, 5]]
 
 
 def test_chain_applies_all_and_sets_up_every_graph_first(session):

@@ -125,7 +125,8 @@ def test_a_handle_takes_both_names_of_its_arguments():
     with TowerContext("tower0", is_training=True) as context:
         summary = tf.constant(0)
         tf.add_to_collection("mine", summary)
-    handle = TowerTensorHandle(ctx=context, inputs=[], outputs=None)
+    handle = TowerTensorHandle(ctx=context, input=[summary], output="cost")
+    assert (handle.input, handle.output) == (handle.inputs, handle.outputs) == ([summary], "cost")
     assert handle.get_collection("mine") == handle.get_collection(name="mine") == [summary]
     with pytest.raises(TypeError, match="both 'name' and 'key'"):
         handle.get_collection(key="mine", name="mine")

@@ -7,10 +7,12 @@ import sys
 
 import pytest
 
-from tensorpack.callbacks import Callback
+from tensorpack.callbacks import Callback, ModelSaver, RunOp
 from tensorpack.callbacks.monitor import MonitorBase
 from tensorpack.compat import tfv1 as tf
-from tensorpack.input_source import TensorInput
+from tensorpack.dataflow import DataFlow
+from tensorpack.input_source import QueueInput, TensorInput
+from tensorpack.tfutils import load_checkpoint_vars
 from tensorpack.tfutils.common import get_global_step_value
 from tensorpack.tfutils.sesscreate import NewSessionCreator
 from tensorpack.tfutils.sessinit import JustCurrentSession
@@ -168,6 +170,23 @@ def test_stop_training_is_an_end_in_order():
     assert spy.tape[-2:] == ["after_run", "after_train"]
 
 
+def test_a_step_that_stops_the_training_is_not_counted():
+    class Stops(Counting):
+        def run_step(self):
+            if self.global_step == 6:
+                raise StopTraining
+            super().run_step()
+
+    class Look(Callback):
+        def _after_train(self):
+            self.seen = (self.global_step, get_global_step_value())
+
+    look = Look()
+    trainer = Stops(config([look], max_epoch=5))
+    trainer.train()
+    assert look.seen == (5, 5) and trainer.global_step == 5
+
+
 def test_a_hook_can_stop_the_training():
     class Stops(Callback):
         def _after_run(self, ctx, run_values):
@@ -226,14 +245,44 @@ def test_a_second_training_in_a_graph_is_told_what_to_do():
         Counting(config()).train()
 
 
-def test_registered_callbacks_come_behind_those_of_the_config():
+def test_registered_callbacks_come_before_those_of_the_config_unless_they_follow_them():
+    class Follower(CallbackSpy):
+        follows = True
+
     tape = []
     trainer = Counting(config([CallbackSpy(tape, "config")]))
-    trainer.register_callback([CallbackSpy(tape, "registered")])
+    trainer.register_callback([Follower(tape, "follower"), CallbackSpy(tape, "registered")])
     trainer.train()
-    assert tape[:2] == ["config.setup_graph", "registered.setup_graph"]
+    for hook in HOOKS:
+        order = [each.partition(".")[0] for each in tape if each.endswith(hook)]
+        assert order[:3] == ["registered", "config", "follower"], hook
     with pytest.raises(RuntimeError, match="only before setup_callbacks"):
         trainer.register_callback(Callback())
+
+
+def test_a_checkpoint_has_what_a_registered_callback_does_after_the_epoch(log_dir):
+    class Copying(Counting):
+        def _setup(self):
+            super()._setup()
+            self.copy = tf.get_variable("copy", [], initializer=tf.zeros_initializer())
+            self.register_callback(RunOp(lambda: self.copy.assign(self.counter).op))
+
+    Copying(config([ModelSaver()], max_epoch=2)).train()
+    values = load_checkpoint_vars(str(log_dir))
+    assert (values["counter"], values["copy"]) == (4, 4)
+
+
+def test_an_input_begins_when_the_callbacks_have_prepared_it(log_dir):
+    class Prepared(CallbackSpy, DataFlow):
+        def reset_state(self):
+            self._note("reset_state")
+
+        def __iter__(self):
+            yield [[1.0], [1.0]]
+
+    data = Prepared()
+    SimpleTrainer(config([data], model=TinyModel(), data=QueueInput(data))).train()
+    assert data.tape[:3] == ["setup_graph", "before_train", "reset_state"]
 
 
 def test_train_without_a_config():

@@ -173,6 +173,16 @@ def test_the_callback_that_failed_is_named_with_its_hook(hook):
     assert notes_of(info.value) == [f"It was raised by the callback Hooks in its {hook}."]
 
 
+def test_a_variable_that_was_made_before_the_trainer_is_named():
+    with helpers.eagerly():
+        rate = tf.get_variable("rate", initializer=0.1, trainable=False)
+    trainer = SimpleTrainer(config(model=TinyModel(learning_rate=rate), dataflow=flow()))
+    with pytest.raises(RuntimeError, match="EagerTensor") as info:
+        trainer.train()
+    (note,) = notes_of(info.value)
+    assert note.startswith("Variable 'rate:0' was made before the trainer, while TensorFlow exec")
+
+
 def test_a_callback_with_a_source_of_its_own_is_no_input():
     class Reader(Callback):
         _source = "games"

@@ -164,7 +164,7 @@ class TestPrepareLogDir:
         (tmp_path / "letter").write_text("Dear trainer")
         with pytest.raises(FileNotFoundError, match="no checkpoint in .*empty"):
             prepare_log_dir(str(tmp_path), str(tmp_path / "empty"))
-        with pytest.raises(CheckpointCorrupt, match="letter is damaged"):
+        with pytest.raises(CheckpointCorrupt, match="letter is not a checkpoint"):
             prepare_log_dir(str(tmp_path), str(tmp_path / "letter"))
         assert logger.get_logger_dir() is None
         assert sorted(os.listdir(str(tmp_path))) == ["empty", "letter"]

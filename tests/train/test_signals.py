@@ -222,3 +222,16 @@ def test_a_signal_that_another_thread_was_given_interrupts_the_main_thread():
     done.set()
     thread.join()
     assert time.monotonic() - start < 5
+
+
+def test_another_thread_than_the_main_one_is_warned_that_it_hears_no_signals(capsys):
+    def guarded():
+        with SignalGuard(StopToken()):
+            pass
+
+    thread = threading.Thread(target=guarded)
+    thread.start()
+    thread.join()
+    assert "WRN Signals are heard in the main thread only: SIGTERM" in capsys.readouterr().out
+    guarded()
+    assert capsys.readouterr().out == ""

@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import re
 import signal
 import threading
 import time
@@ -24,7 +25,9 @@ from tensorpack.dataflow import DataFromList, MapData
 from tensorpack.tfutils.checkpoint import CheckpointStore, load_checkpoint_vars
 from tensorpack.tfutils.sessinit import VariableMismatch
 from tensorpack.train import SimpleTrainer, Trainer, TrainingInterrupted
+from tensorpack.train.state import RunState
 from tensorpack.utils import fix_rng_seed, get_rng, logger
+from tensorpack.utils.cluster import Cluster
 from tests.helpers import CallbackSpy, LargeState, TinyModel, config
 from tests.tiers import first_fast
 
@@ -211,10 +214,50 @@ def test_statistics_have_no_gap_and_no_epoch_twice(log_dir):
 def test_a_change_of_the_epoch_is_warned_of_or_refused(capsys):
     run([], ModelSaver(), max_epoch=1)
     longer = {"steps_per_epoch": STEPS + 1, "max_epoch": 2}
-    with pytest.raises(ValueError, match="An epoch had 2 steps .* has 3 now"):
+    with pytest.raises(ValueError, match="had steps_per_epoch=2 .* has 3 now"):
         run([], ModelSaver(), resume="must", **longer)
     assert run([], ModelSaver(), resume="auto", **longer).global_step == STEPS + STEPS + 1
-    assert "An epoch had 2 steps" in capsys.readouterr().out
+    assert "had steps_per_epoch=2" in capsys.readouterr().out
+
+
+def test_another_number_of_workers_is_warned_of_or_refused(capsys):
+    class InGroup(Counting):
+        cluster = Cluster(["a:1", "b:1", "c:1"])
+
+    def warnings():
+        return re.findall("WRN (.*)", capsys.readouterr().out)
+
+    run([], ModelSaver(), make=InGroup, max_epoch=1)
+    with pytest.raises(ValueError, match="workers=3 .* has 1 now. Start it with workers=3 to"):
+        run([], ModelSaver(), resume="must")
+    assert warnings() == []
+    run([], ModelSaver(), resume="auto", max_epoch=2)
+    said = "The run had workers={} when its state was saved, and has {} now."
+    assert warnings() == [said.format(3, 1)]
+    run([], ModelSaver(), make=InGroup, resume="auto")
+    assert warnings() == [said.format(1, 3)]
+
+
+def test_another_number_of_towers_is_warned_of(capsys):
+    class TwoTowers(Counting):
+        tower_ids = (0, 1)
+
+    run([], ModelSaver(), max_epoch=1)
+    run([], ModelSaver(), make=TwoTowers, resume="must")
+    said = "WRN The run had towers=1 when its state was saved, and has 2 now."
+    assert said in capsys.readouterr().out
+
+
+def test_a_state_of_an_earlier_version_has_no_number_of_workers(log_dir, monkeypatch, capsys):
+    def capture(state, *args):
+        return {k: v for k, v in whole(state, *args).items() if k not in ("workers", "towers")}
+
+    whole = RunState.capture
+    with monkeypatch.context() as patched:
+        patched.setattr(RunState, "capture", capture)
+        run([], ModelSaver(), max_epoch=1)
+    assert run([], ModelSaver(), resume="must").global_step == STEPS * EPOCHS
+    assert "WRN" not in capsys.readouterr().out
 
 
 @pytest.mark.fault_row(23)

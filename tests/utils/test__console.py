@@ -100,6 +100,20 @@ def test_a_line_takes_the_bar_away_and_puts_it_back(run_in_terminal):
     assert after.startswith("\r 50%|#") and "100%|#" in after
 
 
+@pytest.mark.parametrize(
+    "env, coloured",
+    [
+        ({"TERM": "xterm"}, True),
+        ({"TERM": "dumb"}, False),
+        ({"TERM": "xterm", "NO_COLOR": ""}, False),
+    ],
+)
+def test_colours_are_for_terminals_that_have_them(run_in_terminal, monkeypatch, env, coloured):
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    code, screen = run_in_terminal(WITH_BAR, env=env)
+    assert code == 0 and ("\033[32m" in screen) == coloured
+
+
 def test_files_apart_are_not_mixed(run_python):
     done = run_python(WITH_BAR, text=False)
     assert re.fullmatch(rb"\[[^]]*\] in the middle\n", done.stdout)

@@ -1,13 +1,15 @@
 """Two runs keep out of each other's log directory."""
 
 import os
+import signal
 import subprocess
 import sys
 
 import pytest
 
 from tensorpack.utils import logger
-from tensorpack.utils._directory_lock import DirectoryInUse, DirectoryLock
+from tensorpack.utils._directory_lock import DirectoryInUse, DirectoryLock, lock_owner
+from tests.checks import ROOT
 
 pytestmark = pytest.mark.usefixtures("own_log")
 OTHER_RUN = (
@@ -78,3 +80,45 @@ def test_a_disk_that_has_no_byte_left_is_an_error_that_names_the_lock(run_python
     )
     assert done.returncode == 1
     assert done.stderr.rstrip().endswith(f"File too large: '{tmp_path}/run/.lock'"), done.stderr
+
+
+FORKING = (
+    "import os, time; from multiprocessing import get_context\n"
+    "from tensorpack.utils import logger; logger.set_logger_dir('run')\n"
+    "def wait(): print(os.getpid(), flush=True); time.sleep(60)\n"
+    "child = get_context('fork').Process(target=wait) if {} else None\n"
+    "if child is not None: child.start()\n"
+    "elif os.fork() == 0: wait()\n"
+    "time.sleep(60)\n"
+)
+
+
+@pytest.mark.parametrize("by_multiprocessing", [True, False])
+def test_a_child_that_survives_its_run_has_no_lock_or_the_error_says_so(
+    tmp_path, by_multiprocessing
+):
+    command = [sys.executable, "-c", FORKING.format(by_multiprocessing)]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(
+        command, cwd=str(tmp_path), env=environment, stdout=subprocess.PIPE, universal_newlines=True
+    ) as run:
+        child = next(int(line) for line in run.stdout if line.strip().isdigit())
+        directory = str(tmp_path / "run")
+        try:
+            assert lock_owner(directory) == run.pid
+            run.kill()
+            run.wait()
+            if by_multiprocessing:
+                assert lock_owner(directory) == 0
+                DirectoryLock(directory).release()
+            else:
+                with pytest.raises(
+                    DirectoryInUse, match=f"{run.pid}. It has ended, here .*/.lock names"
+                ):
+                    DirectoryLock(directory)
+        finally:
+            os.kill(child, signal.SIGKILL)
+
+
+def test_nobody_has_the_lock_of_a_directory_without_one(tmp_path):
+    assert lock_owner(str(tmp_path)) is None

@@ -171,18 +171,27 @@ def test_a_guarded_thread_hands_its_error_over(kind, capsys):
         thread.pause()  # returns
 
 
-def test_only_an_error_is_kept_by_the_guard():
-    def leave():
-        raise SystemExit
+@pytest.mark.parametrize("leave", [SystemExit(3), SystemExit(), KeyboardInterrupt("k")])
+def test_what_would_end_a_thread_without_a_word_is_an_error(leave, capsys):
+    def run():
+        raise leave
 
     errors = []
-    thread, leaves = threading.Thread(target=int), threading.Thread(target=leave)
-    for each in (thread, leaves):
-        guard_thread(each, errors.append)
+    thread = threading.Thread(target=run, name="player")
+    guard_thread(thread, errors.append)
     run_to_end(thread)
-    with pytest.raises(SystemExit):
-        leaves.run()
-    assert thread.error is None and leaves.error is None and errors == []
+    assert errors == [thread.error] and type(thread.error) is RuntimeError
+    assert str(thread.error).startswith(f"{leave!r} ended the thread player: ")
+    assert thread.error.__cause__ is leave
+    assert capsys.readouterr().err == ""
+
+
+def test_a_thread_that_ends_has_no_error_and_a_guard_comes_before_its_start():
+    errors = []
+    thread = threading.Thread(target=int)
+    guard_thread(thread, errors.append)
+    run_to_end(thread)
+    assert thread.error is None and errors == []
     with pytest.raises(RuntimeError, match="before start"):
         guard_thread(thread, print)
 

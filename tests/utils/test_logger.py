@@ -11,6 +11,7 @@ import sys
 import pytest
 
 from tensorpack.utils import logger
+from tensorpack.utils.cluster import Cluster
 
 PREFIX = r"\[\d{4} \d\d:\d\d:\d\d @test_logger\.py:(\d+)\] "
 
@@ -217,6 +218,20 @@ def test_new_takes_the_first_free_number(used_dir, action, capsys):
     assert logger.LOG_DIR == str(used_dir) + "-2"
     assert visible(used_dir) == ["model"]
     assert f"WRN This run logs to {used_dir}-2 instead." in capsys.readouterr().out
+
+
+def test_the_name_of_a_worker_comes_after_the_number(used_dir, monkeypatch):
+    worker = Cluster(["a:1", "b:1"], index=1)
+    monkeypatch.setenv("TF_CONFIG", worker.as_tf_config())
+    os.rename(str(used_dir), f"{used_dir}-worker1")
+    for directory in used_dir, f"{used_dir}-worker1":
+        logger.set_logger_dir(str(directory), "new")
+    assert sibling_names(used_dir) == ["run-1-worker1", "run-2-worker1", "run-worker1"]
+    logger.set_logger_dir(f"{used_dir}-1", "keep")
+    assert logger.LOG_DIR == f"{used_dir}-1-worker1"
+    monkeypatch.setenv("TF_CONFIG", Cluster(worker.workers).as_tf_config())
+    logger.set_logger_dir(f"{used_dir}-worker1", "new")
+    assert logger.LOG_DIR == f"{used_dir}-worker1-1"
 
 
 @pytest.mark.parametrize("action", ["k", "K", "keep", "b", "D", "new", None])

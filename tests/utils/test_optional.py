@@ -6,7 +6,9 @@ import types
 
 import pytest
 
+from tensorpack.utils import optional
 from tensorpack.utils.optional import Lazy, require
+from tests.checks import ROOT
 
 
 def test_an_installed_module_is_returned():
@@ -15,15 +17,27 @@ def test_an_installed_module_is_returned():
 
 
 @pytest.mark.parametrize(
-    "module, package, install",
+    "module, package, says",
     [
-        ("no_such_module.part", None, "no_such_module"),
-        ("no_such_module", "its-package", "its-package"),
+        ("no_such_module.part", None, "no_such_module, which is not installed: no_such_module"),
+        ("no_such_module", "its-package", "no_such_module, which is not installed: its-package"),
+        ("json.part.of_it", None, "json.part, which the installed json lacks: json"),
     ],
 )
-def test_a_missing_module_names_the_package(module, package, install):
-    with pytest.raises(ImportError, match=f"needs {module}, .*pip install {install}$"):
+def test_a_missing_module_names_the_package(module, package, says):
+    with pytest.raises(ModuleNotFoundError) as caught:
         require(module, package)
+    assert str(caught.value) == f"This needs {says}".replace(": ", ": pip install ")
+    assert says.startswith(f"{caught.value.name},")
+
+
+def test_the_versions_of_tensorflow_are_those_of_the_extra():
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    packages = [each.strip("'") for each in optional.TENSORFLOW.split()]
+    packages.append(optional.TENSORFLOW_GPU.split()[0].strip("'"))
+    comparison = "<" if sys.version_info < (3, 8) else ">="
+    for each in packages:
+        assert f"\"{each}; python_version {comparison} '3.8'" in text
 
 
 def test_a_package_of_another_name(monkeypatch):

@@ -41,6 +41,7 @@ CHUNK_ROWS = 32  # transitions in a chunk, at least
 BEAT_SECONDS = 1.0
 SILENT_SECONDS = 60.0  # after which the other side is taken for lost ...
 FIRST_SECONDS = 600.0  # ... and before it has said anything
+SILENT = "has been silent for too long: it has ended or hangs, or the connection is broken."
 MANY = 1000  # messages that may wait to be sent: more than come until the other side is lost
 
 
@@ -101,10 +102,7 @@ class Orders:
                 lambda: self._token.requested or condition(), BEAT_SECONDS
             )
         if self._clock() > self._deadline:
-            lost = TimeoutError(
-                f"The learner at {self._learner} has been silent for too long: it has ended or "
-                "hangs, or the connection is broken."
-            )
+            lost = TimeoutError(f"The learner at {self._learner} {SILENT}")
             self._token.request(Failed(lost, "the learner"))
         return known
 

@@ -17,7 +17,7 @@ from ..episodes import Episode
 from ..player import Player
 from ..replay import ReplayMemory
 from ..simulator import Simulator
-from .actor import BEAT_SECONDS, FIRST_SECONDS, MANY, SILENT_SECONDS, WINDOW
+from .actor import BEAT_SECONDS, FIRST_SECONDS, MANY, SILENT, SILENT_SECONDS, WINDOW
 from .chunks import store_chunk
 
 Weights = Dict[str, np.ndarray]
@@ -195,10 +195,7 @@ class ActorGroup:
                 with self._change:  # for a second at most
                     self._change.wait_for(partial(self._has_news, actor, told), BEAT_SECONDS)
                     if self._clock() > actor.deadline:
-                        raise TimeoutError(
-                            f"Actor {index + 1} at {address} has been silent for too long: it has "
-                            "ended or hangs, or the connection is broken."
-                        )
+                        raise TimeoutError(f"Actor {index + 1} at {address} {SILENT}")
                     over = self._over
                     told = told if told.run == actor.run else _Told(actor.run)
                     renew = self._needs_weights(actor, told) and not over
@@ -267,16 +264,11 @@ class RemoteSimulator(Simulator):
         super().__init__(player, memory, agent=no_agent)
         self._group = player.group
         self._lanes = np.arange(player.num_envs).reshape(player.group.size, player.games)
-        self._playing = False
-
-    @property
-    def playing(self) -> bool:
-        return self._playing
 
     def begin(self) -> None:
         """Cuts off the games that the memory has; actors always begin new ones."""
         self._memory.end_episodes()
-        self._playing = True
+        self.playing = True
 
     def tick(self, epsilon: float) -> int:
         """Stores a chunk of any actor, if one comes soon; returns how many transitions it has.

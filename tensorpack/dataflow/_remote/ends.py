@@ -1,7 +1,6 @@
 """Both ends of a connection: what programs and `send_dataflow_zmq` send by, and what receives."""
 
 import functools
-import operator
 import os
 import threading
 import time
@@ -237,13 +236,6 @@ class RemoteSender(ContextManager["RemoteSender"]):
         )
 
 
-def _endpoint_of(socket: Any, addr: str) -> str:
-    """Returns the address of a socket, with the port that was found for `*`."""
-    if addr.startswith("ipc:"):
-        return addr  # the socket has that from before its file was moved
-    return socket.last_endpoint.rstrip(b"\0").decode("utf-8")
-
-
 class RemoteReceiver:
     """ROUTER sockets that are read and answered by one thread at a time, and closed by any.
 
@@ -261,7 +253,7 @@ class RemoteReceiver:
     ) -> None:
         self._zmq = require("zmq")
         self._hub = hub
-        self._max_bytes = operator.index(max_bytes)
+        self._max_bytes = max_bytes
         self._id = os.urandom(16)
         self._lock = threading.Lock()  # held while the sockets are used
         self._end_lock = threading.Lock()
@@ -274,7 +266,9 @@ class RemoteReceiver:
             self._sockets = [
                 hub.socket(self._zmq.ROUTER, addr, attach, rcvhwm=hwm) for addr in addresses
             ]
-            self.endpoints = [_endpoint_of(*pair) for pair in zip(self._sockets, addresses)]
+            found = [each.last_endpoint.rstrip(b"\0").decode("utf-8") for each in self._sockets]
+            pairs = zip(addresses, found)  # a socket file was moved after it was bound
+            self.endpoints = [old if old.startswith("ipc:") else new for old, new in pairs]
         except BaseException:
             hub.close()
             raise

@@ -41,9 +41,15 @@ def parse_address(addr: str, bind: bool, keyed: bool) -> Address:
     kind, colon, rest = addr.partition("://")
     if kind == "tcp" and colon:
         return _parse_tcp(addr, rest, bind, keyed)
-    if kind == "ipc" and colon:
-        return _parse_ipc(addr, rest)
-    raise ValueError(f"The address {addr!r} is of an unknown kind: it must be {_KINDS}.")
+    if kind != "ipc" or not colon:
+        raise ValueError(f"The address {addr!r} is of an unknown kind: it must be {_KINDS}.")
+    if not rest or rest.startswith(("@", "*")) or "\0" in rest:
+        raise ValueError(
+            f"{addr!r} does not name a socket file, and sockets without one are open to every user "
+            "of the machine: give a path, best in a folder of your own, such as "
+            "ipc:///home/me/run/data."
+        )
+    return Address(addr, path=rest)
 
 
 def bind_file(socket: Any, path: str) -> None:
@@ -87,7 +93,15 @@ def _parse_tcp(addr: str, rest: str, bind: bool, keyed: bool) -> Address:
     if host == "localhost":
         host = name = "127.0.0.1"  # without a name service; sockets are bound to numbers
     if not keyed and not is_loopback(name):
-        raise ValueError(_needs_a_key(addr, bind))
+        deed, danger = "Connecting", "on the way could read the datapoints or change them"
+        if bind:
+            deed, danger = "Binding", "that reaches it could send datapoints or receive them"
+        raise ValueError(
+            f"{deed} to {addr} needs a key, because every machine {danger}. Make one, once, with "
+            "tensorpack.dataflow.make_remote_key('remote.key'), copy the file to the other "
+            "machine, and give key='remote.key' on both sides. Or stay on this machine: "
+            "tcp://127.0.0.1:PORT or ipc://PATH."
+        )
     return Address(f"tcp://{host}:{port}", ipv6)
 
 
@@ -99,30 +113,6 @@ def _is_host(name: str, ipv6: bool) -> bool:
     except ValueError:
         return False
     return "%" not in name
-
-
-def _needs_a_key(addr: str, bind: bool) -> str:
-    danger = (
-        "every machine that reaches it could send datapoints or receive them"
-        if bind
-        else "every machine on the way could read the datapoints or change them"
-    )
-    return (
-        f"{'Binding' if bind else 'Connecting'} to {addr} needs a key, because {danger}. Make one, "
-        "once, with tensorpack.dataflow.make_remote_key('remote.key'), copy the file to the other "
-        "machine, and give key='remote.key' on both sides. Or stay on this machine: "
-        "tcp://127.0.0.1:PORT or ipc://PATH."
-    )
-
-
-def _parse_ipc(addr: str, path: str) -> Address:
-    if not path or path.startswith(("@", "*")) or "\0" in path:
-        raise ValueError(
-            f"{addr!r} does not name a socket file, and sockets without one are open to every user "
-            "of the machine: give a path, best in a folder of your own, such as "
-            "ipc:///home/me/run/data."
-        )
-    return Address(addr, path=path)
 
 
 class RemoteKey:
@@ -146,21 +136,8 @@ class RemoteKey:
             socket.curve_publickey = self._client_public
             socket.curve_secretkey = self._client_secret
 
-    def start_guard(self, context: Any) -> Any:
-        """Starts the thread that refuses peers without the clients' key, before sockets are bound;
-        the caller stops it.
-        """
-        guard = require("zmq.auth.thread").ThreadAuthenticator(context)
-        try:
-            guard.start()
-            guard.configure_curve_callback("*", self)
-        except BaseException:
-            guard.stop()
-            raise
-        return guard
-
     def callback(self, domain: str, key: bytes) -> bool:
-        """Tells the thread whether a peer with this public key is allowed."""
+        """Tells the guard of a hub whether a peer with this public key is allowed."""
         return key == self._client_public
 
 
@@ -208,17 +185,14 @@ def load_key(path: str) -> RemoteKey:
         title, *keys = file.read(_MAX_FILE_BYTES).split(b"\n")
     if title != _TITLE.encode("ascii") or len(keys) != 5 or keys.pop() != b"":
         raise ValueError(f"{path} is not a key that make_remote_key() made.")
-    for public, secret in (keys[:2], keys[2:]):
-        if not _is_pair(zmq, public, secret):
-            raise ValueError(f"The key {path} is damaged: copy it again.")
-    return RemoteKey(keys)
-
-
-def _is_pair(zmq: Any, public: bytes, secret: bytes) -> bool:
     try:
-        return _KEY.fullmatch(secret) is not None and zmq.curve_public(secret) == public
+        # What is not a key is not given to ZeroMQ.
+        found = [zmq.curve_public(each) if _KEY.fullmatch(each) else None for each in keys[1::2]]
     except zmq.ZMQError:
-        return False
+        found = []
+    if found != keys[::2]:
+        raise ValueError(f"The key {path} is damaged: copy it again.")
+    return RemoteKey(keys)
 
 
 def _zmq_with_curve() -> Any:

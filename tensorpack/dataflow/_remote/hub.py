@@ -1,6 +1,5 @@
 """Sockets of ZeroMQ: how they are made, bound or connected, and closed."""
 
-import operator
 import os
 from contextlib import suppress
 from typing import Any, Callable, List, Optional
@@ -33,12 +32,16 @@ class Hub:
         self._bind = bind
         self._sockets: List[Any] = []
         self._files: List[Any] = []  # paths of socket files, and what was there at first
-        self._guard = None
+        self._guard: Any = None
         self._context = require("zmq").Context()
         if key is not None and bind:
+            # A thread that refuses peers without the clients' key, before sockets are bound.
+            self._guard = require("zmq.auth.thread").ThreadAuthenticator(self._context)
             try:
-                self._guard = key.start_guard(self._context)
+                self._guard.start()
+                self._guard.configure_curve_callback("*", key)
             except BaseException:
+                self._guard.stop()
                 self._context.destroy(0)  # a socket of the guard, too
                 raise
 
@@ -58,8 +61,7 @@ class Hub:
         self._sockets.append(socket)
         for name, value in _OPTIONS.items():
             setattr(socket, name, value)
-        # pyzmq does not take integers of numpy.
-        socket.sndhwm, socket.rcvhwm = operator.index(sndhwm), operator.index(rcvhwm)
+        socket.sndhwm, socket.rcvhwm = sndhwm, rcvhwm
         attach(socket, addr)
         path = parse_address(addr, self._bind, keyed=True).path
         if self._bind and path:

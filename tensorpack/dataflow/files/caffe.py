@@ -11,8 +11,8 @@ import numpy as np
 from tensorpack.utils.packing.old_values import BadRecord
 
 from .images import decode_image
-from .lmdb_file import LMDBRecords, WantedKeys
-from .records import DamagedFile, PathLike, RecordsFlow
+from .lmdb_file import LMDBData, LMDBRecords
+from .records import DamagedFile
 
 _VARINT, _EIGHT_BYTES, _BYTES, _FOUR_BYTES = 0, 1, 2, 5  # how a field is encoded
 _FIELDS = {1: "channels", 2: "height", 3: "width", 4: "data", 5: "label", 7: "encoded"}
@@ -20,29 +20,21 @@ _FLOATS = 6  # the number of the field for pixels that are not bytes
 _MOST_VARINT_BYTES = 10
 
 
-class CaffeLMDB(RecordsFlow):
-    """Yields `[image, label]`: a new uint8 array `[height, width, channels]`, and an int.
-
-    Channels are in the order they were written with; encoded images are BGR, and need OpenCV and
-    Pillow. Caffe writes no list of keys, so all are read first, unless you give `keys`.
-    """
-
-    def __init__(
-        self,
-        lmdb_path: PathLike,
-        shuffle: bool = True,
-        keys: WantedKeys = None,
-        max_errors: int = 0,
-        probe: bool = True,
-    ) -> None:
-        """Takes what `LMDBData` does; a record without a readable image counts as damaged."""
-        super().__init__(_Images(lmdb_path, keys, shuffle, probe), shuffle, max_errors)
-
-
 class _Images(LMDBRecords):
     def _element(self, key: bytes, value: bytes, is_new: bool) -> Any:
         datum = read_datum(value)
         return [datum_image(datum), datum.label]
+
+
+class CaffeLMDB(LMDBData):
+    """Yields `[image, label]`: a new uint8 array `[height, width, channels]`, and an int.
+
+    Channels are in the order they were written with; encoded images are BGR, and need OpenCV and
+    Pillow. A record without a readable image counts as damaged. Caffe writes no list of keys, so
+    all are read first, unless you give `keys`.
+    """
+
+    _RECORDS = _Images
 
 
 class Datum(NamedTuple):

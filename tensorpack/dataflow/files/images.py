@@ -40,14 +40,7 @@ MOST_PIXELS = 2**28  # 16,384 x 16,384; no camera has as many
 _Resize = Union[None, int, Sequence[int]]
 
 
-class _ImageFlow(RecordsFlow):
-    """A flow of image files, with labels unless these are None; `args` are of `ImageRecords`."""
-
-    def __init__(self, files: Any, labels: Any, shuffle: bool, max_errors: int, *args: Any) -> None:
-        super().__init__(ImageRecords(files, labels, *args), shuffle, max_errors)
-
-
-class ImageFromFile(_ImageFlow):
+class ImageFromFile(RecordsFlow):
     """Yields `[image]` for each file: uint8 `[h, w, 3]` in RGB, or `[h, w, 1]` in grey."""
 
     def __init__(
@@ -76,10 +69,11 @@ class ImageFromFile(_ImageFlow):
                 "folder use ImageFolder."
             )
         self.files, self.channel, self.resize = list(map(os.path.abspath, files)), channel, resize
-        super().__init__(self.files, None, shuffle, max_errors, channel, resize, max_pixels)
+        records = ImageRecords(self.files, None, channel, resize, max_pixels)
+        super().__init__(records, shuffle, max_errors)
 
 
-class ImageFolder(_ImageFlow):
+class ImageFolder(RecordsFlow):
     """Yields `[image, label]` for the files of a folder that has a subfolder for each class.
 
     The label is the position of the class in `classes`, a Python integer. Files are in the order of
@@ -146,8 +140,8 @@ class ImageFolder(_ImageFlow):
             + (f", the {part} part" if part else "")
             + (f"; {others} other files are left out." if others else ".")
         )
-        args = channel, resize, max_pixels
-        super().__init__(self.files, self.labels, shuffle, max_errors, *args)
+        records = ImageRecords(self.files, self.labels, channel, resize, max_pixels)
+        super().__init__(records, shuffle, max_errors)
 
 
 def _part_of_class(
@@ -165,7 +159,7 @@ def _part_of_class(
     return [path for path in paths if (path in test) == is_test]
 
 
-class ImageFromList(_ImageFlow):
+class ImageFromList(RecordsFlow):
     """Yields `[image, label]` for the lines of a file, see `read_image_list`.
 
     The other arguments are those of `ImageFromFile`.
@@ -183,7 +177,8 @@ class ImageFromList(_ImageFlow):
         max_pixels: Optional[int] = MOST_PIXELS,
     ) -> None:
         files, labels = map(list, zip(*read_image_list(list_file, directory)))
-        super().__init__(files, labels, shuffle, max_errors, channel, resize, max_pixels)
+        records = ImageRecords(files, labels, channel, resize, max_pixels)
+        super().__init__(records, shuffle, max_errors)
 
 
 def read_image_list(
@@ -242,13 +237,13 @@ class ImageRecords:
         self._size = None if resize is None else shape2d(resize)
         if self._size is not None and min(self._size) < 1:
             raise ValueError(f"resize is (height, width) in pixels, but got {resize}.")
-        self._files, self._labels, self._options = files, labels, (channel, bgr, max_pixels)
+        self.files, self._labels, self._options = files, labels, (channel, bgr, max_pixels)
 
     def __len__(self) -> int:
-        return len(self._files)
+        return len(self.files)
 
     def __getitem__(self, index: int) -> List[Any]:
-        path = self._files[index]
+        path = self.files[index]
         try:
             with open(path, "rb") as file:
                 data = file.read()
@@ -260,10 +255,6 @@ class ImageRecords:
         if image.ndim == 2:
             image = image[:, :, np.newaxis]
         return [image] if self._labels is None else [image, self._labels[index]]
-
-    def file_of(self, index: int) -> str:
-        """Returns the path of an image."""
-        return self._files[index]
 
 
 def check_decoding(channel: int, max_pixels: Optional[int]) -> None:

@@ -205,6 +205,8 @@ class LMDBData(RecordsFlow):
     A process opens it once, however many flows read it. Named databases in it are not read.
     """
 
+    _RECORDS = LMDBRecords
+
     def __init__(
         self,
         lmdb_path: PathLike,
@@ -225,7 +227,7 @@ class LMDBData(RecordsFlow):
             per million, and not again in workers. False is for files that you trust: a damaged one
             can then crash this process.
         """
-        super().__init__(LMDBRecords(lmdb_path, keys, shuffle, probe), shuffle, max_errors)
+        super().__init__(self._RECORDS(lmdb_path, keys, shuffle, probe), shuffle, max_errors)
 
 
 class LMDBDataDecoder(DatapointMap):
@@ -343,7 +345,6 @@ def convert_old_lmdb(
 
 def _write(df: DataFlow, path: PathLike, write_frequency: int, source: str) -> int:
     check_counts("dump_dataflow_to_lmdb", write_frequency=write_frequency)
-    require("lmdb")
     target = os.path.join(path, "data.mdb") if os.path.isdir(path) else os.fspath(path)
     write_to = functools.partial(_writer, target, write_frequency)
     count = records.write_records(df, target, write_to, least=0)

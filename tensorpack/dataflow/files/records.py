@@ -8,7 +8,7 @@ import os
 import typing
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Union
+from typing import Any, Callable, Iterator, List, Optional, Sequence, Union
 
 from tensorpack.utils import get_tqdm, logger
 from tensorpack.utils.atomic import open_atomic, remove_temporaries
@@ -136,9 +136,9 @@ class RecordsFlow(DataFromList):
 
     @property
     def last_file(self) -> Optional[str]:
-        """The file of the record that was read last; None if `records` has no `file_of`."""
-        file_of = getattr(self.lst, "file_of", None)
-        return None if file_of is None else file_of(self._last)
+        """The file of the record that was read last; None if all are in one, without `files`."""
+        files = getattr(self.lst, "files", None)
+        return None if files is None else files[self._last]
 
     def _reader(self) -> Callable[[int], Any]:
         limit = ErrorLimit(self.max_errors)
@@ -152,13 +152,8 @@ class RecordsFlow(DataFromList):
 
         return read
 
-    def _pass(self, begin: Dict[str, Any], order: Sequence[int], first: int) -> Iterator[Any]:
-        read = self._reader()
-        for count, index in enumerate(order[first:], first + 1):
-            datapoint = read(index)
-            if datapoint is not None:
-                self._position = begin, count
-                yield datapoint
+    def _pass(self, *args: Any) -> Iterator[Any]:
+        return (each for each in super()._pass(*args) if each is not None)
 
     def close(self) -> None:
         """Closes the file that has the records; it is opened again when one is needed."""

@@ -201,8 +201,6 @@ def masked_crc32c(data: bytes) -> int:
 
 @contextmanager
 def _writer(file: BinaryIO) -> Writing:
-    require("google_crc32c")
-
     def write(datapoint: Any, index: int) -> None:
         data = records.encode_datapoint(datapoint, index)
         length = struct.pack("<Q", len(data))

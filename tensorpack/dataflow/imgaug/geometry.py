@@ -91,9 +91,8 @@ class Rotation(ImageAugmentor):
       center_range: (least, most) of the place of that point, in each direction as a multiple of
         the width or height; (0.5, 0.5) is the middle.
       interp: an interpolation of OpenCV; by default `cv2.INTER_LINEAR`.
-      border: a border type of OpenCV; by default `cv2.BORDER_REPLICATE`.
+      border, border_value: as in `Shift`.
       step_deg: the angles are multiples of it, all equally likely.
-      border_value: for `cv2.BORDER_CONSTANT`: a number, or one for each channel.
     """
 
     def __init__(
@@ -125,9 +124,7 @@ class RotationAndCropValid(ImageAugmentor):
     The size of the result depends on the angle: resize it afterwards.
 
     Args:
-      max_deg: the largest angle in degrees, in either direction.
-      interp: an interpolation of OpenCV; by default `cv2.INTER_LINEAR`.
-      step_deg: the angles are multiples of it, all equally likely.
+      max_deg, interp, step_deg: as in `Rotation`.
     """
 
     def __init__(
@@ -172,9 +169,7 @@ class Affine(ImageAugmentor):
         either direction, by whole pixels; None does not shift.
       rotate_max_deg: the largest angle in degrees, in either direction.
       shear: the largest angle in degrees by which the vertical axis is turned on its own.
-      interp: an interpolation of OpenCV; by default `cv2.INTER_LINEAR`.
-      border: a border type of OpenCV; by default `cv2.BORDER_REPLICATE`.
-      border_value: for `cv2.BORDER_CONSTANT`: a number, or one for each channel.
+      interp, border, border_value: as in `Rotation` and `Shift`.
     """
 
     def __init__(

@@ -151,19 +151,15 @@ class Contrast(PhotometricAugmentor):
         return self.rng.uniform(*self.factor_range)
 
     def _augment(self, img: np.ndarray, param: float) -> np.ndarray:
-        mean = self._mean(img)
-        return linear(img, param, mean * (1 - param), self.clip)
-
-    def _mean(self, img: np.ndarray) -> np.ndarray:
         channels = channels_of(img)
         if channels > 4:  # more than OpenCV takes
             mean = img.mean(axis=(0, 1))
         else:
             mean = np.array(cv2.mean(readable(img))[:channels])
-        if self.rgb is None or channels == 1:
-            return mean
-        check_rgb(self, img)
-        return mean @ (_GRAY if self.rgb else _GRAY[::-1])
+        if self.rgb is not None and channels > 1:
+            check_rgb(self, img)
+            mean = mean @ (_GRAY if self.rgb else _GRAY[::-1])
+        return linear(img, param, mean * (1 - param), self.clip)
 
 
 class Gamma(PhotometricAugmentor):
@@ -311,15 +307,12 @@ class MinMaxNormalize(PhotometricAugmentor):
         self.all_channel = all_channel
 
     def _augment(self, img: np.ndarray, param: None) -> np.ndarray:
-        least, most = self._limits(readable(img))
+        values = readable(img)
+        channels = [values.reshape(len(img), -1)] if self.all_channel else cv2.split(values)
+        least, most = np.array([cv2.minMaxLoc(each)[:2] for each in channels]).T
         scale = (self.max - self.min) / np.where(most > least, most - least, 1)
         above = linear(img.astype(np.float32), 1, -least, clip=False)
         return linear(above, scale, self.min, clip=False)
-
-    def _limits(self, img: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
-        channels = [img.reshape(len(img), -1)] if self.all_channel else cv2.split(img)
-        limits = np.array([cv2.minMaxLoc(each)[:2] for each in channels])
-        return limits[:, 0], limits[:, 1]
 
 
 class ColorSpace(PhotometricAugmentor):

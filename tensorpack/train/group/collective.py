@@ -186,8 +186,7 @@ class CollectiveTrainer(GroupTrainer):
         if (table[:, :2] != own[:2]).any():
             raise ValueError(
                 f"{group.who(*np.flatnonzero(differs))} builds other variables than "
-                f"{group.cluster.name}: all workers must run the same program with the same "
-                "options."
+                f"{group.cluster.name}: all must run the same program with the same options."
             )
         if differs.any():
             raise ValueError(

@@ -258,22 +258,21 @@ class Exchange:
             packed.append(last.pack(slot * self._flag.read_value()))
         sends = [each.sent.enqueue(vector) for each, vector in zip(buckets, packed)]
         self.send = tf.group(*sends, *[vector.op for _, vector in self._sums], name="send")
-        sums = [each for each, _ in self._sums]
-        zeros = [tf.zeros([each.length - each.flags], each.wire) for each in [*sums, *buckets]]
+        everyone = [*[each for each, _ in self._sums], *buckets]
+        zeros = [tf.zeros([each.length - each.flags], each.wire) for each in everyone]
         zeros[-1] = tf.concat([zeros[-1], tf.cast(slot * self._new_flag, last.wire)], 0)
-        leaves = [each.sent.enqueue(vector) for each, vector in zip([*sums, *buckets], zeros)]
+        leaves = [each.sent.enqueue(vector) for each, vector in zip(everyone, zeros)]
         self._leave = tf.group(*leaves, name="leave")
         self._collect(buckets)
         got = [each.received.dequeue() for each in buckets]
         self._grads = list(zip(buckets, got))
         self.flags = self._flags_in(got[-1], name="flags")
-        buckets = [*sums, *buckets]
-        queues = [queue for each in buckets for queue in (each.sent, each.received)]
+        queues = [queue for each in everyone for queue in (each.sent, each.received)]
         self.close = tf.group(*[queue.close(cancel_pending_enqueues=True) for queue in queues])
-        self.bytes = sum(each.length * each.wire.size for each in buckets)
+        self.bytes = sum(each.length * each.wire.size for each in everyone)
         return {
             id(part): tensor
-            for each, vector in zip(buckets[len(sums) :], got)
+            for each, vector in zip(buckets, got)
             for part, tensor in zip(each.parts, each.unpack(vector))
         }
 

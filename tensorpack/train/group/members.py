@@ -172,10 +172,9 @@ class Members(Peers):
         elif self.names[index] in self._silent:
             self._lose(self._silent[self.names[index]], index + 1)
         elif row.state and self._in_step and row.plan != self.row.plan:
-            text = f"{who} has epochs of {row.plan} steps, and this process of {self.row.plan}:"
-            self._lose(
-                PeerLost(f"{text} give all the same, with TrainConfig(steps_per_epoch=...).")
-            )
+            text = f"{who} has epochs of {row.plan} steps, and this process of {self.row.plan}: "
+            text += "give all the same, with TrainConfig(steps_per_epoch=...)."
+            self._lose(PeerLost(text))
 
     def _on_silent(self, name: str, error: PeerLost) -> None:
         """A worker may have left in order, which the next look at the table tells."""

@@ -1,5 +1,6 @@
 """The newest state that all workers of a group have saved, from which they resume together."""
 
+import glob
 import os
 from typing import Any, Callable, List, Optional, Sequence
 
@@ -24,7 +25,7 @@ def agree_on_state(config: Any, state: RunState, gather: Gather) -> None:
       config: the `TrainConfig` of this worker; its `resume` becomes "never" if there is nothing.
 
     Raises:
-      FileNotFoundError: `resume` is "must", and no worker has saved a state.
+      FileNotFoundError: `resume` is "must", and there is no state that all have.
       RuntimeError: there is no log directory; or there are states, but none that all have.
     """
     saver = find_state_saver(config.callbacks)
@@ -43,7 +44,7 @@ def agree_on_state(config: Any, state: RunState, gather: Gather) -> None:
     step = common_step(directory, gather)
     if step is None and config.resume == "must":
         raise FileNotFoundError(
-            f'No worker has saved a state in {directory}, and resume="must" needs one.'
+            f'There is no state of all workers in {directory}, and resume="must" needs one.'
         )
     state.step = step
     config.resume = "never" if step is None else config.resume
@@ -57,24 +58,27 @@ def common_step(directory: str, gather: Gather) -> Optional[int]:
         workers call it as often.
 
     Returns:
-      None for a run from the start: no worker has a state, or none has finished the first save.
+      None for a run from the start: no worker has a state, or they were ended in the first save.
 
     Raises:
       RuntimeError: there are states, but none that all have.
     """
     own = _saved_steps(directory)
-    table = gather([*own, *[-1] * (_MOST - len(own))]).astype(int)
-    steps = [set(row[row >= 0].tolist()) for row in table]
+    # Who has no state, but the graph that a saver writes before the first step, lost nothing.
+    trained = bool(own or glob.glob(os.path.join(glob.escape(directory), "graph-*.meta")))
+    table = gather([trained, *own, *[-1] * (_MOST - len(own))]).astype(int)
+    steps = [set(row[row >= 0].tolist()) for row in table[:, 1:]]
     for step in sorted(set.intersection(*steps), reverse=True):
         if gather([_is_whole(os.path.join(directory, f"model-{step}"))]).all():
             return step
         logger.warning(f"The state at step {step} is damaged at a worker, so it is skipped.")
-    if len(set.union(*steps)) > 1:
+    if len(set.union(*steps)) > 1 or (any(steps) and not table[:, 0].all()):
         newest = [max(each, default=None) for each in steps]
         raise RuntimeError(
             f"The workers have saved no state in common; their newest ones are at the steps "
-            f"{newest}. Start as many workers as before, each with its log directory; or start a "
-            "new run, in another one, from the weights: TrainConfig(session_init=InitFrom(...))."
+            f"{newest}. This one has looked in {directory}. Start as many workers as before, each "
+            "with its log directory; or start a new run, in another one, from the weights: "
+            "TrainConfig(session_init=InitFrom(...))."
         )
     return None
 

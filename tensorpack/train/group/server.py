@@ -17,8 +17,6 @@ _started: Dict[Cluster, tf.train.Server] = {}  # TensorFlow cannot stop a server
 def make_server(cluster: Cluster, config: Optional[tf.ConfigProto] = None) -> tf.train.Server:
     """Returns the server of this process, which is started at the first call.
 
-    It lives as long as the process: TensorFlow cannot stop it.
-
     Args:
       config: decides which devices and how many threads the server has, whatever the config of a
         session on it says; by default `get_default_sess_config()`.

@@ -95,9 +95,8 @@ class StepTurns:
     def closing(number: int) -> tf.Operation:
         """Returns an op that ends all waits; for another graph, under the device of the host."""
         names = [f"{kind}_{i}" for kind in ("turn", "end") for i in range(number)]
-        return tf.group(
-            *[_queue(name, number).close(cancel_pending_enqueues=True) for name in names]
-        )
+        queues = [_queue(name, number) for name in names]
+        return tf.group(*[each.close(cancel_pending_enqueues=True) for each in queues])
 
 
 class StartValues:

@@ -52,6 +52,10 @@ class CheckpointCorrupt(RuntimeError):
         self.reason = reason
 
     def __str__(self) -> str:
+        alone = os.path.isfile(self.path) and not os.path.exists(self.path + INDEX)
+        if alone and not self.path.endswith((".npz", ".npy")):
+            advice = "Give one such as train_log/run/model-5000, a log directory or an .npz file."
+            return f"{self.path} is not a checkpoint ({self.reason}). {advice}"
         return f"The checkpoint {self.path} is damaged ({self.reason}). Load an earlier one."
 
 
@@ -194,10 +198,9 @@ def suffixes(prefix: str) -> List[str]:
     The manifest comes first and the index last. So files with a manifest and without an index are
     what is left of a checkpoint, or not one yet.
     """
-    try:
+    manifest = None
+    with suppress(CheckpointCorrupt):
         manifest = read_manifest(prefix)
-    except CheckpointCorrupt:
-        manifest = None
     if manifest is not None:
         found = set(manifest["files"])
     else:
@@ -229,16 +232,13 @@ def names_with_prefix(prefix: str) -> List[str]:
 
 def discard(prefix: str) -> None:
     """Removes all files and directories that begin with a prefix, as far as that is possible."""
-    try:
-        paths = names_with_prefix(prefix)
-    except OSError:
-        paths = []
-    for path in paths:
-        if os.path.isdir(path) and not os.path.islink(path):
-            shutil.rmtree(path, ignore_errors=True)
-            continue
-        with suppress(OSError):  # the next start tries again
-            os.remove(path)
+    with suppress(OSError):  # of the directory
+        for path in names_with_prefix(prefix):
+            if os.path.isdir(path) and not os.path.islink(path):
+                shutil.rmtree(path, ignore_errors=True)
+                continue
+            with suppress(OSError):  # the next start tries again
+                os.remove(path)
 
 
 def corrupt(prefix: str, error: OSError) -> Exception:

@@ -36,7 +36,20 @@ def sampled(memory, lanes):
     return [column[rows] for column in (*memory._columns.values(), memory._sampleable)]
 
 
-@pytest.mark.parametrize("make_player", [CatchPlayer, Lives])
+class Forgets(CatchPlayer):
+    """Two games are cut off after each fifth step, between two steps."""
+
+    _steps = 0
+
+    def _step(self, actions):
+        step = super()._step(actions)
+        self._steps += 1
+        if self._steps % 5 == 0:
+            self.truncate(np.array([True, False, True]))
+        return step
+
+
+@pytest.mark.parametrize("make_player", [CatchPlayer, Lives, Forgets])
 def test_the_memory_is_the_same_as_without_chunks(make_player):
     here, there = ReplayMemory(120, (14, 14), 4, 3), ReplayMemory(200, (14, 14), 4, 5)
     direct, recorder = simulate(make_player(3, cell=2), here), Recorder()
@@ -61,6 +74,7 @@ def test_the_memory_is_the_same_as_without_chunks(make_player):
         {"lanes": np.array([0, 1])},
         {"lanes": np.array([0])},
         {"lanes": "here"},
+        {"begins": np.array([0, 1])},
         {"ticks": np.array([1])},
         {"ticks": np.array([3, -1])},
         {"truncated": np.array([False, True])},

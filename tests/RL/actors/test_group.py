@@ -72,6 +72,7 @@ class Fake:
                 "rewards": np.zeros(1, np.float32),
                 "over": ones == 0,
                 "truncated": ones == 0,
+                "begins": ones == 0,
                 "lanes": ones,
                 "ticks": ones,
                 "final_frames": np.zeros((0, 14, 14), np.uint8),

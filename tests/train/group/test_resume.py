@@ -1,5 +1,6 @@
 """What the workers of a group resume from, here with the answers of the others given."""
 
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -30,10 +31,11 @@ def saved(log_dir):
     return Path(log_dir)
 
 
-def gathering(*others, damaged=()):
+def gathering(*others, damaged=(), trained=True):
     """Adds to the numbers of this worker those of others, each with states at these steps.
 
     Args:
+      trained: whether the others have trained in their directories.
       damaged: whether the state that is asked about is damaged at the others, question by question.
     """
     answers = iter(damaged)
@@ -42,7 +44,7 @@ def gathering(*others, damaged=()):
         values = np.asarray(values, np.float64)
         if len(values) == 1:
             return np.stack([values] + [np.float64([not next(answers, False)])] * len(others))
-        rows = [[*steps, *[-1] * (len(values) - len(steps))] for steps in others]
+        rows = [[trained, *steps, *[-1] * (len(values) - 1 - len(steps))] for steps in others]
         return np.stack([values, *np.float64(rows)])
 
     return gather
@@ -67,10 +69,24 @@ def test_one_that_is_damaged_at_any_worker_is_skipped(saved, capsys):
 
 
 def test_a_group_that_was_ended_in_its_first_save_starts_again(saved, tmp_path):
-    (tmp_path / "empty").mkdir()
-    empty = str(tmp_path / "empty")
-    assert common_step(empty, gathering([], [])) is None
-    assert common_step(empty, gathering([2], [])) is None
+    (tmp_path / "begun [1]").mkdir()
+    begun = str(tmp_path / "begun [1]")
+    assert common_step(begun, gathering([], [])) is None
+    shutil.copy(str(next(saved.glob("graph-*.meta"))), begun)  # from its first step on
+    assert common_step(begun, gathering([2], [])) is None
+
+
+def test_a_state_is_not_passed_over_because_a_worker_has_another_directory(saved, tmp_path):
+    said = (
+        r"newest ones are at the steps \[{}\].* has looked in {}\. .* each with its log directory"
+    )
+    with pytest.raises(RuntimeError, match=said.format("None, 2", tmp_path / "new")):
+        common_step(str(tmp_path / "new"), gathering([2]))
+    for step in 2, 4:
+        for path in saved.glob(f"model-{step}.*"):
+            path.unlink()
+    with pytest.raises(RuntimeError, match=said.format("6, None", saved)):
+        common_step(str(saved), gathering([], trained=False))
 
 
 def test_states_without_a_common_one_are_an_error_that_names_the_newest(saved):
@@ -98,7 +114,9 @@ def test_the_policy_of_a_worker(saved):
 
 def test_without_a_state_must_is_an_error_and_auto_a_new_run(log_dir):
     assert chosen("auto", gathering([])) == ("never", None)
-    with pytest.raises(FileNotFoundError, match='resume="must" needs one'):
+    with pytest.raises(
+        FileNotFoundError, match='no state of all workers in .* resume="must" needs'
+    ):
         chosen("must", gathering([]))
     logger.close_logger_dir()
     with pytest.raises(RuntimeError, match="call logger.set_logger_dir"):
