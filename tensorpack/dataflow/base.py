@@ -208,7 +208,8 @@ class ResumableDataFlow(DataFlow):
     the first pass: the flow sets `_position` to a tuple of them when it begins a pass and with each
     datapoint, and begins a pass with `_take_loaded()`. `_INNER` has what keeps a state itself: "ds"
     for `_state_of_ds()` and `_load_ds(state)`. A name may be in both: it is then saved from the
-    position, as the random stream before a pass is, and loaded as `_INNER`. `RepeatedData` is a
+    position, as the random stream before a pass is, and loaded as `_INNER`. In the place of the
+    state of `ds` a position may have the reason, a text, why there is none. `RepeatedData` is a
     short example.
     """
 
@@ -243,7 +244,11 @@ class ResumableDataFlow(DataFlow):
         """Returns the position for values of `_STATE`; a ValueError if they are of another flow."""
         return values
 
+    def _check_keeps_state(self) -> None:
+        """Raises StateNotKept if the flow, as it was made, has no state."""
+
     def state_dict(self) -> Dict[str, Any]:
+        self._check_keeps_state()
         state: Dict[str, Any] = {}
         if self._STATE:
             position = self._first_position() if self._position is None else self._position
@@ -251,9 +256,12 @@ class ResumableDataFlow(DataFlow):
         for name in self._INNER:
             if name not in state:
                 state[name] = self._state_of(name)
+        if isinstance(state.get("ds"), str):
+            raise StateNotKept(state["ds"])
         return state
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
+        self._check_keeps_state()
         check_state(self, state, [*self._INNER, *self._STATE])
         position = self._restore_position(*(state[name] for name in self._STATE))
         for name in self._INNER:
@@ -297,7 +305,7 @@ class ProxyDataFlow(ResumableDataFlow):
 
     @property
     def seeded(self) -> bool:
-        return getattr(self.ds, "seeded", True)
+        return getattr(self.ds, "seeded", True) and super().seeded
 
     def start_processes(self) -> None:
         call_optional(self.ds, "start_processes")

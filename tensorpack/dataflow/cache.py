@@ -8,7 +8,7 @@ from tensorpack.utils.rng import is_seeded, rng_state
 
 from ._combined import state_or_reason
 from ._flow import check_count
-from .base import DataFlow, ProxyDataFlow, RNGDataFlow, StateNotKept
+from .base import DataFlow, ProxyDataFlow, RNGDataFlow
 
 _Cache = Tuple[Union[Dict[str, Any], str], List[Any]]
 
@@ -114,8 +114,6 @@ class CacheData(RNGDataFlow, ProxyDataFlow):
         return _Pass(begin, rng_state(self.rng), cached=full, filled=full), 0
 
     def _save_position(self, now: _Pass, count: int) -> Tuple[Any, ...]:
-        if isinstance(now.ds, str):
-            raise StateNotKept(now.ds)
         return (*now, count)
 
     def _restore_position(self, *values: Any) -> Tuple[Any, ...]:

@@ -6,7 +6,7 @@ Every pass draws from its own stream, so that passes at the same time do not cha
 import bisect
 import itertools
 import math
-from typing import Any, Iterable, Iterator, List, Optional, Tuple, Union
+from typing import Any, Callable, Iterable, Iterator, List, Optional, Tuple, Union
 
 import numpy as np
 
@@ -28,19 +28,14 @@ class _DrawnDataFlow(RNGDataFlow, CombinedDataFlow):
     _STATE = dict.fromkeys(["draws", "left"])
     _INNER = ("flows", "rng")
     _at_once = True
+    _whole: Callable[[], Any]  # returns what is left of a new pass
+    _pass: Callable[[np.random.RandomState, Any, List[Any]], Iterator[Any]]
 
     def __iter__(self) -> Iterator[Any]:
         rng, left = self._take_loaded() or (self.rng_of_pass(), self._whole())
         self._position = rng, left
         # All are begun, also where there is nothing left to yield: it uses up their loaded states.
         return self._pass(rng, left, [iter(flow) for flow in self.df_lists])
-
-    def _whole(self) -> Any:
-        """Returns what is left of a new pass."""
-        raise NotImplementedError
-
-    def _pass(self, rng: np.random.RandomState, left: Any, passes: List[Any]) -> Iterator[Any]:
-        raise NotImplementedError
 
     def _copy_left(self, left: Any) -> Any:
         """Returns a copy of what is left; raises ValueError if it is not of this flow."""

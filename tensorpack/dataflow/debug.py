@@ -49,13 +49,8 @@ class TestDataSpeed(ProxyDataFlow):
         self._resumed = False
         return iter(self.ds)
 
-    def reset_state(self) -> None:
-        super().reset_state()
-        self._resumed = False
-
-    def _load_ds(self, state: Dict[str, Any]) -> None:
-        super()._load_ds(state)
-        self._resumed = True
+    def _go_to(self, position: Any) -> None:
+        self._resumed = position is not None
 
     def start(self) -> float:
         """Resets the flow, takes datapoints, and logs and returns how many it gives in a second.

@@ -46,6 +46,8 @@ class DatapointMap(ProxyDataFlow):
     An error says which datapoint it is about, in a note of it.
     """
 
+    _apply: Callable[[Any], Any]  # returns the datapoint to yield, or None to drop it
+
     @property
     def last_file(self) -> Optional[str]:
         """The file that the last datapoint was read from; None if that is not known."""
@@ -70,10 +72,6 @@ class DatapointMap(ProxyDataFlow):
         except Exception as error:
             note_datapoint(error, type(self).__name__, number, datapoint, self.last_file)
             raise
-
-    def _apply(self, datapoint: Any) -> Any:
-        """Returns the datapoint to yield, or None to drop it."""
-        raise NotImplementedError
 
 
 class MapData(DatapointMap):

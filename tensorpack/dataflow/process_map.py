@@ -3,32 +3,22 @@
 import functools
 import itertools
 from contextlib import closing
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
 from tensorpack.utils.argtools import accepts_old_keywords
 from tensorpack.utils.checks import check_counts
-from tensorpack.utils.rng import rng_state, seed_datapoints, set_rng_state
+from tensorpack.utils.rng import rng_state, seed_datapoints
 from tensorpack.utils.workers.processes import usable_cores
 
 from ._combined import state_or_reason
-from ._flow import check_state
 from ._processes.flows import ProcessMap
 from ._processes.worker_loop import DatapointSeeds, apply_or_note, draw_seed
 from ._stack import aggregate
-from .base import DataFlow, StateNotKept
+from .base import DataFlow
 from .batch import BatchData, check_batch_size
 from .map import MapData, apply_function
 
 _GIB = 2**30
-
-
-class _Place(NamedTuple):
-    """Where a strict pass is: the one that was begun or advanced last."""
-
-    ds: Any  # the state of the flow after what was given out, or why there is none
-    rng: Dict[str, Any]  # the random stream at its begin
-    number: int = 0  # of what is next
-    over: bool = False
 
 
 class MultiProcessMapData(ProcessMap):
@@ -48,6 +38,11 @@ class MultiProcessMapData(ProcessMap):
     that it gets. What it raises is raised by the iteration, in strict flows at its place; the
     processes stay.
     """
+
+    # The state of the flow after what was given out, the random stream at the begin of the pass,
+    # the number of what is next, and whether the pass is over.
+    _STATE = {"ds": None, "rng": None, "number": 0, "over": False}
+    _INNER = ("ds", "rng")
 
     @accepts_old_keywords(nr_proc="num_proc")
     def __init__(
@@ -82,28 +77,12 @@ class MultiProcessMapData(ProcessMap):
     def _begin(self) -> Iterator[Any]:
         if not self.strict:
             return self._as_ready(iter(self.ds))
-        loaded, self._loaded = self._place if self._loaded else None, False
-        if loaded is not None and loaded.over:
+        _, _, number, over = self._take_loaded() or (None, None, 0, False)
+        if over:
             return iter(self.ds)
         begin, seed, datapoints = rng_state(self.rng), draw_seed(self.rng), iter(self.ds)
-        number = 0 if loaded is None else loaded.number
-        self._place = _Place(state_or_reason(self.ds), begin, number)
-        return self._in_order(datapoints, seed, self._place)
-
-    def state_dict(self) -> Dict[str, Any]:
-        """Returns where a strict pass is; StateNotKept if it or the wrapped flow keeps none."""
-        self._check_keeps_state()
-        place = self._place or _Place(self._state_of_ds(), rng_state(self.rng))
-        if isinstance(place.ds, str):
-            raise StateNotKept(place.ds)
-        return dict(place._asdict())
-
-    def load_state_dict(self, state: Dict[str, Any]) -> None:
-        self._check_keeps_state()
-        check_state(self, state, _Place._fields)
-        self.ds.load_state_dict(state["ds"])
-        set_rng_state(self.rng, state["rng"])
-        self._place, self._loaded = _Place(**state), True
+        self._position = state, *_ = state_or_reason(self.ds), begin, number, False
+        return self._in_order(datapoints, seed, state, begin, number)
 
     def _as_ready(self, datapoints: Iterator[Any]) -> Iterator[Any]:
         with closing(self._results(_numbered(self.ds, datapoints))) as results:
@@ -112,8 +91,9 @@ class MultiProcessMapData(ProcessMap):
                     yield result
                 result = None  # the pool may wait for its memory
 
-    def _in_order(self, datapoints: Iterator[Any], seed: int, first: _Place) -> Iterator[Any]:
-        state, begin, number, _ = first
+    def _in_order(
+        self, datapoints: Iterator[Any], seed: int, state: Any, begin: Any, number: int
+    ) -> Iterator[Any]:
         behind: Dict[int, Any] = {}  # the states of the flow behind the inputs in flight
 
         def inputs() -> Iterator[Any]:
@@ -123,11 +103,11 @@ class MultiProcessMapData(ProcessMap):
 
         with closing(self._results(inputs())) as results:
             for at, result in enumerate(results, number):
-                self._place = _Place(behind.pop(at), begin, at + 1)
+                self._position = behind.pop(at), begin, at + 1, False
                 if result is not None:
                     yield result
                 result = None  # the pool may wait for its memory
-        self._place = _Place(state_or_reason(self.ds), rng_state(self.rng), 0, True)
+        self._position = state_or_reason(self.ds), rng_state(self.rng), 0, True
 
 
 MultiProcessMapDataZMQ = MultiProcessMapData
@@ -158,6 +138,8 @@ class MultiProcessMapAndBatchData(ProcessMap):
     flow; batches come in the order in which they are ready. Datapoints for which the function
     returns None are dropped, and batches are filled up with others; then `len` is too large.
     """
+
+    state_dict, load_state_dict = DataFlow.state_dict, DataFlow.load_state_dict  # it keeps none
 
     @accepts_old_keywords(nr_proc="num_proc")
     def __init__(

@@ -1,16 +1,15 @@
 """Whole flows in worker processes, whose datapoints come to the consumer through shared memory."""
 
 import itertools
-from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
 
 from tensorpack.utils import logger
 from tensorpack.utils.argtools import accepts_old_keywords
 from tensorpack.utils.checks import check_counts
-from tensorpack.utils.rng import rng_state, set_rng_state
+from tensorpack.utils.rng import rng_state
 from tensorpack.utils.serialize import load_frame
 from tensorpack.utils.workers.worker_errors import WorkerDied, WorkerFailed
 
-from ._flow import check_state
 from ._length import length_or_none
 from ._processes.flows import ProcessFlow
 from ._processes.pool import WorkerPool
@@ -31,16 +30,6 @@ __all__ = [
 ]
 
 _GIB = 2**30
-
-
-class _Place(NamedTuple):
-    """Where a strict pass is: the one that was begun or advanced last."""
-
-    rng: Dict[str, Any]  # the random stream at its begin
-    flow: Any = None  # the state of the flow at its begin, if it keeps one; at the end that there
-    position: int = 0  # of what is next
-    over: bool = False
-    blocks: bool = True  # no datapoint inside of a batch was dropped yet
 
 
 class MultiProcessRunner(ProcessFlow):
@@ -76,6 +65,12 @@ class MultiProcessRunner(ProcessFlow):
     more processes. An exception in a process, or its death, is raised by the iteration; then all
     processes are ended, and the next pass starts new ones.
     """
+
+    # The random stream at the begin of a pass; the state of the flow there, if it keeps one, or at
+    # the end that at the end; the position of what is next; whether the pass is over; and whether
+    # no datapoint inside of a batch was dropped yet.
+    _STATE = {"rng": None, "flow": None, "position": 0, "over": False, "blocks": True}
+    _INNER = ("rng",)
 
     @accepts_old_keywords(nr_prefetch="num_prefetch", nr_proc="num_proc")
     def __init__(
@@ -121,15 +116,14 @@ class MultiProcessRunner(ProcessFlow):
     def _begin(self) -> Iterator[Any]:
         if not self.strict:
             return self._mixture()
-        now = rng_state(self.rng)
-        place, loaded = self._place or _Place(now), self._loaded
-        self._loaded = False
-        if loaded and place.over:
+        loaded = self._take_loaded()
+        _, flow, position, over, blocks = loaded or self._position or self._first_position()
+        if loaded is None:
+            flow, position = flow if over else None, 0
+        elif over:
             return iter(())
-        if not loaded:
-            place = place._replace(flow=place.flow if place.over else None, position=0)
-        self._place = place._replace(rng=now, over=False)
-        return self._ordered(draw_seed(self.rng), self._place)
+        self._position = rng_state(self.rng), flow, position, False, blocks
+        return self._ordered(draw_seed(self.rng), *self._position)
 
     def reset_state(self) -> None:
         """Gives the processes new random streams, and starts them if there are none."""
@@ -138,21 +132,12 @@ class MultiProcessRunner(ProcessFlow):
             self.ds.reset_state()
         with self._pools.sharing:
             self._pools.stop_sharing()
-        self._place, self._loaded = None, False
         self.start_processes()
 
-    def state_dict(self) -> Dict[str, Any]:
-        """Returns where a strict pass is; StateNotKept if the flow is not strict."""
-        self._check_keeps_state()
-        return dict((self._place or _Place(rng_state(self.rng)))._asdict())
-
     def load_state_dict(self, state: Dict[str, Any]) -> None:
-        self._check_keeps_state()
         if isinstance(state, dict):
             state = {"blocks": False, **state}  # those of earlier versions have none
-        check_state(self, state, _Place._fields)
-        set_rng_state(self.rng, state["rng"])
-        self._place, self._loaded = _Place(**state), True
+        super().load_state_dict(state)
 
     def _without_processes(self) -> DataFlow:
         return self.ds
@@ -173,8 +158,9 @@ class MultiProcessRunner(ProcessFlow):
             yield datapoint
             datapoint = None  # the pool may wait for its memory
 
-    def _ordered(self, seed: int, place: _Place) -> Iterator[Any]:
-        begin, flow, position, over, blocks = place
+    def _ordered(
+        self, seed: int, begin: Any, flow: Any, position: int, over: bool, blocks: bool
+    ) -> Iterator[Any]:
         ends: List[Optional[bytes]] = []
         pool = self._pools.take(self._make_pool)
         try:
@@ -183,13 +169,13 @@ class MultiProcessRunner(ProcessFlow):
                 pool.order([{**order, "first": position + i} for i in range(len(pool))])
                 for at, datapoint in _merge_shares(pool, position, ends):
                     position = at + 1
-                    self._place = _Place(begin, flow, position, over, blocks)
+                    self._position = begin, flow, position, over, blocks
                     yield datapoint
                     datapoint = None  # the pool may wait for its memory
                 if not ends:  # a datapoint inside of a batch was dropped: later ones shift
                     blocks = False
             flow = None if ends[0] is None else load_frame(ends[0])
-            self._place = _Place(rng_state(self.rng), flow, 0, True, blocks)
+            self._position = rng_state(self.rng), flow, 0, True, blocks
         finally:
             self._pools.give_back(pool)
 

@@ -19,7 +19,10 @@ from .map import DatapointMap, apply_function, checked_function, note_datapoint
 
 
 class RandomMap(RNGDataFlow, DatapointMap):
-    """Base of maps that draw random numbers. Override `_draw`."""
+    """Base of maps that draw random numbers."""
+
+    # Returns a new datapoint, or None to drop it, for one, its position, and a random stream.
+    _draw: Callable[[Any, int, np.random.RandomState], Any]
 
     # The random stream before the pass, and how many datapoints of the wrapped flow were taken.
     _STATE = {"rng": None, "count": 0}
@@ -28,10 +31,6 @@ class RandomMap(RNGDataFlow, DatapointMap):
     def __init__(self, ds: DataFlow) -> None:
         super().__init__(ds)
         self._stream: ProcessLocal[_Stream] = ProcessLocal(_Stream)
-
-    def _draw(self, datapoint: Any, number: int, rng: np.random.RandomState) -> Any:
-        """Override: returns a new datapoint, or None to drop it; `number` is its position."""
-        raise NotImplementedError
 
     def __iter__(self) -> Iterator[Any]:
         begin, key = self._begin()

@@ -64,8 +64,7 @@ class SharedList(Sequence[Any]):
 
     def _set(self, nbytes: int, starts: np.ndarray, structures: np.ndarray) -> None:
         self._starts, self._structures = starts, structures
-        view = self._file.view(nbytes, writable=False) if nbytes else np.empty(0, np.uint8)
-        self._memory = view
+        self._memory = self._file.view(nbytes, writable=False) if nbytes else np.empty(0, np.uint8)
 
     @property
     def nbytes(self) -> int:

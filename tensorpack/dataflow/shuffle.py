@@ -16,7 +16,7 @@ from tensorpack.utils.rng import rng_state, set_rng_state
 
 from ._combined import state_or_reason
 from ._flow import check_count, check_state, not_a_state
-from .base import DataFlow, ProxyDataFlow, RNGDataFlow, StateNotKept
+from .base import DataFlow, ProxyDataFlow, RNGDataFlow
 
 
 class LocallyShuffleData(RNGDataFlow, ProxyDataFlow):
@@ -123,11 +123,6 @@ class LocallyShuffleData(RNGDataFlow, ProxyDataFlow):
         oldest = int(numbers.min()) if len(numbers) else reader.read
         first, ds = reader.place_before(oldest)
         return _Round(begin, first, reader.read, numbers, uses, chosen, ds)
-
-    def _save_position(self, ds: Any, *others: Any) -> Tuple[Any, ...]:
-        if isinstance(ds, str):
-            raise StateNotKept(ds)
-        return (ds, *others)
 
     def _restore_position(self, ds: Any, state: Any, taken: Any) -> Tuple[Any, ...]:
         if state is not None:

@@ -6,13 +6,14 @@ help where the work releases the interpreter: files, sockets, numpy, OpenCV.
 
 import threading
 import weakref
+from contextlib import contextmanager
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from tensorpack.utils.argtools import accepts_old_keywords
 from tensorpack.utils.checks import as_count, check_counts
 from tensorpack.utils.workers.processes import usable_cores
 
-from ._flow import ProcessLocal, call_optional, check_state, in_order
+from ._flow import ProcessLocal, call_optional, in_order
 from ._threads.runner import MultiThreadPrefetchData, MultiThreadRunner
 from ._threads.workers import BUFFER_BYTES, Buffer, ThreadPool, nbytes_of
 from .base import DataFlow, ProxyDataFlow, StateNotKept
@@ -45,8 +46,8 @@ class MultiThreadMapData(ProxyDataFlow):
     keeps a state: that of `ds` after the datapoint that was yielded last.
     """
 
-    # The state of `ds` after what was yielded last; None where that is the one it has itself.
-    _position: Any = None
+    # The state of `ds` after what was yielded last. There is no position where it keeps none.
+    _STATE = {"ds": None}
 
     @accepts_old_keywords(nr_thread="num_thread")
     def __init__(
@@ -103,7 +104,6 @@ class MultiThreadMapData(ProxyDataFlow):
         for each in passes.stop_all():
             passes.join(each)
         super().reset_state()
-        self._position = None
 
     def close(self) -> None:
         passes = self._passes.get()
@@ -114,26 +114,16 @@ class MultiThreadMapData(ProxyDataFlow):
             for each in stopped:
                 passes.join(each)
 
-    def state_dict(self) -> Dict[str, Any]:
-        self._check_strict()
-        return {"ds": self._state_of_ds() if self._position is None else self._position}
-
-    def load_state_dict(self, state: Dict[str, Any]) -> None:
-        self._check_strict()
-        check_state(self, state, ["ds"])
-        lock = self._passes.get().acquire(None)
-        try:
-            self.ds.load_state_dict(state["ds"])
-        finally:
-            lock.release()
-        self._position = state["ds"]
+    def _load_ds(self, state: Dict[str, Any]) -> None:
+        with self._passes.get().use():
+            super()._load_ds(state)
 
     @property
     def seeded(self) -> bool:
         """Whether the wrapped flow is, and the order does not depend on the speed of threads."""
         return super().seeded and (self.strict or self.num_thread == 1)
 
-    def _check_strict(self) -> None:
+    def _check_keeps_state(self) -> None:
         if not self.strict:
             name = type(self).__name__
             raise StateNotKept(
@@ -194,18 +184,23 @@ class _Passes:
         if not each.join() and self._user == id(each):
             self._lock = threading.Lock()  # a thread was left behind that has the other one
 
-    def acquire(self, user: "Optional[_MapPass]") -> Any:
-        """Waits until no other thread uses the wrapped flow.
+    @contextmanager
+    def use(self, user: "Optional[_MapPass]" = None) -> Iterator[bool]:
+        """Waits until no other thread uses the wrapped flow, and keeps others out in the block.
 
-        Returns the lock to release, or None if the pass `user` was stopped meanwhile.
+        Gives False, and keeps none out, if the pass `user` was stopped meanwhile.
         """
-        while True:
-            lock = self._lock
-            if lock.acquire(timeout=_POLL_SECONDS):
-                self._user = id(user)
-                return lock
+        lock = self._lock
+        while not lock.acquire(timeout=_POLL_SECONDS):
             if user is not None and user.stopped:
-                return None
+                yield False
+                return
+            lock = self._lock
+        self._user = id(user)
+        try:
+            yield True
+        finally:
+            lock.release()
 
 
 class _MapPass:
@@ -225,12 +220,9 @@ class _MapPass:
         self._taken = 0  # written only with the lock of the flow, as is the next one
         self._over = False
         self.last_state: Any = None
-        lock = passes.acquire(None)
-        try:
+        with passes.use():
             self._datapoints = iter(flow.ds)
             self.first_state = self._state()
-        finally:
-            lock.release()
         passes.add(self)
 
     @property
@@ -299,26 +291,22 @@ class _MapPass:
 
     def _take(self) -> Optional[_Result]:
         """Returns the next datapoint as the value of a result; None if there is none."""
-        lock = self._passes.acquire(self)
-        if lock is None:
-            return None
-        try:
-            if self._over or self.stopped:
+        with self._passes.use(self) as is_free:
+            if not is_free or self._over or self.stopped:
                 return None
-            datapoint = next(self._datapoints, _END)
-            # No other pass may come between a datapoint and the state: the flow has only one.
-            state = self._state()
+            try:
+                datapoint = next(self._datapoints, _END)
+                # No other pass may come between a datapoint and the state: the flow has only one.
+                state = self._state()
+            except BaseException as error:
+                self._over = True
+                return _Result(self._taken, error=error)
             if datapoint is _END:
                 self._over, self.last_state = True, state
                 return None
             self._taken += 1
             file = getattr(self._flow.ds, "last_file", None)
             return _Result(self._taken - 1, datapoint, state, file=file)
-        except BaseException as error:
-            self._over = True
-            return _Result(self._taken, error=error)
-        finally:
-            lock.release()
 
     def _map(self, taken: _Result) -> _Result:
         try:
@@ -339,7 +327,7 @@ class _MapPass:
 
     def _state(self) -> Any:
         try:
-            return self._flow._state_of_ds() if self._keeps_state else None
+            return (self._flow._state_of_ds(),) if self._keeps_state else None
         except StateNotKept:
             self._keeps_state = False  # it would be asked after every datapoint
             return None

@@ -4,6 +4,7 @@ import functools
 import inspect
 import operator
 import sys
+from contextlib import suppress
 from typing import Any, Callable, List, Sequence, Set, Tuple, TypeVar, Union
 
 from . import logger
@@ -181,10 +182,8 @@ def execute_only_once() -> bool:
 
 def shape2d(a: Union[int, Sequence[int]]) -> List[int]:
     """Returns `[a, a]` for an integer, and a sequence of two integers as a list."""
-    try:
+    with suppress(TypeError):
         return [operator.index(a)] * 2  # type: ignore[arg-type]
-    except TypeError:
-        pass
     try:
         shape = [operator.index(n) for n in a]  # type: ignore[union-attr]
     except TypeError:

@@ -7,6 +7,7 @@ also takes `1e6` or `np.float32(3)` for a whole number, and one name for a list 
 import math
 import numbers
 import operator
+from contextlib import suppress
 from typing import Any, List, Tuple
 
 import numpy as np
@@ -39,9 +40,7 @@ def check_integers(owner: Any, **numbers: Any) -> None:
         if not is_integer(number):
             is_finite = isinstance(number, (float, np.floating)) and np.isfinite(number)
             advice = " Divide with // instead of /, or use int()." if is_finite else ""
-            raise TypeError(
-                f"{_name(owner)}: {name} must be an integer, but got {number!r}.{advice}"
-            )
+            raise TypeError(_text(owner, name, "an integer", number) + advice)
 
 
 def check_counts(owner: Any, least: int = 1, **counts: Any) -> None:
@@ -57,9 +56,7 @@ def as_count(owner: Any, name: str, value: Any, least: int = 1) -> int:
     number = operator.index(value) if is_integer(value) else _real(owner, name, value)
     if least <= number < math.inf and number == int(number):
         return int(number)
-    raise ValueError(
-        f"{_name(owner)}: {name} must be a whole number of at least {least}, but got {value!r}."
-    )
+    raise ValueError(_text(owner, name, f"a whole number of at least {least}", value))
 
 
 def as_number(
@@ -71,9 +68,7 @@ def as_number(
         return number
     ends = [f" of at least {least:g}"] if least > -math.inf else []
     ends += [f" of at most {most:g}"] if most < math.inf else []
-    raise ValueError(
-        f"{_name(owner)}: {name} must be a finite number{' and'.join(ends)}, but got {value!r}."
-    )
+    raise ValueError(_text(owner, name, f"a finite number{' and'.join(ends)}", value))
 
 
 def as_positive(owner: Any, name: str, value: Any) -> float:
@@ -81,9 +76,7 @@ def as_positive(owner: Any, name: str, value: Any) -> float:
     number = _real(owner, name, value)
     if 0 < number < math.inf:
         return number
-    raise ValueError(
-        f"{_name(owner)}: {name} must be a positive, finite number, but got {value!r}."
-    )
+    raise ValueError(_text(owner, name, "a positive, finite number", value))
 
 
 def as_range(
@@ -93,19 +86,15 @@ def as_range(
     numbers = [as_number(owner, name, each, least, most) for each in as_list(owner, name, value)]
     if len(numbers) == 2 and numbers[0] <= numbers[1]:
         return numbers[0], numbers[1]
-    raise ValueError(
-        f"{_name(owner)}: {name} must be two numbers, the smaller one first, but got {value!r}."
-    )
+    raise ValueError(_text(owner, name, "two numbers, the smaller one first", value))
 
 
 def as_list(owner: Any, name: str, value: Any) -> List[Any]:
     """Returns the members of an iterable; strings and bytes, which are not split, are an error."""
-    if not isinstance(value, (str, bytes)):
-        try:
+    with suppress(TypeError):
+        if not isinstance(value, (str, bytes)):
             return list(value)
-        except TypeError:
-            pass
-    raise TypeError(f"{_name(owner)}: {name} must be a list, but got {value!r}.")
+    raise TypeError(_text(owner, name, "a list", value))
 
 
 def as_names(owner: Any, name: str, value: Any) -> List[str]:
@@ -124,7 +113,11 @@ def _real(owner: Any, name: str, value: Any) -> float:
             return float(number)
         except OverflowError:  # an integer of more than 1024 bits
             return math.inf if number > 0 else -math.inf
-    raise TypeError(f"{_name(owner)}: {name} must be a number, but got {value!r}.")
+    raise TypeError(_text(owner, name, "a number", value))
+
+
+def _text(owner: Any, name: str, needed: str, value: Any) -> str:
+    return f"{_name(owner)}: {name} must be {needed}, but got {value!r}."
 
 
 def _name(owner: Any) -> str:

@@ -1,8 +1,6 @@
 """The processes of a distributed run, their addresses, and which of them this process is.
 
-Read from the environment: from `TF_CONFIG`, which `python -m tensorpack.launch` sets too, else from
-what SLURM's `srun` or Open MPI's `mpirun` set. docs/launching.md lists the variables. Needs no
-TensorFlow.
+It needs no TensorFlow. docs/launching.md lists the variables of the environment that are read.
 """
 
 import dataclasses
@@ -95,8 +93,8 @@ class Cluster:
     def from_environment(cls, env: Optional[Mapping[str, str]] = None) -> Optional["Cluster"]:
         """Returns the cluster that this process was started in; None if it was started alone.
 
-        The first of these that is set decides: `TF_CONFIG`; the variables of `srun` (SLURM); those
-        of `mpirun` (Open MPI).
+        The first of these that is set decides: `TF_CONFIG`, which `python -m tensorpack.launch`
+        sets too; the variables of `srun` (SLURM); those of `mpirun` (Open MPI).
 
         `env` are the environment variables, by default those of this process. ValueError if one is
         missing or makes no sense; the text names it, its value, and what to do.

@@ -1,7 +1,7 @@
 """Counts and chooses GPUs without touching them, and sets environment variables for a block."""
 
 import os
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import ContextManager, Iterator, Optional, Sequence, Union
 
 from .nvml import NVMLContext, visible_devices
@@ -13,22 +13,16 @@ _SMI_SECONDS = 20
 
 @contextmanager
 def change_env(name: str, val: Optional[str]) -> Iterator[None]:
-    """Sets an environment variable inside the block, or unsets it if `val` is None, and restores
-    it, also after an exception.
-    """
-    before = os.environ.get(name)
-    _set(name, None if val is None else str(val))
+    """Sets an environment variable inside the block, or unsets it if `val` is None."""
+    before = os.environ.pop(name, None)
     try:
+        if val is not None:
+            os.environ[name] = str(val)
         yield
     finally:
-        _set(name, before)
-
-
-def _set(name: str, val: Optional[str]) -> None:
-    if val is None:
         os.environ.pop(name, None)
-    else:
-        os.environ[name] = val
+        if before is not None:
+            os.environ[name] = before
 
 
 def change_gpu(val: Union[None, int, str, Sequence[int]]) -> ContextManager[None]:
@@ -55,22 +49,11 @@ def get_num_gpu() -> int:
     visible = visible_devices()
     if visible is not None:
         return len(visible)
-    count = _count_by_nvml()
-    return _count_by_smi() if count is None else count
+    with suppress(ImportError, RuntimeError):  # not installed; or there is no driver
+        with NVMLContext() as nvml:
+            return nvml.num_devices()
+    output, code = subproc_call(["nvidia-smi", "-L"], timeout=_SMI_SECONDS)
+    return sum(line.startswith(b"GPU ") for line in output.splitlines()) if code == 0 else 0
 
 
 get_nr_gpu = get_num_gpu  # the spelling of 2017
-
-
-def _count_by_nvml() -> Optional[int]:
-    try:
-        with NVMLContext() as nvml:
-            return nvml.num_devices()
-    except (ImportError, RuntimeError):  # not installed; or there is no driver
-        return None
-
-
-def _count_by_smi() -> int:
-    output, code = subproc_call(["nvidia-smi", "-L"], timeout=_SMI_SECONDS)
-    lines = output.splitlines() if code == 0 else []
-    return sum(line.startswith(b"GPU ") for line in lines)

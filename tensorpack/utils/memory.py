@@ -2,7 +2,7 @@
 
 import os
 import re
-from typing import Iterator, List, Optional, Tuple
+from typing import Iterator, Optional, Tuple
 
 
 def available_bytes(root: str = "/") -> Optional[int]:
@@ -37,16 +37,14 @@ _V1: _Names = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive
 _V2: _Names = ("memory.max", "memory.current", "inactive_file")
 
 
-def _memory_groups(root: str) -> List[Tuple[str, str, _Names]]:
-    """Returns mount point, path and file names of each control group for memory."""
-    groups = []
+def _memory_groups(root: str) -> Iterator[Tuple[str, str, _Names]]:
+    """Yields mount point, path and file names of each control group for memory."""
     for line in _read(os.path.join(root, "proc/self/cgroup")).splitlines():
         number, controllers, path = line.split(":", 2)
         if number == "0":
-            groups.append((os.path.join(root, "sys/fs/cgroup"), path, _V2))
+            yield os.path.join(root, "sys/fs/cgroup"), path, _V2
         elif "memory" in controllers.split(","):
-            groups.append((os.path.join(root, "sys/fs/cgroup/memory"), path, _V1))
-    return groups
+            yield os.path.join(root, "sys/fs/cgroup/memory"), path, _V1
 
 
 def _left_in_group(directory: str, names: _Names) -> Optional[int]:

@@ -157,7 +157,6 @@ def get_rng(obj: Any = None) -> np.random.RandomState:
 
     `obj` is not looked at: two objects get two streams because they ask twice.
     """
-    del obj
     return _streams.branch().next().random_state()
 
 

@@ -130,13 +130,9 @@ class SignalListener:
             for number in self._reader.recv(4096) if ready else b"":
                 if number in self._signums:
                     self._on_signal(number)
-                if number != _POKE:
-                    self._pass_on(number)
+                if number != _POKE and self._outer_fd != -1:
+                    with suppress(OSError):  # closed by its owner, or full: the owner's business
+                        os.write(self._outer_fd, bytes([number]))
             if self._closing:
                 return
             timeout = self._on_tick()
-
-    def _pass_on(self, number: int) -> None:
-        if self._outer_fd != -1:
-            with suppress(OSError):  # closed by its owner, or full: both are the owner's business
-                os.write(self._outer_fd, bytes([number]))

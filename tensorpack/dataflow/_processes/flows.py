@@ -28,7 +28,6 @@ class WorkerPools:
         self._lock = threading.Lock()
         self._idle: List[WorkerPool] = []
         self._all: List[WorkerPool] = []
-        self._generation = 0  # grows with each close
         self.sharing = threading.Lock()  # held while objects are taken from `shared`
         self.shared: Optional[WorkerPool] = None  # a pool that all passes take from
         # This comes before multiprocessing asks its children to leave and waits for them, for
@@ -45,10 +44,10 @@ class WorkerPools:
         with self._lock:
             if self._idle:
                 return self._idle.pop()
-            generation = self._generation
+            open_pools = self._all  # until `close` puts another list in its place
         pool = make()
         with self._lock:
-            if generation == self._generation:
+            if self._all is open_pools:
                 self._all.append(pool)
                 return pool
         pool.close()
@@ -70,7 +69,6 @@ class WorkerPools:
         """Ends all workers; passes that wait for them end as well."""
         with self._lock:
             pools, self._all, self._idle = self._all, [], []
-            self._generation += 1
         for pool in pools:
             pool.close()
 
@@ -83,8 +81,7 @@ class ProcessFlow(ProxyDataFlow, RNGDataFlow):
 
     strict = False
     environments: Environments = None
-    _place: Any = None  # of the strict pass that was begun or advanced last
-    _loaded = False  # the next pass continues there
+    _STATE: Dict[str, Any] = {}  # of a subclass; only strict passes have a position
 
     def __init__(
         self, ds: DataFlow, num_proc: int, buffer_bytes: float, start_method: Optional[str]
@@ -127,8 +124,7 @@ class ProcessFlow(ProxyDataFlow, RNGDataFlow):
     @property
     def seeded(self) -> bool:
         """Whether the same data comes again, in the same order, when the program is run again."""
-        same = self.strict or self.num_proc == 1
-        return same and RNGDataFlow.seeded.fget(self) and super().seeded  # type: ignore[attr-defined]
+        return super().seeded and (self.strict or self.num_proc == 1)
 
     _begin: Callable[[], Iterator[Any]]  # begins a pass by the processes
     _without_processes: Callable[[], DataFlow]  # returns a flow that makes the same in this process
@@ -172,9 +168,7 @@ class ProcessMap(ProcessFlow):
         self.waiting_limits = [(most + num_proc, self._buffer_bytes)] * 2  # there and back
 
     def reset_state(self) -> None:
-        RNGDataFlow.reset_state(self)
-        self.ds.reset_state()
-        self._place, self._loaded = None, False
+        super().reset_state()
         self.start_processes()
 
     def start_processes(self) -> None:

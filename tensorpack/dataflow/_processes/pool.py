@@ -136,10 +136,7 @@ class WorkerPool:
 
     def take(self) -> Tuple[int, Any]:
         """Waits for the next object of any worker, or its `Failure`; returns the tag and that."""
-        item = None
-        while item is None:
-            item = self._next(self._poll, True)
-        return item
+        return self._next(self._poll, True)
 
     def take_if(self, or_room: bool = False) -> Optional[Tuple[int, Any]]:
         """Returns what `take` does if it is there already, or else None.
@@ -209,7 +206,8 @@ class WorkerPool:
         except BrokenPipeError as error:
             raise self._error(index) from error
 
-    def _next(self, poll: Any, wait: bool) -> Optional[Tuple[int, Any]]:
+    def _next(self, poll: Any, wait: bool) -> Any:
+        """Returns a tag and an object, or None if what `poll` has is room, or is not waited for."""
         try:
             while True:
                 while self._draining:
@@ -309,9 +307,8 @@ class WorkerPool:
 
     def _check_alive(self, index: int) -> None:
         """Raises the error of a worker that has ended, unless objects of it are left to take."""
-        if self._members[index].results.ended:
-            raise self._error(index)
-        if index in self._ended and not self._receive(index):
+        is_over = index in self._ended and not self._receive(index)
+        if is_over or self._members[index].results.ended:
             raise self._error(index)
 
     def _error(self, index: int) -> Exception:

@@ -91,11 +91,6 @@ class WorkerLoop:
             obj = None
 
 
-def _update_environment(environments: Environments, index: int) -> None:
-    if environments:
-        os.environ.update(environments[index])
-
-
 def draw_seed(rng: np.random.RandomState) -> int:
     """Draws a seed that can be sent to a worker as a number."""
     return int(rng.randint(0, 2**62, dtype=np.int64))
@@ -141,7 +136,7 @@ def map_inputs(
     seed: int,
 ) -> None:
     """The worker of a `ProcessMap`: answers inputs, with random streams of its own."""
-    _update_environment(environments, index)
+    os.environ.update(environments[index] if environments else {})
     seed_process(seed + index)
     loop.answer(function, name)
 
@@ -158,10 +153,8 @@ def apply_or_note(name: str, func: Callable[[Any], Any], item: Dict[str, Any]) -
 def run_flow(
     loop: WorkerLoop, index: int, environments: Environments, ds: DataFlow, strict: bool
 ) -> None:
-    """The worker of a `MultiProcessRunner`; its orders are for shares of passes if `strict`, else
-    for passes without end.
-    """
-    _update_environment(environments, index)
+    """The worker of a `MultiProcessRunner`; its orders are for shares of passes if `strict`."""
+    os.environ.update(environments[index] if environments else {})
     make = _send_share if strict else _send_for_ever
     loop.carry_out(lambda order, send: make(ds, order, send))
 

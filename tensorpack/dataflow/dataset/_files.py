@@ -30,12 +30,12 @@ Folder = Optional[PathLike]
 class PublishedDataset(DataFromList):
     """A dataset whose published files are read where they lie, and held in memory.
 
-    A subclass names its parts and its folder, and defines `_read`; the arguments are described in
-    `dataset`.
+    A subclass names its parts and its folder; the arguments are described in `dataset`.
     """
 
     _PARTS: Sequence[str] = TRAIN_OR_TEST
     _FOLDER = ""  # below $TENSORPACK_DATASET
+    _read: Callable[[str], Any]  # returns the datapoints of a part, by index
 
     def __init__(
         self,
@@ -49,10 +49,6 @@ class PublishedDataset(DataFromList):
         given = get_dataset_path(self._FOLDER) if data_dir is None else data_dir
         self._directory, self._download = os.path.abspath(given), download
         super().__init__(self._read(name), name == "train" if shuffle is None else shuffle)
-
-    def _read(self, part: str) -> Any:
-        """Returns the datapoints of a part, by index."""
-        raise NotImplementedError
 
     def _find(self, published: Mapping[str, Optional[str]]) -> List[str]:
         return find_files(type(self).__name__, self._directory, published, self._download)
@@ -99,9 +95,11 @@ class LabelledDataset(PublishedDataset):
 
 
 class UnpackedDataset(RecordsFlow):
-    """A dataset of image files in a folder, which has to be unpacked; defines `_listed`."""
+    """A dataset of image files in a folder, which has to be unpacked."""
 
     _URL = ""  # of the archive
+    # Returns the paths of the images of a part, below the folder, and their labels.
+    _listed: Callable[[str], Tuple[List[str], List[int]]]
 
     def __init__(
         self, dir: PathLike, name: str, shuffle: Optional[bool] = None, *, max_errors: int = 0
@@ -118,10 +116,6 @@ class UnpackedDataset(RecordsFlow):
         files, labels = self._listed(name)
         records = ImageRecords([os.path.join(self.dir, file) for file in files], labels, bgr=True)
         super().__init__(records, name == "train" if shuffle is None else shuffle, max_errors)
-
-    def _listed(self, name: str) -> Tuple[List[str], List[int]]:
-        """Returns the paths of images, below the folder, and their labels."""
-        raise NotImplementedError
 
     def _lines(self, name: str) -> List[str]:
         path = self._existing(name)

@@ -19,8 +19,4 @@ class GlobalNS(types.SimpleNamespace):
 
 #: What `use_global_argument` has set, as attributes.
 globalns = GlobalNS()
-
-
-def use_global_argument(args: argparse.Namespace) -> None:
-    """Sets what `ArgumentParser.parse_args` returned as attributes of `globalns`."""
-    globalns.use_argument(args)
+use_global_argument = globalns.use_argument
