@@ -2,6 +2,7 @@
 
 import errno
 import os
+import time
 from contextlib import suppress
 from multiprocessing import util
 from typing import Optional, Union
@@ -63,7 +64,11 @@ class DirectoryLock:
         if fcntl is None:
             return
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:  # perhaps only `lock_owner` has it, for a moment
+                time.sleep(0.02)
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             if error.errno in _UNSUPPORTED:
                 return

@@ -1,9 +1,11 @@
 """Two runs keep out of each other's log directory."""
 
+import fcntl
 import os
 import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -120,3 +122,11 @@ def test_a_child_that_survives_its_run_has_no_lock_or_the_error_says_so(
 
 def test_nobody_has_the_lock_of_a_directory_without_one(tmp_path):
     assert lock_owner(str(tmp_path)) is None
+
+
+def test_one_who_only_asks_for_the_owner_keeps_no_run_from_starting(tmp_path, monkeypatch):
+    with open(tmp_path / ".lock", "w") as asking:
+        fcntl.flock(asking, fcntl.LOCK_SH)
+        monkeypatch.setattr(time, "sleep", lambda seconds: fcntl.flock(asking, fcntl.LOCK_UN))
+        with DirectoryLock(str(tmp_path)):
+            assert lock_owner(str(tmp_path)) == os.getpid()

@@ -136,9 +136,10 @@ class RemoteSender(ContextManager["RemoteSender"]):
         It waits for a minute at most, and does nothing if the receiver has been told of an end.
         """
         if not self._told:
-            logger.error(f"Telling the receiver at {self._addr}: {reason}")
             # Surrogates, as of odd file names, cannot be sent.
-            self._end(reason[:_MOST_CHARACTERS].encode("utf-8", "replace").decode("utf-8"))
+            told = reason[:_MOST_CHARACTERS].encode("utf-8", "replace").decode("utf-8")
+            logger.error(f"Telling the receiver at {self._addr}: {told}")
+            self._end(told)
 
     @property
     def _total(self) -> int:
