@@ -2,7 +2,6 @@
 
 import queue
 from contextlib import closing
-from unittest import mock
 
 import numpy as np
 import pytest
@@ -28,9 +27,9 @@ from tensorpack.dataflow import (
     TestDataSpeed,
     TFRecordSerializer,
     UnknownLength,
+    send_dataflow_zmq,
 )
 from tensorpack.dataflow._length import length_of, length_or_none
-from tensorpack.dataflow.remote import _send_all
 from tests.dataflow.flows import Foreign, Of2017
 from tests.dataflow.process_functions import same
 
@@ -141,7 +140,10 @@ def test_a_type_error_inside_of_a_length_is_not_an_unknown_length():
         (["msgpack"], lambda flow, path: NumpySerializer.save(flow, path)),
         ([], lambda flow, path: TestDataSpeed(flow).start()),
         (["msgpack"], lambda flow, path: TFRecordSerializer.save(flow, path)),
-        (["msgpack"], lambda flow, path: _send_all(RepeatedData(flow, 1), mock.Mock(), 1)),
+        (
+            ["msgpack", "zmq"],
+            lambda flow, path: send_dataflow_zmq(flow, f"ipc://{path}", passes=1, timeout=0.1),
+        ),
     ],
     ids=["batch", "hdf5", "join", "lmdb", "process batch", "npz", "speed", "tfrecord", "remote"],
 )

@@ -30,7 +30,7 @@ def test_the_working_directory_may_be_deleted(tmp_path, monkeypatch):
     (tmp_path / "gone").mkdir()
     monkeypatch.chdir(tmp_path / "gone")
     (tmp_path / "gone").rmdir()
-    monkeypatch.setattr(sys.modules["__main__"], "__file__", "train.py")
+    monkeypatch.setattr(sys.modules["__main__"], "__file__", "train.py", raising=False)
     monkeypatch.setattr(sys, "argv", ["train"])
     facts = process_facts()
     assert facts["folder"] is None and facts["script"] is None
