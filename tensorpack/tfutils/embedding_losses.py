@@ -54,11 +54,7 @@ def siamese_cosine_loss(
     """Draws the cosine of similar pairs to 1, and that of others to -1.
 
     The loss is the mean of `(cos(left, right) - (2 y - 1))^2 / 2`, where the cosine with a vector
-    of zeros is 0.
-
-    Args:
-      left, right: float32 `[B, D]`.
-      y: `[B]`, 1 or True where a pair is similar, else 0.
+    of zeros is 0. The arguments are as in `contrastive_loss`.
     """
     with tf.name_scope(scope):
         left, right = _embeddings(left, right)
@@ -111,14 +107,8 @@ def soft_triplet_loss(
         log(1 + exp(|anchor - positive| - |anchor - negative|))
 
     The softmax is that of "Deep Metric Learning Using Triplet Network",
-    https://arxiv.org/abs/1412.6622, which squares its error instead of taking the logarithm.
-
-    Args:
-      anchor, positive: float32 `[B, D]`, of one class.
-      negative: float32 `[B, D]`, of another class.
-
-    Returns:
-      The loss; with `extra`, also the mean distances of the anchor to positive and negative.
+    https://arxiv.org/abs/1412.6622, which squares its error instead of taking the logarithm. The
+    arguments, and what is returned, are as in `triplet_loss`.
     """
     with tf.name_scope(scope):
         anchor, positive, negative = _embeddings(anchor, positive, negative)

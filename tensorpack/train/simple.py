@@ -6,13 +6,7 @@ from tensorpack.callbacks.base import Callback
 from tensorpack.compat import tfv1 as tf
 from tensorpack.dataflow import DataFlow
 from tensorpack.graph_builder import ModelDesc
-from tensorpack.input_source import (
-    FeedfreeInput,
-    FeedInput,
-    InputSource,
-    QueueInput,
-    StagingInput,
-)
+from tensorpack.input_source import FeedfreeInput, FeedInput, InputSource, QueueInput, StagingInput
 from tensorpack.tfutils.devices import tower_device
 from tensorpack.tfutils.tower import TowerContext
 

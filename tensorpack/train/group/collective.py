@@ -23,13 +23,7 @@ from tensorpack.train.tower import CostFn, OptFn
 from tensorpack.utils import logger
 from tensorpack.utils.checks import as_positive
 from tensorpack.utils.cluster import Cluster
-from tensorpack.utils.stopping import (
-    Failed,
-    Finished,
-    Interrupted,
-    StopReason,
-    StopRequested,
-)
+from tensorpack.utils.stopping import Failed, Finished, Interrupted, StopReason, StopRequested
 
 from .peers import PeerLost
 from .table import FAILED, LEFT
