@@ -42,8 +42,7 @@ class StartProcOrThread(Callback):
     def __init__(
         self, startable: Union[_Startable, Sequence[_Startable]], stop_at_last: bool = True
     ) -> None:
-        several = isinstance(startable, (list, tuple))
-        everything: Any = list(startable) if several else [startable]  # type: ignore[arg-type]
+        everything: Any = [*startable] if isinstance(startable, (list, tuple)) else [startable]
         for each in everything:
             if not isinstance(each, (threading.Thread, multiprocessing.process.BaseProcess)):
                 raise TypeError(

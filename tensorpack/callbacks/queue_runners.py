@@ -93,15 +93,12 @@ class _Producer(StoppableThread):
             self._control.ended = True
         except Exception as error:
             if not self.stopped() or not isinstance(error, _CLOSED):
+                explained = error
+                if isinstance(error, _CLOSED):
+                    explained = self._control.closed_for(self.name)
+                    explained.__cause__ = error
                 # Before the queue is closed: a step that finds it so looks for the reason.
-                self._token.request(Failed(self._explained(error), self.name))
+                self._token.request(Failed(explained, self.name))
         self._peers.remove(self)
         if not self._peers:
             self._control.close(self._sess)
-
-    def _explained(self, error: Exception) -> Exception:
-        if not isinstance(error, _CLOSED):
-            return error
-        explained = self._control.closed_for(self.name)
-        explained.__cause__ = error
-        return explained

@@ -56,8 +56,8 @@ def _find_folder() -> str:
 
 def _files(source: str, only: Optional[List[str]]) -> List[str]:
     """Returns the paths of the files within the folder, sorted."""
-    folders = {each.name for each in os.scandir(source) if each.is_dir()}
-    names = sorted(folders.difference(_NO_EXAMPLES))
+    there = {each.name for each in os.scandir(source) if each.is_dir()}
+    names = sorted(there.difference(_NO_EXAMPLES))
     for name in only or []:
         if name not in names:
             near = did_you_mean(name, names) or f" There are {', '.join(names)}."

@@ -96,6 +96,7 @@ class OptimizerPerScope(tf.train.Optimizer):
     """
 
     def __init__(self, optimizers: Dict[str, tf.train.Optimizer]) -> None:
+        """Takes an optimizer for each scope."""
         super().__init__(use_locking=False, name=type(self).__name__)
         if not optimizers:
             raise ValueError("OptimizerPerScope needs an optimizer.")
