@@ -71,13 +71,8 @@ class ProxyCallback(Callback):
     def chief_only(self, value: bool) -> None:
         self.cb.chief_only = value
 
-    @property
-    def sets_up_last(self) -> bool:  # type: ignore[override]
-        return self.cb.sets_up_last
-
-    @property
-    def sees_runs(self) -> bool:  # type: ignore[override]
-        return self.cb.sees_runs
+    sets_up_last = property(lambda self: self.cb.sets_up_last)  # type: ignore[assignment]
+    sees_runs = property(lambda self: self.cb.sees_runs)  # type: ignore[assignment]
 
     def __str__(self) -> str:
         return f"{type(self).__name__}-{self.cb}"
@@ -94,14 +89,8 @@ _Part = Optional[Callable[[Callback], Any]]
 
 
 class CallbackFactory(Callback):
-    """Makes a callback of functions, each of which is called with the callback itself.
-
-    Args:
-      setup_graph: called when ops may be added to the graph.
-      before_train: called before the first step.
-      trigger: called as the callback is scheduled; every epoch by default.
-      after_train: called at the end, however the run ended.
-      trigger_epoch: called every epoch, instead of `trigger`.
+    """Makes a callback of functions, each called with the callback itself when the method of its
+    name is called, see `Callback`. With `trigger_epoch`, an epoch does not call `trigger`.
     """
 
     def __init__(

@@ -18,9 +18,9 @@ class CallbackToHook(tf.train.SessionRunHook):
     def __init__(self, cb: Callback) -> None:
         # Set on the instance, so that each run costs one call less; and only what does something,
         # which a `HookedSession` looks at.
-        if isinstance(cb, ProxyCallback) or _overrides(cb, "before_run", "_before_run"):
+        if _overrides(cb, "before_run", "_before_run"):
             self.before_run = cb.before_run
-        if isinstance(cb, ProxyCallback) or _overrides(cb, "after_run", "_after_run"):
+        if _overrides(cb, "after_run", "_after_run"):
             self.after_run = cb.after_run
 
 

@@ -189,8 +189,7 @@ class InferenceRunnerBase(Callback):
             self.trainer.monitors.put_scalar(name, value)
 
     def _after_train(self) -> None:
-        if self._group is not None:
-            self._group.after_train()
+        self._group.after_train()
 
     def _group_state(self) -> Dict[str, Any]:
         states = self._group.state_dict() if self._group is not None else {}

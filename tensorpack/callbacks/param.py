@@ -13,6 +13,8 @@ __all__ = ["GraphVarParam", "HyperParam", "ObjAttrParam", "as_hyper_param"]
 class HyperParam:
     """Something that a `HyperParamSetter` can set."""
 
+    _in_checkpoint = False
+
     def setup_graph(self) -> None:
         """Called while ops may be added to the graph."""
 
@@ -29,7 +31,7 @@ class HyperParam:
         """Whether the checkpoints of the model have the value, so that no other state needs it;
         known after `setup_graph`.
         """
-        return False
+        return self._in_checkpoint
 
     @property
     def readable_name(self) -> str:
@@ -44,7 +46,6 @@ class GraphVarParam(HyperParam):
         self.name = get_op_tensor_name(name)[0]
         self.shape = list(shape)
         self.var: Optional[tf.Variable] = None
-        self._in_checkpoint = False
 
     def setup_graph(self) -> None:
         """Finds the variable, and adds the op that sets it; a ValueError if there is none of this
@@ -91,10 +92,6 @@ class GraphVarParam(HyperParam):
 
     def get_value(self) -> float:
         return tf.get_default_session().run(self.var)
-
-    @property
-    def in_checkpoint(self) -> bool:
-        return self._in_checkpoint
 
     @property
     def readable_name(self) -> str:

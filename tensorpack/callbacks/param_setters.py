@@ -187,7 +187,6 @@ class StatMonitorParamSetter(HyperParamSetter):
     and the values are forgotten.
 
     Args:
-      param: the hyper-parameter, or the name of a variable of the graph.
       stat_name: name of the scalar in `trainer.monitors`.
       value_func: takes the present value of the hyper-parameter, returns the new one, or
         None to keep it.

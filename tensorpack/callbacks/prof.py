@@ -182,9 +182,8 @@ class GPUUtilizationTracker(Callback):
             self.trainer.monitors.put_scalar(f"GPUUtil/{device}", percent)
 
     def _after_train(self) -> None:
-        sampler, self._sampler = self._sampler, None
-        if sampler is not None:
-            sampler.finish()
+        if self._sampler is not None:
+            self._sampler.finish()
 
 
 class _Sampler(threading.Thread):

@@ -9,7 +9,7 @@ from typing import Any, Dict, List
 from tensorpack.compat import tfv1 as tf
 from tensorpack.input_source.base import start_over
 from tensorpack.tfutils.prepared import prepare
-from tensorpack.tfutils.queues import QueueClosed, QueueControl, control_of
+from tensorpack.tfutils.queues import QueueControl, control_of
 from tensorpack.utils.concurrency import StoppableThread
 from tensorpack.utils.stopping import Failed, StopToken
 
@@ -93,19 +93,12 @@ class _Producer(StoppableThread):
             self._control.ended = True
         except Exception as error:
             if not self.stopped() or not isinstance(error, _CLOSED):
+                explained = error
+                if isinstance(error, _CLOSED):
+                    explained = self._control.closed_for(self.name)
+                    explained.__cause__ = error
                 # Before the queue is closed: a step that finds it so looks for the reason.
-                self._token.request(Failed(self._explained(error), self.name))
+                self._token.request(Failed(explained, self.name))
         self._peers.remove(self)
         if not self._peers:
             self._control.close(self._sess)
-
-    def _explained(self, error: Exception) -> Exception:
-        if not isinstance(error, _CLOSED):
-            return error
-        explained = QueueClosed(
-            f"{self.name} cannot fill {self._control.op.name!r} any more: the queue or its session "
-            "was closed while the training continued. To end a training, call "
-            "trainer.stop_token.request(reason)."
-        )
-        explained.__cause__ = error
-        return explained

@@ -64,7 +64,6 @@ class ScheduledHyperParamSetter(_ByPoints):
         after it, "linear"              0.1  0.3  0.5
 
     Args:
-      param: the hyper-parameter, or the name of a variable of the graph.
       schedule: pairs of an epoch and the value from its end on; epoch 0 means from the beginning.
       interp: "linear" to interpolate between the points, None for steps. Before the first and
         after the last point nothing is set.
@@ -155,8 +154,6 @@ class SampleCounter(Callback):
         self._max = _count_or_none(self, "max_samples", max_samples)
         self.count = 0
         self._request: Optional[tf.train.SessionRunArgs] = None
-        self._counted_step = -1
-        self._told = False
 
     @property
     def passes(self) -> float:
@@ -249,11 +246,10 @@ class SampleScheduledHyperParamSetter(_ByPoints):
     was changed in between is in force from its first step on.
 
     Args:
-      param: the hyper-parameter, or the name of a variable of the graph.
+      interp: as in `ScheduledHyperParamSetter`.
       schedule: pairs of a number of samples and the value from there on; 0 means from the
         beginning. Before the first of them nothing is set.
       counter: the `SampleCounter` of the run, which is another of its callbacks.
-      interp: "linear" to interpolate between the points, None for steps.
     """
 
     def __init__(

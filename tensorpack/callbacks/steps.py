@@ -126,8 +126,7 @@ class SessionRunTimeout(Callback):
     _chief_only = False
 
     def __init__(self, timeout_in_ms: int) -> None:
-        timeout = as_count(self, "timeout_in_ms", timeout_in_ms)
-        options = tf.RunOptions(timeout_in_ms=timeout)
+        options = tf.RunOptions(timeout_in_ms=as_count(self, "timeout_in_ms", timeout_in_ms))
         self._request = tf.train.SessionRunArgs(fetches=[], options=options)
 
     def _before_run(self, ctx: tf.train.SessionRunContext) -> Any:

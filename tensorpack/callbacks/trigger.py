@@ -20,7 +20,6 @@ class PeriodicTrigger(ProxyCallback):
     All other methods of the callback are called as usual.
 
     Args:
-      triggerable: the callback.
       every_k_steps: trigger after the steps whose `global_step` is a multiple of this.
       every_k_epochs: trigger after the epochs whose number is a multiple of this.
       before_train: whether to also trigger before the training, unless the run is resumed.

@@ -17,7 +17,7 @@ from ._common import CommandError
 if TYPE_CHECKING:
     from tensorpack.utils.checkpoints.variables import Variable
 
-_ARRAYS = (".npz", ".npy")  # how the names of files end that `read_npz` reads
+ARRAYS = (".npz", ".npy")  # how the names of files end that `read_npz` reads
 _END_OF_FILE = re.compile(r"\.(index|manifest\.json|state|data-[^./]*)$")
 _USUAL = " Give a log directory, NAME.npz, or a prefix such as train_log/run/model-5000."
 
@@ -37,11 +37,6 @@ class Saved(NamedTuple):
     manifest: Optional[Dict[str, Any]]
     read: Callable[[str], Any]
 
-    @property
-    def is_archive(self) -> bool:
-        """Whether it is an `.npz` or `.npy` file."""
-        return self.path.endswith(_ARRAYS)
-
 
 def open_saved(path: str) -> Saved:
     """Opens an `.npz` archive; or a checkpoint by its prefix, one of its files, the file
@@ -52,7 +47,7 @@ def open_saved(path: str) -> Saved:
       CheckpointCorrupt: it is damaged.
     """
     prefix = find_prefix(path)
-    if prefix.endswith(_ARRAYS):
+    if prefix.endswith(ARRAYS):
         return _open_archive(prefix)
     from tensorpack.utils.checkpoints.files import CheckpointCorrupt, read_manifest
     from tensorpack.utils.checkpoints.variables import known_from
@@ -72,7 +67,7 @@ def find_prefix(path: str) -> str:
     from tensorpack.utils.checkpoints import candidates
     from tensorpack.utils.checkpoints.files import TABLE_END
 
-    if os.path.isfile(path) and path.endswith(_ARRAYS):
+    if os.path.isfile(path) and path.endswith(ARRAYS):
         return path
     folder, name = (path, "checkpoint") if os.path.isdir(path) else os.path.split(path)
     if name == "checkpoint":

@@ -3,7 +3,7 @@
 import argparse
 import ast
 import os
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, List, Optional
 
 from tensorpack.utils._words import did_you_mean
 
@@ -11,6 +11,7 @@ from ._common import FINE, CommandError, json_text, table_text
 
 HELP = "list the example scripts, or copy them into a folder"
 _SUFFIXES = (".py", ".md", ".json", ".txt")
+_NO_EXAMPLES = ("__pycache__", "train_log")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -55,22 +56,18 @@ def _find_folder() -> str:
 
 def _files(source: str, only: Optional[List[str]]) -> List[str]:
     """Returns the paths of the files within the folder, sorted."""
-    names = sorted(each.name for each in os.scandir(source) if each.is_dir())
-    names = [each for each in names if each not in ("__pycache__", "train_log")]
+    there = {each.name for each in os.scandir(source) if each.is_dir()}
+    names = sorted(there.difference(_NO_EXAMPLES))
     for name in only or []:
         if name not in names:
             near = did_you_mean(name, names) or f" There are {', '.join(names)}."
             raise CommandError(f"There is no example {name!r}.{near}")
-    found = [each for each in os.listdir(source) if each.endswith(_SUFFIXES)] if not only else []
-    for name in only or names:
-        for folder, folders, files in os.walk(os.path.join(source, name)):
-            folders[:] = [each for each in folders if each not in ("__pycache__", "train_log")]
-            found += [
-                os.path.relpath(os.path.join(folder, each), source)
-                for each in files
-                if each.endswith(_SUFFIXES)
-            ]
-    return sorted(dict.fromkeys(found))
+    found = []
+    for folder, folders, files in os.walk(source):
+        folders[:] = [each for each in folders if each not in _NO_EXAMPLES]
+        paths = (os.path.relpath(os.path.join(folder, each), source) for each in files)
+        found += [each for each in paths if not only or each.split(os.sep)[0] in only]
+    return sorted(each for each in found if each.endswith(_SUFFIXES))
 
 
 def _list(source: str, files: List[str], args: Any) -> None:
@@ -104,17 +101,15 @@ def _text(folder: str, name: str) -> str:
 
 def _copy(source: str, files: List[str], directory: str) -> List[str]:
     """Copies the files, or none if one is there already; returns their paths."""
-    pairs: List[Tuple[str, str]] = [
-        (os.path.join(source, each), os.path.join(directory, each)) for each in files
-    ]
-    there = [target for _, target in pairs if os.path.lexists(target)]
+    targets = [os.path.join(directory, each) for each in files]
+    there = [each for each in targets if os.path.lexists(each)]
     if there:
         more = f", as do {len(there) - 1} more files" if len(there) > 1 else ""
         raise CommandError(
             f"{there[0]} exists{more}; nothing is overwritten. Give another folder, or remove it."
         )
-    for path, target in pairs:
+    for each, target in zip(files, targets):
         os.makedirs(os.path.dirname(target), exist_ok=True)
-        with open(path, "rb") as file, open(target, "xb") as new:
+        with open(os.path.join(source, each), "rb") as file, open(target, "xb") as new:
             new.write(file.read())
-    return [target for _, target in pairs]
+    return targets

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Container, Dict, List, Optional, Tuple
 
 from tensorpack.utils._words import size_text
 
-from ._checkpoints import Saved, matching, of_training, open_saved
+from ._checkpoints import ARRAYS, Saved, matching, of_training, open_saved
 from ._common import FINE, PROBLEM, CommandError, json_text, shape_text, table_text
 
 if TYPE_CHECKING:
@@ -81,14 +81,15 @@ def _facts(saved: Saved) -> Dict[str, Any]:
     names = sorted(os.listdir(folder or "."))
     own = [each for each in names if each == name or each.startswith(name + ".")]
     sizes = {each: os.lstat(os.path.join(folder, each)).st_size for each in own}
+    is_archive = saved.path.endswith(ARRAYS)
     facts: Dict[str, Any] = {
         "path": saved.path,
-        "format": "npz" if saved.is_archive else "checkpoint",
+        "format": "npz" if is_archive else "checkpoint",
         "step": _step(saved),
         "tensorflow": (saved.manifest or {}).get("tensorflow"),
         "files": {each: size_text(size) for each, size in sizes.items()},
     }
-    if not saved.is_archive:
+    if not is_archive:
         facts["state"] = _state(saved, sizes)
     indices = [each[: -len(".index")] for each in names if each.endswith(".index")]
     facts["other checkpoints"] = [each for each in indices if each != name]
@@ -134,8 +135,6 @@ def _state(saved: Saved, sizes: Dict[str, int]) -> str:
 def _damage(saved: Saved) -> Optional[str]:
     from tensorpack.utils.checkpoints import CheckpointCorrupt, check_manifest
 
-    if saved.is_archive:  # which is read whole, with its checksums
-        return None
     try:
         check_manifest(saved.path)
     except CheckpointCorrupt as error:

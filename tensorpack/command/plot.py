@@ -29,10 +29,6 @@ class _Run(NamedTuple):
     directory: str
     epochs: List[Epoch]
 
-    @property
-    def names(self) -> Dict[str, None]:
-        return names_of(self.epochs)
-
 
 Groups = Dict[str, List[_Run]]  # by name, in the order of the command line
 Plots = Dict[str, Dict[str, Band]]  # scalar, group
@@ -144,7 +140,7 @@ def _choose(groups: Groups, patterns: Sequence[str]) -> List[str]:
 
     Without patterns, scores, costs and errors: four at most.
     """
-    known = {name: None for runs in groups.values() for run in runs for name in run.names}
+    known = names_of([epoch for runs in groups.values() for run in runs for epoch in run.epochs])
     names = [name for name in known if name not in RESERVED]
     if not names:
         raise CommandError("No run has a scalar with a finite value. Wait for the next epoch.")
@@ -164,7 +160,7 @@ def _choose(groups: Groups, patterns: Sequence[str]) -> List[str]:
 
 def _list(groups: Groups, args: Any) -> int:
     runs = [run for each in groups.values() for run in each]
-    counts = Counter(name for run in runs for name in run.names)
+    counts = Counter(name for run in runs for name in names_of(run.epochs))
     if args.json:
         args.write(json_text({"scalars": counts, "runs": len(runs)}))
     else:
@@ -179,7 +175,7 @@ def _bands(groups: Groups, name: str, args: Any) -> Dict[str, Band]:
         for run in runs:
             curve = curve_of(run.epochs, name, args.x)
             if curve is None:
-                near = did_you_mean(args.x, [*LABELS, *run.names])
+                near = did_you_mean(args.x, [*LABELS, *names_of(run.epochs)])
                 near = near or " Give --x step, --x epoch, or the name of a scalar."
                 path = os.path.join(run.directory, FILENAME)
                 raise CommandError(f"{path} has nothing for --x {args.x}.{near}")

@@ -11,7 +11,7 @@ import numpy as np
 from tensorpack.compat import tfv1 as tf
 from tensorpack.dataflow import DataFlow, DataFlowTerminated
 from tensorpack.tfutils.prepared import prepare
-from tensorpack.tfutils.queues import QueueClosed, control_of
+from tensorpack.tfutils.queues import control_of
 from tensorpack.utils.concurrency import ShareSessionThread
 from tensorpack.utils.packing.packed_arrays import aligned_empty, stays_as_it_is
 from tensorpack.utils.stopping import StopRequested
@@ -288,9 +288,5 @@ class EnqueueThread(ShareSessionThread):
             except _CLOSED as error:
                 if self.stopped():
                     return False
-                raise QueueClosed(
-                    f"{self.name} cannot fill {self.enqueuer.control.op.name!r} any more: the "
-                    "queue or its session was closed while the training continued. To end a "
-                    "training, call trainer.stop_token.request(reason)."
-                ) from error
+                raise self.enqueuer.control.closed_for(self.name) from error
         return not self.stopped()

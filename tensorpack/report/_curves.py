@@ -8,6 +8,7 @@ from tensorpack.runs.curves import RESERVED, scalar_rank
 from tensorpack.runs.statistics import Epoch
 
 from ._chart import Line, draw_chart, number_text
+from ._facts import dict_in
 from ._read import Run
 
 _GROUPS = (
@@ -51,20 +52,14 @@ def _series_of(epochs: List[Epoch]) -> Dict[str, Points]:
     for epoch in epochs:
         for name, value in epoch.items():
             if name not in RESERVED:
-                points = series.setdefault(name, [])
-                points.append((epoch["global_step"] or 0.0, value))
+                series.setdefault(name, []).append((epoch["global_step"] or 0.0, value))
     return {name: sorted(points, key=lambda point: point[0]) for name, points in series.items()}
 
 
 def _marks(run: Run) -> List[float]:
     """The steps from which later attempts resumed."""
-    found = []
-    for attempt in run.attempts[1:]:
-        training = attempt.get("training")
-        step = training.get("first_step") if isinstance(training, dict) else None
-        if isinstance(step, int) and 0 < step < 1e15:
-            found.append(float(step))
-    return found
+    steps = [dict_in(each, "training").get("first_step") for each in run.attempts[1:]]
+    return [float(each) for each in steps if isinstance(each, int) and 0 < each < 1e15]
 
 
 def _group_of(name: str) -> str:

@@ -54,16 +54,16 @@ def facts_of(run: Run) -> str:
     last = run.attempts[-1]
     command, ended = last.get("command"), last.get("ended")
     words = [shlex.quote(_plain(each)) for each in command] if isinstance(command, list) else []
-    versions = [f"{name} {_plain(each)}" for name, each in _dict(last, "versions").items() if each]
+    versions = [f"{k} {_plain(v)}" for k, v in dict_in(last, "versions").items() if v]
     rows = [
         ("Command", _code(" ".join(words).replace(" '~/", " ~/'"))),  # which a shell expands
         ("Folder", _code(last.get("folder"))),
         ("Time", escape(f"{_time(last.get('started'))} to {_time(ended) if ended else 'now'}")),
-        ("Machine", _machine(_dict(last, "machine"), last.get("host"))),
+        ("Machine", _machine(dict_in(last, "machine"), last.get("host"))),
         ("Versions", escape(", ".join(versions))),
-        ("Commit", _commit(_dict(last, "git"))),
-        ("Training", _training(_dict(last, "training"))),
-        ("Seeds", _seeds(_dict(last, "training"))),
+        ("Commit", _commit(dict_in(last, "git"))),
+        ("Training", _training(dict_in(last, "training"))),
+        ("Seeds", _seeds(dict_in(last, "training"))),
     ]
     return "<dl>" + "".join(f"<dt>{k}</dt><dd>{v}</dd>" for k, v in rows if v) + "</dl>\n"
 
@@ -87,11 +87,11 @@ def _attempt_row(attempt: Dict[str, Any], result: str) -> List[str]:
     cells = [
         _time(attempt.get("started")),
         duration_text(seconds) if _is_number(seconds) else "",
-        _dict(attempt, "training").get("first_step", ""),
+        dict_in(attempt, "training").get("first_step", ""),
         attempt.get("step", ""),
         result,
         attempt.get("host", ""),
-        _plain(_dict(attempt, "git").get("commit"))[:10],
+        _plain(dict_in(attempt, "git").get("commit"))[:10],
         textwrap.shorten(_plain(attempt.get("message")), 80, placeholder=" ..."),
     ]
     return [_plain(each) for each in cells]
@@ -186,7 +186,8 @@ def _seeds(training: Dict[str, Any]) -> str:
     return escape(text + (", deterministic" if training.get("deterministic") else ""))
 
 
-def _dict(values: Dict[str, Any], name: str) -> Dict[str, Any]:
+def dict_in(values: Dict[str, Any], name: str) -> Dict[str, Any]:
+    """Returns a value that is a dictionary, {} for any other."""
     found = values.get(name)
     return found if isinstance(found, dict) else {}
 

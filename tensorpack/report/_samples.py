@@ -44,7 +44,7 @@ def find_samples(directory: str, troubles: List[str]) -> List[Sample]:
     found: List[Sample] = []
     left_out = total = 0
     paths = _listed(directory)
-    for path in _newest_of_series([each for each in paths if _has(each, _IMAGES)]):
+    for path in _newest_of_series([each for each in paths if each.lower().endswith(_IMAGES)]):
         uri = None
         if len(found) < _MOST:
             with suppress(OSError):  # too large, a link, or gone
@@ -54,7 +54,7 @@ def find_samples(directory: str, troubles: List[str]) -> List[Sample]:
             continue
         total += len(uri)
         found.append(Sample(path, uri, ""))
-    videos = [each for each in paths if _has(each, _VIDEOS)]
+    videos = [each for each in paths if each.lower().endswith(_VIDEOS)]
     if videos:
         newest = max(videos, key=lambda each: (_modified(directory, each), each))
         uri = _as_uri(_last_frame(os.path.join(directory, newest)))
@@ -73,13 +73,8 @@ def _listed(directory: str) -> List[str]:
         place = os.path.join(directory, folder)
         if not folder or not os.path.islink(place):
             with suppress(OSError):
-                inside = [each for each in os.listdir(place) if _has(each, _IMAGES + _VIDEOS)]
-                paths += [os.path.join(folder, name) for name in sorted(inside)]
+                paths += [os.path.join(folder, name) for name in sorted(os.listdir(place))]
     return paths
-
-
-def _has(name: str, endings: Any) -> bool:
-    return name.lower().endswith(endings)
 
 
 def _newest_of_series(paths: List[str]) -> List[str]:

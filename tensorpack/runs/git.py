@@ -47,8 +47,7 @@ class GitFacts:
                 self._process.kill()
                 with suppress(subprocess.TimeoutExpired):  # it hangs in the file system
                     self._process.wait(_ANSWER_SECONDS)
-        facts, self._process = self.known(), None
-        return facts
+        return self.known()
 
     def _ask(self, top: str) -> None:
         git = shutil.which("git")
@@ -84,16 +83,12 @@ def _head_of(top: str) -> Dict[str, Any]:
         return {"commit": _as_hash(head), "branch": None}
     reference = head[len("ref:") :].strip()
     commit = _as_hash(_read(os.path.join(common, *reference.split("/"))).strip())
+    if commit is None:
+        lines = _read(os.path.join(common, "packed-refs")).splitlines()
+        packed = {name: value for value, _, name in (each.partition(" ") for each in lines)}
+        commit = _as_hash(packed.get(reference, ""))
     branch = reference[len("refs/heads/") :] if reference.startswith("refs/heads/") else reference
-    return {"commit": commit or _packed(common, reference), "branch": branch}
-
-
-def _packed(common: str, reference: str) -> Optional[str]:
-    for line in _read(os.path.join(common, "packed-refs")).splitlines():
-        value, _, name = line.partition(" ")
-        if name == reference:
-            return _as_hash(value)
-    return None
+    return {"commit": commit, "branch": branch}
 
 
 def _as_hash(text: str) -> Optional[str]:

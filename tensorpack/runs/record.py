@@ -27,10 +27,7 @@ def utc_now() -> str:
 
 
 def read_record(directory: str) -> Optional[Dict[str, Any]]:
-    """Returns the record in a directory, with a list of dictionaries as its "attempts".
-
-    Returns:
-      None if there is none.
+    """Returns the record in a directory, with a list of dictionaries as its "attempts", or None.
 
     Raises:
       ValueError: the file is not a record.
@@ -60,6 +57,7 @@ class RunRecord:
 
     def __init__(self, directory: str) -> None:
         self.directory = directory
+        self._path = os.path.join(directory, FILENAME)
         self._attempt: Dict[str, Any] = {"id": os.urandom(4).hex()}
         self._warned = False
 
@@ -74,8 +72,7 @@ class RunRecord:
         except (OSError, ValueError, TypeError, RecursionError) as error:
             if not self._warned:
                 self._warned = True
-                path = os.path.join(self.directory, FILENAME)
-                logger.warning(f"Cannot write {path}, the training continues: {error}")
+                logger.warning(f"Cannot write {self._path}, the training continues: {error}")
 
     def withdraw(self) -> None:
         """Takes the attempt out of the file: nothing was done in it."""
@@ -88,15 +85,14 @@ class RunRecord:
         try:
             record = read_record(self.directory)
         except ValueError as error:
-            aside = move_to_backup(os.path.join(self.directory, FILENAME), ".corrupt")
+            aside = move_to_backup(self._path, ".corrupt")
             logger.warning(f"{error} It was renamed to {aside}, and a new one is begun.")
             record = None
         return {"format": _FORMAT, "attempts": []} if record is None else record
 
     def _save(self, record: Dict[str, Any]) -> None:
         text = json.dumps(record, indent=1, allow_nan=False, default=str)
-        path = os.path.join(self.directory, FILENAME)
-        write_atomic(path, text.encode("ascii") + b"\n", sync_folder=False)
+        write_atomic(self._path, text.encode("ascii") + b"\n", sync_folder=False)
 
     def _put(self, attempts: List[Dict[str, Any]]) -> None:
         mine = [i for i, each in enumerate(attempts) if each.get("id") == self._attempt["id"]]

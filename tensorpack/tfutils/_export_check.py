@@ -37,9 +37,8 @@ def compare_export(model: Inference, check_inputs: Sequence[Any], how: Dict[str,
         for value, each in zip(check_inputs, model.inputs)
     ]
     expected = model.sess.run(model.outputs, dict(zip(model.inputs, arrays)))
-    for tensor, ours, theirs in zip(
-        model.outputs, expected, _run_exported(arrays, {**names, **how})
-    ):
+    computed = _run_exported(arrays, {**names, **how})
+    for tensor, ours, theirs in zip(model.outputs, expected, computed):
         if not _are_close(np.asarray(ours), theirs):
             raise RuntimeError(
                 f"The export computes another {tensor.name} than the model: {_extract(theirs)}, "

@@ -8,12 +8,12 @@ arguments of each call.
 import functools
 import inspect
 from contextlib import contextmanager
-from difflib import get_close_matches
 from types import ModuleType
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Sequence, Tuple, Union
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.utils import logger
+from tensorpack.utils._words import did_you_mean
 from tensorpack.utils.argtools import log_once
 
 from .common import PerGraph
@@ -91,10 +91,10 @@ def check_arguments(
     unknown = [name for name in arguments if name not in parameters]
     if unknown:
         known = sorted([*parameters, *other_names])
-        near = [match for name in unknown for match in get_close_matches(name, known, 3)]
-        hint = f"Did you mean {', '.join(near)}?" if near else f"It takes {', '.join(known)}."
+        near = "".join(did_you_mean(name, known) for name in unknown)
+        hint = near or f" It takes {', '.join(known)}."
         raise TypeError(
-            f"argscope() got {', '.join(unknown)}, which {layer_name} does not take. {hint}"
+            f"argscope() got {', '.join(unknown)}, which {layer_name} does not take.{hint}"
         )
 
 

@@ -16,10 +16,7 @@ from .tower import get_current_tower_context
 
 
 class ReduceGroup(NamedTuple):
-    """The workers that a graph adds up over.
-
-    Each of them builds the same graph, but for the devices.
-    """
+    """The workers that a graph adds up over; each builds the same one, but for the devices."""
 
     size: int
     add_up: Optional[Callable[[tf.Tensor], tf.Tensor]] = None  # makes the ops of a sum

@@ -40,7 +40,11 @@ def dependency_of_targets(targets: Sequence[OpOrTensor], op: OpOrTensor) -> bool
 def dependency_of_fetches(fetches: Any, op: OpOrTensor) -> bool:
     """Returns whether `Session.run(fetches)` makes `op` run, whatever kind of fetches they are."""
     graph = _op_of(op).graph
-    return dependency_of_targets([_element(each, graph) for each in _flatten(fetches)], op)
+    targets = [
+        each if isinstance(each, tf.Variable) else graph.as_graph_element(each)
+        for each in _flatten(fetches)
+    ]
+    return dependency_of_targets(targets, op)
 
 
 def _flatten(fetches: Any) -> List[Any]:
@@ -55,11 +59,6 @@ def _flatten(fetches: Any) -> List[Any]:
     if isinstance(fetches, tf.IndexedSlices):  # also those whose shapes contradict each other
         return [fetches.values, fetches.indices]
     return list(tf.nest.flatten(fetches, expand_composites=True))  # such as tf.SparseTensor
-
-
-def _element(fetch: Any, graph: tf.Graph) -> OpOrTensor:
-    is_variable = isinstance(fetch, tf.Variable)
-    return fetch if is_variable else graph.as_graph_element(fetch)
 
 
 def _op_of(target: OpOrTensor) -> tf.Operation:

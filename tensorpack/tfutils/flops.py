@@ -91,12 +91,8 @@ def _sizes(tensor: tf.Tensor) -> List[Any]:
 def _convolution(
     result: int, kernel: int, summed: int = -1
 ) -> Callable[[tf.Operation], Sequence[Any]]:
-    """Each element of the result is a sum over the first axes of the kernel.
-
-    Args:
-      result: index of the input that has the shape of the result; -1 for the output itself.
-      kernel: likewise.
-      summed: how many axes; by default all but the last one.
+    """Each element of the result is a sum over the first axes of the kernel, by default all but the
+    last. `result` and `kernel` are the inputs that have these shapes, -1 for the output.
     """
 
     def sizes(op: tf.Operation) -> Sequence[Any]:

@@ -140,9 +140,8 @@ class SummaryGradient(MapGradient):
 
     def __init__(self, regex: str = ".*", collections: Optional[Iterable[str]] = None) -> None:
         super().__init__(self._summarise, regex)
-        self._collections = collections
-        if collections is not None:
-            self._collections = as_list(self, "collections", collections)
+        names = None if collections is None else as_list(self, "collections", collections)
+        self._collections = names
 
     def _summarise(self, gradient: Gradient, variable: Any) -> Gradient:
         done = _summarised_variables.get()

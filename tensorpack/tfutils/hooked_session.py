@@ -241,9 +241,8 @@ def _leaves(fetches: Any) -> Tuple[Any, ...]:
 
 def _merge_options(options: Any, asked: Sequence[Any]) -> Any:
     """Returns run options that satisfy the caller and all hooks, or None if there are none."""
-    wanted = [args.options for args in asked if args is not None and args.options is not None]
-    if options is not None:
-        wanted.insert(0, options)
+    given = [options, *(args.options for args in asked if args is not None)]
+    wanted = [each for each in given if each is not None]
     if not wanted:
         return None
     merged = tf.RunOptions()

@@ -70,6 +70,14 @@ class QueueControl:
         with suppress(RuntimeError, tf.errors.CancelledError):
             sess.run(self._close)
 
+    def closed_for(self, producer: str) -> QueueClosed:
+        """Returns the error of what fills the queue, and found it closed during the training."""
+        return QueueClosed(
+            f"{producer} cannot fill {self.op.name!r} any more: the queue or its session was "
+            "closed while the training continued. To end a training, call "
+            "trainer.stop_token.request(reason)."
+        )
+
     def empty(self, sess: tf.Session) -> None:
         """Takes out all elements but `kept`, while nothing else does."""
         for _ in range(self.size(sess) - self.kept):

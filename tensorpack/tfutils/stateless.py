@@ -88,16 +88,8 @@ def _redirect(old: tf.Tensor, new: tf.Tensor) -> None:
 
 def _in_loop(op: tf.Operation) -> bool:
     """Whether an op is computed from the variables of a loop, without having left it."""
-    seen: Set[tf.Operation] = set()
-    waiting = [op]
-    while waiting:
-        each = waiting.pop()
-        if each.type in ("Enter", "RefEnter"):
-            return True
-        if each not in seen and each.type not in ("Exit", "RefExit"):
-            seen.add(each)
-            waiting += [*(tensor.op for tensor in each.inputs), *each.control_inputs]
-    return False
+    exits = [each for each in op.graph.get_operations() if each.type in ("Exit", "RefExit")]
+    return any(each.type in ("Enter", "RefEnter") for each in ancestors([op], fed=exits))
 
 
 def _dtype(op: tf.Operation, name: str = "dtype") -> Any:

@@ -6,6 +6,7 @@ name scope `summaries/`, so no name of the model is taken.
 """
 
 import re
+from functools import partial
 from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from tensorpack.compat import tfv1 as tf
@@ -123,25 +124,21 @@ def create_scalar_summary(
     name: str, v: Any, collections: Optional[Iterable[str]] = None
 ) -> tf.Tensor:
     """Adds a summary of a numeric scalar under exactly this tag; returns it, a string scalar."""
-    with tf.name_scope(None), tf.name_scope("summaries/"):
-        summary = tf.raw_ops.ScalarSummary(
-            tags=name, values=tf.convert_to_tensor(v), name=op_name_of_tag(name)
-        )
-    return _collect(summary, collections)
+    make = partial(tf.raw_ops.ScalarSummary, tags=name)
+    return _add_summary(make, op_name_of_tag(name), v, collections)
 
 
 def create_histogram_summary(
     name: str, v: Any, collections: Optional[Iterable[str]] = None
 ) -> tf.Tensor:
     """Adds a histogram of a numeric tensor of any shape; otherwise as `create_scalar_summary`."""
+    make = partial(tf.raw_ops.HistogramSummary, tag=name)
+    return _add_summary(make, op_name_of_tag(name) + "-histogram", v, collections)
+
+
+def _add_summary(make: Any, op_name: str, v: Any, collections: Optional[Iterable[str]]) -> Any:
     with tf.name_scope(None), tf.name_scope("summaries/"):
-        summary = tf.raw_ops.HistogramSummary(
-            tag=name, values=tf.convert_to_tensor(v), name=op_name_of_tag(name) + "-histogram"
-        )
-    return _collect(summary, collections)
-
-
-def _collect(summary: tf.Tensor, collections: Optional[Iterable[str]]) -> tf.Tensor:
+        summary = make(values=tf.convert_to_tensor(v), name=op_name)
     for key in [tf.GraphKeys.SUMMARIES] if collections is None else collections:
         tf.add_to_collection(key, summary)
     return summary

@@ -31,9 +31,8 @@ _RUN_AS_TF1 = (
 )
 
 _HOOKS = frozenset(
-    ["setup_graph", "before_train", "before_epoch", "before_run", "after_run", "trigger_step"]
-    + ["check_over", "after_epoch", "trigger_epoch", "after_train", "state_dict"]
-    + ["load_state_dict"]
+    "setup_graph before_train before_epoch before_run after_run trigger_step check_over "
+    "after_epoch trigger_epoch after_train state_dict load_state_dict".split()
 )
 
 RESUME = "resume"  # the command of this name continues the run

@@ -87,6 +87,8 @@ class TrainingRecord:
             return
         callbacks = self._trainer._callbacks
         kept = best_kept([] if callbacks is None else callbacks.cbs)
+        saver = self._trainer.state_saver
+        saved = [] if saver is None else pointed_to(saver.checkpoint_dir)
         self._facts.update(
             ended=utc_now(),
             seconds=round(time.monotonic() - self._start, 1),
@@ -95,11 +97,11 @@ class TrainingRecord:
             exit_code=ending.code,
             epoch=self._trainer.epoch_num,
             step=self._trainer.loop.steps_taken,
-            checkpoint=_last_checkpoint(self._trainer.state_saver),
+            checkpoint=_short(saved[-1]) if saved else None,
             best=[f"{_short(path)} ({why})" for path, why in kept],
         )
         if self._git is not None:
-            self._facts["git"] = self._git.close()
+            self._git.close()
         self._write()
 
     def run_on_complete(self) -> None:
@@ -112,9 +114,7 @@ class TrainingRecord:
         if self._record is None and directory is not None:
             self._record = RunRecord(directory)
         if self._record is not None:
-            self._facts.setdefault("git", None)
-            if self._git is not None:
-                self._facts["git"] = self._git.known()
+            self._facts["git"] = None if self._git is None else self._git.known()
             about_all = None if parameters is None else {"parameters": parameters}
             self._record.write(self._facts, about_all)
 
@@ -146,12 +146,6 @@ def _describe(source: Any) -> str:
     inner = getattr(source, "_input", None) or getattr(source, "ds", None)
     name = type(source).__name__
     return name if inner is None or inner is source else f"{name}({type(inner).__name__})"
-
-
-def _last_checkpoint(saver: Any) -> Optional[str]:
-    """The name of the newest checkpoint that the run has saved, or None."""
-    found = [] if saver is None else pointed_to(saver.checkpoint_dir)
-    return _short(found[-1]) if found else None
 
 
 def _short(path: str) -> str:

@@ -110,9 +110,13 @@ def prepare_log_dir(dirname: str, resume: str = "never") -> str:
         logger.set_logger_dir(dirname, "keep")
         return resume
     if resume != "never":
-        _check_path(resume)
-        path = os.path.abspath(resume)
-        logger.set_logger_dir(path if os.path.isdir(path) else os.path.dirname(path), "keep")
+        folder = os.path.abspath(resume)
+        if not os.path.isdir(folder):  # what holds no state is refused before anything is written
+            verify(get_checkpoint_path(resume), content=False)
+            folder = os.path.dirname(folder)
+        elif not candidates(resume):
+            raise FileNotFoundError(f"There is no checkpoint in {resume}: nothing can be resumed.")
+        logger.set_logger_dir(folder, "keep")
         return resume
     left = _newest_name(dirname)
     if left is not None:
@@ -125,14 +129,6 @@ def prepare_log_dir(dirname: str, resume: str = "never") -> str:
             logger.close_logger_dir()  # the user is asked about it as about any other
     answer = logger.set_logger_dir(dirname)
     return "auto" if answer == "k" and candidates(dirname) else "never"
-
-
-def _check_path(path: str) -> None:
-    """Raises if a path clearly holds no state, before anything is written."""
-    if not os.path.isdir(path):
-        verify(get_checkpoint_path(path), content=False)
-    elif not candidates(path):
-        raise FileNotFoundError(f"There is no checkpoint in {path}: nothing can be resumed.")
 
 
 def _warn_of_earlier_run(directory: Optional[str]) -> None:

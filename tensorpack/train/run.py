@@ -234,14 +234,13 @@ class TrainLoop:
             callbacks.resume_hook("trigger_epoch", position.turns)
         latest: Deque[float] = deque(maxlen=_LATEST)  # seconds of epochs, with their callbacks
         for epoch in range(self.starting_epoch, self.max_epoch + 1):
-            entered = Position(epoch, 0, None, [])
-            if position is not None and position.epoch == epoch:
-                entered = position
+            continues = position is not None and position.epoch == epoch
+            entered = position if continues else Position(epoch, 0, None, [])
             if not entered.steps_done:  # an epoch that has begun is continued to its end
                 callbacks.check_over()
             logger.info(f"Start Epoch {epoch} ...{self._time_left(epoch, latest)}")
             start = time.monotonic()
-            if entered is position:
+            if continues:
                 logger.info(f"{entered.steps_done} steps of this epoch were done before.")
             self._enter_epoch(epoch, entered.steps_done)
             callbacks.before_epoch()

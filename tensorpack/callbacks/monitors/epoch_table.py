@@ -193,7 +193,9 @@ class EpochTable(LastValues):
         super().process_scalar(key, val)
 
     def _before_epoch(self) -> None:
-        self._add_late_scalars()
+        """Adds the scalars that later callbacks put for the last epoch."""
+        if self._values and self._epochs and self._epochs[-1]["global_step"] == self.global_step:
+            self._take_scalars()
 
     def _trigger(self) -> None:
         if not self._values:
@@ -205,12 +207,7 @@ class EpochTable(LastValues):
         self._take_scalars()
 
     def _after_train(self) -> None:
-        self._add_late_scalars()
-
-    def _add_late_scalars(self) -> None:
-        """Adds the scalars that later callbacks put for the last epoch."""
-        if self._values and self._epochs and self._epochs[-1]["global_step"] == self.global_step:
-            self._take_scalars()
+        self._before_epoch()
 
     def _take_scalars(self) -> None:
         self._epochs[-1].update((key, _finite(value)) for key, value in self._values.items())

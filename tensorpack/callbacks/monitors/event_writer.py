@@ -67,7 +67,6 @@ class TFEventWriter(MonitorBase):
         self._loaded: Optional[Dict[str, Any]] = None  # until the directory is as it says
         self._writer: Any = None
         self._waiting = 0
-        self._last_flush = 0.0
 
     def _setup_graph(self) -> None:
         self._logdir = self._logdir or logger.get_logger_dir() or ""
