@@ -125,15 +125,12 @@ class Trainer(TrainerContract):
             starting_epoch=starting_epoch,
             max_epoch=max_epoch,
         )
-        self._run(self._set_up, self._loop)
+        self._run()
 
     def train_with_defaults(self, **arguments: Any) -> None:
         """As `train`, with default callbacks and monitors; takes all that `TrainConfig` does."""
         self._take({}, **arguments)
-        self._run(self._set_up, self._loop)
-
-    def _set_up(self) -> None:
-        self._guard.run_setup(self.setup)
+        self._run()
 
     def _take(self, defaults: Dict[str, Any], **arguments: Any) -> None:
         """Builds the config from the arguments of `train()`; raises if there is one already."""
@@ -238,9 +235,9 @@ class Trainer(TrainerContract):
         )
         if self.hooked_sess is None:
             raise RuntimeError("It runs after setup(), or setup_callbacks() and initialize().")
-        self._run(self._loop)
+        self._run(is_set_up=True)
 
-    def _run(self, *phases: Callable[[], None]) -> None:
+    def _run(self, is_set_up: bool = False) -> None:
         """Runs the phases and, whatever happens in them, the end; raises how the run ended."""
         config = self._require_config()
         if self._guard is not None:
@@ -251,7 +248,8 @@ class Trainer(TrainerContract):
         self._guard = SignalGuard(
             self.stop_token, self._life.unblock, request, self.stop_grace, patience
         )
-        self._life.run(self, self._guard, *phases)
+        phases = [] if is_set_up else [lambda: self._guard.run_setup(self.setup)]
+        self._life.run(self, self._guard, *phases, self._loop)
 
     def _loop(self) -> None:
         self._life.run_loop(self)

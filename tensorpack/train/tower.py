@@ -45,9 +45,7 @@ class TowerTrainer(Trainer):
     def tower_func(self) -> TowerFunc:
         """The function that builds the towers."""
         if self._tower_func is None:
-            raise RuntimeError(
-                "This trainer has no tower function yet: its graph is built in setup()."
-            )
+            raise RuntimeError("This trainer has no tower function yet: setup() builds the graph.")
         return self._tower_func
 
     @tower_func.setter

@@ -63,9 +63,9 @@ class GroupTrainer(MultiTowerTrainer):
             saver.chief_only = False
         super().setup_callbacks(callbacks, monitors)
 
-    def _run(self, *phases: Callable[[], None]) -> None:
+    def _run(self, is_set_up: bool = False) -> None:
         try:
-            super()._run(*phases)
+            super()._run(is_set_up)
         finally:
             if self._has_group:
                 self._end_group()
