@@ -11,7 +11,6 @@ import numpy as np
 
 from .. import logger
 from ..serialize import dump_hashed, load_hashed
-from ..untrusted import UnsafeFile
 from .files import CheckpointCorrupt, check_manifest, corrupt, read_known, read_manifest, verify
 from .find import first_whole
 from .segments import SavedSegments, SegmentDamaged, SegmentRef, SegmentStore, load_segments
@@ -95,14 +94,11 @@ def find_restore_point(
 
 
 def read_restore_point(
-    prefix: str,
-    next_directory: Optional[str] = None,
-    loaded: Optional[_Loaded] = None,
+    prefix: str, next_directory: Optional[str] = None, loaded: Optional[_Loaded] = None
 ) -> RestorePoint:
     """Reads and verifies a checkpoint and its state, each file once.
 
     Args:
-      prefix: of the checkpoint.
       next_directory: where the next state will be saved; None for beside this one.
       loaded: segments that have been read already; more are added.
 
@@ -156,10 +152,8 @@ def _read_state(prefix: str, manifest: Dict[str, Any]) -> Dict[str, Any]:
         if memory[: len(_OLD)].tobytes() == _OLD:
             raise UnsupportedState(prefix, 1)
         tree = load_hashed(memory)
-    except OSError as error:
+    except (OSError, ValueError) as error:
         raise corrupt(prefix, error) from error
-    except ValueError as error:
-        raise CheckpointCorrupt(prefix, str(error)) from error
     version = tree.get("format") if type(tree) is dict else None
     if version != FORMAT:
         raise UnsupportedState(prefix, version)
@@ -176,6 +170,6 @@ def _load(refs: List[SegmentRef], store: SegmentStore, loaded: _Loaded) -> Optio
         for ref in refs:
             if (ref.name, ref.sha256) not in loaded:
                 loaded[ref.name, ref.sha256] = store.read(ref)
-    except (SegmentDamaged, UnsafeFile, OSError) as error:
+    except (SegmentDamaged, OSError) as error:
         return str(error)
     return None
