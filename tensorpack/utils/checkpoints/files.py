@@ -97,7 +97,7 @@ def read_manifest(prefix: str) -> Optional[Dict[str, Any]]:
         is_ours = type(content) is dict and bool(content.pop("sha256", None))
         is_ours = is_ours and _sealed(content) == data
     except (ValueError, RecursionError) as error:
-        raise CheckpointCorrupt(prefix, f"{path} is not JSON: {error or 'too deep'}") from error
+        raise CheckpointCorrupt(prefix, f"{path} is not JSON: {error}") from error
     if not is_ours:
         raise CheckpointCorrupt(prefix, f"{path} is not as it was written")
     if content.get("format") != _FORMAT:

@@ -23,10 +23,7 @@ _OLD = b"tp-state"  # how a state of format 1 begins
 
 
 class UnsupportedState(RuntimeError):
-    """A state was saved by another version of this library, in a format that this one cannot read.
-
-    It has the prefix of its checkpoint, and the version of its format.
-    """
+    """A state has the format of another version of this library, which this one cannot read."""
 
     def __init__(self, prefix: str, version: Any) -> None:
         super().__init__(
