@@ -6,8 +6,8 @@ import logging
 import os
 import select
 import sys
-from contextlib import contextmanager, suppress
-from typing import Any, Callable, Iterator, Optional, TextIO
+from contextlib import nullcontext, suppress
+from typing import Any, Callable, ContextManager, Optional, TextIO
 
 from tqdm import tqdm
 
@@ -247,12 +247,9 @@ class LogFileHandler(_SinkHandler):
         super().close()
 
 
-@contextmanager
-def _bars_aside(stream: Any) -> Iterator[None]:
+def _bars_aside(stream: Any) -> ContextManager[None]:
     # The lock of tqdm is taken only where there is a bar: it is one more thing to fork with.
     bars = getattr(tqdm, "_instances", ())
     if len(bars) and same_screen(stream, sys.stderr):
-        with tqdm.external_write_mode(file=stream):
-            yield
-    else:
-        yield
+        return tqdm.external_write_mode(file=stream)
+    return nullcontext()

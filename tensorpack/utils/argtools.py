@@ -93,7 +93,8 @@ def memoized_method(func: _Function) -> _Function:
 
     @functools.wraps(func)
     def wrapper(self: Any, *args: Any, **kwargs: Any) -> Any:
-        results = _on_instance(self, "_memoized_results", dict).setdefault(func.__qualname__, {})
+        # Not getattr: a class with __getattr__ (a proxy) would answer for its inner object.
+        results = vars(self).setdefault("_memoized_results", {}).setdefault(func.__qualname__, {})
         key = (args, tuple(sorted(kwargs.items(), key=operator.itemgetter(0))))
         if key not in results:
             results[key] = func(self, *args, **kwargs)
@@ -137,7 +138,7 @@ def call_only_once(func: _Function) -> _Function:
 
     @functools.wraps(func)
     def wrapper(self: Any, *args: Any, **kwargs: Any) -> Any:
-        called = _on_instance(self, "_called_only_once", set)
+        called = vars(self).setdefault("_called_only_once", set())  # as in `memoized_method`
         if func.__qualname__ in called:
             raise RuntimeError(
                 f"{type(self).__name__}.{func.__name__}() was already called and can be called "
@@ -147,11 +148,6 @@ def call_only_once(func: _Function) -> _Function:
         return func(self, *args, **kwargs)
 
     return wrapper  # type: ignore[return-value]
-
-
-def _on_instance(obj: Any, name: str, make: Callable[[], Any]) -> Any:
-    # Not hasattr: a class with __getattr__ (a proxy) would answer for its inner object.
-    return vars(obj).setdefault(name, make())
 
 
 # In this process.

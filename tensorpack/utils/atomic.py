@@ -40,7 +40,6 @@ def open_atomic(
     name are on the disk when the block is left.
 
     Args:
-      path: of the file.
       temporary: where it is written first, in the same directory; a unique name by default. A
         fixed name lets you remove what a crash has left there. A link of that name is not followed.
       sync_folder: whether to wait for the name; without, a crash of the machine may bring the

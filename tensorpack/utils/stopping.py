@@ -56,32 +56,29 @@ class StopToken:
         self._lock = threading.Lock()
         self._event = threading.Event()
         self._wakers: List[Callable[[], None]] = []
-        self._reason: Optional[StopReason] = None
-        self._late: List[StopReason] = []
+        self._reasons: List[StopReason] = []
 
     @property
     def requested(self) -> bool:
         """Whether the run has been asked to end."""
-        return self._reason is not None
+        return bool(self._reasons)
 
     @property
     def reason(self) -> Optional[StopReason]:
         """The first reason given, or None."""
-        return self._reason
+        return self._reasons[0] if self._reasons else None
 
     @property
     def late_reasons(self) -> List[StopReason]:
         """Reasons that came after the first one, in order, so that no failure is lost."""
-        with self._lock:
-            return list(self._late)
+        return self._reasons[1:]
 
     def request(self, reason: StopReason) -> bool:
         """Asks the run to end. Returns whether this reason is the one that counts."""
         with self._lock:
-            if self._reason is not None:
-                self._late.append(reason)
+            self._reasons.append(reason)
+            if len(self._reasons) > 1:
                 return False
-            self._reason = reason
             wakers, self._wakers = self._wakers, []
         self._event.set()
         for waker in wakers:
@@ -95,7 +92,7 @@ class StopToken:
           a function that takes the waker back.
         """
         with self._lock:
-            if self._reason is None:
+            if not self._reasons:
                 self._wakers.append(waker)
                 return lambda: self._forget(waker)
         self._wake(waker)
@@ -107,8 +104,8 @@ class StopToken:
 
     def raise_if_requested(self) -> None:
         """Raises StopRequested if the run has been asked to end."""
-        if self._reason is not None:
-            raise StopRequested(self._reason)
+        if self._reasons:
+            raise StopRequested(self._reasons[0])
 
     def _forget(self, waker: Callable[[], None]) -> None:
         with self._lock, suppress(ValueError):  # taken back or called before

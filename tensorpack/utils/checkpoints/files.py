@@ -14,7 +14,7 @@ import os
 import re
 import shutil
 from contextlib import suppress
-from typing import Any, Dict, Iterable, List, Optional, Set
+from typing import Any, Dict, Iterable, List, Optional, Set, Union
 
 import numpy as np
 
@@ -70,10 +70,8 @@ def write_manifest(
 ) -> List[str]:
     """Describes the files `{prefix}.*`, which are a whole checkpoint; returns their `suffixes`.
 
-    Args:
-      prefix, step: of the checkpoint.
-      known: suffix to size and checksum, of files for which they need not be computed.
-      more: further entries.
+    `known` has, by suffix, the entries of files that need not be read for it; `more` are further
+    entries of the manifest.
     """
     files = dict(known)
     for path in names_with_prefix(prefix + "."):
@@ -99,7 +97,7 @@ def read_manifest(prefix: str) -> Optional[Dict[str, Any]]:
         is_ours = type(content) is dict and bool(content.pop("sha256", None))
         is_ours = is_ours and _sealed(content) == data
     except (ValueError, RecursionError) as error:
-        raise CheckpointCorrupt(prefix, f"{path} is not JSON: {error or 'too deep'}") from error
+        raise CheckpointCorrupt(prefix, f"{path} is not JSON: {error}") from error
     if not is_ours:
         raise CheckpointCorrupt(prefix, f"{path} is not as it was written")
     if content.get("format") != _FORMAT:
@@ -129,10 +127,8 @@ def check_manifest(
     for suffix, expected in sorted(manifest["files"].items()):
         try:
             read_known(prefix + suffix, **expected, content=content and suffix not in except_for)
-        except OSError as error:
+        except (OSError, ValueError) as error:
             raise corrupt(prefix, error) from error
-        except ValueError as error:
-            raise CheckpointCorrupt(prefix, str(error)) from error
     if INDEX not in manifest["files"]:
         raise CheckpointCorrupt(prefix, f"{prefix + INDEX} is missing")
     return manifest
@@ -141,15 +137,8 @@ def check_manifest(
 def read_known(
     path: str, size: int, sha256: str, content: bool = True, keep: bool = False
 ) -> Optional[np.ndarray]:
-    """Compares a file with its size and checksum; it is read once.
-
-    Args:
-      path, size, sha256: of the file; what its manifest says of it.
-      content: False to compare the size only.
-      keep: whether the content is returned, as an array uint8 `[size]`.
-
-    Raises:
-      ValueError: it is not as it was written.
+    """Compares a file with the size and checksum in its manifest, without `content` with the size
+    only; a ValueError if it differs. It is read once, and with `keep` returned, uint8 `[size]`.
     """
     with open_untrusted(path, MAX_FILE_BYTES if keep else None) as file:
         found = os.fstat(file.fileno()).st_size
@@ -165,9 +154,7 @@ def verify(prefix: str, content: bool = True) -> None:
     """Checks that a checkpoint is as it was written.
 
     One without a manifest, which another program wrote, needs to have all its files, and its
-    index to have an end; other damage shows when it is loaded.
-
-    Without `content`, sizes only are compared where there is a manifest.
+    index to have an end; other damage shows when it is loaded. For `content` see `check_manifest`.
 
     Raises:
       FileNotFoundError: there is no such checkpoint.
@@ -241,13 +228,13 @@ def discard(prefix: str) -> None:
                 os.remove(path)
 
 
-def corrupt(prefix: str, error: OSError) -> Exception:
-    """Returns what to raise where a file of a checkpoint cannot be read: the error itself if it may
-    go away, such as a missing permission.
+def corrupt(prefix: str, error: Union[OSError, ValueError]) -> Exception:
+    """Returns what to raise where a file of a checkpoint cannot be read, or is not as it was
+    written: the error itself if it may go away, such as a missing permission.
     """
     if isinstance(error, FileNotFoundError):
         return CheckpointCorrupt(prefix, f"{error.filename} is missing")
-    if isinstance(error, UnsafeFile) or error.errno in _DAMAGED:
+    if isinstance(error, (UnsafeFile, ValueError)) or error.errno in _DAMAGED:
         return CheckpointCorrupt(prefix, str(error))
     return error
 

@@ -11,7 +11,6 @@ import numpy as np
 
 from .. import logger
 from ..serialize import dump_hashed, load_hashed
-from ..untrusted import UnsafeFile
 from .files import CheckpointCorrupt, check_manifest, corrupt, read_known, read_manifest, verify
 from .find import first_whole
 from .segments import SavedSegments, SegmentDamaged, SegmentRef, SegmentStore, load_segments
@@ -24,10 +23,7 @@ _OLD = b"tp-state"  # how a state of format 1 begins
 
 
 class UnsupportedState(RuntimeError):
-    """A state was saved by another version of this library, in a format that this one cannot read.
-
-    It has the prefix of its checkpoint, and the version of its format.
-    """
+    """A state has the format of another version of this library, which this one cannot read."""
 
     def __init__(self, prefix: str, version: Any) -> None:
         super().__init__(
@@ -95,14 +91,11 @@ def find_restore_point(
 
 
 def read_restore_point(
-    prefix: str,
-    next_directory: Optional[str] = None,
-    loaded: Optional[_Loaded] = None,
+    prefix: str, next_directory: Optional[str] = None, loaded: Optional[_Loaded] = None
 ) -> RestorePoint:
     """Reads and verifies a checkpoint and its state, each file once.
 
     Args:
-      prefix: of the checkpoint.
       next_directory: where the next state will be saved; None for beside this one.
       loaded: segments that have been read already; more are added.
 
@@ -156,10 +149,8 @@ def _read_state(prefix: str, manifest: Dict[str, Any]) -> Dict[str, Any]:
         if memory[: len(_OLD)].tobytes() == _OLD:
             raise UnsupportedState(prefix, 1)
         tree = load_hashed(memory)
-    except OSError as error:
+    except (OSError, ValueError) as error:
         raise corrupt(prefix, error) from error
-    except ValueError as error:
-        raise CheckpointCorrupt(prefix, str(error)) from error
     version = tree.get("format") if type(tree) is dict else None
     if version != FORMAT:
         raise UnsupportedState(prefix, version)
@@ -176,6 +167,6 @@ def _load(refs: List[SegmentRef], store: SegmentStore, loaded: _Loaded) -> Optio
         for ref in refs:
             if (ref.name, ref.sha256) not in loaded:
                 loaded[ref.name, ref.sha256] = store.read(ref)
-    except (SegmentDamaged, UnsafeFile, OSError) as error:
+    except (SegmentDamaged, OSError) as error:
         return str(error)
     return None

@@ -248,21 +248,16 @@ def load_segments(tree: Any, make: Callable[[List[SegmentRef]], Any]) -> Any:
 
 
 def _find_segments(tree: Any) -> List[Segments]:
-    found, open_nodes = [], [(tree, 0)]
-    while open_nodes:
-        node, depth = open_nodes.pop()
-        if depth > _MAX_DEPTH:
-            raise TypeError(_TOO_DEEP)
-        if isinstance(node, Segments):
-            found += [node] if node not in found else []
-        elif type(node) is dict:
-            if _MARK in node:
-                raise ValueError(
-                    f"A state cannot have a dictionary with the key {_MARK!r}: rename it."
-                )
-            open_nodes += [(each, depth + 1) for each in reversed(list(node.values()))]
-        elif type(node) in (list, tuple):
-            open_nodes += [(each, depth + 1) for each in reversed(node)]
+    found: List[Segments] = []
+
+    def note(value: Any) -> Any:
+        if type(value) is dict and _MARK in value:
+            raise ValueError(f"A state cannot have a dictionary with the key {_MARK!r}: rename it.")
+        if isinstance(value, Segments) and value not in found:
+            found.append(value)
+        return value
+
+    _rebuild(tree, note)
     return found
 
 

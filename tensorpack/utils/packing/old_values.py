@@ -112,11 +112,8 @@ def array_of(data: Any, dtype: Any, shape: Any, order: Any = "C") -> np.ndarray:
         for index, each in enumerate(data):
             flat[index] = each
     else:
-        data = (
-            data.encode("latin1")
-            if isinstance(data, str)
-            else _checked(data, bytes, bytearray, memoryview)
-        )
+        data = data.encode("latin1") if isinstance(data, str) else data
+        data = _checked(data, bytes, bytearray, memoryview)
         flat = np.frombuffer(data, dtype) if data else np.empty(0, dtype)
     if nbytes_of(dtype, sizes) != flat.nbytes or (not flat.size and max(sizes) > _MAX_EMPTY):
         raise BadRecord(f"An array of {dtype} {sizes} does not have as many bytes.")

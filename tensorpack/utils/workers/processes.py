@@ -120,10 +120,8 @@ def start_proc_mask_signal(proc: Any) -> None:
 
 @contextmanager
 def sigint_blocked(*others: int) -> Iterator[None]:
-    """Within this block processes can be started that do not hear SIGINT.
-
-    A Ctrl-C that comes meanwhile is not lost: this process hears it at the end. They do not hear
-    the `others` either, until they unblock them.
+    """Within this block processes can be started as `start_proc_mask_signal` does it. They do not
+    hear the `others` either, until they unblock them.
     """
     # multiprocessing's helper process is started now: when it starts, it unblocks SIGINT for us.
     # Before Python 3.8 it does not, and hears SIGINT itself until its imports are done.
