@@ -121,9 +121,8 @@ class AccumGradOptimizer(ProxyOptimizer):
     """Adds up the gradients of several steps, and applies the sum at the last of them.
 
     It is like a batch `niter` times as large with a learning rate `niter` times as large. Sparse
-    gradients are made dense. Gradient processors in `opt` get the sum, processors around this one
-    the gradients of each step; those that summarise, such as `SummaryGradient`, belong there. A
-    `global_step` counts each run, also one without an update.
+    gradients are made dense. A `global_step` counts each run. Gradient processors in `opt` get the
+    sum, those around this one each gradient; what summarises, as `SummaryGradient`, belongs there.
 
     Args:
       niter: number of steps that make one update.

@@ -107,9 +107,8 @@ class TrainConfig:
         **kwargs: Any,
     ) -> None:
         if kwargs:
-            raise TypeError(
-                f"TrainConfig has no argument {', '.join(sorted(kwargs))}.{_advice(kwargs)}"
-            )
+            unknown = ", ".join(sorted(kwargs))
+            raise TypeError(f"TrainConfig has no argument {unknown}.{_advice(kwargs)}")
         _check_exclusive(dataflow, data, session_creator, session_config)
         self.dataflow = _check("dataflow", dataflow, DataFlow)
         self.data = _check("data", data, InputSource)
@@ -160,15 +159,11 @@ class TrainConfig:
 
     def _data_size(self) -> int:
         if self.data is None and self.dataflow is None:
-            raise ValueError(
-                "TrainConfig needs steps_per_epoch, or data whose size can be used for it."
-            )
+            raise ValueError("TrainConfig needs steps_per_epoch, or data whose size can be used.")
         try:
             return len(self.dataflow) if self.dataflow is not None else self.data.size()
         except NotImplementedError as error:
-            raise ValueError(
-                "The data does not know its size: give TrainConfig(steps_per_epoch=...)."
-            ) from error
+            raise ValueError("The data does not know its size: give steps_per_epoch.") from error
 
     @property
     def session_config(self) -> Any:
@@ -222,9 +217,7 @@ def _advice(unknown: Any) -> str:
 
 def _check_exclusive(dataflow: Any, data: Any, session_creator: Any, session_config: Any) -> None:
     if dataflow is not None and data is not None:
-        raise ValueError(
-            "Give dataflow or data, not both: data is an InputSource, which has its own."
-        )
+        raise ValueError("Give dataflow or data, not both: an InputSource has its own dataflow.")
     if session_creator is not None and session_config is not None:
         raise ValueError(
             "Give session_creator or session_config, not both: the creator has a config of its own."

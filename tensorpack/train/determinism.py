@@ -21,8 +21,7 @@ def check_deterministic(computing: ComputeOptions) -> None:
     if computing.xla:
         raise ValueError(
             "deterministic=True excludes xla=True: XLA compiles an op for the shapes that come "
-            "first and often, so a resumed run may compute with other code than one without a "
-            "break. Leave one of them out."
+            "first and often, so a resumed run may compute with other code. Leave one of them out."
         )
 
 
@@ -89,11 +88,8 @@ def warn_of_unseeded(graph: tf.Graph) -> None:
 
 
 def _warn_of_order(step_op: tf.Operation) -> None:
-    """Warns of `UPDATE_OPS` that read a variable before or after a step assigns it.
-
-    What the step itself needs is computed before it assigns.
-    """
-    step = {*ancestors([step_op])}
+    """Warns of `UPDATE_OPS` that read a variable before or after a step assigns it."""
+    step = {*ancestors([step_op])}  # what it needs itself is computed before it assigns
     trained = {each.op for each in tf.trainable_variables()} & step
     names = set()
     for op in {*ancestors(tf.get_collection(tf.GraphKeys.UPDATE_OPS))} - step:

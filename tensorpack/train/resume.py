@@ -58,9 +58,7 @@ def find_resumption(resume: str, directory: Optional[str]) -> Optional[RestorePo
         return None
     is_word = resume in _WORDS
     if is_word and directory is None:
-        raise RuntimeError(
-            f"resume={resume!r} reads the log directory: call logger.set_logger_dir() first."
-        )
+        raise RuntimeError(f"resume={resume!r} needs a call of logger.set_logger_dir() before it.")
     point = find_restore_point(str(directory)) if is_word else restore_point_at(resume, directory)
     if point is None and resume == "must":
         raise FileNotFoundError(

@@ -5,8 +5,6 @@ the variables. A save is `CheckpointStore.save(step, write_variables, state)`. T
 `find_restore_point`, which reads and verifies each file once and returns a `RestorePoint`.
 """
 
-# The names of this package; some are only for those who import them here.
-# ruff: noqa: F401
 from .files import CheckpointCorrupt, check_manifest, verify
 from .find import NoValidCheckpoint, candidates, get_all_checkpoints, newest_valid, pointed_to
 from .restore import (
@@ -19,3 +17,28 @@ from .restore import (
 )
 from .segments import PendingSegments, SavedSegments, SegmentDamaged, SegmentRef, Segments
 from .store import CheckpointStore, DirectoryReplaced, copy_checkpoint
+
+__all__ = [
+    "CheckpointCorrupt",
+    "CheckpointStore",
+    "DirectoryReplaced",
+    "NoValidCheckpoint",
+    "PendingSegments",
+    "RestorePoint",
+    "SEGMENTS",
+    "STATE",
+    "SavedSegments",
+    "SegmentDamaged",
+    "SegmentRef",
+    "Segments",
+    "UnsupportedState",
+    "candidates",
+    "check_manifest",
+    "copy_checkpoint",
+    "find_restore_point",
+    "get_all_checkpoints",
+    "newest_valid",
+    "pointed_to",
+    "read_restore_point",
+    "verify",
+]
