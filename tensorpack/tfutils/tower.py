@@ -32,6 +32,9 @@ class BaseTowerContext:
       is_training: whether this copy is built for training; by default unless `ns_name` is that of a
         predictor (`towerp...`).
       index: which one of the training towers, from 0.
+
+    Attributes:
+      ns_name, vs_name, is_training, index: the same.
     """
 
     def __init__(
@@ -315,6 +318,9 @@ class TowerFunc:
     Args:
       tower_fn: called with one tensor for each input, inside a `TowerContext`.
       input_signature: the `tf.TensorSpec` of each input; every one needs a name.
+
+    Attributes:
+      input_signature: the same, as a list.
     """
 
     @accepts_old_keywords(inputs_desc="input_signature")
