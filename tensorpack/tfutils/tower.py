@@ -206,7 +206,7 @@ class TowerTensorHandle:
       input_signature: the specs of the inputs, so that they can be found by their names.
 
     Attributes:
-      inputs, outputs (also input, output): what was given.
+      inputs, outputs: what was given; also called `input` and `output`.
       is_training, ns_name, vs_name: those of the context.
     """
 
