@@ -4,6 +4,7 @@ import ast
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from tensorpack.compat import tfv1 as tf
 from tensorpack.graph_builder import ModelDesc
 from tensorpack.models import BatchNorm, FullyConnected
 from tensorpack.predict import OfflinePredictor, PredictConfig
-from tensorpack.tfutils import _export_check, export
+from tensorpack.tfutils import _export_check
 from tensorpack.tfutils.checkpoint import load_checkpoint_vars, save_checkpoint_vars
 from tensorpack.tfutils.export import ModelExport, ModelExporter
 from tensorpack.tfutils.sesscreate import ReuseSessionCreator
@@ -290,8 +291,8 @@ def test_a_saved_model_loads_as_an_object_of_tensorflow_2(tmp_path):
     ],
 )
 def test_an_export_that_is_wrong_is_not_written(tmp_path, monkeypatch, damage, error):
-    write = export._write
-    monkeypatch.setattr(export, "_write", lambda path, data: write(path, damage(data)))
+    write = Path.write_bytes
+    monkeypatch.setattr(Path, "write_bytes", lambda path, data: write(path, damage(data)))
     (tmp_path / "model.pb").write_text("the last one")
     with pytest.raises(RuntimeError, match=error):
         ModelExporter(classifier()).export_compact(tmp_path / "model.pb", check_inputs=[BATCH])
