@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from tensorpack.utils.checkpoints.variables import Variable
 
 ARRAYS = (".npz", ".npy")  # how the names of files end that `read_npz` reads
-_END_OF_FILE = re.compile(r"\.(index|manifest\.json|state|data-[^./]*)$")
 _USUAL = " Give a log directory, NAME.npz, or a prefix such as train_log/run/model-5000."
 
 
@@ -65,7 +64,7 @@ def open_saved(path: str) -> Saved:
 def find_prefix(path: str) -> str:
     """Returns the prefix of the checkpoint, or the path of the archive, that a path means."""
     from tensorpack.utils.checkpoints import candidates
-    from tensorpack.utils.checkpoints.files import TABLE_END
+    from tensorpack.utils.checkpoints.files import END_OF_FILE, TABLE_END
 
     if os.path.isfile(path) and path.endswith(ARRAYS):
         return path
@@ -79,7 +78,7 @@ def find_prefix(path: str) -> str:
         some = " or ".join([*runs, *sorted(glob.glob(f"{inside}.npz"))][:3])
         advice = f"Try {some}." if some else "Give the log directory of a run."
         raise CommandError(f"There is no checkpoint in {folder or '.'}. {advice}")
-    path = _END_OF_FILE.sub("", path)
+    path = END_OF_FILE.sub("", path)
     if os.path.isfile(path + ".index"):
         return path
     if not os.path.isfile(path):

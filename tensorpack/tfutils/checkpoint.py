@@ -8,7 +8,6 @@ elsewhere means the end of the data.
 
 import errno
 import os
-import re
 import tempfile
 from contextlib import contextmanager
 from typing import Any, Dict, Iterable, Iterator, List, Optional, Union
@@ -29,13 +28,12 @@ from tensorpack.utils.checkpoints import (  # noqa: F401  (some are for those wh
     pointed_to,
     verify,
 )
-from tensorpack.utils.checkpoints.files import INDEX, MANIFEST, names_with_prefix
+from tensorpack.utils.checkpoints.files import END_OF_FILE, INDEX, MANIFEST, names_with_prefix
 from tensorpack.utils.checkpoints.variables import by_name, without_output
 from tensorpack.utils.packing.npz import NAMED_ARRAYS, read_npz, write_npz
 from tensorpack.utils.untrusted import UnsafeFile
 
 PathLike = Union[str, "os.PathLike[str]"]
-_SUFFIX = re.compile(r"\.(index|state|manifest\.json|data-[^./]*)$")  # of files of a checkpoint
 
 
 class CheckpointStore(checkpoints.CheckpointStore):
@@ -88,7 +86,7 @@ def get_checkpoint_path(path: PathLike) -> str:
             raise CheckpointCorrupt(prefix, "it names no checkpoint beside it")
         prefix = listed[-1]
     elif not tf.io.gfile.exists(os.fsencode(prefix + INDEX)):
-        prefix = _SUFFIX.sub("", prefix)
+        prefix = END_OF_FILE.sub("", prefix)
     # Until 2016 a checkpoint was one file, named as the prefix.
     if not any(tf.io.gfile.exists(os.fsencode(prefix + end)) for end in (INDEX, "")):
         raise FileNotFoundError(

@@ -27,6 +27,7 @@ INDEX = ".index"
 MANIFEST = ".manifest.json"
 UNFINISHED = ".unfinished"
 REPLACED = ".replaced"
+END_OF_FILE = re.compile(r"\.(index|manifest\.json|state|data-[^./]*)$")  # of a checkpoint
 
 _FORMAT = 1
 _MAX_MANIFEST_BYTES = 1 << 23

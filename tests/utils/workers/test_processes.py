@@ -267,7 +267,10 @@ def test_libraries_use_one_openmp_thread_also_torch(monkeypatch):
 def test_a_system_that_does_not_tell_its_libraries_is_left_alone(monkeypatch, tmp_path):
     monkeypatch.setattr(processes, "_MAPS", str(tmp_path / "none"))
     monkeypatch.setitem(sys.modules, "torch", SimpleNamespace())  # being imported
+    loaded = []
+    monkeypatch.setattr(ctypes, "CDLL", lambda path, mode: loaded.append(path))
     use_one_openmp_thread()
+    assert loaded == []
 
 
 def test_only_openmp_libraries_are_asked_and_may_refuse(monkeypatch, tmp_path):
