@@ -105,7 +105,7 @@ def _why_late(flow: DataFlow) -> Optional[str]:
     A generator runs when it is first advanced. Until then the state is that of an earlier pass,
     and a loaded one is not used up.
     """
-    for part in _parts(flow):
+    for part in parts_of(flow):
         method = getattr(type(part), "state_dict", DataFlow.state_dict)
         late = inspect.isgeneratorfunction(getattr(type(part), "__iter__", None))
         if late and method is not DataFlow.state_dict:
@@ -122,14 +122,14 @@ def _shared_part(flows: List[DataFlow]) -> Optional[Tuple[int, int, DataFlow]]:
     """Returns the positions of two flows in a list, and a flow that both are made from."""
     owners: Dict[int, int] = {}
     for position, flow in enumerate(flows):
-        for part in _parts(flow):
+        for part in parts_of(flow):
             owner = owners.setdefault(id(part), position)
             if owner != position:
                 return owner, position, part
     return None
 
 
-def _parts(flow: DataFlow) -> Iterator[DataFlow]:
+def parts_of(flow: DataFlow) -> Iterator[DataFlow]:
     """Yields a flow and the flows in its attributes, recursively, each once."""
     found = {id(flow)}
     waiting = [flow]

@@ -316,8 +316,7 @@ class ProxyDataFlow(ResumableDataFlow):
     def iterate_share(
         self, first: int, step: int, before: Callable[[int], Any], block: Optional[int] = 1
     ) -> Iterator[Tuple[int, Any]]:
-        iterate_share = getattr(type(self.ds), "iterate_share", DataFlow.iterate_share)
-        return iterate_share(self.ds, first, step, before, block)
+        return share_of(self.ds, first, step, before, block)
 
     def _state_of_ds(self) -> Dict[str, Any]:
         return state_of(self.ds)
@@ -371,6 +370,11 @@ def state_of(flow: Any) -> Dict[str, Any]:
     if not hasattr(flow, "state_dict"):
         raise _state_not_kept(flow)
     return flow.state_dict()
+
+
+def share_of(flow: Any, *share: Any) -> Iterator[Tuple[int, Any]]:
+    """Begins `iterate_share` of a flow, which need not be a `DataFlow`."""
+    return getattr(type(flow), "iterate_share", DataFlow.iterate_share)(flow, *share)
 
 
 def _state_not_kept(flow: Any) -> StateNotKept:

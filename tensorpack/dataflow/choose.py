@@ -93,13 +93,12 @@ class RandomChooseData(_DrawnDataFlow):
         return False
 
     def _pass(self, rng: np.random.RandomState, left: bool, passes: List[Any]) -> Iterator[Any]:
-        ended = left
-        while not ended:
+        while not left:
             drawn = bisect.bisect_right(self._bounds, rng.random_sample())
             datapoint = next(passes[drawn], _END)
-            ended = datapoint is _END
-            self._position = rng, ended
-            if not ended:
+            left = datapoint is _END
+            self._position = rng, left
+            if not left:
                 yield datapoint
 
 

@@ -178,8 +178,7 @@ class MultiProcessMapAndBatchData(ProcessMap):
 
     def __len__(self) -> int:
         """Returns the number of batches in a pass if nothing is dropped; see `BatchData`."""
-        whole, left = divmod(super().__len__(), self.batch_size)
-        return whole + 1 if left and self.remainder else whole
+        return len(self._without_processes())
 
     def _without_processes(self) -> DataFlow:
         return BatchData(MapData(self.ds, self.func), self.batch_size, self.remainder)

@@ -10,6 +10,7 @@ from tensorpack.utils.rng import rng_state
 from tensorpack.utils.serialize import load_frame
 from tensorpack.utils.workers.worker_errors import WorkerDied, WorkerFailed
 
+from ._combined import parts_of
 from ._length import length_or_none
 from ._processes.flows import ProcessFlow
 from ._processes.pool import WorkerPool
@@ -43,13 +44,13 @@ class MultiProcessRunner(ProcessFlow):
 
     **With `strict=True`** each pass has each datapoint of the flow once, in an order, and with
     values, that do not depend on the number of processes, and has a state. Lists, files with an
-    index, maps and batches share the work: each process makes only its part. What comes after any
-    other flow, such as a local shuffle, is shared as well, but that flow itself is run whole by
-    each process. If a map drops datapoints in front of a batch, all later batches shift: from there
-    on each process makes all batches and leaves out those of others. Functions should draw random
-    numbers from `numpy.random` or `random`, which are seeded for each datapoint; other streams
-    depend on what else the process has made. Each process begins a pass from the state of the flow
-    at the end of the last one: a `CacheData` in the flow would read everything again, so put it
+    index, maps, also in threads, and batches share the work: each process makes only its part. What
+    comes after any other flow, such as a local shuffle, is shared as well, but that flow itself is
+    run whole by each process. If a map drops datapoints in front of a batch, all later ones shift:
+    from there on each process makes all batches and leaves out those of others. Functions should
+    draw random numbers from `numpy.random` or `random`, which are seeded for each datapoint; other
+    streams depend on what else the process has made. Each process begins a pass from the state of
+    the flow at the end of the last one: a `CacheData` in the flow would read all again, so put it
     after this.
 
     **Memory.** Arrays are read-only views of shared memory, and are not copied on their way to
@@ -97,15 +98,13 @@ class MultiProcessRunner(ProcessFlow):
         super().__init__(ds, num_proc, buffer_bytes, start_method)
         check_counts(self, num_prefetch=num_prefetch)
         self.strict = strict
-        self._warn_of_processes_inside()
+        if not strict:
+            self._warn_of_processes_inside()
         self._limits = Limits.of(num_prefetch, self._buffer_bytes, num_proc, others=num_proc)
         self.waiting_limits = [(num_prefetch, self._buffer_bytes)]
 
     def _warn_of_processes_inside(self) -> None:
-        inner: Any = self.ds
-        while inner is not None and not isinstance(inner, ProcessFlow):
-            inner = getattr(inner, "ds", None)
-        if inner is not None:
+        for inner in filter(lambda part: isinstance(part, ProcessFlow), parts_of(self.ds)):
             name = type(inner).__name__
             logger.warning(
                 f"{type(self).__name__} of a {name}: each of its {self.num_proc} processes runs "

@@ -215,6 +215,8 @@ class DataFromQueue(DataFlow):
     [1]
     """
 
+    seeded = False  # the producer does not start again with this process
+
     def __init__(self, queue: Any) -> None:
         if not callable(getattr(queue, "get", None)):
             raise TypeError(
@@ -229,11 +231,6 @@ class DataFromQueue(DataFlow):
     def __iter__(self) -> Iterator[Any]:
         while True:
             yield self.queue.get()
-
-    @property
-    def seeded(self) -> bool:
-        """False: the producer does not start again with this process."""
-        return False
 
 
 def _is_iterable(value: Any) -> bool:

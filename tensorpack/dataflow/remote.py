@@ -127,6 +127,8 @@ class RemoteDataZMQ(DataFlow):
       malformed: how many messages were dropped.
     """
 
+    seeded = False  # the senders do not start again with this process
+
     def __init__(
         self,
         addr1: str,
@@ -171,11 +173,6 @@ class RemoteDataZMQ(DataFlow):
         """The addresses with their true ports; empty while there is no connection."""
         receiver = self._receiver.current()
         return [] if receiver is None else list(receiver.endpoints)
-
-    @property
-    def seeded(self) -> bool:
-        """False: the senders do not start again with this process."""
-        return False
 
     def __len__(self) -> int:
         raise endless(self)

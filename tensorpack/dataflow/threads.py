@@ -6,17 +6,18 @@ help where the work releases the interpreter: files, sockets, numpy, OpenCV.
 
 import threading
 import weakref
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from tensorpack.utils.argtools import accepts_old_keywords
 from tensorpack.utils.checks import as_count, check_counts
+from tensorpack.utils.rng import rng_of_datapoints
 from tensorpack.utils.workers.processes import usable_cores
 
 from ._flow import ProcessLocal, call_optional, in_order
 from ._threads.runner import MultiThreadPrefetchData, MultiThreadRunner
 from ._threads.workers import BUFFER_BYTES, Buffer, ThreadPool, nbytes_of
-from .base import DataFlow, ProxyDataFlow, StateNotKept
+from .base import DataFlow, ProxyDataFlow, StateNotKept, share_of
 from .map import apply_function, checked_function, note_datapoint
 
 __all__ = ["MultiThreadMapData", "MultiThreadPrefetchData", "MultiThreadRunner", "ThreadedMapData"]
@@ -83,20 +84,28 @@ class MultiThreadMapData(ProxyDataFlow):
 
     def __iter__(self) -> Iterator[Any]:
         """Begins a pass; its iterator raises DataFlowTerminated if the flow is closed or reset."""
-        passes = self._passes.get()
-        this = _MapPass(self, passes)
+        this = _MapPass(self, self._passes.get())
         self._position = this.first_state
-        return self._pass(passes, this)
+        return self._pass(this)
 
-    def _pass(self, passes: "_Passes", this: "_MapPass") -> Iterator[Any]:
-        try:
+    def _pass(self, this: "_MapPass") -> Iterator[Any]:
+        with closing(this):
             for result in this.results():
-                self._position = result.state
-                yield result.value
-            self._position = this.last_state
-        finally:
-            this.stop()
-            passes.join(this)
+                if result.value is not None:
+                    self._position = result.state
+                    yield result.value
+        self._position = this.last_state
+
+    def iterate_share(
+        self, first: int, step: int, before: Callable[[int], Any], block: Optional[int] = 1
+    ) -> Iterator[Tuple[int, Any]]:
+        """Applies the function to a share of `ds` alone, in its order."""
+        share = first, step, lambda position: None, block  # the threads must not seed what follows
+        with closing(_MapPass(self, self._passes.get(), share)) as this:
+            for result in this.results():
+                before(result.position)
+                yield result.position, result.value
+        self._position = self._loaded = None  # the state is that of `ds`
 
     def reset_state(self) -> None:
         """Prepares the wrapped flow. Passes that are under way are over."""
@@ -121,7 +130,12 @@ class MultiThreadMapData(ProxyDataFlow):
     @property
     def seeded(self) -> bool:
         """Whether the wrapped flow is, and the order does not depend on the speed of threads."""
-        return super().seeded and (self.strict or self.num_thread == 1)
+        return super().seeded and (self._in_order or self.num_thread == 1)
+
+    @property
+    def _in_order(self) -> bool:
+        """Whether passes keep the order of `ds`; processes that share a pass must agree on it."""
+        return self.strict or rng_of_datapoints() is not None
 
     def _check_keeps_state(self) -> None:
         if not self.strict:
@@ -132,23 +146,12 @@ class MultiThreadMapData(ProxyDataFlow):
             )
 
 
-class ThreadedMapData(MultiThreadMapData):
-    """`MultiThreadMapData` by its name and arguments of 2017."""
-
-    @accepts_old_keywords(nr_thread="num_thread")
-    def __init__(
-        self,
-        ds: DataFlow,
-        num_thread: int,
-        map_func: Callable,
-        buffer_size: int = 200,
-        strict: bool = False,
-    ) -> None:
-        super().__init__(ds, num_thread, map_func, buffer_size, strict)
+ThreadedMapData = MultiThreadMapData
 
 
 class _Result(NamedTuple):
-    number: int  # of the datapoint in its pass; -1 comes after all others of a thread
+    number: int  # of the datapoint among those of the pass; -1 comes after all others of a thread
+    position: int = -1  # of the datapoint in the pass of `ds`, of which this may be a share
     value: Any = None  # the datapoint to yield, or None to drop it
     state: Any = None  # of the flow after the datapoint it was made from
     error: Optional[BaseException] = None  # raised in place of the value
@@ -204,7 +207,7 @@ class _Passes:
 
 
 class _MapPass:
-    """The threads, the buffer and the open pass over the flow `flow.ds` of a `MultiThreadMapData`.
+    """The threads, the buffer and the open pass over `flow.ds`, or over the `share` of one.
 
     Each thread reserves room in the buffer, takes a datapoint from the flow while it holds the lock
     of the flow, and then applies the function.
@@ -212,16 +215,19 @@ class _MapPass:
     `first_state` and `last_state` are the states of that flow before and after the pass, or None.
     """
 
-    def __init__(self, flow: Any, passes: _Passes) -> None:
+    def __init__(self, flow: Any, passes: _Passes, share: Tuple[Any, ...] = ()) -> None:
         self._name, self._passes, self._flow = type(flow).__name__, passes, flow
         self._buffer = Buffer(self._name, flow.buffer_size, flow.buffer_bytes)
         self._pool = ThreadPool(self._name)
-        self._keeps_state = flow.strict
+        self._is_share = bool(share)
+        self._in_order = self._is_share or flow._in_order
+        self._keeps_state = flow.strict and not share
         self._taken = 0  # written only with the lock of the flow, as is the next one
         self._over = False
         self.last_state: Any = None
         with passes.use():
-            self._datapoints = iter(flow.ds)
+            self._datapoints = share_of(flow.ds, *share) if share else iter(flow.ds)
+            self._numbered = iter(self._datapoints) if share else enumerate(self._datapoints)
             self.first_state = self._state()
         passes.add(self)
 
@@ -231,13 +237,13 @@ class _MapPass:
         return self._buffer.closed
 
     def results(self) -> Iterator[_Result]:
-        """Starts the threads and yields results with values.
+        """Starts the threads and yields results; those in order have what was dropped, too.
 
         Raises an error with the traceback of its thread; DataFlowTerminated after `stop`.
         """
         self._buffer.check()
         self._pool.start(self._work, self._flow.num_thread)
-        in_turn = in_order if self._flow.strict else iter
+        in_turn = in_order if self._in_order else iter
         for _, (result, nbytes) in in_turn(self._ready()):
             self._buffer.check()
             self._buffer.release(nbytes)
@@ -246,8 +252,12 @@ class _MapPass:
                     raise result.error
                 finally:
                     del result  # the error refers to this frame, and would be kept alive by it
-            if result.value is not None:
-                yield result
+            yield result
+
+    def close(self) -> None:
+        """Stops the threads, waits for them, and leaves the pass."""
+        self.stop()
+        self._passes.join(self)
 
     def stop(self) -> None:
         """Tells the threads and the consumer to stop; waits for none. Any thread may call it."""
@@ -257,7 +267,7 @@ class _MapPass:
         """Waits for the threads after `stop`, leaves the pass, and returns whether they ended."""
         if not self._pool.join():
             return False
-        datapoints, self._datapoints = self._datapoints, iter(())
+        datapoints, self._datapoints, self._numbered = self._datapoints, iter(()), iter(())
         call_optional(datapoints, "close")
         return True
 
@@ -295,7 +305,7 @@ class _MapPass:
             if not is_free or self._over or self.stopped:
                 return None
             try:
-                datapoint = next(self._datapoints, _END)
+                position, datapoint = next(self._numbered, (-1, _END))
                 # No other pass may come between a datapoint and the state: the flow has only one.
                 state = self._state()
             except BaseException as error:
@@ -306,19 +316,21 @@ class _MapPass:
                 return None
             self._taken += 1
             file = getattr(self._flow.ds, "last_file", None)
-            return _Result(self._taken - 1, datapoint, state, file=file)
+            return _Result(self._taken - 1, position, datapoint, state, file=file)
 
     def _map(self, taken: _Result) -> _Result:
+        if taken.value is None and self._is_share:  # dropped below
+            return taken
         try:
             return taken._replace(value=apply_function(self._flow.map_func, taken.value))
         except BaseException as error:
             self._over = True  # the other threads finish what they have
             if isinstance(error, Exception):
-                note_datapoint(error, self._name, taken.number, taken.value, taken.file)
+                note_datapoint(error, self._name, taken.position, taken.value, taken.file)
             return taken._replace(value=None, error=error)
 
     def _put(self, result: _Result) -> None:
-        if self._flow.strict or result.value is not None:
+        if self._in_order or result.value is not None:
             self._buffer.put(result, nbytes_of(result.value))
         elif result.error is not None:
             self._buffer.fail(result.error)

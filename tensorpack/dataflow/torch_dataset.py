@@ -13,8 +13,8 @@ from tensorpack.utils.rng import SeedTree, seed_datapoints, streams_from
 
 from ._flow import is_flow, what_instead
 from ._length import length_of
-from ._processes.worker_loop import DatapointSeeds, seed_process
-from .base import DataFlow, Dropped
+from ._processes.worker_loop import DatapointSeeds, check_shared_order, seed_process
+from .base import DataFlow, Dropped, share_of
 
 
 def to_torch_dataset(
@@ -83,19 +83,15 @@ class _SharedPasses:
             seed_process(seed)
             self.ds.reset_state()
             seed_datapoints()
+            check_shared_order(self.ds, step)
         else:
             before = bool  # what else this process draws is not seeded here
             with streams_from(seed):
                 self.ds.reset_state()
-                if step > 1 and not getattr(self.ds, "seeded", True):
-                    raise RuntimeError(
-                        f"The order of {type(self.ds).__name__} is not the same on each rank. Give "
-                        "its threads and processes strict=True."
-                    )
-        iterate_share = getattr(type(self.ds), "iterate_share", DataFlow.iterate_share)
+                check_shared_order(self.ds, step)
         block = None if step == 1 else 1  # all can fill up for what is dropped
         try:
-            for _, datapoint in iterate_share(self.ds, first, step, before, block):
+            for _, datapoint in share_of(self.ds, first, step, before, block):
                 if datapoint is not None:
                     yield _usable(datapoint)
         except Dropped:

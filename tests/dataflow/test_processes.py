@@ -10,7 +10,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tensorpack.dataflow import BatchData, FakeData, MapData, RepeatedData
+from tensorpack.dataflow import (
+    BatchData,
+    FakeData,
+    LocallyShuffleData,
+    MapData,
+    MultiProcessMapData,
+    MultiThreadMapData,
+    MultiThreadRunner,
+    RepeatedData,
+)
 from tensorpack.dataflow.processes import (
     MultiProcessPrefetchData,
     MultiProcessRunner,
@@ -23,6 +32,7 @@ from tensorpack.utils.rng import _streams, fix_rng_seed
 from tests.contracts.dataflow import DataFlowContract, assert_same
 from tests.dataflow import process_functions as functions
 from tests.dataflow.process_flows import (
+    FORKED,
     ContractOfProcesses,
     closing,
     mixture,
@@ -123,6 +133,15 @@ FLOWS = {
     "a map of batches": lambda: MapData(
         BatchData(MapData(numbers(12, shuffle=True), functions.drawn), 2), functions.drawn
     ),
+    "threads": lambda: MapData(
+        MultiThreadMapData(numbers(11, shuffle=True), 3, functions.late), functions.drawn
+    ),
+    "batches of threads": lambda: BatchData(
+        MultiThreadMapData(numbers(11, shuffle=True), 3, functions.late), 2
+    ),
+    "a shuffle of threads": lambda: LocallyShuffleData(
+        MultiThreadMapData(numbers(11), 3, functions.late), 4
+    ),
     "a user's": lambda: MapData(Noisy(Plain(7)), functions.drawn),
     "random data": lambda: FakeData([[3], [200]], 8),
     "ragged": lambda: Ragged(9),
@@ -161,8 +180,25 @@ class TestStrict:
         assert len(set(workers[::2])) == len(set(workers[1::2])) == 1
         assert workers[0] != workers[1] and os.getpid() not in workers
 
+    def test_an_order_that_depends_on_threads_is_refused(self):
+        mix = MultiThreadRunner(lambda: numbers(5), 2, 2)
+        with closing(strict(MapData(mix, functions.same), 2)) as flow:
+            with pytest.raises(RuntimeError, match="The order of MapData is not the same in all"):
+                next(iter(flow))
+        with closing(strict(mix, 1)) as flow:
+            assert len(list(flow)) == 5
+
     @pytest.mark.parametrize("num_proc", [1, 2, 3])
-    def test_they_share_the_maps_of_batches(self, num_proc):
+    @pytest.mark.parametrize(
+        "make",
+        [
+            MapData,
+            lambda ds, func: MultiThreadMapData(ds, 2, func),
+            lambda ds, func: MultiProcessMapData(ds, 2, func, strict=True, **FORKED),
+        ],
+        ids=["map", "threads", "processes inside"],
+    )
+    def test_they_share_the_maps_of_batches(self, make, num_proc):
         made = multiprocessing.get_context("fork").Value("i", 0)
 
         def count(datapoint):
@@ -170,7 +206,7 @@ class TestStrict:
                 made.value += 1
             return functions.in_process(datapoint)
 
-        with closing(strict(BatchData(MapData(numbers(60), count), 5), num_proc)) as flow:
+        with closing(strict(BatchData(make(numbers(60), count), 5), num_proc)) as flow:
             found = list(flow)
         assert np.concatenate([numbers for numbers, _ in found]).tolist() == list(range(60))
         assert made.value == 60

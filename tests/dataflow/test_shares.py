@@ -2,9 +2,10 @@
 
 import pytest
 
-from tensorpack.dataflow import BatchData, DataFlow, MapData
+from tensorpack.dataflow import BatchData, DataFlow, MapData, MultiThreadMapData
 from tensorpack.dataflow._processes.worker_loop import DatapointSeeds
 from tensorpack.dataflow.base import Dropped
+from tensorpack.utils._tracebacks import notes_of
 from tensorpack.utils.rng import fix_rng_seed
 from tests.contracts.dataflow import assert_same
 from tests.dataflow import process_functions as functions
@@ -26,6 +27,10 @@ class TestShares:
             lambda: BatchData(BatchData(MapData(Plain(12), functions.drawn), 2), 2, True),
             lambda: Plain(4),
             lambda: MapData(MapData(Plain(7), functions.drawn), functions.odd),
+            lambda: MultiThreadMapData(numbers(11, shuffle=True), 3, functions.late),
+            lambda: MultiThreadMapData(
+                MultiThreadMapData(Plain(9), 2, functions.late), 2, functions.tenfold
+            ),
         ],
     )
     @pytest.mark.parametrize("first, step", [(0, 1), (1, 2), (2, 5), (30, 1)])
@@ -69,6 +74,22 @@ class TestShares:
         shares = [(at, dp[0].tolist()) for at, dp in flow.iterate_share(1, 3, told.append)]
         assert shares == [(1, [3, 4, 5]), (4, [12])]
         assert told == [3, 4, 5, 12]
+
+    def test_threads_make_only_their_part_and_are_at_the_end_of_the_pass(self):
+        flow = MultiThreadMapData(numbers(20), 3, functions.late, strict=True)
+        told = []
+        share = flow.iterate_share(0, 3, told.append)
+        assert list(share)[:3] == [(0, None), (3, [3]), (6, [6])] and told == [*range(0, 20, 3)]
+        state = flow.state_dict()
+        assert len(list(flow)) == 16
+        flow.load_state_dict(state)
+        assert list(flow) == []
+
+    def test_an_error_in_a_thread_names_the_position_in_the_pass(self):
+        flow = MultiThreadMapData(numbers(20), 3, functions.At(13, functions.fail))
+        with pytest.raises(LookupError) as caught:
+            list(flow.iterate_share(1, 4, lambda at: None))
+        assert "failed on datapoint 13 " in notes_of(caught.value)[0]
 
     def test_a_batch_that_depends_on_what_others_drop(self):
         flow = BatchData(MapData(numbers(12), lambda dp: None if dp[0] == 4 else dp), 3)

@@ -19,6 +19,7 @@ from tensorpack.dataflow import (
     to_torch_dataset,
 )
 from tensorpack.utils.rng import streams_state
+from tests.dataflow.process_functions import late
 
 HAS_TORCH = importlib.util.find_spec("torch") is not None
 needs_torch = pytest.mark.skipif(not HAS_TORCH, reason="needs PyTorch")
@@ -97,10 +98,11 @@ def test_batches_of_the_flow_are_whole_and_the_order_depends_on_the_seed_of_the_
     [
         (lambda: MapData(numbers(20), odd_or_none), range(1, 20, 2)),
         (lambda: LocallyShuffleData(numbers(20), 5), range(20)),
+        (lambda: MultiThreadMapData(numbers(20), 3, late), [n for n in range(20) if n % 5]),
         (lambda: MultiProcessRunnerZMQ(numbers(20), 2, strict=True), range(20)),
         (lambda: DataFromGenerator(lambda: iter([[i] for i in range(20)])), range(20)),
     ],
-    ids=["drops", "whole in each worker", "processes inside", "no length"],
+    ids=["drops", "whole in each worker", "threads", "processes inside", "no length"],
 )
 def test_flows_of_other_kinds(make, expected):
     assert sorted(one_pass(loader(make(), num_workers=2))) == list(expected)

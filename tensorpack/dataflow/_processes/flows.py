@@ -10,7 +10,7 @@ from tensorpack.utils.rng import get_rng
 from tensorpack.utils.workers.processes import usable_cores
 
 from .._flow import ProcessLocal, in_order
-from ..base import DataFlow, DataFlowTerminated, ProxyDataFlow, RNGDataFlow, StateNotKept
+from ..base import DataFlow, DataFlowTerminated, ProxyDataFlow, RNGDataFlow, StateNotKept, share_of
 from ..map import checked_function
 from .pool import Failure, WorkerPool
 from .sender import Limits
@@ -121,10 +121,15 @@ class ProcessFlow(ProxyDataFlow, RNGDataFlow):
         """Ends the processes. The flow can be used again, with new ones."""
         self._pools.close()
 
+    def iterate_share(self, *share: Any) -> Iterator[Tuple[int, Any]]:
+        if is_worker():
+            return share_of(self._without_processes(), *share)
+        return DataFlow.iterate_share(self, *share)
+
     @property
     def seeded(self) -> bool:
         """Whether the same data comes again, in the same order, when the program is run again."""
-        return super().seeded and (self.strict or self.num_proc == 1)
+        return super().seeded and (self.strict or self.num_proc == 1 or is_worker())
 
     _begin: Callable[[], Iterator[Any]]  # begins a pass by the processes
     _without_processes: Callable[[], DataFlow]  # returns a flow that makes the same in this process

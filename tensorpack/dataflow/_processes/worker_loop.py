@@ -13,7 +13,7 @@ from tensorpack.utils.serialize import dumps
 from tensorpack.utils.workers.processes import keep_freed_memory
 from tensorpack.utils.workers.worker_errors import failure_to_bytes
 
-from ..base import DataFlow, Dropped, StateNotKept
+from ..base import DataFlow, Dropped, StateNotKept, share_of
 from ..map import note_datapoint
 from ..repeat import nothing_in_a_pass
 from .receiver import Receiver
@@ -127,6 +127,15 @@ class DatapointSeeds:
         random.seed(int.from_bytes(digest[16:], "little"))
 
 
+def check_shared_order(ds: DataFlow, step: int) -> None:
+    """Raises a RuntimeError unless each of `step` processes can leave out what others make."""
+    if step > 1 and not getattr(ds, "seeded", True):
+        raise RuntimeError(
+            f"The order of {type(ds).__name__} is not the same in all processes that share its "
+            "passes. Give its threads and processes strict=True, or read it in one process."
+        )
+
+
 def map_inputs(
     loop: WorkerLoop,
     index: int,
@@ -198,11 +207,11 @@ def _send_share(ds: DataFlow, order: Dict[str, Any], send: Callable[..., None]) 
     seed_datapoints()
     before = DatapointSeeds(order["seed"])
     first, step = order["first"], order["step"]
+    check_shared_order(ds, step)
     share = (first, step, before, 1) if order["blocks"] else (0, 1, before, None)
-    iterate_share = getattr(type(ds), "iterate_share", DataFlow.iterate_share)
     following = first
     try:
-        for position, datapoint in iterate_share(ds, *share):
+        for position, datapoint in share_of(ds, *share):
             if position >= first and (position - first) % step == 0:
                 following = position + step
                 if datapoint is not None:

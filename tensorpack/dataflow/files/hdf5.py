@@ -8,7 +8,8 @@ shuffled access is slow. In those that are written here, each chunk has a checks
 import os
 import posixpath
 from contextlib import ExitStack, closing, contextmanager
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from types import SimpleNamespace
+from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -82,7 +83,7 @@ class _Rows(RecordFile):
             with get_tqdm(total=total, desc=os.path.basename(self.path), unit="row") as bar:
                 self._columns = [each.read_all(bar) for each in opened.datasets]
 
-    def open(self) -> "_Opened":
+    def open(self) -> SimpleNamespace:
         with ExitStack() as stack:
             file = stack.enter_context(_open(self.path))
             with _damage(f"{self.path}: its attributes cannot be read"):
@@ -99,7 +100,7 @@ class _Rows(RecordFile):
                 change = f"had {self._length} rows and now has {lengths[0]}"
                 raise DamagedFile(f"{self.path} {change}: it was written while it is read.")
             stack.pop_all()
-            return _Opened(file, datasets)
+            return SimpleNamespace(datasets=datasets, close=file.close)
 
     def __len__(self) -> int:
         return self._length or 0
@@ -111,14 +112,6 @@ class _Rows(RecordFile):
 
     def __reduce__(self) -> Tuple[Any, ...]:
         return type(self), (self.path, self.keys, bool(self._columns))
-
-
-class _Opened(NamedTuple):
-    file: Any
-    datasets: List["_Dataset"]
-
-    def close(self) -> None:
-        self.file.close()
 
 
 class _Dataset:

@@ -188,9 +188,7 @@ class TFRecordSerializer:
         return TFRecordData(path, size, max_errors, allow_pickle)
 
 
-def dump_dataflow_to_tfrecord(df: DataFlow, path: PathLike) -> None:
-    """Does what `TFRecordSerializer.save` does, under its name of 2017."""
-    TFRecordSerializer.save(df, path)
+dump_dataflow_to_tfrecord = TFRecordSerializer.save  # its name of 2017
 
 
 def masked_crc32c(data: bytes) -> int:

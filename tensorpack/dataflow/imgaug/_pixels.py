@@ -98,11 +98,6 @@ def keep_channels(img: np.ndarray, result: np.ndarray) -> np.ndarray:
     return result[:, :, np.newaxis] if result.ndim < img.ndim else result
 
 
-def given_or(default: Any, given: Any) -> Any:
-    """Returns an option, or what takes its place where it is None."""
-    return default if given is None else given
-
-
 def in_float64(segmentation: np.ndarray, move: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
     """Returns a mask moved by OpenCV, which moves no integers of 32 bits, in its own dtype."""
     moved = keep_channels(segmentation, move(segmentation.astype(np.float64)))

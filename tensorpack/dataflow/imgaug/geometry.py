@@ -12,7 +12,7 @@ import numpy as np
 from tensorpack.utils.checks import as_list, as_number, as_positive, as_range
 from tensorpack.utils.optional import cv2, require
 
-from ._pixels import as_coords, as_size, check_size, given_or, in_float64, keep_channels
+from ._pixels import as_coords, as_size, check_size, in_float64, keep_channels
 from .base import ImageAugmentor
 from .transform import Transform, WarpAffineTransform
 
@@ -106,8 +106,7 @@ class Rotation(ImageAugmentor):
     ) -> None:
         require("cv2")
         self.max_deg = as_number(self, "max_deg", max_deg, 0)
-        as_range(self, "center_range", center_range)
-        self.center_range = center_range
+        self.center_range = as_range(self, "center_range", center_range)
         self.step_deg = step_deg if step_deg is None else as_positive(self, "step_deg", step_deg)
         self.interp, self.border, self.border_value = interp, border, border_value
 
@@ -226,7 +225,7 @@ class RemapTransform(Transform):
             img,
             self.places,
             None,
-            given_or(cv2.INTER_LINEAR, self.given_interp),
+            cv2.INTER_LINEAR if self.given_interp is None else self.given_interp,
             borderMode=cv2.BORDER_REPLICATE if fill is None else cv2.BORDER_CONSTANT,
             borderValue=[fill or 0] * 4 if np.ndim(fill) == 0 else fill,
         )

@@ -52,10 +52,13 @@ class MapImage(ImageAugmentor):
 
 
 class _Chooser(ImageAugmentor):
-    """Leaves all to an augmentor that it draws."""
+    """Leaves all to an augmentor that it draws, by default among `aug_lists`."""
 
-    def _draw(self) -> ImageAugmentor:
-        raise NotImplementedError
+    aug_lists: Sequence[ImageAugmentor]
+    _draw: Callable[[], ImageAugmentor]  # returns that augmentor
+
+    def _parts(self) -> Sequence[ImageAugmentor]:
+        return self.aug_lists
 
     def get_transform(self, img: np.ndarray) -> Transform:
         return self._draw().get_transform(img)
@@ -100,9 +103,6 @@ class RandomChooseAug(_Chooser):
             )
         self.prob = [prob / sum(probs) for prob in probs]  # numpy wants a sum closer to 1
 
-    def _parts(self) -> Sequence[ImageAugmentor]:
-        return self.aug_lists
-
     def _draw(self) -> ImageAugmentor:
         return self.aug_lists[self.rng.choice(len(self.aug_lists), p=self.prob)]
 
@@ -112,9 +112,6 @@ class RandomOrderAug(_Chooser):
 
     def __init__(self, aug_lists: Sequence[ImageAugmentor]) -> None:
         self.aug_lists = self._as_augmentors(aug_lists)
-
-    def _parts(self) -> Sequence[ImageAugmentor]:
-        return self.aug_lists
 
     def _draw(self) -> ImageAugmentor:
         order = self.rng.permutation(len(self.aug_lists))

@@ -12,7 +12,7 @@ import numpy as np
 
 from tensorpack.utils.optional import cv2
 
-from ._pixels import as_coords, as_rows, check_size, given_or, in_float64, keep_channels
+from ._pixels import as_coords, as_rows, check_size, in_float64, keep_channels
 
 _NEAREST = 0  # cv2.INTER_NEAREST
 _LINEAR = 1  # cv2.INTER_LINEAR
@@ -186,7 +186,8 @@ class ResizeTransform(Transform):
 
     def apply_image(self, img: np.ndarray) -> np.ndarray:
         check_size(self, img, self.h, self.w)
-        size, interp = (self.new_w, self.new_h), given_or(self.interp, self.given_interp)
+        size = self.new_w, self.new_h
+        interp = self.interp if self.given_interp is None else self.given_interp
         return keep_channels(img, cv2.resize(img, size, interpolation=interp))
 
     def apply_coords(self, coords: np.ndarray) -> np.ndarray:
@@ -295,8 +296,8 @@ class WarpAffineTransform(Transform):
 
     def _warp(self, img: np.ndarray, interp: int, value: Any) -> np.ndarray:
         """Returns a warped image; the options go before an interpolation and a border value."""
-        interp = given_or(interp & _INTERPOLATIONS, self.given_interp)
-        value = given_or(value, self.given_fill)
+        interp = interp & _INTERPOLATIONS if self.given_interp is None else self.given_interp
+        value = value if self.given_fill is None else self.given_fill
         warped = self._warp_by(
             img,
             self.interp & ~_INTERPOLATIONS | interp,
