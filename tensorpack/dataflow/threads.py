@@ -99,9 +99,8 @@ class MultiThreadMapData(ProxyDataFlow):
     def iterate_share(
         self, first: int, step: int, before: Callable[[int], Any], block: Optional[int] = 1
     ) -> Iterator[Tuple[int, Any]]:
-        """Applies the function to a share of `ds` alone, in its order."""
-        share = first, step, lambda position: None, block  # the threads must not seed what follows
-        with closing(_MapPass(self, self._passes.get(), share)) as this:
+        """Applies the function to a share of `ds` alone, in its order; the threads seed nothing."""
+        with closing(_MapPass(self, self._passes.get(), (first, step, bool, block))) as this:
             for result in this.results():
                 before(result.position)
                 yield result.position, result.value
@@ -227,7 +226,7 @@ class _MapPass:
         self.last_state: Any = None
         with passes.use():
             self._datapoints = share_of(flow.ds, *share) if share else iter(flow.ds)
-            self._numbered = iter(self._datapoints) if share else enumerate(self._datapoints)
+            self._numbered: Any = self._datapoints if share else enumerate(self._datapoints)
             self.first_state = self._state()
         passes.add(self)
 

@@ -106,7 +106,8 @@ class Rotation(ImageAugmentor):
     ) -> None:
         require("cv2")
         self.max_deg = as_number(self, "max_deg", max_deg, 0)
-        self.center_range = as_range(self, "center_range", center_range)
+        as_range(self, "center_range", center_range)
+        self.center_range = center_range
         self.step_deg = step_deg if step_deg is None else as_positive(self, "step_deg", step_deg)
         self.interp, self.border, self.border_value = interp, border, border_value
 

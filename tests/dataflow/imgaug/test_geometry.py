@@ -233,3 +233,7 @@ class TestGaussianDeform(AugmentorContract):
             self.make().augment(picture((30, 60, 3)))
         with pytest.raises(ValueError, match="anchors are"):
             GaussianDeform([1, 2], (40, 60))
+
+
+def test_a_default_range_is_not_shown():
+    assert repr(Rotation(10)) == "Rotation(max_deg=10.0)"
