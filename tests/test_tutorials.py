@@ -55,6 +55,8 @@ PROMISES = {
     "your-texts": [
         (r"validation_error: ([\d.]+)", 0, 0.1),
         (r"cooking with probability ([\d.]+): we fry", 0.4, 1),
+        (r"chess with probability ([\d.]+): the king", 0.4, 1),
+        (r"sailing with probability ([\d.]+): an anchor", 0.4, 1),
     ],
     "08-performance": [
         (r"Waiting for data takes (\d+) %: the data is the limit", 15, 100),
