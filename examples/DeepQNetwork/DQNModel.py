@@ -96,7 +96,7 @@ class Model(ModelDesc):
         networks = self._target_network(variables), self._selector
         losses, priorities = learn(self._head, batch, online, *networks)
         if batch.weight is not None:
-            losses *= batch.weight
+            losses *= batch.weight if self._algorithm.importance_weights else 1.0
             tf.identity(priorities, name="priority")
         cost = tf.reduce_mean(losses, name="cost")
         predicted = tf.reduce_mean(tf.reduce_max(q, 1), name="predict_reward")

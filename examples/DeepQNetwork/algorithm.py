@@ -17,6 +17,7 @@ class Algorithm(NamedTuple):
     munchausen: bool = False  # adds the log-policy to the reward
     n_step: int = 1  # rewards that are added up before the next state is valued
     priority: float = 0.0  # exponent of prioritised replay; 0 samples uniformly
+    importance_weights: bool = True  # of prioritised replay; they multiply the losses
     discount: float = 0.99  # per action
     network: str = "2017"  # padded, PReLU; or "nature": ReLU, not padded; or "dopamine": padded
     loss: str = "huber"  # of values; or "mse"
@@ -122,8 +123,8 @@ def rules_of(algorithm: Algorithm) -> Dict[str, Any]:
 #
 # An agent step is an action, which is a transition. `exploration_steps` counts them from the first
 # update on. `target_sync` counts updates, each of which has `update_freq` agent steps: 8000 agent
-# steps of Dopamine are 2000 updates. The table of Mnih et al. says 10,000 updates; their program,
-# and Dopamine, count 10,000 agent steps. Their RMSProp has an epsilon of 0.01 for the sum of the
+# steps of Dopamine are 2000 updates. The table of Mnih et al., followed here, says 10,000 updates;
+# their program counts 10,000 agent steps. Their RMSProp has an epsilon of 0.01 for the sum of the
 # gradients of a batch; ours has their mean, which is 32 times smaller, and its square 32**2 times.
 
 # fmt: off
@@ -167,10 +168,11 @@ PRESETS: Dict[str, Mapping[str, Any]] = {
         "learning_rate": 6.25e-5, "optimizer_epsilon": 1.5e-4,
     },
     # Dabney et al., 2018, Distributional reinforcement learning with quantile regression, as in
-    # `jax/agents/quantile/configs/quantile.gin`.
+    # `jax/agents/quantile/configs/quantile.gin`. Its agent weights the loss that it shows, not the
+    # one whose gradient it takes.
     "dopamine-qr": {
         **_DOPAMINE,
-        "algo": "QR", "atoms": 200, "n_step": 3, "priority": 0.5,
+        "algo": "QR", "atoms": 200, "n_step": 3, "priority": 0.5, "importance_weights": False,
         "learning_rate": 5e-5, "optimizer_epsilon": 3.125e-4,
     },
     # Hessel et al., 2018, as in `jax/agents/rainbow/configs/rainbow.gin`: without the parts of the

@@ -138,7 +138,9 @@ class ExpReplay(DataFlow, Callback):
             "random_repeat": random_repeat,
         }
         self.prioritized = self.sees_runs = priority != 0
-        self._memory = _make_memory(memory_size, player, history_len, priority)
+        memory: Any = partial(PrioritizedReplay, alpha=priority) if priority else ReplayMemory
+        lanes = history_len, player.num_envs, player.frame_dtype
+        self._memory = memory(memory_size, player.frame_shape, *lanes)
         self._simulator: Any = None
         self._episodes = EpisodeLog()
         self._pacer = Pacer(update_frequency)
@@ -378,9 +380,3 @@ def _freeze(array: np.ndarray) -> None:
     while isinstance(memory, np.ndarray):
         memory.setflags(write=False)
         memory = memory.base
-
-
-def _make_memory(size: int, player: Player, history: int, priority: float) -> Any:
-    """Returns the memory; a `PrioritizedReplay` where there is a priority."""
-    make: Any = partial(PrioritizedReplay, alpha=priority) if priority else ReplayMemory
-    return make(size, player.frame_shape, history, player.num_envs, player.frame_dtype)

@@ -43,6 +43,8 @@ ALGORITHM = [
          "valued"),
     Flag("priority", PROBABILITY, _OURS.priority, "exponent of prioritised replay, 0.5 in Rainbow; "
          "0 samples uniformly"),
+    Flag("importance-weights", SWITCH, _OURS.importance_weights, "weight the losses against the "
+         "bias of --priority"),
     Flag("atoms", NATURAL, _OURS.atoms, "atoms, quantiles or samples of a distribution; 0 is the "
          "number of its paper"),
     Flag("discount", PROBABILITY, _OURS.discount, "of rewards, per action"),

@@ -22,6 +22,7 @@ DEFAULTS = {
     "munchausen": False,
     "n_step": 1,
     "priority": 0.0,
+    "importance_weights": True,
     "atoms": 0,
     "discount": 0.99,
     "network": "2017",

@@ -21,7 +21,8 @@ CASES = {
     "dueling double": Algorithm(dueling=True, network="dopamine"),
     "not padded": Algorithm(double=False, network="nature"),
     "C51": Algorithm(learns="c51", double=True, dueling=True, n_step=3, priority=0.5),
-    "QR": Algorithm(learns="qr", n_step=3, priority=0.5, **SMALL),
+    "QR": Algorithm(learns="qr", n_step=3, priority=0.5, importance_weights=False, **SMALL),
+    "QR, weights": Algorithm(learns="qr", priority=0.5, **SMALL),
     "QR, munchausen": Algorithm(learns="qr", munchausen=True, dueling=True, n_step=2, **SMALL),
     "IQN": Algorithm(learns="iqn", **SMALL),
     "IQN, munchausen": Algorithm(learns="iqn", munchausen=True, n_step=3, **SMALL),
@@ -134,7 +135,8 @@ def expected(algorithm, once):
         numbers = reference.numbers(state, "", fractions, 1)
         levels = middles(algorithm.atoms) if algorithm.learns == "qr" else fractions
         losses, priorities = reference.losses(numbers, data["action"], target, levels)
-        cost = np.mean(losses * data.get("weight", 1.0))
+        weights = data.get("weight", 1.0) if algorithm.importance_weights else 1.0
+        cost = np.mean(losses * weights)
         return cost, reference.values(numbers), priorities
 
     return compute

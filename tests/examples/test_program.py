@@ -89,8 +89,8 @@ FIRST_EPOCH = [
 SETTINGS = """
 Settings:
 algo=Double, optimizer_epsilon=0.001, double=True, dueling=False, noisy=False, munchausen=False,
-n_step=1, priority=0.0, discount=0.99, network=2017, loss=huber, optimizer=adam,
-max_gradient_norm=10.0, learning_rate=by_epochs, exploration_steps=by_epochs,
+n_step=1, priority=0.0, importance_weights=True, discount=0.99, network=2017, loss=huber,
+optimizer=adam, max_gradient_norm=10.0, learning_rate=by_epochs, exploration_steps=by_epochs,
 final_exploration=0.01, random_repeat=1, target_sync=3, batch_size=16, update_frequency=4,
 memory_size=2000, init_memory_size=800, sticky=0.0, life_loss_ends=True, noop_max=30,
 fire_on_reset=False, max_frames=120000, eval_epsilon=0.001, idle_frames=3600
