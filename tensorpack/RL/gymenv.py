@@ -199,7 +199,7 @@ class _Traits(NamedTuple):
 def _traits(env: Any) -> _Traits:
     """Reads them from an environment; refuses one that does not fit a `Player`."""
     actions, observations = env.action_space, env.observation_space
-    if not hasattr(actions, "n") or np.ndim(actions.n) != 0:
+    if np.ndim(getattr(actions, "n", [])) != 0 or getattr(actions, "shape", None):  # MultiBinary
         raise ValueError(
             f"{env} has the action space {actions}; only discrete actions, numbered in one row, "
             "can be played. Wrap the environment so that it has a Discrete space."

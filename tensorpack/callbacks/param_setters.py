@@ -32,7 +32,7 @@ class HyperParamSetter(Callback):
 
     def __init__(self, param: Union[HyperParam, str]) -> None:
         self.param = as_hyper_param(param)
-        self._last: Optional[float] = None
+        self._last: Any = None
         self._logged_epoch: Optional[int] = None
         self._began = False  # in this run, or in the one that it resumes
 
@@ -41,7 +41,7 @@ class HyperParamSetter(Callback):
         return self._noted(self._get_value_to_set())
 
     def _noted(self, value: Optional[float]) -> Optional[float]:
-        if value is not None and value != self._last:
+        if value is not None and not np.array_equal(value, self._last):
             self._last = value
             # It may change in every step. The first value is always told.
             if self._logged_epoch != self.epoch_num and not (
@@ -49,8 +49,8 @@ class HyperParamSetter(Callback):
             ):
                 self._logged_epoch = self.epoch_num
                 name = self.param.readable_name
-                digits = ".8f" if value == 0 or abs(value) >= 1e-4 else ".5g"
-                logger.info(f"{name} at {self._moment()} will change to {value:{digits}}")
+                form = "" if np.ndim(value) else ".5g" if 0 < abs(value) < 1e-4 else ".8f"
+                logger.info(f"{name} at {self._moment()} will change to {value:{form}}")
         return value
 
     def _moment(self) -> str:

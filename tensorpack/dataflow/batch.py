@@ -64,9 +64,7 @@ class BatchData(ProxyDataFlow):
         """
         super().__init__(ds)
         check_batch_size(self, ds, batch_size, remainder)
-        self.batch_size = batch_size
-        self.remainder = remainder
-        self.use_list = use_list
+        self.batch_size, self.remainder, self.use_list = batch_size, remainder, use_list
 
     def __len__(self) -> int:
         whole, left = divmod(super().__len__(), self.batch_size)

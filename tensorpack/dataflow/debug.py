@@ -61,8 +61,7 @@ class TestDataSpeed(ProxyDataFlow):
         datapoints = iter(self.ds)
         for _ in itertools.islice(datapoints, self.warmup):
             pass
-        count = 0
-        length = length_or_none(self.ds)
+        count, length = 0, length_or_none(self.ds)
         available = self.test_size if length is None else max(0, length - self.warmup)
         with get_tqdm(total=min(self.test_size, available), desc="Speed") as bar:
             begin = self._clock()
@@ -109,10 +108,8 @@ class PrintData(ProxyDataFlow):
         if isinstance(max_depth, str) and name is None:
             name, max_depth = max_depth, 3
         check_counts(self, least=0, num=num, max_depth=max_depth, max_list=max_list)
-        self.num = num
-        self.name = name
-        self.max_depth = int(max_depth)
-        self.max_list = max_list
+        self.num, self.name = num, name
+        self.max_depth, self.max_list = int(max_depth), max_list
 
     def _transform(self, datapoints: Iterator[Any]) -> Iterator[Any]:
         title = "DataFlow Info" + (f" ({self.name})" if self.name else "")

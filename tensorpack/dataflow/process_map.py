@@ -172,8 +172,7 @@ class MultiProcessMapAndBatchData(ProcessMap):
             )
         most = buffer_size // batch_size
         super().__init__(ds, num_proc, map_func, most, buffer_bytes, start_method)
-        self.batch_size = batch_size
-        self.remainder = remainder
+        self.batch_size, self.remainder = batch_size, remainder
         self._work = functools.partial(_map_and_batch, type(self).__name__, self.func, batch_size)
 
     def __len__(self) -> int:

@@ -169,11 +169,8 @@ class DataFromGenerator(DataFromIterable):
           size: the number of datapoints in a pass, which stops there; one that ends earlier is an
             error. None if the generator alone decides.
         """
-        if not callable(gen) and not hasattr(gen, "__iter__"):
-            raise TypeError(
-                "DataFromGenerator takes a generator function or an iterable, "
-                f"but got {type(gen).__name__}."
-            )
+        if not callable(gen):
+            super().__init__(gen)  # which checks it
         if size is not None:
             check_counts(self, least=0, size=size)
         self._iterable, self._size = gen, size

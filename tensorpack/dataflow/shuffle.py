@@ -62,8 +62,7 @@ class LocallyShuffleData(RNGDataFlow, ProxyDataFlow):
         if shuffle_interval is None:
             shuffle_interval = max(1, buffer_size // 3)
         check_counts(self, shuffle_interval=shuffle_interval)
-        self.buffer_size = buffer_size
-        self.num_reuse = num_reuse
+        self.buffer_size, self.num_reuse = buffer_size, num_reuse
         self.shuffle_interval = shuffle_interval
 
     def __len__(self) -> int:
@@ -163,9 +162,7 @@ class _Reader:
     """
 
     def __init__(self, ds: DataFlow, every: int, first: int = 0) -> None:
-        self._ds = ds
-        self._every = every
-        self._datapoints = iter(ds)
+        self._ds, self._every, self._datapoints = ds, every, iter(ds)
         self._places: Deque[Tuple[int, Any]] = collections.deque()  # as `_Round.first` and `.ds`
         self.held: Dict[int, Any] = {}
         self.read = first

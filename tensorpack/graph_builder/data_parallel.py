@@ -158,13 +158,11 @@ def _copying(context: TowerContext, mains: Dict[str, tf.Variable]) -> Iterator[N
 
 
 @contextmanager
-def _hidden(keys: Iterable[str]) -> Iterator[None]:
+def _hidden(keys: List[str]) -> Iterator[None]:
     """Empties collections for a block; what they had is there again after it, and nothing more."""
-    graph = tf.get_default_graph()
-    keys = list(keys)
     with freeze_collection(keys):
         for key in keys:
-            graph.clear_collection(key)
+            tf.get_default_graph().clear_collection(key)
         yield
 
 
@@ -178,9 +176,7 @@ def _check_alike(
     is_trained = {name: id(each) in main_trained for name, each in mains.items()}
     lacks = [name for name, each in is_trained.items() if each and name not in copies]
     more = [name for name in copies if name not in mains]
-    other = [
-        n for n, each in copies.items() if n in mains and (id(each) in trained) != is_trained[n]
-    ]
+    other = [n for n, v in copies.items() if n in mains and (id(v) in trained) != is_trained[n]]
     if lacks or more or other:
         raise ValueError(
             f"The variables of {context.ns_name} differ from those of the first tower: it lacks "

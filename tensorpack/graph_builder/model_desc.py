@@ -6,6 +6,7 @@ from typing import Any, List, Optional, Sequence, Tuple
 from tensorpack.compat import tfv1 as tf
 from tensorpack.input_source import InputSource
 from tensorpack.input_source.base import build_or_reuse_placeholder
+from tensorpack.models.regularize import regularize_cost_from_collection
 from tensorpack.tfutils.common import PerGraph, get_op_tensor_name
 from tensorpack.tfutils.gradproc import FilterNoneGrad
 from tensorpack.tfutils.tower import get_current_tower_context
@@ -141,8 +142,10 @@ class ModelDesc(ModelDescBase):
     def get_cost(self) -> tf.Tensor:
         """Returns the cost of `_build_graph` plus the regularization losses of the graph."""
         cost = self._get_cost()
-        losses = tf.get_collection(tf.GraphKeys.REGULARIZATION_LOSSES)
-        return tf.add_n([cost] + losses, name="cost_with_regularizer") if losses else cost
+        if not tf.get_collection(tf.GraphKeys.REGULARIZATION_LOSSES):
+            return cost
+        losses = tf.cast(regularize_cost_from_collection(), cost.dtype)
+        return tf.add(cost, losses, name="cost_with_regularizer")
 
     def _get_cost(self) -> tf.Tensor:
         if self.cost is None:

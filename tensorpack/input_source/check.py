@@ -36,9 +36,7 @@ class DatapointChecker:
             for index, spec in enumerate(signature)
         ]
         self._names = [spec.name for spec in signature]
-        self._cut = cut
-        self._cut_logged = False
-        self._index = 0
+        self._cut, self._cut_logged, self._index = cut, False, 0
 
     def __call__(self, datapoint: Any) -> List[np.ndarray]:
         """Returns the arrays to feed, in the order of the signature.

@@ -56,11 +56,8 @@ class FlowCursor:
     def __init__(
         self, ds: DataFlow, infinite: bool = True, pass_length: Optional[float] = None
     ) -> None:
-        self._ds = ds
-        self._pass_length = pass_length
-        self._name = type(ds).__name__
-        self._infinite = infinite
-        self._is_callback = _is_callback(ds)
+        self._ds, self._name, self._is_callback = ds, type(ds).__name__, _is_callback(ds)
+        self._infinite, self._pass_length = infinite, pass_length
         self._start: Optional[Dict[str, Any]] = None
         self._check_stop: Callable[[], None] = lambda: None
         self._without_state = self._is_callback
@@ -104,7 +101,12 @@ class FlowCursor:
                     f"The input has a saved state, but {error} Make it as in the run that is "
                     "resumed."
                 ) from error
-            return self._counted(self._passes(rest=True))
+            if self._pass_length is None or not start["count"]:
+                return self._counted(self._passes(rest=True))
+            rest = iter(self._ds)
+            next(rest, None)  # what a pass has beyond its length was left out before the save, too
+            getattr(rest, "close", lambda: None)()
+            return self._counted(self._passes())
         source = self._passes()
         if start is not None and self._to_skip(start):
             if self._comes_again(start):

@@ -38,9 +38,7 @@ class EnqueueCallback(Callback):
     """
 
     def __init__(self, thread: EnqueueThread, consumed: ConsumedCount) -> None:
-        self._thread = thread
-        self._enqueuer = thread.enqueuer
-        self._consumed = consumed
+        self._thread, self._enqueuer, self._consumed = thread, thread.enqueuer, consumed
         self._in_step = False
         self._asked = 0  # datapoints that steps of this deterministic run have asked for
         self._begun = False

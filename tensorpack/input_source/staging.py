@@ -49,8 +49,7 @@ class StagingInput(FeedfreeInput):
             )
         self._input = input
         check_counts(self, nr_stage=nr_stage)
-        self._nr_stage = int(nr_stage)
-        self._device = device
+        self._nr_stage, self._device = int(nr_stage), device
         self._buffers: List[_Buffer] = []
 
     def _setup(self, input_signature: List[tf.TensorSpec]) -> None:
@@ -76,6 +75,9 @@ class StagingInput(FeedfreeInput):
 
     def _get_callbacks(self) -> List[Callback]:
         return self._input.get_callbacks() + [_Stager(self._buffers, self._nr_stage)]
+
+    def _unblock(self) -> None:
+        self._input.unblock()
 
     def _release(self) -> None:
         self._input.release()
@@ -128,8 +130,7 @@ class _Stager(Callback):
     """Fills the buffers before the first run that needs them, and refills them in each."""
 
     def __init__(self, buffers: List[_Buffer], nr_stage: int) -> None:
-        self._buffers = buffers
-        self._nr_stage = nr_stage
+        self._buffers, self._nr_stage = buffers, nr_stage
         self._filled: List[_Buffer] = []
 
     def _setup_graph(self) -> None:

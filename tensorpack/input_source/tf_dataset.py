@@ -60,7 +60,8 @@ class TFDatasetInput(FeedfreeInput):
     def _setup(self, input_signature: List[tf.TensorSpec]) -> None:
         self._specs = list(input_signature)
         with tf.device("/cpu:0"), self.cached_name_scope():
-            dataset = self._flow.dataset(self._specs) if self._flow else self._dataset
+            cut = self.cut_datapoints
+            dataset = self._flow.dataset(self._specs, cut) if self._flow else self._dataset
             try:
                 self._iterator = tf.data.make_initializable_iterator(dataset)
             except (RuntimeError, TypeError, ValueError) as error:
@@ -119,10 +120,10 @@ class _FlowReader(Callback):
         self._is_reset = False
         self._closed = threading.Event()
 
-    def dataset(self, signature: Sequence[tf.TensorSpec]) -> tf.data.Dataset:
+    def dataset(self, signature: Sequence[tf.TensorSpec], cut: bool) -> tf.data.Dataset:
         """Returns a dataset of checked datapoints; may start processes."""
         self._ds.start_processes()  # while there is no session yet, see there
-        self._check = DatapointChecker(signature)
+        self._check = DatapointChecker(signature, cut)
         types = tuple(spec.dtype for spec in signature)
         shapes = tuple(spec.shape for spec in signature)
         return tf.data.Dataset.from_generator(self._datapoints, types, shapes)

@@ -51,8 +51,7 @@ class HookedSession:
         hooks: Sequence[tf.train.SessionRunHook] = (),
         run_along: Callable[[tf.Session, List[Any]], List[tf.Operation]] = lambda sess, fetches: [],
     ) -> None:
-        self._sess = sess
-        self._run_along = run_along
+        self._sess, self._run_along = sess, run_along
         self._before: List[Callable[[Any], Any]] = []
         # `after_run`, and which of `structures` is that of the same hook, if it asks for any
         self._after: List[Tuple[Callable[..., None], Optional[int]]] = []
@@ -66,8 +65,7 @@ class HookedSession:
         self._shortcuts: OrderedDict[Hashable, _Plan] = OrderedDict()
         self._own = _Args(None)  # what the caller of the last run asked for
         self.hook_error: Optional[BaseException] = None
-        self._stop_requested = False
-        self._closed = False
+        self._stop_requested = self._closed = False
 
     @property
     def graph(self) -> tf.Graph:

@@ -16,8 +16,8 @@ def describe_trainable_vars() -> None:
     if not variables:
         logger.warn("There are no trainable variables in the graph!")
         return
-    rows = [[v.name, str(v.shape.as_list()), v.shape.num_elements()] for v in variables]
-    total = sum(count for _, _, count in rows)
+    rows = [[v.name, get_shape_str(v), v.shape.num_elements()] for v in variables]
+    total = sum(count or 0 for _, _, count in rows)  # None: it varies
     table = tabulate(rows, headers=["name", "shape", "dim"])
     megabytes = total * 4 / 1024.0**2
     text = f"#vars={len(rows)}, #param={total} ({megabytes:.02f} MB assuming all float32)"

@@ -82,8 +82,7 @@ class PostProcessOptimizer(ProxyOptimizer):
         colocate: bool = True,
     ) -> None:
         super().__init__(opt, type(self).__name__)
-        self._func = func
-        self._colocate = colocate
+        self._func, self._colocate = func, colocate
 
     def apply_gradients(
         self,

@@ -133,9 +133,7 @@ class QueueDrain:
     def __init__(
         self, queues: Sequence[QueueControl], sess: tf.Session, patience: float = _PATIENCE_SECONDS
     ) -> None:
-        self._queues = queues
-        self._sess = sess
-        self._patience = patience
+        self._queues, self._sess, self._patience = queues, sess, patience
         self._done = threading.Event()
         self._thread = threading.Thread(target=self._drain, name="QueueDrain", daemon=True)
 

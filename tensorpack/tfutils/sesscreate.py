@@ -50,8 +50,7 @@ class NewSessionCreator(tf.train.SessionCreator):
                 "NewSessionCreator(target, graph, config) takes one tf.Graph and one "
                 f"tf.ConfigProto, got {type(graph).__name__} and {type(config).__name__}."
             )
-        self.target = target
-        self.graph = graph
+        self.target, self.graph = target, graph
         self.config = get_default_sess_config() if config is None else config
         self.computing = ComputeOptions(precision, xla)
         if self.computing.is_set:
@@ -126,8 +125,7 @@ class SessionCreatorAdapter(tf.train.SessionCreator):
     def __init__(
         self, session_creator: tf.train.SessionCreator, func: Callable[[tf.Session], tf.Session]
     ) -> None:
-        self._creator = session_creator
-        self._func = func
+        self._creator, self._func = session_creator, func
 
     def create_session(self) -> tf.Session:
         """Returns what the function makes of a new session."""

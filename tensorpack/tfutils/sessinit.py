@@ -138,9 +138,7 @@ class ExactRestore(SessionInit):
     def __init__(
         self, prefix: str, variables: Optional[Sequence[tf.Variable]] = None, strictly: bool = True
     ) -> None:
-        self._prefix = prefix
-        self._variables = variables
-        self._strictly = strictly
+        self._prefix, self._variables, self._strictly = prefix, variables, strictly
 
     def _run_init(self, sess: tf.Session) -> None:
         logger.info(f"Restoring checkpoint from {self._prefix} ...")

@@ -221,9 +221,7 @@ class TowerTensorHandle:
         self._context = ctx
         self.inputs = self.input = list(inputs)
         self.outputs = self.output = outputs
-        self.is_training = ctx.is_training
-        self.ns_name = ctx.ns_name
-        self.vs_name = ctx.vs_name
+        self.is_training, self.ns_name, self.vs_name = ctx.is_training, ctx.ns_name, ctx.vs_name
         named = zip(input_signature or [], self.inputs)
         self._by_input_name = {get_op_tensor_name(spec.name)[1]: each for spec, each in named}
 

@@ -2,6 +2,7 @@
 
 import inspect
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, Callable, Iterator, List
 
 from tensorpack.compat import tfv1 as tf
@@ -19,9 +20,19 @@ def custom_getter_scope(custom_getter: Callable[..., Any]) -> Iterator[None]:
       custom_getter: called as `custom_getter(getter, name, *args, **kwargs)`, where `getter` is
         what would have been called without it (an outer custom getter, in the end TensorFlow's).
     """
+    # Not a `tf.variable_scope` of the same scope, which forgets at its end the names of layers that
+    # were made in it, so that those of others after it are the same.
     scope = tf.get_variable_scope()
-    with tf.variable_scope(scope, custom_getter=custom_getter, auxiliary_name_scope=False):
+    outer = scope.custom_getter
+
+    def both(getter: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        return custom_getter(partial(outer, getter), *args, **kwargs)
+
+    scope.set_custom_getter(custom_getter if outer is None else both)
+    try:
         yield
+    finally:
+        scope.set_custom_getter(outer)
 
 
 def remap_variables(fn: Callable[[Any], Any]) -> Any:

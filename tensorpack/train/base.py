@@ -137,9 +137,10 @@ class Trainer(TrainerContract):
         unset = {"starting_epoch": 1, "max_epoch": ENDLESS}
         given = {k: v for k, v in arguments.items() if v is not None and v != unset.get(k)}
         if self.config is None:
-            if "steps_per_epoch" not in given:
+            if not {"steps_per_epoch", "data", "dataflow"} & set(given):
                 raise ValueError("A run needs steps_per_epoch, or a trainer with a TrainConfig.")
             self.config = TrainConfig(**{**defaults, **given})
+            self.model = self.model or self.config.model
         elif given:
             raise ValueError(
                 f"This trainer has a TrainConfig: put {', '.join(given)} there, and call train() "

@@ -84,8 +84,7 @@ class MultiTowerTrainer(SingleCostTrainer, MultiGPUTrainerBase):
     def __init__(
         self, config: Union[TrainConfig, int, Sequence[int], None] = None, gpu_prefetch: bool = True
     ) -> None:
-        self._gpu_prefetch = gpu_prefetch
-        self._towers_given = None
+        self._gpu_prefetch, self._towers_given = gpu_prefetch, None
         if is_integer(config):
             self._towers_given = list(range(as_count(self, "gpus", config)))
         elif config is not None and not isinstance(config, TrainConfig):

@@ -201,9 +201,8 @@ class TrainLoop:
         self, steps_per_epoch: int, starting_epoch: int, max_epoch: int, global_step: int = 0
     ) -> None:
         """Sets the plan of a run, and how many steps earlier runs have taken."""
-        self.steps_per_epoch = steps_per_epoch
+        self.steps_per_epoch, self.max_epoch = steps_per_epoch, max_epoch
         self.starting_epoch = starting_epoch
-        self.max_epoch = max_epoch
         self.global_step = self.steps_taken = global_step
         self._enter_epoch(self.starting_epoch - 1, 0)
 

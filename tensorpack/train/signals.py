@@ -72,11 +72,8 @@ class SignalGuard:
         self.unblock_seconds = unblock_seconds
         self._end_step = unblock
         self._request = token.request if request is None else request
-        self.skip_optional = False
-        self._token = token
-        self._grace = grace
-        self._hard_exit = hard_exit
-        self._unblocked = False
+        self._token, self._grace, self._hard_exit = token, grace, hard_exit
+        self.skip_optional = self._unblocked = False
         self._signals = 0
         self._signum: Optional[int] = None
         self._requested_at = float("inf")

@@ -35,6 +35,7 @@ class TowerTrainer(Trainer):
     """
 
     vs_name_for_predictor = ""
+    _built_for: Optional[ComputeOptions] = None
 
     def __init__(self, config: Any = None) -> None:
         super().__init__(config)
@@ -174,6 +175,12 @@ class TowerTrainer(Trainer):
 
     def initialize(self, session_creator: Any = None, session_init: Any = None) -> None:
         """As the base class; then the predictors made so far get the session."""
+        precision = getattr(session_creator, "computing", self.computing).precision
+        if precision == "fp16" and self._built_for and self._built_for.precision != "fp16":
+            raise ValueError(
+                "In fp16 the graph scales its cost, but it was built without: give the trainer its "
+                "TrainConfig(precision='fp16') when it is made, before setup_graph()."
+            )
         super().initialize(session_creator, session_init)
         for predictor in self._predictors:
             predictor.bind(self.sess)
@@ -256,6 +263,7 @@ class SingleCostTrainer(TowerTrainer):
             try:
                 input_callbacks = self._set_up_input(input)
                 optimizer = memoized_ignoreargs(lambda: self._scaled(get_opt_fn()))
+                self._built_for = self.computing
                 with self.computing.scope():
                     callbacks = self._setup_graph(input, self.tower_func, optimizer)
             except BaseException:

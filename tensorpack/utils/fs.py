@@ -26,7 +26,7 @@ def normpath(path: str) -> str:
 
 
 def recursive_walk(rootdir: str) -> Iterator[str]:
-    """Yields the paths of all files below a directory, in sorted order."""
+    """Yields the paths of all files below a directory, sorted; those in subfolders come last."""
     for folder, subfolders, files in os.walk(rootdir):
         subfolders.sort()
         for name in sorted(files):

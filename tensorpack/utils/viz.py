@@ -269,7 +269,8 @@ def draw_boxes(
     for number, (x1, y1, x2, y2) in enumerate(boxes.tolist()):
         if not (0 <= x1 < x2 <= width and 0 <= y1 < y2 <= height):
             raise ValueError(f"Box {[x1, y1, x2, y2]} is not inside an image {width} x {height}.")
-        cv2.rectangle(image, (x1, y1), (x2, y2), color or _BOX_COLOUR, 1)
+        last = min(x2, width - 1), min(y2, height - 1)
+        cv2.rectangle(image, (x1, y1), last, color or _BOX_COLOUR, 1)
         if labels is not None:
             place, font = (x1, max(y1 - 3, 10)), cv2.FONT_HERSHEY_SIMPLEX
             cv2.putText(image, labels[number], place, font, 0.4, _LABEL_COLOUR, 1, cv2.LINE_AA)

@@ -292,9 +292,10 @@ def test_where_an_environment_of_2017_draws(made):
         GymEnv("Walk-v0", "videos", viz=True)
 
 
-def test_an_environment_that_does_not_fit_is_closed(made, monkeypatch):
+@pytest.mark.parametrize("space", [{"shape": (2,)}, {"shape": (3,), "n": 3}])  # Box, MultiBinary
+def test_an_environment_that_does_not_fit_is_closed(made, monkeypatch, space):
     for style in (NewStyle, OldStyle):
-        monkeypatch.setattr(style, "action_space", SimpleNamespace(shape=(2,)))
+        monkeypatch.setattr(style, "action_space", SimpleNamespace(**space))
     with pytest.raises(ValueError, match="only discrete actions"):
         GymEnv("Walk-v0")
     assert getattr(made[0][0], "new", made[0][0]).closed == 1

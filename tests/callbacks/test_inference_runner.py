@@ -139,6 +139,19 @@ def test_what_does_not_fill_a_batch_of_a_queue_is_left_out_each_time():
     assert collect.notes == [BATCHES[:2]] * 3
 
 
+def test_a_resumed_run_leaves_out_what_does_not_fill_a_batch_of_a_queue(tmp_path):
+    def run(directory, max_epoch):
+        collect = Collect()
+        with tf.Graph().as_default():
+            fix_rng_seed(3)
+            saver = ModelSaver(checkpoint_dir=str(tmp_path / directory))
+            runner = InferenceRunner(BatchQueueInput(examples(shuffle=True), 4), collect)
+            train([runner, saver], max_epoch=max_epoch, resume="auto")
+        return collect.notes
+
+    assert run("cut", 2) + run("cut", 4) == run("whole", 4)
+
+
 def test_the_model_is_the_one_that_learns_and_nothing_is_added_to_its_step():
     model, seen = Model(0.001), []
 

@@ -1,6 +1,7 @@
 import pytest
 
 from tensorpack.callbacks import (
+    GraphVarParam,
     HumanHyperParamSetter,
     HyperParam,
     HyperParamSetter,
@@ -141,6 +142,19 @@ def test_a_function_sets_the_value():
         return HyperParamSetterWithFunc(it, lambda epoch, old: old + epoch)
 
     assert run(make, initial=10, max_epoch=4) == [10, 11, 13, 16]
+
+
+def test_a_parameter_may_have_several_numbers(capsys):
+    with tf.Graph().as_default():
+        tf.get_variable("scales", initializer=[1.0, 4.0], trainable=False)
+        it = GraphVarParam("scales", [2])
+        setter = HyperParamSetterWithFunc(it, lambda epoch, old: old * 0.5 if epoch < 3 else old)
+        values = []
+        reading = when(before_epoch=lambda _: values.append(it.get_value().tolist()))
+        MiniTrainer([setter, reading], max_epoch=4).train()
+    assert values == [[0.5, 2.0], [0.25, 1.0], [0.125, 0.5], [0.125, 0.5]]
+    changes = [line for line in log_lines(capsys) if "will change to" in line]
+    assert changes[-1] == "scales at epoch 3 will change to [0.125 0.5  ]" and len(changes) == 3
 
 
 def test_a_function_may_leave_it():

@@ -106,6 +106,15 @@ def test_a_thread_that_does_not_stop_is_waited_for_and_told_of_once(monkeypatch,
 
 
 IMAGE = np.zeros((10, 10, 3), np.uint8)
+
+
+class NoTruth:
+    """Like a tensor of PyTorch, or a sparse matrix."""
+
+    def __bool__(self):
+        raise ValueError("The truth value is ambiguous.")
+
+
 ENDLESS = [IMAGE]
 ENDLESS.append(ENDLESS)  # contains itself
 
@@ -125,6 +134,7 @@ ENDLESS.append(ENDLESS)  # contains itself
         ([bytearray(1000)], 1000, 1200),
         ([], 0, 200),
         (None, 0, 200),
+        ([NoTruth(), IMAGE], 300, 1000),
         (ENDLESS, 300, 300 * 1000),
     ],
 )

@@ -71,15 +71,17 @@ def test_files_of_other_programs(tmp_path):
         "vector": pyarrow.array([[1, 2], [3, 4]], pyarrow.list_(pyarrow.int8(), 2)),
         "large": pyarrow.array([[5], [6, 7]], pyarrow.large_list(pyarrow.int8())),
         "holes": [[1, None], None],
+        "some": pyarrow.array([[1], None], pyarrow.list_(pyarrow.int8())),
         "tree": [{"a": 1}, {"a": 2}],
     }
     parquet.write_table(pyarrow.table(columns), path)
     first, second = load(path)
     vectors = [np.array(each, np.int8) for each in ([1, 2], [3, 4], [5], [6, 7])]
-    assert_same(first, [1, "a", b"", np.bool_(True), vectors[0], vectors[2], [1, None], {"a": 1}])
-    assert_same(
-        second, [None, "\u00e9", None, np.bool_(False), vectors[1], vectors[3], None, {"a": 2}]
-    )
+    some, number = np.array([1], np.int8), np.int32(1)
+    assert_same(first[:5], [number, "a", b"", np.bool_(True), vectors[0]])
+    assert_same(first[5:], [vectors[2], [1, None], some, {"a": 1}])
+    assert_same(second[:5], [None, "\u00e9", None, np.bool_(False), vectors[1]])
+    assert_same(second[5:], [vectors[3], None, None, {"a": 2}])
     assert load(path, "text", "number") == [["a", 1], ["\u00e9", None]]
     with pytest.raises(KeyError, match=r"a has the columns \['number', .*, but \['x'\] are asked"):
         load(path, "x")
@@ -158,6 +160,7 @@ def test_files_that_are_none(tmp_path):
             r"'x': it is a masked .*\.filled\(value\)",
         ),
         ([[None, 1]] * 5 + [[1.5, 1], ["a", 1]], ValueError, "Datapoint 6 .* 'x': Could not"),
+        ([[{"a": 1}, 1], [{"b": 1}, 1]], TypeError, "Datapoint 1 .* different keys"),
     ],
 )
 def test_what_cannot_be_written_leaves_no_file(tmp_path, datapoints, error, match):

@@ -114,7 +114,7 @@ def test_size_that_is_too_large_is_an_error_at_the_end():
 @pytest.mark.parametrize(
     "kind, arguments, error, message",
     [
-        (DataFromGenerator, (3,), TypeError, "a generator function or an iterable, but got int"),
+        (DataFromGenerator, (3,), TypeError, "takes an iterable, but got int: 3"),
         (DataFromGenerator, (five, -1), ValueError, "got -1"),
         (DataFromGenerator, (five, "a"), TypeError, "size must be an integer, but got 'a'"),
         (DataFromIterable, (five,), TypeError, "takes an iterable.*DataFromGenerator"),

@@ -157,6 +157,7 @@ def test_datapoints_that_are_wrong_are_skipped_up_to_a_limit(tmp_path, capsys):
         ([{"__key__": "a.b", "x": b""}], ValueError, "Datapoint 0 would not be read as 'a.b'"),
         ([{"__key__": "a", "x": b""}] * 2, ValueError, "Datapoint 1 would not"),
         ([[b""]], TypeError, "Datapoint 0 is a list, not a dict"),
+        ([{"x": b""}, {"__key__": "a"}], ValueError, "Datapoint 1 has no files"),
     ],
 )
 def test_what_cannot_be_written_leaves_no_file(tmp_path, datapoints, error, match):

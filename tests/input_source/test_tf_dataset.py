@@ -10,6 +10,7 @@ import pytest
 from tensorpack.callbacks import Inferencer, InferenceRunner
 from tensorpack.compat import tfv1 as tf
 from tensorpack.dataflow import DataFlow, DataFlowTerminated, DataFromList
+from tensorpack.graph_builder import InputDesc, ModelDesc
 from tensorpack.input_source import StagingInput, TFDatasetInput
 from tensorpack.train import DataEnded, SimpleTrainer, TrainingInterrupted
 from tests import helpers
@@ -171,6 +172,22 @@ def test_a_wrong_datapoint_ends_the_run():
         SimpleTrainer(config).train()
 
 
+def test_a_model_of_2017_may_have_datapoints_with_more_components(logged):
+    class Of2017(ModelDesc):
+        def _get_inputs(self):
+            return [InputDesc(tf.float32, [None], "x")]
+
+        def _build_graph(self, inputs):
+            self.cost = tf.reduce_mean(inputs[0] * tf.get_variable("w", []))
+
+        def _get_optimizer(self):
+            return tf.train.GradientDescentOptimizer(0.1)
+
+    data = TFDatasetInput(DataFromList([[X, 5]]))
+    SimpleTrainer(helpers.config(model=Of2017(), data=data, steps_per_epoch=1)).train()
+    assert sum("Datapoints have 2 components" in line for line in logged) == 1
+
+
 class Stuck(DataFlow):
     """Gives one datapoint, and then nothing until it is closed."""
 
@@ -186,11 +203,12 @@ class Stuck(DataFlow):
         self.closed.set()
 
 
-def test_an_interrupt_ends_the_wait_for_a_flow():
+@pytest.mark.parametrize("wrap", [lambda data: data, StagingInput])
+def test_an_interrupt_ends_the_wait_for_a_flow(wrap):
     def interrupt_soon(cb):
         threading.Timer(0.1, os.kill, [os.getpid(), signal.SIGINT]).start()
 
-    data = TFDatasetInput(Stuck())
+    data = wrap(TFDatasetInput(Stuck()))
     callbacks = [when(before_epoch=interrupt_soon)]
     config = helpers.config(callbacks, model=TinyModel(), data=data, steps_per_epoch=10)
     with pytest.raises(TrainingInterrupted):

@@ -39,6 +39,15 @@ def test_of_many_variables_the_terminal_has_the_sum_alone(log_lines, monkeypatch
     assert log_lines[2:] == [("info", table)]
 
 
+def test_a_variable_whose_shape_varies_is_not_counted(log_lines):
+    size = tf.placeholder_with_default(3, [])
+    tf.Variable(tf.zeros(tf.stack([size, 2])), validate_shape=False, name="varies")
+    tf.get_variable("w", [2])
+    describe_trainable_vars()
+    ((_, table),) = log_lines
+    assert "varies:0" in table and table.endswith("#param=2 (0.00 MB assuming all float32)")
+
+
 def test_a_model_without_parameters_is_a_warning(log_lines):
     describe_trainable_vars()
     assert log_lines == [("warn", "There are no trainable variables in the graph!")]

@@ -32,6 +32,23 @@ def test_getter_is_called_inside_the_block_only_and_leaves_scopes_alone():
     assert (v.op.name, op.op.name) == ("a/v", "a/n/op")
 
 
+@pytest.mark.parametrize("block", [freeze_variables, lambda: remap_variables(lambda v: v)])
+def test_layers_after_the_block_have_other_names_than_those_in_it(block):
+    def layer():
+        with tf.variable_scope(None, "layer"):
+            return tf.get_variable("w", [])
+
+    with tf.variable_scope("net", reuse=tf.AUTO_REUSE):
+        layer()
+        with block(), block():
+            layer()
+        with pytest.raises(KeyError), block():
+            raise KeyError
+        layer()
+    names = [f"net/{each}/w" for each in ("layer", "layer_1", "layer_2")]
+    assert [v.op.name for v in tf.global_variables()] == names
+
+
 def test_remapped_variables_are_passed_on_and_the_inner_getter_asks_the_outer_one(session):
     with remap_variables(lambda v: v * 2), tf.variable_scope("s"):
         doubled = tf.get_variable("v", initializer=3.0)

@@ -5,12 +5,13 @@ import signal
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 from tensorpack.callbacks import Callback, ModelSaver, RunOp
 from tensorpack.callbacks.monitor import MonitorBase
 from tensorpack.compat import tfv1 as tf
-from tensorpack.dataflow import DataFlow
+from tensorpack.dataflow import DataFlow, DataFromList
 from tensorpack.input_source import QueueInput, TensorInput
 from tensorpack.tfutils import load_checkpoint_vars
 from tensorpack.tfutils.common import get_global_step_value
@@ -293,6 +294,13 @@ def test_train_without_a_config():
         Counting().train()
 
 
+def test_a_trainer_without_a_config_takes_its_model_and_the_size_of_its_data():
+    data = DataFromList([[np.ones(2, np.float32)] * 2] * 3)
+    trainer = SimpleTrainer()
+    trainer.train_with_defaults(model=TinyModel(), dataflow=data, max_epoch=1)
+    assert trainer.global_step == 3
+
+
 def test_the_phases_can_be_called_one_by_one():
     spy, trainer = CallbackSpy(), SimpleTrainer()
     x = tf.constant([1.0])
@@ -304,6 +312,8 @@ def test_the_phases_can_be_called_one_by_one():
     with pytest.raises(RuntimeError, match=r"after setup\(\), or setup_callbacks\(\)"):
         Counting().main_loop(2, 1, 1)
     trainer.setup_callbacks([spy], [])
+    with pytest.raises(ValueError, match=r"before setup_graph\(\)"):
+        trainer.initialize(NewSessionCreator(precision="fp16"), JustCurrentSession())
     trainer.initialize(NewSessionCreator(), JustCurrentSession())
     trainer.main_loop(steps_per_epoch=2, starting_epoch=3, max_epoch=4)
     assert (trainer.global_step, trainer.epoch_num) == (4, 4)

@@ -134,6 +134,8 @@ def test_boxes_are_drawn_into_a_copy():
     assert drawn[12, 2].tolist() == drawn[12, 10].tolist() == [1, 2, 3]
     assert not drawn[15:].any()
     assert not draw_boxes(image, np.zeros((0, 4))).any()
+    drawn = draw_boxes(image[:6, :8], [[0, 0, 8, 6]], color=(1, 1, 1))[:, :, 0]
+    assert drawn.sum() == 24 and not drawn[1:-1, 1:-1].any()  # all four edges
 
 
 @pytest.mark.parametrize("box", [[0, 0, 21, 5], [-1, 0, 5, 5], [5, 5, 5, 9], [5, 9, 6, 5]])

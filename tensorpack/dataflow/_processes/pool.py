@@ -67,8 +67,7 @@ class WorkerPool:
         name: str,
         inputs: Limits = ORDERS,
     ) -> None:
-        self._owner = os.getpid()
-        self._name = name
+        self._owner, self._name = os.getpid(), name
         self._members: List[_Member] = []
         # Reentrant: a signal handler may close a flow while a call is under way.
         self._closing = threading.RLock()

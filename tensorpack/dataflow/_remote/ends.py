@@ -253,14 +253,12 @@ class RemoteReceiver:
         senders: Senders,
     ) -> None:
         self._zmq = require("zmq")
-        self._hub = hub
-        self._max_bytes = max_bytes
+        self._hub, self._max_bytes = hub, max_bytes
         self._id = os.urandom(16)
         self._lock = threading.Lock()  # held while the sockets are used
         self._end_lock = threading.Lock()
         self._turn = 0
-        self.senders = senders
-        self.closed = False
+        self.senders, self.closed = senders, False
         self._addresses = ", ".join(addresses)
         try:
             self._waker, self._wake = hub.pair()

@@ -87,8 +87,7 @@ class Senders:
     """
 
     def __init__(self, least: int) -> None:
-        self._least = least
-        self._ended = 0
+        self._least, self._ended = least, 0
         # Of those that have sent a datapoint and not END: id -> number of datapoints.
         self.open: Dict[bytes, int] = {}
 

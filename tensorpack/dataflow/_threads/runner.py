@@ -54,9 +54,7 @@ class MultiThreadRunner(DataFlow):
                 f"{type(get_df).__name__}. Each thread needs a flow of its own."
             )
         check_counts(self, num_prefetch=num_prefetch, num_thread=num_thread)
-        self.get_df = get_df
-        self.num_prefetch = num_prefetch
-        self.num_thread = num_thread
+        self.get_df, self.num_prefetch, self.num_thread = get_df, num_prefetch, num_thread
         self.buffer_bytes = as_count(self, "buffer_bytes", buffer_bytes)
         self.waiting_limits = [(num_prefetch, self.buffer_bytes)]
         self._mixture: ProcessLocal[_Mixture] = ProcessLocal(_Mixture)

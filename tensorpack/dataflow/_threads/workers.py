@@ -37,8 +37,7 @@ class Buffer:
 
     def __init__(self, name: str, max_items: int, max_bytes: int) -> None:
         self.closed = False
-        self._name = name
-        self._max_bytes = max_bytes
+        self._name, self._max_bytes = name, max_bytes
         self._items: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._room: queue.SimpleQueue[None] = queue.SimpleQueue()
         for _ in range(max_items):
@@ -171,7 +170,7 @@ def nbytes_of(datapoint: Any) -> int:
 def _nbytes(value: Any, samples: Tuple[int, ...]) -> int:
     if isinstance(value, (np.ndarray, np.generic, memoryview)):
         return value.nbytes
-    if not samples or not value or not isinstance(value, (list, tuple, dict)):
+    if not samples or not isinstance(value, (list, tuple, dict)) or not value:
         return sys.getsizeof(value, 0)
     count = min(len(value), samples[0])
     elements = value.values() if isinstance(value, dict) else value

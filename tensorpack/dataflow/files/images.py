@@ -77,7 +77,7 @@ class ImageFolder(RecordsFlow):
     """Yields `[image, label]` for the files of a folder that has a subfolder for each class.
 
     The label is the position of the class in `classes`, a Python integer. Files are in the order of
-    their paths, also those in folders further down. With `part`, each class is split, by `seed`,
+    their paths, those in subfolders after the others. With `part`, each class is split, by `seed`,
     `test_share` and the names of its files alone.
 
     Attributes:

@@ -79,9 +79,19 @@ def _values(column: Any) -> Any:
     types = require("pyarrow").types
     of_lists = types.is_list, types.is_large_list, types.is_fixed_size_list
     has_lists = any(is_one(column.type) for is_one in of_lists)
-    parts = [chunk.flatten() for chunk in column.chunks] if has_lists else [column]
-    is_plain = all(types.is_primitive(part.type) and not part.null_count for part in parts)
-    return column.to_numpy() if is_plain and not column.null_count else column.to_pylist()
+    if not types.is_primitive(column.type.value_type if has_lists else column.type):
+        return column.to_pylist()
+    parts = [column, *(chunk.flatten() for chunk in column.chunks if has_lists)]
+    if not any(part.null_count for part in parts):
+        return column.to_numpy()
+    if has_lists:
+        return [None if row.values is None else _array_or_list(row.values) for row in column]
+    numbers = iter(column.drop_null().to_numpy())
+    return [next(numbers) if is_there else None for is_there in column.is_valid().to_pylist()]
+
+
+def _array_or_list(numbers: Any) -> Any:
+    return numbers.to_pylist() if numbers.null_count else numbers.to_numpy(zero_copy_only=False)
 
 
 class ParquetSerializer:
@@ -157,6 +167,8 @@ def _array(values: Sequence[Any], known: Any) -> Any:
         raise TypeError("it is a masked array or a set. Yield array.filled(value), or a list.")
     if kinds >= {str, bytes}:
         raise TypeError("it is text in some datapoints and bytes in others.")
+    if len({frozenset(each) for each in values if isinstance(each, dict)}) > 1:
+        raise TypeError("its dicts have different keys. Give all of them the same, with None.")
     array = require("pyarrow").array
     found = array(values)
     if known is None or found.type == known:

@@ -115,6 +115,8 @@ def _writer(file: Any) -> Writing:
             raise TypeError(f"Datapoint {index} is a {type(datapoint).__name__}, not a dict.")
         parts = dict(datapoint)
         key = parts.pop(_KEY, f"{index:08d}")
+        if not parts:
+            raise ValueError(f"Datapoint {index} has no files, so it would not be read again.")
         for name, value in parts.items():
             data = value.encode() if isinstance(value, str) else value
             if not isinstance(data, bytes):

@@ -98,11 +98,20 @@ def keep_channels(img: np.ndarray, result: np.ndarray) -> np.ndarray:
     return result[:, :, np.newaxis] if result.ndim < img.ndim else result
 
 
-def in_float64(segmentation: np.ndarray, move: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+def moved(img: np.ndarray, move: Callable[..., np.ndarray]) -> np.ndarray:
+    """Returns an image moved by OpenCV, which takes numbers of any byte order for the machine's."""
+    native = img.astype(img.dtype.newbyteorder("="), copy=False)
+    return as_dtype(keep_channels(img, move(native)), img.dtype)
+
+
+def in_float64(segmentation: np.ndarray, move: Callable[..., np.ndarray]) -> np.ndarray:
     """Returns a mask moved by OpenCV, which moves no integers of 32 bits, in its own dtype."""
-    moved = keep_channels(segmentation, move(segmentation.astype(np.float64)))
-    moved = moved if segmentation.dtype.kind == "f" else np.rint(moved)
-    return as_dtype(moved, segmentation.dtype)  # clipped: an interpolation may overshoot
+    labels, dtype = segmentation.astype(np.float64), segmentation.dtype
+    if dtype.kind in "ui" and dtype.itemsize == 8 and np.abs(labels).max(initial=0) >= 2**53:
+        raise ValueError("A mask with labels of 2**53 or more cannot be warped: renumber them.")
+    result = keep_channels(segmentation, move(labels))
+    # Clipped: an interpolation may overshoot.
+    return as_dtype(result if dtype.kind == "f" else np.rint(result), dtype)
 
 
 def as_rows(what: str, rows: Any, columns: int) -> np.ndarray:

@@ -12,7 +12,7 @@ import numpy as np
 from tensorpack.utils.checks import as_list, as_number, as_positive, as_range
 from tensorpack.utils.optional import cv2, require
 
-from ._pixels import as_coords, as_size, check_size, in_float64, keep_channels
+from ._pixels import as_coords, as_size, check_size, in_float64, moved
 from .base import ImageAugmentor
 from .transform import Transform, WarpAffineTransform
 
@@ -222,15 +222,12 @@ class RemapTransform(Transform):
     def apply_image(self, img: np.ndarray) -> np.ndarray:
         fill = self.given_fill
         check_size(self, img, *self.places.shape[:2])
-        warped = cv2.remap(
-            img,
-            self.places,
-            None,
-            cv2.INTER_LINEAR if self.given_interp is None else self.given_interp,
-            borderMode=cv2.BORDER_REPLICATE if fill is None else cv2.BORDER_CONSTANT,
-            borderValue=[fill or 0] * 4 if np.ndim(fill) == 0 else fill,
-        )
-        return keep_channels(img, warped)
+        how: Any = {
+            "interpolation": cv2.INTER_LINEAR if self.given_interp is None else self.given_interp,
+            "borderMode": cv2.BORDER_REPLICATE if fill is None else cv2.BORDER_CONSTANT,
+            "borderValue": [fill or 0] * 4 if np.ndim(fill) == 0 else fill,
+        }
+        return moved(img, lambda each: cv2.remap(each, self.places, None, **how))
 
     def apply_segmentation(self, segmentation: np.ndarray) -> np.ndarray:
         nearest = self.with_options(self.given_interp or 0, self.given_fill)

@@ -12,7 +12,7 @@ import numpy as np
 
 from tensorpack.utils.optional import cv2
 
-from ._pixels import as_coords, as_rows, check_size, in_float64, keep_channels
+from ._pixels import as_coords, as_rows, check_size, in_float64, moved
 
 _NEAREST = 0  # cv2.INTER_NEAREST
 _LINEAR = 1  # cv2.INTER_LINEAR
@@ -188,7 +188,7 @@ class ResizeTransform(Transform):
         check_size(self, img, self.h, self.w)
         size = self.new_w, self.new_h
         interp = self.interp if self.given_interp is None else self.given_interp
-        return keep_channels(img, cv2.resize(img, size, interpolation=interp))
+        return moved(img, lambda each: cv2.resize(each, size, interpolation=interp))
 
     def apply_coords(self, coords: np.ndarray) -> np.ndarray:
         coords = as_coords(coords)
@@ -231,7 +231,7 @@ class FlipTransform(Transform):
 
     def apply_image(self, img: np.ndarray) -> np.ndarray:
         # Not a view from the right: every later step would be slower on it.
-        return keep_channels(img, cv2.flip(img, 1 if self.horiz else 0))
+        return moved(img, lambda each: cv2.flip(each, 1 if self.horiz else 0))
 
     def apply_coords(self, coords: np.ndarray) -> np.ndarray:
         coords = as_coords(coords).copy()
@@ -298,13 +298,12 @@ class WarpAffineTransform(Transform):
         """Returns a warped image; the options go before an interpolation and a border value."""
         interp = interp & _INTERPOLATIONS if self.given_interp is None else self.given_interp
         value = value if self.given_fill is None else self.given_fill
-        warped = self._warp_by(
-            img,
+        how = (
             self.interp & ~_INTERPOLATIONS | interp,
             self.borderMode if self.given_fill is None else _CONSTANT,
             [value] * 4 if np.ndim(value) == 0 else value,  # OpenCV's is of the first channel alone
         )
-        return keep_channels(img, warped)
+        return moved(img, lambda each: self._warp_by(each, *how))
 
     def _warp_by(self, img: np.ndarray, flags: int, border: int, value: Any) -> np.ndarray:
         return cv2.warpAffine(

@@ -183,8 +183,7 @@ class _WorkerSessionCreator(NewSessionCreator):
         del config.device_filters[:]
         config.device_filters.extend(["/job:ps", trainer.worker_device])
         super().__init__(trainer.server.target, config=config)
-        self.computing = given.computing
-        self._trainer = trainer
+        self.computing, self._trainer = given.computing, trainer
 
     def _connect(self, graph: tf.Graph) -> tf.Session:
         return _WorkerSession(self._trainer.group, self.target, graph, self.config)

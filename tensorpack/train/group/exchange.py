@@ -101,9 +101,7 @@ class _Bucket:
     """Parts that travel together, as one vector through one collective."""
 
     def __init__(self, wire: tf.DType, key: int, parts: Sequence[_Part], flags: int) -> None:
-        self.parts = list(parts)
-        self.flags = flags
-        self.wire = wire
+        self.parts, self.flags, self.wire = list(parts), flags, wire
         self.length = sum(part.size for part in parts) + flags
         self.sent, self.received = [
             tf.queue.FIFOQueue(2, [wire], [[self.length]], shared_name=name, name=name)

@@ -62,8 +62,7 @@ class Peers:
         on_lost: Callable[[BaseException], None],
         patient: bool = False,
     ) -> None:
-        self.cluster = cluster
-        self.timeout = timeout
+        self.cluster, self.timeout = cluster, timeout
         self.names = [f"worker {i}" for i in range(cluster.num_workers)]
         self.names += [f"ps {i}" for i in range(len(cluster.ps))]
         self.index = self.names.index(cluster.name)

@@ -122,8 +122,7 @@ class StopVote(Callback):
     _chief_only = False
 
     def __init__(self, vote: tf.Tensor, check_run: Callable[[Any], None] = lambda _: None) -> None:
-        self._request = tf.train.SessionRunArgs(vote)
-        self._check_run = check_run
+        self._request, self._check_run = tf.train.SessionRunArgs(vote), check_run
 
     def run_along(self, sess: tf.Session, fetches: Any) -> List[tf.Operation]:
         self._check_run(fetches)

@@ -53,8 +53,7 @@ class SegmentDamaged(RuntimeError):
 
     def __init__(self, path: str, reason: str) -> None:
         super().__init__(f"The segment {path} cannot be used: {reason}.")
-        self.path = path
-        self.reason = reason
+        self.path, self.reason = path, reason
 
 
 class SegmentStore:

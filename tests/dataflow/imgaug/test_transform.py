@@ -52,6 +52,23 @@ def turn(degrees):
 
 
 @names
+@pytest.mark.parametrize("dtype", [">u2", ">f4"])
+def test_the_order_of_bytes_is_kept(tfm, dtype):
+    img = picture((40, 60, 3)).astype(dtype)
+    found = tfm.apply_image(img)
+    assert found.dtype == dtype
+    np.testing.assert_array_equal(found, tfm.apply_image(img.astype(img.dtype.newbyteorder("="))))
+
+
+def test_labels_that_floats_do_not_have_are_refused_where_they_are_warped():
+    large, warp = np.full((40, 60), 2**53 + 1), TRANSFORMS[5]
+    with pytest.raises(ValueError, match="renumber"):
+        warp.apply_segmentation(large)
+    assert (RESIZE.apply_segmentation(large) == 2**53 + 1).all()
+    assert warp.apply_segmentation(large - 2).max() == 2**53 - 1
+
+
+@names
 def test_copies_do_the_same(tfm):
     coords, img = np.array([[10.0, 12.0], [20.0, 22.0]]), picture()
     for other in (pickle.loads(pickle.dumps(tfm)), copy.deepcopy(tfm)):
