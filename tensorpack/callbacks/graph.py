@@ -177,7 +177,7 @@ class DumpTensorAsImage(Callback):
         value = tf.get_default_session().run(self._tensor)
         if self._map_func is not None:
             value = self._map_func(value)
-        images = as_images(self._prefix, np.asarray(value) * self._scale)
+        images = as_images(self._prefix, np.asarray(value) * float(self._scale))
         stem = f"{self._prefix.replace('/', '-')}-ep{self.epoch_num:03d}"
         for i, image in enumerate(images):
             name = f"{stem}-{i}.png" if i else f"{stem}.png"

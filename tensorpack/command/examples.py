@@ -37,7 +37,10 @@ def run(args: Any) -> int:
         return FINE
     args.write(f"{len(copied)} files are in {args.directory}. For example:")
     for script in _scripts(source, files)[:3]:
-        flags = " --fake" if _has_fake(os.path.join(source, script)) else " --help"
+        folder = os.path.dirname(os.path.join(source, script))
+        modules = [name for name in os.listdir(folder) if name.endswith(".py")]
+        has_fake = any('"--fake"' in _text(folder, name) for name in modules)
+        flags = " --fake" if has_fake else " --help"
         args.write(f"  python {os.path.join(args.directory, script)}{flags}")
     return FINE
 
@@ -85,13 +88,6 @@ def _list(source: str, files: List[str], args: Any) -> None:
 def _scripts(source: str, files: List[str]) -> List[str]:
     main = '\nif __name__ == "__main__":'
     return [each for each in files if each.endswith(".py") and main in _text(source, each)]
-
-
-def _has_fake(path: str) -> bool:
-    """Whether a script, or a module beside it, knows the flag for generated data."""
-    folder = os.path.dirname(path)
-    modules = [name for name in os.listdir(folder) if name.endswith(".py")]
-    return any('"--fake"' in _text(folder, name) for name in modules)
 
 
 def _text(folder: str, name: str) -> str:

@@ -1,6 +1,7 @@
 """`tensorpack export CHECKPOINT OUT`: writes weights, or with its code a model, to a file."""
 
 import argparse
+import glob
 import os
 from contextlib import suppress
 from typing import Any, Dict, List
@@ -73,7 +74,9 @@ def _best_in(path: str) -> List[Any]:
 
     with suppress(OSError, ValueError, LookupError, TypeError):
         return list(read_record(path)["attempts"][-1]["best"])  # type: ignore[index]
-    return []
+    # It does not say so before the attempt has ended in order.
+    kept = glob.glob(os.path.join(glob.escape(path), "m[ai][nx]-*.index"))
+    return sorted(f"{os.path.basename(each)[:-6]} (so far)" for each in kept)
 
 
 def _best_of(path: str) -> str:

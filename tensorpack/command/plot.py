@@ -207,7 +207,7 @@ def _summary(plots: Plots, x_label: str) -> str:
         for group, band in bands.items():
             low, high = band.mean.index(min(band.mean)), band.mean.index(max(band.mean))
             rows.append([name, group, str(band.runs)])
-            rows[-1] += [f"{band.mean[at]:.4g} at {band.x[at]:.6g}" for at in (low, high, -1)]
+            rows[-1] += [f"{band.mean[at]:.4g} at {band.x[at]:.12g}" for at in (low, high, -1)]
     return table_text(rows, ["scalar", "run", "runs", "lowest", "highest", f"last (at {x_label})"])
 
 

@@ -52,7 +52,7 @@ def _tops(directory: str) -> List[str]:
     found, here = [directory], os.path.realpath(directory)
     for each in filter(os.DirEntry.is_symlink, os.scandir(directory)):
         there = os.path.realpath(each.path)
-        if each.is_dir() and os.path.commonpath([here, there]) not in (here, there):
+        if os.path.isdir(each.path) and os.path.commonpath([here, there]) not in (here, there):
             found.append(each.path)
     return found
 
@@ -90,15 +90,15 @@ def _whole(*values: Any) -> Any:
 
 def _best(kept: Any, epochs: List[Any]) -> str:
     """What a `MinSaver` has kept, or else the best of the scalar that a page shows first."""
-    from tensorpack.runs.curves import RESERVED, scalar_rank
+    from tensorpack.runs.curves import IS_SCORE, RESERVED, scalar_rank
 
     if isinstance(kept, list) and kept:
         return ", ".join(str(each).partition(" (")[2].rstrip(")") or str(each) for each in kept)
     names = {name for epoch in epochs for name in epoch} - {*RESERVED}
-    name = min(names, key=scalar_rank, default="")
+    by_page = [(not IS_SCORE.search(name.lower()), scalar_rank(name), name) for name in names]
+    is_least, _, name = min(by_page, default=(True, (), ""))
     values = [(each[name], each["global_step"]) for each in epochs if each.get(name) is not None]
     if not values:
         return ""
-    best = max if "score" in name.lower() or "accuracy" in name.lower() else min
-    value, step = best(values, key=lambda each: each[0] or 0.0)
+    value, step = (min if is_least else max)(values, key=lambda each: each[0] or 0.0)
     return f"{name} {value:.5g} at step {step:.0f}"

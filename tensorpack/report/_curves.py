@@ -4,7 +4,7 @@ import re
 from html import escape
 from typing import Any, Dict, List, Optional, Tuple
 
-from tensorpack.runs.curves import RESERVED, scalar_rank
+from tensorpack.runs.curves import IS_SCORE, RESERVED, scalar_rank
 from tensorpack.runs.statistics import Epoch
 
 from ._chart import Line, draw_chart, number_text
@@ -12,7 +12,7 @@ from ._facts import dict_in
 from ._read import Run
 
 _GROUPS = (
-    ("Scores", re.compile(r"score|accuracy|reward|precision|recall|\bauc\b|\bmap\b")),
+    ("Scores", IS_SCORE),
     ("Costs and errors", re.compile(r"cost|loss|error|perplexity")),
 )
 _OTHERS, _STATISTICS = "Others", "Statistics of parameters, gradients and activations"

@@ -13,6 +13,7 @@ _AXES = {
     "epoch": [("epoch_num", 1.0)],
     "time": [("hours", 1.0), ("wall_hours", 1.0), ("wall_time", 1 / 3600), ("seconds", 1 / 3600)],
 }
+IS_SCORE = re.compile(r"score|accuracy|reward|precision|recall|\bauc\b|\bmap\b")
 _IS_MAIN = re.compile(r"score|accuracy|cost|loss|error")
 
 

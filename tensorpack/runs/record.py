@@ -17,8 +17,7 @@ from tensorpack.utils.untrusted import parse_json, read_untrusted
 FILENAME = "run.json"
 LOST = "lost"  # the result of an attempt whose process crashed or was killed
 
-_FORMAT = 1
-_MOST_BYTES = 8 << 20
+_FORMAT, _MOST_BYTES = 1, 8 << 20
 
 
 def utc_now() -> str:
@@ -55,9 +54,10 @@ class RunRecord:
     logged once, as a warning, and changes nothing else.
     """
 
+    _loaded = utc_now()  # no attempt of this process has started before
+
     def __init__(self, directory: str) -> None:
-        self.directory = directory
-        self._path = os.path.join(directory, FILENAME)
+        self.directory, self._path = directory, os.path.join(directory, FILENAME)
         self._attempt: Dict[str, Any] = {"id": os.urandom(4).hex()}
         self._warned = False
 
@@ -65,8 +65,7 @@ class RunRecord:
         """Adds fields to the attempt, and to the record itself (`about_all`), and writes it."""
         self._attempt.update(facts)
         try:
-            record = self._load()
-            record.update(about_all or {})
+            record = {**self._load(), **(about_all or {})}
             self._put(record["attempts"])
             self._save(record)
         except (OSError, ValueError, TypeError, RecursionError) as error:
@@ -76,8 +75,7 @@ class RunRecord:
 
     def withdraw(self) -> None:
         """Takes the attempt out of the file: nothing was done in it."""
-        record = self._load()
-        own = self._attempt["id"]
+        record, own = self._load(), self._attempt["id"]
         record["attempts"] = [each for each in record["attempts"] if each.get("id") != own]
         self._save(record)
 
@@ -99,8 +97,9 @@ class RunRecord:
         if mine:
             attempts[mine[0]] = self._attempt
             return
-        # Its process no longer lives, or the directory would be locked; unless it is this one.
+        # Its process is gone, or the directory would be locked. In containers numbers come again.
         for each in attempts:
-            if "result" not in each and each.get("process") != os.getpid():
+            here = each.get("process") == os.getpid() and each.get("started", "~") >= self._loaded
+            if "result" not in each and not here:
                 each["result"] = LOST
         attempts.append(self._attempt)

@@ -59,6 +59,11 @@ def test_a_function_makes_the_images(directory, function):
     np.testing.assert_allclose(image[:, :, 0], FRAMES[0, :, :, 0] * 72, atol=1)
 
 
+def test_images_of_bytes_are_clipped(directory):
+    tape = train(DumpTensorAsImage("layer/frames", "bytes", lambda x: np.full([2, 2], 2, np.uint8)))
+    assert (tape[0][1] == 255).all()
+
+
 def test_what_cannot_be_an_image_is_refused(directory):
     with pytest.raises(ValueError, match=r"Image 'flat' must have shape .* got \[72\]"):
         train(DumpTensorAsImage("layer/frames", "flat", np.ravel))

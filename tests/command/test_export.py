@@ -140,6 +140,11 @@ def test_the_best_of_a_directory(tensorpack, tmp_path):
     done = tensorpack("export", "--best", log, tmp_path / "out.npz")
     assert done.code == 0 and done.out.count("\n") == 1, done.err
     assert np.load(tmp_path / "out.npz")["W"].tolist() == [3, 3]
+    (log / "run.json").write_text(json.dumps({"attempts": [{"best": best}, {"process": 1}]}))
+    done = tensorpack("export", log, tmp_path / "newest.npz")  # of a run that has been killed
+    assert done.out.endswith(f"{log} also has the best, min-e (1) (so far): --best.\n")
+    assert tensorpack("export", "--best", log, tmp_path / "killed.npz").code == 0
+    assert np.load(tmp_path / "killed.npz")["W"].tolist() == [3, 3]
     for names, said in [([], "has none: leave --best out"), (best * 2, "give one of .*min-e")]:
         (log / "run.json").write_text(json.dumps({"attempts": [{"best": names}]}))
         done = tensorpack("export", "--best", log, tmp_path / "other.npz")

@@ -51,6 +51,11 @@ def test_a_band_of_a_pattern(tensorpack, write_run, tmp_path):
     }
 
 
+def test_steps_are_written_out(tensorpack, write_run):
+    done = tensorpack("plot", write_run("run", [2.0, 1.0], step=1234567), "-s", "cost")
+    assert "2 at 1234567 " in done.out and "1 at 2469134" in done.out
+
+
 def test_runs_of_other_steps_are_interpolated():
     band = make_band([([0, 10], [0, 10]), ([5, 15], [0, 10]), ([], [])])
     assert (band.x, band.low, band.high) == ([5, 10], [0, 5], [5, 10])

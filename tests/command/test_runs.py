@@ -54,6 +54,7 @@ def test_links_in_the_directory_are_followed_to_other_places(tensorpack, tmp_pat
     for name in ("data/run", "data/more/deep", "log/here"):
         make(tmp_path / name, {"result": "finished"})
     links = {"link": "data/run", "all": "data/more", "latest": "log/here", "up": ".", "bad": "no"}
+    (tmp_path / "log" / "loop").symlink_to(tmp_path / "log" / "loop")
     for name, target in links.items():
         (tmp_path / "log" / name).symlink_to(tmp_path / target)
     found = json.loads(tensorpack("runs", tmp_path / "log", "--json").out)
@@ -71,9 +72,6 @@ def test_links_in_the_directory_are_followed_to_other_places(tensorpack, tmp_pat
     ],
 )
 def test_the_best_is_what_was_kept_or_of_the_first_curve(listed, tmp_path, attempt, epochs, best):
-    if "x_score" in str(epochs):
-        for each in epochs:
-            del each["error"]
     make(tmp_path / "run", attempt, epochs)
     assert listed()["run"]["best"] == best
 

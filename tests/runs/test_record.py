@@ -3,7 +3,7 @@ import os
 
 import pytest
 
-from tensorpack.runs.record import RunRecord, read_record
+from tensorpack.runs.record import RunRecord, read_record, utc_now
 
 
 def warnings_in(capsys):
@@ -29,13 +29,15 @@ def test_an_attempt_is_added_completed_and_kept_when_the_next_comes(tmp_path):
 
 def test_an_attempt_whose_process_was_killed_is_lost_and_one_of_this_process_is_not(tmp_path):
     RunRecord(str(tmp_path)).write({"process": os.getpid() + 1})
+    in_container = {"process": os.getpid(), "started": "2026-01-31T12:00:00Z"}
+    RunRecord(str(tmp_path)).write(in_container)
     mine = RunRecord(str(tmp_path))
-    mine.write({"process": os.getpid()})
+    mine.write({"process": os.getpid(), "started": utc_now()})
     inner = RunRecord(str(tmp_path))
     inner.write({"process": os.getpid(), "result": "finished"})
     mine.write({"step": 5})
-    assert [each.get("result") for each in attempts(tmp_path)] == ["lost", None, "finished"]
-    assert attempts(tmp_path)[1]["step"] == 5
+    assert [each.get("result") for each in attempts(tmp_path)] == ["lost"] * 2 + [None, "finished"]
+    assert attempts(tmp_path)[2]["step"] == 5
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", '{"attempts": 3}', '{"attempts": [1]}', "\0"])
