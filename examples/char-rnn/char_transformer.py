@@ -126,7 +126,6 @@ def train(args: argparse.Namespace) -> None:
     end, needed = int(len(text) * (1 - HELD_OUT)), 25 * args.length + 2 * BATCH
     if len(text) < needed:
         raise ValueError(f"The text has {len(text)} bytes, but at least {needed} are needed.")
-    resume = tp.prepare_log_dir(args.logdir, args.resume)
     held_out = segments(text[end:], args.length, shuffle=False)
     config = tp.TrainConfig(
         model=Model(args.length, args.layers, args.units, args.heads),
@@ -139,7 +138,8 @@ def train(args: argparse.Namespace) -> None:
         ],
         steps_per_epoch=args.steps_per_epoch,
         max_epoch=args.max_epoch,
-        resume=resume,
+        session_init=tp.InitFrom(args.load) if args.load else None,
+        resume=tp.prepare_log_dir(args.logdir, args.resume),
     )
     tp.launch_train_with_config(config, tp.SimpleTrainer())
 
@@ -180,8 +180,8 @@ def parse(argv: Optional[Sequence[str]] = None) -> argparse.Namespace:
     add("--logdir", default="train_log/char-transformer", help="of checkpoints and curves")
     add("--resume", default="never", choices=["never", "auto", "must"], help="default: never")
     args = parser.parse_args(argv)
-    if args.sample and not (args.load and args.start and args.temperature > 0):
-        parser.error("--sample needs --load MODEL, some text to --start, a --temperature > 0")
+    if (args.sample and not args.load) or not (args.start and args.temperature > 0):
+        parser.error("it needs some text to --start, a --temperature > 0, to --sample --load MODEL")
     return args
 
 

@@ -92,7 +92,7 @@ class LoopThread(StoppableThread):
         self._pausable = pausable
         self._change = threading.Condition()
         self._paused = False
-        self._busy = False
+        self._busy = 0  # the id of the thread that makes a call
 
     def run(self) -> None:
         """Loops; called by `start`."""
@@ -101,15 +101,15 @@ class LoopThread(StoppableThread):
                 self._func()
             finally:
                 with self._change:
-                    self._busy = False
+                    self._busy = 0
                     self._change.notify_all()
 
     def _begin_call(self) -> bool:
         with self._change:
             while self._paused and not self.stopped():
                 self._change.wait(_POLL_SECONDS)  # a stop event, which may be shared, wakes nothing
-            self._busy = not self.stopped()
-            return self._busy
+            self._busy = 0 if self.stopped() else threading.get_ident()
+            return bool(self._busy)
 
     def pause(self) -> None:
         """Returns when no call is under way; none begins until `resume`.
@@ -119,8 +119,7 @@ class LoopThread(StoppableThread):
         self._check_pausable()
         with self._change:
             self._paused = True
-            if threading.current_thread() is not self:
-                self._change.wait_for(lambda: not self._busy)
+            self._change.wait_for(lambda: self._busy in (0, threading.get_ident()))
 
     def resume(self) -> None:
         """Continues the loop after a `pause`; does nothing otherwise."""

@@ -29,12 +29,12 @@ class StatCounter:
     @property
     def sum(self) -> float:
         """Sum of the values. Raises RuntimeError without a value, as do the next three."""
-        return np.float64(np.sum(self.samples()))
+        return np.float64(np.sum(self.samples(), dtype=np.float64))
 
     @property
     def average(self) -> float:
         """Mean of the values."""
-        return np.float64(np.mean(self.samples()))
+        return np.float64(np.mean(self.samples(), dtype=np.float64))
 
     @property
     def max(self) -> float:
@@ -62,8 +62,8 @@ class RatioCounter:
     @accepts_old_keywords(cnt="count", tot="total")
     def feed(self, count: float, total: float = 1) -> None:
         """Adds to the numerator and to the denominator."""
-        self._count += count
-        self._total += total
+        self._count += np.asarray(count).item()  # of numpy 2 a sum has the dtype of a scalar
+        self._total += np.asarray(total).item()
 
     def reset(self) -> None:
         """Sets both sums to zero."""

@@ -65,7 +65,8 @@ def test_counts_predict_by_their_shares():
 
 
 def test_what_does_not_go_together_is_refused(capsys, tmp_path):
-    assert "--load MODEL" in refusal(capsys, char_transformer.main, ["--sample"])
+    for flags in (["--sample"], ["--temperature", "0"], ["--start", ""]):
+        assert "--load MODEL" in refusal(capsys, char_transformer.main, flags)
     with pytest.raises(ValueError, match="multiple of heads=4, got 30"):
         char_transformer.Model(8, layers=1, units=30, heads=4)
     (tmp_path / "short.txt").write_text("To be or not to be")

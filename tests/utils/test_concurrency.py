@@ -142,6 +142,17 @@ def test_stop_ends_a_paused_loop(loop):
     join(thread)
 
 
+def test_a_loop_may_pause_itself_in_a_thread_that_shares_a_session():
+    paused = threading.Event()
+    thread = LoopThread(lambda: (thread.pause(), paused.set()))
+    wrapper = ShareSessionThread(thread)
+    wrapper.start()
+    assert paused.wait(5)
+    thread.stop()
+    wrapper.join(5)
+    assert not wrapper.is_alive()
+
+
 def test_a_loop_may_pause_itself(loop):
     paused = threading.Event()
     thread = loop(lambda: (threading.current_thread().pause(), paused.set()))

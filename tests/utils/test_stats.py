@@ -46,6 +46,14 @@ def test_results_are_numpy_scalars():
         stat.feed([1], [1])
 
 
+def test_sums_do_not_have_the_range_of_what_is_fed():
+    counter, ratio = StatCounter(), RatioCounter()
+    for _ in range(1000):
+        counter.feed(np.float16(100))
+        ratio.feed(np.uint8(200), np.uint8(250))
+    assert (counter.sum, counter.average, ratio.ratio) == (100000, 100, 0.8)
+
+
 @pytest.mark.parametrize("kind", [RatioCounter, Accuracy])
 def test_ratio_counter(kind):
     counter = kind()

@@ -182,9 +182,9 @@ def use_one_openmp_thread() -> None:
 def subproc_call(args: Sequence[str], timeout: Optional[float] = None) -> Tuple[bytes, int]:
     """Runs a program, without a shell, and returns its output and errors together, and exit code.
 
-    After `timeout` seconds it is killed, with all processes that it started. The code is 128 + n if
-    signal n ended it, -1 if it was killed by the timeout, -2 if it could not be started (the output
-    is then the reason).
+    After `timeout` seconds it is killed, with the processes that it started, but for what has left
+    its group. The code is 128 + n if signal n ended it, -1 if it was killed by the timeout, -2 if
+    it could not be started (the output is then the reason).
     """
     if isinstance(args, (str, bytes)):
         raise TypeError(f"Got the command line {args!r}: pass a list of arguments.")
@@ -201,12 +201,11 @@ def subproc_call(args: Sequence[str], timeout: Optional[float] = None) -> Tuple[
     try:
         output, _ = process.communicate(timeout=timeout)
     except BaseException as error:
-        with suppress(ProcessLookupError):
+        with suppress(ProcessLookupError), process:  # closes the pipe, which another may hold
             os.killpg(process.pid, signal.SIGKILL)
-        output, _ = process.communicate()
         if not isinstance(error, subprocess.TimeoutExpired):
             raise
-        return output, -1
+        return error.output or b"", -1
     code = process.returncode
     return output, 128 - code if code < 0 else code
 

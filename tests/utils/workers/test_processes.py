@@ -221,6 +221,13 @@ def test_subproc_call_kills_the_whole_family_at_the_timeout():
     assert output.strip().isdigit()
 
 
+def test_subproc_call_does_not_wait_for_what_has_left_the_group():
+    begin = time.monotonic()
+    left = ["sh", "-c", "echo a; setsid sleep 9 & sleep 60"]
+    assert subproc_call(left, timeout=0.5) == (b"a\n", -1)
+    assert time.monotonic() - begin < 8
+
+
 def test_subproc_call_of_what_is_no_program():
     output, code = subproc_call(["no-such-program-here"])
     assert code == -2 and b"no-such-program-here" in output
