@@ -50,9 +50,9 @@ def choose_start_method(wanted: Optional[str] = None) -> str:
         return wanted
     if "fork" not in methods:
         return "spawn"
-    here = threading.current_thread()
-    others = (each for each in threading.enumerate() if each is not here)
-    has_threads = any(each.name not in _WAITING for each in others)
+    # Also of threads of TensorFlow that have once called Python, `threading` has objects for ever.
+    others = sys._current_frames().keys() - {threading.get_ident()}
+    has_threads = any(t.ident in others and t.name not in _WAITING for t in threading.enumerate())
     return "forkserver" if has_threads or _has_session() else "fork"
 
 

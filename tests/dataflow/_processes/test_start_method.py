@@ -1,5 +1,6 @@
 """Processes are forked only where that is safe, and what cannot be sent is named."""
 
+import _thread
 import functools
 import multiprocessing
 import sys
@@ -14,7 +15,7 @@ from tensorpack.utils.signals import SignalListener
 from tensorpack.utils.workers.worker import make_worker
 from tests.dataflow import process_functions as functions
 from tests.dataflow.process_functions import numbers
-from tests.processes import in_thread
+from tests.processes import in_thread, wait_until
 
 
 @pytest.fixture
@@ -32,6 +33,21 @@ def test_with_another_thread_than_a_listener_for_signals_it_does_not_fork(no_ses
         finally:
             go_on.set()
             thread.join()
+    assert choose_start_method() == "fork"
+
+
+def test_a_thread_that_was_not_started_by_python_counts_as_long_as_it_runs(no_session):
+    begun, go_on = threading.Event(), threading.Event()
+
+    def run():
+        threading.current_thread()  # makes an object for it, which Python before 3.13 keeps
+        begun.set()
+        go_on.wait()
+
+    number = _thread.start_new_thread(run, ())
+    assert begun.wait(5) and choose_start_method() == "forkserver"
+    go_on.set()
+    wait_until(lambda: number not in sys._current_frames())
     assert choose_start_method() == "fork"
 
 
