@@ -11,7 +11,7 @@ import signal
 import sys
 import threading
 from contextlib import contextmanager, suppress
-from typing import Any, Callable, Dict, Iterator, Optional, Tuple, Type
+from typing import Any, Callable, Dict, Iterator, Optional, Tuple
 
 from . import logger
 from .workers.processes import (  # noqa: F401  (for those who import them here)
@@ -56,9 +56,7 @@ class _Stoppable(threading.Thread):
         """
         return self._retry(lambda seconds: q.get(True, seconds), queue.Empty)[1]
 
-    def _retry(
-        self, attempt: Callable[[float], Any], timed_out: Type[Exception]
-    ) -> Tuple[bool, Any]:
+    def _retry(self, attempt: Callable[[float], Any], timed_out: Any) -> Tuple[bool, Any]:
         """Returns whether an attempt succeeded before the thread was stopped, and its result."""
         for _ in iter(self.stopped, True):
             with suppress(timed_out):

@@ -54,9 +54,7 @@ class Timer:
 def timed_operation(
     msg: str, log_start: bool = False, clock: _Clock = time.perf_counter
 ) -> Iterator[None]:
-    """Logs how long the block that does `msg` took, or how long it ran before it failed; with
-    `log_start` it is announced, too.
-    """
+    """Logs how long the block took, or ran before it failed; with `log_start`, also its start."""
     # Between this generator and the `with` statement stands one frame of contextlib.
     if log_start:
         logger.info(f"Start {msg} ...", stacklevel=3)
@@ -75,9 +73,7 @@ _totals: DefaultDict[str, StatCounter] = defaultdict(StatCounter)
 
 @contextmanager
 def total_timer(msg: str, clock: _Clock = time.perf_counter) -> Iterator[None]:
-    """Adds the time of the block, also of one that raises, to the total of `msg`, of which
-    `print_total_timer` has a line.
-    """
+    """Adds the time of the block, also of one that raises, to the total printed for `msg`."""
     timer = Timer(clock)
     try:
         yield

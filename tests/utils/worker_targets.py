@@ -1,6 +1,7 @@
 """What the workers of the tests do."""
 
 import ctypes
+import importlib
 import itertools
 import os
 import signal
@@ -53,6 +54,13 @@ def be_killed():
 
 def crash():
     ctypes.string_at(0)
+
+
+def take_import_locks(ready):
+    """Is nearly always in `importlib`, where a callback drops each lock."""
+    ready.set()
+    for i in itertools.count():
+        importlib._bootstrap._get_module_lock(f"module{i}")
 
 
 def leave(code):

@@ -12,7 +12,7 @@ from contextlib import suppress
 from multiprocessing import Pipe, context, forkserver, util
 from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
-from typing import Any, Callable, Dict, NoReturn, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Optional, Sequence, Tuple
 
 from .. import logger
 from .._console import open_standard_descriptors
@@ -33,7 +33,6 @@ _STATES = {
     "T": "stopped by a signal",
     "t": "stopped by a debugger",
     "Z": "dead",
-    "X": "dead",
 }
 
 
@@ -151,6 +150,7 @@ class Worker(BaseProcess):
         finally:
             # What follows is the interpreter's own end, where an exception would only be printed.
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            signal.setitimer(signal.ITIMER_REAL, 0)
 
     def __getstate__(self) -> Dict[str, Any]:
         # the ends first, to report that something after them cannot be unpickled
@@ -308,7 +308,12 @@ def _set_signals(held_back: Tuple[int, ...]) -> None:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, held_back)
 
 
-def _leave(signum: int, frame: object) -> NoReturn:
+def _leave(signum: int, frame: Any) -> None:
     # once: what cleans up while this unwinds must not be hit again
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    raise SystemExit(LEFT)
+    if frame.f_code.co_filename != "<frozen importlib._bootstrap>":
+        raise SystemExit(LEFT)
+    # The import system runs code in callbacks of weak references, which print an exception and drop
+    # it, and this would not end.
+    signal.signal(signal.SIGALRM, _leave)
+    signal.setitimer(signal.ITIMER_REAL, 0.001)

@@ -150,6 +150,15 @@ def test_sigterm_ends_it_in_order(running, tmp_path, method):
     assert worker.exitcode == 143 and (tmp_path / "left").read_text() == "cleaned up"
 
 
+def test_sigterm_within_an_import_is_not_lost(running, capfd):
+    # without the delay, about every second one would print the SystemExit and not end
+    for _ in range(8):
+        worker = running(targets.take_import_locks)
+        worker.terminate()
+        worker.join(5)
+        assert worker.exitcode == 143 and capfd.readouterr() == ("", "")
+
+
 def test_a_stopped_one_is_said_to_be_and_can_be_told_to_leave(running):
     worker = running(targets.sleep)
     os.kill(worker.pid, signal.SIGSTOP)
