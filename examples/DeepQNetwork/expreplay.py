@@ -23,7 +23,7 @@ from tensorpack.RL import (
     SimulatorThread,
 )
 from tensorpack.utils import get_rng, get_tqdm, logger
-from tensorpack.utils.checkpoints import SegmentDamaged
+from tensorpack.utils.checkpoints.segments import SegmentDamaged
 from tensorpack.utils.checks import check_counts
 from tensorpack.utils.concurrency import guard_thread
 from tensorpack.utils.rng import is_seeded, rng_state, set_rng_state

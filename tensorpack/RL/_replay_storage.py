@@ -4,7 +4,7 @@ from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
 
 import numpy as np
 
-from tensorpack.utils.checkpoints import SegmentRef
+from tensorpack.utils.checkpoints.segments import SegmentRef
 from tensorpack.utils.checks import as_count
 
 _NO_LIMIT = np.iinfo(np.int64).max

@@ -9,7 +9,7 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
-from tensorpack.utils.checkpoints import SegmentRef, Segments
+from tensorpack.utils.checkpoints.segments import SegmentRef, Segments
 from tensorpack.utils.checks import as_count, check_counts
 
 from ._replay_batch import Batch, BatchReader, NStepBatch

@@ -58,7 +58,5 @@ def needed_log_directory(owner: Any) -> str:
     """Returns the log directory; a RuntimeError if there is none."""
     directory = logger.get_logger_dir()
     if directory is None:
-        raise RuntimeError(
-            f"{owner} writes to the log directory: call logger.set_logger_dir() first."
-        )
+        raise RuntimeError(f"{owner} needs the log directory: call logger.set_logger_dir() first.")
     return directory

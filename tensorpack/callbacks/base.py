@@ -5,6 +5,7 @@ from typing import Any, Callable, Dict, List, Optional
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.callback import Callback
+from tensorpack.utils.checks import check_kind
 
 __all__ = ["Callback", "CallbackFactory", "ProxyCallback", "Triggerable", "innermost"]
 
@@ -17,9 +18,7 @@ class ProxyCallback(Callback):
     """
 
     def __init__(self, cb: Callback) -> None:
-        if not isinstance(cb, Callback):
-            raise TypeError(f"{type(self).__name__} wraps a Callback, got {type(cb).__name__}.")
-        self.cb = cb
+        self.cb = check_kind(f"What {type(self).__name__} wraps", cb, Callback)
 
     def _setup_graph(self) -> None:
         self.cb.setup_graph(self.trainer)

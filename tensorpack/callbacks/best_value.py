@@ -8,7 +8,7 @@ from tensorpack.tfutils.callback import StopTraining
 from tensorpack.tfutils.checkpoint import CheckpointCorrupt, copy_checkpoint, pointed_to
 from tensorpack.utils import logger
 from tensorpack.utils._directory_lock import absolute_directory
-from tensorpack.utils.checkpoints.files import INDEX
+from tensorpack.utils.checkpoints.files import INDEX, saved_step
 from tensorpack.utils.checks import as_count, as_number
 from tensorpack.utils.stopping import Failed, Interrupted
 
@@ -32,18 +32,15 @@ class BestValue(Callback):
     def __init__(self, monitor_stat: str, reverse: bool = False) -> None:
         self.monitor_stat = monitor_stat
         self.reverse = reverse
+        self.state_of = f"the {'greatest' if reverse else 'least'} {monitor_stat}"
         self.best: Any = None
         self._seen = -1  # the step of the last value
 
     def _new_value(self) -> Optional[ScalarRecord]:
         """Returns the last value, once; None, with a warning, if there is none yet."""
-        try:
-            latest: ScalarRecord = self.trainer.monitors.latest_record(self.monitor_stat)
-        except KeyError:
-            logger.warning(f"{self} does nothing: {self.monitor_stat} has no value yet.")
-            return None
-        seen, self._seen = self._seen, latest.global_step
-        return None if latest.global_step == seen else latest
+        latest = newer_than(self._seen, self, self.monitor_stat)
+        self._seen = self._seen if latest is None else latest.global_step
+        return latest
 
     def check_over(self) -> None:
         if self.was_triggered:
@@ -74,7 +71,9 @@ class BestValue(Callback):
         """Called when a run with the scalar has come to its end."""
 
     def state_dict(self) -> Dict[str, Any]:
-        return {} if self.best is None else {"step": self.best[0], "value": self.best[1]}
+        if self.best is None:
+            return {}
+        return {"of": self.state_of, "step": self.best[0], "value": self.best[1]}
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
         if "value" in state:
@@ -173,11 +172,20 @@ class MinSaver(BestValue):
         self.checkpoint_dir = find_directory(self.checkpoint_dir, type(self).__name__)
 
     def _before_train(self) -> None:
-        if self.best is None or os.path.exists(self.target + INDEX):
+        kept = saved_step(self.target)
+        if kept > self.global_step and self.trainer.resumed_from:
+            if self._keep(self.target, f"{self.target}-{kept}"):
+                logger.info(f"The best of step {kept} is cut off: it is now {self.target}-{kept}.")
+        elif os.path.exists(self.target + INDEX):
+            return
+        if self.best is None:
             return
         # The run continues in another directory, perhaps on another machine.
         earlier = os.path.dirname(self.trainer.resumed_from or self.target)
-        if not self._keep(os.path.join(earlier, os.path.basename(self.target))):
+        names = os.path.basename(self.target), f"model-{self.best[0]}"
+        sources = [os.path.join(earlier, each) for each in names]
+        sources = [each for each in sources if 0 <= saved_step(each) <= self.global_step]
+        if not any(self._keep(each, self.target) for each in sources):
             logger.warning(f"{self} starts over, without the best so far, {self.best[1]:.5g}.")
             self.best = None
 
@@ -186,6 +194,9 @@ class MinSaver(BestValue):
         if latest is None or not self._is_better(latest.value):
             return
         step, value = latest
+        if step == saved_step(self.target):  # the run was resumed from the copy itself
+            self.best = tuple(latest)
+            return
         saver = self.trainer.state_saver
         if saver is not None:
             saver.wait()
@@ -194,7 +205,7 @@ class MinSaver(BestValue):
             listed = [saver.last_path]  # elsewhere, where the run is resumed from
         of_step = [each for each in listed if each.rpartition("-")[2] == str(step)]
         if of_step:
-            if self._keep(of_step[-1]):
+            if self._keep(of_step[-1], self.target):
                 self.best, found = tuple(latest), f"{self._kind} {self.monitor_stat}={value:.5g}"
                 logger.info(f"Model at global_step={step} with {found} saved.")
         elif saver is not None and saver.failure is not None:
@@ -209,11 +220,12 @@ class MinSaver(BestValue):
                 f"{self} found no checkpoint in {self.checkpoint_dir}: put a ModelSaver before it."
             )
 
-    def _keep(self, source: str) -> bool:
+    @staticmethod
+    def _keep(source: str, target: str) -> bool:
         try:
-            copy_checkpoint(source, self.target)
+            copy_checkpoint(source, target)
         except (CheckpointCorrupt, OSError) as error:
-            logger.error(f"Cannot keep {source} as {self.target}: {error}")
+            logger.error(f"Cannot keep {source} as {target}: {error}")
             return False
         return True
 
@@ -243,6 +255,18 @@ def best_kept(callbacks: Sequence[Callback]) -> List[Tuple[str, str]]:
             step, value = each.best
             found.append((each.target, f"{each.monitor_stat} {value:.5g} at step {step}"))
     return found
+
+
+def newer_than(step: int, waiting: Callback, name: str) -> Optional[ScalarRecord]:
+    """Returns the last value of a scalar, unless it is of this step or there is none, which is a
+    warning.
+    """
+    try:
+        latest: ScalarRecord = waiting.trainer.monitors.latest_record(name)
+    except KeyError:
+        logger.warning(f"{waiting} does nothing: {name} has no value yet.")
+        return None
+    return None if latest.global_step == step else latest
 
 
 def check_measured(waiting: Callback, name: str) -> None:

@@ -7,7 +7,8 @@ from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence, Set,
 from tensorpack.compat import tfv1 as tf
 from tensorpack.dataflow import StateNotKept
 from tensorpack.utils import logger
-from tensorpack.utils.checkpoints import PendingSegments
+from tensorpack.utils.checkpoints.segments import PendingSegments
+from tensorpack.utils.checks import check_kind
 
 from .base import Callback, innermost
 from .hooks import CallbackToHook, sees_runs, sees_steps
@@ -37,8 +38,7 @@ class Callbacks(Callback):
         leading: Sequence[Callback] = (),
     ) -> None:
         for each in cbs:
-            if not isinstance(each, Callback):
-                raise TypeError(f"A list of callbacks has a {type(each).__name__} in it: {each!r}.")
+            check_kind("Each of the callbacks", each, Callback)
         self.cbs: List[Callback] = sorted(cbs, key=lambda each: each not in leading)
         # The order of the list says which number each has in a state, also in those of earlier
         # versions, and which saver is the first.
@@ -162,20 +162,22 @@ class Callbacks(Callback):
         """Hands each callback its state, given what `state_dict` and `names` returned.
 
         It is a warning, or a ValueError if `strictly`, if there are more or fewer callbacks of a
-        kind that has states, or if a state was not kept.
+        kind that has states, if a state was not kept, or if it belongs to something else, such as
+        another scalar.
         """
         self._compare_kinds(states, names, strictly)
         lost = [name for name, state in states.items() if state is None]
         if lost:
-            message = f"The state of {', '.join(lost)} was not kept when the run was saved"
-            if strictly:
-                raise ValueError(f"{message}, so it cannot be resumed exactly.")
-            logger.warning(f"{message}: it begins again.")
+            kept = "was not kept when the run was saved"
+            _warn(f"The state of {', '.join(lost)} {kept}: it begins again.", strictly)
         for each in self.cbs:
-            name = self._names[id(each)]
-            if states.get(name) is not None:
+            name, of = self._names[id(each)], innermost(each).state_of
+            state = states.get(name)
+            if state is not None and state.get("of", of) != of:
+                _warn(f"{name} is of {of}, but its state of {state['of']}: not used.", strictly)
+            elif state is not None:
                 try:
-                    each.load_state_dict(states[name])
+                    each.load_state_dict(state)
                 except (LookupError, TypeError) as error:
                     message = f"{name} cannot use the state that it had: {error!r}"
                     raise ValueError(message) from error
@@ -187,13 +189,9 @@ class Callbacks(Callback):
             for kind in sorted(_count_kinds(states))
             if before[kind] != now[kind]
         ]
-        if not changed:
-            return
-        rule = "States of several callbacks of one class are matched in order."
-        message = f"There were {'; '.join(changed)}. {rule}"
-        if strictly:
-            raise ValueError(message)
-        logger.warning(message)
+        if changed:
+            rule = "States of several callbacks of one class are matched in order."
+            _warn(f"There were {'; '.join(changed)}. {rule}", strictly)
 
     def _after_train(self) -> None:
         entered, self._entered = self._entered, []
@@ -243,6 +241,13 @@ def _names_of(callbacks: Sequence[Callback]) -> Dict[int, str]:
         counts[name] += 1
         names[id(each)] = name if counts[name] == 1 else f"{name}#{counts[name]}"
     return names
+
+
+def _warn(message: str, strictly: bool) -> None:
+    """Warns of what keeps a run from being resumed exactly; raises ValueError if it has to be."""
+    if strictly:
+        raise ValueError(message)
+    logger.warning(message)
 
 
 def _count_kinds(names: Iterable[str]) -> "Counter[str]":

@@ -4,6 +4,7 @@ from typing import Any
 
 from tensorpack.compat import local_cli_debug_hook
 from tensorpack.compat import tfv1 as tf
+from tensorpack.utils.checks import check_kind
 
 from .base import Callback, ProxyCallback
 
@@ -34,10 +35,7 @@ class HookToCallback(Callback):
     _chief_only = False
 
     def __init__(self, hook: tf.train.SessionRunHook) -> None:
-        if not isinstance(hook, tf.train.SessionRunHook):
-            raise TypeError(
-                f"HookToCallback takes a tf.train.SessionRunHook, got {type(hook).__name__}."
-            )
+        check_kind("What HookToCallback takes", hook, tf.train.SessionRunHook)
         self._hook = hook
         self._sess: Any = None
 

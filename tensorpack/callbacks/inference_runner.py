@@ -14,7 +14,7 @@ from tensorpack.tfutils.common import PerGraph
 from tensorpack.tfutils.hooked_session import HookedSession
 from tensorpack.tfutils.tower import TowerTensorHandle
 from tensorpack.utils import get_tqdm, logger
-from tensorpack.utils.checks import as_list, check_integers, is_integer
+from tensorpack.utils.checks import as_list, check_integers, check_kind, is_integer
 
 from .base import Callback
 from .group import Callbacks
@@ -53,10 +53,7 @@ class InferenceRunnerBase(Callback):
         self._source = self._as_source(input)
         self.infs = [infs] if isinstance(infs, Inferencer) else as_list(self, "infs", infs)
         for each in self.infs:
-            if not isinstance(each, Inferencer):
-                raise TypeError(
-                    f"{self} takes Inferencers, such as ScalarStats, got {type(each).__name__}."
-                )
+            check_kind("Each of infs", each, Inferencer, " such as ScalarStats(...)")
         self._tower_name, self._tower_func = tower_name, tower_func
         self._hooks: List[Callback] = []
         self._group: Optional[Callbacks] = None  # all that see the runs of a validation
@@ -76,11 +73,7 @@ class InferenceRunnerBase(Callback):
                 f"{self} cannot read a StagingInput, which holds data back at the end of a pass: "
                 "give it the input inside."
             )
-        if not isinstance(input, InputSource):
-            raise TypeError(
-                f"{self} reads a DataFlow or an InputSource, got {type(input).__name__}."
-            )
-        return input
+        return check_kind("input", input, InputSource, " or a DataFlow")
 
     def _wrap(self, ds: DataFlow) -> InputSource:
         """Override to choose how a dataflow is read."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.utils.argtools import log_once
+from tensorpack.utils.checks import check_kind
 from tensorpack.utils.legacy_names import give_both_names
 
 from ._images import as_images, image_summary
@@ -132,10 +133,7 @@ class Monitors(Callback):
     _chief_only = False
 
     def __init__(self, monitors: Sequence[MonitorBase]) -> None:
-        for each in monitors:
-            if not isinstance(each, MonitorBase):
-                raise TypeError(f"A monitor is a MonitorBase, got a {type(each).__name__}.")
-        self._monitors: List[MonitorBase] = list(monitors)
+        self._monitors = [check_kind("Each monitor", each, MonitorBase) for each in monitors]
         self._history: Dict[str, _Records] = {}
 
     def _setup_graph(self) -> None:
@@ -161,9 +159,7 @@ class Monitors(Callback):
         """
         if isinstance(summary, bytes):
             summary = tf.Summary.FromString(summary)
-        if not isinstance(summary, tf.Summary):
-            raise TypeError(f"put_summary takes a tf.Summary, got {type(summary).__name__}.")
-        for each in summary.value:
+        for each in check_kind("summary", summary, tf.Summary).value:
             each.tag = _clean_tag(each.tag)
         for monitor in self._monitors:
             monitor.process_summary(summary)
@@ -183,8 +179,7 @@ class Monitors(Callback):
 
     def put_event(self, evt: tf.Event) -> None:
         """Passes an event to the monitors; its step and time are set here."""
-        if not isinstance(evt, tf.Event):
-            raise TypeError(f"put_event takes a tf.Event, got {type(evt).__name__}.")
+        check_kind("evt", evt, tf.Event)
         evt.step = self.global_step
         evt.wall_time = time.time()
         for monitor in self._monitors:

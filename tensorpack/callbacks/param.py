@@ -6,6 +6,8 @@ import numpy as np
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.common import get_op_tensor_name
+from tensorpack.tfutils.variables import replicas
+from tensorpack.utils.checks import check_kind
 
 __all__ = ["GraphVarParam", "HyperParam", "ObjAttrParam", "as_hyper_param"]
 
@@ -13,7 +15,7 @@ __all__ = ["GraphVarParam", "HyperParam", "ObjAttrParam", "as_hyper_param"]
 class HyperParam:
     """Something that a `HyperParamSetter` can set."""
 
-    _in_checkpoint = False
+    in_checkpoint = False  # whether the model's checkpoints have it, known after `setup_graph`
 
     def setup_graph(self) -> None:
         """Called while ops may be added to the graph."""
@@ -25,13 +27,6 @@ class HyperParam:
     def get_value(self) -> float:
         """Returns the present value."""
         raise NotImplementedError(f"{type(self).__name__} must override get_value().")
-
-    @property
-    def in_checkpoint(self) -> bool:
-        """Whether the checkpoints of the model have the value, so that no other state needs it;
-        known after `setup_graph`.
-        """
-        return self._in_checkpoint
 
     @property
     def readable_name(self) -> str:
@@ -52,11 +47,13 @@ class GraphVarParam(HyperParam):
         shape.
         """
         self.var = self._find()
-        self._in_checkpoint = any(each is self.var for each in tf.global_variables())
+        self.in_checkpoint = any(each is self.var for each in tf.global_variables())
         dtype = self.var.dtype.base_dtype
         with tf.device(self.var.device):
             self._value = tf.placeholder(dtype, self.var.shape, name="new_value")
-            self._assign = tf.assign(self.var, self._value, name="set_value").op
+            alike = [self.var, *replicas().copies_of(self.var)]
+            ops = [each.assign(self._value, read_value=False) for each in alike]
+            self._assign = tf.group(*ops, name="set_value")
 
     def _find(self) -> tf.Variable:
         for each in tf.global_variables() + tf.local_variables():
@@ -124,8 +121,4 @@ def as_hyper_param(param: Union[HyperParam, str]) -> HyperParam:
     """Returns a `HyperParam`; a string is the name of a variable."""
     if isinstance(param, str):
         return GraphVarParam(param)
-    if not isinstance(param, HyperParam):
-        raise TypeError(
-            f"A hyper-parameter is a HyperParam or the name of a variable, got {param!r}."
-        )
-    return param
+    return check_kind("param", param, HyperParam, " or the name of a variable")

@@ -8,12 +8,14 @@ from typing import Any, Callable, Dict, Optional, Union
 
 import numpy as np
 
+from tensorpack.tfutils.collectives import has_workers
 from tensorpack.utils import logger
 from tensorpack.utils.checks import as_count
 
+from ._disk import needed_log_directory
 from .base import Callback
-from .best_value import check_measured
-from .param import HyperParam, as_hyper_param
+from .best_value import check_measured, newer_than
+from .param import GraphVarParam, HyperParam, as_hyper_param
 
 
 class HyperParamSetter(Callback):
@@ -32,6 +34,7 @@ class HyperParamSetter(Callback):
 
     def __init__(self, param: Union[HyperParam, str]) -> None:
         self.param = as_hyper_param(param)
+        self.state_of = self.param.readable_name
         self._last: Any = None
         self._logged_epoch: Optional[int] = None
         self._began = False  # in this run, or in the one that it resumes
@@ -78,6 +81,8 @@ class HyperParamSetter(Callback):
 
     def _setup_graph(self) -> None:
         self.param.setup_graph()
+        of_graph = isinstance(self.param, GraphVarParam)
+        self._must_agree = of_graph and has_workers()  # all workers of a group
         self._began = False
 
     def _before_train(self) -> None:
@@ -104,7 +109,7 @@ class HyperParamSetter(Callback):
             self.param.set_value(value)
 
     def state_dict(self) -> Dict[str, Any]:
-        state: Dict[str, Any] = {"began": self._began, "last": self._last}
+        state: Dict[str, Any] = {"of": self.state_of, "began": self._began, "last": self._last}
         if not self.param.in_checkpoint:
             with suppress(NotImplementedError):  # a parameter that can only be set
                 state["value"] = self.param.get_value()
@@ -123,18 +128,14 @@ class HumanHyperParamSetter(HyperParamSetter):
 
     The file, in the log directory unless `file_name` is a full path, has lines `name:value`. It is
     read before the training, also of a resumed run, and after each epoch. It need not exist.
-    Without a log directory, it is a RuntimeError.
+    Without a log directory, it is a RuntimeError. Where workers train together, in each step, it
+    sets no variable, with a warning: each of them reads a file of its own.
     """
 
     def __init__(self, param: Union[HyperParam, str], file_name: str = "hyper.txt") -> None:
         super().__init__(param)
-        directory = logger.get_logger_dir()
-        if directory is None and not os.path.isabs(file_name):
-            raise RuntimeError(
-                f"{file_name} is looked for in the log directory: call logger.set_logger_dir() "
-                "or logger.auto_set_dir() before making a HumanHyperParamSetter."
-            )
-        self.file_name = os.path.join(directory or "", file_name)
+        directory = "" if os.path.isabs(file_name) else needed_log_directory(self)
+        self.file_name = os.path.join(directory, file_name)
         logger.info(f"Use {self.file_name} to control hyperparam {self.param.readable_name}.")
 
     def _before_train(self) -> None:
@@ -159,7 +160,10 @@ class HumanHyperParamSetter(HyperParamSetter):
         finite = [value for value in values if math.isfinite(value)]
         if not finite:
             logger.warning(f"Cannot find {name} in {self.file_name}")
-        return finite[-1] if finite else None
+        elif self._must_agree:
+            why = "Other workers would not set it in this step. Use a ScheduledHyperParamSetter."
+            logger.warning(f"{name} is not set to {finite[-1]:g}. {why}")
+        return finite[-1] if finite and not self._must_agree else None
 
 
 class HyperParamSetterWithFunc(HyperParamSetter):
@@ -193,6 +197,10 @@ class StatMonitorParamSetter(HyperParamSetter):
       threshold: by how much the scalar has to improve.
       last_k: over how many values.
       reverse: whether more is better.
+
+    Raises:
+      ValueError: when the graph is built, for a variable of workers that train together: it would
+        become another one on each.
     """
 
     _enable_before_train = False
@@ -208,14 +216,28 @@ class StatMonitorParamSetter(HyperParamSetter):
     ) -> None:
         super().__init__(param)
         self._stat_name = stat_name
+        self.state_of = f"{self.param.readable_name} by {stat_name}"
         self._value_func = value_func
         self._threshold = threshold
         self._reverse = reverse
         self._seen: deque[float] = deque(maxlen=as_count(self, "last_k", last_k, least=2))
         self._last_step = -1
 
+    def _setup_graph(self) -> None:
+        super()._setup_graph()
+        if self._must_agree:
+            raise ValueError(
+                f"{self} cannot set {self.param.readable_name}: workers that train together would "
+                "set it to different values. Use a ScheduledHyperParamSetter."
+            )
+
     def _get_value_to_set(self) -> Optional[float]:
-        if not self._observe() or len(self._seen) < (self._seen.maxlen or 0):
+        latest = newer_than(self._last_step, self, self._stat_name)
+        if latest is None:
+            return None
+        self._last_step = latest.global_step
+        self._seen.append(latest.value)
+        if len(self._seen) < (self._seen.maxlen or 0):
             return None
         sign = 1.0 if self._reverse else -1.0
         values = [-math.inf if math.isnan(value) else sign * value for value in self._seen]
@@ -229,20 +251,6 @@ class StatMonitorParamSetter(HyperParamSetter):
     def check_over(self) -> None:
         if self.was_triggered and self._last_step < 0:
             check_measured(self, self._stat_name)
-
-    def _observe(self) -> bool:
-        """Takes the latest value of the scalar; returns whether there was a new one."""
-        try:
-            step, value = self.trainer.monitors.latest_record(self._stat_name)
-        except KeyError:
-            logger.warning(f"No {self._stat_name} yet: {self.param.readable_name} is not changed.")
-            return False
-        if step == self._last_step:
-            logger.warning(f"There is no new value of {self._stat_name} since step {step}.")
-            return False
-        self._last_step = step
-        self._seen.append(value)
-        return True
 
     def state_dict(self) -> Dict[str, Any]:
         return {**super().state_dict(), "seen": list(self._seen), "last_step": self._last_step}

@@ -14,7 +14,7 @@ from tensorpack.utils import logger
 from tensorpack.utils._directory_lock import absolute_directory
 from tensorpack.utils._words import size_text
 from tensorpack.utils.argtools import accepts_old_keywords
-from tensorpack.utils.checkpoints import PendingSegments
+from tensorpack.utils.checkpoints.segments import PendingSegments
 from tensorpack.utils.checks import as_names, as_positive
 
 from ._disk import survive

@@ -10,7 +10,7 @@ from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.callback import StopTraining
 from tensorpack.tfutils.dependency import dependency_of_targets
 from tensorpack.utils import logger
-from tensorpack.utils.checks import as_count
+from tensorpack.utils.checks import as_count, as_count_or_none, check_kind
 
 from .base import Callback
 from .param import HyperParam
@@ -149,9 +149,9 @@ class SampleCounter(Callback):
         pass_size: Optional[int] = None,
         max_samples: Optional[int] = None,
     ) -> None:
-        self._per_step = _count_or_none(self, "samples_per_step", samples_per_step)
-        self._pass_size = _count_or_none(self, "pass_size", pass_size)
-        self._max = _count_or_none(self, "max_samples", max_samples)
+        self._per_step = as_count_or_none(self, "samples_per_step", samples_per_step)
+        self._pass_size = as_count_or_none(self, "pass_size", pass_size)
+        self._max = as_count_or_none(self, "max_samples", max_samples)
         self.count = 0
         self._request: Optional[tf.train.SessionRunArgs] = None
 
@@ -235,10 +235,6 @@ class SampleCounter(Callback):
         self.count = state["samples"]
 
 
-def _count_or_none(owner: Any, name: str, value: Any) -> Optional[int]:
-    return None if value is None else as_count(owner, name, value)
-
-
 class SampleScheduledHyperParamSetter(_ByPoints):
     """Sets a hyper-parameter by a list of points in samples, after each step.
 
@@ -260,9 +256,7 @@ class SampleScheduledHyperParamSetter(_ByPoints):
         interp: Optional[str] = None,
     ) -> None:
         super().__init__(param, schedule, interp)
-        if not isinstance(counter, SampleCounter):
-            raise TypeError(f"counter must be a SampleCounter, got {type(counter).__name__}.")
-        self._counter = counter
+        self._counter = check_kind("counter", counter, SampleCounter)
 
     def _before_train(self) -> None:
         self._began = True

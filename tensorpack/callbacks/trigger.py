@@ -3,7 +3,7 @@
 from typing import Any, Callable, Optional
 
 from tensorpack.compat import tfv1 as tf
-from tensorpack.utils.checks import as_count
+from tensorpack.utils.checks import as_count, as_count_or_none
 
 from .base import Callback, ProxyCallback
 
@@ -33,8 +33,8 @@ class PeriodicTrigger(ProxyCallback):
         before_train: bool = False,
     ) -> None:
         super().__init__(triggerable)
-        self._every_k_steps = _period(self, "every_k_steps", every_k_steps)
-        self._every_k_epochs = _period(self, "every_k_epochs", every_k_epochs)
+        self._every_k_steps = as_count_or_none(self, "every_k_steps", every_k_steps)
+        self._every_k_epochs = as_count_or_none(self, "every_k_epochs", every_k_epochs)
         self._trigger_before_train = before_train
         if not (self._every_k_steps or self._every_k_epochs or before_train):
             raise ValueError("PeriodicTrigger needs every_k_steps or every_k_epochs.")
@@ -131,8 +131,8 @@ class PeriodicCallback(EnableCallbackIf):
         every_k_epochs: Optional[int] = None,
     ) -> None:
         super().__init__(callback, PeriodicCallback.predicate)
-        self._every_k_steps = _period(self, "every_k_steps", every_k_steps)
-        self._every_k_epochs = _period(self, "every_k_epochs", every_k_epochs)
+        self._every_k_steps = as_count_or_none(self, "every_k_steps", every_k_steps)
+        self._every_k_epochs = as_count_or_none(self, "every_k_epochs", every_k_epochs)
         if not (self._every_k_steps or self._every_k_epochs):
             raise ValueError("PeriodicCallback needs every_k_steps or every_k_epochs.")
 
@@ -141,11 +141,7 @@ class PeriodicCallback(EnableCallbackIf):
         steps, epochs, trainer = self._every_k_steps, self._every_k_epochs, self.trainer
         if steps and self.global_step % steps == 0:
             return True
+        if not epochs:
+            return False
         last = (trainer.max_epoch, trainer.steps_per_epoch - 1)
-        is_last = (self.epoch_num, self.local_step) == last
-        return bool(epochs) and (self.epoch_num % epochs == 0 or is_last)
-
-
-def _period(owner: Callback, name: str, value: Optional[int]) -> int:
-    """Returns the period, 0 for none."""
-    return 0 if value is None else as_count(owner, name, value)
+        return self.epoch_num % epochs == 0 or (self.epoch_num, self.local_step) == last

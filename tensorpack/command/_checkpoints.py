@@ -63,8 +63,8 @@ def open_saved(path: str) -> Saved:
 
 def find_prefix(path: str) -> str:
     """Returns the prefix of the checkpoint, or the path of the archive, that a path means."""
-    from tensorpack.utils.checkpoints import candidates
     from tensorpack.utils.checkpoints.files import END_OF_FILE, TABLE_END
+    from tensorpack.utils.checkpoints.find import candidates
 
     if os.path.isfile(path) and path.endswith(ARRAYS):
         return path
@@ -94,7 +94,7 @@ def find_prefix(path: str) -> str:
 
 
 def _open_archive(path: str) -> Saved:
-    from tensorpack.utils.checkpoints import CheckpointCorrupt
+    from tensorpack.utils.checkpoints.files import CheckpointCorrupt
     from tensorpack.utils.checkpoints.variables import by_name, known_of
     from tensorpack.utils.packing.npz import read_npz
 
@@ -117,7 +117,7 @@ def _is_description(described: Any) -> bool:
 
 def _reader(prefix: str) -> Any:
     """Returns a `CheckpointReader`; this loads TensorFlow, which reads links and FIFOs too."""
-    from tensorpack.utils.checkpoints import verify
+    from tensorpack.utils.checkpoints.files import verify
     from tensorpack.utils.untrusted import open_untrusted
 
     verify(prefix, content=False)

@@ -112,8 +112,8 @@ def _state(saved: Saved, sizes: Dict[str, int]) -> str:
     name = os.path.basename(saved.path) + ".state"
     if name not in sizes:
         return "none: its weights can be loaded, a run cannot be resumed from it"
-    from tensorpack.utils.checkpoints import SEGMENTS, CheckpointCorrupt, UnsupportedState
-    from tensorpack.utils.checkpoints.restore import segments_of
+    from tensorpack.utils.checkpoints.files import CheckpointCorrupt
+    from tensorpack.utils.checkpoints.restore import SEGMENTS, UnsupportedState, segments_of
 
     text = f"{name} ({size_text(sizes[name])})"
     if sizes[name] > _MOST_STATE_BYTES:
@@ -133,7 +133,7 @@ def _state(saved: Saved, sizes: Dict[str, int]) -> str:
 
 
 def _damage(saved: Saved) -> Optional[str]:
-    from tensorpack.utils.checkpoints import CheckpointCorrupt, check_manifest
+    from tensorpack.utils.checkpoints.files import CheckpointCorrupt, check_manifest
 
     try:
         check_manifest(saved.path)

@@ -30,7 +30,8 @@ from typing import (
 from tensorpack.RL import AtariPlayers, LimitIdle, check_rom, find_rom
 from tensorpack.utils import get_rng, logger
 from tensorpack.utils._words import did_you_mean_file
-from tensorpack.utils.checkpoints import CheckpointCorrupt, candidates
+from tensorpack.utils.checkpoints.files import CheckpointCorrupt
+from tensorpack.utils.checkpoints.find import candidates
 from tensorpack.utils.packing.npz import NAMED_ARRAYS
 
 FRAME_SKIP = 4  # emulator frames for each action

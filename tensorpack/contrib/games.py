@@ -58,9 +58,6 @@ def play_n_episodes(
         `[*frame_shape]`, the action, and the values of all actions `[num_actions]`, which are None
         where chance chose.
       actions_so_far: gets all actions, an int32 each; those in it are first played again.
-
-    Raises:
-      ValueError: n is less than 1.
     """
     if n < 1:
         raise ValueError(f"The number of games must be at least 1, got {n}.")
@@ -268,46 +265,38 @@ class Progress(Callback):
         self._seconds = state["seconds"]
 
 
+_WARMUP, _TIMED_STEPS = 20, 100  # the first ones are slower
+
+
 class EpochTimeWithoutGPU(Callback):
     """Without a GPU, logs after some steps how long an epoch will take.
 
-    The time between two epochs does not count.
-
-    Args:
-      warmup: first steps, which are slower and do not count.
-      steps: the step after which it logs.
-      clock: returns seconds; only differences count.
+    The time between two epochs does not count. `clock` returns seconds; only differences count.
     """
 
-    def __init__(
-        self, warmup: int = 20, steps: int = 100, clock: Callable[[], float] = time.monotonic
-    ) -> None:
-        self._counted = steps - warmup
-        self._steps = steps
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._left = 0  # steps until it logs
-        self._since = self._seconds = 0.0
+        self._since = 0.0
 
     def _before_train(self) -> None:
         kinds = {device.device_type for device in self.trainer.sess.list_devices()}
-        if "GPU" not in kinds:
-            self._left = self._steps
+        self._told = "GPU" in kinds
+        self._took: List[float] = []  # seconds of each step
+        if not self._told:
             logger.info("TensorFlow has no GPU here: training on the CPU.")
 
     def _before_epoch(self) -> None:
         self._since = self._clock()
 
     def _trigger_step(self) -> None:
-        if not self._left:
+        if self._told:
             return
-        self._left -= 1
         now = self._clock()
-        self._seconds += now - self._since
+        self._took.append(now - self._since)
         self._since = now
-        if self._left == self._counted:
-            self._seconds = 0.0
-        elif not self._left:
-            each, steps = self._seconds / self._counted, self.trainer.steps_per_epoch
+        if len(self._took) == _TIMED_STEPS:
+            self._told = True
+            each, steps = np.mean(self._took[_WARMUP:]), self.trainer.steps_per_epoch
             about = f"{humanize_time_delta(steps * each)}, at {1 / each:.1f} steps/s."
             logger.info(f"An epoch of {steps} steps will take about {about}")
 

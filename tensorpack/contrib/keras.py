@@ -71,9 +71,6 @@ def setup_keras_trainer(
 
     Returns:
       the names of the scalars, for the `ScalarStats` of an `InferenceRunner`.
-
-    Raises:
-      ValueError: the number of targets, losses, metrics or weights is not that of the outputs.
     """
     if not isinstance(optimizer, tf.train.Optimizer):
         raise TypeError(f"Got {optimizer!r}: use one of tf.train, such as tf.train.AdamOptimizer.")

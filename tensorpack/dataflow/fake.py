@@ -5,7 +5,7 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Sequence, Tuple, Union
 
 import numpy as np
 
-from tensorpack.utils.checks import as_count, check_counts
+from tensorpack.utils.checks import as_count, as_range, check_counts
 from tensorpack.utils.rng import rng_state
 
 from ._flow import check_count
@@ -91,7 +91,9 @@ class _Component(NamedTuple):
 
 def _component(shape: Tuple[int, ...], dtype: Any, domain: Tuple[float, float]) -> _Component:
     dtype = np.dtype(dtype)
-    low, high = (0, 2) if dtype.kind == "b" else _pair(domain)
+    if dtype.kind != "b":
+        as_range("FakeData", "domain", domain)
+    low, high = (0, 2) if dtype.kind == "b" else domain
     if dtype.kind not in "biuf":
         raise ValueError(f"FakeData makes bool, integer or float arrays, but not {dtype}.")
     if dtype.kind in "iu":
@@ -111,8 +113,6 @@ def _component(shape: Tuple[int, ...], dtype: Any, domain: Tuple[float, float]) 
                 f"The domain {domain} does not lie within {dtype}, whose largest number is "
                 f"{largest}, or it is wider than float64 can tell."
             )
-    if low > high:
-        raise ValueError(f"A domain is (low, high), but got {domain}.")
     return _Component(shape, dtype, low, high)
 
 
@@ -128,17 +128,6 @@ def _shapes(shapes: Any) -> List[Tuple[int, ...]]:
         for axis, length in enumerate(shape):
             check_counts(f"FakeData, axis {axis} of shape {index}", least=0, length=length)
     return [tuple(map(operator.index, shape)) for shape in listed]
-
-
-def _pair(domain: Any) -> Tuple[float, float]:
-    try:
-        low, high = domain
-        float(+low), float(+high)  # the sign is for text, which float() would read
-    except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"A domain is a pair of numbers (low, high), but got {domain!r}."
-        ) from error
-    return low, high
 
 
 def _one_each(name: str, value: Any, is_list: bool, count: int) -> Sequence[Any]:

@@ -164,12 +164,7 @@ class MultiProcessMapAndBatchData(ProcessMap):
         num_proc = usable_cores() if num_proc is None else num_proc
         check_counts(self, num_proc=num_proc)
         buffer_size = 2 * num_proc * batch_size if buffer_size is None else buffer_size
-        check_counts(self, buffer_size=buffer_size)
-        if buffer_size < batch_size:
-            raise ValueError(
-                f"{type(self).__name__}: buffer_size={buffer_size} has no room for a batch of "
-                f"{batch_size}. Give at least {batch_size}, or leave it out."
-            )
+        check_counts(self, batch_size, buffer_size=buffer_size)  # room for a batch
         most = buffer_size // batch_size
         super().__init__(ds, num_proc, map_func, most, buffer_bytes, start_method)
         self.batch_size, self.remainder = batch_size, remainder

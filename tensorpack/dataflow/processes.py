@@ -8,7 +8,7 @@ from tensorpack.utils.argtools import accepts_old_keywords
 from tensorpack.utils.checks import check_counts
 from tensorpack.utils.rng import rng_state
 from tensorpack.utils.serialize import load_frame
-from tensorpack.utils.workers.worker_errors import WorkerDied, WorkerFailed
+from tensorpack.utils.workers.worker_errors import WorkerDied, WorkerFailed  # noqa: F401
 
 from ._combined import parts_of
 from ._length import length_or_none
@@ -18,17 +18,6 @@ from ._processes.sender import Limits
 from ._processes.start_method import choose_start_method, is_worker
 from ._processes.worker_loop import END, SHIFTED, draw_seed, run_flow
 from .base import DataFlow, RNGDataFlow
-
-__all__ = [
-    "MultiProcessPrefetchData",
-    "MultiProcessRunner",
-    "MultiProcessRunnerZMQ",
-    "PrefetchData",
-    "PrefetchDataZMQ",
-    "PrefetchOnGPUs",
-    "WorkerDied",
-    "WorkerFailed",
-]
 
 _GIB = 2**30
 

@@ -9,11 +9,9 @@ import numpy as np
 from tensorpack.utils.checks import check_counts
 from tensorpack.utils.rng import rng_state
 
-from ._flow import check_count
+from ._flow import check_count, not_a_state
 from ._length import endless
 from .base import DataFlow, RNGDataFlow, UnknownLength
-
-__all__ = ["DataFromGenerator", "DataFromIterable", "DataFromList", "DataFromQueue"]
 
 
 class DataFromList(RNGDataFlow):
@@ -89,10 +87,8 @@ class DataFromList(RNGDataFlow):
 
     def _restore_position(self, length: Any, begin: Any, count: Any) -> Tuple[Any, ...]:
         if length != len(self.lst):
-            raise ValueError(
-                f"This is the state of a list of {length} datapoints, but the one of this "
-                f"{type(self).__name__} has {len(self.lst)}."
-            )
+            why = f"its list had {length} datapoints, this one has {len(self.lst)}"
+            raise not_a_state(self, why)
         check_count(self, count, len(self.lst))
         return begin, count
 

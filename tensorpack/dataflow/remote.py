@@ -15,13 +15,11 @@ from tensorpack.utils.serialize import MAX_BYTES, FrameError
 from ._flow import ProcessLocal, call_optional, is_flow, what_instead
 from ._length import endless, length_or_none
 from ._remote.ends import RemoteReceiver, RemoteSender
-from ._remote.guard import load_key, make_remote_key, parse_address
+from ._remote.guard import load_key, make_remote_key, parse_address  # noqa: F401
 from ._remote.hub import Hub, attach
 from ._remote.message import DATA, END, Senders
 from .base import DataFlow, DataFlowTerminated
 from .repeat import RepeatedData
-
-__all__ = ["RemoteDataZMQ", "RemoteSender", "make_remote_key", "send_dataflow_zmq"]
 
 _SEND = "send_dataflow_zmq"
 _FORMATS = (None, "zmq_op", "zmq_ops")

@@ -15,12 +15,10 @@ from tensorpack.utils.rng import rng_of_datapoints
 from tensorpack.utils.workers.processes import usable_cores
 
 from ._flow import ProcessLocal, call_optional, in_order
-from ._threads.runner import MultiThreadPrefetchData, MultiThreadRunner
+from ._threads.runner import MultiThreadPrefetchData, MultiThreadRunner  # noqa: F401
 from ._threads.workers import BUFFER_BYTES, Buffer, ThreadPool, nbytes_of
 from .base import DataFlow, ProxyDataFlow, StateNotKept, share_of
 from .map import apply_function, checked_function, note_datapoint
-
-__all__ = ["MultiThreadMapData", "MultiThreadPrefetchData", "MultiThreadRunner", "ThreadedMapData"]
 
 _POLL_SECONDS = 0.1
 

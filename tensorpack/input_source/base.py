@@ -202,18 +202,19 @@ class _ResetInput(Callback):
 class PositionNotKept(Callback):
     """Warns on resume that this input cannot continue and starts over.
 
-    `message` says which input, and what of it is not saved; `instead`, how to resume exactly.
+    `message` says which input, and what of it is not saved; `instead`, how to resume exactly;
+    `has_one`, whether it has a position at all.
     """
 
-    def __init__(self, message: str, instead: str) -> None:
+    def __init__(self, message: str, instead: str, has_one: bool = True) -> None:
         self._message, self._instead = message, instead
-        self._begun = False
+        self._begun, self.has_one = False, has_one
 
     def _before_train(self) -> None:
         self._begun = True
 
     def state_dict(self) -> Dict[str, Any]:
-        return {"position": None} if self._begun else {}
+        return {"position": None} if self._begun and self.has_one else {}
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
         self._begun = True

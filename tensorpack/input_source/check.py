@@ -111,14 +111,14 @@ def check_room(
         raise ValueError(
             f"The input queue may hold {capacity} datapoints of {size_text(each)}, "
             f"{size_text(queue)} in all, but {size_text(available)} of memory are free: "
-            f"use smaller batches, or QueueInput(capacity={max(available // each // 2, 1)})."
+            f"use smaller batches, or a queue for {max(available // each // 2, 1)} of them."
         )
     words = (
         f"The input queue may hold {size_text(queue)}, and buffers of the dataflow "
         f"{size_text(buffers)}; {size_text(available)} of memory are free."
     )
     if queue + buffers > available:
-        logger.warning(f"{words} Give a smaller buffer_bytes, or QueueInput(capacity=).")
+        logger.warning(f"{words} Give a smaller buffer_bytes, or a smaller queue.")
     elif queue + buffers > available * _WORTH_A_LINE:
         logger.info(words)
 

@@ -167,6 +167,7 @@ class FlowCursor:
                     given += 1
                     yield datapoint
                     if given == self._pass_length:
+                        next(one_pass, None)  # what ends here knows it only when it is asked
                         break
             finally:
                 if hasattr(one_pass, "close"):

@@ -8,7 +8,7 @@ from tensorpack.tfutils.callback import Callback
 from tensorpack.tfutils.summary import add_moving_summary
 from tensorpack.utils import logger
 from tensorpack.utils.argtools import accepts_old_keywords
-from tensorpack.utils.checks import check_counts
+from tensorpack.utils.checks import check_counts, check_kind
 
 from .base import FeedfreeInput
 from .cursor import check_is_dataflow
@@ -16,7 +16,6 @@ from .dequeue import ConsumedCount, WaitProbe
 from .enqueue_callback import EnqueueCallback
 from .enqueue_thread import EnqueueThread
 from .feed import make_placeholders
-from .tf_dataset import TFDatasetInput
 
 
 class QueueInput(FeedfreeInput):
@@ -224,23 +223,13 @@ class ZMQInput(QueueInput):
 
     def to_dataset(self, input_signature: Sequence[tf.TensorSpec]) -> tf.data.Dataset:
         """Returns a dataset of what comes, with these specs, instead of setting the source up."""
-        dataset = TFDatasetInput.dataflow_to_dataset(
-            self.ds, [spec.dtype for spec in input_signature]
-        )
-
-        def with_shapes(*tensors: tf.Tensor) -> Any:
-            for tensor, spec in zip(tensors, input_signature):
-                tensor.set_shape(spec.shape)
-            return tensors
-
-        return dataset.map(with_shapes)
+        self.ds.reset_state()
+        types, shapes = zip(*((each.dtype, each.shape) for each in input_signature))
+        return tf.data.Dataset.from_generator(lambda: map(tuple, self.ds), types, shapes)
 
 
 def _check_queue(queue: Any) -> None:
-    if not isinstance(queue, tf.QueueBase):
-        raise TypeError(
-            f"queue must be a tf.QueueBase such as tf.FIFOQueue, got {type(queue).__name__}."
-        )
+    check_kind("queue", queue, tf.QueueBase, " such as tf.FIFOQueue")
     if not isinstance(queue.queue_ref, tf.Tensor) or not hasattr(queue.queue_ref, "op"):
         raise ValueError(
             "The queue was made eagerly, so it is in no graph. Make it in the graph that is "

@@ -3,7 +3,7 @@
 from typing import Any, List, Sequence
 
 from tensorpack.compat import tfv1 as tf
-from tensorpack.utils.checks import as_names
+from tensorpack.utils.checks import as_names, check_kind
 
 from .base import InputSource
 from .feed import make_placeholders
@@ -22,8 +22,7 @@ def remap_input_source(input: InputSource, names: Sequence[str]) -> InputSource:
     Returns:
       `input` itself, whose class is now `Remapped<its class>`, derived from that.
     """
-    if not isinstance(input, InputSource):
-        raise TypeError(f"remap_input_source takes an InputSource, got {type(input).__name__}.")
+    check_kind("input", input, InputSource)
     if input.setup_done():
         raise RuntimeError("remap_input_source comes before the setup of the input source.")
     kind: Any = type(input)

@@ -3,10 +3,15 @@
 from typing import Callable, List, Optional, Sequence
 
 from tensorpack.compat import tfv1 as tf
+from tensorpack.tfutils.callback import Callback
+from tensorpack.tfutils.dependency import ancestors
 from tensorpack.tfutils.tower import get_current_tower_context
 from tensorpack.utils import logger
+from tensorpack.utils.checks import as_count_or_none, as_list, kind_of
 
-from .base import FeedfreeInput
+from .base import FeedfreeInput, PositionNotKept
+
+_READS = {"IteratorGetNext", "IteratorGetNextSync", "PyFunc", "PyFuncStateless", "EagerPyFunc"}
 
 
 class TensorInput(FeedfreeInput):
@@ -23,17 +28,20 @@ class TensorInput(FeedfreeInput):
     ) -> None:
         super().__init__()
         if not callable(get_tensor_fn):
-            raise TypeError(
-                f"get_tensor_fn is a function that returns tensors, got "
-                f"{type(get_tensor_fn).__name__}."
-            )
-        if size is not None and size <= 0:
-            raise ValueError(f"size is a number of steps, at least 1, or None, got {size}.")
+            raise TypeError(f"get_tensor_fn must be a function, got {kind_of(get_tensor_fn)}.")
         self.get_tensor_fn = get_tensor_fn
-        self._given_size = None if size is None else int(size)
+        self._given_size = as_count_or_none(self, "size", size)
+
+    def _get_callbacks(self) -> List[Callback]:
+        what = "TensorInput cannot continue where it was: it reads tf.data, or calls Python."
+        self._position = PositionNotKept(what, "Use a QueueInput of a DataFlow.", False)
+        return [self._position]
 
     def _get_input_tensors(self) -> Sequence[tf.Tensor]:
-        return self.get_tensor_fn()
+        tensors = self.get_tensor_fn()
+        kinds = {op.type for op in ancestors(as_list(self, "get_tensor_fn()", tensors))}
+        self._position.has_one |= bool(kinds & _READS)
+        return tensors
 
     def _size(self) -> int:
         return super()._size() if self._given_size is None else self._given_size

@@ -11,7 +11,7 @@ from tensorpack.tfutils.sesscreate import NewSessionCreator
 from tensorpack.tfutils.sessinit import JustCurrentSession, SessionInit
 from tensorpack.tfutils.tower import TowerFunc
 from tensorpack.utils.argtools import accepts_old_keywords
-from tensorpack.utils.checks import kind_of
+from tensorpack.utils.checks import check_kind
 
 __all__ = ["PredictConfig", "tower_func_of"]
 
@@ -112,8 +112,7 @@ def _tower_func(model: Any, function: Any, signature: Any) -> TowerFunc:
 
 def tower_func_of(model: Any) -> TowerFunc:
     """Returns the tower function of a `ModelDescBase`."""
-    if not isinstance(model, ModelDescBase):
-        raise TypeError(f"model must be a ModelDescBase, got {kind_of(model)}.")
+    check_kind("model", model, ModelDescBase)
     return TowerFunc(model.build_graph, model.get_input_signature())
 
 

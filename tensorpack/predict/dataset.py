@@ -5,6 +5,7 @@ from typing import Any, Dict, Iterator, List, Optional
 
 from tensorpack.dataflow import DataFlow, MapData, MultiProcessMapData
 from tensorpack.dataflow._length import length_or_none
+from tensorpack.utils.checks import check_kind
 from tensorpack.utils.gpu import get_num_gpu
 from tensorpack.utils.progress import get_tqdm
 
@@ -21,7 +22,7 @@ class DatasetPredictorBase:
     Args:
       config: what to predict.
       dataset: a finite `DataFlow`; its datapoints have one component for each of
-        `config.input_names`.
+        `config.input_names`; those of dicts have these names.
       results: a flow of what is predicted for each datapoint; a subclass that overrides
         `get_result` needs none.
     """
@@ -29,12 +30,8 @@ class DatasetPredictorBase:
     def __init__(
         self, config: PredictConfig, dataset: DataFlow, results: Optional[DataFlow] = None
     ) -> None:
-        given = [("config", config, PredictConfig), ("dataset", dataset, DataFlow)]
-        for name, value, kind in given:
-            if not isinstance(value, kind):
-                raise TypeError(f"{name} must be a {kind.__name__}, got {type(value).__name__}.")
-        self.config = config
-        self.dataset = dataset
+        self.config = check_kind("config", config, PredictConfig)
+        self.dataset = check_kind("dataset", dataset, DataFlow)
         self._results = results
         self._is_reset = False
         self._closed = False
@@ -145,6 +142,8 @@ class _Predict:
         return self._predictor
 
     def __call__(self, datapoint: Any) -> Any:
+        if isinstance(datapoint, dict):
+            datapoint = [datapoint[name] for name in self._config.input_names]
         return self.predictor()(*datapoint)
 
 

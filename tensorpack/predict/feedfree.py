@@ -12,6 +12,7 @@ from tensorpack.tfutils.callback import TrainerContract
 from tensorpack.tfutils.hooked_session import HookedSession
 from tensorpack.tfutils.inference import build_tower, graph_of, open_session
 from tensorpack.tfutils.queues import QueueDrain, all_queues
+from tensorpack.utils.checks import check_kind
 from tensorpack.utils.stopping import EndOfData, Failed, Finished, StopRequested, StopToken
 
 from .base import PredictorBase
@@ -35,11 +36,7 @@ class FeedfreePredictor(PredictorBase):
                 "FeedfreePredictor is given no inputs to return: put their names into "
                 "PredictConfig(output_names=...) instead of return_input=True."
             )
-        if not isinstance(input_source, InputSource):
-            raise TypeError(
-                "input_source must be an InputSource such as QueueInput(dataflow), got "
-                f"{type(input_source).__name__}."
-            )
+        check_kind("input_source", input_source, InputSource, " such as QueueInput(dataflow)")
         self.graph = graph_of(config)
         self._run = TrainerContract()
         self._run.stop_token = StopToken()

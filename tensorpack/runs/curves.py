@@ -7,12 +7,7 @@ from .statistics import Epoch
 
 RESERVED = ("epoch_num", "global_step")  # what tells epochs apart, not what came of them
 LABELS = {"step": "step", "epoch": "epoch", "time": "hours"}
-# What the axes are called in stats.json, and the factor that makes their unit of it.
-_AXES = {
-    "step": [("global_step", 1.0)],
-    "epoch": [("epoch_num", 1.0)],
-    "time": [("hours", 1.0), ("wall_hours", 1.0), ("wall_time", 1 / 3600), ("seconds", 1 / 3600)],
-}
+_AXES = {"step": "global_step", "epoch": "epoch_num", "time": "hours"}  # as stats.json calls them
 IS_SCORE = re.compile(r"score|accuracy|reward|precision|recall|\bauc\b|\bmap\b")
 _IS_MAIN = re.compile(r"score|accuracy|cost|loss|error")
 
@@ -27,9 +22,13 @@ class Band(NamedTuple):
     runs: int
 
 
-def scalar_rank(name: str) -> Tuple[bool, int, str]:
-    """Returns a key that sorts the names of scalars: what a run is about first."""
-    return not _IS_MAIN.search(name.lower()), name.count("/"), name.lower()
+def scalar_rank(name: str) -> Tuple[bool, bool, int, str]:
+    """Returns a key that sorts the names of scalars: what a run is about first, above all scores,
+    and `mean_score` before `of/a/part/mean_score`.
+    """
+    lower = name.lower()
+    is_score, is_main = IS_SCORE.search(lower), _IS_MAIN.search(lower)
+    return not is_score, not is_main, name.count("/"), lower
 
 
 def names_of(epochs: Sequence[Epoch]) -> Dict[str, None]:
@@ -45,13 +44,11 @@ def curve_of(
     The axis is "step", "epoch", "time" (in hours) or the name of a scalar; None is returned if the
     run has nothing for it.
     """
-    known = names_of(epochs)
-    choices = [each for each in _AXES.get(axis, [(axis, 1.0)]) if each[0] in known]
-    if not choices:
+    x_name = _AXES.get(axis, axis)
+    if x_name not in names_of(epochs):
         return None
-    x_name, factor = choices[0]
     pairs = ((epoch.get(x_name), epoch.get(name)) for epoch in epochs)
-    points = [(x * factor, y) for x, y in pairs if x is not None and y is not None]
+    points = [(x, y) for x, y in pairs if x is not None and y is not None]
     points.sort(key=lambda point: point[0])
     return [x for x, _ in points], [y for _, y in points]
 

@@ -45,7 +45,8 @@ _NAMES = {  # module -> its public names; then run scripts/public_names
         "TowerTensorHandles get_current_tower_context"
     ),
     "variables": "VariablePairs build_twin record_variables",
-    "tensorpack.utils.checkpoints": "CheckpointCorrupt get_all_checkpoints",
+    "tensorpack.utils.checkpoints.files": "CheckpointCorrupt",
+    "tensorpack.utils.checkpoints.find": "get_all_checkpoints",
     "varmanip": (
         "SessionUpdate dump_chkpt_vars dump_session_params get_savename_from_varname "
         "is_training_name load_chkpt_vars save_chkpt_vars"

@@ -96,7 +96,7 @@ from .varreplace import freeze_variables as freeze_variables
 from .varreplace import remap_get_variable as remap_get_variable
 from .varreplace import remap_variables as remap_variables
 from .varreplace import replace_get_variable as replace_get_variable
-from tensorpack.utils.checkpoints import CheckpointCorrupt as CheckpointCorrupt
-from tensorpack.utils.checkpoints import get_all_checkpoints as get_all_checkpoints
+from tensorpack.utils.checkpoints.files import CheckpointCorrupt as CheckpointCorrupt
+from tensorpack.utils.checkpoints.find import get_all_checkpoints as get_all_checkpoints
 
 __all__: List[str]

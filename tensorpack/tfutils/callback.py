@@ -121,6 +121,8 @@ class Callback:
       name_scope: under which name `_setup_graph` adds its ops; the class name by default.
       sets_up_last: whether it is set up after all callbacks without this, so that it sees the
         variables and summaries that they add.
+      state_of: what its state belongs to, such as the name of a scalar, where `state_dict` has that
+        as "of": a state of something else is not loaded.
       sees_runs: set it to False, in `_setup_graph` at the latest, if `before_run` and `after_run`
         have nothing to do in this run although they are overridden: steps become faster.
       was_triggered: whether `trigger` was called in this run.
@@ -132,6 +134,7 @@ class Callback:
     name_scope: Optional[str] = None
     sets_up_last = False
     sees_runs = True
+    state_of: Optional[str] = None
     was_triggered = False
     puts_scalars = False  # of a class of the library: whether it does so when it is triggered
     follows = False  # the script's callbacks, though a trainer registers it; needs what they do

@@ -15,20 +15,26 @@ from typing import Any, Dict, Iterable, Iterator, List, Optional, Union
 import numpy as np
 
 from tensorpack.compat import tfv1 as tf
-from tensorpack.utils import checkpoints, logger
+from tensorpack.utils import logger
 from tensorpack.utils._words import did_you_mean_file
 from tensorpack.utils.argtools import accepts_old_keywords
 from tensorpack.utils.atomic import open_atomic
-from tensorpack.utils.checkpoints import (  # noqa: F401  (some are for those who import them here)
+from tensorpack.utils.checkpoints import store
+from tensorpack.utils.checkpoints.files import (  # noqa: F401  (for those who import them here)
+    END_OF_FILE,
+    INDEX,
+    MANIFEST,
     CheckpointCorrupt,
-    RestorePoint,
-    copy_checkpoint,
-    find_restore_point,
-    newest_valid,
-    pointed_to,
+    names_with_prefix,
     verify,
 )
-from tensorpack.utils.checkpoints.files import END_OF_FILE, INDEX, MANIFEST, names_with_prefix
+from tensorpack.utils.checkpoints.find import newest_valid, pointed_to  # noqa: F401
+from tensorpack.utils.checkpoints.restore import (
+    RestorePoint,
+    find_restore_point,
+    read_restore_point,
+)
+from tensorpack.utils.checkpoints.store import copy_checkpoint  # noqa: F401
 from tensorpack.utils.checkpoints.variables import by_name, without_output
 from tensorpack.utils.packing.npz import NAMED_ARRAYS, read_npz, write_npz
 from tensorpack.utils.untrusted import UnsafeFile
@@ -36,7 +42,7 @@ from tensorpack.utils.untrusted import UnsafeFile
 PathLike = Union[str, "os.PathLike[str]"]
 
 
-class CheckpointStore(checkpoints.CheckpointStore):
+class CheckpointStore(store.CheckpointStore):
     """Writes the checkpoints of a run, see `utils.checkpoints.CheckpointStore`."""
 
     def describe(self, prefix: str) -> Dict[str, Any]:
@@ -57,7 +63,7 @@ def restore_point_at(path: str, next_directory: Optional[str] = None) -> Restore
     """
     if not os.path.isdir(path):
         prefix = get_checkpoint_path(path)
-        return checkpoints.read_restore_point(prefix, next_directory)
+        return read_restore_point(prefix, next_directory)
     found = find_restore_point(path, next_directory)
     if found is None:
         raise FileNotFoundError(f"There is no checkpoint in {path}: nothing can be resumed.")

@@ -6,7 +6,7 @@ towers, by the sum over those that there are. So it takes no op of its own kind 
 devices, and a tower that is run alone brings the terms of the others along.
 """
 
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from tensorpack.compat import in_branch, replace_input
 from tensorpack.compat import tfv1 as tf
@@ -14,48 +14,22 @@ from tensorpack.compat import tfv1 as tf
 from .common import PerGraph
 from .tower import get_current_tower_context
 
+AddUp = Callable[[tf.Tensor], tf.Tensor]
 
-class ReduceGroup(NamedTuple):
-    """The workers that a graph adds up over; each builds the same one, but for the devices."""
-
-    size: int
-    add_up: Optional[Callable[[tf.Tensor], tf.Tensor]] = None  # makes the ops of a sum
-
-
-_groups: PerGraph[List[ReduceGroup]] = PerGraph(list)
+_of_workers: PerGraph[List[AddUp]] = PerGraph(list)
 _sums: "PerGraph[Dict[str, _CrossTowerSum]]" = PerGraph(dict)
 
 
-def set_worker_group(group: ReduceGroup) -> None:
-    """Says which workers the default graph adds up over; before anything is added up."""
-    groups = _groups.get()
-    if groups:
-        raise RuntimeError(f"This graph has a group of workers already: {groups[0]}.")
-    groups.append(group)
-
-
-def get_worker_group() -> ReduceGroup:
-    """Returns the group of the default graph; one worker alone if there is none."""
-    return (_groups.get() or [ReduceGroup(1)])[0]
-
-
-def sum_over_workers(tensor: tf.Tensor) -> tf.Tensor:
-    """Returns the sum of a tensor over the workers of the group, on its device.
-
-    Every worker must run it in the same step. The gradient is the sum of the gradients.
-
-    Args:
-      tensor: of a shape that is the same on each worker. The sums of a graph are told apart by the
-        order in which they are made.
+def add_up_workers_by(add_up: AddUp) -> None:
+    """Says what makes the ops of a sum over the workers of the default graph, before there is one.
+    Each worker builds the same graph, but for the devices.
     """
-    if get_worker_group().size == 1:
-        return tensor
+    _of_workers.get().append(add_up)
 
-    @tf.custom_gradient
-    def add_up(own: tf.Tensor) -> Tuple[tf.Tensor, Any]:
-        return _add_up_workers(own), sum_over_workers
 
-    return add_up(tensor)
+def has_workers() -> bool:
+    """Returns whether the default graph is that of one of several workers."""
+    return bool(_of_workers.get())
 
 
 def has_other_terms(workers: bool = False) -> bool:
@@ -64,7 +38,7 @@ def has_other_terms(workers: bool = False) -> bool:
     if context is None or not context.is_training:
         return False
     # a tower without a name is the only one
-    return bool(context.ns_name) or (workers and get_worker_group().size > 1)
+    return bool(context.ns_name) or (workers and has_workers())
 
 
 def sum_over_towers(tensor: tf.Tensor, workers: bool = False) -> tf.Tensor:
@@ -90,7 +64,7 @@ def sum_over_towers(tensor: tf.Tensor, workers: bool = False) -> tf.Tensor:
         name = scope[len(context.ns_name) :]
     sums = _sums.get()
     if name not in sums or context.index in sums[name].terms:
-        sums[name] = _CrossTowerSum(workers and get_worker_group().size > 1)
+        sums[name] = _CrossTowerSum(workers and has_workers())
     return _add_up(tensor, sums[name], context.index)
 
 
@@ -156,9 +130,6 @@ def _add_up(tensor: tf.Tensor, over_towers: _CrossTowerSum, index: int) -> tf.Te
 
 
 def _add_up_workers(tensor: tf.Tensor) -> tf.Tensor:
-    add_up = get_worker_group().add_up
-    if add_up is None:
-        raise RuntimeError("The workers of this trainer add up gradients, and nothing else.")
     # free of what a gradient is colocated with: queues are on the CPU
     with tf.get_default_graph().colocate_with(None, ignore_existing=True):
-        return add_up(tensor)
+        return _of_workers.get()[-1](tensor)

@@ -69,7 +69,9 @@ class GlobalNormClip(GradientProcessor):
     """Scales all gradients down together, so that their joint L2 norm is at most `global_norm`.
 
     With n the joint norm, each gradient is multiplied by `global_norm / n` where n is larger than
-    `global_norm`, and left alone where it is not. If n is not finite, all gradients become NaN.
+    `global_norm`, and left alone where it is not. If n is not finite, all gradients become NaN. In
+    n, as in that of TensorFlow, each use of a row counts by itself (`tf.gather`), before they are
+    added up; a worker of a `CollectiveTrainer` has them added up already.
     """
 
     by_tower = True

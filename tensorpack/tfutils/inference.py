@@ -5,7 +5,6 @@ from typing import Any, Callable, Iterable, List, NamedTuple, Tuple
 from tensorpack.compat import tfv1 as tf
 
 from .dependency import ancestors
-from .sessinit import SessionInit
 from .tower import TowerContext
 from .varmanip import weights_of
 
@@ -57,35 +56,23 @@ def open_session(
     """Returns a session of the default graph whose variables have been initialised and loaded.
 
     Raises:
-      ValueError: the outputs need a weight that there is no value for, or a value does not fit.
+      ValueError: the outputs need a weight, a trainable or model variable, that there is no value
+        for; or a value does not fit. What a `SessionInit` was told to ignore, and what a subclass
+        of a user does not report, counts as found.
     """
-    sess = config.session_creator.create_session()
+    sess, outputs = config.session_creator.create_session(), list(outputs)
     try:
         config.session_init.init(sess)
-        require_weights(config.session_init, inputs, outputs)
+        used, missing = set(ancestors(outputs, fed=inputs)), config.session_init.missing
+        weights = weights_of(outputs[0].graph).items()
+        lacking = [name for name, each in weights if name in missing and each.op in used]
+        if lacking:
+            raise ValueError(
+                f"{', '.join(each.name for each in outputs)} cannot be computed: there is no value "
+                f"to load for {', '.join(sorted(lacking))}. Give the weights of this very model, "
+                "or name in `ignore` what is to keep its initial value."
+            )
     except BaseException:
         sess.close()
         raise
     return sess
-
-
-def require_weights(
-    session_init: SessionInit, inputs: Iterable[tf.Tensor], outputs: Iterable[tf.Tensor]
-) -> None:
-    """Raises ValueError if outputs depend on a weight for which `session_init` found no value.
-
-    Weights are the trainable and model variables. What a `SessionInit` was told to ignore, and
-    what a subclass of a user does not report, counts as found.
-    """
-    outputs = list(outputs)
-    used = set(ancestors(outputs, fed=inputs))
-    weights = weights_of(outputs[0].graph)
-    lacking = [
-        name for name, each in weights.items() if name in session_init.missing and each.op in used
-    ]
-    if lacking:
-        raise ValueError(
-            f"{', '.join(each.name for each in outputs)} cannot be computed: there is no value to "
-            f"load for {', '.join(sorted(lacking))}. Give the weights of this very model, or name "
-            "in `ignore` what is to keep its initial value."
-        )

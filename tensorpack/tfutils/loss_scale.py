@@ -8,6 +8,7 @@ from typing import Any, List, Optional
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.utils.checks import as_count, as_number
+from tensorpack.utils.naming import LOSS_SCALE_NAMES
 
 from .common import root_variable
 from .gradproc import map_values, values_of
@@ -48,10 +49,9 @@ class LossScaleOptimizer(ProxyOptimizer):
             outer._opt = self._guard
         super().__init__(self._guard if outer is None else opt, "LossScale")
         first, zero = tf.constant_initializer(scale), tf.zeros_initializer()
-        self._scale = root_variable("loss_scale/scale", [], tf.float32, first, use_resource=True)
-        self._good_steps = root_variable(
-            "loss_scale/good_steps", [], tf.int64, zero, use_resource=True
-        )
+        of_scale, of_steps = LOSS_SCALE_NAMES
+        self._scale = root_variable(of_scale, [], tf.float32, first, use_resource=True)
+        self._good_steps = root_variable(of_steps, [], tf.int64, zero, use_resource=True)
 
     def compute_gradients(self, loss: tf.Tensor, *args: Any, **kwargs: Any) -> List[Any]:
         """Returns the gradients of the cost, computed from the scaled one, in its true size."""

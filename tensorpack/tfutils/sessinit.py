@@ -8,8 +8,9 @@ from tabulate import tabulate
 from tensorpack.compat import tfv1 as tf
 from tensorpack.utils import logger
 from tensorpack.utils.argtools import accepts_old_keywords
-from tensorpack.utils.checkpoints import check_manifest
+from tensorpack.utils.checkpoints.files import check_manifest
 from tensorpack.utils.checkpoints.variables import Match, by_name, known_from, known_of, match
+from tensorpack.utils.naming import LOSS_SCALE_NAMES
 from tensorpack.utils.packing.npz import NAMED_ARRAYS
 
 from .checkpoint import (
@@ -128,8 +129,9 @@ class ExactRestore(SessionInit):
     Args:
       prefix: of the checkpoint, which has been verified.
       variables: by default all global ones of the graph.
-      strictly: whether moving averages of summaries, which depend on the trainer, must be the same
-        as well; otherwise new ones start at 0 and others are dropped, with a warning.
+      strictly: whether moving averages of summaries and the scale of the loss, which depend on the
+        trainer and the precision, must be the same as well; otherwise those that are missing keep
+        their initial values and others are dropped, with a warning.
 
     Raises:
       VariableMismatch: in `init`; lists what is missing, unexpected, or of another shape or type.
@@ -145,25 +147,28 @@ class ExactRestore(SessionInit):
         wanted = tf.global_variables() if self._variables is None else self._variables
         reader, ours = CheckpointReader(self._prefix), known_of_graph(wanted)
         wrong = [row for row in match(ours, known_from(reader.variables)) if row.verdict != "same"]
-        averages = all(map(_is_average, wrong))
-        if wrong and (self._strictly or not averages):
-            undo = 'Use resume="auto"' if averages else "Undo the change of the model"
+        minor = all(map(_is_minor, wrong))
+        if wrong and (self._strictly or not minor):
+            undo = 'Use resume="auto"' if minor else "Undo the change of the model"
             raise VariableMismatch(
                 f"The run in {self._prefix} cannot be resumed with this graph:\n"
                 f"{mismatch_table(wrong)}\n{undo}; or start a new run with the weights that fit: "
                 f"TrainConfig(session_init=InitFrom({self._prefix!r}))."
             )
         if wrong:
-            told = (f"{row.name} {'starts at 0' if row.ours else 'is dropped'}" for row in wrong)
-            logger.warning(f"Other moving averages than in {self._prefix}: {', '.join(told)}.")
+            told = (f"{row.name} {'begins' if row.ours else 'is dropped'}" for row in wrong)
+            logger.warning(f"Another trainer than in {self._prefix}: {', '.join(told)}.")
         values = {name: reader.read(name) for name in reader.names if name in ours}
         SessionUpdate(sess, wanted).update(values)
 
 
-def _is_average(row: Match) -> bool:
-    """Whether only one side has a variable, and it is the state of an `add_moving_summary`."""
+def _is_minor(row: Match) -> bool:
+    """Whether only one side has a variable, and it is the state of an `add_moving_summary` or of a
+    `LossScaleOptimizer`.
+    """
     known = {str(row.ours), str(row.theirs)}
-    return row.name.startswith("EMA/") and known == {"None", "float32 [2]"}
+    is_average = row.name.startswith("EMA/") and "float32 [2]" in known
+    return "None" in known and (is_average or row.name in LOSS_SCALE_NAMES)
 
 
 class DictRestore(SessionInit):

@@ -21,6 +21,7 @@ from tensorpack.tfutils.sesscreate import NewSessionCreator
 from tensorpack.tfutils.sessinit import JustCurrentSession
 from tensorpack.utils import logger
 from tensorpack.utils.argtools import call_only_once
+from tensorpack.utils.checks import check_kind
 from tensorpack.utils.stopping import StopToken
 
 from .config import TrainConfig
@@ -74,9 +75,11 @@ class Trainer(TrainerContract):
     starting_epoch = property(lambda self: self.loop.starting_epoch)
     max_epoch = property(lambda self: self.loop.max_epoch)
 
+    _worker = 0  # its number in a group of processes
+
     def __init__(self, config: Optional[TrainConfig] = None) -> None:
-        if config is not None and not isinstance(config, TrainConfig):
-            raise TypeError(f"A trainer takes a TrainConfig, got {type(config).__name__}.")
+        if config is not None:
+            check_kind("config", config, TrainConfig)
         self.config = config
         self.model = self.model if config is None else config.model
         end_eager_execution()
@@ -158,7 +161,8 @@ class Trainer(TrainerContract):
         self.deterministic = config.deterministic
         self._state.find(config.resume, [*config.callbacks, *self._registered])
         with self.graph.as_default():
-            fix_graph_seed(self.graph)  # the process may have got its seed after the constructor
+            # the process may have got its seed after the constructor
+            fix_graph_seed(self.graph, self._worker)
             if self.deterministic:
                 warn_of_unseeded(self.graph)
             self._setup()
@@ -336,15 +340,11 @@ class Trainer(TrainerContract):
         if self._callbacks is not None:
             raise RuntimeError("Register callbacks only before setup_callbacks: they may add ops.")
         for each in cb if isinstance(cb, (list, tuple)) else [cb]:
-            if not isinstance(each, Callback):
-                raise TypeError(f"register_callback takes a Callback, got {type(each).__name__}.")
-            self._registered.append(each)
+            self._registered.append(check_kind("What register_callback takes", each, Callback))
 
     def register_monitor(self, mon: MonitorBase) -> None:
         """Adds a monitor after those of the config; before the setup of the callbacks."""
-        if not isinstance(mon, MonitorBase):
-            raise TypeError(f"register_monitor takes a MonitorBase, got {type(mon).__name__}.")
-        self.register_callback(mon)
+        self.register_callback(check_kind("What register_monitor takes", mon, MonitorBase))
 
     def _require_config(self) -> TrainConfig:
         if self.config is None:

@@ -22,7 +22,7 @@ from tensorpack.tfutils.sesscreate import NewSessionCreator
 from tensorpack.tfutils.sessinit import JustCurrentSession, SaverRestore, SessionInit
 from tensorpack.utils import logger
 from tensorpack.utils._words import did_you_mean
-from tensorpack.utils.checks import as_count, as_number, kind_of
+from tensorpack.utils.checks import as_count, as_number, check_kind
 
 from .determinism import check_deterministic, one_thread, warn_of_threads
 from .ending import check_commands
@@ -225,9 +225,7 @@ def _check_exclusive(dataflow: Any, data: Any, session_creator: Any, session_con
 
 
 def _check(argument: str, value: Any, kind: type) -> Any:
-    if value is not None and not isinstance(value, kind):
-        raise TypeError(f"{argument} must be a {kind.__name__}, got {kind_of(value)}.")
-    return value
+    return None if value is None else check_kind(argument, value, kind)
 
 
 def _check_all(argument: str, values: Any, kind: type = Callback) -> List[Any]:

@@ -46,10 +46,15 @@ def warn_of_threads(config: Optional[tf.ConfigProto]) -> None:
         )
 
 
-def fix_graph_seed(graph: tf.Graph) -> None:
-    """Gives a graph without a seed the one that follows from `fix_rng_seed`, if that was called."""
-    if graph.seed is None and is_seeded():
-        graph.seed = SeedTree(streams_state()["seed"]).child("graph").integer()
+def fix_graph_seed(graph: tf.Graph, worker: int = 0) -> None:
+    """Gives a graph without a seed the one that follows from `fix_rng_seed`, if that was called.
+
+    The workers of a group, by number, have different ones: else all would drop the same units.
+    """
+    if is_seeded():
+        root = SeedTree(streams_state()["seed"]).child("graph")
+        if graph.seed in (None, root.integer()):
+            graph.seed = (root.child(worker) if worker else root).integer()
 
 
 def fix_draws(train_op: Any, once: bool) -> None:

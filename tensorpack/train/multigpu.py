@@ -97,18 +97,16 @@ class SyncMultiGPUTrainerReplicated(MultiTowerTrainer):
         else:
             average, mode = _positional(options, average, mode)
         super().__init__(config, gpu_prefetch)
-        if mode is None:
-            mode = "hierarchical" if len(self.tower_ids) >= 8 else "gpu"
-        if mode not in ALLREDUCE_MODES:
+        if mode not in (None, *ALLREDUCE_MODES):
             raise ValueError(f"mode must be one of {', '.join(ALLREDUCE_MODES)}, got {mode!r}.")
         self._average, self._mode = average, mode
 
     def _update_op(self, towers: Any, get_opt_fn: OptFn, devices: Any) -> tf.Operation:
-        if len(towers) > 1:
-            self.register_callback(_Sync(self.BROADCAST_EVERY_EPOCH))
+        self.register_callback(_Sync(self.BROADCAST_EVERY_EPOCH))
         towers = replicas().align(towers)
         grads = [[gradient for gradient, _ in each] for each in towers]
-        reduced = allreduce_grads(grads, self._average, self._mode)
+        mode = self._mode or ("hierarchical" if len(towers) >= 8 else "gpu")
+        reduced = allreduce_grads(grads, self._average, mode)
         pairs = [
             [(gradient, variable) for gradient, (_, variable) in zip(grads, tower)]
             for grads, tower in zip(reduced, towers)

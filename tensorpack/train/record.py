@@ -12,7 +12,7 @@ from tensorpack.runs.facts import machine_facts, process_facts, script_path
 from tensorpack.runs.git import GitFacts
 from tensorpack.runs.record import RunRecord, utc_now
 from tensorpack.utils import logger
-from tensorpack.utils.checkpoints import pointed_to
+from tensorpack.utils.checkpoints.find import pointed_to
 from tensorpack.utils.cluster import Cluster
 from tensorpack.utils.rng import is_seeded, streams_state
 

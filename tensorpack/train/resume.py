@@ -15,7 +15,7 @@ from tensorpack.tfutils.checkpoint import (
 )
 from tensorpack.utils import logger
 from tensorpack.utils._words import did_you_mean_file
-from tensorpack.utils.checkpoints import NoValidCheckpoint, candidates
+from tensorpack.utils.checkpoints.find import NoValidCheckpoint, candidates
 
 _WORDS = ("never", "auto", "must")
 

@@ -78,10 +78,7 @@ class Lifecycle:
             callbacks.before_train()
             state.load_random()
             trainer.record.enter_loop()
-            should_stop = trainer.hooked_sess.should_stop
-            self.loop.run(
-                callbacks, trainer.run_step, should_stop, trainer._end_step, state.position
-            )
+            self.loop.run(trainer, callbacks, state.position)
 
     def _end(self, trainer: Any, error: Optional[BaseException]) -> Ending:
         """Ends the run: whatever goes wrong in one part of this, the others follow."""
@@ -211,20 +208,12 @@ class TrainLoop:
         """Whether a step has begun and not finished."""
         return self.global_step != self.steps_taken
 
-    def run(
-        self,
-        callbacks: Any,
-        run_step: Callable[[], None],
-        should_stop: Callable[[], bool],
-        check_stop: Callable[[], None],
-        position: Optional[Position] = None,
-    ) -> None:
+    def run(self, trainer: Any, callbacks: Any, position: Optional[Position] = None) -> None:
         """Runs the epochs of the plan.
 
         Args:
+          trainer: whose steps they are, with a session.
           callbacks: the group of all; its `before_train` has returned.
-          should_stop: asked after each step; True ends the training in order.
-          check_stop: called after each step and its callbacks; may raise.
           position: where an earlier run was saved; None to begin with a whole epoch.
         """
         self.begun = True
@@ -245,7 +234,7 @@ class TrainLoop:
             callbacks.before_epoch()
             if entered.hook == "trigger_step":
                 callbacks.resume_hook("trigger_step", entered.turns)
-            self._run_steps(callbacks.trigger_step, run_step, should_stop, check_stop)
+            self._run_steps(trainer, callbacks.trigger_step)
             if entered.hook == "after_epoch":
                 callbacks.resume_hook("after_epoch", entered.turns)
             else:
@@ -267,13 +256,9 @@ class TrainLoop:
         seconds = left * sum(latest) / len(latest)
         return f" Left: {left} of {self.max_epoch} epochs, about {humanize_time_delta(seconds)}."
 
-    def _run_steps(
-        self,
-        trigger_step: Callable[[], None],
-        run_step: Callable[[], None],
-        should_stop: Callable[[], bool],
-        check_stop: Callable[[], None],
-    ) -> None:
+    def _run_steps(self, trainer: Any, trigger_step: Callable[[], None]) -> None:
+        run_step, should_stop = trainer.run_step, trainer.hooked_sess.should_stop
+        end_step = trainer._end_step
         while self.steps_done < self.steps_per_epoch:
             self.local_step += 1
             self.global_step += 1
@@ -283,7 +268,7 @@ class TrainLoop:
             if should_stop():
                 raise StopTraining(f"A hook asked for the end at global_step={self.global_step}.")
             trigger_step()
-            check_stop()
+            end_step()
 
     def _enter_epoch(self, epoch_num: int, steps_done: int) -> None:
         """Enters an epoch, of which an earlier run may have done some steps."""

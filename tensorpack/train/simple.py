@@ -9,6 +9,7 @@ from tensorpack.graph_builder import ModelDesc
 from tensorpack.input_source import FeedfreeInput, FeedInput, InputSource, QueueInput, StagingInput
 from tensorpack.tfutils.devices import tower_device
 from tensorpack.tfutils.tower import TowerContext
+from tensorpack.utils.checks import check_kind
 
 from .config import TrainConfig
 from .tower import CostFn, OptFn, SingleCostTrainer, TowerTrainer
@@ -55,8 +56,6 @@ class QueueInputTrainer(SimpleTrainer):
     def __init__(self, config: Optional[TrainConfig] = None, input_queue: Any = None) -> None:
         super().__init__(config)
         self._input_queue = input_queue
-        if config is not None and config.data is not None:
-            _check_has_queue(config.data)
 
     def _input_of(self, dataflow: DataFlow) -> InputSource:
         return QueueInput(dataflow, self._input_queue)
@@ -64,7 +63,11 @@ class QueueInputTrainer(SimpleTrainer):
     def _setup_graph(
         self, input: InputSource, get_cost_fn: CostFn, get_opt_fn: OptFn
     ) -> List[Callback]:
-        _check_has_queue(input)
+        if not isinstance(input, (QueueInput, StagingInput)):
+            raise TypeError(
+                "QueueInputTrainer reads a dataflow through a queue, but its data is a "
+                f"{type(input).__name__}: give TrainConfig(dataflow=...), or use SimpleTrainer."
+            )
         return super()._setup_graph(input, get_cost_fn, get_opt_fn)
 
 
@@ -155,13 +158,8 @@ def launch_train_with_config(config: TrainConfig, trainer: SingleCostTrainer) ->
     Args:
       trainer: made without a config, such as `SimpleTrainer()`.
     """
-    if not isinstance(config, TrainConfig):
-        raise TypeError(f"config must be a TrainConfig, got {type(config).__name__}.")
-    if not isinstance(trainer, SingleCostTrainer):
-        raise TypeError(
-            "trainer must be a SingleCostTrainer such as SimpleTrainer(), got "
-            f"{type(trainer).__name__}."
-        )
+    check_kind("config", config, TrainConfig)
+    check_kind("trainer", trainer, SingleCostTrainer, " such as SimpleTrainer()")
     if trainer.config is not None:
         raise ValueError(
             "This trainer has a config already: call its train(), or make it without one."
@@ -170,11 +168,3 @@ def launch_train_with_config(config: TrainConfig, trainer: SingleCostTrainer) ->
         raise ValueError("TrainConfig needs a model, a ModelDesc.")
     trainer.config, trainer.model = config, config.model
     trainer.train()
-
-
-def _check_has_queue(data: InputSource) -> None:
-    if not isinstance(data, (QueueInput, StagingInput)):
-        raise TypeError(
-            "QueueInputTrainer reads a dataflow through a queue, but its data is a "
-            f"{type(data).__name__}: give TrainConfig(dataflow=...), or use SimpleTrainer."
-        )

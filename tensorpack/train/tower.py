@@ -18,6 +18,7 @@ from tensorpack.tfutils.precision import ComputeOptions
 from tensorpack.tfutils.tower import TowerFunc, TowerTensorHandle, TowerTensorHandles
 from tensorpack.utils import logger
 from tensorpack.utils.argtools import call_only_once, memoized_ignoreargs
+from tensorpack.utils.checks import check_kind
 
 from .base import Trainer
 
@@ -53,9 +54,7 @@ class TowerTrainer(Trainer):
     def tower_func(self, value: TowerFunc) -> None:
         if self._tower_func is not None:
             raise RuntimeError("The tower function of a trainer can be set only once.")
-        if not isinstance(value, TowerFunc):
-            raise TypeError(f"tower_func must be a TowerFunc, got {type(value).__name__}.")
-        self._tower_func = value
+        self._tower_func = check_kind("tower_func", value, TowerFunc)
 
     @property
     def input_signature(self) -> List[tf.TensorSpec]:

@@ -8,7 +8,7 @@ import math
 import numbers
 import operator
 from contextlib import suppress
-from typing import Any, List, Tuple
+from typing import Any, List, Optional, Tuple
 
 import numpy as np
 
@@ -29,6 +29,14 @@ def kind_of(value: Any) -> str:
     if isinstance(value, type):
         return f"the class {value.__name__}. Create an instance: {value.__name__}(...)"
     return type(value).__name__
+
+
+def check_kind(name: str, value: Any, kind: type, advice: str = "") -> Any:
+    """Returns a value that is an instance of a class; else raises TypeError."""
+    if not isinstance(value, kind):
+        needed = f"an {kind.__name__}" if kind.__name__[0] in "AEIOU" else f"a {kind.__name__}"
+        raise TypeError(f"{name} must be {needed}{advice}, got {kind_of(value)}.")
+    return value
 
 
 def check_integers(owner: Any, **numbers: Any) -> None:
@@ -57,6 +65,11 @@ def as_count(owner: Any, name: str, value: Any, least: int = 1) -> int:
     if least <= number < math.inf and number == int(number):
         return int(number)
     raise ValueError(_text(owner, name, f"a whole number of at least {least}", value))
+
+
+def as_count_or_none(owner: Any, name: str, value: Any) -> Optional[int]:
+    """As `as_count` for what may be left out."""
+    return None if value is None else as_count(owner, name, value)
 
 
 def as_number(

@@ -4,6 +4,7 @@ GLOBAL_STEP_INCR_OP_NAME = "global_step_incr"  # the op that counts the steps; i
 GLOBAL_STEP_OP_NAME, GLOBAL_STEP_VAR_NAME = "global_step", "global_step:0"
 PREDICT_TOWER = "towerp"  # how the names of towers that predict begin
 GLOBAL_STEP_INCR_VAR_NAME = "global_step_incr:0"
+LOSS_SCALE_NAMES = ("loss_scale/scale", "loss_scale/good_steps")
 
 # For scripts of 2017. The number of the step in its epoch is kept by the trainer, not in the graph.
 LOCAL_STEP_OP_NAME = "local_step"

@@ -6,6 +6,7 @@ import operator
 import os
 import threading
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, Dict, Iterator, List, Optional, Tuple, Union
 
 import numpy as np
@@ -13,6 +14,7 @@ import numpy as np
 _WORD = 2**32
 
 
+@dataclass(frozen=True)
 class SeedTree:
     """A node in a tree of seeds. Equal paths from equal roots give equal streams, others do not.
 
@@ -27,21 +29,20 @@ class SeedTree:
       seed: a non-negative integer of any size; None takes one from the operating system.
     """
 
-    def __init__(self, seed: Optional[int] = None):
-        if seed is None:
-            seed = int.from_bytes(os.urandom(16), "little")
-        self.seed = operator.index(seed)
+    seed: Any = None
+    path: Tuple[int, ...] = ()  # given by `child`
+
+    def __post_init__(self) -> None:
+        seed = int.from_bytes(os.urandom(16), "little") if self.seed is None else self.seed
+        object.__setattr__(self, "seed", operator.index(seed))
         if self.seed < 0:
             raise ValueError(f"A seed is a non-negative integer, got {seed!r}.")
-        self._path: Tuple[int, ...] = ()
 
     def child(self, *names: Union[int, str]) -> "SeedTree":
         """Returns the node reached from this one by a path of strings and non-negative integers."""
         if not names:
             raise ValueError("child() needs at least one name: without one it would be its parent.")
-        node = SeedTree(self.seed)
-        node._path = self._path + tuple(word for name in names for word in _words(name))
-        return node
+        return SeedTree(self.seed, self.path + tuple(w for name in names for w in _words(name)))
 
     def sequence(self) -> np.random.SeedSequence:
         """Returns the numpy seed sequence of this node."""
@@ -49,7 +50,7 @@ class SeedTree:
         # Not by `spawn_key`: numpy changed its meaning in 1.19, and all versions are to agree.
         count = max(1, (self.seed.bit_length() + 31) // 32)
         words = [self.seed >> 32 * i & (_WORD - 1) for i in range(count)]
-        return np.random.SeedSequence([len(self._path), count, *words, *self._path])
+        return np.random.SeedSequence([len(self.path), count, *words, *self.path])
 
     def random_state(self) -> np.random.RandomState:
         """Returns a new generator that starts this node's stream."""
@@ -59,17 +60,6 @@ class SeedTree:
     def integer(self) -> int:
         """Returns this node's seed as an integer in [0, 2**31), for libraries that want one."""
         return int(self.sequence().generate_state(1)[0]) & 0x7FFFFFFF
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, SeedTree):
-            return NotImplemented
-        return (self.seed, self._path) == (other.seed, other._path)
-
-    def __hash__(self) -> int:
-        return hash((self.seed, self._path))
-
-    def __repr__(self) -> str:
-        return f"SeedTree(seed={self.seed}, path={self._path})"
 
 
 def _words(name: Union[int, str]) -> List[int]:

@@ -71,7 +71,7 @@ def test_a_proxy_has_the_chief_only_of_what_is_inside():
 
 
 def test_a_proxy_wraps_callbacks_only():
-    with pytest.raises(TypeError, match="wraps a Callback, got int"):
+    with pytest.raises(TypeError, match="wraps must be a Callback, got int"):
         ProxyCallback(3)
 
 

@@ -70,5 +70,5 @@ def test_what_cannot_be_an_image_is_refused(directory):
 
 
 def test_it_needs_a_log_directory():
-    with pytest.raises(RuntimeError, match="DumpTensorAsImage writes to the log directory"):
+    with pytest.raises(RuntimeError, match="DumpTensorAsImage needs the log directory"):
         train(DumpTensorAsImage("layer/frames"))

@@ -104,7 +104,7 @@ def test_the_group_adds_no_name_scope():
 
 
 def test_a_list_with_something_else_in_it_is_refused():
-    with pytest.raises(TypeError, match="has a str in it"):
+    with pytest.raises(TypeError, match="must be a Callback, got str"):
         Callbacks(["ModelSaver"])
 
 
@@ -247,6 +247,27 @@ def test_callbacks_that_came_or_went_are_warned_of_or_refused(names, said, capsy
     group.load_states(states, names, strictly=False)
     assert group.cbs[0].value == 1
     assert said in log_lines(capsys)[0]
+
+
+class KeepingOf(Keeping):
+    def __init__(self, of, value=None):
+        super().__init__(value)
+        self.state_of = of
+
+    def state_dict(self):
+        return {"of": self.state_of, **super().state_dict()}
+
+
+def test_a_state_of_something_else_is_refused_strictly_and_else_not_used(capsys):
+    group = Callbacks([KeepingOf("a", 1), KeepingOf("b", 2)])
+    other = Callbacks([KeepingOf("c"), KeepingOf("b")])
+    said = "KeepingOf is of c, but its state of a"
+    with pytest.raises(ValueError, match=said):
+        other.load_states(group.state_dict(), group.names(), strictly=True)
+    assert [each.value for each in other.cbs] == [None, None]
+    other.load_states(group.state_dict(), group.names(), strictly=False)
+    assert [each.value for each in other.cbs] == [None, 2]
+    assert [line for line in log_lines(capsys) if said in line]
 
 
 def test_callbacks_without_a_state_may_come_and_go():

@@ -339,9 +339,9 @@ def test_it_may_be_scheduled():
 class TestErrors:
     def test_arguments(self):
         for bad in [Collect()], None:
-            with pytest.raises(TypeError, match="reads a DataFlow or an InputSource, got"):
+            with pytest.raises(TypeError, match="must be an InputSource or a DataFlow, got"):
                 InferenceRunner(bad, Collect())
-        with pytest.raises(TypeError, match="takes Inferencers, such as ScalarStats, got str"):
+        with pytest.raises(TypeError, match="must be an Inferencer such as ScalarStats"):
             InferenceRunner(batches(), ["cost"])
         with pytest.raises(TypeError, match="device must be an integer"):
             InferenceRunner(batches(), Collect(), device=0.5)

@@ -235,12 +235,12 @@ def test_monitors_of_the_chief_are_silent_elsewhere(spy):
 
 @pytest.mark.parametrize("method", ["put_summary", "put_event"])
 def test_wrong_kinds_are_refused(monitors, method):
-    with pytest.raises(TypeError, match=f"{method} takes a tf"):
+    with pytest.raises(TypeError, match="must be an? (Summary|Event), got str"):
         getattr(monitors, method)("text")
 
 
 def test_only_monitors_are_monitors():
-    with pytest.raises(TypeError, match="got a str"):
+    with pytest.raises(TypeError, match="got str"):
         Monitors(["ScalarPrinter"])
 
 

@@ -123,7 +123,7 @@ def test_a_misspelled_attribute_is_an_error():
 
 def test_a_string_is_a_variable_and_nothing_else_is_a_param():
     assert as_hyper_param("learning_rate").readable_name == "learning_rate"
-    with pytest.raises(TypeError, match="got 3"):
+    with pytest.raises(TypeError, match="a HyperParam or the name of a variable, got int"):
         as_hyper_param(3)
 
 

@@ -259,15 +259,13 @@ def test_a_state_replaces_what_there_was():
     setter.load_state_dict(state)
     other = {**state, "value": 2.0, "seen": [5.0], "last_step": 6}
     setter.load_state_dict(other)
-    assert setter.state_dict() == other
+    assert setter.state_dict() == {**other, "of": "exploration by cost"}
 
 
 def test_no_value_is_a_warning(capsys):
     stat([None, 5, None])
-    assert log_lines(capsys) == [
-        "No cost yet: exploration is not changed.",
-        "There is no new value of cost since step 4.",
-    ]
+    said = "StatMonitorParamSetter does nothing: cost has no value yet."
+    assert log_lines(capsys) == [said]
 
 
 def history(initial, *callbacks, **options):

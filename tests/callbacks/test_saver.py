@@ -306,7 +306,8 @@ def test_the_best_and_its_step_are_the_state(tmp_path):
     saver = MinSaver("cost", checkpoint_dir=str(tmp_path))
     assert saver.state_dict() == {}
     saver.load_state_dict({"step": 4, "value": 0.5})
-    assert saver.best == (4, 0.5) and saver.state_dict() == {"step": 4, "value": 0.5}
+    assert saver.best == (4, 0.5)
+    assert saver.state_dict() == {"of": "the least cost", "step": 4, "value": 0.5}
 
 
 def test_it_says_so_and_the_name_can_be_given(tmp_path, capsys):
@@ -382,7 +383,13 @@ def test_a_first_save_that_fails_is_not_the_end_with_a_best_saver(tmp_path, caps
     [
         ([1.0, 2.0, 3.0, 4.0], "", 2, []),
         ([2.0, 1.0, 3.0, 4.0], "", 4, []),  # known when the state had been saved
-        ([1.0, 2.0, 4.0, 3.0], "min-*", 4, ["MinSaver starts over, without the best so far, 1."]),
+        ([1.0, 2.0, 4.0, 3.0], "min-*", 2, []),  # its model is there
+        (
+            [1.0, 2.0, 4.0, 3.0],
+            "m*[2r].*",
+            4,
+            ["MinSaver starts over, without the best so far, 1."],
+        ),
     ],
 )
 def test_the_best_comes_along_to_another_directory(tmp_path, capsys, values, removed, step, said):
@@ -402,6 +409,39 @@ def test_the_best_comes_along_to_another_directory(tmp_path, capsys, values, rem
     verify(str(second / "min-val-error"))
     assert saved(second / "min-val-error")["global_step"] == step
     assert [each for each in log_lines(capsys) if "starts over" in each] == said
+
+
+def test_a_run_that_goes_back_keeps_the_best_of_what_it_cuts_off(tmp_path, capsys):
+    def train(epochs, *values, **options):
+        callbacks = [ModelSaver(checkpoint_dir=str(tmp_path)), putting(*values)]
+        callbacks.append(MinSaver("val/error", checkpoint_dir=str(tmp_path)))
+        options.update(model=TinyModel(), dataflow=DataFromList([[[1.0], [2.0]]] * 2))
+        with tf.Graph().as_default():
+            SimpleTrainer(config(callbacks, max_epoch=epochs, **options)).train()
+
+    train(3, 3.0, 2.0, 1.0)
+    capsys.readouterr()
+    train(3, 3.0, 2.0, 4.0, resume=str(tmp_path / "model-4"))
+    assert saved(tmp_path / "min-val-error-6")["global_step"] == 6
+    verify(str(tmp_path / "min-val-error-6"))
+    assert saved(tmp_path / "min-val-error")["global_step"] == 4
+    assert any("The best of step 6 is cut off: it is now" in line for line in log_lines(capsys))
+
+
+def test_a_run_that_goes_on_from_the_best_keeps_it(tmp_path):
+    def train(*values, **options):
+        savers = [ModelSaver(2, checkpoint_dir=str(tmp_path)), putting(*values)]
+        kept = MinSaver("val/error", checkpoint_dir=str(tmp_path))
+        options.update(model=TinyModel(), dataflow=DataFromList([[[1.0], [2.0]]] * 2))
+        with tf.Graph().as_default():
+            run = config([*savers, kept], max_epoch=len(values), **options)
+            SimpleTrainer(run).train()
+        return kept.best
+
+    train(2.0, 1.0, 5.0, 5.0)
+    assert train(2.0, 1.0, 1.5, 5.0, 5.0, resume=str(tmp_path / "min-val-error")) == (4, 1.0)
+    assert saved(tmp_path / "min-val-error")["global_step"] == 4
+    assert checkpoints(tmp_path) == ["min-val-error", "model-8", "model-10"]
 
 
 def test_a_copy_that_fails_is_tried_again(tmp_path, capsys):

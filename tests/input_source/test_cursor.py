@@ -6,6 +6,7 @@ import pytest
 
 from tensorpack.dataflow import (
     BatchData,
+    CacheData,
     DataFlow,
     DataFromList,
     DataFromQueue,
@@ -199,6 +200,14 @@ def test_a_mark_follows_each_pass_that_is_read_by_itself(length, given):
     one_pass = [[i] for i in range(given)] + [END_OF_PASS]
     assert list(itertools.islice(cursor.begin(), 2 * len(one_pass))) == one_pass * 2
     assert cursor.count == 2 * given
+
+
+def test_a_flow_learns_that_a_pass_of_its_length_has_ended():
+    read = []
+    source = MapData(numbers(3), lambda datapoint: read.append(datapoint) or datapoint)
+    passes = FlowCursor(CacheData(source), pass_length=3).begin()
+    assert list(itertools.islice(passes, 12))[8:] == [[0], [1], [2], END_OF_PASS]
+    assert len(read) == 3
 
 
 @pytest.mark.parametrize("count", [0, 3])

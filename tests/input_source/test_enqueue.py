@@ -193,7 +193,7 @@ def test_a_queue_that_was_made_eagerly_is_refused():
 
 
 def test_wrong_arguments():
-    with pytest.raises(TypeError, match="a tf.QueueBase such as tf.FIFOQueue, got int"):
+    with pytest.raises(TypeError, match="a QueueBase such as tf.FIFOQueue, got int"):
         QueueInput(numbers(5), 50)
     with pytest.raises(ValueError, match="Give queue or capacity, not both"):
         QueueInput(numbers(5), tf.FIFOQueue(5, [tf.int32]), capacity=5)

@@ -37,7 +37,7 @@ def test_a_queue_that_does_not_fit_is_refused_with_what_does():
     with pytest.raises(ValueError) as refused:
         check(51, 100 * 10**6)
     assert "51 datapoints of 2.0 MB, 102.0 MB in all, but 100.0 MB of memory" in str(refused.value)
-    assert "QueueInput(capacity=25)" in str(refused.value)
+    assert "a queue for 25 of them" in str(refused.value)
 
 
 def test_what_has_no_limit_is_not_checked():
@@ -55,7 +55,7 @@ def buffered():
         (900, ""),
         (899, "] The input queue may hold 50.0 MB, and buffers of the dataflow 40.0 MB; 899.0"),
         (90, "90.0 MB of memory are free.\n"),
-        (89, "are free. Give a smaller buffer_bytes, or QueueInput(capacity=).\n"),
+        (89, "are free. Give a smaller buffer_bytes, or a smaller queue.\n"),
     ],
 )
 def test_what_counts_is_said(available, logged, capsys):

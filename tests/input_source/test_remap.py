@@ -44,7 +44,7 @@ def test_the_order_of_the_names_is_that_of_the_components():
 
 
 def test_what_cannot_be_remapped():
-    with pytest.raises(TypeError, match="takes an InputSource, got list"):
+    with pytest.raises(TypeError, match="must be an InputSource, got list"):
         remap_input_source([], ["a"])
     source = remap_input_source(QueueInput(numbers(3)), ["x"])
     with pytest.raises(ValueError, match="no input named 'x', only a, b, c"):

@@ -41,11 +41,25 @@ def test_the_function_is_called_for_each_tower():
 
 
 def test_wrong_arguments():
-    with pytest.raises(TypeError, match="a function that returns tensors, got list"):
+    with pytest.raises(TypeError, match="must be a function, got list"):
         TensorInput([tf.zeros([2])])
     for size in 0, -1:
         with pytest.raises(ValueError, match="at least 1"):
             TensorInput(zeros, size=size)
+
+
+@pytest.mark.parametrize("reads", [True, False])
+def test_what_reads_tf_data_has_a_position_that_is_not_kept(reads):
+    def get():
+        numbers = tf.data.make_one_shot_iterator(tf.data.Dataset.range(9))
+        image = tf.fill([2, 3], tf.cast(numbers.get_next(), tf.float32))
+        return [image if reads else tf.ones([2, 3]), tf.constant(1)]
+
+    source = TensorInput(get)
+    (position,) = source.setup(SIGNATURE)
+    source.get_input_tensors()
+    position.before_train()
+    assert bool(position.state_dict()) == reads
 
 
 def test_dummies_are_zeros_of_that_name(logged):

@@ -43,6 +43,12 @@ def test_one_process(capfd, monkeypatch):
             ended()
 
 
+def test_datapoints_may_be_dicts():
+    dicts = DataFromList([{"more": 1, "x": np.float32([i])} for i in range(2)], shuffle=False)
+    with SimpleDatasetPredictor(config(), dicts) as predictor:
+        assert values(predictor.get_result()) == [1, 4]
+
+
 def test_a_dataset_of_unknown_size_and_one_that_fails():
     def generate():
         yield [np.float32([1])]

@@ -6,12 +6,10 @@ import pytest
 from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils import collectives
 from tensorpack.tfutils.collectives import (
-    ReduceGroup,
-    get_worker_group,
+    add_up_workers_by,
     has_other_terms,
-    set_worker_group,
+    has_workers,
     sum_over_towers,
-    sum_over_workers,
 )
 from tensorpack.tfutils.tower import TowerContext
 
@@ -72,12 +70,12 @@ def test_a_tower_that_has_no_gradient_adds_none():
 
 def test_where_there_is_nothing_to_add_up():
     x = tf.constant(STARTS)
-    assert sum_over_towers(x) is sum_over_workers(x) is x
+    assert sum_over_towers(x) is x
     with TowerContext("", is_training=True):
         assert sum_over_towers(x, workers=True) is x and not has_other_terms()
     with TowerContext("towerp0", is_training=False):
         assert sum_over_towers(x) is x and not has_other_terms()
-    assert get_worker_group() == ReduceGroup(1)
+    assert not has_workers()
 
 
 def test_what_is_refused(monkeypatch):
@@ -87,16 +85,13 @@ def test_what_is_refused(monkeypatch):
     with TowerContext("tower9", True, index=9, vs_name="v"):
         with pytest.raises(ValueError, match="in a branch of tf.cond .* do it outside"):
             sum_over_towers(tf.constant(1.0))
-    set_worker_group(ReduceGroup(1))
-    with pytest.raises(RuntimeError, match="has a group of workers already: ReduceGroup"):
-        set_worker_group(ReduceGroup(2))
 
 
 class Workers:
     """Two workers in one graph, each on a device: adds up by collective ops, in their order."""
 
     def __init__(self):
-        set_worker_group(ReduceGroup(2, self.add_up))
+        add_up_workers_by(self.add_up)
 
     def begin(self, worker):
         """Begins with the graph of a worker; returns its device."""
@@ -132,19 +127,3 @@ def test_workers_add_up_the_sums_of_their_towers(towers):
     found, total, gradient = run([found, total, gradient])
     for each, expected in zip(found, gradient.reshape(-1, 2)):
         np.testing.assert_allclose(each, [total, expected], rtol=1e-6)
-
-
-def test_a_sum_over_workers_has_a_gradient():
-    workers, found = Workers(), []
-    for worker in range(2):
-        with tf.device(workers.begin(worker)):
-            x = tf.constant([1.0 + worker])
-            total = sum_over_workers(x)
-            found.append([total, tf.gradients(total**2, x)[0]])
-    np.testing.assert_allclose(np.ravel(run(found)), [3, 12, 3, 12])
-
-
-def test_workers_that_cannot_add_up():
-    set_worker_group(ReduceGroup(2))
-    with pytest.raises(RuntimeError, match="add up gradients, and nothing else"):
-        sum_over_workers(tf.constant(1.0))

@@ -60,11 +60,21 @@ def test_averages_of_summaries_may_come_and_go_unless_strictly(tmp_path, capsys)
     }
     assert found["step"] == 3
     said = capsys.readouterr().out
-    assert "WRN" in said and "EMA/new starts at 0" in said and "EMA/old is dropped" in said
+    assert "WRN" in said and "EMA/new begins" in said and "EMA/old is dropped" in said
     with tf.Graph().as_default(), pytest.raises(
         VariableMismatch, match=r"EMA/new .*missing\nEMA/old .*extra\n.*\"auto\""
     ):
         restore(prefix, **{"EMA/both": pair, "EMA/new": pair})
+
+
+def test_the_scale_of_the_loss_comes_and_goes_with_the_precision(tmp_path, capsys):
+    prefix, values = str(tmp_path / "model-3"), {"W": np.ones([2, 3], np.float32)}
+    scale = {"loss_scale/scale": ([], tf.float32), "loss_scale/good_steps": ([], tf.int64)}
+    save_checkpoint_vars({**values, "step": np.int64(3)}, prefix)
+    assert set(restore(prefix, strictly=False, **scale)) == {"W", "step", *scale}
+    assert "loss_scale/scale begins" in capsys.readouterr().out
+    with tf.Graph().as_default(), pytest.raises(VariableMismatch, match='Use resume="auto"'):
+        restore(prefix, **scale)
 
 
 @pytest.mark.parametrize(

@@ -69,6 +69,15 @@ def test_the_graph_seed_follows_from_that_of_the_process(seeded):
     assert first_value() != one
 
 
+def test_workers_have_seeds_of_their_own(seeded):
+    graphs = [tf.Graph() for _ in range(3)]
+    fix_graph_seed(graphs[0])
+    for worker, graph in enumerate(graphs):
+        fix_graph_seed(graph, worker)
+        fix_graph_seed(graph)  # stays
+    assert len({graph.seed for graph in graphs}) == 3
+
+
 def test_a_graph_seed_of_the_users_stays(seeded):
     with tf.Graph().as_default() as graph:
         graph.seed = 17

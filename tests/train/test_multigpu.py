@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
-from tensorpack.callbacks import Callback
+from tensorpack.callbacks import Callback, ScheduledHyperParamSetter
 from tensorpack.compat import tfv1 as tf
 from tensorpack.dataflow import DataFromList
-from tensorpack.graph_builder import ModelDesc
+from tensorpack.graph_builder import ModelDesc, allreduce_grads
+from tensorpack.input_source import QueueInput
 from tensorpack.models import regularize_cost_from_collection
 from tensorpack.tfutils.common import get_global_step_var
 from tensorpack.tfutils.gradproc import GlobalNormClip, ScaleGradient, SummaryGradient
@@ -25,6 +26,7 @@ from tensorpack.train import (
     SyncMultiGPUTrainerParameterServer,
     SyncMultiGPUTrainerReplicated,
     launch_train_with_config,
+    multigpu,
 )
 from tests import helpers
 from tests.helpers import TinyModel
@@ -128,7 +130,7 @@ class Result(Callback):
         self.local = {each.op.name: run(each) for each in tf.local_variables()}
 
 
-def train(make_trainer, make_optimizer, towers, **options):
+def train(make_trainer, make_optimizer, towers, callbacks=(), **options):
     """Trains the same examples on so many towers; returns the callback that looked at the end."""
     result = Result()
     with tf.Graph().as_default():
@@ -141,7 +143,7 @@ def train(make_trainer, make_optimizer, towers, **options):
             "session_config": session_config,
             **options,
         }
-        make_trainer(helpers.config([result], **options)).train()
+        make_trainer(helpers.config([*callbacks, result], **options)).train()
     return result
 
 
@@ -206,6 +208,40 @@ def test_all_ways_to_add_up_gradients_train_as_one(mode, towers):
     result = train(replicated(mode), OPTIMIZERS["clipped"], towers)
     check_like_one_tower(result, "clipped")
     check_copies(result, towers) if towers > 1 else None
+
+
+class Weighted(ModelDesc):
+    def inputs(self):
+        return [tf.TensorSpec([None], tf.float32, "x")]
+
+    def build_graph(self, x):
+        factor = tf.get_variable("factor", initializer=1.0, trainable=False)
+        return factor * tf.reduce_mean(x) * tf.get_variable("weight", initializer=0.0)
+
+    def optimizer(self):
+        return tf.train.GradientDescentOptimizer(1.0)
+
+
+def test_what_is_set_within_an_epoch_is_set_in_all_towers():
+    setter = ScheduledHyperParamSetter("factor", [(2, 0.0)], step_based=True)
+    x = DataFromList([[np.float32([1.0])]])
+    result = train(SyncMultiGPUTrainerReplicated, None, 2, [setter], model=Weighted(), dataflow=x)
+    assert result.saved["weight"] == -2.0
+
+
+def test_from_eight_towers_on_they_are_added_up_hierarchically(monkeypatch):
+    modes = []
+    monkeypatch.setattr(
+        multigpu,
+        "allreduce_grads",
+        lambda grads, average, mode: modes.append(mode) or allreduce_grads(grads, average, "cpu"),
+    )
+    x = DataFromList([[np.float32([1.0])]])
+    for towers in (2, 8):
+        config = helpers.config([], model=Weighted(), data=QueueInput(x), nr_tower=towers)
+        with tf.Graph().as_default():
+            launch_train_with_config(config, SyncMultiGPUTrainerReplicated())
+    assert modes == ["gpu", "hierarchical"]
 
 
 def make_2017(kind, *options):

@@ -22,18 +22,23 @@ class Run:
         self.loop, self.tape = TrainLoop(), []
         self.loop.config(steps_per_epoch, starting_epoch, max_epoch, global_step)
         self.callbacks = Callbacks([CallbackSpy(self.tape, "a"), CallbackSpy(self.tape, "b")])
-        self.callbacks.trainer = self
+        self.callbacks.trainer = self.hooked_sess = self
 
     def check_stop(self):
         assert not self.loop.in_step
 
-    def step(self):
+    _end_step = check_stop
+
+    def should_stop(self):
+        return False
+
+    def run_step(self):
         assert self.loop.in_step
         loop = self.loop
         self.tape.append((loop.epoch_num, loop.local_step, loop.global_step))
 
-    def run(self, position=None, should_stop=lambda: False):
-        self.loop.run(self.callbacks, self.step, should_stop, self.check_stop, position)
+    def run(self, position=None):
+        self.loop.run(self, self.callbacks, position)
         return self.tape
 
 
@@ -115,8 +120,9 @@ def test_nothing_to_do_if_all_epochs_are_done():
 
 def test_a_hook_ends_it_between_two_steps():
     run = Run(3, 1, 1)
+    run.should_stop = lambda: True
     with pytest.raises(StopTraining, match="global_step=1"):
-        run.run(should_stop=lambda: True)
+        run.run()
     assert not run.loop.in_step and "a.trigger_step" not in run.tape
 
 

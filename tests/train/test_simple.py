@@ -87,7 +87,8 @@ def test_a_queue_trainer_puts_its_dataflow_into_a_queue(name):
 def test_a_queue_trainer_refuses_other_sources():
     _, options = config(data=FeedInput(flow()))
     with pytest.raises(TypeError, match="its data is a FeedInput"):
-        QueueInputTrainer(options)
+        QueueInputTrainer(options).train()
+    _, options = config(data=FeedInput(flow()))
     with pytest.raises(TypeError, match="its data is a FeedInput"):
         launch_train_with_config(options, QueueInputTrainer())
 

@@ -1,8 +1,9 @@
 """Logs the scalars of an epoch, one line for each."""
 
 import re
-from typing import List, Optional, Sequence, Tuple
+from typing import List, Optional, Sequence
 
+from tensorpack.runs.curves import scalar_rank
 from tensorpack.utils import logger
 from tensorpack.utils.checks import as_list
 
@@ -10,12 +11,11 @@ from ..monitor import LastValues
 
 # What TensorBoard is for: there are dozens of them, and they hide what the run is about.
 _STATISTICS = "^(param-summary|SummaryGradient|activation-summary)/"
-_FIRST = ["score|accuracy", "cost|loss|error"]  # what is printed before the others, in this order
 
 
 class ScalarPrinter(LastValues):
     """Logs `{name}: {value}` for the scalars put since the last time: scores and accuracies first,
-    then costs, losses and errors, then the others, each of them sorted by name.
+    then costs, losses and errors, then the others, each of them as `scalar_rank` sorts names.
 
     The statistics of gradients, parameters and activations (of `SummaryGradient`,
     `add_param_summary` and `add_activation_summary`) are not logged unless a list is given; the
@@ -54,7 +54,7 @@ class ScalarPrinter(LastValues):
             self._print()
 
     def _print(self) -> None:
-        for name, value in sorted(self._values.items(), key=lambda each: _rank(each[0])):
+        for name, value in sorted(self._values.items(), key=lambda each: scalar_rank(each[0])):
             wanted = any(each.search(name) for each in self._whitelist)
             if wanted and not any(each.search(name) for each in self._blacklist):
                 logger.info(f"{name}: {value:.5g}")
@@ -62,9 +62,3 @@ class ScalarPrinter(LastValues):
 
     def _patterns(self, name: str, expressions: Sequence[str]) -> List["re.Pattern[str]"]:
         return [re.compile(each) for each in as_list(self, name, expressions)]
-
-
-def _rank(name: str) -> Tuple[int, int, str]:
-    """Sorts what a run is about before the rest, and `mean_score` before `of/a/part/mean_score`."""
-    ranks = [rank for rank, words in enumerate(_FIRST) if re.search(words, name.lower())]
-    return (ranks[0], name.count("/"), name) if ranks else (len(_FIRST), 0, name)

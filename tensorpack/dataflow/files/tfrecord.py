@@ -14,7 +14,7 @@ from tensorpack.utils.checks import check_counts
 from tensorpack.utils.optional import require
 from tensorpack.utils.packing.old_values import BadRecord, RefusedRecord
 
-from .._flow import check_count
+from .._flow import check_count, not_a_state
 from ..base import DataFlow, ResumableDataFlow, UnknownLength
 from . import records
 from .records import DamagedFile, ErrorLimit, PathLike, Writing
@@ -141,10 +141,7 @@ class TFRecordBytes(ResumableDataFlow):
     def _restore_position(self, length: Any, *place: Any) -> Tuple[Any, ...]:
         size = os.path.getsize(self.path)
         if length != size:
-            raise ValueError(
-                f"This is the state of a file of {length} bytes, but {self.path} has {size}. Load "
-                "a state into a flow over the same file."
-            )
+            raise not_a_state(self, f"its file had {length} bytes, {self.path} has {size}")
         for count, limit in zip(place, (size, size, self.max_errors)):
             check_count(self, count, limit)
         return _Place(*place)
@@ -180,12 +177,7 @@ class TFRecordSerializer:
         """Writes one pass of a flow; see `write_records`."""
         return records.write_records(df, path, _writer)
 
-    @staticmethod
-    def load(
-        path: PathLike, size: Optional[int] = None, max_errors: int = 0, allow_pickle: bool = False
-    ) -> TFRecordData:
-        """Returns a flow over the datapoints of a file; see `TFRecordData`."""
-        return TFRecordData(path, size, max_errors, allow_pickle)
+    load = TFRecordData
 
 
 dump_dataflow_to_tfrecord = TFRecordSerializer.save  # its name of 2017

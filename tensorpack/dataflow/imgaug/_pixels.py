@@ -99,8 +99,11 @@ def keep_channels(img: np.ndarray, result: np.ndarray) -> np.ndarray:
 
 
 def moved(img: np.ndarray, move: Callable[..., np.ndarray]) -> np.ndarray:
-    """Returns an image moved by OpenCV, which takes numbers of any byte order for the machine's."""
-    native = img.astype(img.dtype.newbyteorder("="), copy=False)
+    """Returns an image moved by OpenCV, which takes numbers of any byte order for the machine's,
+    and no float16.
+    """
+    half = img.dtype == np.float16
+    native = img.astype(np.float32 if half else img.dtype.newbyteorder("="), copy=False)
     return as_dtype(keep_channels(img, move(native)), img.dtype)
 
 

@@ -12,7 +12,7 @@ from tensorpack.callbacks.base import Callback
 from tensorpack.compat import tfv1 as tf
 from tensorpack.graph_builder.allreduce import average_grads
 from tensorpack.input_source import InputSource
-from tensorpack.tfutils.collectives import ReduceGroup, set_worker_group
+from tensorpack.tfutils.collectives import add_up_workers_by
 from tensorpack.tfutils.common import get_global_step_var
 from tensorpack.tfutils.sesscreate import NewSessionCreator
 from tensorpack.train.base import StopTraining
@@ -119,7 +119,7 @@ class CollectiveTrainer(GroupTrainer):
             cluster = self._group.cluster
             workers, index = cluster.num_workers, cluster.index
             self._exchange = Exchange(workers, index, self._average, self._wire, self._first_key)
-            set_worker_group(ReduceGroup(workers, self._exchange.add_up))
+            add_up_workers_by(self._exchange.add_up)
         devices = self.variable_devices("cpu" if len(self.tower_ids) > 1 else "gpu")
         towers = self.build_towers(input, get_cost_fn, get_opt_fn, devices)
         grads = average_grads(towers) if len(towers) > 1 else towers[0]

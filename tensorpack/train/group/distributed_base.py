@@ -12,7 +12,7 @@ from tensorpack.tfutils.common import get_global_step_value
 from tensorpack.tfutils.sesscreate import NewSessionCreator
 from tensorpack.tfutils.sessinit import JustCurrentSession
 from tensorpack.train.config import TrainConfig
-from tensorpack.train.group.server import make_server
+from tensorpack.train.group.server import make_server, worker_config
 from tensorpack.utils import logger
 from tensorpack.utils.argtools import accepts_old_keywords
 from tensorpack.utils.checks import as_positive
@@ -178,10 +178,7 @@ class _WorkerSessionCreator(NewSessionCreator):
     """Makes the session of a worker on its server, and initialises what is this worker's."""
 
     def __init__(self, trainer: DistributedTrainerBase, given: NewSessionCreator) -> None:
-        config = tf.ConfigProto()
-        config.CopyFrom(given.config)
-        del config.device_filters[:]
-        config.device_filters.extend(["/job:ps", trainer.worker_device])
+        config = worker_config(trainer.cluster, given.config)
         super().__init__(trainer.server.target, config=config)
         self.computing, self._trainer = given.computing, trainer
 

@@ -4,7 +4,9 @@ import importlib
 import importlib.util
 from typing import Any, List, Optional, Sequence, Tuple
 
+from tensorpack.callbacks.base import Callback
 from tensorpack.compat import tfv1 as tf
+from tensorpack.tfutils.collectives import add_up_workers_by
 from tensorpack.tfutils.sesscreate import NewSessionCreator
 from tensorpack.utils import logger
 
@@ -42,8 +44,14 @@ class HorovodTrainer(CollectiveTrainer):
         self.hvd.init()
         super().__init__(average=average, alone=True)
         self._compression = compression
-        self.is_chief = self.hvd.rank() == 0
+        self._worker = self.hvd.rank()
+        self.is_chief = self._worker == 0
         logger.info(f"This is worker {self.hvd.rank()} of {self.hvd.size()} of {self._module}.")
+
+    def _setup_graph(self, *args: Any) -> List[Callback]:
+        if self.hvd is not None and self.hvd.size() > 1:
+            add_up_workers_by(self._add_up)
+        return super()._setup_graph(*args)
 
     def mpi_enabled(self) -> bool:
         """Returns whether Horovod is used and runs on MPI."""
@@ -79,6 +87,9 @@ class HorovodTrainer(CollectiveTrainer):
         super().initialize(creator, session_init)
         self.broadcast()
 
+    def _add_up(self, tensor: tf.Tensor) -> tf.Tensor:
+        return self.hvd.allreduce(tensor, op=self.hvd.Sum)
+
     def _reduce(self, gradient: Any) -> Any:
         """Returns the average, or the sum, of a gradient over the workers."""
         fp16 = self._compression == "fp16"
@@ -100,8 +111,11 @@ class BytePSTrainer(HorovodTrainer):
         """Returns False: BytePS does without MPI."""
         return False
 
+    def _add_up(self, tensor: tf.Tensor) -> tf.Tensor:
+        return self.hvd.push_pull(tensor, average=False)
+
     def _reduce(self, gradient: Any) -> Any:
-        total = self.hvd.push_pull(gradient, average=False)
+        total = self._add_up(gradient)
         return total / self.hvd.size() if self._average else total
 
 

@@ -3,6 +3,7 @@
 from typing import Any, Dict, Sequence
 
 from tensorpack.compat import tfv1 as tf
+from tensorpack.tfutils.common import root_variable
 from tensorpack.tfutils.variables import VariablePairs
 
 from .table import shared_variable, vote_tensor
@@ -30,15 +31,12 @@ def move_to_servers(variables: Sequence[tf.Variable], scope: str, setter: Any) -
     Returns:
       the pairs (variable, copy).
     """
-    root = tf.VariableScope(reuse=False, name="", use_resource=True)
     copies: Dict[int, tf.Variable] = {}
     for each in variables:
         name = each.op.name[len(scope) + 1 :]
-        with tf.variable_scope(root, auxiliary_name_scope=False), tf.name_scope(None):
-            with tf.device(setter):
-                copies[id(each)] = tf.get_variable(
-                    name, initializer=each.initial_value, trainable=False, collections=[]
-                )
+        options = {"initializer": each.initial_value, "collections": [], "use_resource": True}
+        with tf.device(setter):
+            copies[id(each)] = root_variable(name, None, None, **options)
     graph = tf.get_default_graph()
     for key in graph.get_all_collection_keys():
         members = graph.get_collection_ref(key)

@@ -26,6 +26,7 @@ class GroupTrainer(MultiTowerTrainer):
     """
 
     _has_group = False
+    cluster: Any
     # What a subclass has:
     _join: Callable[[], None]  # waits for the others, unless it was called before
     _gather: Callable[[Sequence[float]], np.ndarray]  # the values of all, [workers, values]
@@ -35,7 +36,7 @@ class GroupTrainer(MultiTowerTrainer):
     _leave: Callable[[], None]  # lets go of the others; the run has ended
 
     def _form_group(self) -> None:
-        self._has_group = True
+        self._has_group, self._worker = True, self.cluster.index
         self._over = threading.Event()
         self._waiting: List[threading.Thread] = []
         self.signal_token = StopToken()

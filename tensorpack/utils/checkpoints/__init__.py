@@ -5,40 +5,12 @@ the variables. A save is `CheckpointStore.save(step, write_variables, state)`. T
 `find_restore_point`, which reads and verifies each file once and returns a `RestorePoint`.
 """
 
-from .files import CheckpointCorrupt, check_manifest, verify
-from .find import NoValidCheckpoint, candidates, get_all_checkpoints, newest_valid, pointed_to
-from .restore import (
-    SEGMENTS,
-    STATE,
-    RestorePoint,
-    UnsupportedState,
-    find_restore_point,
-    read_restore_point,
-)
-from .segments import PendingSegments, SavedSegments, SegmentDamaged, SegmentRef, Segments
-from .store import CheckpointStore, DirectoryReplaced, copy_checkpoint
-
-__all__ = [
-    "CheckpointCorrupt",
-    "CheckpointStore",
-    "DirectoryReplaced",
-    "NoValidCheckpoint",
-    "PendingSegments",
-    "RestorePoint",
-    "SEGMENTS",
-    "STATE",
-    "SavedSegments",
-    "SegmentDamaged",
-    "SegmentRef",
-    "Segments",
-    "UnsupportedState",
-    "candidates",
-    "check_manifest",
-    "copy_checkpoint",
-    "find_restore_point",
-    "get_all_checkpoints",
-    "newest_valid",
-    "pointed_to",
-    "read_restore_point",
-    "verify",
-]
+_NAMES = {  # module -> its public names, loaded when one is used
+    "files": "CheckpointCorrupt check_manifest verify",
+    "find": "NoValidCheckpoint candidates get_all_checkpoints newest_valid pointed_to",
+    "restore": "RestorePoint SEGMENTS STATE UnsupportedState find_restore_point read_restore_point",
+    "segments": "PendingSegments SavedSegments SegmentDamaged SegmentRef Segments",
+    "store": "CheckpointStore DirectoryReplaced copy_checkpoint",
+}
+_HOMES = {name: module for module, names in _NAMES.items() for name in names.split()}
+__all__ = sorted(_HOMES)

@@ -111,6 +111,14 @@ def read_manifest(prefix: str) -> Optional[Dict[str, Any]]:
     return content
 
 
+def saved_step(prefix: str) -> int:
+    """Returns the step at which a checkpoint was saved; -1 if it does not say it, or is damaged."""
+    try:
+        return (read_manifest(prefix) or {}).get("step", -1)
+    except CheckpointCorrupt:
+        return -1
+
+
 def check_manifest(
     prefix: str, except_for: Iterable[str] = (), content: bool = True
 ) -> Optional[Dict[str, Any]]:

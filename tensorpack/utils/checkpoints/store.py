@@ -115,7 +115,8 @@ class CheckpointStore:
         if listed[-1:] != [own]:
             self._point_to([each for each in listed if each != own] + [own])
         self._saved.pop(own, None)
-        self._saved[own] = None
+        if step_of(os.path.basename(own)) is not None:  # others are not deleted in their turn
+            self._saved[own] = None
 
     def save(
         self, step: int, write: Callable[[str], object], state: Optional[Dict[str, Any]] = None

@@ -60,6 +60,14 @@ def test_the_order_of_bytes_is_kept(tfm, dtype):
     np.testing.assert_array_equal(found, tfm.apply_image(img.astype(img.dtype.newbyteorder("="))))
 
 
+@names
+def test_floats_of_two_bytes_are_moved_as_those_of_four(tfm):
+    img = np.float16(picture((40, 60, 3)))
+    found = tfm.apply_image(img)
+    assert found.dtype == np.float16
+    np.testing.assert_array_equal(found, np.float16(tfm.apply_image(np.float32(img))))
+
+
 def test_labels_that_floats_do_not_have_are_refused_where_they_are_warped():
     large, warp = np.full((40, 60), 2**53 + 1), TRANSFORMS[5]
     with pytest.raises(ValueError, match="renumber"):

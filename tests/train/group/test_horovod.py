@@ -9,6 +9,7 @@ from tensorpack.compat import tfv1 as tf
 from tensorpack.dataflow import DataFromList
 from tensorpack.graph_builder import ModelDesc
 from tensorpack.input_source import FeedInput
+from tensorpack.models import BatchNorm
 from tensorpack.train import (
     BytePSTrainer,
     CollectiveTrainer,
@@ -70,11 +71,11 @@ class KeepWeight(Callback):
         self.value = self.trainer.sess.run(self.trainer.model.weight)
 
 
-def weight_after(make_trainer):
+def weight_after(make_trainer, model=None):
     keep = KeepWeight()
     with tf.Graph().as_default():
         config = TrainConfig(
-            model=Line(),
+            model=model or Line(),
             data=FeedInput(DataFromList([[np.float32([2.0, 4.0])]])),
             callbacks=[keep],
             extra_callbacks=[],
@@ -100,6 +101,16 @@ def test_with_horovod_that_reduces_and_broadcasts(horovod):
     assert weight == 100.0 - 2 * 2 * 3.0
     assert horovod == ["init", {"compression": "half"}]
     assert (trainer.is_chief, trainer.mpi_enabled(), trainer.cluster) == (False, True, None)
+
+
+def test_horovod_adds_up_the_statistics_of_a_layer(horovod):
+    class Normalized(Line):
+        def build_graph(self, x):
+            x = BatchNorm("bn", tf.reshape(x, [-1, 1]), sync_statistics="horovod")
+            return super().build_graph(x)
+
+    weight_after(HorovodTrainer, Normalized())
+    assert len(horovod) > 1 + 3  # of "init", and the gradients of three variables
 
 
 @pytest.mark.parametrize("options, weight", first_fast([({}, -6.0), ({"average": False}, -12.0)]))
