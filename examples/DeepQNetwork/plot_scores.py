@@ -25,6 +25,7 @@ from tensorpack.RL import Player, RunScores, find_rom, read_scores
 from tensorpack.RL.scores import AXES, Window
 from tensorpack.runs.curves import make_band
 from tensorpack.utils import get_rng, get_tqdm, logger
+from tensorpack.utils.optional import require
 
 GAMES_AT_ONCE = 8
 AXIS_LABELS = {"steps": "agent steps", "hours": "hours", "updates": "updates"}
@@ -123,16 +124,8 @@ def draw(
       ImportError: matplotlib is not installed.
       ValueError: matplotlib does not know the format, or a run lacks what the axis shows.
     """
-    try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise ImportError(
-            f"matplotlib draws the picture: pip install matplotlib ({error})"
-        ) from error
-
-    figure = Figure(figsize=(9, 5))
-    FigureCanvasAgg(figure)  # draws without a screen
+    figure = require("matplotlib.figure").Figure(figsize=(9, 5))
+    require("matplotlib.backends.backend_agg").FigureCanvasAgg(figure)  # draws without a screen
     axes = figure.subplots()
     for i, (name, group) in enumerate(runs.items()):
         _draw_band(axes, name, group, axis, window, _COLORS[i % len(_COLORS)])

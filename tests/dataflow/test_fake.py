@@ -79,11 +79,11 @@ def test_random_arrays_differ_and_constant_ones_are_shared():
         ({"domain": [(0, 1), (0, 1)]}, "1 shapes but 2 values of domain"),
         ({"dtype": "uint8", "domain": (0, 257)}, "does not lie within uint8"),
         ({"dtype": "uint8", "domain": (-1, 2)}, "does not lie within uint8"),
-        ({"domain": (1, 0)}, "A domain is"),
+        ({"domain": (1, 0)}, "two numbers, the smaller one first"),
         ({"dtype": "float16", "domain": (0, 1e5)}, "does not lie within float16.* 65504"),
         ({"dtype": "float16", "domain": (-65520, 0)}, "does not lie within float16"),
-        ({"dtype": "float64", "domain": (0, float("inf"))}, "does not lie within float64"),
-        ({"dtype": "float64", "domain": (float("nan"), 1)}, "does not lie within float64"),
+        ({"dtype": "float64", "domain": (0, float("inf"))}, "must be a finite number"),
+        ({"dtype": "float64", "domain": (float("nan"), 1)}, "must be a finite number"),
         ({"dtype": "float64", "domain": (-1.5e308, 1.5e308)}, "wider than float64"),
         ({"dtype": "object"}, "but not object"),
         ({"size": -1}, "got -1"),
@@ -119,7 +119,7 @@ def test_shapes_of_arrays():
 
 @pytest.mark.parametrize("domain", [5, None, (1, 2, 3), (), (0, None), ("0", "1"), [(0, 1, 2)]])
 def test_domains_that_are_not_pairs(domain):
-    with pytest.raises(ValueError, match=r"A domain is a pair of numbers \(low, high\), but got"):
+    with pytest.raises((TypeError, ValueError), match="FakeData: domain must be"):
         FakeData([[2]], domain=domain)
 
 

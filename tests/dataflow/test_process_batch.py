@@ -134,7 +134,7 @@ def test_lengths():
         ({"batch_size": 0}, ValueError, "batch_size must be at least 1"),
         ({"batch_size": 100.0}, TypeError, "batch_size must be an integer, but got 100.0"),
         ({"buffer_size": "9"}, TypeError, "buffer_size must be an integer, but got '9'"),
-        ({"batch_size": 4, "buffer_size": 3}, ValueError, "buffer_size=3 has no room for a batch"),
+        ({"batch_size": 4, "buffer_size": 3}, ValueError, "buffer_size must be at least 4"),
         ({"num_proc": 0}, ValueError, "num_proc must be at least 1"),
         ({"batch_size": 14}, ValueError, "batch_size=14, but DataFromList has only 13"),
     ],

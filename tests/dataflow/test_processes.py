@@ -277,7 +277,7 @@ class TestStrict:
         with closing(strict(numbers(8), 2)) as other:
             other.load_state_dict(state)
             assert list(other) == []
-            with pytest.raises(ValueError, match="state of a list of 9 datapoints"):
+            with pytest.raises(ValueError, match="its list had 9 datapoints"):
                 list(other)
 
     @pytest.mark.slow

@@ -81,7 +81,7 @@ def test_list_is_shuffled_in_every_pass_and_left_as_it_is():
 
 def test_a_state_of_another_list():
     state = DataFromList([[1], [2]]).state_dict()
-    with pytest.raises(ValueError, match="a list of 2 datapoints, but the one of this DataFrom"):
+    with pytest.raises(ValueError, match="its list had 2 datapoints, this one has 1"):
         DataFromList([[1]]).load_state_dict(state)
     with pytest.raises(ValueError, match="it is at 3, but a pass has 2"):
         DataFromList([[1], [2]]).load_state_dict({**state, "count": 3})

@@ -279,7 +279,7 @@ def test_a_state_of_another_file(tmp_path):
     one = write(tmp_path / "one", record(b"a"))
     other = write(tmp_path / "other", record(b"a"), record(b"b"))
     state = TFRecordBytes(one).state_dict()
-    with pytest.raises(ValueError, match="state of a file of 17 bytes, but .*other has 34"):
+    with pytest.raises(ValueError, match="its file had 17 bytes, .*other has 34"):
         TFRecordBytes(other).load_state_dict(state)
     with pytest.raises(ValueError, match="it is at 99"):
         TFRecordBytes(one).load_state_dict({**state, "offset": 99})

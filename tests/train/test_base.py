@@ -338,7 +338,7 @@ def test_registered_monitors_get_the_scalars():
             self.trainer.monitors.put_scalar("mine", 3)
 
     monitor, trainer = Keeps(), Counting(config([Logs()]))
-    with pytest.raises(TypeError, match="takes a MonitorBase, got Callback"):
+    with pytest.raises(TypeError, match="must be a MonitorBase, got Callback"):
         trainer.register_monitor(Callback())
     trainer.register_monitor(monitor)
     trainer.train()
@@ -402,7 +402,7 @@ def test_a_second_run_of_the_same_trainer_is_refused():
 
 
 def test_takes_nothing_but_a_config():
-    with pytest.raises(TypeError, match="takes a TrainConfig, got str"):
+    with pytest.raises(TypeError, match="must be a TrainConfig, got str"):
         Trainer("config")
 
 

@@ -177,7 +177,12 @@ class TFRecordSerializer:
         """Writes one pass of a flow; see `write_records`."""
         return records.write_records(df, path, _writer)
 
-    load = TFRecordData
+    @staticmethod
+    def load(
+        path: PathLike, size: Optional[int] = None, max_errors: int = 0, allow_pickle: bool = False
+    ) -> TFRecordData:
+        """Returns a flow over the datapoints of a file; see `TFRecordData`."""
+        return TFRecordData(path, size, max_errors, allow_pickle)
 
 
 dump_dataflow_to_tfrecord = TFRecordSerializer.save  # its name of 2017

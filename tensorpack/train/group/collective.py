@@ -87,7 +87,7 @@ class CollectiveTrainer(GroupTrainer):
         self._announced = self._exchanges = False
         if cluster is not None and cluster.num_workers > 1:
             self.is_chief = cluster.is_chief
-            self._form_group()
+            self._form_group(cluster.index)
             self._group = Workers(cluster, self._timeout, self._on_lost, self._on_leave)
             self._first_key = next(_runs) * _KEYS_OF_A_RUN + 1
             self._keys = itertools.count(self._first_key + _KEYS_OF_A_RUN * 9 // 10)

@@ -52,7 +52,7 @@ class DistributedTrainerBase(GroupTrainer):
         if cluster.job == "ps":
             serve(cluster, server.target, timeout)
         super().__init__(config)
-        self._form_group()
+        self._form_group(cluster.index)
         if self.config is not None:
             _check_creator(self.config.session_creator)
         self._host = f"{HOST}/device:CPU:0"

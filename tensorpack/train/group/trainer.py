@@ -26,7 +26,6 @@ class GroupTrainer(MultiTowerTrainer):
     """
 
     _has_group = False
-    cluster: Any
     # What a subclass has:
     _join: Callable[[], None]  # waits for the others, unless it was called before
     _gather: Callable[[Sequence[float]], np.ndarray]  # the values of all, [workers, values]
@@ -35,8 +34,8 @@ class GroupTrainer(MultiTowerTrainer):
     _release: Callable[[], None]  # ends what this worker waits for in a step
     _leave: Callable[[], None]  # lets go of the others; the run has ended
 
-    def _form_group(self) -> None:
-        self._has_group, self._worker = True, self.cluster.index
+    def _form_group(self, worker: int) -> None:
+        self._has_group, self._worker = True, worker
         self._over = threading.Event()
         self._waiting: List[threading.Thread] = []
         self.signal_token = StopToken()

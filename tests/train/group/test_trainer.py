@@ -7,7 +7,7 @@ from tensorpack.train.group.trainer import GroupTrainer
 
 def test_what_is_due_happens_until_the_run_has_ended():
     trainer, happened, said = GroupTrainer(), threading.Event(), []
-    trainer._form_group()
+    trainer._form_group(0)
     trainer._leave = lambda: said.append("left")
     threads = threading.active_count()
     trainer._after(0.01, happened.set)
