@@ -194,18 +194,16 @@ class MinSaver(BestValue):
         if latest is None or not self._is_better(latest.value):
             return
         step, value = latest
-        if step == saved_step(self.target):  # the run was resumed from the copy itself
-            self.best = tuple(latest)
-            return
         saver = self.trainer.state_saver
         if saver is not None:
             saver.wait()
         listed = pointed_to(self.checkpoint_dir)
         if not listed and saver is not None and saver.last_path is not None:
             listed = [saver.last_path]  # elsewhere, where the run is resumed from
-        of_step = [each for each in listed if each.rpartition("-")[2] == str(step)]
+        of_step = [each for each in listed if saved_step(each) == step]
         if of_step:
-            if self._keep(of_step[-1], self.target):
+            # A run may have been resumed from the copy itself.
+            if of_step[-1] == self.target or self._keep(of_step[-1], self.target):
                 self.best, found = tuple(latest), f"{self._kind} {self.monitor_stat}={value:.5g}"
                 logger.info(f"Model at global_step={step} with {found} saved.")
         elif saver is not None and saver.failure is not None:

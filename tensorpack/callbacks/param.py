@@ -51,9 +51,11 @@ class GraphVarParam(HyperParam):
         dtype = self.var.dtype.base_dtype
         with tf.device(self.var.device):
             self._value = tf.placeholder(dtype, self.var.shape, name="new_value")
-            alike = [self.var, *replicas().copies_of(self.var)]
-            ops = [each.assign(self._value, read_value=False) for each in alike]
-            self._assign = tf.group(*ops, name="set_value")
+        ops = []
+        for each in [self.var, *replicas().copies_of(self.var)]:
+            with tf.device(each.device):
+                ops.append(each.assign(self._value, read_value=False))
+        self._assign = tf.group(*ops, name="set_value")
 
     def _find(self) -> tf.Variable:
         for each in tf.global_variables() + tf.local_variables():

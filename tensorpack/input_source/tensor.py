@@ -31,10 +31,10 @@ class TensorInput(FeedfreeInput):
             raise TypeError(f"get_tensor_fn must be a function, got {kind_of(get_tensor_fn)}.")
         self.get_tensor_fn = get_tensor_fn
         self._given_size = as_count_or_none(self, "size", size)
-
-    def _get_callbacks(self) -> List[Callback]:
         what = "TensorInput cannot continue where it was: it reads tf.data, or calls Python."
         self._position = PositionNotKept(what, "Use a QueueInput of a DataFlow.", False)
+
+    def _get_callbacks(self) -> List[Callback]:
         return [self._position]
 
     def _get_input_tensors(self) -> Sequence[tf.Tensor]:

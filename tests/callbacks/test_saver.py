@@ -444,6 +444,13 @@ def test_a_run_that_goes_on_from_the_best_keeps_it(tmp_path):
     assert checkpoints(tmp_path) == ["min-val-error", "model-8", "model-10"]
 
 
+def test_the_best_of_another_run_is_replaced_also_one_of_the_same_step(tmp_path):
+    best(tmp_path, MinSaver, [1.0])
+    (tmp_path / "min-val-error.data-00000-of-00001").write_bytes(b"")
+    best(tmp_path, MinSaver, [2.0])
+    verify(str(tmp_path / "min-val-error"))
+
+
 def test_a_copy_that_fails_is_tried_again(tmp_path, capsys):
     blocker = tmp_path / "min-val-error.data-00000-of-00001"
     blocker.mkdir()
