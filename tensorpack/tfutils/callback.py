@@ -35,6 +35,7 @@ class TrainerContract:
         at the very end of the run. None in a trainer that keeps none.
       is_chief: whether this process saves and logs.
       resumed: whether the run continues a saved state.
+      resumed_from: prefix of the checkpoint that the run continues, or None.
       resume_strictly: whether it is an error if the run cannot be continued exactly.
       deterministic: whether equal programs do equal runs, see `TrainConfig`.
     """
@@ -51,6 +52,7 @@ class TrainerContract:
     record: Any = None
     is_chief = True
     resumed = False
+    resumed_from: Optional[str] = None
     resume_strictly = False
     deterministic = False
 

@@ -55,7 +55,6 @@ class Trainer(TrainerContract):
       graph: the graph that is trained: the default graph at construction, which also ends eager
         execution in a process that has it on, so that a constructor can build the graph.
       train_op: the op that a step runs, unless `run_step` is overridden.
-      resumed_from: prefix of the checkpoint that the run continues, or None.
       stop_grace: seconds that the run has to end in order after a signal.
       signal_token: the `StopToken` at which a signal asks for the end: `stop_token`, except in a
         trainer of several processes that end together.
@@ -93,7 +92,6 @@ class Trainer(TrainerContract):
         self.monitors: Optional[Monitors] = None
         self.train_op: Any = None
         self.state_saver: Optional[ModelSaver] = None
-        self.resumed_from: Optional[str] = None
         self._saved_to: Set[str] = set()  # real paths of directories
         self._state = RunState(self)
         self._registered: List[Callback] = []
