@@ -3,16 +3,22 @@
 from typing import Any, List, Sequence, Tuple, Union
 
 from tensorpack.compat import tfv1 as tf
+from tensorpack.utils.argtools import get_data_format
 from tensorpack.utils.checks import as_count
 
 IntPair = Union[int, Sequence[int]]
 
 
-def check_image(layer_name: str, inputs: Any, data_format: str) -> tf.Tensor:
-    """Returns images, or volumes, as a floating-point tensor with known channels."""
+def check_image(
+    layer_name: str, inputs: Any, data_format: str, dims: int = 2
+) -> Tuple[tf.Tensor, str]:
+    """Returns images, or volumes, as a floating-point tensor with known channels, and the format as
+    `get_data_format` does.
+    """
+    data_format = get_data_format(data_format, dims=dims)
     tensor = check_floating(layer_name, check_rank(layer_name, inputs, len(data_format)))
     check_channels(layer_name, tensor, channel_axis(data_format))
-    return tensor
+    return tensor, data_format
 
 
 def check_rank(layer_name: str, inputs: Any, rank: int = 4) -> tf.Tensor:

@@ -3,7 +3,6 @@
 from typing import Any, Callable, Optional, Sequence, Union
 
 from tensorpack.compat import tfv1 as tf
-from tensorpack.utils.argtools import get_data_format
 from tensorpack.utils.checks import as_count
 
 from ._checks import (
@@ -65,8 +64,7 @@ def Conv2D(
       The op `<layer>/output`, `[N, H', W', filters]` (or channels first), with the `.variables` `W`
       and `b`.
     """
-    data_format = get_data_format(data_format)
-    inputs = check_image("Conv2D", inputs, data_format)
+    inputs, data_format = check_image("Conv2D", inputs, data_format)
     filters = as_count("Conv2D", "filters", filters)
     kernel_size = check_sizes("Conv2D", "kernel_size", kernel_size)
     channels = channels_of(inputs, data_format)
@@ -125,8 +123,7 @@ def Conv3D(
     It is `Conv2D` for a floating input `[N, D, H, W, C]`, or `[N, C, D, H, W]` with
     `data_format="channels_first"`; sizes are one number or three, (depth, height, width).
     """
-    data_format = get_data_format(data_format, dims=3)
-    inputs = check_image("Conv3D", inputs, data_format)
+    inputs, data_format = check_image("Conv3D", inputs, data_format, 3)
     filters = as_count("Conv3D", "filters", filters)
     window = check_sizes("Conv3D", "kernel_size", kernel_size, 3)
     steps, dilation = check_steps("Conv3D", strides, dilation_rate, 3)
@@ -178,8 +175,7 @@ def Conv2DTranspose(
       The op `<layer>/output` with the `.variables` `W` and `b`.
     """
     layer_name = "Conv2DTranspose"
-    data_format = get_data_format(data_format)
-    inputs = check_image(layer_name, inputs, data_format)
+    inputs, data_format = check_image(layer_name, inputs, data_format)
     window = check_sizes(layer_name, "kernel_size", kernel_size)
     steps = check_sizes(layer_name, "strides", strides)
     padding = check_padding(layer_name, padding)
@@ -253,8 +249,7 @@ def DepthwiseConv2D(
       the `.variables` `W` and `b`.
     """
     layer_name = "DepthwiseConv2D"
-    data_format = get_data_format(data_format)
-    inputs = check_image(layer_name, inputs, data_format)
+    inputs, data_format = check_image(layer_name, inputs, data_format)
     window = check_sizes(layer_name, "kernel_size", kernel_size)
     steps, dilation = check_steps(layer_name, strides, dilation_rate)
     if steps[0] != steps[1]:

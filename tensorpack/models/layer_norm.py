@@ -3,7 +3,6 @@
 from typing import Any, List, Optional
 
 from tensorpack.compat import tfv1 as tf
-from tensorpack.utils.argtools import get_data_format
 from tensorpack.utils.checks import as_count
 
 from ._checks import channel_axis, check_floating, check_image
@@ -37,12 +36,11 @@ def LayerNorm(
     Returns:
       The op `<layer>/output`, like `inputs`, with the `.variables` `beta` and `gamma`.
     """
-    data_format = get_data_format(data_format)
     inputs = tf.convert_to_tensor(inputs)
     if inputs.shape.ndims == 2 and inputs.shape.as_list()[1] is not None:
         check_floating("LayerNorm", inputs)
         return _normalize(inputs, [1], 1, epsilon, center, scale, gamma_initializer)
-    check_image("LayerNorm", inputs, data_format)
+    _, data_format = check_image("LayerNorm", inputs, data_format)
     axis = channel_axis(data_format)
     return _normalize(inputs, [1, 2, 3], axis, epsilon, center, scale, gamma_initializer)
 
@@ -68,8 +66,7 @@ def InstanceNorm(
       inputs: floating, `[N, H, W, C]` or `[N, C, H, W]`; C must be known.
       use_affine: if given, sets both `center` and `scale`.
     """
-    data_format = get_data_format(data_format)
-    inputs = check_image("InstanceNorm", inputs, data_format)
+    inputs, data_format = check_image("InstanceNorm", inputs, data_format)
     if use_affine is not None:
         center = scale = use_affine
     height_axis = data_format.index("H")
@@ -98,8 +95,7 @@ def GroupNorm(
       inputs: floating, `[N, H, W, C]` or `[N, C, H, W]`; C must be known.
       groups: how many; C must be a multiple of it, and neighbouring channels form a group.
     """
-    data_format = get_data_format(data_format)
-    inputs = check_image("GroupNorm", inputs, data_format)
+    inputs, data_format = check_image("GroupNorm", inputs, data_format)
     groups = as_count("GroupNorm", "groups", groups)
     axis = channel_axis(data_format)
     channels = inputs.shape.as_list()[axis]

@@ -16,7 +16,6 @@ from tensorpack.tfutils.model_utils import get_shape_str
 from tensorpack.tfutils.tower import get_current_tower_context, in_main_training_tower
 from tensorpack.utils import logger
 from tensorpack.utils._tracebacks import add_note
-from tensorpack.utils._words import did_you_mean
 
 from ._legacy_names import Renaming, translate
 
@@ -132,7 +131,7 @@ def _make_layer(
     def call_layer(*args: Any, **kwargs: Any) -> Any:
         scope_name, args = _split_scope_name(layer_name, use_scope, args)
         given = translate(layer_name, spelling, kwargs)
-        _check_names(layer_name, parameters, spelling, given)
+        check_arguments(layer_name, parameters, spelling, given, f"{layer_name}()")
         inputs = _find_inputs(layer_name, parameters, args, given)
         call = functools.partial(function, *args, **add_defaults(layer, parameters, args, given))
         return call() if scope_name is None else _call_in_scope(call, scope_name, inputs, log_shape)
@@ -151,19 +150,6 @@ def _make_layer(
         shown = [first, *parameters.values()]
         layer.__signature__ = inspect.signature(function).replace(parameters=shown)
     return layer
-
-
-def _check_names(
-    layer_name: str, parameters: Mapping[str, Any], spelling: Renaming, given: Mapping[str, Any]
-) -> None:
-    unknown = [each for each in given if each not in parameters]
-    if not unknown or any(each.kind is each.VAR_KEYWORD for each in parameters.values()):
-        return
-    near = did_you_mean(unknown[0], [*list(parameters)[1:], *spelling])
-    raise TypeError(
-        f"{layer_name}() got an unexpected keyword argument {unknown[0]!r}."
-        f"{near or ' It takes ' + ', '.join(list(parameters)[1:]) + '.'}"
-    )
 
 
 def _split_scope_name(

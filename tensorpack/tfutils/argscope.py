@@ -76,9 +76,13 @@ def add_defaults(
 
 
 def check_arguments(
-    layer_name: str, parameters: Parameters, other_names: Iterable[str], arguments: Iterable[str]
+    layer_name: str,
+    parameters: Parameters,
+    other_names: Iterable[str],
+    arguments: Iterable[str],
+    got_by: str = "argscope()",
 ) -> None:
-    """Checks that a layer has the arguments that it is to have defaults for.
+    """Raises TypeError unless a layer has arguments that it, or an `argscope`, was given.
 
     Args:
       parameters: those of the layer; no check without any.
@@ -94,7 +98,7 @@ def check_arguments(
         near = "".join(did_you_mean(name, known) for name in unknown)
         hint = near or f" It takes {', '.join(known)}."
         raise TypeError(
-            f"argscope() got {', '.join(unknown)}, which {layer_name} does not take.{hint}"
+            f"{got_by} got {', '.join(unknown)}, which {layer_name} does not take.{hint}"
         )
 
 
