@@ -7,7 +7,7 @@ from tensorpack.compat import tfv1 as tf
 from tensorpack.input_source import InputSource
 from tensorpack.input_source.base import build_or_reuse_placeholder
 from tensorpack.models.regularize import regularize_cost_from_collection
-from tensorpack.tfutils.common import PerGraph, get_op_tensor_name
+from tensorpack.tfutils.common import PerGraph, as_signature
 from tensorpack.tfutils.gradproc import FilterNoneGrad
 from tensorpack.tfutils.tower import get_current_tower_context
 
@@ -82,13 +82,7 @@ class ModelDescBase:
         """
         if "_input_signature" not in self.__dict__:
             with tf.Graph().as_default():  # for placeholders created in inputs()
-                specs = [_to_spec(each) for each in self.inputs()]
-            names = [spec.name for spec in specs]
-            if len(set(names)) < len(names):
-                raise ValueError(
-                    f"The inputs of {type(self).__name__} must have different names, got {names}."
-                )
-            self._input_signature = specs
+                self._input_signature = as_signature(self.inputs())
         return self._input_signature
 
     def get_inputs_desc(self) -> List[InputDesc]:
@@ -198,19 +192,3 @@ def _in_training_tower() -> bool:
 def _is_of_2017(inputs: Sequence[Any]) -> bool:
     """Whether `build_graph` was called as in 2017, with one list or source."""
     return len(inputs) == 1 and isinstance(inputs[0], (list, tuple, InputSource))
-
-
-def _to_spec(described: Any) -> tf.TensorSpec:
-    spec = described
-    if isinstance(described, InputDesc):
-        spec = tf.TensorSpec(described.shape, described.type, described.name)
-    elif isinstance(described, tf.Tensor):
-        name = get_op_tensor_name(described.name)[0]
-        spec = tf.TensorSpec(described.shape, described.dtype, name)
-    elif not isinstance(described, tf.TensorSpec):
-        raise TypeError(
-            f"An input must be a tf.TensorSpec, an InputDesc or a placeholder, got {described!r}."
-        )
-    if not spec.name:
-        raise ValueError(f"Every input of a model needs a name; {spec} has none.")
-    return spec

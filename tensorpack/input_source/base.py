@@ -5,10 +5,9 @@ from typing import Any, Dict, Iterator, List, Optional, Sequence
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.callback import Callback
+from tensorpack.tfutils.common import as_signature
 from tensorpack.utils import logger
 from tensorpack.utils.argtools import accepts_old_keywords
-
-_INPUT_DESC = ("type", "shape", "name")  # the fields of an `InputDesc`, the spec of 2017
 
 
 class InputSpec(tf.TensorSpec):
@@ -73,7 +72,7 @@ class InputSource:
                 f"This {type(self).__name__} is set up already. Make a new one for each graph "
                 "or trainer."
             )
-        signature = _check_signature(input_signature)
+        signature = as_signature(input_signature)
         self._setup([InputSpec(each.shape, each.dtype, each.name) for each in signature])
         self._signature = signature
         self._callbacks = list(self._get_callbacks())
@@ -226,21 +225,6 @@ def start_over(trainer: Any, message: str, instead: str) -> None:
     if trainer.resume_strictly:
         raise RuntimeError(f"{message} {instead}")
     logger.warning(f"{message} It starts over.")
-
-
-def _check_signature(signature: Sequence[Any]) -> List[tf.TensorSpec]:
-    specs = []
-    for each in signature:
-        is_desc = getattr(each, "_fields", None) == _INPUT_DESC
-        if not is_desc and not isinstance(each, tf.TensorSpec):
-            raise TypeError(
-                f"An input signature is a list of tf.TensorSpec, got {type(each).__name__} in it."
-            )
-        specs.append(tf.TensorSpec(each.shape, each.type if is_desc else each.dtype, each.name))
-    names = [spec.name for spec in specs]
-    if None in names or len(set(names)) < len(names):
-        raise ValueError(f"Each input needs a name of its own, got {names}.")
-    return specs
 
 
 def _check_tensors(tensors: Any, signature: Sequence[tf.TensorSpec], source: str) -> None:

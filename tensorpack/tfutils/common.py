@@ -102,6 +102,29 @@ def get_global_step_value() -> int:
     return int(session.run(variable))
 
 
+def as_signature(described: Sequence[Any]) -> List[tf.TensorSpec]:
+    """Returns a spec with a name of its own for each input of a model.
+
+    Args:
+      described: for each a `tf.TensorSpec`, an `InputDesc` of 2017, or a placeholder.
+    """
+    specs = []
+    for each in described:
+        if isinstance(each, tf.Tensor):
+            each = tf.TensorSpec(each.shape, each.dtype, each.op.name)
+        elif getattr(each, "_fields", None) == ("type", "shape", "name"):
+            each = tf.TensorSpec(each.shape, each.type, each.name)
+        elif not isinstance(each, tf.TensorSpec):
+            raise TypeError(
+                f"An input must be a tf.TensorSpec, an InputDesc or a placeholder, got {each!r}."
+            )
+        specs.append(each)
+    names = [spec.name for spec in specs]
+    if not all(names) or len(set(names)) < len(names):
+        raise ValueError(f"Each input needs a name of its own, got {names}.")
+    return specs
+
+
 def get_op_tensor_name(name: str) -> Tuple[str, str]:
     """Splits a name of an op or tensor: `a` gives `("a", "a:0")`, `a:10` gives `("a", "a:10")`."""
     op_name, colon, index = name.partition(":")

@@ -13,7 +13,7 @@ from tensorpack.utils.argtools import accepts_old_keywords
 from tensorpack.utils.naming import SUMMARY_BACKUP_KEYS, TOWER_FREEZE_KEYS
 
 from .collection import backup_collection, freeze_collection
-from .common import PerGraph, get_op_tensor_name, get_tensor_of_graph
+from .common import PerGraph, as_signature, get_op_tensor_name, get_tensor_of_graph
 
 _open_contexts: PerGraph = PerGraph(list)  # innermost last
 
@@ -326,16 +326,7 @@ class TowerFunc:
         self, tower_fn: Callable[..., Any], input_signature: Sequence[tf.TensorSpec]
     ) -> None:
         self._tower_fn = tower_fn
-        self.input_signature = [
-            tf.TensorSpec(each.shape, each.type, each.name) if hasattr(each, "type") else each
-            for each in input_signature  # those with a type are an `InputDesc` of 2017
-        ]
-        for spec in self.input_signature:
-            if not spec.name:
-                raise ValueError(f"Every input of a tower function needs a name; {spec} has none.")
-        names = [spec.name for spec in self.input_signature]
-        if len(set(names)) < len(names):
-            raise ValueError(f"Inputs of a tower function need different names, got {names}.")
+        self.input_signature = as_signature(input_signature)
         self._handles: List[TowerTensorHandle] = []
 
     @property

@@ -141,8 +141,8 @@ def test_placeholders_serve_as_inputs():
 @pytest.mark.parametrize(
     "inputs, error, text",
     [
-        (lambda: [tf.TensorSpec([], tf.float32)], ValueError, "needs a name"),
-        (lambda: [tf.TensorSpec([], tf.float32, "a")] * 2, ValueError, "different names"),
+        (lambda: [tf.TensorSpec([], tf.float32)], ValueError, "a name of its own"),
+        (lambda: [tf.TensorSpec([], tf.float32, "a")] * 2, ValueError, "a name of its own"),
         (lambda: ["image"], TypeError, "got 'image'"),
     ],
 )
