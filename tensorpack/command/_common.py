@@ -1,9 +1,7 @@
 """What the subcommands share: exit codes, the error of a user's mistake, texts."""
 
-import argparse
 import json
-from contextlib import suppress
-from typing import Any, Callable, Iterable, Sequence
+from typing import Any, Iterable, Sequence
 
 from tensorpack.dataflow._cli import CommandError as CommandError
 from tensorpack.dataflow._cli import printable as printable
@@ -12,18 +10,6 @@ FINE = 0
 PROBLEM = 1  # a problem was found, or two things differ
 WRONG = 2  # the command line, or what it names, cannot be used
 INTERRUPTED = 130
-
-
-def number(what: str, fits: Callable[[float], bool]) -> Callable[[str], float]:
-    """Returns a type of argparse: a number that fits; an error says that it is not one `what`."""
-
-    def convert(text: str) -> float:
-        with suppress(ValueError):
-            if fits(float(text)):
-                return float(text)
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number {what}")
-
-    return convert
 
 
 def shape_text(shape: Iterable[int]) -> str:

@@ -3,10 +3,10 @@
 import argparse
 from typing import TYPE_CHECKING, Any, Dict, List
 
-from tensorpack.utils._words import did_you_mean
+from tensorpack.utils._words import did_you_mean, number
 
 from ._checkpoints import Saved, matching, open_saved
-from ._common import FINE, PROBLEM, CommandError, json_text, number, table_text
+from ._common import FINE, PROBLEM, CommandError, json_text, table_text
 
 if TYPE_CHECKING:
     from tensorpack.utils.checkpoints.variables import Match

@@ -13,9 +13,9 @@ from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
 
 from tensorpack.runs.curves import LABELS, RESERVED, Band, curve_of, make_band, names_of, smooth
 from tensorpack.runs.statistics import FILENAME, Epoch, read_epochs
-from tensorpack.utils._words import did_you_mean, did_you_mean_file
+from tensorpack.utils._words import did_you_mean, did_you_mean_file, number
 
-from ._common import FINE, CommandError, json_text, number, printable, table_text
+from ._common import FINE, CommandError, json_text, printable, table_text
 from ._text_plot import Look, draw_text
 
 HELP = "draw curves of the scalars of runs, as a picture or in the terminal"

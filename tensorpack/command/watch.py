@@ -4,7 +4,9 @@ import argparse
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from ._common import FINE, CommandError, number
+from tensorpack.utils._words import number
+
+from ._common import FINE, CommandError
 
 HELP = "show the page about a run in a browser, renewed as the run proceeds"
 _ADDRESS, _HOSTS = "127.0.0.1", ("127.0.0.1", "localhost")

@@ -18,6 +18,7 @@ from typing import Any, Callable, Optional, Sequence
 
 from tensorpack.utils._console import point_at_devnull
 from tensorpack.utils._tracebacks import notes_of
+from tensorpack.utils._words import number
 from tensorpack.utils.workers.worker_errors import WorkerTraceback
 
 from ._cli import CommandError, printable
@@ -174,16 +175,7 @@ def _flow(text: str) -> str:
 
 
 def _number(least: int, kind: Callable[[str], Any] = int) -> Callable[[str], Any]:
-    def convert(text: str) -> Any:
-        try:
-            number = kind(text)
-        except ValueError:
-            number = None
-        if number is None or not number >= least:  # NaN is neither less nor more
-            raise argparse.ArgumentTypeError(f"{text!r} is not a number of at least {least}")
-        return number
-
-    return convert
+    return number(f"of at least {least}", lambda n: n >= least, kind)
 
 
 if __name__ == "__main__":

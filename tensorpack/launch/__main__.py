@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Callable, List, Optional, Sequence
 
 from tensorpack.utils._console import open_standard_descriptors
+from tensorpack.utils._words import number
 from tensorpack.utils.cluster import Cluster, is_loopback, trouble_at
 from tensorpack.utils.signals import SignalListener
 
@@ -192,7 +193,13 @@ def make_parser() -> argparse.ArgumentParser:
     text += 'from its last state if it asks for that, by resume="auto"'
     add("--max-restarts", type=_number(0), default=0, metavar="N", help=text)
     text = "time to end after Ctrl-C or SIGTERM, before the processes are killed (%(default)g)"
-    add("--grace", type=_seconds, default=30.0, metavar="S", help=text)
+    add(
+        "--grace",
+        type=number("of seconds", lambda s: 0 <= s < float("inf")),
+        default=30.0,
+        metavar="S",
+        help=text,
+    )
     text = "run a module instead of a script; what follows its name are its arguments"
     add("-m", dest="module", nargs=argparse.REMAINDER, metavar="MODULE", help=text)
     text = "the Python script and its arguments"
@@ -201,19 +208,7 @@ def make_parser() -> argparse.ArgumentParser:
 
 
 def _number(least: int, most: int = 10000) -> Callable[[str], int]:
-    def convert(text: str) -> int:
-        if not (text.isascii() and text.isdigit() and least <= int(text) <= most):
-            raise argparse.ArgumentTypeError(f"{text!r} is not a number of {least} to {most}")
-        return int(text)
-
-    return convert
-
-
-def _seconds(text: str) -> float:
-    with suppress(ValueError):
-        if 0 <= float(text) < float("inf"):
-            return float(text)
-    raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds")
+    return number(f"of {least} to {most}", lambda n: least <= n <= most, int)
 
 
 if __name__ == "__main__":

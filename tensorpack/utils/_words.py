@@ -1,9 +1,11 @@
-"""Words in messages: sizes, the names nearest to a mistyped one, command lines without secrets."""
+"""Words in messages and on command lines: sizes, numbers, the names nearest to a mistyped one."""
 
+import argparse
 import os
 import re
+from contextlib import suppress
 from difflib import get_close_matches
-from typing import Iterable, List, Optional, Sequence
+from typing import Any, Callable, Iterable, List, Optional, Sequence
 
 _KEY = "(?:api|auth|access|private|wandb|comet)[-_]?key"
 _SECRET = rf"[\w.-]*(?:passw|secret|token|credential|{_KEY})[\w.-]*"
@@ -50,3 +52,15 @@ def without_secrets(arguments: Sequence[str]) -> List[str]:
     """Returns a command line with `***` after flags such as `--api-key`, and for users in URLs."""
     text = _SECRET_FLAG.sub(r"\1***", "".join(f"\0{each}" for each in arguments))
     return _SECRET_IN_URL.sub(r"\1***@", text).split("\0")[1:]
+
+
+def number(what: str, fits: Callable[[Any], bool], kind: Callable = float) -> Callable:
+    """Returns a type of argparse: a number that fits; an error says that it is not one `what`."""
+
+    def convert(text: str) -> Any:
+        with suppress(ValueError):
+            if fits(kind(text)):
+                return kind(text)
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number {what}")
+
+    return convert
