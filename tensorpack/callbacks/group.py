@@ -173,7 +173,7 @@ class Callbacks(Callback):
         for each in self.cbs:
             name, of = self._names[id(each)], innermost(each).state_of
             state = states.get(name)
-            if state is not None and state.get("of", of) != of:
+            if state and of and state.get("of", of) != of:
                 _warn(f"{name} is of {of}, but its state of {state['of']}: not used.", strictly)
             elif state is not None:
                 try:

@@ -268,6 +268,9 @@ def test_a_state_of_something_else_is_refused_strictly_and_else_not_used(capsys)
     other.load_states(group.state_dict(), group.names(), strictly=False)
     assert [each.value for each in other.cbs] == [None, 2]
     assert [line for line in log_lines(capsys) if said in line]
+    plain = Callbacks([Keeping()])  # of nothing, so that its state may have any key
+    plain.load_states({"Keeping": {"of": "a", "value": 3}}, ["Keeping"], strictly=True)
+    assert plain.cbs[0].value == 3
 
 
 def test_callbacks_without_a_state_may_come_and_go():
