@@ -11,6 +11,7 @@ from tensorpack.callbacks import (
     StatMonitorParamSetter,
 )
 from tensorpack.compat import tfv1 as tf
+from tensorpack.tfutils.collectives import add_up_workers_by
 from tests.callbacks.driver import MiniTrainer, a_rate, log_directory, log_lines, when
 from tests.contracts.callback import contract_of
 
@@ -215,6 +216,25 @@ def test_the_log_directory_must_be_known():
 def test_a_full_path_needs_no_log_directory(tmp_path):
     setter = HumanHyperParamSetter(param(), str(tmp_path / "my.txt"))
     assert setter.file_name == str(tmp_path / "my.txt")
+
+
+def test_in_a_group_of_workers_nobody_sets_a_variable_by_hand_or_by_a_scalar(tmp_path, capsys):
+    def train(make, shared=True):
+        with tf.Graph().as_default():
+            rate, values = tf.get_variable("rate", initializer=8.0, trainable=False), []
+            if shared:
+                add_up_workers_by(lambda tensor: tensor)
+            reading = when(before_epoch=lambda _: values.append(rate.eval()))
+            MiniTrainer([make(), reading], max_epoch=2).train()
+        return values
+
+    (tmp_path / "hyper.txt").write_text("rate:2\n")
+    with log_directory(tmp_path):
+        assert train(lambda: HumanHyperParamSetter("rate"), shared=False) == [2.0, 2.0]
+        assert train(lambda: HumanHyperParamSetter("rate")) == [8.0, 8.0]
+    assert "rate is not set to 2. Other workers" in "".join(log_lines(capsys))
+    with pytest.raises(ValueError, match="cannot set rate: workers that train together"):
+        train(lambda: StatMonitorParamSetter("rate", "cost", lambda old: old / 2, 0.1, 3))
 
 
 def stat(costs, reverse=False):

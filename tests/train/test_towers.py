@@ -171,6 +171,19 @@ def test_a_deterministic_run_continues_exactly(trainer, data, log_dir):
         np.testing.assert_array_equal(rest[name], whole[name], err_msg=name)
 
 
+@pytest.mark.slow
+def test_a_run_of_several_copies_may_continue_with_one(log_dir):
+    model = Normalized(sync_statistics=None)
+
+    def run(towers, **options):
+        data, callbacks = QueueInput(batches(3)), [ModelSaver()]
+        options.update(model=model, data=data, callbacks=callbacks)
+        return train(SyncMultiGPUTrainerReplicated, towers, **options)[0]
+
+    run(2, max_epoch=1)
+    assert run(1, max_epoch=2, resume="must").global_step == 2 * STEPS
+
+
 class Predicts(Callback):
     """Asks predictors on two devices, at the end."""
 
