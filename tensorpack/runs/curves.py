@@ -27,8 +27,9 @@ def scalar_rank(name: str) -> Tuple[bool, bool, int, str]:
     and `mean_score` before `of/a/part/mean_score`.
     """
     lower = name.lower()
-    is_score, is_main = IS_SCORE.search(lower), _IS_MAIN.search(lower)
-    return not is_score, not is_main, name.count("/"), lower
+    is_main = bool(_IS_MAIN.search(lower))
+    depth = name.count("/") if is_main else 0
+    return not is_main, is_main and not IS_SCORE.search(lower), depth, name
 
 
 def names_of(epochs: Sequence[Epoch]) -> Dict[str, None]:

@@ -21,12 +21,12 @@ def printed(capsys, max_epoch=1, scalars=(("b", 0.0),), **options):
 
 def test_scalars_are_printed_after_each_epoch_sorted(capsys):
     scalars = [("zeta", 0.1234567), ("alpha", 0.00001234567), ("m/b", 9.0)]
-    assert printed(capsys, scalars=scalars) == ["alpha: 2", "zeta: 2.1235", "m/b: 11"]
+    assert printed(capsys, scalars=scalars) == ["alpha: 2", "m/b: 11", "zeta: 2.1235"]
 
 
 def test_scores_come_first_and_then_costs(capsys):
     names = ["val/mean_score", "a", "val-error", "mean_score", "b/c", "cost", "Accuracy", "Loss"]
-    first = ["Accuracy", "mean_score", "val/mean_score", "cost", "Loss", "val-error", "a", "b/c"]
+    first = ["Accuracy", "mean_score", "val/mean_score", "Loss", "cost", "val-error", "a", "b/c"]
     said = printed(capsys, scalars=[(name, 0) for name in names])
     assert said == [f"{name}: 2" for name in first]
 
@@ -55,6 +55,6 @@ def test_after_steps(capsys):
 
 def test_lists_choose_by_regular_expressions(capsys):
     scalars = [("cost", 0), ("grad/W", 0), ("grad/b", 0)]
-    assert printed(capsys, scalars=scalars, whitelist=["^grad"]) == ["grad/b: 2", "grad/W: 2"]
+    assert printed(capsys, scalars=scalars, whitelist=["^grad"]) == ["grad/W: 2", "grad/b: 2"]
     assert printed(capsys, scalars=scalars, blacklist=["^grad"]) == ["cost: 2"]
     assert printed(capsys, scalars=scalars, whitelist=["W"], blacklist=["grad"]) == []

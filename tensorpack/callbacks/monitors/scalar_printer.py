@@ -15,7 +15,7 @@ _STATISTICS = "^(param-summary|SummaryGradient|activation-summary)/"
 
 class ScalarPrinter(LastValues):
     """Logs `{name}: {value}` for the scalars put since the last time: scores and accuracies first,
-    then costs, losses and errors, then the others, each sorted by name, those with fewer `/` first.
+    then costs, losses and errors, then the others, each of them sorted by name.
 
     The statistics of gradients, parameters and activations (of `SummaryGradient`,
     `add_param_summary` and `add_activation_summary`) are not logged unless a list is given; the
