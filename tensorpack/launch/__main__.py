@@ -193,13 +193,8 @@ def make_parser() -> argparse.ArgumentParser:
     text += 'from its last state if it asks for that, by resume="auto"'
     add("--max-restarts", type=_number(0), default=0, metavar="N", help=text)
     text = "time to end after Ctrl-C or SIGTERM, before the processes are killed (%(default)g)"
-    add(
-        "--grace",
-        type=number("of seconds", lambda s: 0 <= s < float("inf")),
-        default=30.0,
-        metavar="S",
-        help=text,
-    )
+    seconds = number("of seconds", lambda s: 0 <= s < float("inf"))
+    add("--grace", type=seconds, default=30.0, metavar="S", help=text)
     text = "run a module instead of a script; what follows its name are its arguments"
     add("-m", dest="module", nargs=argparse.REMAINDER, metavar="MODULE", help=text)
     text = "the Python script and its arguments"
@@ -208,7 +203,10 @@ def make_parser() -> argparse.ArgumentParser:
 
 
 def _number(least: int, most: int = 10000) -> Callable[[str], int]:
-    return number(f"of {least} to {most}", lambda n: least <= n <= most, int)
+    def digits(text: str) -> int:  # `int` also takes 1_0, and digits of other scripts
+        return int(text) if text.isascii() and text.isdigit() else -1
+
+    return number(f"of {least} to {most}", lambda n: least <= n <= most, digits)
 
 
 if __name__ == "__main__":

@@ -309,6 +309,7 @@ class TestCommandLine:
             (["-m"], "-m needs the name of a module"),
             (["missing.py"], "the script 'missing.py' does not exist"),
             (["--workers", "0", __file__], "'0' is not a number of 1 to"),
+            (["--workers", "1_0", __file__], "'1_0' is not a number of 1 to"),
             (["--grace", "nan", __file__], "'nan' is not a number of seconds"),
             (["--host", "a", __file__], "--host goes with --hosts"),
             (["--hosts", "x", "--workers", "2", __file__], "do not go with --hosts"),
