@@ -31,7 +31,7 @@ ROM ?= breakout.bin
 SEED ?= 1
 GAME = $(basename $(notdir $(ROM)))
 LEARN = train_log/fast-$(GAME)-$(SEED)
-PUBLISHED = $(if $(filter $(GAME),breakout freeway pong boxing),--published $(GAME) --table)
+PUBLISHED = $(if $(shell grep '"$(GAME)":' examples/DeepQNetwork/published.json),--published $(GAME) --table)
 
 .PHONY: help dqn learn tensorboard test test-slow nightly reliability soak bench gpu-check scaling bench-peers lint names docs notebooks pictures clean
 

@@ -149,11 +149,9 @@ def is_closed(sess: Any) -> bool:
 
 
 def in_branch() -> bool:
-    """Returns whether ops made now run only if a branch of `tf.cond` or `tf.while_loop` is taken.
-
-    Where TensorFlow 2 makes a graph of its own for the branch, that is not found out.
-    """
-    return tfv1.get_default_graph()._get_control_flow_context() is not None
+    """Returns whether ops made now run only if a branch of `tf.cond` or a loop is taken."""
+    graph = tfv1.get_default_graph()  # in TensorFlow 2 the branch has one, within the outer graph
+    return hasattr(graph, "outer_graph") or graph._get_control_flow_context() is not None
 
 
 def forward_op(op: Any) -> Any:

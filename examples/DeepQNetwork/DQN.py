@@ -212,9 +212,8 @@ def _train_on(args: argparse.Namespace, rom: str, player: Player) -> None:
     _log_game(args, player)
     resume = game_flags.prepare_log_dir(args.logdir, args.resume)
     evaluated = partial(get_player, args, rom, seed=0, evaluated=True)
-    config = get_config(args, player, evaluated, resume)
-    several = tp.SyncMultiGPUTrainerReplicated
-    (tp.QueueInputTrainer if args.towers == 1 else several)(config).train()
+    trainer = tp.QueueInputTrainer if args.towers == 1 else tp.SyncMultiGPUTrainerReplicated
+    trainer(get_config(args, player, evaluated, resume)).train()
 
 
 def evaluate(args: argparse.Namespace, rom: str) -> None:
@@ -270,9 +269,8 @@ def _make_predictor(
     args: argparse.Namespace, player: Player, to_learn: bool = False, **options: Any
 ) -> Any:
     model = make_model(args, player)
-    inputs, outputs = PREDICTOR
-    outputs = [model.acting_output] if to_learn else outputs
-    options.update(input_names=inputs, output_names=outputs)
+    outputs = [model.acting_output] if to_learn else PREDICTOR[1]
+    options.update(input_names=PREDICTOR[0], output_names=outputs)
     config = tp.PredictConfig(model, precision=args.precision, xla=args.xla, **options)
     return tp.OfflinePredictor(config)
 

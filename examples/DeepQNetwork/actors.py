@@ -36,6 +36,9 @@ class ActorsReplay(ExpReplay):
             return "the actors are the limit; try more workers, or more --num-players"
         return super().bottleneck_hint(limit)
 
+    def __str__(self) -> str:
+        return "ExpReplay"  # whose states it has, so that those of other games are refused
+
     def _make_simulator(self) -> RemoteSimulator:
         return RemoteSimulator(self._player, self._memory)
 
@@ -43,6 +46,7 @@ class ActorsReplay(ExpReplay):
         sess, variables = self.trainer.sess, self._get_weights()
         names = [each.op.name for each in variables]
         fetch: Any = lambda: dict(zip(names, sess.run(variables)))  # noqa: E731
+        self._player.group.set_epsilon(self.exploration)  # of a resumed run it is less than 1
         self._player.group.start(fetch, self.trainer.stop_token)
         super()._before_train()
 

@@ -25,7 +25,6 @@ _ONE_NETWORK = frozenset(["Double", "DQN"])  # ... but for these: they differ in
 def mistakes(args: argparse.Namespace) -> Iterator[str]:
     """Yields what is wrong with these flags of DQN.py together, in words of the command line."""
     trains, memory, filled = args.task == "train", args.memory_size, args.init_memory_size
-    players = args.num_players
     yield from _algorithm_mistakes(args)
     if args.eval_video and not trains:
         yield "--eval-video is for --task train; --task play writes a video of a game"
@@ -38,8 +37,8 @@ def mistakes(args: argparse.Namespace) -> Iterator[str]:
     if trains and args.batch_size % args.towers:
         yield f"--batch-size {args.batch_size} is not a multiple of --towers {args.towers}"
     yield from task_mistakes(args)
-    if args.deterministic and players != 1:
-        yield f"--deterministic plays one game at a time: --num-players 1, got {players}"
+    if args.deterministic and args.num_players != 1:
+        yield f"--deterministic plays one game at a time: --num-players 1, got {args.num_players}"
     if args.deterministic and args.xla:
         yield (
             "--deterministic and --xla exclude each other: XLA compiles depending on earlier "

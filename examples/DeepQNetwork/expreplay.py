@@ -253,8 +253,7 @@ class ExpReplay(DataFlow, Callback):
         with get_tqdm(total=size, desc="Replay memory") as bar:
             while self._needs_more():
                 self.trainer.check_stop()
-                stored = self._simulator.tick(epsilon)
-                bar.update(min(stored, size - bar.n))
+                bar.update(min(self._simulator.tick(epsilon), size - bar.n))
 
     def _start_thread(self) -> None:
         token = self.trainer.stop_token

@@ -144,5 +144,4 @@ def commands_of(args: argparse.Namespace, logdir: Optional[str]) -> Dict[str, st
     """Returns the commands that are of use after a run, see `next_commands`."""
     parser = make_parser()
     parser.set_defaults(**PRESETS[args.preset])
-    needed = ["algorithm", "games"]
-    return game_flags.next_commands(NAME, args.script, parser, args, needed, logdir)
+    return game_flags.next_commands(NAME, args.script, parser, args, ["algorithm", "games"], logdir)

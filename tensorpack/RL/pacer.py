@@ -74,8 +74,7 @@ class Pacer:
 
     def __enter__(self) -> None:
         with self._change:
-            while self._pauses:
-                self._change.wait()
+            self._change.wait_for(lambda: not self._pauses)
             self._inside += 1
 
     def __exit__(self, *exc_info: Any) -> None:

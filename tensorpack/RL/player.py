@@ -4,7 +4,7 @@ from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 
-from tensorpack.utils.checks import as_count
+from tensorpack.utils.checks import as_count_or_none
 
 _COUNTS = {"ended": np.bool_, "lengths": np.int64, "scores": np.float64, "lives": np.int64}
 
@@ -213,9 +213,8 @@ class EpisodeTracker:
     """
 
     def __init__(self, num_envs: int, max_actions: Optional[int] = None):
-        if max_actions is not None:
-            max_actions = as_count("Player", "the limit of actions in a game", max_actions)
-        self._max_actions = max_actions
+        limit = "the limit of actions in a game"
+        self._max_actions = as_count_or_none("Player", limit, max_actions)
         self.begin(np.zeros(num_envs, dtype=np.int64))
 
     def begin(self, lives: np.ndarray) -> None:

@@ -159,7 +159,8 @@ class ReplayMemory:
     def sample(
         self, batch_size: int, rng: np.random.RandomState, steps: int = 1
     ) -> Union[Batch, NStepBatch]:
-        """Draws transitions, each with the same probability and independent of the others.
+        """Draws transitions, each with the same probability and independent of the others; a
+        `PrioritizedReplay` draws by priorities, without weights.
 
         Args:
           batch_size: how many; one may be drawn more than once.

@@ -64,8 +64,7 @@ class VideoFile(ContextManager["VideoFile"]):
     def _open(self, width: int, height: int) -> Any:
         os.makedirs(os.path.dirname(self.path), exist_ok=True)
         codec = self._cv2.VideoWriter_fourcc(*"mp4v")
-        size = (width, height)
-        writer = self._cv2.VideoWriter(self._temporary, codec, FRAMES_PER_SECOND, size)
+        writer = self._cv2.VideoWriter(self._temporary, codec, FRAMES_PER_SECOND, (width, height))
         if not writer.isOpened():
             raise OSError(
                 f"Cannot write a video to {self.path}: it must be a FILE.mp4, in a folder in which "
@@ -193,7 +192,7 @@ class GameVideo(ContextManager["GameVideo"]):
     def __init__(self, path: str, names: Sequence[str]) -> None:
         self._panel = ValuePanel(names)
         self._file = VideoFile(path)
-        self._error: Optional[OSError] = None
+        self._error: Optional[Exception] = None
 
     def watch(self, frame: np.ndarray, action: int, values: Optional[np.ndarray]) -> None:
         """Adds a frame, with the decision of the agent; see `play_n_episodes`."""
@@ -201,7 +200,7 @@ class GameVideo(ContextManager["GameVideo"]):
             return
         try:
             self._file.show(self._panel.draw(frame, action, values))
-        except OSError as error:
+        except (OSError, ValueError) as error:  # also if the frame is no picture
             self._error = error
 
     def __exit__(self, kind: Any, *exc_info: object) -> None:

@@ -183,8 +183,7 @@ class PreventStuck(ProxyPlayer):
         return step if step.taken is not None else step._replace(taken=taken)
 
     def _state_dict(self) -> Dict[str, Any]:
-        requests = {"last": self._last.copy(), "repeats": self._repeats.copy()}
-        return {**super()._state_dict(), **requests}
+        return {**super()._state_dict(), "last": self._last.copy(), "repeats": self._repeats.copy()}
 
     def _load_state_dict(self, state: Dict[str, Any]) -> None:
         super()._load_state_dict(state)

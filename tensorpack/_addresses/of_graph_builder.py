@@ -147,8 +147,7 @@ def aggregate_grads(
       all_grads: for each tower its (gradient, variable); the variables are the same.
       colocation, devices: have no use: a mean is on the device of its variable.
     """
-    means = mean_grads(all_grads)
-    return means if average else [(grad * len(all_grads), variable) for grad, variable in means]
+    return mean_grads(all_grads, average)
 
 
 average_grads = aggregate_grads  # its name of 0.7

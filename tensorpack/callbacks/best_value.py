@@ -15,7 +15,7 @@ from tensorpack.utils.stopping import Failed, Interrupted
 from .base import Callback, CallbackFactory, innermost
 from .graph import ProcessTensors
 from .monitor import ScalarRecord
-from .saver import find_directory
+from .saver import ModelSaver, find_directory
 
 
 class BestValue(Callback):
@@ -194,7 +194,7 @@ class MinSaver(BestValue):
         if latest is None or not self._is_better(latest.value):
             return
         step, value = latest
-        saver = self.trainer.state_saver
+        saver = self._saver()
         if saver is not None:
             saver.wait()
         listed = pointed_to(self.checkpoint_dir)
@@ -217,6 +217,14 @@ class MinSaver(BestValue):
             raise RuntimeError(
                 f"{self} found no checkpoint in {self.checkpoint_dir}: put a ModelSaver before it."
             )
+
+    def _saver(self) -> Optional[ModelSaver]:
+        """Returns what saves to the directory, or else the saver of the run's states."""
+        state_saver = self.trainer.state_saver
+        for each in [state_saver, *map(innermost, self.trainer.all_callbacks)]:
+            if isinstance(each, ModelSaver) and each.checkpoint_dir == self.checkpoint_dir:
+                return each
+        return state_saver
 
     @staticmethod
     def _keep(source: str, target: str) -> bool:
@@ -287,7 +295,8 @@ def check_measured(waiting: Callback, name: str) -> None:
 def _may_report(callback: Any) -> bool:
     """Whether a callback may put scalars that it has not put before."""
     inner = innermost(callback)
-    if not (_is_ours(type(callback)) and _is_ours(type(inner))) or type(inner) is Callback:
+    parts = [callback, inner, *getattr(inner, "infs", ())]  # an `InferenceRunner` has some
+    if not all(_is_ours(type(each)) for each in parts) or type(inner) is Callback:
         return True
     of_functions = isinstance(inner, (CallbackFactory, ProcessTensors))
     return of_functions or (inner.puts_scalars and not inner.was_triggered)

@@ -82,11 +82,8 @@ class FiniteCheck:
 
     def __init__(self, variables: Iterable[tf.Variable]) -> None:
         averages = {id(each) for each in average_states()}
-        self._variables = [
-            each
-            for each in variables
-            if each.dtype.base_dtype.is_floating and id(each) not in averages
-        ]
+        floats = [each for each in variables if each.dtype.base_dtype.is_floating]
+        self._variables = [each for each in floats if id(each) not in averages]
         self._squares = []
         with tf.name_scope("FiniteCheck"):
             for each in self._variables:

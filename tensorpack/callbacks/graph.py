@@ -121,7 +121,8 @@ class ProcessTensors(Callback):
 class DumpTensors(ProcessTensors):
     """Writes the values of tensors in each step to `DumpTensor-{global_step}.npz`.
 
-    The file lies in the log directory and has one array for each of the `names`; strings as bytes.
+    The file lies in the log directory and has one array for each of the `names`; strings as
+    bytes, without NULs at the end.
     """
 
     def __init__(self, names: Sequence[str]) -> None:

@@ -78,9 +78,15 @@ def _as_command(
     owner: Callback, command: Union[str, Sequence[str]], names: Sequence[str]
 ) -> List[str]:
     """Returns the arguments of a command whose names in braces are all among some names."""
-    parts = (
-        _split(owner, command) if isinstance(command, str) else as_names(owner, "command", command)
-    )
+    if isinstance(command, str):
+        expanded = _LITERAL.sub("", command)
+        if _OPERATORS.search(_QUOTED.sub("", expanded)) or re.search("[$`]", expanded):
+            raise ValueError(
+                f"{owner}: {command!r} needs a shell, and none runs it. Give a list of arguments; "
+                f'if it must be a shell: ["sh", "-c", {command!r}].'
+            )
+        command = shlex.split(command)
+    parts = as_names(owner, "command", command)
     for part in parts:
         for _, field, _, _ in Formatter().parse(part):
             if field is not None and field not in names:
@@ -89,16 +95,6 @@ def _as_command(
                     f"{list(names)}. Add it there, or write {{{{ and }}}} for braces."
                 )
     return parts
-
-
-def _split(owner: Callback, command: str) -> List[str]:
-    expanded = _LITERAL.sub("", command)
-    if _OPERATORS.search(_QUOTED.sub("", expanded)) or re.search("[$`]", expanded):
-        raise ValueError(
-            f"{owner}: {command!r} needs a shell, and none runs it. Give a list of arguments; if "
-            f'it must be a shell: ["sh", "-c", {command!r}].'
-        )
-    return shlex.split(command)
 
 
 def _send(command: List[str], values: Dict[str, float]) -> None:

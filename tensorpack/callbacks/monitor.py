@@ -220,9 +220,8 @@ class Monitors(Callback):
                     "The history of a scalar has a step for each value, got steps of shape "
                     f"{steps.shape} and values of shape {values.shape}."
                 )
-            found = self._history[name] = _Records(array("q"), array("d"))
-            found.steps.frombytes(steps.astype(np.int64).tobytes())
-            found.values.frombytes(values.astype(np.float64).tobytes())
+            numbers = array("d", values.astype(np.float64).tobytes())
+            self._history[name] = _Records(array("q", steps.astype(np.int64).tobytes()), numbers)
 
     def _no_value(self, name: str) -> str:
         close = get_close_matches(name, self._history, cutoff=0.5)

@@ -146,10 +146,9 @@ class HumanHyperParamSetter(HyperParamSetter):
         try:
             with open(self.file_name, encoding="utf-8-sig", errors="replace") as file:
                 lines = file.readlines()
-        except FileNotFoundError:
-            return None
         except OSError as error:
-            logger.warning(f"Cannot read {self.file_name}: {error}")
+            if not isinstance(error, FileNotFoundError):
+                logger.warning(f"Cannot read {self.file_name}: {error}")
             return None
         name, values = self.param.readable_name, []
         for line in lines:

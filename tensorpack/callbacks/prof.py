@@ -13,6 +13,7 @@ from tensorpack.utils import logger
 from tensorpack.utils.atomic import write_atomic
 from tensorpack.utils.checks import as_list, as_positive, check_counts
 from tensorpack.utils.gpu import get_num_gpu
+from tensorpack.utils.memory import available_bytes
 from tensorpack.utils.nvml import NVMLContext, visible_devices
 from tensorpack.utils.optional import require
 
@@ -20,7 +21,6 @@ from ._disk import needed_log_directory
 from .base import Callback
 
 _SAMPLE_SECONDS = 1.0  # over which the driver itself averages, at most
-_MEMINFO = "/proc/meminfo"
 
 
 class GraphProfiler(Callback):
@@ -161,6 +161,7 @@ class GPUUtilizationTracker(Callback):
                 nvml.device(each).utilization()
 
     def _before_epoch(self) -> None:
+        self._after_train()  # a proxy may leave out the end of an epoch
         self._percent = []
         if self._devices:
             self._sampler = _Sampler(self._devices)
@@ -252,10 +253,10 @@ PeakMemoryTracker = GPUMemoryTracker  # another name in scripts
 
 
 class HostMemoryTracker(Callback):
-    """Puts how much of the host's memory new programs could take, as `HostFreeMemory (GB)`.
+    """Puts how much more of the host's memory a program could take, as `HostFreeMemory (GB)`.
 
-    It is the memory that is free or can be freed without swapping, in units of 2**30 bytes. On
-    systems other than Linux it needs psutil.
+    It is the memory that is free or can be freed without swapping, within the limits of a
+    container, in units of 2**30 bytes. On systems other than Linux it needs psutil.
     """
 
     puts_scalars = True
@@ -269,10 +270,5 @@ class HostMemoryTracker(Callback):
 
 
 def _available() -> int:
-    """Returns the bytes of memory that are available."""
-    if not os.path.exists(_MEMINFO):
-        memory: Any = require("psutil").virtual_memory()
-        return int(memory.available)
-    with open(_MEMINFO, encoding="ascii") as lines:
-        sizes = dict(line.split(":") for line in lines)
-    return int(sizes["MemAvailable"].split()[0]) * 1024
+    known = available_bytes()
+    return int(require("psutil").virtual_memory().available) if known is None else known

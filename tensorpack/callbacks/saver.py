@@ -8,6 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, Callable, Dict, Optional, Sequence, Union
 
+import numpy as np
+
 from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.checkpoint import CheckpointStore, save_checkpoint_vars
 from tensorpack.utils import logger
@@ -193,7 +195,11 @@ class ModelSaver(Callback):
 
     def _snapshot(self) -> Callable[[str], None]:
         """Copies the values; returns a function that writes them, on any thread."""
-        return partial(save_checkpoint_vars, tf.get_default_session().run(self._to_save))
+        values = tf.get_default_session().run(self._to_save)
+        for name, value in values.items():
+            if isinstance(value, bytes):  # of which an array of bytes loses NULs at the end
+                values[name] = np.array(value, object)
+        return partial(save_checkpoint_vars, values)
 
     def _after_train(self) -> None:
         self.wait()

@@ -179,14 +179,11 @@ class SampleCounter(Callback):
         step, towers = self.trainer.step_op, self.trainer.towers
         found = []
         for tower in [] if step is None or towers is None else towers.training():
-            # asking for what the step does not need could take a datapoint of its own
-            inputs = [
-                each
-                for each in tower.inputs
-                if each.shape.ndims and dependency_of_targets([step], each)
-            ]
-            if inputs:
-                found.append(tf.shape(inputs[0], out_type=tf.int64)[0])
+            for each in tower.inputs:
+                # asking for what the step does not need could take a datapoint of its own
+                if each.shape.ndims and dependency_of_targets([step], each):
+                    found.append(tf.shape(each, out_type=tf.int64)[0])
+                    break
         return found
 
     def _before_train(self) -> None:
@@ -216,7 +213,7 @@ class SampleCounter(Callback):
             text += f", which is {epoch / self._pass_size:.4g} passes over {self._pass_size}"
         logger.info(text + ".")
 
-    def _trigger_epoch(self) -> None:
+    def _trigger(self) -> None:
         self.trainer.monitors.put_scalar("samples", self.count)
 
     def check_over(self) -> None:
@@ -257,6 +254,14 @@ class SampleScheduledHyperParamSetter(_ByPoints):
     ) -> None:
         super().__init__(param, schedule, interp)
         self._counter = check_kind("counter", counter, SampleCounter)
+
+    def _setup_graph(self) -> None:
+        super()._setup_graph()
+        if self._must_agree and self._counter._per_step is None:
+            raise ValueError(
+                f"{self} cannot set {self.param.readable_name}: each of the workers that train "
+                "together counts its own samples. Give SampleCounter(samples_per_step=...)."
+            )
 
     def _before_train(self) -> None:
         self._began = True

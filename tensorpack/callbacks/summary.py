@@ -117,12 +117,11 @@ def _made_of_parameters(graph: tf.Graph) -> Set[tf.Operation]:
 
 
 def _merge(summaries: Sequence[tf.Tensor]) -> Optional[tf.Tensor]:
-    return tf.summary.merge(summaries) if summaries else None
+    # Unlike tf.summary.merge, this takes a tag that was given twice.
+    return tf.strings.join(summaries) if summaries else None
 
 
 class _SummariesAlone(_Summaries):
-    puts_scalars = True
-
     def _trigger_step(self) -> None:
         step = self.local_step
         if self._due_in_epoch(step) and step != self.trainer.steps_per_epoch - 1:
@@ -140,7 +139,8 @@ class SimpleMovingAverage(ProcessTensors):
     """
 
     def __init__(self, tensors: Sequence[str], window_size: int) -> None:
-        super().__init__(as_names(self, "tensors", tensors), self._append)
+        names = as_names(self, "tensors", tensors)
+        super().__init__(names, lambda *values: self._window.append(values))
         size = as_count(self, "window_size", window_size)
         self._window: deque[Sequence[float]] = deque(maxlen=size)
 
@@ -151,9 +151,6 @@ class SimpleMovingAverage(ProcessTensors):
                 raise ValueError(
                     f"SimpleMovingAverage needs scalars, {tensor.name} has shape {tensor.shape}."
                 )
-
-    def _append(self, *values: float) -> None:
-        self._window.append(values)
 
     def _trigger_step(self) -> None:
         size = self._window.maxlen or 1

@@ -55,10 +55,14 @@ class PeriodicTrigger(ProxyCallback):
 
 
 class _SomeRuns(ProxyCallback):
-    """Lets a callback see only the runs before which `_is_on()` holds."""
+    """Lets a callback see only the runs before which a condition, a function of this one, holds."""
+
+    def __init__(self, callback: Callback, pred: Callable[[Any], bool]) -> None:
+        super().__init__(callback)
+        self._pred = pred
 
     def _is_on(self) -> bool:
-        raise NotImplementedError
+        return bool(self._pred(self))
 
     def _before_run(self, ctx: tf.train.SessionRunContext) -> Any:
         self._seen = self._is_on()
@@ -75,11 +79,8 @@ class PeriodicRunHooks(_SomeRuns):
     """
 
     def __init__(self, callback: Callback, every_k_steps: int) -> None:
-        super().__init__(callback)
+        super().__init__(callback, lambda own: own.global_step % own._every_k_steps == 0)
         self._every_k_steps = as_count(self, "every_k_steps", every_k_steps)
-
-    def _is_on(self) -> bool:
-        return self.global_step % self._every_k_steps == 0
 
 
 class EnableCallbackIf(_SomeRuns):
@@ -88,13 +89,6 @@ class EnableCallbackIf(_SomeRuns):
     `setup_graph`, `before_train` and `after_train` are always called. The condition is evaluated
     before a run and holds until after it.
     """
-
-    def __init__(self, callback: Callback, pred: Callable[[Any], bool]) -> None:
-        super().__init__(callback)
-        self._pred = pred
-
-    def _is_on(self) -> bool:
-        return bool(self._pred(self))
 
     def _before_epoch(self) -> None:
         if self._is_on():

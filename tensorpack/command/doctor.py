@@ -84,9 +84,8 @@ def _findings(logdir: str) -> Iterator[_Finding]:
         from tensorpack.RL.rom import installed_roms
 
         roms = installed_roms()
-        text = f"ale-py {packages['ale-py']}, {len(roms)} games"
         advice = "" if roms else "pip install 'ale-py>=0.9' has all games"
-        yield _found("Atari", text, advice)
+        yield _found("Atari", f"ale-py {packages['ale-py']}, {len(roms)} games", advice)
     if importlib.util.find_spec("tensorflow") is not None:
         yield from _check_tensorflow()
 
@@ -136,8 +135,7 @@ def _check_machine(root: str = "/") -> Iterator[_Finding]:
         yield _found("memory", f"{size_text(free)} are free", advice, level)
     shared = shutil.disk_usage("/dev/shm").free if os.path.isdir("/dev/shm") else 0
     advice = "" if shared >= 256e6 else "Processes share batches there. With docker: --shm-size=2g"
-    text = f"{size_text(shared)} are free in /dev/shm"
-    yield _found("shared memory", text, advice)
+    yield _found("shared memory", f"{size_text(shared)} are free in /dev/shm", advice)
 
 
 def _check_folder(topic: str, path: str) -> _Finding:
@@ -151,9 +149,8 @@ def _check_folder(topic: str, path: str) -> _Finding:
     except OSError as error:
         text, advice = f"{path} cannot be written to: {error.strerror}", "Choose another folder"
         return _found(topic, text, advice, "problem" if topic == "log folder" else "warning")
-    text = f"{path} can be written to; {size_text(free)} are free"
     advice = "Make room: a run keeps 10 checkpoints by default" if free < 1e9 else ""
-    return _found(topic, text, advice)
+    return _found(topic, f"{path} can be written to; {size_text(free)} are free", advice)
 
 
 def _check_tensorflow() -> Iterator[_Finding]:
@@ -181,8 +178,7 @@ def _check_tensorflow() -> Iterator[_Finding]:
 def _check_gpus(facts: Mapping[str, Any], visible: Optional[str], errors: str) -> _Finding:
     """Tells how many GPUs TensorFlow sees, or by what it wrote (`errors`) why it sees none."""
     if facts["gpus"]:
-        count = len(facts["gpus"])
-        return _found("GPU", f"TensorFlow sees {count}: {', '.join(facts['gpus'])}")
+        return _found("GPU", f"TensorFlow sees {len(facts['gpus'])}: {', '.join(facts['gpus'])}")
     if not facts["driver"]:
         return _found("GPU", "none: this machine has no driver of NVIDIA; training runs on the CPU")
     if visible is not None and visible.strip() in ("", "-1", "NoDevFiles"):

@@ -36,10 +36,11 @@ def run(args: Any) -> int:
         args.write(json_text({"directory": args.directory, "files": copied}))
         return FINE
     args.write(f"{len(copied)} files are in {args.directory}. For example:")
-    for script in _scripts(source, files)[:3]:
-        folder = os.path.dirname(os.path.join(source, script))
-        modules = [name for name in os.listdir(folder) if name.endswith(".py")]
-        has_fake = any('"--fake"' in _text(folder, name) for name in modules)
+    scripts = _scripts(source, files)
+    for script in scripts[:3]:
+        folder = os.path.dirname(script)
+        used = [each for each in files if os.path.dirname(each) == folder and each not in scripts]
+        has_fake = any('"--fake"' in _text(source, each) for each in [script, *used])
         flags = " --fake" if has_fake else " --help"
         args.write(f"  python {os.path.join(args.directory, script)}{flags}")
     return FINE

@@ -174,11 +174,8 @@ def _find_model(module: Any, place: str, name: str) -> Any:
 
     found = getattr(module, name, None)
     if found is None:
-        known = [
-            each
-            for each, value in vars(module).items()
-            if isinstance(value, type) and issubclass(value, ModelDescBase)
-        ]
+        classes = {each: kind for each, kind in vars(module).items() if isinstance(kind, type)}
+        known = [each for each, kind in classes.items() if issubclass(kind, ModelDescBase)]
         near = did_you_mean(name, vars(module)) or f" It has {', '.join(known) or 'no ModelDesc'}."
         raise CommandError(f"{place}: there is no {name!r}.{near}")
     if callable(found) and not isinstance(found, ModelDescBase):

@@ -25,7 +25,7 @@ _VERDICTS = {
     "extra": "only in the first: left out",
 }
 _MOST_STATE_BYTES = 128 << 20
-_RECORDS = ("log.log", "stats.json", "run.json", "settings.json", "episodes.csv", "report.html")
+_RECORDS = ("log.log", "stats.json", "run.json", "episodes.csv", "report.html")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -183,6 +183,10 @@ def _bands(groups: Groups, name: str, args: Any) -> Dict[str, Band]:
         band = make_band(curves)
         if band.x:
             bands[group] = band
+        elif any(x for x, _ in curves):
+            sys.stderr.write(
+                f"skipped: no {args.x} is in all runs of {printable(group)}, for {name}\n"
+            )
     return bands
 
 

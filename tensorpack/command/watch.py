@@ -71,7 +71,7 @@ class _Request(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         code, text, kind = 404, "There is one page here: /\n", "plain"
-        if str(self.headers.get("Host", "")).rpartition(":")[0] not in _HOSTS:
+        if str(self.headers.get("Host", "")).partition(":")[0] not in _HOSTS:
             code, text = 403, "Not by this name.\n"  # by which a foreign page could read it
         elif self.path == "/":
             try:

@@ -13,19 +13,7 @@ import shlex
 import shutil
 import sys
 import textwrap
-from typing import (
-    Any,
-    Callable,
-    Collection,
-    Dict,
-    Iterator,
-    List,
-    Mapping,
-    NamedTuple,
-    Optional,
-    Sequence,
-    Type,
-)
+from typing import Any, Callable, Collection, Dict, Iterator, List, NamedTuple, Optional, Sequence
 
 from tensorpack.RL import AtariPlayers, LimitIdle, check_rom, find_rom
 from tensorpack.utils import get_rng, logger
@@ -211,7 +199,7 @@ def _is_model(path: str) -> bool:
 
 
 @contextlib.contextmanager
-def refusing(flag: str, *errors: Type[Exception]) -> Iterator[None]:
+def refusing(flag: str, *errors: Any) -> Iterator[None]:
     """Ends the program where an error of these types says that `flag`, with its value, is wrong."""
     try:
         yield
@@ -295,7 +283,7 @@ def rules_of_games(args: argparse.Namespace) -> Dict[str, Any]:
     return {name: getattr(args, name) for name in names}
 
 
-def changed_rules(before: Mapping[str, Any], now: Mapping[str, Any]) -> Dict[str, str]:
+def changed_rules(before: Dict[str, Any], now: Dict[str, Any]) -> Dict[str, str]:
     """Returns in words, by name, how the rules of a saved state differ from those of this run.
 
     Rules, name to value, that only one of them has are not compared: older states have none.
@@ -307,7 +295,7 @@ def changed_rules(before: Mapping[str, Any], now: Mapping[str, Any]) -> Dict[str
     }
 
 
-def log_rules(rules: Mapping[str, Any]) -> None:
+def log_rules(rules: Dict[str, Any]) -> None:
     """Logs the rules, a few lines of them."""
     words = ", ".join(f"{name}={value}".replace(" ", "_") for name, value in rules.items())
     logger.info("Settings: \n" + textwrap.fill(words, 100, break_long_words=False))

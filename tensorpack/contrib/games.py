@@ -106,9 +106,12 @@ class Evaluator(Callback):
       epsilon: probability of a random action.
       game_seconds: returns how long a game takes about, before there was an evaluation.
       video: whether to write a video of one game of each evaluation, as the agent sees it and with
-        the values of the actions, to `videos/game-{global_step}.mp4` in the log directory.
+        the values of the actions, to `videos/game-{global_step}.mp4` in the log directory; frames
+        must be pictures. Of one that was cancelled and continues there is none.
       clock: returns seconds; only differences count.
     """
+
+    puts_scalars = True
 
     def __init__(
         self,
@@ -178,7 +181,9 @@ class Evaluator(Callback):
         with ExitStack() as stack:
             player = stack.enter_context(self._get_player(min(n, self._num_players)))
             bar = stack.enter_context(get_tqdm(total=n, desc="Evaluation"))
-            watch = stack.enter_context(self._open_video(player)).watch if self._video else None
+            watch = None
+            if self._video and not self._actions:  # what is played again has no values
+                watch = stack.enter_context(self._open_video(player)).watch
 
             def on_tick(frames: np.ndarray, finished: int) -> None:
                 bar.update(finished)
@@ -228,6 +233,8 @@ class Progress(Callback):
       frame_skip: emulator frames for each action.
       clock: returns seconds; only differences count.
     """
+
+    puts_scalars = True
 
     def __init__(
         self, expreplay: Any, frame_skip: int, clock: Callable[[], float] = time.monotonic

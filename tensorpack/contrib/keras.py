@@ -18,10 +18,12 @@ from tensorpack.tfutils.dependency import ancestors
 from tensorpack.tfutils.summary import add_moving_summary
 from tensorpack.tfutils.tower import get_current_tower_context
 from tensorpack.train import SimpleTrainer, SingleCostTrainer, SyncMultiGPUTrainerParameterServer
+from tensorpack.utils.checks import check_kind
 from tensorpack.utils.gpu import get_num_gpu
 
 __all__ = ["KerasModel", "KerasPhaseCallback", "setup_keras_trainer"]
 
+_OF_KERAS = ("keras", "tensorflow", "tensorpack", "tf_keras")  # packages
 _Given = Union[str, Callable[..., Any], Sequence[Any], None]
 
 
@@ -72,8 +74,7 @@ def setup_keras_trainer(
     Returns:
       the names of the scalars, for the `ScalarStats` of an `InferenceRunner`.
     """
-    if not isinstance(optimizer, tf.train.Optimizer):
-        raise TypeError(f"Got {optimizer!r}: use one of tf.train, such as tf.train.AdamOptimizer.")
+    check_kind("optimizer", optimizer, tf.train.Optimizer, " of tf.train")
     tower = _Tower(get_model, len(input_signature), loss, metrics, loss_weights)
     trainer.setup_graph([*input_signature, *target_signature], input, tower, lambda: optimizer)
     with trainer.graph.as_default():
@@ -214,6 +215,9 @@ def _as_list(given: Any) -> List[Any]:
 
 
 def _mean(name: str, function: Any, target: tf.Tensor, output: tf.Tensor) -> tf.Tensor:
+    ndims, of_keras = output.shape.ndims, function.__module__.partition(".")[0] in _OF_KERAS
+    if of_keras and output.shape.as_list()[-1:] == [1] and target.shape.ndims == ndims - 1:
+        target = tf.expand_dims(target, -1)  # as Keras' `fit` does: there is a broadcast otherwise
     return tf.reduce_mean(tf.cast(function(target, output), tf.float32), name=name)
 
 
@@ -222,4 +226,5 @@ def _accuracy(target: tf.Tensor, output: tf.Tensor) -> tf.Tensor:
     classes = output.shape.as_list()[-1]
     one_hot = target.shape.ndims == output.shape.ndims and target.shape.as_list()[-1] == classes
     kind = "binary" if classes == 1 else "categorical" if one_hot else "sparse_categorical"
+    target = tf.cast(target, output.dtype) if classes == 1 else target
     return load_keras().metrics.get(f"{kind}_accuracy")(target, output)

@@ -78,7 +78,7 @@ def _stack(values: List[Any], index: Hashable, as_rows: bool) -> Any:
     arrays = [_as_array(value, index) for value in values]
     _check_shapes(arrays, index)
     rows = Rows(arrays, _common_dtype(arrays, index))
-    return rows if as_rows else rows.array()
+    return rows if as_rows and rows.dtype.names is None else rows.array()
 
 
 def _stack_numbers(values: List[Any], types: set, index: Hashable) -> np.ndarray:

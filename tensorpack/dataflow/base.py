@@ -95,12 +95,11 @@ class DataFlow:
         if isinstance(own, types.FunctionType) and not hasattr(own, "_is_length"):
             cls.__len__ = checked_length(own, "__len__")  # type: ignore[method-assign]
         give_both_names(cls, "__len__", "size", functools.partial(checked_length, name="size"))
-        order = cls.__mro__
-        rank = order.index(owner_of(cls, "__iter__"))
-        if rank < order.index(owner_of(cls, "state_dict", "_STATE")):
+        rank = cls.__mro__.index
+        if rank(owner_of(cls, "__iter__")) < rank(owner_of(cls, "state_dict", "_STATE")):
             cls.state_dict = DataFlow.state_dict  # type: ignore[method-assign]
             cls.load_state_dict = DataFlow.load_state_dict  # type: ignore[method-assign]
-        if rank < order.index(owner_of(cls, "iterate_share")):
+        if rank(owner_of(cls, "__iter__", "_transform")) < rank(owner_of(cls, "iterate_share")):
             cls.iterate_share = DataFlow.iterate_share  # type: ignore[method-assign]
 
     def __iter__(self) -> Iterator[Any]:

@@ -119,8 +119,6 @@ class PrintData(ProxyDataFlow):
                 logger.info("\n".join([f"{title}: datapoint {number} is", *lines]))
             yield datapoint
 
-    iterate_share = DataFlow.iterate_share  # all datapoints are made, so the first ones are logged
-
     def print_info(self) -> None:
         """Logs the first datapoints at once, as scripts of 2017 ask; resets the flow around it."""
         self.reset_state()

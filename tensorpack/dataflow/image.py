@@ -99,9 +99,10 @@ class AugmentImageComponents(RandomMap):
         others = [component_of(self, datapoint, index) for index, _ in self._others]
         try:
             self.augs.use_rng(rng)
+            size = np.shape(image)[:2] if isinstance(image, np.ndarray) else None
             image, tfm = self.augs.augment_return_params(self._own(image))
             others = [
-                self._transformed(tfm, target, index, self._own(each))
+                self._transformed(tfm, target, index, self._own(each), size)
                 for (index, target), each in zip(self._others, others)
             ]
         except Exception as error:
@@ -122,8 +123,13 @@ class AugmentImageComponents(RandomMap):
     def _own(self, component: Any) -> Any:
         return component.copy() if self.copy and isinstance(component, np.ndarray) else component
 
-    def _transformed(self, tfm: Transform, target: Target, index: _Index, component: Any) -> Any:
+    def _transformed(
+        self, tfm: Transform, target: Target, index: _Index, component: Any, size: Any
+    ) -> Any:
         try:
+            if target.kind in ("image", "mask") and isinstance(component, np.ndarray):
+                if size is not None and component.shape[:2] != size:
+                    raise ValueError(f"it must have the height and width of that, {size}")
             return target.apply(tfm, component)
         except Exception as error:
             what = getattr(component, "shape", type(component).__name__)

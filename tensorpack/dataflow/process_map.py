@@ -205,8 +205,7 @@ MultiProcessMapAndBatchDataZMQ = MultiProcessMapAndBatchData
 def _numbered(ds: Any, datapoints: Iterator[Any], first: int = 0) -> Iterator[Dict[str, Any]]:
     """Yields datapoints with what an error says of them."""
     for number, datapoint in enumerate(datapoints, first):
-        file = getattr(ds, "last_file", None)
-        yield {"datapoint": datapoint, "number": number, "file": file}
+        yield {"datapoint": datapoint, "number": number, "file": getattr(ds, "last_file", None)}
 
 
 def _map_and_batch(
@@ -216,6 +215,4 @@ def _map_and_batch(
     apply = functools.partial(apply_function, func)
     mapped = [apply_or_note(name, apply, item) for item in group]
     kept = [datapoint for datapoint in mapped if datapoint is not None]
-    if len(kept) < batch_size:
-        return kept
-    return (aggregate(kept, as_rows=True),)
+    return kept if len(kept) < batch_size else (aggregate(kept, as_rows=True),)

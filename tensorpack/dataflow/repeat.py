@@ -3,12 +3,12 @@
 No datapoints are kept: every repetition iterates the wrapped flow again.
 """
 
-from typing import Any, Dict, Iterator, Optional, Tuple, Union
+from typing import Any, Dict, Iterator, Tuple, Union
 
 from tensorpack.utils.argtools import accepts_old_keywords
 from tensorpack.utils.checks import as_count, check_counts
 
-from ._flow import check_count
+from ._flow import ProcessLocal, check_count
 from .base import DataFlow, ProxyDataFlow, UnknownLength
 
 
@@ -128,15 +128,14 @@ class FixedSizeData(ProxyDataFlow):
         self._size = as_count(self, "size", size)
         self._keep_state = keep_state
         self._repeated = RepeatedData(ds, -1)
-        self._endless: Optional[Iterator[Any]] = None
+        self._endless = ProcessLocal(iter)
 
     def __len__(self) -> int:
         return self._size
 
     def __iter__(self) -> Iterator[Any]:
-        datapoints = iter(self._repeated) if self._endless is None else self._endless
-        if self._keep_state:
-            self._endless = datapoints
+        repeated, keeps = self._repeated, self._keep_state
+        datapoints = self._endless.get(repeated) if keeps else iter(repeated)
         self._position = (taken,) = self._take_loaded() or self._first_position()
         return self._pass(taken, datapoints)
 
@@ -145,14 +144,14 @@ class FixedSizeData(ProxyDataFlow):
             try:
                 datapoint = next(datapoints)
             except BaseException:  # a KeyboardInterrupt ends it as well
-                self._endless = None  # it gives nothing more: the next pass needs another one
+                self._endless.take()  # it gives nothing more: the next pass needs another one
                 raise
             self._position = (count,)
             yield datapoint
 
     def reset_state(self) -> None:
         self._repeated.reset_state()
-        self._endless = None
+        self._endless.take()
         self._position = self._loaded = None
 
     def _state_of_repeated(self) -> Dict[str, Any]:
@@ -160,15 +159,11 @@ class FixedSizeData(ProxyDataFlow):
 
     def _load_repeated(self, state: Dict[str, Any]) -> None:
         self._repeated.load_state_dict(state)
-        self._endless = None
+        self._endless.take()
 
     def _restore_position(self, taken: Any) -> Tuple[Any, ...]:
         check_count(self, taken, self._size)
         return (taken,)
-
-    def __getstate__(self) -> Dict[str, Any]:
-        # An open iterator cannot travel to another process; a new one is made there.
-        return {**self.__dict__, "_endless": None}
 
 
 def nothing_in_a_pass(flow: Any, number: int) -> RuntimeError:

@@ -52,13 +52,16 @@ def allreduce_grads(
     return [list(each) for each in zip(*sums)] if sums else [[] for _ in all_grads]
 
 
-def average_grads(towers: Sequence[Sequence[Tuple[Any, Any]]]) -> List[Tuple[Any, Any]]:
-    """Returns the mean gradient of each variable that the towers share, on its device.
+def average_grads(
+    towers: Sequence[Sequence[Tuple[Any, Any]]], average: bool = True
+) -> List[Tuple[Any, Any]]:
+    """Returns the mean, or sum, of the gradients of each variable that the towers share, on its
+    device.
 
     Args:
       towers: for each tower its (gradient, variable); the variables are the same.
     """
-    adder = _Adder(1.0 / len(towers))
+    adder = _Adder(1.0 / len(towers) if average else 1.0)
     averages = []
     with tf.name_scope("AverageGrads"):
         for pairs in zip(*replicas().align(towers)):

@@ -10,6 +10,7 @@ from tensorpack.models.regularize import regularize_cost_from_collection
 from tensorpack.tfutils.common import PerGraph, as_signature
 from tensorpack.tfutils.gradproc import FilterNoneGrad
 from tensorpack.tfutils.tower import get_current_tower_context
+from tensorpack.utils.checks import check_kind
 
 
 class InputDesc(namedtuple("InputDesc", ["type", "shape", "name"])):
@@ -88,7 +89,7 @@ class ModelDescBase:
     def get_inputs_desc(self) -> List[InputDesc]:
         """Returns the inputs in the spelling of 2017."""
         specs = self.get_input_signature()
-        dims = [() if each.shape.ndims is None else each.shape.as_list() for each in specs]
+        dims = [None if each.shape.ndims is None else each.shape.as_list() for each in specs]
         return [InputDesc(spec.dtype, shape, spec.name) for spec, shape in zip(specs, dims)]
 
     @property
@@ -171,13 +172,8 @@ class ModelDesc(ModelDescBase):
         return self.__dict__.setdefault("_optimizers", PerGraph(self._checked_optimizer)).get()
 
     def _checked_optimizer(self) -> tf.train.Optimizer:
-        optimizer = self.optimizer()
-        if not isinstance(optimizer, tf.train.Optimizer):
-            raise TypeError(
-                f"{type(self).__name__}.optimizer() must return a tf.train.Optimizer (of "
-                f"tf.compat.v1), got {type(optimizer).__name__}."
-            )
-        return optimizer
+        name = f"what {type(self).__name__}.optimizer() returns"
+        return check_kind(name, self.optimizer(), tf.train.Optimizer, " of tf.compat.v1.train")
 
 
 def _in_training_tower() -> bool:

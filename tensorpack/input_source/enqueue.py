@@ -108,10 +108,7 @@ class QueueInput(FeedfreeInput):
             elif not isinstance(values, (list, tuple)):
                 values = [values]  # TensorFlow makes no list of a single component
             self._probe.watch(values)
-            values = self.consumed.counted(values, self._datapoints_per_step)
-        for tensor, spec in zip(values, self._require_setup("get_input_tensors")):
-            tensor.set_shape(spec.shape)
-        return values
+            return self.consumed.counted(values, self._datapoints_per_step)
 
     def _get_callbacks(self) -> List[Callback]:
         self.ds.start_processes()  # while there is no session yet, see there
@@ -135,6 +132,11 @@ class QueueInput(FeedfreeInput):
                 f"known only if {type(self.ds).__name__} has a length. Wrap it in "
                 "FixedSizeData(ds, size), or read it without a queue (FeedInput)."
             ) from error
+        if not size and len(self.ds):
+            raise ValueError(
+                f"A pass over {len(self.ds)} datapoints has no batch of "
+                f"{self._datapoints_per_step}: take a smaller batch_size."
+            )
         self.thread.enqueuer.read_by_pass(size * self._datapoints_per_step)
         return size
 

@@ -38,9 +38,9 @@ class TensorInput(FeedfreeInput):
         return [self._position]
 
     def _get_input_tensors(self) -> Sequence[tf.Tensor]:
-        tensors = self.get_tensor_fn()
-        kinds = {op.type for op in ancestors(as_list(self, "get_tensor_fn()", tensors))}
-        self._position.has_one |= bool(kinds & _READS)
+        given = as_list(self, "get_tensor_fn()", self.get_tensor_fn())
+        tensors = [tf.convert_to_tensor(each) for each in given]
+        self._position.has_one |= any(op.type in _READS for op in ancestors(tensors))
         return tensors
 
     def _size(self) -> int:

@@ -74,11 +74,7 @@ class TFDatasetInput(FeedfreeInput):
     def _get_input_tensors(self) -> Sequence[tf.Tensor]:
         with tf.device("/cpu:0"):
             element = self._iterator.get_next(name="next_element")
-        tensors = _components(element, [spec.name for spec in self._specs])
-        for tensor, spec in zip(tensors, self._specs):
-            if spec.shape.is_compatible_with(tensor.shape):  # else the caller says what is wrong
-                tensor.set_shape(spec.shape)
-        return tensors
+        return _components(element, [spec.name for spec in self._specs])
 
     def _get_callbacks(self) -> List[Callback]:
         not_kept = PositionNotKept(

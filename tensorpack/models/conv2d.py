@@ -168,7 +168,6 @@ def Conv2DTranspose(
       strides: factor by which the image grows, down and across; one number for both.
       padding: `"same"` (the output is `strides` times as large) or `"valid"` (larger by what the
         kernel adds).
-      kernel_initializer: of `W`; by default Glorot's, uniform.
       dilation_rate: distance in output pixels between taps of the kernel; one number for both.
 
     Returns:
@@ -184,7 +183,7 @@ def Conv2DTranspose(
         inputs,
         [*window, outputs, channels_of(inputs, data_format)],
         use_bias,
-        (kernel_initializer or tf.glorot_uniform_initializer(), kernel_regularizer),
+        (kernel_initializer or he_normal(), kernel_regularizer),
         (bias_initializer, bias_regularizer),
         outputs,
     )

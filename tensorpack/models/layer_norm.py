@@ -39,10 +39,10 @@ def LayerNorm(
     inputs = tf.convert_to_tensor(inputs)
     if inputs.shape.ndims == 2 and inputs.shape.as_list()[1] is not None:
         check_floating("LayerNorm", inputs)
-        return _normalize(inputs, [1], 1, epsilon, center, scale, gamma_initializer)
+        return _normalize(inputs, [1], 1, epsilon, center, scale, None, gamma_initializer)
     _, data_format = check_image("LayerNorm", inputs, data_format)
     axis = channel_axis(data_format)
-    return _normalize(inputs, [1, 2, 3], axis, epsilon, center, scale, gamma_initializer)
+    return _normalize(inputs, [1, 2, 3], axis, epsilon, center, scale, None, gamma_initializer)
 
 
 @layer_register(log_shape=False, spelling=RENAMED["InstanceNorm"])
@@ -69,9 +69,8 @@ def InstanceNorm(
     inputs, data_format = check_image("InstanceNorm", inputs, data_format)
     if use_affine is not None:
         center = scale = use_affine
-    height_axis = data_format.index("H")
-    axes, axis = [height_axis, height_axis + 1], channel_axis(data_format)
-    return _normalize(inputs, axes, axis, epsilon, center, scale, gamma_initializer)
+    axes, axis = [data_format.index(each) for each in "HW"], channel_axis(data_format)
+    return _normalize(inputs, axes, axis, epsilon, center, scale, None, gamma_initializer)
 
 
 @layer_register(log_shape=False, spelling=RENAMED["GroupNorm"])
@@ -114,17 +113,13 @@ def GroupNorm(
 
 
 def _normalize(
-    inputs: tf.Tensor,
-    axes: List[int],
-    channels_at: int,
-    epsilon: float,
-    center: bool,
-    scale: bool,
-    gamma_initializer: Any,
+    inputs: tf.Tensor, axes: List[int], channels_at: int, epsilon: float, *of_affine: Any
 ) -> tf.Tensor:
-    """Normalizes over `axes`, then applies `gamma` and `beta` along the axis of the channels."""
+    """Normalizes over `axes`, then applies `gamma` and `beta` along the axis of the channels;
+    `of_affine` are the last arguments of `get_affine`.
+    """
     channels = inputs.shape.as_list()[channels_at]
-    affine = get_affine(channels, inputs.dtype, center, scale, gamma_initializer=gamma_initializer)
+    affine = get_affine(channels, inputs.dtype, *of_affine)
     shape = [channels if i == channels_at else 1 for i in range(inputs.shape.ndims)]
     return _finish(normalize_by_moments(inputs, axes, affine, shape, epsilon)[0], inputs, affine)
 

@@ -7,7 +7,7 @@ from typing import Any, Callable, List, Optional, Sequence
 import numpy as np
 
 from tensorpack.compat import tfv1 as tf
-from tensorpack.tfutils.inference import Inference, build_inference
+from tensorpack.tfutils.inference import Inference, build_inference, close_session
 from tensorpack.tfutils.prepared import pick, prepare
 
 from .config import PredictConfig
@@ -86,7 +86,7 @@ class OnlinePredictor(PredictorBase):
     """Predicts in a session that it does not own, such as that of a trainer.
 
     Several threads may call it at once; a call reads the current values of the variables. Arguments
-    are checked as the data of a trainer is: float64 becomes float32, but no float an integer.
+    are checked as the data of a trainer is: float64 becomes float32, of floats only whole ones int.
 
     With several inputs, a single list is taken for all of them. With one, `predictor([a])` is taken
     for `predictor(a)` if `a` has as many dimensions as the input, and for a batch otherwise; where
@@ -159,22 +159,22 @@ class OfflinePredictor(OnlinePredictor):
     """
 
     def __init__(self, config: PredictConfig) -> None:
-        self._own(build_inference(config), config.return_input)
+        self._own(build_inference(config), config)
 
-    def _own(self, built: Inference, return_input: bool) -> None:
+    def _own(self, built: Inference, config: PredictConfig) -> None:
         """Predicts with what was built, and closes its session in the end."""
         inputs, outputs, sess = built
-        self.graph = sess.graph
+        self._config, self.graph = config, sess.graph
         try:
-            super().__init__(inputs, outputs, return_input, sess)
+            super().__init__(inputs, outputs, config.return_input, sess)
             self.bind(sess)
         except BaseException:
-            sess.close()
+            close_session(config, sess)
             raise
 
     def close(self) -> None:
-        """Closes the predictor's session."""
-        self.sess.close()
+        """Closes the predictor's session, unless it is that of a `ReuseSessionCreator`."""
+        close_session(self._config, self.sess)
 
     def __enter__(self) -> "OfflinePredictor":
         return self

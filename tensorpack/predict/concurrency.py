@@ -12,7 +12,7 @@ from tensorpack.compat import is_closed
 from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.fed_input import to_strings
 from tensorpack.utils.argtools import call_only_once
-from tensorpack.utils.checks import as_list, check_counts
+from tensorpack.utils.checks import as_list, check_counts, check_kind
 from tensorpack.utils.concurrency import DIE, ShareSessionThread
 
 from .base import AsyncPredictorBase, OfflinePredictor, OnlinePredictor
@@ -47,9 +47,7 @@ class MultiThreadAsyncPredictor(AsyncPredictorBase):
         self._predictors = as_list(self, "predictors", predictors)
         check_counts(self, predictors=len(self._predictors), batch_size=batch_size)
         for each in self._predictors:
-            if not isinstance(each, OnlinePredictor):
-                kind = type(each).__name__
-                raise TypeError(f"Each of the predictors must be an OnlinePredictor, got {kind}.")
+            check_kind("Each of the predictors", each, OnlinePredictor)
             if each.return_input:
                 raise ValueError(
                     "A predictor with return_input=True cannot be shared: leave that out, a "
@@ -123,10 +121,9 @@ class MultiThreadAsyncPredictor(AsyncPredictorBase):
 
     def _work(self, predictor: OnlinePredictor) -> None:
         for requests in iter(self._take, []):
-            for each in requests:
-                if each.future.cancelled():
-                    _cancel(each)
-            _answer(predictor, [each for each in requests if not each.future.cancelled()])
+            # The state of a future is asked for once: it may change.
+            left = [each for each in requests if not each.future.cancelled() or _cancel(each)]
+            _answer(predictor, left)
 
     def _take(self) -> List[_Request]:
         """Waits for requests; returns none if the predictor is closed."""
@@ -158,9 +155,9 @@ def _answer(predictor: OnlinePredictor, requests: List[_Request]) -> None:
             each.future.set_result(row)
 
 
-def _cancel(request: _Request) -> None:
+def _cancel(request: _Request) -> bool:
     request.future.cancel()
-    request.future.set_running_or_notify_cancel()  # for those who wait for several
+    return request.future.set_running_or_notify_cancel()  # False; for those who wait for several
 
 
 def _compute(predictor: OnlinePredictor, datapoints: List[List[Any]]) -> List[List[np.ndarray]]:

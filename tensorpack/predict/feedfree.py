@@ -6,11 +6,12 @@ from typing import Any, List, Sequence
 import numpy as np
 
 from tensorpack.callbacks.group import Callbacks
+from tensorpack.callbacks.queue_runners import StartQueueRunners
 from tensorpack.compat import tfv1 as tf
 from tensorpack.input_source import InputSource
 from tensorpack.tfutils.callback import TrainerContract
 from tensorpack.tfutils.hooked_session import HookedSession
-from tensorpack.tfutils.inference import build_tower, graph_of, open_session
+from tensorpack.tfutils.inference import build_tower, close_session, graph_of, open_session
 from tensorpack.tfutils.queues import QueueDrain, all_queues
 from tensorpack.utils.checks import check_kind
 from tensorpack.utils.stopping import EndOfData, Failed, Finished, StopRequested, StopToken
@@ -43,12 +44,13 @@ class FeedfreePredictor(PredictorBase):
         self._closed = False
         with ExitStack() as on_error, self.graph.as_default():
             on_error.callback(input_source.release)
-            callbacks = Callbacks(input_source.setup(config.input_signature))
+            sources = input_source.setup(config.input_signature)
+            callbacks = Callbacks([StartQueueRunners(), *sources])
             inputs, self._outputs = build_tower(config, input_source.get_input_tensors)
             callbacks.setup_graph(self._run)
             queues = all_queues(self.graph)
             self.sess = self._run.sess = open_session(config, inputs, self._outputs)
-            on_error.callback(self.sess.close)
+            on_error.callback(close_session, config, self.sess)
             on_error.callback(self._end, callbacks, queues)
             self._hooked_sess = HookedSession(self.sess, callbacks.get_hooks(), callbacks.run_along)
             # Data that has ended already, or an error of it, is that of a call.

@@ -25,7 +25,7 @@ class MultiTowerOfflinePredictor(OfflinePredictor):
 
     def __init__(self, config: PredictConfig, towers: Sequence[Union[int, str]]) -> None:
         built = _build(self, config, towers)
-        self._own(built[0], config.return_input)
+        self._own(built[0], config)
         self._predictors = [
             OnlinePredictor(inputs, outputs, config.return_input, sess)
             for inputs, outputs, sess in built
@@ -51,8 +51,7 @@ class DataParallelOfflinePredictor(OfflinePredictor):
     def __init__(self, config: PredictConfig, towers: Sequence[Union[int, str]]) -> None:
         built = _build(self, config, towers)
         inputs, outputs = [each.inputs for each in built], [each.outputs for each in built]
-        joined = Inference(_joined(inputs), _joined(outputs), built[0].sess)
-        self._own(joined, config.return_input)
+        self._own(Inference(_joined(inputs), _joined(outputs), built[0].sess), config)
 
 
 def _build(

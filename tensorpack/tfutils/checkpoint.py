@@ -196,11 +196,12 @@ def save_checkpoint_vars(dic: Dict[str, Any], path: PathLike) -> None:
       dic: name of the variable, with or without `:0`, to its value.
       path: `NAME.npz` for an archive, anything else is the prefix of a TensorFlow checkpoint.
     """
+    target = os.fspath(path)
     arrays = {name: np.asarray(value) for name, value in by_name(dic).items()}
     for name, array in arrays.items():
-        if array.dtype == object:
+        is_text = all(isinstance(each, (bytes, str)) for each in array.flat)  # asks one number
+        if array.dtype == object and (target.endswith(".npz") or not is_text):
             raise TypeError(f"{name} cannot be saved: it is an array of objects, not of one type.")
-    target = os.fspath(path)
     if target.endswith(".npy"):
         raise ValueError(f"{target}: several arrays in an .npy file are a pickle. Write .npz.")
     os.makedirs(os.path.dirname(target) or ".", exist_ok=True)

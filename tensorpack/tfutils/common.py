@@ -38,6 +38,8 @@ class PerGraph(Generic[T]):
         """Returns the value that belongs to `graph`, by default the default graph."""
         if graph is None:
             graph = tf.get_default_graph()
+            while hasattr(graph, "outer_graph"):  # that of a branch or a loop of TensorFlow 2
+                graph = graph.outer_graph
         values = getattr(graph, _STATE_ATTRIBUTE, None)
         if values is None:
             values = {}

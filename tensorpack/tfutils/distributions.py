@@ -14,7 +14,7 @@ import math
 from typing import Any, List, Sequence, Union
 
 from tensorpack.compat import tfv1 as tf
-from tensorpack.utils.checks import as_count
+from tensorpack.utils.checks import as_count, check_kind
 
 _TINY = 1e-8  # a smaller probability or standard deviation counts as this one
 
@@ -167,11 +167,7 @@ class ProductDistribution(Distribution):
         if not self.dists:
             raise ValueError(f"ProductDistribution {name!r} needs at least one distribution.")
         for each in self.dists:
-            if not isinstance(each, Distribution):
-                raise TypeError(
-                    f"ProductDistribution {name!r} got {each!r}, it needs instances of "
-                    "Distribution, such as CategoricalDistribution('digit', 10)."
-                )
+            check_kind(f"each of ProductDistribution {name!r}", each, Distribution)
         self.param_dim = sum(each.param_dim for each in self.dists)
         self.sample_dim = sum(each.sample_dim for each in self.dists)
 

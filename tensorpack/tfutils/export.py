@@ -20,9 +20,9 @@ from tensorpack.utils.gpu import change_env
 from ._export_check import compare_export
 from .checkpoint import PathLike, is_pattern, names_without_output, save_checkpoint_vars
 from .dependency import ancestors
-from .inference import Inference, build_inference
+from .inference import Inference, build_inference, close_session
 from .precision import ComputeOptions
-from .sesscreate import NewSessionCreator, ReuseSessionCreator
+from .sesscreate import NewSessionCreator
 from .sessinit import SmartInit
 from .tower import TowerFunc
 
@@ -163,8 +163,7 @@ class ModelExporter:
     def _built(self) -> Iterator[Inference]:
         with ExitStack() as stack:
             model = build_inference(self.config)
-            if not isinstance(self.config.session_creator, ReuseSessionCreator):
-                stack.callback(model.sess.close)
+            stack.callback(close_session, self.config, model.sess)
             stack.enter_context(model.sess.graph.as_default())
             yield model
 

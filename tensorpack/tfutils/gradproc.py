@@ -108,8 +108,7 @@ class MapGradient(GradientProcessor):
         self._regex = re.compile(regex)
 
     def _process(self, grads: GradVars) -> GradVars:
-        processed = []
-        matched = False
+        processed, matched = [], False
         for gradient, variable in grads:
             if self._regex.fullmatch(variable.op.name):
                 matched = True
@@ -142,8 +141,7 @@ class SummaryGradient(MapGradient):
 
     def __init__(self, regex: str = ".*", collections: Optional[Iterable[str]] = None) -> None:
         super().__init__(self._summarise, regex)
-        names = None if collections is None else as_list(self, "collections", collections)
-        self._collections = names
+        self._collections = collections and as_list(self, "collections", collections)
 
     def _summarise(self, gradient: Gradient, variable: Any) -> Gradient:
         done = _summarised_variables.get()

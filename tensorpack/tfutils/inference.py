@@ -5,6 +5,7 @@ from typing import Any, Callable, Iterable, List, NamedTuple, Tuple
 from tensorpack.compat import tfv1 as tf
 
 from .dependency import ancestors
+from .sesscreate import ReuseSessionCreator
 from .tower import TowerContext
 from .varmanip import weights_of
 
@@ -20,11 +21,10 @@ class Inference(NamedTuple):
 def build_inference(config: Any) -> Inference:
     """Builds an inference tower without a name, and gives its variables their values.
 
-    The caller closes the session.
+    The caller calls `close_session`.
     """
     with graph_of(config).as_default():
-        signature = config.input_signature
-        tensors = [tf.placeholder(spec.dtype, spec.shape, spec.name) for spec in signature]
+        tensors = [tf.placeholder(s.dtype, s.shape, s.name) for s in config.input_signature]
         inputs, outputs = build_tower(config, lambda: tensors)
         return Inference(inputs, outputs, open_session(config, inputs, outputs))
 
@@ -62,6 +62,11 @@ def open_session(
     """
     sess, outputs = config.session_creator.create_session(), list(outputs)
     try:
+        if sess.graph is not tf.get_default_graph():
+            raise ValueError(
+                "The session of session_creator is of another graph than the model, which "
+                "PredictConfig(create_graph=False) builds in the default graph."
+            )
         config.session_init.init(sess)
         used, missing = set(ancestors(outputs, fed=inputs)), config.session_init.missing
         weights = weights_of(outputs[0].graph).items()
@@ -73,6 +78,12 @@ def open_session(
                 "or name in `ignore` what is to keep its initial value."
             )
     except BaseException:
-        sess.close()
+        close_session(config, sess)
         raise
     return sess
+
+
+def close_session(config: Any, sess: tf.Session) -> None:
+    """Closes a session of `open_session`, unless it is another's (`ReuseSessionCreator`)."""
+    if not isinstance(config.session_creator, ReuseSessionCreator):
+        sess.close()

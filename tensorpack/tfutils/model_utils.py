@@ -19,8 +19,7 @@ def describe_trainable_vars() -> None:
     rows = [[v.name, get_shape_str(v), v.shape.num_elements()] for v in variables]
     total = sum(count or 0 for _, _, count in rows)  # None: it varies
     table = tabulate(rows, headers=["name", "shape", "dim"])
-    megabytes = total * 4 / 1024.0**2
-    text = f"#vars={len(rows)}, #param={total} ({megabytes:.02f} MB assuming all float32)"
+    text = f"#vars={len(rows)}, #param={total} ({total / 2**18:.02f} MB assuming all float32)"
     is_short = len(rows) <= _FEW or logger.is_verbose()
     (logger.info if is_short else logger.detail)(f"Model Parameters: \n{table}\nTotal {text}")
     if not is_short:

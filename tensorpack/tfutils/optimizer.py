@@ -8,7 +8,7 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.utils import logger
-from tensorpack.utils.checks import as_count
+from tensorpack.utils.checks import as_count, as_list, check_kind
 from tensorpack.utils.naming import MOVING_SUMMARY_OPS_KEY
 
 from .collection import backup_collection, freeze_collection
@@ -47,18 +47,15 @@ def apply_grad_processors(
     opt: tf.train.Optimizer, gradprocs: Sequence[GradientProcessor]
 ) -> tf.train.Optimizer:
     """Returns an optimizer that sends the gradients through processors before it applies them."""
-    if not isinstance(gradprocs, (list, tuple)):
-        raise TypeError(f"apply_grad_processors takes a list of processors, got {gradprocs!r}.")
-    for each in gradprocs:
-        if not isinstance(each, GradientProcessor):
-            raise TypeError(f"{each!r} is not a GradientProcessor.")
-    return _GradProcOptimizer(opt, gradprocs)
+    given = as_list("apply_grad_processors", "gradprocs", gradprocs)
+    checked = [check_kind("each of gradprocs", each, GradientProcessor) for each in given]
+    return _GradProcOptimizer(opt, checked)
 
 
 class _GradProcOptimizer(ProxyOptimizer):
     def __init__(self, opt: tf.train.Optimizer, gradprocs: Sequence[GradientProcessor]) -> None:
         super().__init__(opt, "GradientProcessorOptimizer")
-        self._gradprocs = list(gradprocs)
+        self._gradprocs = gradprocs
 
     def apply_gradients(self, grads_and_vars: GradsAndVars, *args: Any, **kwargs: Any) -> Any:
         grads = list(grads_and_vars)

@@ -10,6 +10,7 @@ from tensorpack.utils import logger
 from tensorpack.utils.argtools import accepts_old_keywords
 from tensorpack.utils.checkpoints.files import check_manifest
 from tensorpack.utils.checkpoints.variables import Match, by_name, known_from, known_of, match
+from tensorpack.utils.checks import check_kind
 from tensorpack.utils.naming import LOSS_SCALE_NAMES
 from tensorpack.utils.packing.npz import NAMED_ARRAYS
 
@@ -181,9 +182,7 @@ class DictRestore(SessionInit):
 
     @accepts_old_keywords(param_dict="variable_dict")
     def __init__(self, variable_dict: Dict[str, Any], ignore_mismatch: bool = False) -> None:
-        if not isinstance(variable_dict, dict):
-            raise TypeError(f"DictRestore takes a dict of arrays, got {type(variable_dict)}.")
-        self._values = by_name(variable_dict)
+        self._values = by_name(check_kind("variable_dict", variable_dict, dict, " of arrays"))
         self.ignore_mismatch = ignore_mismatch
 
     def _run_init(self, sess: tf.Session) -> None:

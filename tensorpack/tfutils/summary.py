@@ -176,8 +176,8 @@ def root_mean_square(x: tf.Tensor, name: Optional[str] = None) -> tf.Tensor:
 def half_square(x: tf.Tensor, known: Optional[tf.Tensor] = None) -> tf.Tensor:
     """Returns half the sum of the squares of `x`: `known`, if that was given in any call."""
     if known is not None:
-        _half_squares.get()[x.name] = known
-    known = _half_squares.get().get(x.name)
+        _half_squares.get(x.graph)[x.name] = known
+    known = _half_squares.get(x.graph).get(x.name)
     with tf.device(x.device):
         return tf.nn.l2_loss(precise(x)) if known is None else known
 

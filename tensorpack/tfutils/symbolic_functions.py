@@ -134,10 +134,9 @@ def psnr(
 
     Both are float32, of one shape; `maxp` is the largest value a pixel can have, by default 1.
     """
-    peak = 1.0 if maxp is None else float(maxp)
     error = tf.reduce_mean(tf.squared_difference(prediction, ground_truth))
-    to_decibels = 10.0 / float(np.log(10.0))
-    return tf.subtract(20.0 * float(np.log10(peak)), to_decibels * tf.log(error), name=name)
+    peak = 20.0 * float(np.log10(1.0 if maxp is None else float(maxp)))
+    return tf.subtract(peak, 10.0 / float(np.log(10.0)) * tf.log(error), name=name)
 
 
 def guided_relu() -> ContextManager[None]:

@@ -146,8 +146,7 @@ class TowerContext(BaseTowerContext):
                     f"TowerContext() got the variable scopes {index!r} and {vs_name!r}: pass one, "
                     "and an integer as the index."
                 )
-            vs_name = index
-            index = 0
+            vs_name, index = index, 0
         super().__init__(tower_name, vs_name, is_training=is_training, index=index)
 
 

@@ -83,7 +83,7 @@ def build_twin(
     """
 
     def untrainable(getter: Callable[..., Any], *getter_args: Any, **getter_kwargs: Any) -> Any:
-        getter_kwargs["trainable"] = False
+        getter_kwargs.update(trainable=False, regularizer=None)  # TensorFlow would add its cost
         return getter(*getter_args, **getter_kwargs)
 
     with tf.variable_scope(scope), custom_getter_scope(untrainable):

@@ -142,9 +142,8 @@ class _Sync(Callback):
     def _before_train(self) -> None:
         logger.info(f"Running Op {self._op.name} ...")
         self._op.run()
-        SessionUpdate(tf.get_default_session(), [copy for copy, _ in self._pairs]).update(
-            self._loaded
-        )
+        copies = [copy for copy, _ in self._pairs]
+        SessionUpdate(tf.get_default_session(), copies).update(self._loaded)
         self._begun = True
 
     def _before_epoch(self) -> None:

@@ -86,7 +86,7 @@ class TrainingRecord:
         if not self._start:
             return
         callbacks = self._trainer._callbacks
-        kept = best_kept([] if callbacks is None else callbacks.cbs)
+        begun = callbacks is not None and self._trainer.loop.begun
         saver = self._trainer.state_saver
         saved = [] if saver is None else pointed_to(saver.checkpoint_dir)
         self._facts.update(
@@ -95,11 +95,14 @@ class TrainingRecord:
             result=ending.result,
             message=ending.message[:_MESSAGE_CHARS],
             exit_code=ending.code,
-            epoch=self._trainer.epoch_num,
-            step=self._trainer.loop.steps_taken,
             checkpoint=_short(saved[-1]) if saved else None,
-            best=[f"{_short(path)} ({why})" for path, why in kept],
         )
+        if begun:  # else what is known of the attempts before still holds
+            self._facts.update(
+                epoch=self._trainer.epoch_num,
+                step=self._trainer.loop.steps_taken,
+                best=[f"{_short(path)} ({why})" for path, why in best_kept(callbacks.cbs)],
+            )
         if self._git is not None:
             self._git.close()
         self._write()

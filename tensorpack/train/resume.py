@@ -54,7 +54,12 @@ def find_resumption(resume: str, directory: Optional[str]) -> Optional[RestorePo
       UnsupportedState: the state was saved by another version of this library.
     """
     if resume == "never":
-        _warn_of_earlier_run(directory)
+        left = None if directory is None else _newest_name(directory)
+        if left is not None:
+            logger.warning(
+                f"A new run starts in {directory}, where an earlier one saved {left}. To resume "
+                'that one, stop now and use resume="auto".'
+            )
         return None
     is_word = resume in _WORDS
     if is_word and directory is None:
@@ -127,15 +132,6 @@ def prepare_log_dir(dirname: str, resume: str = "never") -> str:
             logger.close_logger_dir()  # the user is asked about it as about any other
     answer = logger.set_logger_dir(dirname)
     return "auto" if answer == "k" and candidates(dirname) else "never"
-
-
-def _warn_of_earlier_run(directory: Optional[str]) -> None:
-    left = None if directory is None else _newest_name(directory)
-    if left is not None:
-        logger.warning(
-            f"A new run starts in {directory}, where an earlier one saved {left}. To resume that "
-            'one, stop now and use resume="auto".'
-        )
 
 
 def _newest_name(directory: str) -> Optional[str]:

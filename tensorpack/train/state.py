@@ -134,10 +134,9 @@ class RunState:
 
     def capture(self, callbacks: Any, interrupted: bool) -> Dict[str, Any]:
         """Returns the state of the run now, see `Trainer.run_state`."""
-        loop = self._trainer.loop
         return {
             "position": dict(self.position_of(callbacks, interrupted)._asdict()),
-            "global_step": loop.steps_taken,
+            "global_step": self._trainer.loop.steps_taken,
             **self._sizes(),
             "random": _random_state(),
             "callback_names": callbacks.names(),

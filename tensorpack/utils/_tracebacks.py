@@ -135,9 +135,9 @@ def _is_library(path: str) -> bool:
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
     """Yields an exception and what is printed above it, the nearest one first."""
-    while True:
-        yield error
-        above = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
-        if above is None:
-            return
-        error = above
+    seen: Set[int] = set()
+    above: Optional[BaseException] = error  # `raise error from error` makes a circle
+    while above is not None and id(above) not in seen:
+        seen.add(id(above))
+        yield above
+        above = above.__cause__ or (None if above.__suppress_context__ else above.__context__)

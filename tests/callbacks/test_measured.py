@@ -93,7 +93,21 @@ def put_late(callback):
     Late._trigger(callback)
 
 
-@pytest.mark.parametrize("make", [Late, lambda: CallbackFactory(trigger=put_late)])
+class Sometimes(ScalarStats):
+    """Measures in the fourth pass only."""
+
+    passes = 0
+
+    def _after_inference(self):
+        self.passes += 1
+        return {"late": 1.0} if self.passes == 4 else {}
+
+
+def inferencer():
+    return InferenceRunner(DataFromList(ROWS, shuffle=False), Sometimes("cost"))
+
+
+@pytest.mark.parametrize("make", [Late, lambda: CallbackFactory(trigger=put_late), inferencer])
 def test_code_of_the_user_may_measure_at_any_time(make, tmp_path):
     assert train(tmp_path, make(), waiting("late")) == (5, None)
     epoch, error = train(tmp_path, make(), waiting("latte"))

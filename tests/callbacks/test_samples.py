@@ -1,17 +1,21 @@
 """Tests of the count of samples and of schedules by it."""
 
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 
 from tensorpack.callbacks import (
     Callback,
     HyperParam,
+    PeriodicTrigger,
     SampleCounter,
     SampleScheduledHyperParamSetter,
 )
 from tensorpack.compat import tfv1 as tf
 from tensorpack.dataflow import DataFromList
 from tensorpack.input_source import QueueInput
+from tensorpack.tfutils.collectives import add_up_workers_by
 from tensorpack.train import SimpleTrainer, SyncMultiGPUTrainerParameterServer
 from tests.callbacks.driver import MiniTrainer, a_rate, log_lines, when
 from tests.callbacks.resuming import Killer, ResumableTrainer
@@ -178,6 +182,24 @@ def test_a_resumed_run_sets_what_can_only_be_set():
     assert values == [0.5]
     run(Killer(), killer.snapshot)
     assert values == [0.5, 0.5, 0.25]
+
+
+@pytest.mark.parametrize("per_step", [None, 10])
+def test_workers_that_train_together_need_a_count_that_is_the_same(per_step):
+    with tf.Graph().as_default():
+        tf.get_variable("rate", initializer=8.0, trainable=False)
+        add_up_workers_by(lambda tensor: tensor)
+        counter = SampleCounter(samples_per_step=per_step)
+        setter = SampleScheduledHyperParamSetter("rate", [(0, 1.0)], counter)
+        with nullcontext() if per_step else pytest.raises(ValueError, match="each of the workers"):
+            setter.setup_graph(MiniTrainer([]))
+
+
+def test_the_samples_are_put_when_the_counter_is_triggered():
+    counter = SampleCounter(samples_per_step=10)
+    trainer = MiniTrainer([PeriodicTrigger(counter, every_k_epochs=2)], max_epoch=2)
+    trainer.train()
+    assert trainer.monitors.get_latest("samples") == 10 * trainer.global_step
 
 
 def test_wrong_arguments_of_a_schedule():

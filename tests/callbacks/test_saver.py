@@ -7,6 +7,7 @@ import time
 from contextlib import nullcontext
 from functools import partial
 
+import numpy as np
 import pytest
 
 from tensorpack.callbacks import (
@@ -358,6 +359,32 @@ def test_it_says_once_what_the_checkpoints_will_take(
 def test_no_checkpoint_at_all_is_an_error(tmp_path):
     with pytest.raises(RuntimeError, match="put a ModelSaver before it"):
         run([putting(1.0), MinSaver("val/error")], tmp_path)
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_the_best_of_some_variables_waits_for_their_saver(tmp_path, asynchronous):
+    options = {"var_collections": "trainable_variables", "asynchronous": asynchronous}
+    blocked = tmp_path / "model-2.data-00000-of-00001"
+    (blocked / "in-the-way").mkdir(parents=True)
+    freeing = when(trigger_epoch=lambda cb: cb.epoch_num == 1 and shutil.rmtree(str(blocked)))
+    kept = MinSaver("val/error", checkpoint_dir=str(tmp_path))
+    saver = ModelSaver(checkpoint_dir=str(tmp_path), **options)
+    options = {"model": TinyModel(), "dataflow": DataFromList([[[1.0], [2.0]]] * 2)}
+    callbacks = [saver, putting(2.0, 1.0), kept, freeing]
+    SimpleTrainer(config(callbacks, max_epoch=2, **options)).train()
+    assert kept.best[0] == 4 and checkpoints(tmp_path) == ["min-val-error", "model-4"]
+
+
+def test_strings_are_saved_beside_the_training(tmp_path):
+    given = {"words": [b"cat", b"dogs\0"], "word": b"ab\0"}
+
+    def make(callback):
+        for name, value in given.items():
+            tf.get_variable(name, initializer=tf.constant(value), trainable=False)
+
+    run([when(setup_graph=make), ModelSaver(asynchronous=True)], tmp_path)
+    values = saved(tmp_path / "model-2")
+    assert {name: np.array(values[name], object).tolist() for name in given} == given
 
 
 @pytest.mark.parametrize("first", [True, False])

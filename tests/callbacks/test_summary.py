@@ -3,6 +3,7 @@ import pytest
 
 from tensorpack.callbacks import MergeAllSummaries, MovingAverageSummary, SimpleMovingAverage
 from tensorpack.compat import tfv1 as tf
+from tensorpack.tfutils.summary import create_scalar_summary
 from tests.callbacks.driver import MiniTrainer, log_lines, when
 from tests.contracts.callback import contract_of
 
@@ -45,6 +46,14 @@ def test_averages_are_kept_with_one_of_several_runs():
     tf.add_to_collection("other", tf.assign_add(variable, 1.0).op)
     callback = MovingAverageSummary("other", train_op=train_op)
     assert value_after(TwoRuns([callback], train_op=train_op, steps_per_epoch=3), variable) == 3
+
+
+def test_a_tag_may_be_given_twice():
+    for value in (1.0, 2.0):
+        create_scalar_summary("twice", value)
+    trainer = MiniTrainer([MergeAllSummaries(run_alone=True)])
+    trainer.train()
+    assert trainer.monitors.get_latest("twice") == 2
 
 
 def test_nothing_to_keep_no_word(capsys):

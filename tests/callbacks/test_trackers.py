@@ -1,4 +1,5 @@
 import sys
+import threading
 import types
 
 import pytest
@@ -111,6 +112,14 @@ def test_a_driver_that_fails_later_costs_one_warning(machine, capsys):
     assert module.open == 0
 
 
+def test_a_proxy_that_leaves_out_the_end_of_an_epoch_leaves_no_thread(machine):
+    machine(1)
+    now_and_then = cb.PeriodicCallback(cb.GPUUtilizationTracker(), every_k_steps=3)
+    before = threading.active_count()
+    MiniTrainer([now_and_then], steps_per_epoch=2, max_epoch=6).train()
+    assert threading.active_count() == before
+
+
 class OneGpu:
     """A session of TensorFlow with a GPU more, and what was in use on it."""
 
@@ -173,7 +182,7 @@ def test_the_memory_of_the_host_is_put_every_epoch():
 
 
 def test_elsewhere_than_on_linux_psutil_tells_it(monkeypatch):
-    monkeypatch.setattr(prof, "_MEMINFO", "/nowhere")
+    monkeypatch.setattr(prof, "available_bytes", lambda: None)
     memory = types.SimpleNamespace(available=3 << 30)
     psutil = types.SimpleNamespace(virtual_memory=lambda: memory)
     monkeypatch.setitem(sys.modules, "psutil", psutil)

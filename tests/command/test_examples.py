@@ -36,6 +36,12 @@ def test_one_is_copied_and_nothing_is_overwritten(tensorpack, tmp_path):
     assert (target / "basics" / "mnist_data.py").read_text() == "mine"
 
 
+def test_only_scripts_with_generated_data_are_said_to_have_it(tensorpack, tmp_path):
+    done = tensorpack("examples", tmp_path / "new", "--only", "char-rnn")
+    flags = dict(line.split("/")[-1].split() for line in done.out.splitlines() if ".py" in line)
+    assert flags == {"char_rnn.py": "--fake", "char_transformer.py": "--help"}
+
+
 def test_an_example_that_is_none(tensorpack, tmp_path):
     done = tensorpack("examples", tmp_path, "--only", "DeepQNetwrk")
     assert (done.code, list(tmp_path.iterdir())) == (2, [])

@@ -51,6 +51,13 @@ def test_a_band_of_a_pattern(tensorpack, write_run, tmp_path):
     }
 
 
+def test_runs_without_a_step_in_common_are_said(tensorpack, write_run, tmp_path):
+    write_run("apart-1", [4, 2])
+    write_run("apart-2", [3], step=50)
+    done = tensorpack("plot", f"apart={tmp_path}/apart-*", write_run("run", [1, 2]), "-s", "cost")
+    assert (done.code, done.err) == (0, "skipped: no step is in all runs of apart, for cost\n")
+
+
 def test_steps_are_written_out(tensorpack, write_run):
     done = tensorpack("plot", write_run("run", [2.0, 1.0], step=1234567), "-s", "cost")
     assert "2 at 1234567 " in done.out and "1 at 2469134" in done.out

@@ -65,6 +65,7 @@ def test_the_page_is_made_again_each_time_and_loads_itself_again(tmp_path):
         ("../stats.json", {}, 404),
         ("?a=1", {}, 404),
         ("", {"Host": "evil.example:80"}, 403),
+        ("run.json", {"Host": "localhost"}, 404),  # as a browser says it at port 80
     ],
 )
 def test_nothing_else_is_served(tmp_path, path, headers, code):

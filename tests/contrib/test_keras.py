@@ -126,6 +126,24 @@ def test_a_tower_calls_the_model_in_its_phase():
     np.testing.assert_allclose(look.last["batch_normalization/moving_mean"], mean, rtol=1e-5)
 
 
+@pytest.mark.parametrize("loss", ["mse", keras.losses.mean_squared_error])
+def test_a_target_without_the_dimension_of_the_output(loss):
+    def get_model(image):
+        return keras.Sequential([layers.InputLayer(input_tensor=image), dense(1, use_bias=False)])
+
+    def dimensions(target, output):  # a function of one's own is given both as they are
+        return tf.constant(float(target.shape.ndims))
+
+    points = [[np.float32([i, 0, 1]), np.float32(i + 1)] for i in range(4)]
+    flow = QueueInput(BatchData(DataFromList(points, shuffle=False), 4))
+    targets = tf.TensorSpec([None], tf.float32, "y")
+    model = KerasModel(get_model, [IMAGES], [targets], flow, SimpleTrainer())
+    model.compile(sgd(0.0), loss, [dimensions, "accuracy"])
+    look = fit(model)
+    assert look.scalars["total_loss"] == pytest.approx(0, abs=1e-6)
+    assert look.scalars["dimensions"] == 1
+
+
 def test_a_step_does_not_ask_for_the_phase_that_its_tower_knows():
     def get_model(image):
         return keras.Sequential(

@@ -78,7 +78,9 @@ def test_markers_of_a_jpeg_that_have_no_length(extra):
     data = with_size(data[:2] + extra + data[2:], ".jpg", 50, 70)
     assert image_size(data) == (50, 70)
     assert decode_image(data + b"\xff\xd9", "f").shape == (50, 70, 3)
-    assert image_size(data[:2] + b"\xff\0" + data[2:]) is None
+    for padding in b"\0", b"\xff\0", b"\0\xff\0\1":
+        padded = data.replace(b"\xff\xdb", padding + b"\xff\xdb", 1)
+        assert image_size(padded) == decode_image(padded + b"\xff\xd9", "f").shape[:2] == (50, 70)
 
 
 def test_webp_without_loss():

@@ -150,3 +150,11 @@ def test_names():
         assert flow.num_proc == 3
     fix_rng_seed(1)
     assert batched(numbers(13), num_proc=1).seeded and not batched(numbers(13)).seeded
+
+
+def test_records_are_batched():
+    records = np.array([(1, 2.5), (3, 4.5)], [("a", "i4"), ("b", "f4")])
+    flow = DataFromList([[records], [records[::-1]]], shuffle=False)
+    with closing(batched(flow, func=lambda dp: dp, batch_size=2)) as batches:
+        batches.reset_state()
+        assert_same(list(batches), list(BatchData(flow, 2)))

@@ -14,6 +14,7 @@ from tensorpack.dataflow import (
     MultiProcessMapAndBatchData,
     MultiProcessMapData,
     PrefetchData,
+    WorkerDied,
 )
 from tensorpack.dataflow.processes import PrefetchOnGPUs
 from tests.dataflow import process_functions as functions
@@ -43,6 +44,17 @@ class TestProcesses:
             list(flow)
             list(flow)
             assert set(multiprocessing.active_children()) == workers
+
+    def test_they_are_started_again_where_all_have_failed(self):
+        with closing(mixture(numbers(5), 2)) as flow:
+            flow.start_processes()
+            failed = multiprocessing.active_children()
+            for each in failed:
+                each.kill()
+            with pytest.raises(WorkerDied):
+                list(flow)
+            flow.start_processes()
+            assert len(set(multiprocessing.active_children()) - set(failed)) == 2
 
     @pytest.mark.parametrize("make", [strict, mixture])
     def test_a_closed_flow_can_be_used_again(self, make):

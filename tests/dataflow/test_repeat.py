@@ -1,6 +1,7 @@
 """Repetition is exact, and never spins on a flow that yields nothing."""
 
 import itertools
+import multiprocessing
 
 import numpy as np
 import pytest
@@ -12,11 +13,13 @@ from tensorpack.dataflow import (
     DataFromGenerator,
     FixedSizeData,
     MapData,
+    MultiThreadMapData,
     RepeatedData,
     RepeatedDataPoint,
 )
 from tests.contracts.dataflow import contract_of
 from tests.dataflow.flows import doubled, numbers, shuffled
+from tests.dataflow.process_flows import closing
 
 
 def drop(datapoint):
@@ -149,6 +152,21 @@ def test_fixed_size_starts_again_after_an_error(error):
     with pytest.raises(error, match="once"):
         list(flow)
     assert list(flow) == [[0], [1]]
+
+
+def test_a_forked_copy_of_fixed_size_begins_a_pass_of_its_own():
+    def take(pipe):
+        pipe.send(list(flow))
+
+    flow = FixedSizeData(MultiThreadMapData(numbers(6), 2, lambda datapoint: datapoint), 2)
+    flow.reset_state()
+    assert len(list(flow)) == 2
+    receiver, sender = multiprocessing.Pipe(False)
+    with closing(flow), receiver:
+        child = multiprocessing.get_context("fork").Process(target=take, args=(sender,))
+        child.start()
+        assert receiver.poll(20) and len(receiver.recv()) == 2
+        child.join(5)
 
 
 @pytest.mark.parametrize("kind, small", [(RepeatedData, -2), (RepeatedDataPoint, 0)])

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tensorpack.dataflow import BatchData, DataFlow, MapData, MultiThreadMapData
+from tensorpack.dataflow import BatchData, DataFlow, MapData, MultiThreadMapData, ProxyDataFlow
 from tensorpack.dataflow._processes.worker_loop import DatapointSeeds
 from tensorpack.dataflow.base import Dropped
 from tensorpack.utils._tracebacks import notes_of
@@ -67,6 +67,14 @@ class TestShares:
         assert [at for at, _ in share] == [2, 3, 4, 7, 8, 9]
         everything = make(4).iterate_share(0, 1, lambda at: None, None)
         assert [at for at, _ in everything] == [0, 1, 2, 3]
+
+    def test_what_a_class_makes_of_a_whole_pass_is_shared(self):
+        class Doubled(ProxyDataFlow):
+            def _transform(self, datapoints):
+                return ([2 * number] for (number,) in datapoints)
+
+        share = Doubled(numbers(5)).iterate_share(1, 2, lambda at: None)
+        assert list(share) == [(1, [2]), (3, [6])]
 
     def test_a_batch_makes_only_its_datapoints(self):
         told = []

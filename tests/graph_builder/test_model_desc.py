@@ -45,6 +45,14 @@ def test_signature_is_the_same_in_both_spellings(kind):
     assert model.get_inputs_desc()[0] == InputDesc(tf.float32, (None, 2), "x")
 
 
+def test_any_shape_in_the_spelling_of_2017():
+    class Any(ModelDesc):
+        def inputs(self):
+            return [tf.TensorSpec(None, tf.float32, "x")]
+
+    assert Any().get_inputs_desc() == [InputDesc(tf.float32, None, "x")]
+
+
 @pytest.fixture
 def tensors():
     return tf.ones([3, 2]), tf.zeros([3], tf.int64)

@@ -236,6 +236,14 @@ def test_batches_need_shapes(shape, message):
         BatchQueueInput(numbers(5), 2).setup([tf.TensorSpec(shape, tf.int32, "number")])
 
 
+def test_a_pass_needs_a_batch():
+    source = BatchQueueInput(numbers(3), 4)
+    source.setup([tf.TensorSpec([None], tf.int32, "number")])
+    with pytest.raises(ValueError, match="over 3 datapoints has no batch of 4: take a smaller"):
+        source.read_by_pass()
+    source.release()
+
+
 @pytest.mark.parametrize("size", [16, 3000])
 def test_one_buffer_filled_again_and_again(size):
     """What is dequeued is what was yielded, also where TensorFlow takes memory without a copy."""

@@ -35,6 +35,13 @@ def test_the_named_inputs_come_from_the_source_and_the_others_are_fed(make):
         assert [session.run(tensors, feed) for _ in range(4)] == [[7, i % 3, 9] for i in range(4)]
 
 
+def test_each_input_has_its_own_shape():
+    signature = [tf.TensorSpec([None, 3], tf.int32, "x"), tf.TensorSpec([None], tf.int32, "y")]
+    source = remap_input_source(QueueInput(numbers(3)), ["y"])
+    with running(source, signature) as (_, _, (x, y), _):
+        assert (x.shape.as_list(), y.shape.as_list()) == ([None, 3], [None])
+
+
 def test_the_order_of_the_names_is_that_of_the_components():
     source = TensorInput(lambda: [tf.constant(1), tf.constant(2)])
     remap_input_source(source, ("c", "a")).setup(SIGNATURE)

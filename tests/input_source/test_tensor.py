@@ -1,3 +1,4 @@
+import numpy as np
 import pytest
 
 from tensorpack.compat import tfv1 as tf
@@ -22,6 +23,13 @@ class TestTensorInput(InputSourceContract):
 class TestDummyConstantInput(InputSourceContract):
     def make_source(self):
         return DummyConstantInput([[2, 3], [2]])
+
+
+def test_arrays_become_tensors():
+    source = TensorInput(lambda: [np.ones([2, 3], np.float32), 1])
+    source.setup(SIGNATURE)
+    with tf.Session() as sess:
+        assert sess.run(source.get_input_tensors()[1]) == 1
 
 
 def test_the_function_is_called_for_each_tower():

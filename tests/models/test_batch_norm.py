@@ -55,6 +55,24 @@ def test_updates_move_the_averages():
     np.testing.assert_allclose(variance, 0.75 + 0.25 * values.var(0, ddof=1), rtol=1e-5)
 
 
+def test_updates_in_a_branch_are_those_of_the_output():
+    x, values = image(8, 3)
+    taken = tf.placeholder(tf.bool, [])
+
+    def layer(name, **options):
+        return tf.cond(taken, lambda: BatchNorm(name, x, **options), lambda: tf.identity(x))
+
+    with TowerContext("", is_training=True):
+        output = layer("internal", ema_update="internal")
+        with pytest.raises(ValueError, match='is in a branch .* Pass BatchNorm.ema_update="inter'):
+            layer("collected")
+    mean = tf.get_collection(tf.GraphKeys.MODEL_VARIABLES)[0]
+    with tf.Session() as sess:
+        sess.run(tf.global_variables_initializer())
+        means = [sess.run([output, mean], {taken: each}) and sess.run(mean) for each in (0, 1)]
+    np.testing.assert_allclose(means, [[0] * 3, 0.1 * values.mean(0)], atol=1e-6)
+
+
 def test_internal_updates_happen_with_the_output():
     x, values = image(8, 3)
     output = BatchNorm("bn", x, training=True, ema_update="internal")

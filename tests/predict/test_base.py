@@ -13,6 +13,7 @@ from tensorpack.predict import (
     PredictConfig,
 )
 from tensorpack.tfutils.checkpoint import save_checkpoint_vars
+from tensorpack.tfutils.sesscreate import ReuseSessionCreator
 from tensorpack.tfutils.sessinit import DictRestore, SaverRestore, SessionInit, SmartInit
 from tests.computing import compiled, run_nodes
 from tests.helpers import TinyModel
@@ -227,3 +228,18 @@ def test_a_session_does_not_outlive_weights_that_cannot_be_loaded():
         OfflinePredictor(config(lambda x: tf.identity(x, "out"), session_init=Failing()))
     with pytest.raises(RuntimeError, match="closed"):
         sessions[0].run([])
+
+
+def test_the_session_of_another_stays_open():
+    weight = tf.get_variable("weight", initializer=2.0)
+    with tf.Session() as sess:
+        sess.run(weight.initializer)
+        options = {"session_creator": ReuseSessionCreator(sess), "session_init": SessionInit()}
+        with pytest.raises(
+            ValueError, match="of another graph than the model, .*create_graph=False"
+        ):
+            OfflinePredictor(config(lambda x: tf.negative(x, "out"), **options))
+        here = config(lambda x: tf.multiply(x, weight, "out"), create_graph=False, **options)
+        with OfflinePredictor(here) as predictor:
+            assert predictor(3.0) == [6]
+        assert sess.run(weight) == 2

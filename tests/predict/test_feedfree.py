@@ -57,6 +57,17 @@ def test_close_joins_the_thread_and_closes_the_dataflow():
         predictor.sess.run([])
 
 
+def test_tensors_that_queue_runners_make():
+    def read():
+        name = tf.train.string_input_producer(["1", "2"], num_epochs=1, shuffle=False).dequeue()
+        return [tf.string_to_number(name) * X, tf.constant(X)]
+
+    with FeedfreePredictor(config(), TensorInput(read)) as predictor:
+        np.testing.assert_array_equal([predictor()[0] for _ in range(2)], [[4, 7], [7, 13]])
+        with pytest.raises(tf.errors.OutOfRangeError):
+            predictor()
+
+
 def test_tensors_that_end():
     def tensors():
         dataset = tf.data.Dataset.from_tensors((X, X))

@@ -178,6 +178,16 @@ class TestDeleting:
         store.save(4, writer(4))
         assert steps(tmp_path) == kept
 
+    def test_what_is_not_of_a_step_is_never_deleted(self, tmp_path):
+        make(tmp_path, 1, 2)
+        copy_checkpoint(str(tmp_path / "model-1"), str(tmp_path / "min-error"))
+        CheckpointStore(str(tmp_path)).resume_from(str(tmp_path / "min-error"))
+        store = CheckpointStore(str(tmp_path), 2)
+        store.adopt()
+        for step in (3, 4, 5):
+            store.save(step, writer(step))
+        assert steps(tmp_path) == [4, 5] and value_of(str(tmp_path / "min-error")) == 1
+
     def test_what_cannot_be_deleted_is_tried_again(self, tmp_path, log_lines, monkeypatch):
         def failing(path):
             raise OSError(5, "Input/output error", path)

@@ -34,6 +34,18 @@ def test_per_graph_keeps_one_value_for_each_graph():
     assert PerGraph(list).get() == []
 
 
+def test_a_branch_and_a_loop_have_the_state_of_their_graph():
+    state = PerGraph(list)
+    outer, found = state.get(), []
+
+    def noted(x):
+        found.append(state.get())
+        return x + 1
+
+    tf.cond(tf.constant(True), lambda: noted(1), lambda: tf.map_fn(noted, tf.constant([2]))[0])
+    assert len(found) >= 2 and all(each is outer for each in found)
+
+
 def test_per_graph_does_not_keep_a_graph_alive():
     state = PerGraph(list)
     graph = tf.Graph()

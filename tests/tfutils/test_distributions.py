@@ -135,5 +135,7 @@ def test_shapes_and_factors_that_do_not_fit_are_named():
         CategoricalDistribution("digit", 0)
     with pytest.raises(ValueError, match="at least one"):
         ProductDistribution("none", [])
-    with pytest.raises(TypeError, match="instances of Distribution"):
+    with pytest.raises(
+        TypeError, match="must be a Distribution, got the class Categ.* Create an instance"
+    ):
         ProductDistribution("classes", [CategoricalDistribution])

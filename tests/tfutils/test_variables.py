@@ -42,6 +42,13 @@ def test_twin_is_made_under_its_scope_and_not_trained():
     assert [gradient for gradient, _ in grads] == [None, None]
 
 
+def test_the_cost_has_no_regularization_of_the_twin():
+    with tf.variable_scope("", regularizer=tf.nn.l2_loss):
+        build()
+    losses = tf.get_collection(tf.GraphKeys.REGULARIZATION_LOSSES)
+    assert len(losses) == 3 and not any("target" in each.op.name for each in losses)
+
+
 def test_copy_op_has_its_name_and_copies_everything(session):
     output, online, twin, pairs = build()
     with tf.name_scope("PeriodicTrigger"), tf.name_scope("RunOp"):

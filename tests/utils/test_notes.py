@@ -29,3 +29,13 @@ def test_notes_are_printed_beside_causes(cut):
     text = "".join(traceback.format_exception(type(error), error, error.__traceback__))
     assert text.count("one note") == text.count("another") == 1
     assert ("KeyError" in text) is not cut
+
+
+def test_an_error_that_is_its_own_cause_gets_a_note():
+    with pytest.raises(KeyError) as caught:
+        try:
+            raise KeyError("first")
+        except KeyError as error:
+            raise error from error
+    add_note(caught.value, "one note")
+    assert notes_of(caught.value) == ["one note"]

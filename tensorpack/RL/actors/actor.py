@@ -37,7 +37,7 @@ from ..simulator import Agent, Simulator
 from .chunks import Recorder
 
 WINDOW = 4  # chunks that an actor may be ahead
-CHUNK_ROWS = 32  # transitions in a chunk, at least
+CHUNK_ROWS = 32  # transitions in a chunk, at least, unless they take `BEAT_SECONDS`
 BEAT_SECONDS = 1.0
 SILENT_SECONDS = 60.0  # after which the other side is taken for lost ...
 FIRST_SECONDS = 600.0  # ... and before it has said anything
@@ -178,8 +178,11 @@ class Actor:
         while self._wait_to_play():
             if not self._simulator.playing:
                 self._simulator.begin()
+            until = time.monotonic() + BEAT_SECONDS  # a slow game sends fewer rows
             while len(self._recorder) < CHUNK_ROWS and not self._token.requested:
                 self._simulator.tick(self._orders.epsilon)
+                if time.monotonic() > until:
+                    break
             if not self._token.requested:
                 self._send(self._recorder.take())
                 self._sent += 1
@@ -244,8 +247,7 @@ def play_for_learner(
         token.request(Interrupted(signum))
 
     with SignalListener(interrupt), Orders(addresses[number], learner, token, key) as orders:
-        sender = RemoteSender(learner, MANY, key=key, timeout=SILENT_SECONDS)
-        with sender:
+        with RemoteSender(learner, MANY, key=key, timeout=SILENT_SECONDS) as sender:
             Actor(number, player, agent, set_weights, orders, sender, token, life_loss_ends).run()
     reason = token.reason
     if isinstance(reason, Failed):

@@ -284,8 +284,7 @@ class RemoteSimulator(Simulator):
             self._memory.end_episodes(lanes)
         stored = store_chunk(self._memory, chunk.rows, lanes)
         self.transitions += stored
-        games = (Episode(self.transitions, *each) for each in chunk.games)
-        self._ended.extend(games)
+        self._ended.extend(Episode(self.transitions, *each) for each in chunk.games)
         return stored
 
     def state_dict(self) -> Dict[str, Any]:

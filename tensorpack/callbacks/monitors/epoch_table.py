@@ -6,6 +6,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Set
 
 import numpy as np
 
+from tensorpack.runs.curves import RESERVED
 from tensorpack.utils import logger
 from tensorpack.utils.atomic import keep_backup, move_to_backup, write_atomic
 from tensorpack.utils.untrusted import read_untrusted
@@ -14,7 +15,6 @@ from .._disk import survive
 from ..monitor import LastValues
 
 _MOST_BYTES = 1 << 30  # of the file
-RESERVED = ("epoch_num", "global_step")  # what every epoch has
 
 
 class Loaded(NamedTuple):

@@ -135,10 +135,7 @@ class TFEventWriter(MonitorBase):
             return
         state, directory = self._loaded, self._logdir
         os.makedirs(directory, exist_ok=True)
-        dropped = []
-        for name in marked_files(directory, self._id):
-            if name not in state["files"]:
-                dropped.append(drop_file(os.path.join(directory, name)))
+        dropped = drop_others(directory, state["files"], self._id)
         present = event_files(directory)
         self._files = [name for name in state["files"] if name in present]
         if state["file"] in self._files:
@@ -155,9 +152,7 @@ class TFEventWriter(MonitorBase):
     def _take_out_all(self) -> None:
         """Drops the events of a run that was killed before its first save; this run repeats it."""
         if os.path.isdir(self._logdir):
-            for name in marked_files(self._logdir):
-                if name not in self._files:
-                    drop_file(os.path.join(self._logdir, name))
+            drop_others(self._logdir, self._files)
 
     def _write(self, event: tf.Event) -> None:
         if self._logdir:
@@ -238,11 +233,14 @@ def marked_files(directory: str, writer: str = "") -> List[str]:
     return [name for name, mark in marks.items() if mark.startswith(_MARK)]
 
 
-def drop_file(path: str) -> str:
-    """Renames an event file to `dropped-events.MMDD-HHMMSS`; returns that."""
-    target = backup_name(os.path.join(os.path.dirname(path), _DROPPED))
-    os.rename(path, target)
-    return target
+def drop_others(directory: str, kept: List[str], writer: str = "") -> List[str]:
+    """Renames `marked_files` that are not kept to `dropped-events.MMDD-HHMMSS`; returns those."""
+    dropped = []
+    for name in marked_files(directory, writer):
+        if name not in kept:
+            dropped.append(backup_name(os.path.join(directory, _DROPPED)))
+            os.rename(os.path.join(directory, name), dropped[-1])
+    return dropped
 
 
 def cut_file(path: str, size: int) -> Optional[str]:

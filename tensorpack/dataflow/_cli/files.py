@@ -70,8 +70,7 @@ def _show_flow(args: Any, write: Callable[[str], None]) -> None:
         length = length_or_none(flow)
         facts = [("flow", args.file), ("datapoints", "unknown" if length is None else str(length))]
         flow.reset_state()
-        some = itertools.islice(flow, args.num)
-        datapoints = list(get_tqdm(some, "Reading", total=args.num))
+        datapoints = list(get_tqdm(itertools.islice(flow, args.num), "Reading", total=args.num))
     _show_datapoints(facts, datapoints, args, write)
 
 

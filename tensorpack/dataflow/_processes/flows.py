@@ -1,6 +1,7 @@
 """The bases of flows with worker processes: how they get worker pools, and give them inputs."""
 
 import threading
+from contextlib import suppress
 from multiprocessing import util
 from typing import Any, Callable, Dict, Generator, Iterable, Iterator, List, Optional, Tuple
 
@@ -35,8 +36,8 @@ class WorkerPools:
         util.Finalize(owner, self.close, exitpriority=1)
 
     def prepare(self, make: Callable[[], WorkerPool]) -> None:
-        """Makes a pool if there is none."""
-        if not self._all:
+        """Makes a pool if there is none, or those that there are have failed."""
+        if all(pool.closed for pool in self._all):
             self.give_back(self.take(make))
 
     def take(self, make: Callable[[], WorkerPool]) -> WorkerPool:
@@ -118,8 +119,11 @@ class ProcessFlow(ProxyDataFlow, RNGDataFlow):
             self._pools.prepare(self._make_pool)
 
     def close(self) -> None:
-        """Ends the processes. The flow can be used again, with new ones."""
-        self._pools.close()
+        """Ends the processes, and closes the wrapped flow. It can be used again, with new ones."""
+        try:
+            super().close()
+        finally:
+            self._pools.close()
 
     def iterate_share(self, *share: Any) -> Iterator[Tuple[int, Any]]:
         if is_worker():
@@ -180,12 +184,6 @@ class ProcessMap(ProcessFlow):
         ProxyDataFlow.start_processes(self)
         super().start_processes()
 
-    def close(self) -> None:
-        try:
-            ProxyDataFlow.close(self)
-        finally:
-            super().close()
-
     def _results(self, inputs: Iterable[Any]) -> Generator[Any, None, None]:
         """Yields what the processes make of inputs, None among it; in their order if strict."""
         early: Dict[int, Any] = {}
@@ -201,10 +199,8 @@ class ProcessMap(ProcessFlow):
             self._pools.give_back(pool)
 
     def _pack(self, given: Any) -> Packed:
-        try:
+        with suppress(TypeError, ValueError):
             return pack(given)
-        except (TypeError, ValueError):
-            pass
         for item in given if isinstance(given, list) else [given]:
             apply_or_note(type(self).__name__, pack, item)  # places count from the datapoint
         return pack(given)

@@ -160,10 +160,8 @@ class Receiver:
             )
 
     def _send_back(self, *words: int) -> None:
-        try:
+        with contextlib.suppress(BrokenPipeError):  # the sender has ended; its owner reports how
             os.write(self._back.fileno(), b"".join(RETURN.pack(word) for word in words))
-        except BrokenPipeError:
-            pass  # the sender has ended; its owner reports how
 
 
 def make_channel(limits: Limits) -> Tuple[Sender, Receiver]:

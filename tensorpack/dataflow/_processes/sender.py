@@ -199,10 +199,9 @@ class Sender:
 
     def _take_back(self, timeout: Optional[int]) -> None:
         """Takes what the receiver has returned; waits for it at most so many milliseconds."""
-        ready = self._poll.poll(timeout)
-        if not ready:
+        descriptors = [fd for fd, _ in self._poll.poll(timeout)]
+        if not descriptors:
             return
-        descriptors = [fd for fd, _ in ready]
         if self._interrupt in descriptors:
             raise Interrupted
         data = os.read(self.waits_for, _CHUNK)

@@ -4,6 +4,7 @@ import hashlib
 import itertools
 import os
 import random
+from contextlib import suppress
 from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
 import numpy as np
@@ -45,10 +46,8 @@ class WorkerLoop:
         sender = self._sender.attach(interrupt=self._inputs.fileno())
         for number, order in self._items():
             sender.event(BEGUN, number)
-            try:
+            with suppress(Interrupted):
                 function(order, sender.send)
-            except Interrupted:
-                pass
 
     def answer(self, function: Callable[[Any], Any], name: str = "") -> None:
         """Calls a function with every input, and sends back what it returns, with the same tag.

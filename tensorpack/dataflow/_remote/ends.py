@@ -313,8 +313,7 @@ class RemoteReceiver:
         except self._zmq.Again:
             return None
         try:
-            data = self._read(socket, peer)
-            message = decode(data, self._max_bytes)
+            message = decode(self._read(socket, peer), self._max_bytes)
             taken = self.senders.note(message)
         except FrameError as error:
             return error

@@ -9,7 +9,7 @@ The receiver answers every message with an `Answer`, so a sender knows what has 
 """
 
 import struct
-from typing import Any, Dict, List, NamedTuple, Optional
+from typing import Any, Dict, List, NamedTuple, Optional, Set
 
 from tensorpack.utils.serialize import FrameError, dumps, load_frame
 
@@ -87,7 +87,8 @@ class Senders:
     """
 
     def __init__(self, least: int) -> None:
-        self._least, self._ended = least, 0
+        self._least = least
+        self._ended: Set[bytes] = set()  # ids, at most `least`
         # Of those that have sent a datapoint and not END: id -> number of datapoints.
         self.open: Dict[bytes, int] = {}
 
@@ -100,12 +101,13 @@ class Senders:
             taken = self.open[message.sender] = taken + 1
         elif message.kind == END:
             self.open.pop(message.sender, None)
-            self._ended += 1
+            if len(self._ended) < self._least:
+                self._ended.add(message.sender)
         return taken
 
     def take_end(self) -> bool:
         """Returns whether all senders have ended; if so, a new stream begins."""
-        if self.open or self._ended < self._least:
+        if self.open or len(self._ended) < self._least:
             return False
-        self._ended = 0
+        self._ended.clear()
         return True

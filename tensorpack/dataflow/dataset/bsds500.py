@@ -55,8 +55,7 @@ class BSDS500(PublishedDataset):
             ]
             return {match.group(1): contents[match.group()] for match in names if match}
 
-        images, drawn = found("images", r"\.jpg"), found("groundTruth", r"\.mat")
-        return _Pairs(where, images, drawn)
+        return _Pairs(where, found("images", r"\.jpg"), found("groundTruth", r"\.mat"))
 
 
 class _Pairs:

@@ -117,8 +117,7 @@ class CifarBase(LabelledDataset):
                     f"{name} of {self._directory} has {len(contents[name])} bytes, which is no "
                     f"multiple of a record's {size}."
                 )
-        content = b"".join(contents[name] for name in names)
-        records = np.frombuffer(content, np.uint8).reshape(-1, size)
+        records = np.frombuffer(b"".join(contents.values()), np.uint8).reshape(-1, size)
         labels = records[:, version.label_bytes - 1].copy()
         planes = records[:, version.label_bytes :].reshape((-1, *_IMAGE))
         images = np.ascontiguousarray(planes.transpose(0, 2, 3, 1))

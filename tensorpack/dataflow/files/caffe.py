@@ -59,8 +59,7 @@ def read_datum(buf: bytes) -> Datum:
             if kind != (_BYTES if name == "data" else _VARINT):
                 raise BadRecord(f"The field {name!r} of the Datum has the encoding {kind}.")
             found[name] = value if kind == _BYTES else ctypes.c_int32(value).value
-    if "encoded" in found:
-        found["encoded"] = bool(found["encoded"])
+    found["encoded"] = bool(found.get("encoded"))
     return Datum(**found)
 
 

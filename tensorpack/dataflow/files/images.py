@@ -328,11 +328,13 @@ def _is_cut_off(data: bytes) -> bool:
 
 def _read_jpeg(data: bytes) -> Tuple[Any, int]:
     """Returns the size in a JPEG's header, or None, and where its pixels, or no marker, begin."""
-    # ITU-T T.81, B.1.1: 0xFF may be repeated; 1 and 0xD0 to 0xD9 have no length.
-    size, place = None, len(_JPEG)
-    while place + 9 <= len(data) and data[place] == 0xFF and data[place + 1] not in (0, _JPEG_SCAN):
+    # ITU-T T.81, B.1.1: 0xFF may be repeated; 1 and 0xD0 to 0xD9 have no length. What decodes skips
+    # all that is no marker, such as the padding of some cameras.
+    size, place = None, data.find(b"\xff", len(_JPEG))
+    while 0 <= place <= len(data) - 9 and data[place + 1] != _JPEG_SCAN:
         kind, length = struct.unpack_from(">xBH", data, place)
         if kind in _JPEG_FRAMES and size is None:
             size = struct.unpack_from(">HH", data, place + 5)
-        place += 1 if kind == 0xFF else 2 if kind == 1 or 0xD0 <= kind <= 0xD9 else 2 + length
-    return size, place
+        bare = kind < 2 or 0xD0 <= kind <= 0xD9
+        place = data.find(b"\xff", place + (1 if kind == 0xFF else 2 if bare else 2 + length))
+    return size, max(place, 0)

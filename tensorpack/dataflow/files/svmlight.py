@@ -38,7 +38,7 @@ class SVMLightData(DataFromList):
         Args:
           filename, shuffle: the file, which is read here, and whether each pass has its own order.
           num_features: the length of the vectors; None for the largest index in the file, up to
-            2**24. Give it where several files belong together.
+            2**24. Give it, and `zero_based`, where several files belong together.
           zero_based: whether the first feature has the index 0, and not 1; None if index 0 tells.
           max_errors: how many wrong lines are skipped, see `RecordsFlow`.
         """

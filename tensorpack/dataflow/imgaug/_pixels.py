@@ -46,7 +46,10 @@ def as_dtype(img: np.ndarray, dtype: Any) -> np.ndarray:
         return img
     if dtype.kind in "ui" and img.dtype.kind == "f":
         limits = np.iinfo(dtype)
-        img = np.clip(np.rint(img), limits.min, limits.max)
+        most = np.array(limits.max, img.dtype)
+        if int(most) > limits.max:  # rounded up
+            most = np.nextafter(most, most * 0)
+        img = np.clip(np.rint(img), limits.min, most)
     return img.astype(dtype)
 
 
@@ -100,8 +103,10 @@ def keep_channels(img: np.ndarray, result: np.ndarray) -> np.ndarray:
 
 def moved(img: np.ndarray, move: Callable[..., np.ndarray]) -> np.ndarray:
     """Returns an image moved by OpenCV, which takes numbers of any byte order for the machine's,
-    and no float16.
+    no float16, and of 64 bits the lower 32.
     """
+    if img.dtype.kind in "ui" and img.dtype.itemsize == 8:
+        return in_float64(img, move)
     half = img.dtype == np.float16
     native = img.astype(np.float32 if half else img.dtype.newbyteorder("="), copy=False)
     return as_dtype(keep_channels(img, move(native)), img.dtype)
@@ -111,7 +116,7 @@ def in_float64(segmentation: np.ndarray, move: Callable[..., np.ndarray]) -> np.
     """Returns a mask moved by OpenCV, which moves no integers of 32 bits, in its own dtype."""
     labels, dtype = segmentation.astype(np.float64), segmentation.dtype
     if dtype.kind in "ui" and dtype.itemsize == 8 and np.abs(labels).max(initial=0) >= 2**53:
-        raise ValueError("A mask with labels of 2**53 or more cannot be warped: renumber them.")
+        raise ValueError("Integers of 2**53 or more cannot be moved: renumber such labels.")
     result = keep_channels(segmentation, move(labels))
     # Clipped: an interpolation may overshoot.
     return as_dtype(result if dtype.kind == "f" else np.rint(result), dtype)

@@ -10,6 +10,7 @@ import numpy as np
 from tensorpack.utils.argtools import log_once
 from tensorpack.utils.rng import get_rng, rng_of_datapoints
 
+from ._pixels import as_dtype
 from .transform import PhotometricTransform, Transform, TransformList
 
 
@@ -272,6 +273,10 @@ class Target:
     def apply(self, tfm: Transform, value: Any) -> Any:
         """Returns the transformed component."""
         tfm = tfm.with_options(self.interp, self.fill) if self.has_options else tfm
+        if self.kind == "mask" and self.fill is not None:
+            fill, dtype = np.asarray(self.fill), np.asarray(value).dtype
+            if not np.array_equal(as_dtype(fill.astype(np.float64), dtype), fill):
+                raise ValueError(f"a mask of {dtype} cannot have the fill {self.fill!r}")
         return getattr(tfm, self.method)(value)
 
 

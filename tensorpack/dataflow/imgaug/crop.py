@@ -90,8 +90,9 @@ class RandomCropRandomShape(ImageAugmentor):
     def _draw(self, least: int, most: int, other_least: int, other_most: int) -> int:
         """Draws one edge for which the other can be in its own range."""
         if self.max_aspect_ratio is not None:
-            least = max(least, math.ceil(other_least / self.max_aspect_ratio))
-            most = min(most, int(other_most * self.max_aspect_ratio))
+            # What rounding errors add must not exclude an edge.
+            least = max(least, math.ceil(other_least / self.max_aspect_ratio - 1e-6))
+            most = min(most, int(other_most * self.max_aspect_ratio + 1e-6))
         if least > most:
             raise ValueError("no size fits max_aspect_ratio and the other limits")
         return int(self.rng.randint(least, most + 1))
@@ -244,7 +245,8 @@ class PasteTransform(Transform):
         background_filler: BackgroundFiller,
     ) -> None:
         self.y0, self.x0, self.h, self.w = y0, x0, h, w
-        self.background_shape, self.background_filler = background_shape, background_filler
+        self.background_shape: Any = tuple(background_shape)
+        self.background_filler = background_filler
 
     def apply_image(self, img: np.ndarray) -> np.ndarray:
         check_size(self, img, self.h, self.w)
@@ -267,7 +269,7 @@ class PasteTransform(Transform):
                 f"{type(filler).__name__}.fill() made a background of shape {canvas.shape} for an "
                 f"image of shape {img.shape}, and not {(*self.background_shape, *img.shape[2:])}."
             )
-        np.copyto(place, img, casting="same_kind")
+        np.copyto(place, img, casting="safe" if img.dtype.kind in "ui" else "same_kind")
         return canvas
 
 

@@ -151,12 +151,8 @@ class Contrast(PhotometricAugmentor):
         return self.rng.uniform(*self.factor_range)
 
     def _augment(self, img: np.ndarray, param: float) -> np.ndarray:
-        channels = channels_of(img)
-        if channels > 4:  # more than OpenCV takes
-            mean = img.mean(axis=(0, 1))
-        else:
-            mean = np.array(cv2.mean(readable(img))[:channels])
-        if self.rgb is not None and channels > 1:
+        mean = cv2.meanStdDev(readable(img))[0][:, 0]  # cv2.mean takes only four channels
+        if self.rgb is not None and channels_of(img) > 1:
             check_rgb(self, img)
             mean = mean @ (_GRAY if self.rgb else _GRAY[::-1])
         return linear(img, param, mean * (1 - param), self.clip)
@@ -285,11 +281,8 @@ class MeanVarianceNormalize(PhotometricAugmentor):
         self.all_channel = all_channel
 
     def _augment(self, img: np.ndarray, param: None) -> np.ndarray:
-        if self.all_channel or channels_of(img) <= 4:
-            values = img.reshape(len(img), -1) if self.all_channel else img
-            mean, std = (each[:, 0] for each in cv2.meanStdDev(readable(values)))
-        else:  # more than OpenCV takes
-            mean, std = img.mean((0, 1), np.float64), img.std((0, 1), np.float64)
+        values = img.reshape(len(img), -1) if self.all_channel else img
+        mean, std = (each[:, 0] for each in cv2.meanStdDev(readable(values)))
         scale = 1 / np.maximum(std, 1 / np.sqrt(img.size))
         centred = linear(img.astype(np.float32), 1, -mean, clip=False)
         return linear(centred, scale, 0, clip=False)
@@ -329,7 +322,9 @@ class ColorSpace(PhotometricAugmentor):
         self.mode, self.keepdims = mode, keepdims
 
     def _augment(self, img: np.ndarray, param: None) -> np.ndarray:
-        result = cv2.cvtColor(readable(img, double=False), self.mode)
+        # What OpenCV does not do with 16 bits is an error: float32 would have other limits.
+        readable_img = img if img.dtype == np.uint16 else readable(img, double=False)
+        result = cv2.cvtColor(readable_img, self.mode)
         if self.keepdims and result.ndim == 2:
             result = result[:, :, np.newaxis]
         return as_dtype(result, img.dtype)

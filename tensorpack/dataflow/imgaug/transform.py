@@ -100,10 +100,12 @@ class TransformList(Transform):
         return self._apply("apply_image", img)
 
     def apply_coords(self, coords: np.ndarray) -> np.ndarray:
-        return self._apply("apply_coords", coords)
+        coords = as_coords(coords)
+        return self._apply("apply_coords", coords).astype(coords.dtype, copy=False)
 
     def apply_box(self, box: np.ndarray) -> np.ndarray:
-        return self._apply("apply_box", box)
+        box = as_rows("boxes", box, 4)
+        return self._apply("apply_box", box).astype(box.dtype, copy=False)
 
     def apply_segmentation(self, segmentation: np.ndarray) -> np.ndarray:
         return self._apply("apply_segmentation", segmentation)
@@ -186,6 +188,8 @@ class ResizeTransform(Transform):
 
     def apply_image(self, img: np.ndarray) -> np.ndarray:
         check_size(self, img, self.h, self.w)
+        if self.given_interp == _NEAREST:  # OpenCV's is half a pixel beside all else
+            return self.apply_segmentation(img)
         size = self.new_w, self.new_h
         interp = self.interp if self.given_interp is None else self.given_interp
         return moved(img, lambda each: cv2.resize(each, size, interpolation=interp))

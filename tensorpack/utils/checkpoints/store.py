@@ -84,9 +84,9 @@ class CheckpointStore:
         return os.path.join(self.directory, f"model-{step}")
 
     def adopt(self) -> None:
-        """Counts the checkpoints that the file `checkpoint` lists among those to keep."""
+        """Counts those of a step that `checkpoint` lists among those to keep; no others."""
         for prefix in pointed_to(self.directory):
-            if os.path.exists(prefix + INDEX):
+            if step_of(os.path.basename(prefix)) is not None and os.path.exists(prefix + INDEX):
                 self._saved.setdefault(prefix, None)
 
     def adopt_segments(self, prefix: Optional[str] = None) -> None:
@@ -115,7 +115,7 @@ class CheckpointStore:
         if listed[-1:] != [own]:
             self._point_to([each for each in listed if each != own] + [own])
         self._saved.pop(own, None)
-        if step_of(os.path.basename(own)) is not None:  # others are not deleted in their turn
+        if step_of(os.path.basename(own)) is not None:
             self._saved[own] = None
 
     def save(

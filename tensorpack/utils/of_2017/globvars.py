@@ -3,17 +3,16 @@
 import argparse
 import types
 
+from tensorpack.utils.checks import check_kind
+
 
 class GlobalNS(types.SimpleNamespace):
     """A namespace with what was set in it, as attributes."""
 
     def use_argument(self, args: argparse.Namespace) -> None:
         """Sets what `ArgumentParser.parse_args` returned; attributes of other names stay."""
-        if not isinstance(args, argparse.Namespace):
-            raise TypeError(
-                f"use_global_argument() takes an argparse.Namespace, but got {type(args).__name__}:"
-                " give it what parse_args() returns, or set attributes of globalns."
-            )
+        advice = ", what parse_args() returns (or set attributes of globalns)"
+        check_kind("args of use_global_argument()", args, argparse.Namespace, advice)
         vars(self).update(vars(args))
 
 

@@ -72,7 +72,8 @@ class StarterEnds(_Ends):
         with self._lock:
             self._stacks_text += _read(self.stacks)
             before, deadline = len(self._stacks_text), time.monotonic() + timeout
-            os.kill(pid, signal.SIGUSR1)
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGUSR1)
             while wait([self.stacks], max(0.0, deadline - time.monotonic())):
                 new = _read(self.stacks)
                 if not new:

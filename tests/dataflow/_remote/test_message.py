@@ -91,6 +91,15 @@ def test_a_stream_ends_when_all_its_senders_have_ended():
     assert not senders.take_end()
 
 
+def test_a_sender_that_ends_twice_is_one():
+    senders = Senders(2)
+    for kind, sender in [(DATA, A), (END, A), (DATA, A), (END, A), (DATA, B)]:
+        senders.note(Message(kind, sender, 0))
+        assert not senders.take_end()
+    senders.note(Message(END, B, 1))
+    assert senders.take_end()
+
+
 def test_the_number_of_senders_is_limited():
     senders = Senders(1)
     for number in range(10000):

@@ -81,6 +81,11 @@ class TestRandomCropRandomShape(AugmentorContract):
         for tfm in transforms(RandomCropRandomShape(1, 1, max_aspect_ratio=1), 20):
             assert tfm.w == tfm.h
 
+    def test_a_ratio_that_rounding_makes_a_little_less(self):
+        aug = RandomCropRandomShape(40, 63, 60, 80, max_aspect_ratio=1.4)
+        for _ in range(400):
+            aug.augment(np.zeros((100, 100)))
+
     def test_no_size(self):
         aug = RandomCropRandomShape(50, 5, hmax=10, max_aspect_ratio=2)
         with pytest.raises(AugmentationError, match="no size fits max_aspect_ratio"):
@@ -243,8 +248,9 @@ class TestCenterPaste(AugmentorContract):
     def test_fillers_that_do_not_fit(self):
         with pytest.raises(AugmentationError, match=r"background of shape \(51, 70, 3\)"):
             CenterPaste((50, 70), Gradient(more_rows=1)).augment(picture())
-        with pytest.raises(AugmentationError, match="uint8"):
-            CenterPaste((50, 70), Gradient(np.uint8)).augment(picture(dtype=np.float32))
+        for dtype in (np.float32, np.uint16):
+            with pytest.raises(AugmentationError, match="uint8"):
+                CenterPaste((50, 70), Gradient(np.uint8)).augment(picture(dtype=dtype))
         with pytest.raises(AugmentationError, match="does not define fill"):
             CenterPaste((50, 70), BackgroundFiller()).augment(picture())
         with pytest.raises(TypeError, match=r"ConstantBackgroundFiller\(255\)"):

@@ -166,6 +166,10 @@ class TestContrast(PhotometricContract):
 
         check(self.make(), formula, atol=0.01)
 
+    def test_the_mean_of_many_channels_and_pixels(self):
+        img = np.full((1500, 1500, 5), 100.3, np.float32)
+        np.testing.assert_allclose(imgaug.Contrast((0, 0)).augment(img), img, rtol=1e-6)
+
     @pytest.mark.parametrize("rgb", [True, False])
     def test_around_the_mean_of_grey(self, rgb):
         def formula(img, factor):
@@ -345,7 +349,7 @@ class TestColorSpace(AugmentorContract):
         return ColorSpace(cv2.COLOR_BGR2YUV)
 
     def test_as_opencv_does_it(self):
-        for dtype in (np.uint8, np.float32):
+        for dtype in (np.uint8, np.uint16, np.float32):
             img = picture(dtype=dtype)
             expected = cv2.cvtColor(img, cv2.COLOR_BGR2YUV)
             np.testing.assert_array_equal(self.make().augment(img), expected)

@@ -87,6 +87,28 @@ def test_what_an_interpolation_makes_of_a_mask_of_integers_stays_within_them():
         assert np.abs(result.astype(int) - expected).max() <= 1
 
 
+def test_a_fill_that_the_mask_cannot_have_is_refused():
+    for dtype, fill in ((np.uint8, -1), (np.int8, 255), (np.uint8, 0.5)):
+        with pytest.raises(ValueError, match=f"a mask of .* cannot have the fill {fill}"):
+            Target("mask", fill=fill).apply(drawn("Shift"), labels(dtype))
+
+
+def test_a_second_image_without_interpolation_lies_where_the_first_one_does():
+    ramp = np.tile(np.arange(64), (8, 1))
+    tfm = imgaug.Resize((8, 8)).get_transform(ramp.astype(np.float32))
+    nearest = Target("image", interp=cv2.INTER_NEAREST).apply(tfm, ramp.astype(np.float32))
+    np.testing.assert_array_equal(nearest, tfm.apply_segmentation(ramp))
+
+
+def test_another_size_than_that_of_the_image_is_refused():
+    flow = DataFromList([{"image": picture(SHAPE), "mask": labels()[::2]}])
+    flow = AugmentImageComponents(
+        flow, [imgaug.Flip(horiz=True)], targets={"image": "image", "mask": "mask"}
+    )
+    with pytest.raises(imgaug.AugmentationError, match="must have the height and width of that"):
+        list(flow)
+
+
 def test_colours_and_lists():
     img = picture()
     paste = imgaug.AugmentorList(

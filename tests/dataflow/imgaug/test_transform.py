@@ -76,6 +76,20 @@ def test_labels_that_floats_do_not_have_are_refused_where_they_are_warped():
     assert warp.apply_segmentation(large - 2).max() == 2**53 - 1
 
 
+@pytest.mark.parametrize("tfm", [FLIP, TRANSFORMS[5]])
+def test_integers_of_64_bits_keep_them_all(tfm):
+    assert tfm.apply_image(np.full((40, 60), 2**40)).max() == 2**40
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.float32])
+def test_a_list_gives_coordinates_of_the_same_floats_whatever_is_in_it(dtype):
+    points, boxes = np.ones((3, 2), dtype), np.ones((2, 4), dtype)
+    found = [TransformList(each) for each in ([], [FLIP], [TRANSFORMS[5]])]
+    dtypes = {tfm.apply_coords(points).dtype for tfm in found}
+    dtypes |= {tfm.apply_box(boxes).dtype for tfm in found}
+    assert dtypes == {np.dtype(np.float32 if dtype is np.float32 else np.float64)}
+
+
 @names
 def test_copies_do_the_same(tfm):
     coords, img = np.array([[10.0, 12.0], [20.0, 22.0]]), picture()

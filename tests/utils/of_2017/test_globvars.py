@@ -20,7 +20,7 @@ def test_arguments_are_attributes_beside_those_that_were_there():
 
 
 def test_only_parsed_arguments_are_taken():
-    with pytest.raises(TypeError, match="argparse.Namespace, but got dict"):
+    with pytest.raises(TypeError, match="must be a Namespace, what parse_args.* got dict"):
         use_global_argument({"epochs": 5})
 
 
