@@ -47,7 +47,7 @@ class Child:
         self.lines = []
         self._output = open(output, errors="replace")
         self._news = threading.Condition()
-        self._reader = threading.Thread(target=self._read)
+        self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
 
     def _read(self):

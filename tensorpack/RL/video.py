@@ -200,7 +200,7 @@ class GameVideo(ContextManager["GameVideo"]):
             return
         try:
             self._file.show(self._panel.draw(frame, action, values))
-        except (OSError, ValueError) as error:  # also if the frame is no picture
+        except Exception as error:  # of any kind, if the frame is no picture
             self._error = error
 
     def __exit__(self, kind: Any, *exc_info: object) -> None:

@@ -4,7 +4,7 @@ TensorFlow's own `tf.train.start_queue_runners` cancels what waits on open queue
 prints warnings, and a thread without a `tf.train.Coordinator` fails unheard.
 """
 
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Sequence
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.input_source.base import start_over
@@ -36,9 +36,11 @@ class StartQueueRunners(StartProcOrThread):
 
     def __init__(self) -> None:
         super().__init__([])
+        self.others: Sequence[Any] = []  # runners that something else runs
 
     def _before_train(self) -> None:
-        runners = self.graph.get_collection(tf.GraphKeys.QUEUE_RUNNERS)
+        collected = self.graph.get_collection(tf.GraphKeys.QUEUE_RUNNERS)
+        runners = [each for each in collected if each not in self.others]
         if not runners:
             return
         self._names = "the queue runners of " + ", ".join(each.name for each in runners)

@@ -279,8 +279,7 @@ def get_player(
 
 def rules_of_games(args: argparse.Namespace) -> Dict[str, Any]:
     """Returns what decides how scores of these games compare: the values of `GAMES` by name."""
-    names = (flag.name.replace("-", "_") for flag in GAMES)
-    return {name: getattr(args, name) for name in names}
+    return {name: getattr(args, name) for name in (flag.name.replace("-", "_") for flag in GAMES)}
 
 
 def changed_rules(before: Dict[str, Any], now: Dict[str, Any]) -> Dict[str, str]:

@@ -215,8 +215,9 @@ def _as_list(given: Any) -> List[Any]:
 
 
 def _mean(name: str, function: Any, target: tf.Tensor, output: tf.Tensor) -> tf.Tensor:
-    ndims, of_keras = output.shape.ndims, function.__module__.partition(".")[0] in _OF_KERAS
-    if of_keras and output.shape.as_list()[-1:] == [1] and target.shape.ndims == ndims - 1:
+    owner = str(getattr(getattr(function, "func", function), "__module__", "")).partition(".")[0]
+    shape = output.shape.as_list() if output.shape.ndims else []
+    if owner in _OF_KERAS and shape[-1:] == [1] and target.shape.ndims == len(shape) - 1:
         target = tf.expand_dims(target, -1)  # as Keras' `fit` does: there is a broadcast otherwise
     return tf.reduce_mean(tf.cast(function(target, output), tf.float32), name=name)
 

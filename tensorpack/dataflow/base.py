@@ -284,8 +284,7 @@ class ProxyDataFlow(ResumableDataFlow):
     def __init__(self, ds: DataFlow) -> None:
         """Wraps the flow `ds`; a TypeError if it is not one."""
         if not is_flow(ds):
-            name = type(self).__name__
-            raise TypeError(f"{name} wraps a DataFlow, but got {what_instead(ds)}")
+            raise TypeError(f"{type(self).__name__} wraps a DataFlow, but got {what_instead(ds)}")
         self.ds = ds
 
     def __iter__(self) -> Iterator[Any]:

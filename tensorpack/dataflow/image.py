@@ -99,7 +99,7 @@ class AugmentImageComponents(RandomMap):
         others = [component_of(self, datapoint, index) for index, _ in self._others]
         try:
             self.augs.use_rng(rng)
-            size = np.shape(image)[:2] if isinstance(image, np.ndarray) else None
+            size = getattr(image, "shape", ())[:2]
             image, tfm = self.augs.augment_return_params(self._own(image))
             others = [
                 self._transformed(tfm, target, index, self._own(each), size)
@@ -127,9 +127,9 @@ class AugmentImageComponents(RandomMap):
         self, tfm: Transform, target: Target, index: _Index, component: Any, size: Any
     ) -> Any:
         try:
-            if target.kind in ("image", "mask") and isinstance(component, np.ndarray):
-                if size is not None and component.shape[:2] != size:
-                    raise ValueError(f"it must have the height and width of that, {size}")
+            is_picture = size and tfm.of_one_size and target.kind in ("image", "mask")
+            if is_picture and getattr(component, "shape", size)[:2] != size:
+                raise ValueError(f"it must have the height and width of that, {size}")
             return target.apply(tfm, component)
         except Exception as error:
             what = getattr(component, "shape", type(component).__name__)

@@ -43,8 +43,7 @@ def to_torch_dataset(
         raise ValueError(f"to_torch_dataset: rank={rank} is not in range({num_replicas}).")
     seed = 0 if seed is None and num_replicas > 1 else seed
     root = None if seed is None else SeedTree(seed)
-    data = require("torch.utils.data")
-    kind = type("FlowDataset", (_SharedPasses, data.IterableDataset), {})
+    kind = type("FlowDataset", (_SharedPasses, require("torch.utils.data").IterableDataset), {})
     return kind(ds, (rank, num_replicas), root)
 
 

@@ -93,7 +93,8 @@ class InputSource:
         tensors = self._get_input_tensors()
         _check_tensors(tensors, signature, type(self).__name__)
         for tensor, spec in zip(tensors, signature):
-            tensor.set_shape(spec.shape)
+            if isinstance(tensor, tf.Tensor):
+                tensor.set_shape(spec.shape)
         return list(tensors)
 
     def get_callbacks(self) -> List[Callback]:

@@ -94,8 +94,7 @@ class QueueInput(FeedfreeInput):
         return input_signature
 
     def _make_queue(self, signature: Sequence[tf.TensorSpec]) -> Any:
-        dtypes = [spec.dtype for spec in signature]
-        return tf.FIFOQueue(self._capacity, dtypes, name="input_queue")
+        return tf.FIFOQueue(self._capacity, [spec.dtype for spec in signature], name="input_queue")
 
     def _dequeue(self) -> Any:
         return self.queue.dequeue(name="input_deque")

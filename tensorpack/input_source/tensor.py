@@ -39,7 +39,7 @@ class TensorInput(FeedfreeInput):
 
     def _get_input_tensors(self) -> Sequence[tf.Tensor]:
         given = as_list(self, "get_tensor_fn()", self.get_tensor_fn())
-        tensors = [tf.convert_to_tensor(each) for each in given]
+        tensors = [each if hasattr(each, "op") else tf.convert_to_tensor(each) for each in given]
         self._position.has_one |= any(op.type in _READS for op in ancestors(tensors))
         return tensors
 

@@ -67,7 +67,7 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
             outcome = _run_once(args, command, clusters, events, attempt)
             if outcome.stopped or outcome.code in _NOT_RESTARTED or attempt >= args.max_restarts:
                 return outcome.code
-            pause = min(2.0**attempt, _LONGEST_PAUSE_SECONDS)
+            pause = min(2.0 ** min(attempt, 9), _LONGEST_PAUSE_SECONDS)
             say(f"The group is restarted in {pause:g} s ({attempt + 1} of {args.max_restarts}).")
             signum = _wait(events, pause)
             if signum:

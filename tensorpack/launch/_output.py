@@ -19,7 +19,7 @@ _READ_BYTES = 1 << 16
 _LONGEST_LINE = 1 << 20  # bytes; what is longer is shown in pieces
 _PIECE = select.PIPE_BUF  # a pipe that is ready takes so many bytes without blocking
 _BAR_SECONDS = 10.0  # a progress bar is shown so often
-_POLL_SECONDS = 0.2
+_POLL_SECONDS, _LAST_SECONDS = 0.2, 1.0
 _TAIL_LINES, _TAIL_BYTES = 200, 1000  # kept of each process, and of each line
 _COLOURS = (36, 32, 33, 35, 34)  # without red, which is for errors
 _RESET = b"\033[0m"
@@ -54,7 +54,7 @@ class Output:
         self._said: Deque[bytes] = collections.deque()
         self._lock = threading.Lock()  # of the tails
         self._waits_for_pipes = True
-        self._waits_for_reader = True
+        self._waits_for_reader, self._reads_until = True, float("inf")
         self._complained = False
         self._thread = threading.Thread(target=self._run, name="Output", daemon=True)
 
@@ -98,6 +98,7 @@ class Output:
     def abandon_reader(self) -> None:
         """From now on, what the reader of the output does not take at once is dropped."""
         self._waits_for_pipes = self._waits_for_reader = False
+        self._reads_until = time.monotonic() + _LAST_SECONDS  # also of who never stops writing
 
     def join(self) -> None:
         """Waits until all lines are printed; `start` must have been called."""
@@ -115,7 +116,7 @@ class Output:
             self._say_all()
             for key, _ in ready:
                 self._read(key.fd, key.data)
-            if not self._waits_for_pipes and not ready:
+            if not self._waits_for_pipes and (not ready or time.monotonic() > self._reads_until):
                 for key in list(self._selector.get_map().values()):
                     self._end(key.fd, key.data)
 

@@ -3,7 +3,6 @@
 import numbers
 from typing import Any, List, NamedTuple, Optional, Tuple
 
-from tensorpack.compat import in_branch
 from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.collectives import sum_over_towers
 from tensorpack.tfutils.tower import get_current_tower_context, in_main_training_tower
@@ -194,10 +193,10 @@ def update(
     if ema_update == "internal":
         with tf.control_dependencies(updates):
             return tf.identity(normalized)
-    if in_branch():
+    if hasattr(updates[0].graph, "outer_graph"):
         raise ValueError(
-            f"{updates[0].name} is in a branch of tf.cond or in a loop, which a step may not take, "
-            'so it cannot update its averages. Pass BatchNorm(ema_update="internal").'
+            f"{updates[0].name} is in a branch or a loop, whose ops a step cannot run alone: "
+            'pass BatchNorm(ema_update="internal"), or build the layer outside.'
         )
     for each in updates:
         tf.add_to_collection(tf.GraphKeys.UPDATE_OPS, each)

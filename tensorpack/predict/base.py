@@ -164,17 +164,17 @@ class OfflinePredictor(OnlinePredictor):
     def _own(self, built: Inference, config: PredictConfig) -> None:
         """Predicts with what was built, and closes its session in the end."""
         inputs, outputs, sess = built
-        self._config, self.graph = config, sess.graph
+        self._creator, self.graph = config.session_creator, sess.graph
         try:
             super().__init__(inputs, outputs, config.return_input, sess)
             self.bind(sess)
         except BaseException:
-            close_session(config, sess)
+            close_session(self._creator, sess)
             raise
 
     def close(self) -> None:
         """Closes the predictor's session, unless it is that of a `ReuseSessionCreator`."""
-        close_session(self._config, self.sess)
+        close_session(self._creator, self.sess)
 
     def __enter__(self) -> "OfflinePredictor":
         return self

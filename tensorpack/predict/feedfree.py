@@ -44,13 +44,14 @@ class FeedfreePredictor(PredictorBase):
         self._closed = False
         with ExitStack() as on_error, self.graph.as_default():
             on_error.callback(input_source.release)
-            sources = input_source.setup(config.input_signature)
-            callbacks = Callbacks([StartQueueRunners(), *sources])
+            others, runners = all_queues(self.graph), StartQueueRunners()
+            runners.others = self.graph.get_collection(tf.GraphKeys.QUEUE_RUNNERS)
+            callbacks = Callbacks([runners, *input_source.setup(config.input_signature)])
             inputs, self._outputs = build_tower(config, input_source.get_input_tensors)
             callbacks.setup_graph(self._run)
-            queues = all_queues(self.graph)
+            queues = [each for each in all_queues(self.graph) if each not in others]
             self.sess = self._run.sess = open_session(config, inputs, self._outputs)
-            on_error.callback(close_session, config, self.sess)
+            on_error.callback(close_session, config.session_creator, self.sess)
             on_error.callback(self._end, callbacks, queues)
             self._hooked_sess = HookedSession(self.sess, callbacks.get_hooks(), callbacks.run_along)
             # Data that has ended already, or an error of it, is that of a call.

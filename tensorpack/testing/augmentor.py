@@ -76,8 +76,7 @@ class AugmentorContract:
     def test_a_transform_is_a_value(self):
         augmentor = self.seeded()
         expected, tfm = augmentor.augment_return_params(self.image())
-        other = pickle.loads(pickle.dumps(tfm))
-        for each in (tfm, other, copy.deepcopy(tfm)):
+        for each in (tfm, pickle.loads(pickle.dumps(tfm)), copy.deepcopy(tfm)):
             np.testing.assert_array_equal(each.apply_image(self.image()), expected)
             np.testing.assert_array_equal(
                 augmentor.augment_with_params(self.image(), each), expected

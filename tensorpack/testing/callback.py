@@ -16,6 +16,7 @@ import pytest
 from tensorpack.callbacks import Callback, Callbacks, MaintainStepCounter, Monitors
 from tensorpack.compat import tfv1 as tf
 from tensorpack.testing.dataflow import assert_plain, assert_same
+from tensorpack.testing.input_source import InputSourceContract
 from tensorpack.tfutils.callback import TrainerContract
 from tensorpack.tfutils.hooked_session import HookedSession
 from tensorpack.utils import logger
@@ -74,9 +75,8 @@ class MiniTrainer(TrainerContract):
         start = tf.assign(tf.train.get_global_step(), self.global_step).op
         with tf.Session() as sess:
             self.sess = sess
-            self.hooked_sess = HookedSession(
-                sess, self.callbacks.get_hooks(), self.callbacks.run_along
-            )
+            hooks = self.callbacks.get_hooks()
+            self.hooked_sess = HookedSession(sess, hooks, self.callbacks.run_along)
             self.graph.finalize()
             sess.run(init)
             sess.run(start)
@@ -122,6 +122,7 @@ class CallbackContract:
     name = None  # how the callback's name begins, if not with that of its class
     scopes = ()  # name scopes of its ops, beside its own
     make_trainer = MiniTrainer
+    own_graph = InputSourceContract.own_graph
 
     def make_callback(self):
         """Returns a new callback; called in the graph of `make_graph`."""

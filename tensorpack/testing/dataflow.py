@@ -162,16 +162,14 @@ class DataFlowContract:
             pytest.skip("this flow keeps no state or has no end")
         flow, going = self._after(self.length)
         assert list(going) == []
-        twin = self._check_twin(flow, [iter([])], self._saved(flow))
-        assert len(list(twin)) == self.length
+        assert len(list(self._check_twin(flow, [iter([])], self._saved(flow)))) == self.length
 
     def test_before_anything(self, stateful):
         self._check_twin(stateful, [], self._saved(stateful))
 
     def test_after_a_pass_was_just_begun(self, stateful):
         self.take(stateful)
-        going = iter(stateful)
-        self._check_twin(stateful, [going], self._saved(stateful))
+        self._check_twin(stateful, [iter(stateful)], self._saved(stateful))
 
     def test_a_loaded_state_is_used_once_and_may_be_replaced(self):
         for count in self._counts():
@@ -203,8 +201,7 @@ class DataFlowContract:
     def _counts(self):
         """After how many datapoints a state is taken; none if none is kept."""
         length = self.expected_length
-        counts = [0, 1, length // 2, length, length + 1, 2 * length]
-        return counts if self.keeps_state else []
+        return [0, 1, length // 2, length, length + 1, 2 * length] if self.keeps_state else []
 
     def _after(self, count):
         """A flow that has given `count` datapoints, and the pass it is in."""

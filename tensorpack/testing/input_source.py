@@ -41,6 +41,11 @@ class InputSourceContract:
     size = None
     feedfree = True
 
+    @pytest.fixture(autouse=True)
+    def own_graph(self):
+        with tf.Graph().as_default():  # also where TensorFlow is eager
+            yield
+
     def make_source(self):
         """Returns a new source, alike each time."""
         raise NotImplementedError
@@ -128,8 +133,7 @@ class Dice(RNGDataFlow):
     """Seven different numbers a pass, without a state."""
 
     def __iter__(self):
-        rng = self.rng_of_pass()
-        return ([int(each)] for each in rng.permutation(7) + 100)
+        return ([int(each)] for each in self.rng_of_pass().permutation(7) + 100)
 
 
 def shuffled():
@@ -160,8 +164,7 @@ class InputStateContract:
             breaks = [0, 1, 5, 7, 8, 14]
             found, states = self.consume(make_flow, 20, breaks, deterministic=deterministic)
             for steps in breaks:
-                state = states[steps]
-                rest, _ = self.consume(make_flow, 20 - steps, [], state, deterministic)
+                rest, _ = self.consume(make_flow, 20 - steps, [], states[steps], deterministic)
                 assert rest == found[steps:]
 
     @pytest.mark.parametrize("make_flow", [shuffled, Dice])

@@ -62,8 +62,7 @@ def restore_point_at(path: str, next_directory: Optional[str] = None) -> Restore
       UnsupportedState: it was saved by another version of this library.
     """
     if not os.path.isdir(path):
-        prefix = get_checkpoint_path(path)
-        return read_restore_point(prefix, next_directory)
+        return read_restore_point(get_checkpoint_path(path), next_directory)
     found = find_restore_point(path, next_directory)
     if found is None:
         raise FileNotFoundError(f"There is no checkpoint in {path}: nothing can be resumed.")

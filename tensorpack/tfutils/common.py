@@ -139,8 +139,7 @@ def get_op_tensor_name(name: str) -> Tuple[str, str]:
 
 def get_tensors_by_names(names: Sequence[str]) -> List[tf.Tensor]:
     """Returns the tensors of these names in the default graph, see `get_tensor_of_graph`."""
-    graph = tf.get_default_graph()
-    return [get_tensor_of_graph(graph, name) for name in names]
+    return [get_tensor_of_graph(tf.get_default_graph(), name) for name in names]
 
 
 def get_tensor_of_graph(graph: tf.Graph, name: str) -> tf.Tensor:

@@ -163,7 +163,7 @@ class ModelExporter:
     def _built(self) -> Iterator[Inference]:
         with ExitStack() as stack:
             model = build_inference(self.config)
-            stack.callback(close_session, self.config, model.sess)
+            stack.callback(close_session, self.config.session_creator, model.sess)
             stack.enter_context(model.sess.graph.as_default())
             yield model
 

@@ -5,7 +5,6 @@ from typing import Any, Callable, Iterable, List, NamedTuple, Tuple
 from tensorpack.compat import tfv1 as tf
 
 from .dependency import ancestors
-from .sesscreate import ReuseSessionCreator
 from .tower import TowerContext
 from .varmanip import weights_of
 
@@ -78,12 +77,12 @@ def open_session(
                 "or name in `ignore` what is to keep its initial value."
             )
     except BaseException:
-        close_session(config, sess)
+        close_session(config.session_creator, sess)
         raise
     return sess
 
 
-def close_session(config: Any, sess: tf.Session) -> None:
-    """Closes a session of `open_session`, unless it is another's (`ReuseSessionCreator`)."""
-    if not isinstance(config.session_creator, ReuseSessionCreator):
+def close_session(creator: Any, sess: tf.Session) -> None:
+    """Closes a session that a creator has given, unless it is another's (`ReuseSessionCreator`)."""
+    if not getattr(creator, "reuses", False):
         sess.close()

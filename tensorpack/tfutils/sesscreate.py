@@ -111,6 +111,8 @@ def _warn_of_blocking(graph: tf.Graph) -> None:
 class ReuseSessionCreator(tf.train.SessionCreator):
     """Gives a session that exists already, as it is."""
 
+    reuses = True  # who asks for it does not close it
+
     def __init__(self, sess: tf.Session) -> None:
         self.sess = sess
 
@@ -126,6 +128,7 @@ class SessionCreatorAdapter(tf.train.SessionCreator):
         self, session_creator: tf.train.SessionCreator, func: Callable[[tf.Session], tf.Session]
     ) -> None:
         self._creator, self._func = session_creator, func
+        self.reuses = getattr(session_creator, "reuses", False)
 
     def create_session(self) -> tf.Session:
         """Returns what the function makes of a new session."""

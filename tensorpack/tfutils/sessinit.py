@@ -298,8 +298,7 @@ class InitFrom(SessionInit):
         unknown = [name for name in self._also if name not in variables]
         if unknown:
             raise ValueError(f"The graph has no variable {', '.join(unknown)}, see `also`.")
-        weights = {*weights_of(tf.get_default_graph()), *self._also}
-        return frozenset(weights) - self._ignore
+        return frozenset({*weights_of(tf.get_default_graph()), *self._also}) - self._ignore
 
     def _why_not(self, row: Match, weights: FrozenSet[str]) -> str:
         if row.verdict == "extra":

@@ -153,8 +153,7 @@ class _Sync(Callback):
     def state_dict(self) -> Dict[str, Any]:
         if not self._begun or not self._pairs:
             return {}
-        values = tf.get_default_session().run(self._pairs)
-        found = zip(self._pairs, values)
+        found = zip(self._pairs, tf.get_default_session().run(self._pairs))
         differing = {
             copy.op.name: own for (copy, _), (own, main) in found if not np.array_equal(own, main)
         }

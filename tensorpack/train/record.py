@@ -4,13 +4,14 @@ import functools
 import os
 import time
 import weakref
+from contextlib import suppress
 from typing import Any, Callable, Dict, List, Optional
 
 from tensorpack.callbacks.best_value import best_kept
 from tensorpack.compat import tfv1 as tf
 from tensorpack.runs.facts import machine_facts, process_facts, script_path
 from tensorpack.runs.git import GitFacts
-from tensorpack.runs.record import RunRecord, utc_now
+from tensorpack.runs.record import RunRecord, read_record, utc_now
 from tensorpack.utils import logger
 from tensorpack.utils.checkpoints.find import pointed_to
 from tensorpack.utils.cluster import Cluster
@@ -97,12 +98,16 @@ class TrainingRecord:
             exit_code=ending.code,
             checkpoint=_short(saved[-1]) if saved else None,
         )
-        if begun:  # else what is known of the attempts before still holds
+        if begun:
             self._facts.update(
                 epoch=self._trainer.epoch_num,
                 step=self._trainer.loop.steps_taken,
                 best=[f"{_short(path)} ({why})" for path, why in best_kept(callbacks.cbs)],
             )
+        elif self._record is not None:  # what the attempt before has come to still holds
+            with suppress(LookupError, TypeError):
+                before = (read_record(self._record.directory) or {})["attempts"][-2]
+                self._facts.update({name: before[name] for name in ("epoch", "step", "best")})
         if self._git is not None:
             self._git.close()
         self._write()

@@ -130,8 +130,7 @@ def prepare_log_dir(dirname: str, resume: str = "never") -> str:
         current = logger.get_logger_dir()
         if current is not None and os.path.realpath(current) == os.path.realpath(dirname):
             logger.close_logger_dir()  # the user is asked about it as about any other
-    answer = logger.set_logger_dir(dirname)
-    return "auto" if answer == "k" and candidates(dirname) else "never"
+    return "auto" if logger.set_logger_dir(dirname) == "k" and candidates(dirname) else "never"
 
 
 def _newest_name(directory: str) -> Optional[str]:

@@ -148,8 +148,7 @@ def apply_default_prefetch(
     """
     if isinstance(input_source_or_dataflow, InputSource):
         return input_source_or_dataflow
-    kind = FeedInput if type(trainer) is SimpleTrainer else QueueInput
-    return kind(input_source_or_dataflow)
+    return (FeedInput if type(trainer) is SimpleTrainer else QueueInput)(input_source_or_dataflow)
 
 
 def launch_train_with_config(config: TrainConfig, trainer: SingleCostTrainer) -> None:

@@ -249,7 +249,6 @@ class LogFileHandler(_SinkHandler):
 
 def _bars_aside(stream: Any) -> ContextManager[None]:
     # The lock of tqdm is taken only where there is a bar: it is one more thing to fork with.
-    bars = getattr(tqdm, "_instances", ())
-    if len(bars) and same_screen(stream, sys.stderr):
+    if len(getattr(tqdm, "_instances", ())) and same_screen(stream, sys.stderr):
         return tqdm.external_write_mode(file=stream)
     return nullcontext()

@@ -191,8 +191,7 @@ def shape2d(a: Union[int, Sequence[int]]) -> List[int]:
 
 def shape4d(a: Union[int, Sequence[int]], data_format: str = "NHWC") -> List[int]:
     """Returns a 2D shape with ones for batch and channel, in the order of a data format."""
-    is_last = get_data_format(data_format) == "NHWC"
-    return [1, *shape2d(a), 1] if is_last else [1, 1, *shape2d(a)]
+    return [1, *shape2d(a), 1] if get_data_format(data_format) == "NHWC" else [1, 1, *shape2d(a)]
 
 
 def get_data_format(data_format: str, *, dims: int = 2) -> str:

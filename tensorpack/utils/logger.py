@@ -235,7 +235,12 @@ def dir_of_process(dirname: str) -> str:
 
 def _end_of_names() -> str:
     """Returns what the names of this process's directories end with, "" for the chief."""
-    cluster = Cluster.from_environment()
+    try:
+        cluster = Cluster.from_environment()
+    except ValueError:  # which only a trainer of a group needs to raise
+        ranks = map(os.environ.get, ("OMPI_COMM_WORLD_RANK", "SLURM_PROCID"))
+        rank = next(filter(None, ranks), "0")
+        return "" if rank == "0" else f"-worker{rank}"
     return "" if cluster is None or cluster.is_chief else f"-{cluster.job}{cluster.index}"
 
 
@@ -288,8 +293,7 @@ def _new_log_file(dirname: str, news: List[str]) -> LogFileHandler:
     lock, path = DirectoryLock(dirname), os.path.join(dirname, "log.log")
     try:
         if os.path.lexists(path):
-            aside = move_to_backup(path)
-            news.append(f"Existing log file '{path}' backuped to '{aside}'")
+            news.append(f"Existing log file '{path}' backuped to '{move_to_backup(path)}'")
         remove_temporaries(dirname, shared=False)
         return LogFileHandler(path, lock)
     except BaseException:

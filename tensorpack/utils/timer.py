@@ -46,8 +46,7 @@ class Timer:
 
     def seconds(self) -> float:
         """Returns the seconds that it ran since the last `reset`."""
-        running = 0.0 if self._since is None else self._clock() - self._since
-        return self._total + running
+        return self._total + (0.0 if self._since is None else self._clock() - self._since)
 
 
 @contextmanager

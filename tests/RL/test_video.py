@@ -136,3 +136,11 @@ def test_the_first_action_by_chance_and_many_actions_can_be_drawn():
     panel = ValuePanel([f"DOWNRIGHTFIRE{i}" for i in range(18)])
     for values in [None, *np.random.RandomState(0).standard_normal((300, 18))]:
         assert panel.draw(np.zeros((210, 160, 3), np.uint8), 17, values).shape == (420, 620, 3)
+
+
+@pytest.mark.parametrize("shape", [(4,), (84, 84, 1), (84, 84)])
+def test_frames_that_are_no_pictures_make_no_video(shape, tmp_path, capsys):
+    with GameVideo(str(tmp_path / "game.mp4"), ["NOOP"]) as video:
+        video.watch(np.zeros(shape, np.float32), 0, None)
+    assert "There is no video of this evaluation: " in capsys.readouterr().out
+    assert list(tmp_path.iterdir()) == []

@@ -8,8 +8,10 @@ from tensorpack.callbacks import (
     EnableCallbackIf,
     InferenceRunner,
     MaxSaver,
+    MergeAllSummaries,
     ModelSaver,
     ObjAttrParam,
+    PeriodicCallback,
     PeriodicTrigger,
     ScalarStats,
     StatMonitorParamSetter,
@@ -24,10 +26,11 @@ ROWS = [[np.ones(1, np.float32), np.ones(1, np.float32)]] * 4
 NOTHING = "waits for a scalar that nothing in this run measures. .* Did you mean 'validation_cost'"
 
 
-def train(tmp_path, *callbacks, epochs=5):
+def train(tmp_path, *callbacks, epochs=5, **given):
     """Returns after how many epochs the run ended, and its error."""
     with tf.Graph().as_default(), log_directory(tmp_path):
         options = {"model": TinyModel(), "dataflow": DataFromList(ROWS * 10), "max_epoch": epochs}
+        options.update(given)
         trainer = SimpleTrainer(config([*callbacks], **options))
         try:
             trainer.train()
@@ -105,6 +108,18 @@ class Sometimes(ScalarStats):
 
 def inferencer():
     return InferenceRunner(DataFromList(ROWS, shuffle=False), Sometimes("cost"))
+
+
+@pytest.mark.parametrize("run_alone", [False, True])
+def test_summaries_of_some_epochs_are_waited_for(run_alone, tmp_path):
+    class Model(TinyModel):
+        def build_graph(self, *inputs):
+            tf.summary.scalar("late", tf.constant(1.0))
+            return super().build_graph(*inputs)
+
+    summaries = PeriodicCallback(MergeAllSummaries(run_alone=run_alone), every_k_epochs=3)
+    options = {"model": Model(), "extra_callbacks": [summaries]}
+    assert train(tmp_path, waiting("late"), **options) == (5, None)
 
 
 @pytest.mark.parametrize("make", [Late, lambda: CallbackFactory(trigger=put_late), inferencer])

@@ -114,7 +114,8 @@ def test_a_driver_that_fails_later_costs_one_warning(machine, capsys):
 
 def test_a_proxy_that_leaves_out_the_end_of_an_epoch_leaves_no_thread(machine):
     machine(1)
-    now_and_then = cb.PeriodicCallback(cb.GPUUtilizationTracker(), every_k_steps=3)
+    tracker = cb.GPUUtilizationTracker()
+    now_and_then = cb.PeriodicCallback(tracker, every_k_steps=3, every_k_epochs=2)
     before = threading.active_count()
     MiniTrainer([now_and_then], steps_per_epoch=2, max_epoch=6).train()
     assert threading.active_count() == before

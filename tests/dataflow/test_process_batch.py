@@ -91,7 +91,9 @@ def test_dicts_and_strings():
 
 def test_batches_go_to_tensorflow_without_a_copy():
     with closing(batched(numbers(24), functions.whole_array)) as flow:
-        for (batch,) in list(flow):
+        batches = list(flow)
+        assert len(batches) == 6
+        for (batch,) in batches:
             assert batch.shape == (4, 10000)
             assert stays_as_it_is(batch) and batch.ctypes.data % 64 == 0
             assert (batch == batch[:, :1]).all()

@@ -29,14 +29,18 @@ class TestMemory:
     def test_a_consumer_may_keep_everything(self, make, num_prefetch, buffer_bytes):
         ds = MapData(numbers(200), functions.whole_array)
         with closing(make(ds, 1, num_prefetch, buffer_bytes=buffer_bytes)) as flow:
-            found = list(itertools.islice(flow, 200 if num_prefetch > 1 else 30))
+            most = 200 if num_prefetch > 1 else 30
+            found = list(itertools.islice(flow, most))
+        assert len(found) == most
         for number, (array,) in enumerate(found):
             assert array.min() == array.max() == number % 256
 
     def test_arrays_go_to_tensorflow_without_a_copy(self):
         ds = MapData(numbers(60), functions.arrays_of)
         with closing(strict(ds, 2, 8)) as flow:
-            for number, large, small, other in flow:
+            datapoints = list(flow)
+            assert len(datapoints) == 60
+            for number, large, small, other in datapoints:
                 for array in large, small, other:
                     assert stays_as_it_is(array)
                     assert array.nbytes <= 512 or array.ctypes.data % 64 == 0

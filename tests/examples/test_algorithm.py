@@ -68,9 +68,6 @@ def test_a_step_of_2015_is_that_of_the_sum_of_the_gradients():
         np.testing.assert_allclose(sess.run(x), expected, rtol=1e-3, atol=1e-6)
 
 
-ALONE = [pytest.param(each, marks=pytest.mark.nightly) for each in sorted(set(PRESETS) - {"2017"})]
-
-
 @pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.parametrize(

@@ -69,7 +69,9 @@ def test_what_comes_from_processes_is_fed_without_a_copy():
     flow = MultiProcessRunnerZMQ(
         MapData(numbers(60), arrays_of), 2, strict=True, start_method="fork"
     )
-    for _, large, small, other in flow:
+    datapoints = list(flow)
+    assert len(datapoints) == 60
+    for _, large, small, other in datapoints:
         for array in large, small, other:
             assert stays_as_it_is(array) and private(array) is array
     flow.close()

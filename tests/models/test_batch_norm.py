@@ -64,8 +64,9 @@ def test_updates_in_a_branch_are_those_of_the_output():
 
     with TowerContext("", is_training=True):
         output = layer("internal", ema_update="internal")
-        with pytest.raises(ValueError, match='is in a branch .* Pass BatchNorm.ema_update="inter'):
-            layer("collected")
+        if is_tfv2():
+            with pytest.raises(ValueError, match='is in a branch .* pass BatchNorm.ema_update="in'):
+                layer("collected")
     mean = tf.get_collection(tf.GraphKeys.MODEL_VARIABLES)[0]
     with tf.Session() as sess:
         sess.run(tf.global_variables_initializer())

@@ -276,3 +276,10 @@ def test_bad_arguments_for_volumes(shape, options, message):
     x = tf.placeholder(tf.float32, shape)
     with pytest.raises(ValueError, match=message):
         Conv3D("c", x, **{"filters": 4, "kernel_size": 3, **options})
+
+
+def test_a_transposed_convolution_starts_from_hes_distribution():
+    output = Conv2DTranspose("d", tf.zeros([1, 4, 4, 64]), 128, 4)
+    values = run(output.variables.W)
+    assert values.std() == pytest.approx((2 / (4 * 4 * 128)) ** 0.5, rel=0.02)
+    assert np.abs(values).max() > 4 * values.std()  # not truncated

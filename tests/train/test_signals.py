@@ -8,6 +8,7 @@ import time
 import pytest
 
 from tensorpack.compat import tfv1 as tf
+from tensorpack.train import signals
 from tensorpack.train.signals import SignalGuard, TrainingInterrupted
 from tensorpack.utils.stopping import Failed, Interrupted, StopRequested, StopToken
 from tests.processes import wait_until
@@ -111,7 +112,8 @@ def test_a_signal_interrupts_a_setup_that_does_not_look_at_the_token_and_nothing
         time.sleep(0.01)
 
 
-def test_a_setup_that_ends_soon_is_not_interrupted_in_the_middle():
+def test_a_setup_that_ends_soon_is_not_interrupted_in_the_middle(monkeypatch):
+    monkeypatch.setattr(signals, "_SETUP_SECONDS", 20)
     done = []
     with SignalGuard(StopToken()) as guard, pytest.raises(StopRequested):
         guard.run_setup(lambda: (send(), time.sleep(0.05), done.append(1)))
@@ -136,7 +138,9 @@ def test_cleaning_up_after_the_interruption_is_not_interrupted_again():
     assert cleaned == [1]
 
 
-def test_an_error_of_an_interrupted_setup_is_the_interruption(capfd):
+def test_an_error_of_an_interrupted_setup_is_the_interruption(capfd, monkeypatch):
+    monkeypatch.setattr(signals, "_SETUP_SECONDS", 20)
+
     def setup():
         send()
         time.sleep(0.05)
@@ -197,7 +201,7 @@ def test_any_stop_request_interrupts_what_may_be_interrupted_and_in_time():
         guard.left_loop()
         assert guard.interruptible(lambda: 7) == 7
         token.request(Failed(ValueError(), "worker"))
-        guard.interruptible(lambda: (time.sleep(0.1), tape.append("whole")), after=0.3)
+        guard.interruptible(lambda: (time.sleep(0.1), tape.append("whole")), after=20)
         with pytest.raises(StopRequested):
             guard.interruptible(lambda: time.sleep(10), after=0.3)
     assert tape == ["whole"]

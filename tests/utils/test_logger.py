@@ -234,6 +234,14 @@ def test_the_name_of_a_worker_comes_after_the_number(used_dir, monkeypatch):
     assert logger.LOG_DIR == f"{used_dir}-worker1-1"
 
 
+@pytest.mark.parametrize("rank, end", [("0", ""), ("2", "-worker2")])
+def test_several_programs_that_are_no_group(rank, end, log_dir, tmp_path, monkeypatch):
+    monkeypatch.setenv("OMPI_COMM_WORLD_SIZE", "4")  # on machines that Open MPI does not name
+    monkeypatch.setenv("OMPI_COMM_WORLD_RANK", rank)
+    logger.set_logger_dir(str(tmp_path / "run"))
+    assert logger.LOG_DIR == str(tmp_path / "run") + end
+
+
 @pytest.mark.parametrize("action", ["k", "K", "keep", "b", "D", "new", None])
 def test_it_tells_what_was_done_with_a_directory_in_use(used_dir, action):
     letter = (action or "n")[0].lower()

@@ -219,8 +219,7 @@ class RemoteSender(ContextManager["RemoteSender"]):
         answer = Answer.decode(self._socket.recv())
         if answer is None:
             return
-        before = self._taken.get(answer.receiver, 0)
-        self._taken[answer.receiver] = max(before, answer.taken)
+        self._taken[answer.receiver] = max(self._taken.get(answer.receiver, 0), answer.taken)
         self._limit = min(self._limit, answer.max_bytes)
         self._answered = answer.kind
         if answer.kind == END:  # it counts from there

@@ -9,7 +9,7 @@ The receiver answers every message with an `Answer`, so a sender knows what has 
 """
 
 import struct
-from typing import Any, Dict, List, NamedTuple, Optional, Set
+from typing import Any, Dict, List, NamedTuple, Optional
 
 from tensorpack.utils.serialize import FrameError, dumps, load_frame
 
@@ -88,7 +88,7 @@ class Senders:
 
     def __init__(self, least: int) -> None:
         self._least = least
-        self._ended: Set[bytes] = set()  # ids, at most `least`
+        self._ended: Dict[bytes, int] = {}  # how often each has ended, of at most `least`
         # Of those that have sent a datapoint and not END: id -> number of datapoints.
         self.open: Dict[bytes, int] = {}
 
@@ -101,13 +101,13 @@ class Senders:
             taken = self.open[message.sender] = taken + 1
         elif message.kind == END:
             self.open.pop(message.sender, None)
-            if len(self._ended) < self._least:
-                self._ended.add(message.sender)
+            if message.sender in self._ended or len(self._ended) < self._least:
+                self._ended[message.sender] = self._ended.get(message.sender, 0) + 1
         return taken
 
     def take_end(self) -> bool:
         """Returns whether all senders have ended; if so, a new stream begins."""
         if self.open or len(self._ended) < self._least:
             return False
-        self._ended.clear()
+        self._ended = {each: count - 1 for each, count in self._ended.items() if count > 1}
         return True

@@ -148,8 +148,7 @@ class ILSVRCMeta:
         """Returns the name of the folder of each class, such as "n01440764", by its label."""
         if self._unpacked("synsets.txt"):
             return dict(enumerate(self._lines("synsets.txt")))
-        words = self.get_synset_words_1000()
-        return {label: line.split()[0] for label, line in words.items()}
+        return {label: line.split()[0] for label, line in self.get_synset_words_1000().items()}
 
     def get_image_list(self, name: str, dir_structure: str = "original") -> List[Tuple[str, int]]:
         """Returns the path of each image, below the folder of its part, and its label from 0.

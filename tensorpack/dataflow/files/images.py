@@ -337,4 +337,4 @@ def _read_jpeg(data: bytes) -> Tuple[Any, int]:
             size = struct.unpack_from(">HH", data, place + 5)
         bare = kind < 2 or 0xD0 <= kind <= 0xD9
         place = data.find(b"\xff", place + (1 if kind == 0xFF else 2 if bare else 2 + length))
-    return size, max(place, 0)
+    return size, len(data) if place < 0 else place

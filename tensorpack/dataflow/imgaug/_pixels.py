@@ -124,7 +124,13 @@ def in_float64(segmentation: np.ndarray, move: Callable[..., np.ndarray]) -> np.
 
 def as_rows(what: str, rows: Any, columns: int) -> np.ndarray:
     """Returns an array `[N, columns]` of floats; a ValueError if it has another shape."""
-    rows = np.asarray(rows)
+    rows = as_floats(rows)
     if rows.ndim != 2 or rows.shape[1] != columns:
         raise ValueError(f"{what.capitalize()} have the shape [N, {columns}], got {rows.shape}.")
-    return rows if rows.dtype.kind == "f" else rows.astype(np.float64)
+    return rows
+
+
+def as_floats(values: Any) -> np.ndarray:
+    """Returns an array of floats; what is of another kind becomes float64."""
+    values = np.asarray(values)
+    return values if values.dtype.kind == "f" else values.astype(np.float64)

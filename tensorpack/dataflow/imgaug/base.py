@@ -274,8 +274,8 @@ class Target:
         """Returns the transformed component."""
         tfm = tfm.with_options(self.interp, self.fill) if self.has_options else tfm
         if self.kind == "mask" and self.fill is not None:
-            fill, dtype = np.asarray(self.fill), np.asarray(value).dtype
-            if not np.array_equal(as_dtype(fill.astype(np.float64), dtype), fill):
+            fill, dtype = np.asarray(self.fill, np.float64), np.asarray(value).dtype
+            if dtype.kind in "ui" and not np.array_equal(as_dtype(fill, dtype), fill):
                 raise ValueError(f"a mask of {dtype} cannot have the fill {self.fill!r}")
         return getattr(tfm, self.method)(value)
 

@@ -6,7 +6,7 @@ from typing import Any, Optional, Sequence, Tuple, Union
 import numpy as np
 
 from tensorpack.utils.argtools import shape2d
-from tensorpack.utils.checks import as_number, as_positive, as_range, check_counts
+from tensorpack.utils.checks import as_number, as_positive, as_range, check_counts, check_kind
 from tensorpack.utils.optional import require
 from tensorpack.utils.rect import Rect
 from tensorpack.utils.rng import get_rng
@@ -269,7 +269,8 @@ class PasteTransform(Transform):
                 f"{type(filler).__name__}.fill() made a background of shape {canvas.shape} for an "
                 f"image of shape {img.shape}, and not {(*self.background_shape, *img.shape[2:])}."
             )
-        np.copyto(place, img, casting="safe" if img.dtype.kind in "ui" else "same_kind")
+        whole = img.dtype.kind in "ui" and canvas.dtype.kind in "ui"  # numpy would wrap them around
+        np.copyto(place, img, casting="safe" if whole else "same_kind")
         return canvas
 
 
@@ -286,13 +287,10 @@ class CenterPaste(ImageAugmentor):
         background_shape: Union[int, Sequence[int]],
         background_filler: Optional[BackgroundFiller] = None,
     ) -> None:
-        if background_filler is not None and not isinstance(background_filler, BackgroundFiller):
-            raise TypeError(
-                f"{type(self).__name__}: background_filler is a BackgroundFiller, such as "
-                f"ConstantBackgroundFiller(255), got {background_filler!r}."
-            )
         self.background_shape = as_size(self, background_shape)
-        self.background_filler = background_filler or ConstantBackgroundFiller(0)
+        filler = ConstantBackgroundFiller(0) if background_filler is None else background_filler
+        advice = ", such as ConstantBackgroundFiller(255)"
+        self.background_filler = check_kind("background_filler", filler, BackgroundFiller, advice)
 
     def get_transform(self, img: np.ndarray) -> Transform:
         h, w = img.shape[:2]

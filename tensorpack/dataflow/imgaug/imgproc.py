@@ -284,8 +284,7 @@ class MeanVarianceNormalize(PhotometricAugmentor):
         values = img.reshape(len(img), -1) if self.all_channel else img
         mean, std = (each[:, 0] for each in cv2.meanStdDev(readable(values)))
         scale = 1 / np.maximum(std, 1 / np.sqrt(img.size))
-        centred = linear(img.astype(np.float32), 1, -mean, clip=False)
-        return linear(centred, scale, 0, clip=False)
+        return linear(linear(img.astype(np.float32), 1, -mean, clip=False), scale, 0, clip=False)
 
 
 class MinMaxNormalize(PhotometricAugmentor):

@@ -12,7 +12,7 @@ from typing import Any, Callable, Iterator, List, Optional, Sequence, Tuple, Uni
 
 import numpy as np
 
-from tensorpack.utils.checks import as_number
+from tensorpack.utils.checks import as_number, check_kind
 from tensorpack.utils.optional import require
 
 from ._pixels import as_coords, check_size, keep_channels
@@ -123,9 +123,7 @@ class IAAugmentor(ImageAugmentor):
 
     def __init__(self, augmentor: Any) -> None:
         kind = require("imgaug.augmenters", "imgaug").Augmenter
-        if not isinstance(augmentor, kind):
-            raise TypeError(f"IAAugmentor takes an Augmenter of imgaug, got {augmentor!r}.")
-        self.augmentor = augmentor
+        self.augmentor = check_kind("augmentor", augmentor, kind, " of imgaug")
 
     def get_transform(self, img: np.ndarray) -> Transform:
         return _IATransform(self.augmentor, int(self.rng.randint(_SEEDS)), img.shape)

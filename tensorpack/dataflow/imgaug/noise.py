@@ -89,8 +89,7 @@ class SaltPepperNoise(_Seeded):
 def _random_steps(seed: int, shape: Tuple[int, ...]) -> np.ndarray:
     """Returns evenly distributed numbers in [0, _STEPS), as uint16."""
     count = int(np.prod(shape))
-    words = np.random.SFC64(seed).random_raw(count // 4 + 1)
-    return words.view(np.uint16)[:count].reshape(shape)
+    return np.random.SFC64(seed).random_raw(count // 4 + 1).view(np.uint16)[:count].reshape(shape)
 
 
 @memoized

@@ -10,9 +10,10 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
+from tensorpack.utils.checks import check_kind
 from tensorpack.utils.optional import cv2
 
-from ._pixels import as_coords, as_rows, check_size, in_float64, moved
+from ._pixels import as_coords, as_floats, as_rows, check_size, in_float64, moved
 
 _NEAREST = 0  # cv2.INTER_NEAREST
 _LINEAR = 1  # cv2.INTER_LINEAR
@@ -33,6 +34,7 @@ class Transform:
 
     given_interp: Optional[int] = None
     given_fill: Any = None
+    of_one_size = False  # whether it would misplace an image of another size than it is made for
 
     def apply_image(self, img: np.ndarray) -> np.ndarray:
         """Returns the transformed image, from one of the shape that it was made for."""
@@ -91,21 +93,24 @@ class TransformList(Transform):
     """
 
     def __init__(self, tfms: Sequence[Transform]) -> None:
-        for each in tfms:
-            if not isinstance(each, Transform):
-                raise TypeError(f"TransformList takes Transforms, got {type(each).__name__}.")
-        self.tfms = list(tfms)
+        self.tfms = [check_kind("each of TransformList", each, Transform) for each in tfms]
 
     def apply_image(self, img: np.ndarray) -> np.ndarray:
         return self._apply("apply_image", img)
 
     def apply_coords(self, coords: np.ndarray) -> np.ndarray:
-        coords = as_coords(coords)
-        return self._apply("apply_coords", coords).astype(coords.dtype, copy=False)
+        return self._apply_to_floats("apply_coords", coords)
 
     def apply_box(self, box: np.ndarray) -> np.ndarray:
-        box = as_rows("boxes", box, 4)
-        return self._apply("apply_box", box).astype(box.dtype, copy=False)
+        return self._apply_to_floats("apply_box", box)
+
+    def _apply_to_floats(self, name: str, rows: Any) -> np.ndarray:
+        rows = as_floats(rows)
+        return np.asarray(self._apply(name, rows)).astype(rows.dtype, copy=False)
+
+    @property
+    def of_one_size(self) -> bool:  # type: ignore[override]
+        return any(each.of_one_size for each in self.tfms)
 
     def apply_segmentation(self, segmentation: np.ndarray) -> np.ndarray:
         return self._apply("apply_segmentation", segmentation)
@@ -210,6 +215,8 @@ class ResizeTransform(Transform):
 class CropTransform(Transform):
     """Takes `h` x `w` pixels of an image, as a view; `y0` and `x0` are the first row and column."""
 
+    of_one_size = True
+
     def __init__(self, y0: int, x0: int, h: int, w: int) -> None:
         self.y0, self.x0, self.h, self.w = y0, x0, h, w
 
@@ -274,6 +281,8 @@ class WarpAffineTransform(Transform):
       borderValue: for `cv2.BORDER_CONSTANT`: a number, or one for each channel; 0 in masks.
     """
 
+    of_one_size = True
+
     def __init__(
         self,
         mat: np.ndarray,
@@ -291,8 +300,7 @@ class WarpAffineTransform(Transform):
 
     def apply_coords(self, coords: np.ndarray) -> np.ndarray:
         # Pixels are counted from the centre of the first one, coordinates from its corner.
-        inverse = self.interp & _INVERSE_MAP
-        mat = cv2.invertAffineTransform(self.mat) if inverse else self.mat
+        mat = cv2.invertAffineTransform(self.mat) if self.interp & _INVERSE_MAP else self.mat
         return (as_coords(coords) - 0.5) @ mat[:, :2].T + mat[:, 2] + 0.5
 
     def apply_segmentation(self, segmentation: np.ndarray) -> np.ndarray:

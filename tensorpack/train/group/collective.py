@@ -30,7 +30,7 @@ from .table import FAILED, LEFT
 from .trainer import GroupTrainer, StopVote
 from .workers import INTERRUPTED, Workers
 
-_KEYS_OF_A_RUN = 10000
+_KEYS_OF_A_RUN = 1000000
 _runs = itertools.count()  # of this process, whose server keeps what earlier ones have left there
 
 
@@ -146,7 +146,7 @@ class CollectiveTrainer(GroupTrainer):
 
     def variables_to_save(self) -> List[tf.Variable]:
         """All in the chief; in others the step, and those that they do not share with it."""
-        if self.is_chief:
+        if self.is_chief or self._group is None:
             return super().variables_to_save()
         step = get_global_step_var()
         return [
@@ -239,7 +239,7 @@ class CollectiveTrainer(GroupTrainer):
 
     def _on_leave(self, flags: np.ndarray) -> None:
         """A worker has left, so that the running step has no sums."""
-        if flags[self._group.cluster.index] == 0:
+        if flags[self._group.cluster.index] >= 0:  # it has not left itself
             self.stop_token.request(self._reason_of(flags))
             self._life.unblock()
 

@@ -64,10 +64,11 @@ class DistributedReplicatedTrainer(DistributedTrainerBase):
         made = [each for each in made if each.op.name.startswith(scopes[0] + "/")]
         setter = LeastLoadedDeviceSetter(self._cpu, self._servers)
         self._copies = copies = move_to_servers(made, scopes[0], setter)
-        self._own = [pair for pair in copies if is_assigned(pair[0])]
+        grads = average_grads(towers)
+        trained = {id(local) for _, local in grads}  # which are those of the servers
+        self._own = [p for p in copies if is_assigned(p[0]) and id(p[0]) not in trained]
         self._read_in_step = [pair for pair in copies if pair not in self._own]
         server_of = {id(local): copy for local, copy in copies}
-        grads = average_grads(towers)
         pairs = [(gradient, server_of[id(local)]) for gradient, local in grads]
         cluster = self.cluster
         self._turns = turns = StepTurns(

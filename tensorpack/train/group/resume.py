@@ -62,21 +62,22 @@ def common_step(directory: str, gather: Gather) -> Optional[int]:
       None for a run from the start: no worker has a state, or they were ended in the first save.
 
     Raises:
-      RuntimeError: there are states, but none that all have.
+      RuntimeError: there are states, but none that all have, and whole.
     """
     own = _saved_steps(directory)
     # Who has no state, but the graph that a saver writes before the first step, lost nothing.
     trained = bool(own or glob.glob(os.path.join(glob.escape(directory), "graph-*.meta")))
     table = gather([trained, *own, *[-1] * (_MOST - len(own))]).astype(int)
     steps = [set(row[row >= 0].tolist()) for row in table[:, 1:]]
-    for step in sorted(set.intersection(*steps), reverse=True):
+    common = set.intersection(*steps)
+    for step in sorted(common, reverse=True):
         if gather([_is_whole(os.path.join(directory, f"model-{step}"))]).all():
             return step
         logger.warning(f"The state at step {step} is damaged at a worker, so it is skipped.")
-    if len(set.union(*steps)) > 1 or (any(steps) and not table[:, 0].all()):
+    if common or len(set.union(*steps)) > 1 or (any(steps) and not table[:, 0].all()):
         newest = [max(each, default=None) for each in steps]
         raise RuntimeError(
-            f"The workers have saved no state in common; their newest ones are at the steps "
+            f"The workers have no whole state in common; their newest ones are at the steps "
             f"{newest}. This one has looked in {directory}. Start as many workers as before, each "
             "with its log directory; or start a new run, in another one, from the weights: "
             "TrainConfig(session_init=InitFrom(...))."

@@ -118,8 +118,7 @@ class StartValues:
 
     def take(self, sess: tf.Session) -> None:
         """Takes the values that the chief has left. A variable that it does not have stays."""
-        known = sess.run(self._known)
-        sess.run([take for take, there in zip(self._takes, known) if there])
+        sess.run([take for take, there in zip(self._takes, sess.run(self._known)) if there])
 
 
 def _queue(name: str, number: int) -> Any:

@@ -58,7 +58,7 @@ class GroupTrainer(MultiTowerTrainer):
         """As the base class. The first `ModelSaver` runs on each worker: all save the state of
         their run, and what of the variables is theirs, see `variables_to_save`.
         """
-        saver = None if self.is_chief else find_state_saver(callbacks)
+        saver = find_state_saver(callbacks) if self._has_group and not self.is_chief else None
         if saver is not None:
             saver.chief_only = False
         super().setup_callbacks(callbacks, monitors)

@@ -50,8 +50,7 @@ class UniformDiscretizer1D:
           smooth_factor: the weight of a bin, divided by that of its neighbour nearer to the peak.
           smooth_radius: how many bins on each side have a weight.
         """
-        peak = self.get_bin(v)
-        distance = np.abs(np.arange(self.nr_bin) - peak)
+        distance = np.abs(np.arange(self.nr_bin) - self.get_bin(v))
         radius = smooth_radius if self.minv < v < self.maxv else 0
         weights = np.where(distance <= radius, float(smooth_factor) ** distance, 0.0)
         return (weights / weights.sum()).astype(np.float32)

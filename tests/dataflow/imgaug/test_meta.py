@@ -268,7 +268,7 @@ def test_coordinates_of_albumentations(libraries):
 def test_refuses(libraries):
     with pytest.raises(TypeError, match="takes a transform of it"):
         Albumentations(WithGlobalStreams)
-    with pytest.raises(TypeError, match="takes an Augmenter of imgaug"):
+    with pytest.raises(TypeError, match="must be an Augmenter of imgaug"):
         IAAugmentor(lambda img: img)
 
 

@@ -162,9 +162,9 @@ class TestTransformList:
 
     @pytest.mark.parametrize("other", [3, None, "ab"])
     def test_something_else(self, other):
-        with pytest.raises(TypeError, match="TransformList takes Transforms"):
+        with pytest.raises(TypeError, match="each of TransformList must be a Transform"):
             TransformList([]) + other
-        with pytest.raises(TypeError, match="TransformList takes Transforms"):
+        with pytest.raises(TypeError, match="each of TransformList must be a Transform"):
             TransformList([other])
 
     def test_methods_of_all_parts(self):

@@ -4,7 +4,7 @@ from types import ModuleType, SimpleNamespace
 import numpy as np
 import pytest
 
-from tensorpack.callbacks import Callback
+from tensorpack.callbacks import Callback, ModelSaver
 from tensorpack.compat import tfv1 as tf
 from tensorpack.dataflow import DataFromList
 from tensorpack.graph_builder import ModelDesc
@@ -71,13 +71,13 @@ class KeepWeight(Callback):
         self.value = self.trainer.sess.run(self.trainer.model.weight)
 
 
-def weight_after(make_trainer, model=None):
+def weight_after(make_trainer, model=None, saver=None):
     keep = KeepWeight()
     with tf.Graph().as_default():
         config = TrainConfig(
             model=model or Line(),
             data=FeedInput(DataFromList([[np.float32([2.0, 4.0])]])),
-            callbacks=[keep],
+            callbacks=[keep] if saver is None else [keep, saver],
             extra_callbacks=[],
             monitors=[],
             steps_per_epoch=2,
@@ -101,6 +101,11 @@ def test_with_horovod_that_reduces_and_broadcasts(horovod):
     assert weight == 100.0 - 2 * 2 * 3.0
     assert horovod == ["init", {"compression": "half"}]
     assert (trainer.is_chief, trainer.mpi_enabled(), trainer.cluster) == (False, True, None)
+
+
+def test_with_horovod_only_the_first_worker_saves(horovod, tmp_path):
+    weight_after(HorovodTrainer, saver=ModelSaver(checkpoint_dir=str(tmp_path / "models")))
+    assert not (tmp_path / "models").exists()
 
 
 def test_horovod_adds_up_the_statistics_of_a_layer(horovod):

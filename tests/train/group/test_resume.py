@@ -90,9 +90,17 @@ def test_a_state_is_not_passed_over_because_a_worker_has_another_directory(saved
 
 
 def test_states_without_a_common_one_are_an_error_that_names_the_newest(saved):
-    said = r"no state in common; their newest ones are at the steps \[6, 5, None\]"
+    said = r"no whole state in common; their newest ones are at the steps \[6, 5, None\]"
     with pytest.raises(RuntimeError, match=said):
         common_step(str(saved), gathering([3, 5], []))
+
+
+def test_a_state_that_all_have_and_none_whole_is_no_start_from_nothing(saved):
+    for step in 2, 4:
+        for path in saved.glob(f"model-{step}.*"):
+            path.unlink()
+    with pytest.raises(RuntimeError, match=r"no whole state in common; .* at the steps \[6, 6\]"):
+        common_step(str(saved), gathering([6], damaged=[True]))
 
 
 def chosen(resume, gather, *callbacks):
