@@ -185,8 +185,8 @@ class ValuePanel:
 class GameVideo(ContextManager["GameVideo"]):
     """Writes one game of an evaluation to a video; to be used in a `with` block.
 
-    An error of the disk is logged and ends the video, not the evaluation. `names` are those of the
-    actions.
+    An error of the disk, or frames that are no pictures, are logged and end the video, not the
+    evaluation. `names` are those of the actions.
     """
 
     def __init__(self, path: str, names: Sequence[str]) -> None:

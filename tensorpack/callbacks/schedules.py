@@ -132,7 +132,7 @@ class SampleCounter(Callback):
     that was cut off does not count.
 
     Args:
-      samples_per_step: for a trainer whose step is not one op; by default the graph says it.
+      samples_per_step: by default the graph says it; not in a group, or if a step is several ops.
       pass_size: how many samples a pass over the data has, to tell how many passes an epoch is.
       max_samples: ends the training, in order, after the epoch in which so many are reached.
 

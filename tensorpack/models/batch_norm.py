@@ -66,7 +66,7 @@ def BatchNorm(
       beta_initializer: zeros by default.
       ema_update: how the averages are updated, in the main training tower: `"collection"` (the
         default): by an op in `UPDATE_OPS`, which the callback RunUpdateOps runs; `"internal"`:
-        whenever the output is computed; `"skip"`: not at all.
+        whenever the output is computed, also in a branch; `"skip"`: not at all.
       virtual_batch_size: if given, the batch is normalized in parts of this many examples, each by
         its own statistics; N must be a multiple of it. As in `tf.layers`, of k parts the first has
         the examples 0, k, 2k, ..., and the averages follow the mean of the parts' statistics.
