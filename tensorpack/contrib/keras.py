@@ -74,7 +74,7 @@ def setup_keras_trainer(
     Returns:
       the names of the scalars, for the `ScalarStats` of an `InferenceRunner`.
     """
-    check_kind("optimizer", optimizer, tf.train.Optimizer, " of tf.train")
+    check_kind("optimizer", optimizer, tf.train.Optimizer, " of tf.train (AdamOptimizer)")
     tower = _Tower(get_model, len(input_signature), loss, metrics, loss_weights)
     trainer.setup_graph([*input_signature, *target_signature], input, tower, lambda: optimizer)
     with trainer.graph.as_default():
