@@ -252,7 +252,11 @@ def test_a_resumed_run_continues_and_a_predictor_has_its_weights(log_dir):
 @pytest.mark.parametrize(
     "change, error, says",
     [
-        ({"optimizer": "adam"}, TypeError, r"must be an Optimizer of tf.train \(AdamOptimizer\), got str"),
+        (
+            {"optimizer": "adam"},
+            TypeError,
+            r"must be an Optimizer of tf.train \(AdamOptimizer\), got str",
+        ),
         ({"loss": ["mse", "mae"]}, ValueError, "1 outputs, 1 targets, 2 losses"),
         ({"loss_weights": [1, 2]}, ValueError, "1 losses, 2 weights"),
         ({"metrics": [keras.metrics.Mean()]}, TypeError, "has a state: give a function"),
