@@ -178,7 +178,8 @@ class BatchDataByShape(BatchData):
                     self._position = waiting, yielded, False
                     yield batch
             # Who repeats a flow takes a pass without a datapoint for an error.
-            source = iter(self.ds) if not (yielded or empty or self.remainder) else source
+            more = not (yielded or empty or self.remainder)
+            source = iter(self.ds) if more else source
         while waiting and self.remainder:
             group = waiting.pop(next(iter(waiting)))
             batch = self.aggregate_batch(group, self.use_list)
