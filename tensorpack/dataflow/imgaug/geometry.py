@@ -298,5 +298,4 @@ def _around(linear: np.ndarray, center: Sequence[float], to: Sequence[float]) ->
 
     The points are continuous coordinates, and the matrix is one between centres of pixels.
     """
-    shift = np.subtract(to, 0.5) - linear @ np.subtract(center, 0.5)
-    return np.column_stack([linear, shift])
+    return np.column_stack([linear, np.subtract(to, 0.5) - linear @ np.subtract(center, 0.5)])
