@@ -105,7 +105,7 @@ class TrainingRecord:
                 best=[f"{_short(path)} ({why})" for path, why in best_kept(callbacks.cbs)],
             )
         elif self._record is not None:  # what the attempt before has come to still holds
-            with suppress(LookupError, TypeError):
+            with suppress(LookupError, OSError, TypeError, ValueError):
                 before = (read_record(self._record.directory) or {})["attempts"][-2]
                 self._facts.update({name: before[name] for name in ("epoch", "step", "best")})
         if self._git is not None:
