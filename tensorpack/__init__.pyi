@@ -326,7 +326,6 @@ from tensorpack.tfutils import MapGradient as MapGradient
 from tensorpack.tfutils import ModelExport as ModelExport
 from tensorpack.tfutils import ModelExporter as ModelExporter
 from tensorpack.tfutils import NewSessionCreator as NewSessionCreator
-from tensorpack.tfutils import OptimizerPerScope as OptimizerPerScope
 from tensorpack.tfutils import ParamRestore as ParamRestore
 from tensorpack.tfutils import PostProcessOptimizer as PostProcessOptimizer
 from tensorpack.tfutils import PrintGradient as PrintGradient
@@ -409,7 +408,6 @@ from tensorpack.tfutils import restore_collection as restore_collection
 from tensorpack.tfutils import save_checkpoint_vars as save_checkpoint_vars
 from tensorpack.tfutils import save_chkpt_vars as save_chkpt_vars
 from tensorpack.tfutils import scope_utils as scope_utils
-from tensorpack.tfutils import separate_costs as separate_costs
 from tensorpack.tfutils import sesscreate as sesscreate
 from tensorpack.tfutils import sessinit as sessinit
 from tensorpack.tfutils import summary as summary

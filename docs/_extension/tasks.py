@@ -86,12 +86,11 @@ TASKS = {
         tfutils.symbolic_functions: shapeless_placeholder
         tfutils.distributions: Distribution CategoricalDistribution GaussianDistribution
         tfutils.distributions: ProductDistribution
-        tfutils.model_utils: apply_slim_collections
-        separate_costs""",
+        tfutils.model_utils: apply_slim_collections""",
     "Gradients": """trainers tutorials/05-losses
         apply_grad_processors GradientProcessor GlobalNormClip MapGradient ScaleGradient
         SummaryGradient PrintGradient CheckGradient FilterNoneGrad ProxyOptimizer AccumGradOptimizer
-        LossScaleOptimizer OptimizerPerScope PostProcessOptimizer VariableAssignmentOptimizer
+        LossScaleOptimizer PostProcessOptimizer VariableAssignmentOptimizer
         tfutils.gradproc: map_values values_of
         tfutils.optimizer: apply_to_replicas""",
     "Variables and scopes": """models weights

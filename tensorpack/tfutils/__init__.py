@@ -29,7 +29,6 @@ _NAMES = {  # module -> its public names; then run scripts/public_names
     "scope_utils": (
         "auto_reuse_variable_scope cached_name_scope get_name_scope_name under_name_scope"
     ),
-    "separate_costs": "OptimizerPerScope separate_costs",
     "sesscreate": "NewSessionCreator ReuseSessionCreator SessionCreatorAdapter",
     "sessinit": (
         "ChainInit DictRestore InitFrom JustCurrentSession ParamRestore SaverRestore "

@@ -49,8 +49,6 @@ from .scope_utils import auto_reuse_variable_scope as auto_reuse_variable_scope
 from .scope_utils import cached_name_scope as cached_name_scope
 from .scope_utils import get_name_scope_name as get_name_scope_name
 from .scope_utils import under_name_scope as under_name_scope
-from .separate_costs import OptimizerPerScope as OptimizerPerScope
-from .separate_costs import separate_costs as separate_costs
 from .sesscreate import NewSessionCreator as NewSessionCreator
 from .sesscreate import ReuseSessionCreator as ReuseSessionCreator
 from .sesscreate import SessionCreatorAdapter as SessionCreatorAdapter

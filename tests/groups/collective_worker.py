@@ -15,7 +15,6 @@ from tensorpack.input_source import FeedInput
 from tensorpack.models import BatchNorm
 from tensorpack.tfutils.gradproc import GlobalNormClip, SummaryGradient
 from tensorpack.tfutils.optimizer import apply_grad_processors
-from tensorpack.tfutils.separate_costs import OptimizerPerScope, separate_costs
 from tensorpack.train import (
     CollectiveTrainer,
     StopTraining,
@@ -35,7 +34,6 @@ OPTIMIZERS = {
     # almost 0 decides about the whole update, and the factor of an average about nothing. With this
     # one a gradient that is off by d changes an update by at most 0.05 / 0.05 x d, about 1e-7.
     "adam": lambda: tf.train.AdamOptimizer(0.05, epsilon=0.05),
-    "separate": lambda: OptimizerPerScope({"": tf.train.GradientDescentOptimizer(0.1)}),
     "statistics": lambda: tf.train.MomentumOptimizer(0.1, 0.9),
     "clip": lambda: apply_grad_processors(
         tf.train.GradientDescentOptimizer(10.0), [GlobalNormClip(0.01)]
@@ -65,10 +63,7 @@ class Model(ModelDesc):
         if self._optimizer == "statistics":
             rows = BatchNorm("bn", rows, sync_statistics="horovod")
         output = tf.matmul(tf.tanh(rows), weight)[:, 0]
-        cost = tf.reduce_mean(tf.square(output - target))
-        if self._optimizer == "separate":
-            return separate_costs((cost, [table]), (tf.reduce_mean(-output), [weight]))
-        return cost
+        return tf.reduce_mean(tf.square(output - target))
 
     def optimizer(self):
         return OPTIMIZERS[self._optimizer]()

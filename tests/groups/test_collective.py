@@ -103,7 +103,7 @@ def test_workers_train_stop_and_fail_together(start_group):
 
 @pytest.mark.slow
 def test_three_workers_do_what_one_does_with_the_threefold_batch(start_group):
-    kinds = ("sgd", "adam", "statistics", "separate")
+    kinds = ("sgd", "adam", "statistics")
     plans = [{"optimizer": name, "compare": True} for name in kinds]
     group = start_group(*plans, workers=3)
     assert group.end_all(SECONDS) == [0, 0, 0], group.outputs
