@@ -72,7 +72,6 @@ from tensorpack.callbacks import Callbacks as Callbacks
 from tensorpack.callbacks import CheckNumerics as CheckNumerics
 from tensorpack.callbacks import ClassificationError as ClassificationError
 from tensorpack.callbacks import CometMLMonitor as CometMLMonitor
-from tensorpack.callbacks import ConfusionMatrix as ConfusionMatrix
 from tensorpack.callbacks import DataParallelInferenceRunner as DataParallelInferenceRunner
 from tensorpack.callbacks import DumpParamAsImage as DumpParamAsImage
 from tensorpack.callbacks import DumpTensor as DumpTensor

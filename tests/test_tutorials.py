@@ -48,7 +48,7 @@ PROMISES = {
         (r"mine.py .*--algo Expectiles .*--load .*model-(\d+)", 40, 40),
     ],
     "your-images": [
-        (r"validation_accuracy: ([\d.]+)", 0.8, 1),
+        (r"validation_error: ([\d.]+)", 0, 0.2),
         (r"square.007.png: square with probability ([\d.]+)", 0.5, 1),
         (r"correct without tensorpack: ([\d.]+)", 0.9, 1),
     ],

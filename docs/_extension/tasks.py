@@ -124,7 +124,7 @@ TASKS = {
         tfutils.varmanip: weights_of""",
     "Validation": """validation howto/validation
         InferenceRunner DataParallelInferenceRunner InferenceRunnerBase ScalarStats
-        ClassificationError BinaryClassificationStats ConfusionMatrix Inferencer EarlyStop""",
+        ClassificationError BinaryClassificationStats Inferencer EarlyStop""",
     "Schedules": """howto/learning-rate
         ScheduledHyperParamSetter HyperParamSetterWithFunc StatMonitorParamSetter
         SampleScheduledHyperParamSetter HumanHyperParamSetter HyperParamSetter HyperParam

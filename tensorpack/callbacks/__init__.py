@@ -7,7 +7,6 @@ _NAMES = {  # module -> its public names; then run scripts/public_names
     "base": "Callback CallbackFactory ProxyCallback Triggerable",
     "best_value": "EarlyStop MaxSaver MinSaver",
     "concurrency": "StartProcOrThread",
-    "confusion": "ConfusionMatrix",
     "finite": "NonFiniteError StopIfNonFinite",
     "graph": (
         "CheckNumerics DumpParamAsImage DumpTensor DumpTensorAsImage DumpTensors ProcessTensors "

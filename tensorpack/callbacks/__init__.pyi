@@ -10,7 +10,6 @@ from .best_value import EarlyStop as EarlyStop
 from .best_value import MaxSaver as MaxSaver
 from .best_value import MinSaver as MinSaver
 from .concurrency import StartProcOrThread as StartProcOrThread
-from .confusion import ConfusionMatrix as ConfusionMatrix
 from .finite import NonFiniteError as NonFiniteError
 from .finite import StopIfNonFinite as StopIfNonFinite
 from .graph import CheckNumerics as CheckNumerics
