@@ -20,15 +20,15 @@ LAYERS = [
     "callbacks",
     "predict",
     "train",
-    "_addresses command contrib testing tf1",
+    "_addresses command contrib tf1",
 ]
 RANK = {name: row for row, names in enumerate(LAYERS) for name in names.split()}
 
 # Files that belong to the root module: `python -m tensorpack`, and what `__init__` needs.
 OF_THE_ROOT = {"__init__", "__main__", "_old_modules", "_public_names"}
 
-# Packages that are only run, by `python -m`, and that of tests: they have no public names.
-PROGRAMS = {"command", "launch", "testing", "tf1"}
+# Packages that are only run, by `python -m`: they have no public names.
+PROGRAMS = {"command", "launch", "tf1"}
 
 # Modules that old scripts reach as attributes of `tensorpack`, beside the packages themselves.
 OLD_MODULES = {

@@ -18,6 +18,8 @@ from pathlib import Path
 
 import pytest
 
+pytest.register_assert_rewrite("tests.contracts")
+
 HERE = Path(__file__).parent
 HAS_TENSORFLOW = importlib.util.find_spec("tensorflow") is not None
 

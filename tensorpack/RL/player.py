@@ -56,7 +56,6 @@ class Player:
 
     Subclasses set the attributes in their constructor and override `_reset`, `_step` and, if they
     hold anything, `_close`; to be saved, `_state_dict` and `_load_state_dict`.
-    `tensorpack.RL.testing.PlayerContract` tests them.
 
     Attributes:
       num_envs: how many environments.

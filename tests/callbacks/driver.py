@@ -2,12 +2,123 @@
 
 import re
 import types
+from contextlib import contextmanager
 
-from tensorpack.callbacks import ObjAttrParam
+from tensorpack.callbacks import Callback, Callbacks, MaintainStepCounter, Monitors, ObjAttrParam
 from tensorpack.compat import tfv1 as tf
-from tensorpack.testing.callback import MiniTrainer, log_directory, when
+from tensorpack.tfutils.callback import TrainerContract
+from tensorpack.tfutils.hooked_session import HookedSession
+from tensorpack.utils import logger
+from tensorpack.utils.stopping import StopToken
 
-__all__ = ["MiniTrainer", "a_rate", "log_directory", "log_lines", "resume_writer", "when"]
+
+class MiniTrainer(TrainerContract):
+    """Runs `train_op` `steps_per_epoch` times an epoch, in the default graph.
+
+    The callbacks run behind a step counter, the monitors behind the callbacks, their group last.
+    """
+
+    def __init__(
+        self,
+        callbacks=(),
+        monitors=(),
+        train_op=(),
+        steps_per_epoch=2,
+        max_epoch=1,
+        starting_epoch=1,
+        init_step=0,
+    ):
+        self.steps_per_epoch = steps_per_epoch
+        self.max_epoch = max_epoch
+        self.starting_epoch = starting_epoch
+        self.epoch_num = starting_epoch - 1
+        self.local_step = -1
+        self.global_step = init_step
+        self.in_run = False
+        self.graph = tf.get_default_graph()
+        self.stop_token = StopToken()
+        self.monitors = Monitors(monitors)
+        self.train_op = train_op
+        everyone = [MaintainStepCounter(), *callbacks, *monitors, self.monitors]
+        self.callbacks = Callbacks(everyone)
+
+    @property
+    def loop(self):
+        """What callbacks may ask of the loop of a trainer."""
+        return types.SimpleNamespace(steps_taken=self.global_step - self.in_run)
+
+    @contextmanager
+    def session(self):
+        """As `open_session`; in the end, the callbacks are told that the run is over."""
+        with self.open_session() as sess:
+            try:
+                yield sess
+            finally:
+                self.callbacks.after_train()
+
+    @contextmanager
+    def open_session(self):
+        """Sets up and opens the session; the body may call any part of the run."""
+        self.callbacks.setup_graph(self)
+        init = [tf.global_variables_initializer(), tf.local_variables_initializer()]
+        start = tf.assign(tf.train.get_global_step(), self.global_step).op
+        with tf.Session() as sess:
+            self.sess = sess
+            hooks = self.callbacks.get_hooks()
+            self.hooked_sess = HookedSession(sess, hooks, self.callbacks.run_along)
+            self.graph.finalize()
+            sess.run(init)
+            sess.run(start)
+            yield sess
+
+    def train(self):
+        with self.session():
+            self.callbacks.before_train()
+            for epoch in range(self.starting_epoch, self.max_epoch + 1):
+                self.run_epoch(epoch)
+        return self
+
+    def run_epoch(self, epoch):
+        self.callbacks.check_over()
+        self.epoch_num, self.local_step = epoch, -1
+        self.callbacks.before_epoch()
+        for _ in range(self.steps_per_epoch):
+            self.step()
+        self.callbacks.after_epoch()
+        self.callbacks.trigger_epoch()
+
+    def step(self):
+        self.local_step += 1
+        self.global_step += 1
+        self.in_run = True
+        self.run_step()
+        self.in_run = False
+        self.callbacks.trigger_step()
+
+    def run_step(self):
+        self.hooked_sess.run(self.train_op)
+
+
+def when(**actions):
+    """A callback that calls functions, with itself, in the hooks of these names.
+
+    The hooks around a run have more arguments, which the functions do not get.
+    """
+    callback = Callback()
+    for hook, action in actions.items():
+        setattr(callback, f"_{hook}", lambda *_, action=action: action(callback))
+    return callback
+
+
+@contextmanager
+def log_directory(path):
+    """Makes `path` the log directory for the time of a block."""
+    before, run_log = logger._run_log.directory, logger._run_log
+    run_log.directory = str(path)
+    try:
+        yield str(path)
+    finally:
+        run_log.directory = before
 
 
 def a_rate():

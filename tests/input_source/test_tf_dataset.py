@@ -32,7 +32,7 @@ class TestTFDatasetInputOfAFlow(InputSourceContract):
 
 class TestTFDatasetInputOfADataset(InputSourceContract):
     @pytest.fixture(autouse=True)
-    def make_dataset(self, own_graph):
+    def make_dataset(self, fresh_graph):
         parts = tf.zeros([4, 2, 3]), tf.zeros([4, 2], tf.int32)
         self.dataset = tf.data.Dataset.from_tensor_slices(parts)
 
