@@ -116,8 +116,6 @@ from tensorpack.callbacks import ProxyCallback as ProxyCallback
 from tensorpack.callbacks import RunOp as RunOp
 from tensorpack.callbacks import RunReport as RunReport
 from tensorpack.callbacks import RunUpdateOps as RunUpdateOps
-from tensorpack.callbacks import SampleCounter as SampleCounter
-from tensorpack.callbacks import SampleScheduledHyperParamSetter as SampleScheduledHyperParamSetter
 from tensorpack.callbacks import ScalarPrinter as ScalarPrinter
 from tensorpack.callbacks import ScalarRecord as ScalarRecord
 from tensorpack.callbacks import ScalarStats as ScalarStats

@@ -41,12 +41,12 @@ _NAMES = {  # package or module -> its public names
         "Inferencer InjectShell JSONWriter MaintainStepCounter MaxSaver MergeAllSummaries "
         "MinSaver ModelSaver MonitorBase Monitors MovingAverageSummary NonFiniteError "
         "ObjAttrParam PeakMemoryTracker PeriodicCallback PeriodicRunHooks PeriodicTrigger "
-        "ProcessTensors ProgressBar ProxyCallback RunOp RunReport RunUpdateOps SampleCounter "
-        "SampleScheduledHyperParamSetter ScalarPrinter ScalarRecord ScalarStats "
-        "ScheduledHyperParamSetter SendMonitorData SendStat SessionRunTimeout SimpleMovingAverage "
-        "StalledTraining StartProcOrThread StatMonitorParamSetter StepTensorPrinter "
-        "StopIfNonFinite TFEventWriter TFLocalCLIDebugHook TFSummaryWriter TensorPrinter "
-        "ThroughputTracker TimeReport TrainingMonitor Triggerable WandbMonitor Watchdog"
+        "ProcessTensors ProgressBar ProxyCallback RunOp RunReport RunUpdateOps ScalarPrinter "
+        "ScalarRecord ScalarStats ScheduledHyperParamSetter SendMonitorData SendStat "
+        "SessionRunTimeout SimpleMovingAverage StalledTraining StartProcOrThread "
+        "StatMonitorParamSetter StepTensorPrinter StopIfNonFinite TFEventWriter "
+        "TFLocalCLIDebugHook TFSummaryWriter TensorPrinter ThroughputTracker TimeReport "
+        "TrainingMonitor Triggerable WandbMonitor Watchdog"
     ),
     "compat": "tfv1",
     "dataflow": (

@@ -127,7 +127,7 @@ TASKS = {
         ClassificationError BinaryClassificationStats Inferencer EarlyStop""",
     "Schedules": """howto/learning-rate
         ScheduledHyperParamSetter HyperParamSetterWithFunc StatMonitorParamSetter
-        SampleScheduledHyperParamSetter HumanHyperParamSetter HyperParamSetter HyperParam
+        HumanHyperParamSetter HyperParamSetter HyperParam
         GraphVarParam ObjAttrParam""",
     "Monitors": """callbacks runs
         ScalarPrinter JSONWriter CSVMonitor TFEventWriter WandbMonitor CometMLMonitor
@@ -140,7 +140,7 @@ TASKS = {
         tfutils.summary: add_tagged_moving_summary average_states half_square op_name_of_tag
         tfutils.summary: root_mean_square tag_of_tensor""",
     "Progress and speed": """profiling callbacks
-        ProgressBar EstimatedTimeLeft TimeReport ThroughputTracker SampleCounter MaintainStepCounter
+        ProgressBar EstimatedTimeLeft TimeReport ThroughputTracker MaintainStepCounter
         GPUUtilizationTracker GPUMemoryTracker HostMemoryTracker GraphProfiler
         describe_trainable_vars describe_flops count_flops collect_env_info""",
     "Debugging": """howto/debugging errors

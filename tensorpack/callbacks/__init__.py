@@ -34,7 +34,7 @@ _NAMES = {  # module -> its public names; then run scripts/public_names
         "PeakMemoryTracker ThroughputTracker"
     ),
     "saver": "ModelSaver",
-    "schedules": "SampleCounter SampleScheduledHyperParamSetter ScheduledHyperParamSetter",
+    "schedules": "ScheduledHyperParamSetter",
     "steps": "MaintainStepCounter ProgressBar SessionRunTimeout StepTensorPrinter TensorPrinter",
     "summary": "MergeAllSummaries MovingAverageSummary SimpleMovingAverage",
     "time_report.report": "TimeReport",

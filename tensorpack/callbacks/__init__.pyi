@@ -62,8 +62,6 @@ from .prof import HostMemoryTracker as HostMemoryTracker
 from .prof import PeakMemoryTracker as PeakMemoryTracker
 from .prof import ThroughputTracker as ThroughputTracker
 from .saver import ModelSaver as ModelSaver
-from .schedules import SampleCounter as SampleCounter
-from .schedules import SampleScheduledHyperParamSetter as SampleScheduledHyperParamSetter
 from .schedules import ScheduledHyperParamSetter as ScheduledHyperParamSetter
 from .steps import MaintainStepCounter as MaintainStepCounter
 from .steps import ProgressBar as ProgressBar

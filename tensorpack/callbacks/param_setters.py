@@ -41,9 +41,7 @@ class HyperParamSetter(Callback):
 
     def get_value_to_set(self) -> Optional[float]:
         """Returns the value from now on, or None to keep it; logs a new one."""
-        return self._noted(self._get_value_to_set())
-
-    def _noted(self, value: Optional[float]) -> Optional[float]:
+        value = self._get_value_to_set()
         if value is not None and not np.array_equal(value, self._last):
             self._last = value
             # It may change in every step. The first value is always told.
@@ -102,9 +100,7 @@ class HyperParamSetter(Callback):
         self._set()
 
     def _set(self) -> None:
-        self._apply(self.get_value_to_set())
-
-    def _apply(self, value: Optional[float]) -> None:
+        value = self.get_value_to_set()
         if value is not None:
             self.param.set_value(value)
 

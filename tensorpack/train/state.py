@@ -14,7 +14,6 @@ import numpy as np
 from tensorpack.callbacks.base import Callback, innermost
 from tensorpack.callbacks.best_value import EarlyStop
 from tensorpack.callbacks.monitors.json_writer import JSONWriter
-from tensorpack.callbacks.schedules import SampleCounter
 from tensorpack.runs.record import read_record
 from tensorpack.tfutils.checkpoint import RestorePoint, restore_point_at
 from tensorpack.tfutils.common import get_global_step_value
@@ -24,7 +23,7 @@ from tensorpack.utils.rng import rng_state, set_rng_state, set_streams_state, st
 
 from .resume import check_complete, find_resumption, state_directory
 
-_LIMITS: Dict[Any, str] = {EarlyStop: "patience", SampleCounter: "max_samples"}
+_LIMITS: Dict[Any, str] = {EarlyStop: "patience"}
 _NUMPY_STREAM: Any = np.random  # the module has the methods of the generator behind its functions
 
 

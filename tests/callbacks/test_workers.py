@@ -18,8 +18,6 @@ EACH_WORKER = {
     "ProgressBar",
     "RunOp",
     "RunUpdateOps",
-    "SampleCounter",
-    "SampleScheduledHyperParamSetter",
     "ScheduledHyperParamSetter",
     "SessionRunTimeout",
     "StartProcOrThread",

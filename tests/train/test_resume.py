@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from tensorpack.callbacks import Callback, CallbackFactory, EarlyStop, ModelSaver, SampleCounter
+from tensorpack.callbacks import Callback, CallbackFactory, EarlyStop, ModelSaver
 from tensorpack.compat import tfv1 as tf
 from tensorpack.dataflow import FakeData
 from tensorpack.runs.record import read_record
@@ -249,29 +249,6 @@ def test_a_run_that_was_stopped_early_is_over_unless_it_shall_wait_longer(log_di
     assert "give EarlyStop a greater patience" in out and "Start Epoch" not in out
     assert [each for each in os.listdir(log_dir) if each not in before][1:] == []  # but a log
     assert stopped_early(log_dir, 3).loop.steps_taken == 8
-
-
-def test_a_run_that_a_number_of_samples_has_ended_is_over_unless_it_shall_have_more(
-    log_dir, capsys
-):
-    def run(most):
-        logger.set_logger_dir(log_dir, "keep")
-        turns = []
-        noting = CallbackFactory(trigger=lambda cb: turns.append(cb.epoch_num))
-        callbacks = [SampleCounter(samples_per_step=1, max_samples=most), ModelSaver(), noting]
-        data = {"model": TinyModel(), "dataflow": FakeData([[4], [4]], size=8)}
-        with tf.Graph().as_default():
-            SimpleTrainer(
-                TrainConfig(callbacks=callbacks, steps_per_epoch=2, resume="auto", **data)
-            ).train()
-        return turns
-
-    assert run(3) == [1, 2]
-    capsys.readouterr()
-    assert run(3) == run(2) == []
-    assert capsys.readouterr().out.count("4 samples have been reached, of 3. To train longer") == 2
-    assert run(5) == [2, 3]
-    assert len(read_record(log_dir)["attempts"]) == 2
 
 
 def test_an_epoch_that_was_left_in_the_middle_is_not_over(log_dir):
