@@ -3,13 +3,22 @@
 import json
 from typing import Any, Iterable, Sequence
 
-from tensorpack.dataflow._cli import CommandError as CommandError
-from tensorpack.dataflow._cli import printable as printable
-
 FINE = 0
 PROBLEM = 1  # a problem was found, or two things differ
 WRONG = 2  # the command line, or what it names, cannot be used
 INTERRUPTED = 130
+
+
+class CommandError(Exception):
+    """An argument of a command cannot be used; the message says why, and what can."""
+
+
+def printable(text: str, kept: str = "") -> str:
+    """Returns a text with all control characters escaped, except those in `kept`."""
+    return "".join(
+        each if each.isprintable() or each in kept else each.encode("unicode_escape").decode()
+        for each in text
+    )
 
 
 def shape_text(shape: Iterable[int]) -> str:

@@ -2,9 +2,12 @@
 
 import argparse
 import glob
+import importlib
+import importlib.util
 import os
-from contextlib import suppress
-from typing import Any, Dict, List
+import sys
+from contextlib import contextmanager, suppress
+from typing import Any, Dict, Iterator, List
 
 from tensorpack.utils._words import did_you_mean, size_text
 from tensorpack.utils.atomic import file_behind, open_atomic
@@ -151,12 +154,11 @@ def _write_model(saved: Saved, method: str, args: Any) -> None:
     source, _, name = args.model.rpartition(":")
     if not (source and name):
         raise CommandError(f"--model {args.model!r} is not path/to/file.py:NAME or module:NAME.")
-    from tensorpack.dataflow._cli.flow import loaded_source
     from tensorpack.predict import PredictConfig
     from tensorpack.tfutils.export import ModelExporter
     from tensorpack.tfutils.sessinit import SmartInit
 
-    with loaded_source(source) as module:
+    with _loaded(source) as module:
         config = PredictConfig(
             model=_find_model(module, args.model, name),
             session_init=SmartInit(saved.path),
@@ -166,6 +168,47 @@ def _write_model(saved: Saved, method: str, args: Any) -> None:
         getattr(ModelExporter(config), method)(file_behind(args.out))
     text = f"The model {args.model} with the weights of {saved.path} is in {args.out}."
     args.write(printable(text))
+
+
+@contextmanager
+def _loaded(source: str) -> Iterator[Any]:
+    """Imports a module, or runs a file as one, and gives it; a file is forgotten at the end."""
+    if not source.endswith(".py"):
+        yield _import(source)
+        return
+    path = os.path.abspath(source)
+    name = os.path.splitext(os.path.basename(path))[0]
+    if not os.path.isfile(path):
+        raise CommandError(f"There is no file {source} (seen from {os.getcwd()}).")
+    if "." in name or name in sys.modules:
+        raise CommandError(
+            f"{source} would be the module {name!r}, which is the name of another one, or not a "
+            "valid name. Rename the file."
+        )
+    folder = os.path.dirname(path)
+    sys.path.insert(0, folder)  # as in a program, the file can import what lies beside it
+    try:
+        spec = importlib.util.spec_from_file_location(name, path)
+        module = sys.modules[name] = importlib.util.module_from_spec(spec)  # type: ignore[arg-type]
+        spec.loader.exec_module(module)
+        yield module
+    finally:
+        if folder in sys.path:
+            sys.path.remove(folder)
+        sys.modules.pop(name, None)
+
+
+def _import(name: str) -> Any:
+    try:
+        if all(part.isidentifier() for part in name.split(".")):
+            return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name != name and not name.startswith(f"{error.name}."):
+            raise  # the module is there, and misses another one
+    raise CommandError(
+        f"There is no module {name} (seen from {os.getcwd()}). Give the path of a file with its "
+        ".py, or a module that can be imported from here."
+    )
 
 
 def _find_model(module: Any, place: str, name: str) -> Any:

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import sys
 import textwrap
 
 import numpy as np
@@ -199,5 +200,21 @@ def test_a_name_that_is_no_model(tensorpack, archive, tmp_path, name, text):
     done = tensorpack("export", archive, tmp_path / "x.pb", "--model", place, "--output", "y")
     assert (done.code, done.out) == (2, "")
     assert text in done.err
-    missing = tensorpack("export", archive, tmp_path / "x.pb", "--model", "n.py:x", "--output", "y")
-    assert missing.code == 2 and "There is no file n.py" in missing.err
+
+
+@needs_tensorflow
+def test_a_place_that_is_no_module(tensorpack, archive, tmp_path):
+    before = list(sys.path)
+    (tmp_path / "json.py").touch()
+    (tmp_path / "fails.py").write_text("raise ZeroDivisionError('of mine')")
+    for source, text in [
+        ("n.py", "There is no file n.py (seen from"),
+        ("no_such.part", "There is no module no_such.part (seen from"),
+        (f"{tmp_path}/json.py", "'json', which is the name of another one"),
+        (f"{tmp_path}/fails.py", "ZeroDivisionError: of mine"),
+    ]:
+        done = tensorpack(
+            "export", archive, tmp_path / "x.pb", "--model", f"{source}:x", "--output", "y"
+        )
+        assert done.code == 2 and text in done.err, done.err
+    assert sys.path == before and "fails" not in sys.modules

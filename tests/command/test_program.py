@@ -89,8 +89,7 @@ def test_help_loads_nothing_heavy():
 
 
 @pytest.mark.parametrize(
-    "program, part",
-    [("tensorpack", "argparse"), ("tensorpack.dataflow", "numpy"), ("tensorpack.launch", "numpy")],
+    "program, part", [("tensorpack", "argparse"), ("tensorpack.launch", "numpy")]
 )
 @pytest.mark.parametrize("ignored", [False, True], ids=["", "ignored"])
 def test_a_program_that_is_interrupted_while_it_loads_says_nothing(

@@ -206,20 +206,6 @@ class _Dataset:
             ) from error
 
 
-def describe_file(path: str) -> Tuple[Optional[str], List[str], bool]:
-    """Returns the version of a file, its datasets with rows, and whether all have checksums."""
-    found = {}
-
-    def note(name: str, each: Any) -> None:
-        if getattr(each, "shape", ()):  # a group has none
-            found[name] = bool(each.fletcher32)
-
-    with _open(path) as file, _damage(f"{path} is not a whole HDF5 file"):
-        version = file.attrs.get(_VERSION_KEY)
-        file.visititems(note)
-    return None if version is None else str(version), list(found), all(found.values())
-
-
 def _open(path: str) -> Any:
     h5py = require("h5py")
     try:

@@ -61,7 +61,7 @@ class NumpySerializer:
         0.9 to 0.11; for `allow_pickle` see `LMDBDataPoint`.
         """
         path = records.input_path(path)
-        is_old = is_old_npz(path)
+        is_old = _is_old(path)
         return DataFromList(_read_old(path, allow_pickle) if is_old else _Datapoints(path), shuffle)
 
 
@@ -276,7 +276,7 @@ def _frame_reader(frames: np.ndarray, offsets: np.ndarray, length: int) -> Calla
     return read
 
 
-def is_old_npz(path: str) -> bool:
+def _is_old(path: str) -> bool:
     """Returns whether tensorpack 0.x wrote a file: it has one array, of pickled objects."""
     try:
         with zipfile.ZipFile(path) as archive:

@@ -6,9 +6,7 @@ for `write_records`; `parquet.py` has all three.
 
 import os
 import typing
-from contextlib import contextmanager
-from contextvars import ContextVar
-from typing import Any, Callable, Iterator, List, Optional, Sequence, Union
+from typing import Any, Callable, Iterator, Optional, Sequence, Union
 
 from tensorpack.utils import get_tqdm, logger
 from tensorpack.utils.atomic import open_atomic, remove_temporaries
@@ -27,20 +25,6 @@ Writer = Callable[[Any], typing.ContextManager[Callable[[Any, int], None]]]
 
 class DamagedFile(ValueError):
     """What a file holds cannot be used; the message names the file, the record and the place."""
-
-
-_collected: ContextVar[Optional[List[str]]] = ContextVar("collected_damage", default=None)
-
-
-@contextmanager
-def collected_damage() -> Iterator[List[str]]:
-    """Yields a list that gets the texts of skipped records, for this thread, instead of the log."""
-    found: List[str] = []
-    token = _collected.set(found)
-    try:
-        yield found
-    finally:
-        _collected.reset(token)
 
 
 class ErrorLimit:
@@ -62,11 +46,7 @@ class ErrorLimit:
                 f"max_errors={self.max_errors} allows."
             ) from error
         self.count += records
-        found = _collected.get()
-        if found is None:
-            logger.warning("%s", f"Skipped {self.count} of at most {self.max_errors}: {error}")
-        else:
-            found.append(str(error))
+        logger.warning("%s", f"Skipped {self.count} of at most {self.max_errors}: {error}")
 
 
 class RecordFile:

@@ -208,7 +208,7 @@ def _function(module: Any, name: Any) -> Any:
         raise RefusedRecord(
             f"It is a pickle that needs {module:.99}.{name:.99}, which could run any code: only "
             "containers, numbers, text, bytes and numpy arrays are read. If you trust the file, "
-            "read it with allow_pickle=True (--allow-pickle), or in a script of your own."
+            "read it with allow_pickle=True, or in a script of your own."
         )
     return _KNOWN[module, name]
 

@@ -1,1 +1,0 @@
-"""Tests of the program `python -m tensorpack.dataflow`."""
