@@ -357,13 +357,11 @@ from tensorpack.tfutils import build_twin as build_twin
 from tensorpack.tfutils import cached_name_scope as cached_name_scope
 from tensorpack.tfutils import collect_env_info as collect_env_info
 from tensorpack.tfutils import collection as collection
-from tensorpack.tfutils import count_flops as count_flops
 from tensorpack.tfutils import create_histogram_summary as create_histogram_summary
 from tensorpack.tfutils import create_scalar_summary as create_scalar_summary
 from tensorpack.tfutils import custom_getter_scope as custom_getter_scope
 from tensorpack.tfutils import dependency_of_fetches as dependency_of_fetches
 from tensorpack.tfutils import dependency_of_targets as dependency_of_targets
-from tensorpack.tfutils import describe_flops as describe_flops
 from tensorpack.tfutils import describe_model as describe_model
 from tensorpack.tfutils import describe_trainable_vars as describe_trainable_vars
 from tensorpack.tfutils import distributions as distributions

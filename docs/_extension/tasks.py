@@ -142,7 +142,7 @@ TASKS = {
     "Progress and speed": """profiling callbacks
         ProgressBar EstimatedTimeLeft TimeReport ThroughputTracker MaintainStepCounter
         GPUUtilizationTracker GPUMemoryTracker HostMemoryTracker GraphProfiler
-        describe_trainable_vars describe_flops count_flops collect_env_info""",
+        describe_trainable_vars collect_env_info""",
     "Debugging": """howto/debugging errors
         TensorPrinter DumpTensors DumpTensorAsImage ProcessTensors CheckNumerics StopIfNonFinite
         NonFiniteError Watchdog StalledTraining SessionRunTimeout InjectShell

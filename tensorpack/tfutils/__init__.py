@@ -14,7 +14,6 @@ _NAMES = {  # module -> its public names; then run scripts/public_names
     ),
     "dependency": "dependency_of_fetches dependency_of_targets",
     "export": "ModelExport ModelExporter",
-    "flops": "count_flops describe_flops",
     "gradproc": (
         "CheckGradient FilterNoneGrad GlobalNormClip GradientProcessor MapGradient "
         "PrintGradient ScaleGradient SummaryGradient"

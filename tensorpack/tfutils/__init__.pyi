@@ -25,8 +25,6 @@ from .dependency import dependency_of_fetches as dependency_of_fetches
 from .dependency import dependency_of_targets as dependency_of_targets
 from .export import ModelExport as ModelExport
 from .export import ModelExporter as ModelExporter
-from .flops import count_flops as count_flops
-from .flops import describe_flops as describe_flops
 from .gradproc import CheckGradient as CheckGradient
 from .gradproc import FilterNoneGrad as FilterNoneGrad
 from .gradproc import GlobalNormClip as GlobalNormClip
