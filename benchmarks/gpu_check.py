@@ -38,10 +38,9 @@ class Skipped(Exception):
 
 
 def doctor(args):
-    """What `tensorpack doctor` says of the device; problems fail the step."""
-    lines = output_of("-m", "tensorpack", "doctor").strip().splitlines()
-    told = [line.partition(" ")[2].strip() for line in lines]
-    return [*(line for line in told if line.startswith(("TensorFlow ", "GPU "))), lines[-1]]
+    """What `tensorpack doctor` says of TensorFlow and the device."""
+    lines = output_of("-m", "tensorpack", "doctor").splitlines()
+    return [line for line in lines if line.startswith(("tensorflow", "GPUs"))]
 
 
 def rates(args):

@@ -7,7 +7,7 @@ So files are checked here first.
 import importlib.util
 import os
 from types import ModuleType
-from typing import Dict, Iterable, List
+from typing import Iterable, List
 
 from tensorpack.utils._words import did_you_mean
 from tensorpack.utils.optional import require
@@ -40,7 +40,7 @@ def find_rom(name: str) -> str:
             if os.path.isfile(path + suffix):
                 return path + suffix
     places = "".join(f"\n  {path}" for path in candidates)
-    games = [each[:-4] for each in _games_in(map(os.path.dirname, candidates))]
+    games = _games_in(map(os.path.dirname, candidates))
     near = did_you_mean(os.path.splitext(os.path.basename(name))[0].lower(), games)
     raise FileNotFoundError(
         f"There is no ROM {name!r}.{near} Looked for as a path, in "
@@ -49,23 +49,9 @@ def find_rom(name: str) -> str:
     )
 
 
-def installed_roms() -> List[str]:
-    """Returns the paths of the games that `find_rom` finds by name, without those in this folder.
-
-    A game that is in both places is there once. The files are not looked into.
-    """
-    found = _games_in(map(os.path.dirname, _candidates("x")))
-    return sorted(found.values(), key=os.path.basename)
-
-
-def _games_in(folders: Iterable[str]) -> Dict[str, str]:
-    """Returns the paths of the games in some folders by file name; the first one counts."""
-    found: Dict[str, str] = {}
-    for folder in filter(os.path.isdir, folders):
-        for name in os.listdir(folder):
-            if name.endswith(".bin"):
-                found.setdefault(name, os.path.join(folder, name))
-    return found
+def _games_in(folders: Iterable[str]) -> List[str]:
+    names = (name for folder in filter(os.path.isdir, folders) for name in os.listdir(folder))
+    return [name[: -len(".bin")] for name in names if name.endswith(".bin")]
 
 
 def _candidates(name: str) -> List[str]:

@@ -86,7 +86,7 @@ class RunScores(NamedTuple):
         return means
 
     def _epochs_with(self, name: str, axis: str) -> Curve:
-        return curve_of(self.epochs, name, AXES[axis]) or ([], [])
+        return curve_of(self.epochs, name, AXES[axis])
 
 
 def read_scores(directory: str) -> RunScores:

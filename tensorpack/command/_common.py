@@ -4,7 +4,7 @@ import json
 from typing import Any, Iterable, Sequence
 
 FINE = 0
-PROBLEM = 1  # a problem was found, or two things differ
+PROBLEM = 1  # a problem was found
 WRONG = 2  # the command line, or what it names, cannot be used
 INTERRUPTED = 130
 

@@ -15,18 +15,15 @@ from tensorpack.utils._words import did_you_mean
 from ._common import INTERRUPTED, WRONG, CommandError, printable
 
 # In the order of `tensorpack --help`: modules of this package, and other programs.
-SUBCOMMANDS = (
-    *("doctor", "examples", "plot", "report", "runs", "watch"),
-    *("inspect", "diff", "export", "launch", "tf1", "completion"),
-)
+SUBCOMMANDS = ("doctor", "examples", "report", "inspect", "export", "launch", "tf1")
 _PROGRAMS = {  # which read their own command lines, and what each does
     "launch": "start, watch and end the processes of a distributed run",
     "tf1": "run a script for TensorFlow 1, unchanged, on the TensorFlow that is installed",
 }
 _PROGRAM = "tensorpack"
 _EPILOG = (
-    "Exit codes: 0 fine; 1 a problem was found, or two things differ; 2 a wrong command line or "
-    "input; 130 Ctrl-C. Results go to standard output, logs and errors to standard error."
+    "Exit codes: 0 fine; 1 a problem was found; 2 a wrong command line or input; 130 Ctrl-C. "
+    "Results go to standard output, logs and errors to standard error."
 )
 
 
@@ -44,7 +41,7 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
             signal.signal(signal.SIGINT, signal.default_int_handler)
         args = _parse(argv)
         name = args.command
-        args.write = lambda text, coloured=False: _print(stdout, text, coloured)
+        args.write = lambda text: _print(stdout, text)
         with contextlib.redirect_stdout(sys.stderr):
             return int(args.run(args))
     except KeyboardInterrupt:
@@ -61,16 +58,15 @@ def make_parser() -> argparse.ArgumentParser:
     """Returns the parser with all subcommands; `run(args)` of what it parses runs one."""
     parser = argparse.ArgumentParser(
         prog=_PROGRAM,
-        description="Looks after runs of tensorpack: checks the machine, draws curves, shows, "
-        "compares and exports checkpoints, starts scripts.",
+        description="Looks after runs of tensorpack: describes the machine and a run, shows and "
+        "exports checkpoints, starts scripts.",
         epilog=_EPILOG,
     )
     parser.add_argument("--version", action="version", version=f"tensorpack {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     for name in SUBCOMMANDS:
-        if name in _PROGRAMS:  # for completion and `--help`
-            each = commands.add_parser(name, help=_PROGRAMS[name])
-            each.add_argument("rest", nargs=argparse.REMAINDER)
+        if name in _PROGRAMS:
+            commands.add_parser(name, help=_PROGRAMS[name])
             continue
         module = import_module(f"tensorpack.command.{name}")
         text = module.HELP
@@ -110,14 +106,14 @@ def _become(args: Any) -> int:
     os.execv(sys.executable, [sys.executable, "-m", f"tensorpack.{args.command}", *args.rest])
 
 
-def _print(stream: Any, text: str, coloured: bool = False) -> None:
+def _print(stream: Any, text: str) -> None:
     """Prints a text; does nothing once the reader has gone, or without a stream (`>&-`).
 
-    Control characters, which names of files may hold, are escaped in what is not `coloured`.
+    Control characters, which names of files may hold, are escaped.
     """
     if stream is None:
         return
-    text = text if coloured else printable(text, "\n")
+    text = printable(text, "\n")
     encoding = getattr(stream, "encoding", None) or "utf-8"
     try:
         stream.write((text + "\n").encode(encoding, "backslashreplace").decode(encoding))
@@ -136,7 +132,8 @@ def _in_a_line(error: Exception) -> str:
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     raised_here = bool(frames) and frames[-1].filename.startswith(package + os.sep)
     expected = isinstance(error, (CommandError, OSError)) or type(error) is ImportError
-    if text and (expected or (raised_here and isinstance(error, (RuntimeError, ValueError)))):
+    ours = raised_here and isinstance(error, (ImportError, RuntimeError, ValueError))
+    if text and (expected or ours):
         return text
     place = f" ({frames[-1].filename}, line {frames[-1].lineno})" if frames else ""
     return f"{type(error).__name__}: {text}{place}. --traceback shows more."

@@ -96,15 +96,12 @@ def write_report(directory: str, out: Optional[str] = None) -> str:
     links_from = os.path.dirname(os.path.abspath(path))
     if not os.path.isdir(links_from):
         raise FileNotFoundError(errno.ENOENT, "No such folder", links_from)
-    write_atomic(target, page_of(run, links_from).encode("utf-8", "backslashreplace"))
+    write_atomic(target, _page_of(run, links_from).encode("utf-8", "backslashreplace"))
     return path
 
 
-def page_of(run: Run, links_from: Optional[str], reload_seconds: float = 0) -> str:
-    """Returns the page about a run, for the folder where its links begin (None for no links).
-
-    A browser loads it again after `reload_seconds`; 0 for never.
-    """
+def _page_of(run: Run, links_from: str) -> str:
+    """Returns the page about a run, for the folder where its links begin."""
     title = escape(os.path.basename(run.directory) or run.directory)
     sections: List[Any] = [
         ("", facts_of(run)),
@@ -116,7 +113,6 @@ def page_of(run: Run, links_from: Optional[str], reload_seconds: float = 0) -> s
         ("The end of the log", log_of(run)),
         ("Files", files_of(run, links_from)),
     ]
-    again = f'<meta http-equiv="refresh" content="{reload_seconds:g}">\n' if reload_seconds else ""
     body = "\n".join(
         f"<section>{f'<h2>{name}</h2>' if name else ''}\n{text}</section>"
         for name, text in sections
@@ -128,7 +124,7 @@ def page_of(run: Run, links_from: Optional[str], reload_seconds: float = 0) -> s
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"{again}<title>{title}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n"
+        f"<title>{title}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n"
         f"<header><h1>{title}</h1>\n{headline_of(run)}</header>\n{notes}{body}\n"
         f'<footer><p class="soft">Written {utc_now()}.</p></footer>\n</body>\n</html>\n'
     )

@@ -3,7 +3,7 @@
 import os
 import re
 from html import escape
-from typing import Any, Iterable, Optional, Sequence
+from typing import Any, Iterable, Sequence
 from urllib.parse import quote
 
 from tensorpack.runs.statistics import as_finite
@@ -69,7 +69,7 @@ def _share_bar(report: Any) -> str:
     return f'<div class="bar">{bars}</div><p class="key">{keys}</p>\n'
 
 
-def samples_of(run: Run, links_from: Optional[str]) -> str:
+def samples_of(run: Run, links_from: str) -> str:
     figures = "".join(
         f'<figure class="card"><img src="{each.uri}" alt="{escape(each.name)}">'
         f"<figcaption>{_link(run, each.name, links_from)} {escape(each.note)}</figcaption></figure>"
@@ -99,7 +99,7 @@ def log_of(run: Run) -> str:
     return f"<pre>{escape(chr(10).join(run.log))}</pre>\n" if run.log else ""
 
 
-def files_of(run: Run, links_from: Optional[str]) -> str:
+def files_of(run: Run, links_from: str) -> str:
     rows = []
     for name, size in run.files:
         link = _link(run, name, links_from) + ("" if size is not None else "/")
@@ -108,9 +108,7 @@ def files_of(run: Run, links_from: Optional[str]) -> str:
     return _folded(table_of(("file", "size", "what it is"), rows, number=1), len(rows))
 
 
-def _link(run: Run, name: str, links_from: Optional[str]) -> str:
-    if links_from is None:
-        return escape(name)
+def _link(run: Run, name: str, links_from: str) -> str:
     path = os.path.relpath(os.path.join(run.directory, name), links_from)
     # Behind "./" no name is taken for a protocol.
     link = "./" + quote(os.fsencode(path).replace(os.sep.encode(), b"/"))

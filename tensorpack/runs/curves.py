@@ -1,13 +1,11 @@
-"""Curves of the scalars of epochs: their order, their axes, smoothed, and of several runs."""
+"""Curves of the scalars of epochs: their order, their points, and those of several runs."""
 
 import re
-from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, List, NamedTuple, Sequence, Tuple
 
 from .statistics import Epoch
 
 RESERVED = ("epoch_num", "global_step")  # what tells epochs apart, not what came of them
-LABELS = {"step": "step", "epoch": "epoch", "time": "hours"}
-_AXES = {"step": "global_step", "epoch": "epoch_num", "time": "hours"}  # as stats.json calls them
 IS_SCORE = re.compile(r"score|accuracy|reward|precision|recall|\bauc\b|\bmap\b")
 _IS_MAIN = re.compile(r"score|accuracy|cost|loss|error")
 
@@ -37,35 +35,12 @@ def names_of(epochs: Sequence[Epoch]) -> Dict[str, None]:
     return {name: None for each in epochs for name in each if each[name] is not None}
 
 
-def curve_of(
-    epochs: Sequence[Epoch], name: str, axis: str
-) -> Optional[Tuple[List[float], List[float]]]:
-    """Returns x and y of a scalar, x ascending, of the epochs that have both.
-
-    The axis is "step", "epoch", "time" (in hours) or the name of a scalar; None is returned if the
-    run has nothing for it.
-    """
-    x_name = _AXES.get(axis, axis)
-    if x_name not in names_of(epochs):
-        return None
-    pairs = ((epoch.get(x_name), epoch.get(name)) for epoch in epochs)
+def curve_of(epochs: Sequence[Epoch], name: str, axis: str) -> Tuple[List[float], List[float]]:
+    """Returns the values of two scalars: `axis`, ascending, and `name`, of epochs with both."""
+    pairs = ((epoch.get(axis), epoch.get(name)) for epoch in epochs)
     points = [(x, y) for x, y in pairs if x is not None and y is not None]
     points.sort(key=lambda point: point[0])
     return [x for x, _ in points], [y for _, y in points]
-
-
-def smooth(values: Sequence[float], weight: float) -> List[float]:
-    """Returns the exponential moving averages, in which earlier values have `weight`, in [0, 1).
-
-    They are divided by the sum of the weights so far, so the first value counts no more than later
-    ones.
-    """
-    smoothed, total, norm = [], 0.0, 0.0
-    for value in values:
-        total = weight * total + (1 - weight) * value
-        norm = weight * norm + (1 - weight)
-        smoothed.append(total / norm)
-    return smoothed
 
 
 def make_band(curves: Sequence[Tuple[List[float], List[float]]]) -> Band:

@@ -6,7 +6,7 @@ import shutil
 import numpy as np
 import pytest
 
-from tensorpack.RL.rom import check_rom, find_rom, installed_roms
+from tensorpack.RL.rom import check_rom, find_rom
 from tests.RL.players import breakout_rom
 
 
@@ -42,27 +42,6 @@ def test_the_error_names_all_three_places(dataset, tmp_path):
     assert str(tmp_path / "nosuchgame.bin") in message
     assert str(dataset / "nosuchgame.bin") in message
     assert "ale" in message
-
-
-def test_those_that_are_installed(dataset):
-    before = [os.path.basename(path) for path in installed_roms()]
-    (dataset / "breakout.bin").write_bytes(b"mine")
-    (dataset / "zzz.bin").write_bytes(b"mine")
-    (dataset / "notes.txt").write_text("")
-    found = installed_roms()
-    assert [os.path.basename(path) for path in found] == sorted(
-        {*before, "breakout.bin", "zzz.bin"}
-    )
-    assert str(dataset / "breakout.bin") in found and str(dataset / "zzz.bin") in found
-    assert all(os.path.samefile(find_rom(os.path.basename(path)), path) for path in found)
-
-
-def test_those_that_are_installed_are_found_from_a_folder_that_is_deleted(dataset, monkeypatch):
-    (dataset / "zzz.bin").write_bytes(b"mine")
-    (dataset / "gone").mkdir()
-    monkeypatch.chdir(dataset / "gone")
-    (dataset / "gone").rmdir()
-    assert str(dataset / "zzz.bin") in installed_roms()
 
 
 def test_the_error_names_the_nearest_games(dataset, tmp_path):

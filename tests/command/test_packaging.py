@@ -108,8 +108,6 @@ def test_the_wheel_alone_works(wheel, tmp_path):
     home = run(python, "-c", "import tensorpack; print(tensorpack.__file__)", **where)
     assert home.startswith(str(env))
     assert run(program, "--help", **where).startswith("usage: tensorpack")
-    assert "DeepQNetwork/DQN.py" in run(program, "examples", **where)
-    assert f"{env}" in run(program, "examples", "--json", **where)
     run(program, "examples", "mine", **where)
     copied = {path.relative_to(tmp_path / "mine") for path in (tmp_path / "mine").rglob("*.*")}
     assert {path.relative_to(ROOT / "examples") for path in (ROOT / "examples").glob("*/*.py")} <= (

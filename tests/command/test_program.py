@@ -15,6 +15,7 @@ from tensorpack.command import program
 from tensorpack.command.program import SUBCOMMANDS
 from tensorpack.utils._words import did_you_mean
 from tests.checks import ROOT
+from tests.conftest import HAS_TENSORFLOW
 
 
 def start(*args, **keywords):
@@ -64,13 +65,11 @@ def test_control_characters_of_names_are_escaped(tensorpack, tmp_path):
         ["inspect", first],
         ["inspect", first, "--json"],
         ["inspect", first, second],
-        ["diff", first, second],
         ["export", first, folder / "out.npz"],
         ["export", first, folder / "out.npz"],  # exists
         ["inspect", folder],
         ["inspect", folder / "\033[31mz.npz"],
         ["report", folder],
-        ["plot", folder, folder],
     ):
         done = tensorpack(*line)
         shown = done.out + done.err
@@ -108,6 +107,16 @@ def test_a_program_that_is_interrupted_while_it_loads_says_nothing(
     )
     code = 7 if ignored else -signal.SIGINT
     assert (done.returncode, done.stdout, done.stderr) == (code, b"", b"")
+
+
+def test_doctor_prints_what_a_report_of_a_problem_needs(tensorpack):
+    done = tensorpack("doctor")
+    if HAS_TENSORFLOW:
+        rows = dict(line.split(None, 1) for line in done.out.splitlines())
+        assert done.code == 0 and rows["tensorpack"] == __version__ and "GPUs" in rows
+    else:
+        assert (done.code, done.out) == (2, "")
+        assert done.err.startswith("tensorpack doctor: error: This needs tensorflow, which is not")
 
 
 def test_version():
