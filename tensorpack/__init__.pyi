@@ -64,7 +64,6 @@ from tensorpack.RL import play_for_learner as play_for_learner
 from tensorpack.RL import read_scores as read_scores
 from tensorpack.RL import restore_games as restore_games
 from tensorpack.callbacks import BinaryClassificationStats as BinaryClassificationStats
-from tensorpack.callbacks import CSVMonitor as CSVMonitor
 from tensorpack.callbacks import Callback as Callback
 from tensorpack.callbacks import CallbackFactory as CallbackFactory
 from tensorpack.callbacks import CallbackToHook as CallbackToHook
@@ -137,7 +136,6 @@ from tensorpack.callbacks import ThroughputTracker as ThroughputTracker
 from tensorpack.callbacks import TimeReport as TimeReport
 from tensorpack.callbacks import TrainingMonitor as TrainingMonitor
 from tensorpack.callbacks import Triggerable as Triggerable
-from tensorpack.callbacks import WandbMonitor as WandbMonitor
 from tensorpack.callbacks import Watchdog as Watchdog
 from tensorpack.compat import tfv1 as tfv1
 from tensorpack.dataflow import AugmentImageComponent as AugmentImageComponent

@@ -32,7 +32,7 @@ _NAMES = {  # package or module -> its public names
         "epsilon_greedy find_rom open_screen play_for_learner read_scores restore_games"
     ),
     "callbacks": (
-        "BinaryClassificationStats CSVMonitor Callback CallbackFactory CallbackToHook Callbacks "
+        "BinaryClassificationStats Callback CallbackFactory CallbackToHook Callbacks "
         "CheckNumerics ClassificationError CometMLMonitor DataParallelInferenceRunner "
         "DumpParamAsImage DumpTensor DumpTensorAsImage DumpTensors EarlyStop EnableCallbackIf "
         "EstimatedTimeLeft FeedfreeInferenceRunner GPUMemoryTracker GPUUtilizationTracker "
@@ -46,7 +46,7 @@ _NAMES = {  # package or module -> its public names
         "SessionRunTimeout SimpleMovingAverage StalledTraining StartProcOrThread "
         "StatMonitorParamSetter StepTensorPrinter StopIfNonFinite TFEventWriter "
         "TFLocalCLIDebugHook TFSummaryWriter TensorPrinter ThroughputTracker TimeReport "
-        "TrainingMonitor Triggerable WandbMonitor Watchdog"
+        "TrainingMonitor Triggerable Watchdog"
     ),
     "compat": "tfv1",
     "dataflow": (

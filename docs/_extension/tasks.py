@@ -130,7 +130,7 @@ TASKS = {
         HumanHyperParamSetter HyperParamSetter HyperParam
         GraphVarParam ObjAttrParam""",
     "Monitors": """callbacks runs
-        ScalarPrinter JSONWriter CSVMonitor TFEventWriter WandbMonitor CometMLMonitor
+        ScalarPrinter JSONWriter TFEventWriter CometMLMonitor
         SendMonitorData SendStat MonitorBase Monitors ScalarRecord RunReport write_report
         read_epochs read_record""",
     "Summaries": """callbacks howto/validation

@@ -20,10 +20,9 @@ _NAMES = {  # module -> its public names; then run scripts/public_names
     ),
     "misc": "EstimatedTimeLeft InjectShell RunReport SendMonitorData SendStat",
     "monitor": "MonitorBase Monitors ScalarRecord TrainingMonitor",
-    "monitors.csv_monitor": "CSVMonitor",
     "monitors.event_writer": "TFEventWriter TFSummaryWriter",
     "monitors.json_writer": "JSONWriter",
-    "monitors.online_monitors": "CometMLMonitor WandbMonitor",
+    "monitors.comet": "CometMLMonitor",
     "monitors.scalar_printer": "ScalarPrinter",
     "param": "GraphVarParam HyperParam ObjAttrParam",
     "param_setters": (

@@ -41,12 +41,10 @@ from .monitor import MonitorBase as MonitorBase
 from .monitor import Monitors as Monitors
 from .monitor import ScalarRecord as ScalarRecord
 from .monitor import TrainingMonitor as TrainingMonitor
-from .monitors.csv_monitor import CSVMonitor as CSVMonitor
+from .monitors.comet import CometMLMonitor as CometMLMonitor
 from .monitors.event_writer import TFEventWriter as TFEventWriter
 from .monitors.event_writer import TFSummaryWriter as TFSummaryWriter
 from .monitors.json_writer import JSONWriter as JSONWriter
-from .monitors.online_monitors import CometMLMonitor as CometMLMonitor
-from .monitors.online_monitors import WandbMonitor as WandbMonitor
 from .monitors.scalar_printer import ScalarPrinter as ScalarPrinter
 from .param import GraphVarParam as GraphVarParam
 from .param import HyperParam as HyperParam

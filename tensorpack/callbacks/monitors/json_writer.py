@@ -18,7 +18,7 @@ class JSONWriter(EpochTable):
 
     The values are the last ones put in that epoch; NaN and infinite ones, which JSON does not have,
     are written as `null`. Names, resumed runs and damaged files are treated as in `EpochTable`. To
-    make a table of it: `jq -r '.[] | [.epoch_num, .cost] | @tsv' stats.json`; or use `CSVMonitor`.
+    make a table of it: `pandas.read_json("stats.json")`.
     """
 
     FILENAME = FILENAME

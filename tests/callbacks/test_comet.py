@@ -4,7 +4,7 @@ import types
 import numpy as np
 import pytest
 
-from tensorpack.callbacks import CometMLMonitor, WandbMonitor
+from tensorpack.callbacks import CometMLMonitor
 from tensorpack.compat import tfv1 as tf
 from tests.callbacks.driver import MiniTrainer, when
 from tests.contracts.callback import CallbackContract
@@ -34,42 +34,22 @@ class RecordedExperiment:
         self.tape.append("end")
 
 
-class RecordedRun:
-    """A run of `wandb` that writes on a tape what is sent to it."""
-
-    def __init__(self, tape, arguments):
-        self.tape = tape
-        self.tape.append(("init", arguments))
-        self.id = arguments.get("id", "id1")
-
-    def log(self, values, step=None):
-        self.tape.append((values, step))
-
-    def finish(self):
-        self.tape.append("end")
-
-
 @pytest.fixture
 def tape(monkeypatch):
-    """What is sent to either service."""
+    """What is sent to the service."""
     tape = []
     comet = types.ModuleType("comet_ml")
     for kind in "Experiment", "ExistingExperiment":
         make = lambda kind=kind, **arguments: RecordedExperiment(tape, kind, arguments)  # noqa: E731
         setattr(comet, kind, make)
-    wandb = types.ModuleType("wandb")
-    wandb.init = lambda **arguments: RecordedRun(tape, arguments)
-    wandb.Image = np.shape
     monkeypatch.setitem(sys.modules, "comet_ml", comet)
-    monkeypatch.setitem(sys.modules, "wandb", wandb)
     return tape
 
 
-@pytest.mark.parametrize("kind", [CometMLMonitor, WandbMonitor])
-class TestOnlineMonitors(CallbackContract):
+class TestCometMLMonitor(CallbackContract):
     @pytest.fixture(autouse=True)
-    def make(self, kind, tape):
-        self.make_callback = kind
+    def make(self, tape):
+        self.make_callback = CometMLMonitor
 
 
 def put(callback):
@@ -88,11 +68,14 @@ def train(monitor, state=None):
             return monitor.state_dict()
 
 
+IMAGES = [("frames", b"PNG", 2), ("frames_1", b"PNG", 2)]
+
+
 def test_comet_gets_scalars_and_images(tape):
     monitor = CometMLMonitor(tags=["a", "b"], project_name="mnist")
     assert tape == []
     state = train(monitor)
-    sent = [("cost", 0.5, 2), ("frames", b"PNG", 2), ("frames_1", b"PNG", 2), "end"]
+    sent = [("cost", 0.5, 2), *IMAGES, "end"]
     assert tape == [("Experiment", {"project_name": "mnist"}), ("tags", ["a", "b"]), *sent]
     del tape[:]
     train(CometMLMonitor(project_name="mnist"), state)
@@ -100,31 +83,14 @@ def test_comet_gets_scalars_and_images(tape):
     assert tape == [("ExistingExperiment", continued), *sent]
 
 
-def test_wandb_gets_scalars_and_images(tape):
-    monitor = WandbMonitor(project="mnist")
-    assert tape == []
-    state = train(monitor)
-    sent = [({"cost": 0.5}, 2), ({"frames": [(4, 5, 3)] * 2}, 2), "end"]
-    assert tape == [("init", {"project": "mnist"}), *sent]
-    del tape[:]
-    train(WandbMonitor(project="mnist"), state)
-    assert tape == [("init", {"id": "id1", "resume": "allow", "project": "mnist"}), *sent]
-
-
-def test_comet_tags_an_experiment_that_is_given(tape):
-    CometMLMonitor(RecordedExperiment(tape, "", {}), tags=["a", "b"])
-    assert tape == [("", {}), ("tags", ["a", "b"])]
-
-
-@pytest.mark.parametrize("kind, name", [(CometMLMonitor, "experiment"), (WandbMonitor, "run")])
-def test_one_that_is_given_is_neither_opened_nor_ended(kind, name, tape):
-    given = RecordedExperiment(tape, "", {}) if name == "experiment" else RecordedRun(tape, {})
-    monitor = kind(given)
-    assert getattr(monitor, name) is given
+def test_one_that_is_given_is_neither_opened_nor_ended(tape):
+    given = RecordedExperiment(tape, "", {})
+    monitor = CometMLMonitor(given, tags=["a", "b"])
+    assert monitor.experiment is given
     assert train(monitor) == {}
-    assert "end" not in tape and len(tape) > 2
-    with pytest.raises(TypeError, match=f"{kind.__name__}: project would be"):
-        kind(given, project="mnist")
+    assert tape == [("", {}), ("tags", ["a", "b"]), ("cost", 0.5, 2), *IMAGES]
+    with pytest.raises(TypeError, match="CometMLMonitor: project would be"):
+        CometMLMonitor(given, project="mnist")
 
 
 def test_one_is_opened_when_it_is_asked_for(tape):
@@ -133,8 +99,7 @@ def test_one_is_opened_when_it_is_asked_for(tape):
     assert [each for each in tape if each[0] == "Experiment"] == [("Experiment", {})]
 
 
-@pytest.mark.parametrize("kind, name", [(CometMLMonitor, "comet_ml"), (WandbMonitor, "wandb")])
-def test_a_missing_package_is_named(kind, name, monkeypatch):
-    monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(ImportError, match=f"pip install {name}"):
-        kind()
+def test_a_missing_package_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "comet_ml", None)
+    with pytest.raises(ImportError, match="pip install comet_ml"):
+        CometMLMonitor()
