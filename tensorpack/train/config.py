@@ -25,7 +25,6 @@ from tensorpack.utils._words import did_you_mean
 from tensorpack.utils.checks import as_count, as_number, check_kind
 
 from .determinism import check_deterministic, one_thread, warn_of_threads
-from .ending import check_commands
 from .resume import check_policy
 from .run import ENDLESS
 
@@ -121,7 +120,7 @@ class TrainConfig:
         monitors = DEFAULT_MONITORS() if monitors is None else monitors
         self.monitors = _check_all("monitors", monitors, MonitorBase)
         self.resume = check_policy(resume)
-        self.commands = check_commands(commands)
+        self.commands = dict(commands or {})
         self.deterministic = bool(deterministic)
         self._set_session(session_creator, session_config, ComputeOptions(precision, xla))
         session_init = JustCurrentSession() if session_init is None else session_init

@@ -2,7 +2,7 @@
 
 import shlex
 import signal
-from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional
+from typing import Any, Callable, List, NamedTuple, Optional
 
 from tensorpack.callbacks.best_value import best_kept
 from tensorpack.compat import is_name_of_tf1
@@ -34,9 +34,6 @@ _HOOKS = frozenset(
     "setup_graph before_train before_epoch before_run after_run trigger_step check_over "
     "after_epoch trigger_epoch after_train state_dict load_state_dict".split()
 )
-
-RESUME = "resume"  # the command of this name continues the run
-MODEL = "{model}"  # stands in commands for the path of the last checkpoint
 
 _WHERE = {
     "finished": "The model is",
@@ -174,19 +171,6 @@ def log_late_failures(token: StopToken) -> None:
             logger.warning(f"While the run was ending, {reason.where} failed: {reason.error!r}")
 
 
-def check_commands(commands: Optional[Mapping[str, str]]) -> Dict[str, str]:
-    """Checks the commands of a `TrainConfig`."""
-    if commands is None:
-        return {}
-    items = [*commands, *commands.values()] if isinstance(commands, Mapping) else [commands, None]
-    if not all(isinstance(each, str) for each in items):
-        raise TypeError(
-            "commands must be a dictionary of what they do to commands, such as "
-            f'{{"evaluate": "python play.py --load {MODEL}"}}, got {commands!r}.'
-        )
-    return dict(commands)
-
-
 def log_ending(trainer: Any, ending: Ending) -> None:
     """Logs why a run failed, where the last checkpoint is and what can be done with it.
 
@@ -231,22 +215,17 @@ def _log_model(trainer: Any, callbacks: List[Any], result: str) -> None:
     saver = trainer.state_saver
     if saver is None or saver.last_path is None or not trainer.is_chief:
         return
-    commands = dict(trainer.config.commands)
-    resume = commands.pop(RESUME, None)
+    commands, policy = dict(trainer.config.commands), trainer.config.resume
+    resume = commands.pop("resume", None)
+    if resume is None and result != "finished":
+        resume = 'start the program with TrainConfig(resume="auto") and this log directory.'
+        if policy in ("auto", "must"):
+            resume = f"start the program again, which has resume={policy!r}."
+    if resume is not None:
+        purpose = "train longer, with more epochs" if result == "finished" else "resume"
+        commands = {purpose: resume, **commands}
     lines = [f"{_WHERE[result]} {saver.last_path}."]
     lines += [f"The best is {path} ({why})." for path, why in best_kept(callbacks)]
-    lines += _how_to_resume(resume, trainer.config.resume, result == "finished")
     lines += [f"To {purpose}: {command}" for purpose, command in commands.items()]
     for line in lines:
-        logger.info(line.replace(MODEL, shlex.quote(saver.last_path)))
-
-
-def _how_to_resume(command: Optional[str], policy: str, finished: bool) -> List[str]:
-    purpose = "To train longer, with more epochs" if finished else "To resume"
-    if command is not None:
-        return [f"{purpose}: {command}"]
-    if finished:
-        return []
-    if policy in ("auto", "must"):
-        return [f"{purpose}: start the program again, which has resume={policy!r}."]
-    return [f'{purpose}: start the program with TrainConfig(resume="auto") and this log directory.']
+        logger.info(line.replace("{model}", shlex.quote(saver.last_path)))

@@ -9,11 +9,11 @@ import pytest
 
 from tensorpack.callbacks import Callback, MaxSaver, MinSaver, ModelSaver, PeriodicTrigger
 from tensorpack.compat import tfv1 as tf
-from tensorpack.dataflow import DataFlow, DataFromList
+from tensorpack.dataflow import DataFlow
 from tensorpack.input_source import FeedInput
 from tensorpack.report import write_report
 from tensorpack.runs.record import read_record
-from tensorpack.train import SimpleTrainer, TrainConfig
+from tensorpack.train import SimpleTrainer
 from tensorpack.utils import logger
 from tensorpack.utils._tracebacks import notes_of
 from tests import helpers
@@ -258,12 +258,6 @@ def test_a_program_prints_the_lines_of_its_user(switch, whole, tmp_path):
     assert 'mine.py", line 7, in _trigger' in shown and "The scalar 'none' has no value" in shown
     assert "raised by the callback Mine in its trigger_epoch" in done.stderr
     assert [each in shown for each in ("base.py", "monitor.py")] == [whole, whole]
-
-
-@pytest.mark.parametrize("wrong", ["play {model}", ["play"], {"play": 3}, {1: "play"}])
-def test_commands_are_texts_by_name(wrong):
-    with pytest.raises(TypeError, match="commands must be a dictionary of what they do"):
-        TrainConfig(dataflow=DataFromList([[1]]), commands=wrong)
 
 
 def test_an_error_of_the_data_names_the_input():
