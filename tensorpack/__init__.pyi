@@ -17,7 +17,6 @@ from tensorpack import runs as runs
 from tensorpack import tfutils as tfutils
 from tensorpack import train as train
 from tensorpack import utils as utils
-from tensorpack.RL import ActorGroup as ActorGroup
 from tensorpack.RL import Agent as Agent
 from tensorpack.RL import AtariPlayers as AtariPlayers
 from tensorpack.RL import AutoRestartPlayer as AutoRestartPlayer
@@ -46,8 +45,6 @@ from tensorpack.RL import PrioritizedReplay as PrioritizedReplay
 from tensorpack.RL import ProxyPlayer as ProxyPlayer
 from tensorpack.RL import RLEnvironment as RLEnvironment
 from tensorpack.RL import RandomActions as RandomActions
-from tensorpack.RL import RemotePlayer as RemotePlayer
-from tensorpack.RL import RemoteSimulator as RemoteSimulator
 from tensorpack.RL import ReplayMemory as ReplayMemory
 from tensorpack.RL import RunScores as RunScores
 from tensorpack.RL import Simulator as Simulator
@@ -60,7 +57,6 @@ from tensorpack.RL import check_rom as check_rom
 from tensorpack.RL import epsilon_greedy as epsilon_greedy
 from tensorpack.RL import find_rom as find_rom
 from tensorpack.RL import open_screen as open_screen
-from tensorpack.RL import play_for_learner as play_for_learner
 from tensorpack.RL import read_scores as read_scores
 from tensorpack.RL import restore_games as restore_games
 from tensorpack.callbacks import BinaryClassificationStats as BinaryClassificationStats

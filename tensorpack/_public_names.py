@@ -23,13 +23,13 @@ MODULES = {name: f"{home}.{name}" for home, names in _MODULES.items() for name i
 _NAMES = {  # package or module -> its public names
     # begin names
     "RL": (
-        "ActorGroup Agent AtariPlayers AutoRestartPlayer Batch DiscreteActionSpace Episode "
-        "EpisodeCounter EpisodeLog FrameHistory GameVideo GymEnv GymPlayers HistoryFramePlayer "
-        "LimitIdle LimitLength LimitLengthPlayer MapPlayerState NStepBatch NaiveRLEnvironment "
-        "Pacer Player PlayerStep PreventStuck PreventStuckPlayer PrioritizedReplay ProxyPlayer "
-        "RLEnvironment RandomActions RemotePlayer RemoteSimulator ReplayMemory RunScores "
-        "Simulator SimulatorThread ValuePanel VideoFile WeightedBatch action_names check_rom "
-        "epsilon_greedy find_rom open_screen play_for_learner read_scores restore_games"
+        "Agent AtariPlayers AutoRestartPlayer Batch DiscreteActionSpace Episode EpisodeCounter "
+        "EpisodeLog FrameHistory GameVideo GymEnv GymPlayers HistoryFramePlayer LimitIdle "
+        "LimitLength LimitLengthPlayer MapPlayerState NStepBatch NaiveRLEnvironment Pacer Player "
+        "PlayerStep PreventStuck PreventStuckPlayer PrioritizedReplay ProxyPlayer RLEnvironment "
+        "RandomActions ReplayMemory RunScores Simulator SimulatorThread ValuePanel VideoFile "
+        "WeightedBatch action_names check_rom epsilon_greedy find_rom open_screen read_scores "
+        "restore_games"
     ),
     "callbacks": (
         "BinaryClassificationStats Callback CallbackFactory CallbackToHook Callbacks "

@@ -67,7 +67,6 @@ EXCEPTIONS = {
         "StagingInputWrapper": "is a StagingInput with other arguments",
         "ZMQInput": "is a QueueInput of a RemoteDataZMQ",
     },
-    Player: {"RemotePlayer": "describes the games of actors, which alone step them"},
 }
 
 

@@ -171,7 +171,7 @@ TASKS = {
     "Acting and scores": """howto/reinforcement-learning learning
         RL: Simulator Agent RandomActions SimulatorThread Pacer Episode EpisodeCounter EpisodeLog
         RL: RunScores read_scores GameVideo ValuePanel VideoFile open_screen action_names
-        RL: ActorGroup RemotePlayer RemoteSimulator play_for_learner restore_games""",
+        RL: restore_games""",
     "Logger and files": """runs
         logger log_once get_tqdm get_tqdm_kwargs download get_dataset_path mkdir_p normpath
         recursive_walk

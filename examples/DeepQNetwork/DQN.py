@@ -25,21 +25,10 @@ import numpy as np
 import tensorpack as tp
 from tensorpack.contrib import game_flags
 from tensorpack.contrib.game_flags import FRAME_SKIP, get_player, refusing
-from tensorpack.RL import (
-    ActorGroup,
-    Agent,
-    Player,
-    RemotePlayer,
-    ValuePanel,
-    action_names,
-    open_screen,
-    play_for_learner,
-)
-from tensorpack.utils import fix_rng_seed, get_rng, logger
-from tensorpack.utils.cluster import Cluster
+from tensorpack.RL import Player, ValuePanel, action_names, open_screen
+from tensorpack.utils import fix_rng_seed, logger
 from tensorpack.utils.gpu import get_num_gpu
 from tensorpack.utils.memory import available_bytes
-from tensorpack.utils.rng import SeedTree
 
 HISTORY = 4  # frames that make one state
 PREDICTOR = (["state"], ["Qvalue"])  # its inputs and its outputs, in evaluations
@@ -96,13 +85,9 @@ def make_model(args: argparse.Namespace, player: Player) -> Any:
 
 def make_replay(args: argparse.Namespace, player: Player, model: Any) -> Any:
     """Returns what plays and remembers, an `ExpReplay`."""
-    from actors import ActorsReplay
     from expreplay import ExpReplay
 
-    make: Callable[..., Any] = ExpReplay
-    if args.actors:
-        make = partial(ActorsReplay, get_weights=model.weights, weights_every=args.weights_every)
-    return make(
+    return ExpReplay(
         (PREDICTOR[0], [model.acting_output]),
         player,
         batch_size=args.batch_size,
@@ -200,20 +185,16 @@ def train(args: argparse.Namespace, rom: str) -> None:
     """Trains until the last epoch, or until a signal."""
     backend = "single" if args.deterministic else "auto"
     with get_player(args, rom, args.num_players, backend=backend) as player:
-        _train_on(args, rom, player)
-
-
-def _train_on(args: argparse.Namespace, rom: str, player: Player) -> None:
-    size, envs = args.memory_size, player.num_envs
-    with refusing(f"--memory-size {size}", ValueError):
-        memory = tp.PrioritizedReplay if args.algorithm.priority else tp.ReplayMemory
-        needed = memory.required_bytes(size, player.frame_shape, HISTORY, envs)
-        checks.check_memory(size, needed // size + 1, available_bytes())
-    _log_game(args, player)
-    resume = game_flags.prepare_log_dir(args.logdir, args.resume)
-    evaluated = partial(get_player, args, rom, seed=0, evaluated=True)
-    trainer = tp.QueueInputTrainer if args.towers == 1 else tp.SyncMultiGPUTrainerReplicated
-    trainer(get_config(args, player, evaluated, resume)).train()
+        size, envs = args.memory_size, player.num_envs
+        with refusing(f"--memory-size {size}", ValueError):
+            memory = tp.PrioritizedReplay if args.algorithm.priority else tp.ReplayMemory
+            needed = memory.required_bytes(size, player.frame_shape, HISTORY, envs)
+            checks.check_memory(size, needed // size + 1, available_bytes())
+        _log_game(args, player)
+        resume = game_flags.prepare_log_dir(args.logdir, args.resume)
+        evaluated = partial(get_player, args, rom, seed=0, evaluated=True)
+        trainer = tp.QueueInputTrainer if args.towers == 1 else tp.SyncMultiGPUTrainerReplicated
+        trainer(get_config(args, player, evaluated, resume)).train()
 
 
 def evaluate(args: argparse.Namespace, rom: str) -> None:
@@ -262,63 +243,31 @@ def _load_predictor(args: argparse.Namespace, player: Player) -> Any:
 
     advice = "give the --preset, the flags of the network and the game that it was trained with"
     with refusing(f"--load {args.load}", tp.VariableMismatch):
-        return _make_predictor(args, player, session_init=AllWeights(args.load, advice))
-
-
-def _make_predictor(
-    args: argparse.Namespace, player: Player, to_learn: bool = False, **options: Any
-) -> Any:
-    model = make_model(args, player)
-    outputs = [model.acting_output] if to_learn else PREDICTOR[1]
-    options.update(input_names=PREDICTOR[0], output_names=outputs)
-    config = tp.PredictConfig(model, precision=args.precision, xla=args.xla, **options)
-    return tp.OfflinePredictor(config)
-
-
-def learn(args: argparse.Namespace, rom: str, cluster: Cluster) -> None:
-    """Trains on the games that the other processes of a group play."""
-    with get_player(args, rom, args.num_players) as like:
-        remote = RemotePlayer(like, ActorGroup(checks.addresses_of(cluster), args.key))
-    with remote as player:
-        _train_on(args, rom, player)
-
-
-def act(args: argparse.Namespace, rom: str, cluster: Cluster) -> None:
-    """Plays for the learner of a group until the training is over; see `play_for_learner`."""
-    from actors import setter_of
-
-    with get_player(args, rom, args.num_players) as player:
-        _log_game(args, player)
-        one_thread = tp.tfv1.ConfigProto(
-            intra_op_parallelism_threads=1, inter_op_parallelism_threads=1
+        return tp.OfflinePredictor(
+            tp.PredictConfig(
+                make_model(args, player),
+                input_names=PREDICTOR[0],
+                output_names=PREDICTOR[1],
+                session_init=AllWeights(args.load, advice),
+                precision=args.precision,
+                xla=args.xla,
+            )
         )
-        with _make_predictor(args, player, True, session_config=one_thread) as predictor:
-            agent = Agent(predictor, player, HISTORY, get_rng(), args.random_repeat)
-            who = cluster.index, checks.addresses_of(cluster), player, agent
-            play_for_learner(*who, setter_of(predictor), args.key, args.life_loss_ends)
 
 
 def start(args: argparse.Namespace) -> None:
     """Does the task of these flags."""
     rom = game_flags.find_game(args.rom)
-    cluster = checks.find_group(args)
-    is_actor = cluster is not None and not cluster.is_chief
-    if args.gpu is not None or is_actor:
-        os.environ["CUDA_VISIBLE_DEVICES"] = "-1" if is_actor else args.gpu
+    if args.gpu is not None:
+        os.environ["CUDA_VISIBLE_DEVICES"] = args.gpu
     if args.seed is not None:
-        number = cluster.index if cluster is not None else 0
-        fix_rng_seed(SeedTree(args.seed).child("actor", number).integer() if number else args.seed)
-    if cluster is not None and not is_actor:
-        checks.give_cores(cluster)
-    if args.task == "train" and not is_actor:
+        fix_rng_seed(args.seed)
+    if args.task == "train":
         checks.check_towers(args.towers)
     game_flags.check_precision(args.precision)
     if args.load is not None:
         args.load = game_flags.find_weights(args.load)
-    if cluster is not None:
-        (act if is_actor else learn)(args, rom, cluster)
-    else:
-        {"train": train, "play": play, "eval": evaluate}[args.task](args, rom)
+    {"train": train, "play": play, "eval": evaluate}[args.task](args, rom)
 
 
 def main(argv: Optional[Sequence[str]] = None) -> None:

@@ -127,7 +127,9 @@ class Model(ModelDesc):
         Raises:
           RuntimeError: the training graph has not been built.
         """
-        twins = self._built_twins()
+        twins = self._twins.get()
+        if not twins:
+            raise RuntimeError("There is no target network yet: the trainer builds it in setup().")
         for pairs in twins:
             for theirs, ours in pairs:
                 logger.info(f"{theirs.op.name} <- {ours.op.name}")
@@ -135,20 +137,6 @@ class Model(ModelDesc):
             return twins[0].copy_op("update_target_network")
         copies = [pairs.copy_op("update_target_network_of_tower") for pairs in twins]
         return tf.group(*copies, name="update_target_network")
-
-    def weights(self) -> List[tf.Variable]:
-        """Returns the variables that a predictor of the values needs.
-
-        Raises:
-          RuntimeError: the training graph has not been built.
-        """
-        return [ours for _, ours in self._built_twins()[0]]
-
-    def _built_twins(self) -> List[VariablePairs]:
-        twins = self._twins.get()
-        if not twins:
-            raise RuntimeError("There is no target network yet: the trainer builds it in setup().")
-        return twins
 
     def _transitions(self, *inputs: tf.Tensor) -> Transitions:
         given = dict(zip([each.name for each in self.inputs()], inputs))

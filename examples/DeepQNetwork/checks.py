@@ -1,20 +1,16 @@
-"""Checks of a DQN alone: its flags, the group of `--actors`, the machine, the run that is resumed.
+"""Checks of a DQN alone: its flags, the machine, the run that is resumed.
 
 `mistakes` needs the flags alone. The others come later, see `tensorpack.contrib.game_flags`, which
 has those of any program on games.
 """
 
 import argparse
-import ipaddress
-import os
-from typing import Any, Iterator, List, Mapping, Optional
+from typing import Any, Iterator, Mapping, Optional
 
 from algorithm import NAMED, PRESETS, Algorithm, unread_fields
 
 from tensorpack.contrib.game_flags import changed_rules, refusing, task_mistakes
-from tensorpack.utils.cluster import Cluster
 from tensorpack.utils.gpu import get_num_gpu
-from tensorpack.utils.workers.processes import usable_cores
 
 RESERVED_BYTES = 2 * 2**30  # for TensorFlow, 50 batches in the queue, and everything else
 # Weights that were learned with another one are of no use ...
@@ -44,7 +40,6 @@ def mistakes(args: argparse.Namespace) -> Iterator[str]:
             "--deterministic and --xla exclude each other: XLA compiles depending on earlier "
             "computations, so a resumed run may use other code"
         )
-    yield from _actors_mistakes(args)
 
 
 def _algorithm_mistakes(args: argparse.Namespace) -> Iterator[str]:
@@ -71,74 +66,6 @@ def _algorithm_mistakes(args: argparse.Namespace) -> Iterator[str]:
             yield f"{flags[0]} has no effect with {flags[1]}: {remedy}"
 
 
-def _actors_mistakes(args: argparse.Namespace) -> Iterator[str]:
-    if args.key is not None and not args.actors:
-        yield "--key is for --actors on other machines"
-    if not args.actors:
-        return
-    if args.task != "train":
-        yield f"--actors is for --task train; --task {args.task} plays in one process"
-    if args.deterministic:
-        yield (
-            "--deterministic and --actors exclude each other: in which order the games of several "
-            "processes come, and with which weights they are played, differs from run to run"
-        )
-    if args.resume == "must":
-        yield (
-            "--resume must and --actors exclude each other: the games of actors are not saved, so "
-            "such a run cannot be resumed exactly. With --resume auto new games begin, and "
-            "everything else is restored"
-        )
-    if args.key is not None and not os.path.exists(args.key):
-        yield (
-            f"--key {args.key}: there is no such file. Make it, once, by "
-            f"tensorpack.dataflow.make_remote_key({args.key!r}), and copy it to all machines"
-        )
-
-
-def find_group(args: argparse.Namespace) -> Optional[Cluster]:
-    """Returns the processes of a run with `--actors`; None for a run of one process."""
-    with refusing("--actors", ValueError):
-        cluster = Cluster.from_environment()
-        size = 1 if cluster is None else cluster.num_workers
-        if not args.actors:
-            if size > 1 and args.task == "train":
-                raise ValueError(
-                    f"it is needed for the {size} workers that were started: one learns and the "
-                    "others play"
-                )
-            return None
-        if cluster is None or size < 2 or cluster.ps:
-            raise ValueError(
-                "it needs a group of at least two workers, and no parameter servers: python -m "
-                "tensorpack.launch --workers 3 DQN.py --actors ..."
-            )
-        hosts = map(_host_of, cluster.workers)
-        if args.key is None and not all(host is not None and host.is_loopback for host in hosts):
-            raise ValueError(
-                f"the workers {', '.join(cluster.workers)} are on several machines, so each needs "
-                "a --key FILE: make one by tensorpack.dataflow.make_remote_key"
-            )
-    return cluster
-
-
-def addresses_of(cluster: Cluster) -> List[str]:
-    """Returns the addresses of the learner and of the actors, as this process uses them."""
-    found = [f"tcp://{each}" for each in cluster.workers]
-    if _host_of(cluster.address) is None:  # sockets are bound to numbers
-        found[cluster.index] = f"tcp://*:{cluster.address.rpartition(':')[2]}"
-    return found
-
-
-def _host_of(address: str) -> Any:
-    """Returns the host as an `ipaddress`; None if it is a name."""
-    host = address.rpartition(":")[0].strip("[]")
-    try:
-        return ipaddress.ip_address("127.0.0.1" if host == "localhost" else host)
-    except ValueError:
-        return None
-
-
 def check_towers(towers: int) -> None:
     """Checks that there is a GPU for each tower."""
     gpus = get_num_gpu()
@@ -147,20 +74,6 @@ def check_towers(towers: int) -> None:
             raise ValueError(
                 f"this program sees {gpus} GPUs, of those that --gpu and CUDA_VISIBLE_DEVICES name"
             )
-
-
-def give_cores(cluster: Cluster) -> None:
-    """Gives a learner the cores that actors of its machine, one thread each, do not need.
-
-    The launcher gives all workers the same; what the user has set otherwise stays. Called before
-    TensorFlow is loaded.
-    """
-    host = cluster.address.rpartition(":")[0]
-    here = [each.rpartition(":")[0] for each in cluster.workers].count(host)
-    cores = usable_cores()
-    for name in ("OMP_NUM_THREADS", "TF_NUM_INTRAOP_THREADS"):
-        if os.environ.get(name) == str(max(1, cores // here)):
-            os.environ[name] = str(max(1, cores - (here - 1)))
 
 
 def check_rules(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:

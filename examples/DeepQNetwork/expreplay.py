@@ -1,7 +1,4 @@
-"""Experience replay: the data source of a DQN, and the callback that keeps it filled.
-
-With `--actors` other processes fill it: `ActorsReplay`, which sends them the weights.
-"""
+"""Experience replay: the data source of a DQN, and the callback that keeps it filled."""
 
 from functools import partial
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
@@ -219,17 +216,13 @@ class ExpReplay(DataFlow, Callback):
             self._pacer.spend(self._simulator.tick(self.exploration))
 
     def _setup_graph(self) -> None:
-        self._simulator = self._make_simulator()
-        if self.prioritized:
-            towers = self.trainer.tower_func.towers.training()
-            self._learned = [tower.get_tensors(["slot", "priority"]) for tower in towers]
-
-    def _make_simulator(self) -> Simulator:
-        """Returns what fills the memory; called while the graph is set up."""
         predictor = self.trainer.get_predictor(*self._predictor_io_names)
         how = self._history_len, self._acting_rng, self._random_repeat
         agent = self.agent_type(predictor, self._player, *how)
-        return Simulator(self._player, self._memory, agent, self._life_loss_ends)
+        self._simulator = Simulator(self._player, self._memory, agent, self._life_loss_ends)
+        if self.prioritized:
+            towers = self.trainer.tower_func.towers.training()
+            self._learned = [tower.get_tensors(["slot", "priority"]) for tower in towers]
 
     def _before_train(self) -> None:
         if not self._simulator.playing:

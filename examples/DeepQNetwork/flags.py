@@ -83,11 +83,6 @@ COMPUTING = [
     Flag("deterministic", bool, False, "play and train in turns, so that the same command always "
          "gives the same weights, also if the run is stopped and resumed; slower; needs --seed and "
          "--num-players 1"),
-    Flag("actors", bool, False, "learn in one process, and play in the others: see README.md for "
-         "the command that starts them; each plays --num-players games"),
-    Flag("weights-every", COUNT, 200, "steps between two updates of the weights of --actors"),
-    Flag("key", "FILE", None, "the key of tensorpack.dataflow.make_remote_key, the same on all "
-         "machines; needed for --actors on several"),
     Flag("xla", bool, False, "compile the network by XLA, which takes seconds for each shape of a "
          "batch; on CPUs slower than without it with TensorFlow 2, a little faster with TensorFlow "
          "1"),

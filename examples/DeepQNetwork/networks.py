@@ -14,7 +14,6 @@ from tensorpack.models import Conv2D, FullyConnected, LeakyReLU, PReLU
 from tensorpack.tfutils.argscope import argscope
 from tensorpack.tfutils.varreplace import remap_variables
 from tensorpack.utils.gpu import get_num_gpu
-from tensorpack.utils.rng import SeedTree, streams_state
 
 Layer = Callable[..., tf.Tensor]  # FullyConnected, or one that is called alike
 
@@ -220,14 +219,11 @@ def noisy_layer(draws: Optional[Draws]) -> Callable[..., tf.Tensor]:
 def noise_number(state: tf.Tensor) -> tf.Tensor:
     """Returns the number of the noise to act with in these states, an integer scalar.
 
-    In the graph of a training it is another one after each step, and a resumed run has the same.
-    Elsewhere there are no steps, as in actors, which are not resumed: each call draws another one.
+    It is another one after each step of the training, and a resumed run has the same. A graph
+    without a training has no steps.
     """
     step = tf.train.get_global_step()
-    if step is None:
-        seed = SeedTree(streams_state()["seed"]).child("noise").integer()
-        step = tf.random.uniform([], maxval=2**31, dtype=tf.int64, seed=seed)
-    return tf.reduce_sum(tf.cast(state, tf.int64)) + step
+    return tf.reduce_sum(tf.cast(state, tf.int64)) + (0 if step is None else step)
 
 
 def _noise(draws: Draws, size: int) -> tf.Tensor:

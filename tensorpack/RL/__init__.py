@@ -4,8 +4,6 @@ A module is loaded when one of its names is first used; `__init__.pyi` has the n
 """
 
 _NAMES = {  # module -> its public names; then run scripts/public_names
-    "actors.actor": "play_for_learner",
-    "actors.learner": "ActorGroup RemotePlayer RemoteSimulator",
     "atari": "AtariPlayers",
     "envbase": """AutoRestartPlayer DiscreteActionSpace LimitLengthPlayer NaiveRLEnvironment
         PreventStuckPlayer RLEnvironment""",

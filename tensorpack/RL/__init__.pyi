@@ -2,10 +2,6 @@
 
 from typing import List
 
-from .actors.actor import play_for_learner as play_for_learner
-from .actors.learner import ActorGroup as ActorGroup
-from .actors.learner import RemotePlayer as RemotePlayer
-from .actors.learner import RemoteSimulator as RemoteSimulator
 from .atari import AtariPlayers as AtariPlayers
 from .envbase import AutoRestartPlayer as AutoRestartPlayer
 from .envbase import DiscreteActionSpace as DiscreteActionSpace

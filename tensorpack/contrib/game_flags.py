@@ -329,8 +329,6 @@ def next_commands(
     where = None if logdir is None else _shortest(logdir)
     there = [] if where in (None, _default_logdir(args, name)) else ["--logdir", where]
     resume = _join([*program, *_words(parser, args), *there, "--resume", "auto"])
-    if getattr(args, "actors", False):
-        resume = "the same command with --resume auto, for the whole group"
     model = _join([*program, *_words(parser, args, needed), "--task"])
     return {  # the trainer puts the path of the last checkpoint there
         "resume": resume,

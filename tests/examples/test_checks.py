@@ -13,7 +13,6 @@ from tensorpack.compat import tfv1 as tf
 from tensorpack.contrib import game_flags
 from tensorpack.tfutils.checkpoint import save_checkpoint_vars
 from tensorpack.utils import logger
-from tensorpack.utils.cluster import Cluster
 from tests.examples.small_dqn import SMALL, refusal, small_catch, train
 from tests.RL.players import breakout_rom
 
@@ -38,61 +37,6 @@ def test_only_the_errors_that_are_named_are_refusals(capsys):
 
 def test_a_game_that_is_there():
     assert game_flags.find_game(breakout_rom()) == breakout_rom()
-
-
-def group(monkeypatch, *workers, index=0, **jobs):
-    cluster = Cluster(workers, index=index, **jobs)
-    monkeypatch.setenv("TF_CONFIG", cluster.as_tf_config())
-
-
-def test_a_group_with_actors(monkeypatch):
-    monkeypatch.delenv("TF_CONFIG", raising=False)
-    args = flags.parse(["--rom", "a.bin"])
-    assert checks.find_group(args) is None
-    group(monkeypatch, "127.0.0.1:5000", "localhost:5001", "[::1]:5002", index=1)
-    args.actors = True
-    assert checks.find_group(args).index == 1
-    group(monkeypatch, "10.0.0.1:5000", "node2:5000", index=1)
-    args.key = "key"
-    addresses = checks.addresses_of(checks.find_group(args))
-    assert addresses == ["tcp://10.0.0.1:5000", "tcp://*:5000"]
-
-
-def test_groups_that_are_refused(monkeypatch, capsys):
-    monkeypatch.delenv("TF_CONFIG", raising=False)
-    args = flags.parse(["--rom", "a.bin", "--actors"])
-    assert "tensorpack.launch --workers 3" in refusal(capsys, checks.find_group, args)
-    group(monkeypatch, "127.0.0.1:5000", "127.0.0.1:5001", ps=["127.0.0.1:5002"])
-    assert "no parameter servers" in refusal(capsys, checks.find_group, args)
-    group(monkeypatch, "127.0.0.1:5000", "node2:5000")
-    assert "each needs a --key FILE" in refusal(capsys, checks.find_group, args)
-    args.actors = False
-    assert "for the 2 workers that were started" in refusal(capsys, checks.find_group, args)
-
-
-def test_a_learner_has_the_cores_that_its_actors_leave(monkeypatch):
-    monkeypatch.setattr(checks, "usable_cores", lambda: 16)
-    monkeypatch.setenv("OMP_NUM_THREADS", "5")  # as launched: 16 cores for 3 workers
-    monkeypatch.setenv("TF_NUM_INTRAOP_THREADS", "2")  # the user's
-    names = [f"127.0.0.1:{5000 + i}" for i in range(3)]
-    checks.give_cores(Cluster([*names, "node2:5000"]))
-    assert os.environ["OMP_NUM_THREADS"] == "14"
-    assert os.environ["TF_NUM_INTRAOP_THREADS"] == "2"
-
-
-@pytest.mark.parametrize("index, threads", [(0, "15"), (1, "8")])
-def test_a_learner_takes_them_before_it_learns(index, threads, monkeypatch):
-    found = []
-    monkeypatch.setattr(checks, "usable_cores", lambda: 16)
-    monkeypatch.setenv("OMP_NUM_THREADS", "8")
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
-    group(monkeypatch, "127.0.0.1:5000", "127.0.0.1:5001", index=index)
-    for name in ("learn", "act"):
-        monkeypatch.setattr(
-            DQN, name, lambda *_, name=name: found.append((name, os.environ["OMP_NUM_THREADS"]))
-        )
-    DQN.main(["--rom", breakout_rom(), "--actors"])
-    assert found == [(("learn", "act")[index], threads)]
 
 
 def test_towers_need_gpus(monkeypatch, capsys):

@@ -170,7 +170,7 @@ def test_the_priorities_count_for_the_memory_that_is_needed(monkeypatch):
     monkeypatch.setattr(DQN.checks, "check_memory", check)
     for priority in (0, 0.5):
         with pytest.raises(SystemExit):
-            DQN._train_on(parse(f"--priority {priority}"), "", small_catch())
+            DQN.train(parse(f"--priority {priority}"), breakout_rom())
     assert 8 <= bytes_each[1] - bytes_each[0] <= 9
 
 

@@ -63,9 +63,6 @@ DEFAULTS = {
     "deterministic": False,
     "precision": "fp32",
     "xla": False,
-    "actors": False,
-    "weights_every": 200,
-    "key": None,
     "towers": 1,
 }
 
@@ -196,11 +193,6 @@ def parse(*line):
         ("--rom a.bin --deterministic --seed 1 --num-players 2", "--num-players 1, got 2"),
         ("--rom a.bin --deterministic --seed 1 --task play --load .", "is for --task train"),
         ("--rom a.bin --deterministic --seed 1 --xla", "--deterministic and --xla exclude each"),
-        ("--rom a.bin --actors --task play --load .", "--actors is for --task train"),
-        ("--rom a.bin --actors --seed 1 --deterministic", "--deterministic and --actors exclude"),
-        ("--rom a.bin --actors --resume must", "--resume must and --actors exclude .* not saved"),
-        ("--rom a.bin --actors --key nowhere", "--key nowhere: there is no such file"),
-        ("--rom a.bin --key .", "--key is for --actors"),
         ("--rom a.bin --towers 3", "--batch-size 64 is not a multiple of --towers 3"),
         ("--rom a.bin --precision fp8", "invalid choice: 'fp8'"),
     ],
@@ -289,10 +281,3 @@ def test_defaults_are_left_out(monkeypatch):
     assert a3c["watch it play"] == (
         "python examples/A3C/a3c.py --rom pong --task play --load {model}"
     )
-
-
-def test_a_group_is_started_by_the_launcher():
-    args = flags.parse(["--rom", "pong", "--actors"])
-    commands = flags.commands_of(args, "train_log/DQN-pong")
-    assert commands["resume"] == "the same command with --resume auto, for the whole group"
-    assert "--actors" not in commands["evaluate it"]

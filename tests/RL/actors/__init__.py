@@ -1,1 +1,0 @@
-"""Tests of `tensorpack.RL.actors`; none of them needs TensorFlow."""
