@@ -139,7 +139,6 @@ from tensorpack.dataflow import AugmentImageComponents as AugmentImageComponents
 from tensorpack.dataflow import AugmentImageCoordinates as AugmentImageCoordinates
 from tensorpack.dataflow import BatchData as BatchData
 from tensorpack.dataflow import BatchDataByShape as BatchDataByShape
-from tensorpack.dataflow import CSVData as CSVData
 from tensorpack.dataflow import CacheData as CacheData
 from tensorpack.dataflow import CaffeLMDB as CaffeLMDB
 from tensorpack.dataflow import ConcatData as ConcatData
@@ -179,8 +178,6 @@ from tensorpack.dataflow import MultiThreadMapData as MultiThreadMapData
 from tensorpack.dataflow import MultiThreadPrefetchData as MultiThreadPrefetchData
 from tensorpack.dataflow import MultiThreadRunner as MultiThreadRunner
 from tensorpack.dataflow import NumpySerializer as NumpySerializer
-from tensorpack.dataflow import ParquetData as ParquetData
-from tensorpack.dataflow import ParquetSerializer as ParquetSerializer
 from tensorpack.dataflow import PrefetchData as PrefetchData
 from tensorpack.dataflow import PrefetchDataZMQ as PrefetchDataZMQ
 from tensorpack.dataflow import PrefetchOnGPUs as PrefetchOnGPUs
@@ -203,8 +200,6 @@ from tensorpack.dataflow import StateNotKept as StateNotKept
 from tensorpack.dataflow import TFRecordBytes as TFRecordBytes
 from tensorpack.dataflow import TFRecordData as TFRecordData
 from tensorpack.dataflow import TFRecordSerializer as TFRecordSerializer
-from tensorpack.dataflow import TarData as TarData
-from tensorpack.dataflow import TarSerializer as TarSerializer
 from tensorpack.dataflow import TestDataSpeed as TestDataSpeed
 from tensorpack.dataflow import ThreadedMapData as ThreadedMapData
 from tensorpack.dataflow import UnknownLength as UnknownLength

@@ -19,7 +19,7 @@ _ADDRESSES = {  # package -> modules that it had; with its names, or with those 
     "RL": "common=RL.envbase",
     "callbacks": "dump stats=_addresses.of_callbacks",
     "compat": "tensor_spec",
-    "dataflow": """caffe=dataflow.files.caffe common csv=dataflow.files.csv_file format
+    "dataflow": """caffe=dataflow.files.caffe common format
         hdf5=dataflow.files.hdf5 image_files=dataflow.files.images lmdb=dataflow.files.lmdb_file
         npz=dataflow.files.npz parallel parallel_map prefetch serialize
         svmlight=dataflow.files.svmlight tfrecord=dataflow.files.tfrecord""",

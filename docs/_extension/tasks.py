@@ -28,8 +28,7 @@ TASKS = {
     "Files": """dataflow howto/data howto/own-format
         LMDBSerializer LMDBData LMDBDataDecoder LMDBDataPoint CaffeLMDB convert_old_lmdb
         TFRecordSerializer TFRecordData TFRecordBytes HDF5Serializer HDF5Data NumpySerializer
-        ParquetSerializer ParquetData TarSerializer TarData CSVData SVMLightData DamagedFile
-        RecordFile RecordsFlow write_records""",
+        SVMLightData DamagedFile RecordFile RecordsFlow write_records""",
     "Images": """augmentors datasets dataflow
         ImageFolder ImageFromFile ImageFromList DecodeImageComponent EncodeImageComponent
         AugmentImageComponent AugmentImageComponents AugmentImageCoordinates""",

@@ -32,7 +32,7 @@ WORDS = {
     "reference/api/validation": "early stop, early stopping, evaluation, accuracy",
     "reference/api/schedules": "learning rate, scheduler, hyperparameter",
     "reference/api/normalization": "batch norm, batch normalization, weight decay, regularization",
-    "reference/api/files": "lmdb, tfrecord, hdf5, csv",
+    "reference/api/files": "lmdb, tfrecord, hdf5",
     "reference/api/several-gpus": "gpu, gpus",
     "reference/api/gradients": "gradient clipping, clip gradients, accumulate gradients, adam",
     "examples/a3c": "a3c, a2c, actor critic",

@@ -11,15 +11,12 @@ _NAMES = {  # module -> its public names; then run scripts/public_names
     "debug": "PrintData TestDataSpeed",
     "fake": "FakeData",
     "files.caffe": "CaffeLMDB",
-    "files.csv_file": "CSVData",
     "files.hdf5": "HDF5Data HDF5Serializer",
     "files.images": "ImageFolder ImageFromFile ImageFromList",
     "files.lmdb_file": "LMDBData LMDBDataDecoder LMDBDataPoint LMDBSerializer convert_old_lmdb",
     "files.npz": "NumpySerializer",
-    "files.parquet": "ParquetData ParquetSerializer",
     "files.records": "DamagedFile RecordFile RecordsFlow write_records",
     "files.svmlight": "SVMLightData",
-    "files.tar": "TarData TarSerializer",
     "files.tfrecord": "TFRecordBytes TFRecordData TFRecordSerializer",
     "image": (
         "AugmentImageComponent AugmentImageComponents AugmentImageCoordinates "

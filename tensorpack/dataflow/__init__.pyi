@@ -19,7 +19,6 @@ from .debug import PrintData as PrintData
 from .debug import TestDataSpeed as TestDataSpeed
 from .fake import FakeData as FakeData
 from .files.caffe import CaffeLMDB as CaffeLMDB
-from .files.csv_file import CSVData as CSVData
 from .files.hdf5 import HDF5Data as HDF5Data
 from .files.hdf5 import HDF5Serializer as HDF5Serializer
 from .files.images import ImageFolder as ImageFolder
@@ -31,15 +30,11 @@ from .files.lmdb_file import LMDBDataPoint as LMDBDataPoint
 from .files.lmdb_file import LMDBSerializer as LMDBSerializer
 from .files.lmdb_file import convert_old_lmdb as convert_old_lmdb
 from .files.npz import NumpySerializer as NumpySerializer
-from .files.parquet import ParquetData as ParquetData
-from .files.parquet import ParquetSerializer as ParquetSerializer
 from .files.records import DamagedFile as DamagedFile
 from .files.records import RecordFile as RecordFile
 from .files.records import RecordsFlow as RecordsFlow
 from .files.records import write_records as write_records
 from .files.svmlight import SVMLightData as SVMLightData
-from .files.tar import TarData as TarData
-from .files.tar import TarSerializer as TarSerializer
 from .files.tfrecord import TFRecordBytes as TFRecordBytes
 from .files.tfrecord import TFRecordData as TFRecordData
 from .files.tfrecord import TFRecordSerializer as TFRecordSerializer

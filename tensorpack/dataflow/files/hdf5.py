@@ -255,7 +255,7 @@ def _writer(file: Any, keys: List[str]) -> Writing:
         columns: List[_GrowingDataset] = []
 
         def write(datapoint: Any, index: int) -> None:
-            records.check_row(datapoint, index, keys)
+            _check_row(datapoint, index, keys)
             if index == 0:
                 columns.extend(_GrowingDataset(target, *each) for each in zip(keys, datapoint))
             for column, value in zip(columns, datapoint):
@@ -265,6 +265,16 @@ def _writer(file: Any, keys: List[str]) -> Writing:
         yield write
         for column in columns:
             column.flush()
+
+
+def _check_row(datapoint: Any, index: int, names: Sequence[str]) -> None:
+    """Raises unless a datapoint is a list or tuple with a component for each name."""
+    is_row = isinstance(datapoint, (list, tuple))
+    if not is_row or len(datapoint) != len(names):
+        raise (ValueError if is_row else TypeError)(
+            f"Datapoint {index} is {records.form_of(datapoint)}, but needs to be a list or tuple "
+            f"with one component for each of {list(names)}."
+        )
 
 
 def _names(data_paths: Sequence[str]) -> List[str]:

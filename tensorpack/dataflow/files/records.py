@@ -1,12 +1,12 @@
 """What all formats share: the file by record, its flow, its writer, damage and how much is skipped.
 
 A format is a `RecordFile` that opens a file and reads a record, a `RecordsFlow` of it, and a writer
-for `write_records`; `parquet.py` has all three.
+for `write_records`.
 """
 
 import os
 import typing
-from typing import Any, Callable, Iterator, Optional, Sequence, Union
+from typing import Any, Callable, Iterator, Optional, Union
 
 from tensorpack.utils import get_tqdm, logger
 from tensorpack.utils.atomic import open_atomic, remove_temporaries
@@ -35,17 +35,16 @@ class ErrorLimit:
             raise ValueError(f"max_errors is a number of damaged records, but got {max_errors}.")
         self.max_errors, self.count = max_errors, count  # so many were skipped already
 
-    def skip(self, error: DamagedFile, records: int = 1) -> None:
-        """Logs an error by which so many records are lost; raises it if they are too many."""
+    def skip(self, error: DamagedFile) -> None:
+        """Logs an error by which a record is lost; raises it if they are too many."""
         if self.max_errors == 0:
             raise error
-        if self.count + records > self.max_errors:
-            more = f"and these are {records} more, beyond what" if records > 1 else "all that"
+        if self.count >= self.max_errors:
             raise DamagedFile(
-                f"{error} This pass has skipped {self.count} already, {more} "
+                f"{error} This pass has skipped {self.count} already, all that "
                 f"max_errors={self.max_errors} allows."
             ) from error
-        self.count += records
+        self.count += 1
         logger.warning("%s", f"Skipped {self.count} of at most {self.max_errors}: {error}")
 
 
@@ -185,16 +184,6 @@ def form_of(datapoint: Any) -> str:
     elif isinstance(datapoint, (list, tuple)):
         parts = f"{len(datapoint)} components"
     return f"a {type(datapoint).__name__} of {parts}"
-
-
-def check_row(datapoint: Any, index: int, names: Sequence[str]) -> None:
-    """Raises unless a datapoint is a list or tuple with a component for each name."""
-    is_row = isinstance(datapoint, (list, tuple))
-    if not is_row or len(datapoint) != len(names):
-        raise (ValueError if is_row else TypeError)(
-            f"Datapoint {index} is {form_of(datapoint)}, but needs to be a list or tuple with one "
-            f"component for each of {list(names)}."
-        )
 
 
 def encode_datapoint(datapoint: Any, index: int, problem: str = " cannot be written") -> bytes:
