@@ -18,7 +18,6 @@ ELSEWHERE = {  # module -> exceptions that are public there, and not in the root
     ),
     "utils.logger": ["DirectoryInUse"],
     "utils.serialize": ["FrameError"],
-    "utils.untrusted": ["UnsafeFile"],
 }
 
 

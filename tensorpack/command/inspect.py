@@ -24,7 +24,6 @@ _VERDICTS = {
     "missing": "missing: keeps its initial value",
     "extra": "only in the first: left out",
 }
-_MOST_STATE_BYTES = 128 << 20
 _RECORDS = ("log.log", "stats.json", "run.json", "episodes.csv", "report.html")
 
 
@@ -80,7 +79,7 @@ def _facts(saved: Saved) -> Dict[str, Any]:
     folder, name = os.path.split(saved.path)
     names = sorted(os.listdir(folder or "."))
     own = [each for each in names if each == name or each.startswith(name + ".")]
-    sizes = {each: os.lstat(os.path.join(folder, each)).st_size for each in own}
+    sizes = {each: os.path.getsize(os.path.join(folder, each)) for each in own}
     is_archive = saved.path.endswith(ARRAYS)
     facts: Dict[str, Any] = {
         "path": saved.path,
@@ -99,8 +98,7 @@ def _facts(saved: Saved) -> Dict[str, Any]:
 
 def _step(saved: Saved) -> Optional[int]:
     if saved.manifest is not None:
-        step = saved.manifest.get("step")
-        return step if type(step) is int else None
+        return int(saved.manifest["step"])
     variable = saved.variables.get("global_step")
     if variable is not None and variable.shape == () and "int" in variable.dtype:
         return int(saved.read("global_step"))
@@ -116,8 +114,6 @@ def _state(saved: Saved, sizes: Dict[str, int]) -> str:
     from tensorpack.utils.checkpoints.restore import SEGMENTS, UnsupportedState, segments_of
 
     text = f"{name} ({size_text(sizes[name])})"
-    if sizes[name] > _MOST_STATE_BYTES:
-        return f"{text}: too large to look into"
     try:
         segments = segments_of(saved.path)
     except (CheckpointCorrupt, UnsupportedState) as error:

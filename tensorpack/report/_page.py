@@ -1,4 +1,4 @@
-"""Puts the page together, and writes it. All text of a run is escaped: it may be anybody's."""
+"""Puts the page together, and writes it. All text of a run is escaped."""
 
 import errno
 import os
@@ -90,8 +90,7 @@ def write_report(directory: str, out: Optional[str] = None) -> str:
       ValueError: there is no such directory, or it has no file of a run.
     """
     path = os.path.join(directory, "report.html") if out is None else out
-    # A link in the directory is replaced, not followed: it may be anybody's.
-    target = path if out is None else file_behind(out)
+    target = file_behind(path)
     run = read_run(directory)
     links_from = os.path.dirname(os.path.abspath(path))
     if not os.path.isdir(links_from):

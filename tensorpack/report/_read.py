@@ -3,14 +3,12 @@
 import json
 import os
 import re
-import stat
 from contextlib import suppress
 from typing import Any, Dict, List, NamedTuple, Optional, Set, Tuple
 
 from tensorpack.runs.record import read_record
-from tensorpack.runs.statistics import MOST_VALUES, Epoch, read_epochs
+from tensorpack.runs.statistics import Epoch, read_epochs
 from tensorpack.utils.checkpoints.variables import Variable
-from tensorpack.utils.untrusted import open_untrusted
 
 from ._samples import Sample, find_samples
 
@@ -24,8 +22,6 @@ _MOST_FILES = 300
 _TIME_LINE = re.compile(r"^\[(\d{4} [\d:]+) .*?\] (Where the time goes.*)$", re.MULTILINE)
 _TABLE_TITLE, _TABLE = "Model Parameters:", re.compile(r" *\n.*\n[- ]+\n((?:.+\n)+?)Total #vars")
 _ROW, _DIGITS = re.compile(r"^(\S+) +\[([\d, ]*)\] +\d+$"), re.compile(r"\d+")
-
-_MOST_SIZES, _MOST_SIZE = 64, 1 << 63  # of a shape
 
 
 class File(NamedTuple):
@@ -91,7 +87,7 @@ def read_run(directory: str) -> Run:
 
 def _tail(path: str, troubles: List[str]) -> str:
     try:
-        with open_untrusted(path) as file:
+        with open(path, "rb") as file:
             file.seek(max(0, os.fstat(file.fileno()).st_size - _TAIL_BYTES))
             return file.read(_TAIL_BYTES).decode("utf-8", "replace")
     except FileNotFoundError:
@@ -107,17 +103,13 @@ def _statistics(
     """The epochs in files, of each what those before it, of which most are copies, have not."""
     known: Set[int] = set()
     found: List[Tuple[str, List[Epoch]]] = []
-    left = MOST_VALUES
     for name in names:
         found.append((name, []))
         try:
             for epoch in read_epochs(os.path.join(directory, name)):
-                if left <= 0:
-                    raise ValueError(f"{name} has more than is shown: {MOST_VALUES} values in all.")
                 key = hash(frozenset(epoch.items()))
                 if key not in known:
                     found[-1][1].append(epoch)
-                    left -= len(epoch) + 4
                 known.add(key)
         except FileNotFoundError:
             pass
@@ -130,11 +122,8 @@ def _times(directory: str, log: str, troubles: List[str]) -> List[Dict[str, Any]
     """The time reports in their file, or else in the log."""
     found: List[Dict[str, Any]] = []
     for line in _tail(os.path.join(directory, TIMES), troubles).splitlines():
-        with suppress(ValueError, RecursionError):  # the first and the last line may be cut off
-            report = json.loads(line)
-            if isinstance(report, dict) and isinstance(report.get("text"), str):
-                plain = (int, float, str, type(None))
-                found.append({k: v for k, v in report.items() if isinstance(v, plain)})
+        with suppress(ValueError):  # the first and the last line may be cut off
+            found.append(json.loads(line))
     return found or [{"at": at, "text": text} for at, text in _TIME_LINE.findall(log)]
 
 
@@ -142,18 +131,10 @@ def _parameters(record: Dict[str, Any], log: str) -> List[Tuple[str, Variable]]:
     """The trainable variables, from the record, or else from the table in the log."""
     rows = record.get("parameters")
     table = _TABLE.match(log.rpartition(_TABLE_TITLE)[2])
-    if table and not (isinstance(rows, list) and rows):
+    if table and not rows:
         lines = map(_ROW.match, map(str.strip, table.group(1).splitlines()))
         rows = [(row.group(1), _DIGITS.findall(row.group(2)), "") for row in lines if row]
-    found: List[Tuple[str, Variable]] = []
-    for each in rows if isinstance(rows, list) else []:
-        with suppress(TypeError, ValueError, OverflowError):
-            name, sizes, dtype = each
-            shape = tuple(int(size) for size in sizes)
-            # No variable has others, such as a number of thousands of digits.
-            if len(shape) <= _MOST_SIZES and all(0 <= size < _MOST_SIZE for size in shape):
-                found.append((str(name), Variable(str(dtype), shape)))
-    return found
+    return [(name, Variable(dtype, tuple(map(int, sizes)))) for name, sizes, dtype in rows or []]
 
 
 def _files(directory: str, names: List[str]) -> List[File]:
@@ -161,6 +142,5 @@ def _files(directory: str, names: List[str]) -> List[File]:
     for name in [name for name in names if not name.startswith(".")][:_MOST_FILES]:
         path = os.path.join(directory, name)
         with suppress(OSError):  # it may be deleted meanwhile
-            info = os.lstat(path)
-            found.append(File(name, None if stat.S_ISDIR(info.st_mode) else info.st_size))
+            found.append(File(name, None if os.path.isdir(path) else os.path.getsize(path)))
     return found

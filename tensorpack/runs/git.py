@@ -11,9 +11,6 @@ import subprocess
 from contextlib import suppress
 from typing import Any, Dict, Optional
 
-from tensorpack.utils.untrusted import read_untrusted
-
-_MOST_BYTES = 16 << 20  # of a list of references
 _HASH = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _ANSWER_SECONDS = 1.0  # that git still has at the end
 
@@ -97,6 +94,7 @@ def _as_hash(text: str) -> Optional[str]:
 
 def _read(path: str) -> str:
     try:
-        return read_untrusted(path, _MOST_BYTES).decode("utf-8", "replace")
-    except OSError:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read()
+    except (OSError, ValueError):  # of a name with zeros, from a file that a crash has damaged
         return ""

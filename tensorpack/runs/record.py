@@ -12,12 +12,11 @@ from typing import Any, Dict, List, Optional
 
 from tensorpack.utils import logger
 from tensorpack.utils.atomic import move_to_backup, write_atomic
-from tensorpack.utils.untrusted import parse_json, read_untrusted
 
 FILENAME = "run.json"
 LOST = "lost"  # the result of an attempt whose process crashed or was killed
 
-_FORMAT, _MOST_BYTES = 1, 8 << 20
+_FORMAT = 1
 
 
 def utc_now() -> str:
@@ -30,15 +29,14 @@ def read_record(directory: str) -> Optional[Dict[str, Any]]:
 
     Raises:
       ValueError: the file is not a record.
-      OSError: it cannot be read, or it is a link, a FIFO or huge.
+      OSError: it cannot be read.
     """
     path = os.path.join(directory, FILENAME)
     try:
-        content = read_untrusted(path, _MOST_BYTES)
+        with open(path, "rb") as file:
+            record = json.load(file)
     except FileNotFoundError:
         return None
-    try:
-        record = parse_json(content)
     except ValueError as error:
         raise ValueError(f"{path} is damaged: {error}") from error
     attempts = record.get("attempts") if isinstance(record, dict) else None
@@ -68,7 +66,7 @@ class RunRecord:
             record = {**self._load(), **(about_all or {})}
             self._put(record["attempts"])
             self._save(record)
-        except (OSError, ValueError, TypeError, RecursionError) as error:
+        except (OSError, ValueError, TypeError) as error:
             if not self._warned:
                 self._warned = True
                 logger.warning(f"Cannot write {self._path}, the training continues: {error}")

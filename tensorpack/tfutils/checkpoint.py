@@ -37,7 +37,6 @@ from tensorpack.utils.checkpoints.restore import (
 from tensorpack.utils.checkpoints.store import copy_checkpoint  # noqa: F401
 from tensorpack.utils.checkpoints.variables import by_name, without_output
 from tensorpack.utils.packing.npz import NAMED_ARRAYS, read_npz, write_npz
-from tensorpack.utils.untrusted import UnsafeFile
 
 PathLike = Union[str, "os.PathLike[str]"]
 
@@ -183,8 +182,8 @@ def load_checkpoint_vars(path: PathLike) -> Dict[str, np.ndarray]:
         reader = CheckpointReader(path)
         return {name: reader.read(name) for name in reader.names}
     try:
-        return by_name(read_npz(os.path.realpath(path)))
-    except (UnsafeFile, ValueError) as error:
+        return by_name(read_npz(path))
+    except ValueError as error:
         raise CheckpointCorrupt(path, str(error)) from error
 
 

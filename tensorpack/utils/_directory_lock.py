@@ -7,8 +7,6 @@ from contextlib import suppress
 from multiprocessing import util
 from typing import Optional, Union
 
-from .untrusted import open_regular
-
 try:
     import fcntl
 except ImportError:  # not on this system: then there is no lock
@@ -45,12 +43,12 @@ class DirectoryLock:
 
     Raises:
       DirectoryInUse: another process has it; names the process.
-      OSError: `.lock` is no regular file, or cannot be made or written; names the file.
+      OSError: `.lock` cannot be made or written; names the file.
     """
 
     def __init__(self, dirname: str) -> None:
         path = os.path.join(dirname, LOCK)
-        self._file: Optional[int] = open_regular(path, os.O_RDWR | os.O_CREAT)
+        self._file: Optional[int] = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
         util.register_after_fork(self, DirectoryLock.release)  # the parent still has it
         try:
             self._acquire(dirname, self._file)
@@ -99,7 +97,7 @@ class DirectoryLock:
 def lock_owner(dirname: str) -> Optional[int]:
     """Returns the process that has the lock of a directory, 0 if none has, None if unknown."""
     with suppress(OSError):
-        file = open_regular(os.path.join(dirname, LOCK), os.O_RDONLY)
+        file = os.open(os.path.join(dirname, LOCK), os.O_RDONLY)
         try:
             if fcntl is not None:
                 fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)

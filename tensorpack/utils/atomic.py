@@ -41,7 +41,7 @@ def open_atomic(
 
     Args:
       temporary: where it is written first, in the same directory; a unique name by default. A
-        fixed name lets you remove what a crash has left there. A link of that name is not followed.
+        fixed name lets you remove what a crash has left there.
       sync_folder: whether to wait for the name; without, a crash of the machine may bring the
         previous file back, and half of the time is saved.
     """
@@ -50,7 +50,7 @@ def open_atomic(
     own = os.path.join(folder, f".{name}.{os.getpid()}-{os.urandom(4).hex()}.tmp")
     temporary = temporary or own
     try:
-        with open(temporary, "wb", opener=_open_no_link) as file:
+        with open(temporary, "wb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
@@ -72,12 +72,8 @@ def remove_temporaries(folder: str, shared: bool = True) -> None:
     for name in filter(_TEMPORARY.fullmatch, os.listdir(folder)):
         path = os.path.join(folder, name)
         with suppress(OSError):  # the next one tries again
-            if os.lstat(path).st_mtime <= newest:
+            if os.path.getmtime(path) <= newest:
                 os.unlink(path)
-
-
-def _open_no_link(path: str, flags: int) -> int:
-    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0), 0o666)
 
 
 def write_atomic(

@@ -5,10 +5,10 @@ import urllib.request
 from typing import Any, BinaryIO, Iterator, Optional, Sequence
 from urllib.parse import unquote, urlsplit
 
+from ._hashing import hash_file
 from .argtools import log_once
 from .atomic import open_atomic, remove_temporaries
 from .progress import get_tqdm
-from .untrusted import hash_untrusted
 
 _BLOCK = 1 << 16
 _TIMEOUT_SECONDS = 60
@@ -113,7 +113,7 @@ def _complaint(path: str, expect_size: Optional[int], sha256: Optional[str]) -> 
     if expect_size is not None and size != expect_size:
         return f"has {size} bytes instead of {expect_size}"
     if sha256 is not None:
-        found = hash_untrusted(os.path.realpath(path))[1]
+        found = hash_file(path)[1]
         if found != sha256.lower():
             return f"has SHA-256 {found} instead of {sha256}"
     return None

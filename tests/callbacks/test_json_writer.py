@@ -1,7 +1,6 @@
 import json
 import os
 import re
-import stat
 
 import pytest
 
@@ -117,17 +116,6 @@ def test_garbage_is_put_aside(tmp_path, garbage):
     run(tmp_path, max_epoch=2)
     assert stats(tmp_path) == TWO_EPOCHS
     assert (tmp_path / "stats.json.corrupt").read_bytes() == garbage
-
-
-@pytest.mark.parametrize("make", [os.mkfifo, lambda path: os.symlink("../other.json", path)])
-def test_what_is_not_a_regular_file_is_neither_read_nor_replaced(tmp_path, make, capsys):
-    (tmp_path / "other.json").write_text(json.dumps(TWO_EPOCHS))
-    folder = tmp_path / "log"
-    folder.mkdir()
-    make(str(folder / "stats.json"))
-    run(folder, max_epoch=2)
-    assert stat.S_IFMT((folder / "stats.json").lstat().st_mode) != stat.S_IFREG
-    assert sum("remove it, or use another directory" in line for line in log_lines(capsys)) == 1
 
 
 @pytest.mark.parametrize("number", ["NaN", "-Infinity", "1e999", "[NaN, 1]"])

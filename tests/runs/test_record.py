@@ -57,9 +57,6 @@ def test_what_cannot_be_written_is_one_warning(tmp_path, capsys):
     record.write({"step": 2})
     (line,) = warnings_in(capsys)
     assert "Cannot write" in line and "the training continues" in line
-    os.mkfifo(str(tmp_path / "run.json"))
-    RunRecord(str(tmp_path)).write({"step": 1})
-    assert "Not a regular file" in warnings_in(capsys)[0]
 
 
 def test_fields_that_it_does_not_know_are_kept(tmp_path):

@@ -9,12 +9,9 @@ import numpy as np
 from tensorpack.runs.curves import RESERVED
 from tensorpack.utils import logger
 from tensorpack.utils.atomic import keep_backup, move_to_backup, write_atomic
-from tensorpack.utils.untrusted import read_untrusted
 
 from .._disk import survive
 from ..monitor import LastValues
-
-_MOST_BYTES = 1 << 30  # of the file
 
 
 class Loaded(NamedTuple):
@@ -70,8 +67,7 @@ class EpochTable(LastValues):
     def load(cls, directory: Optional[str] = None) -> Optional[Loaded]:
         """Reads the file in a directory, the log directory by default; None if there is none.
 
-        It is a ValueError if neither directory is known, and an OSError if the file cannot be read,
-        or is a link, a FIFO or huge.
+        It is a ValueError if neither directory is known, and an OSError if the file cannot be read.
         """
         directory = directory or logger.get_logger_dir()
         if directory is None:
@@ -79,10 +75,11 @@ class EpochTable(LastValues):
                 f"Where is {cls.FILENAME}? Give its directory, or set_logger_dir() first."
             )
         try:
-            content = read_untrusted(os.path.join(directory, cls.FILENAME), _MOST_BYTES)
+            path = os.path.join(directory, cls.FILENAME)
+            with open(path, encoding="utf-8", errors="replace") as file:
+                return cls.decode(file.read())
         except FileNotFoundError:
             return None
-        return cls.decode(content.decode("utf-8", errors="replace"))
 
     def _setup_graph(self) -> None:
         self._logdir = self._logdir or logger.get_logger_dir() or ""

@@ -64,6 +64,6 @@ class JSONWriter(EpochTable):
         decoder = json.JSONDecoder(parse_float=number, parse_constant=number)
         epochs: List[Dict[str, Any]] = []
         with suppress(ValueError):
-            epochs.extend(parse_epochs(iter([text]), decoder, RESERVED))
+            epochs.extend(parse_epochs(text, decoder, RESERVED))
             return Loaded(epochs, text.rstrip().endswith("]"), len(non_finite))
         return Loaded(epochs, False, len(non_finite))

@@ -8,7 +8,6 @@ from typing import Any, Callable, Dict, Optional
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.utils import logger
-from tensorpack.utils.untrusted import open_regular
 from tensorpack.utils.workers.processes import usable_cores
 
 from ..base import Callback
@@ -245,6 +244,5 @@ def append_report(directory: str, figures: Figures, where: Dict[str, Any]) -> No
     """Adds a line to the file: an object with the figures, `stepping`, and what is in `where`."""
     fields = {**where, **figures._asdict(), "stepping": figures.stepping}
     rounded = {k: round(v, _PRECISION) if isinstance(v, float) else v for k, v in fields.items()}
-    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
-    with os.fdopen(open_regular(os.path.join(directory, FILENAME), flags), "ab") as file:
+    with open(os.path.join(directory, FILENAME), "ab") as file:
         file.write(json.dumps(rounded).encode("ascii") + b"\n")

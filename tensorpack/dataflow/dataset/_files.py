@@ -11,18 +11,17 @@ from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Seque
 
 import numpy as np
 
+from tensorpack.utils._hashing import hash_file
 from tensorpack.utils.argtools import log_once
 from tensorpack.utils.fs import download as download_file
 from tensorpack.utils.fs import get_dataset_path
 from tensorpack.utils.optional import require
-from tensorpack.utils.untrusted import hash_untrusted
 
 from ..files.images import ImageRecords
 from ..files.records import DamagedFile, PathLike, RecordsFlow
 from ..raw import DataFromList
 
 TRAIN_OR_TEST = ("train", "test")
-_MOST_BYTES = 1 << 28  # of an archive that is unpacked; the largest published one has 186 MB
 
 Folder = Optional[PathLike]
 
@@ -193,7 +192,7 @@ def find_files(
 @functools.lru_cache(maxsize=32)
 def _hash(path: str, size: int, changed: int) -> str:
     """Returns the SHA-256 of a file; computed once for as long as the file is the same."""
-    return hash_untrusted(path)[1]
+    return hash_file(path)[1]
 
 
 def lines_of(content: bytes, where: str) -> List[str]:
@@ -205,16 +204,6 @@ def lines_of(content: bytes, where: str) -> List[str]:
     return found
 
 
-class _Bounded(gzip.GzipFile):
-    """A file that is unpacked up to the most bytes that an archive has."""
-
-    def read(self, size: Optional[int] = -1) -> bytes:
-        data = super().read(size)
-        if self.tell() > _MOST_BYTES:
-            raise OSError(f"it has more than {_MOST_BYTES} bytes, which no published one has")
-        return data
-
-
 def read_members(path: str, wanted: Callable[[str], bool]) -> Dict[str, bytes]:
     """Returns the content of the files of a compressed archive whose names are `wanted`.
 
@@ -222,7 +211,7 @@ def read_members(path: str, wanted: Callable[[str], bool]) -> Dict[str, bytes]:
     """
     contents: Dict[str, bytes] = {}
     try:
-        with _Bounded(path, "rb") as stream:
+        with gzip.open(path) as stream:
             with tarfile.open(fileobj=stream, mode="r|") as archive:
                 for member in archive:
                     if member.isfile() and wanted(member.name):

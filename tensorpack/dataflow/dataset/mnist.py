@@ -13,7 +13,6 @@ import numpy as np
 
 from ._files import DamagedFile, Folder, LabelledDataset, LabelledImages
 
-_MOST_BYTES = 1 << 30  # of a file that is unpacked; EMNIST, in the same format, has 547 MB
 _UNSIGNED_BYTES = 0x800  # the magic number is this and the number of axes
 _PREFIXES = {"train": "train", "test": "t10k"}
 
@@ -102,8 +101,6 @@ def _read_idx(path: str, shape: Tuple[int, ...]) -> np.ndarray:
                     f"and {shape}."
                 )
             size = count * int(np.prod(shape, dtype=int))
-            if size > _MOST_BYTES:
-                raise DamagedFile(f"{path} should have {size} bytes; {_MOST_BYTES} are the most.")
             content = file.read(size + 1)  # also reads the checksum
     except (EOFError, OSError, zlib.error) as error:
         raise DamagedFile(f"{path} cannot be unpacked: {error}") from error

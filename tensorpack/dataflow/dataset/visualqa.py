@@ -57,7 +57,7 @@ def _read(path: PathLike, name: str, needed: str) -> List[Dict[str, Any]]:
         found = json.loads(Path(path).read_bytes().decode("utf-8"))[name]
         damaged = [each for each in found if not isinstance(each[needed], str)]
         damaged += [each for each in found if not isinstance(each["question_id"], int)]
-    except (KeyError, TypeError, ValueError, RecursionError) as error:
+    except (KeyError, TypeError, ValueError) as error:
         raise DamagedFile(f"{path} is not a file of VisualQA with {name}: {error!r}") from error
     if damaged or not found:
         raise DamagedFile(f"{path} has {len(found)} {name}, of which {len(damaged)} are damaged.")

@@ -18,10 +18,9 @@ from typing import Any, Dict, Iterable, List, Optional, Set, Union
 
 import numpy as np
 
+from .._hashing import hash_file
 from ..atomic import fsync_path
 from ..packing.packed_arrays import aligned_empty
-from ..serialize import MAX_FILE_BYTES
-from ..untrusted import UnsafeFile, hash_untrusted, open_untrusted, parse_json, read_untrusted
 
 INDEX = ".index"
 MANIFEST = ".manifest.json"
@@ -30,11 +29,7 @@ REPLACED = ".replaced"
 END_OF_FILE = re.compile(r"\.(index|manifest\.json|state|data-[^./]*)$")  # of a checkpoint
 
 _FORMAT = 1
-_MAX_MANIFEST_BYTES = 1 << 23
 _NAME = re.compile(r"model-([0-9]{1,18})")
-# What follows the prefix in the name of a file: never a path to another directory.
-_SUFFIX = re.compile(r"\.[A-Za-z0-9_-][A-Za-z0-9_.-]{0,99}")
-_SHA256 = re.compile(r"[0-9a-f]{64}")
 TABLE_END = bytes.fromhex("57fb808b247547db")  # of each table of TensorFlow: its magic number
 _DAMAGED = (errno.EIO, errno.EISDIR, errno.ENOTDIR)  # of a disk or a copy
 
@@ -77,7 +72,7 @@ def write_manifest(
     files = dict(known)
     for path in names_with_prefix(prefix + "."):
         if path[len(prefix) :] not in files:
-            size, sha256 = hash_untrusted(path)
+            size, sha256 = hash_file(path)
             files[path[len(prefix) :]] = {"sha256": sha256, "size": size}
     with open(prefix + MANIFEST, "wb") as file:
         file.write(_sealed({**more, "files": files, "format": _FORMAT, "step": int(step)}))
@@ -88,16 +83,17 @@ def read_manifest(prefix: str) -> Optional[Dict[str, Any]]:
     """Returns the manifest of a checkpoint, None if it has none."""
     path = prefix + MANIFEST
     try:
-        data = read_untrusted(path, _MAX_MANIFEST_BYTES)
+        with open(path, "rb") as file:
+            data = file.read()
     except FileNotFoundError:
         return None
     except OSError as error:
         raise corrupt(prefix, error) from error
     try:
-        content = parse_json(data)
+        content = json.loads(data)
         is_ours = type(content) is dict and bool(content.pop("sha256", None))
         is_ours = is_ours and _sealed(content) == data
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise CheckpointCorrupt(prefix, f"{path} is not JSON: {error}") from error
     if not is_ours:
         raise CheckpointCorrupt(prefix, f"{path} is not as it was written")
@@ -105,9 +101,6 @@ def read_manifest(prefix: str) -> Optional[Dict[str, Any]]:
         raise CheckpointCorrupt(
             prefix, f"{path} has format {content.get('format')}, this version reads {_FORMAT}"
         )
-    files = content.get("files")
-    if type(files) is not dict or not all(map(_is_entry, files, files.values())):
-        raise CheckpointCorrupt(prefix, f"{path} names files that no checkpoint has")
     return content
 
 
@@ -149,12 +142,11 @@ def read_known(
     """Compares a file with the size and checksum in its manifest, without `content` with the size
     only; a ValueError if it differs. It is read once, and with `keep` returned, uint8 `[size]`.
     """
-    with open_untrusted(path, MAX_FILE_BYTES if keep else None) as file:
-        found = os.fstat(file.fileno()).st_size
+    found = os.path.getsize(path)
     if found != size:
         raise ValueError(f"{path} has {found} bytes, its manifest says {size}")
     memory = aligned_empty([size], np.uint8) if keep else None
-    if content and hash_untrusted(path, memory) != (size, sha256):
+    if content and hash_file(path, memory) != (size, sha256):
         raise ValueError(f"the checksum of {path}, its SHA-256, is not that of its manifest")
     return memory
 
@@ -173,16 +165,11 @@ def verify(prefix: str, content: bool = True) -> None:
         return
     paths = names_with_prefix(prefix + ".data-")
     # Until 2016 a checkpoint was one file, named as the prefix, in the format that an index has.
-    table = prefix + INDEX if paths or not os.path.lexists(prefix) else prefix
-    try:
-        for path in paths:
-            open_untrusted(path).close()
-        with open_untrusted(table) as file:
-            file.seek(max(0, os.fstat(file.fileno()).st_size - len(TABLE_END)))
-            if file.read() != TABLE_END:
-                raise CheckpointCorrupt(prefix, f"{table} is not a table of TensorFlow, or is cut")
-    except UnsafeFile as error:
-        raise corrupt(prefix, error) from error
+    table = prefix + INDEX if paths or not os.path.isfile(prefix) else prefix
+    with open(table, "rb") as file:
+        file.seek(max(0, os.fstat(file.fileno()).st_size - len(TABLE_END)))
+        if file.read() != TABLE_END:
+            raise CheckpointCorrupt(prefix, f"{table} is not a table of TensorFlow, or is cut")
     totals = {path.rpartition("-of-")[2] for path in paths}
     if table != prefix and totals != {f"{len(paths):05d}"}:
         raise CheckpointCorrupt(prefix, f"a file {prefix}.data-* is missing")
@@ -230,7 +217,7 @@ def discard(prefix: str) -> None:
     """Removes all files and directories that begin with a prefix, as far as that is possible."""
     with suppress(OSError):  # of the directory
         for path in names_with_prefix(prefix):
-            if os.path.isdir(path) and not os.path.islink(path):
+            if os.path.isdir(path):
                 shutil.rmtree(path, ignore_errors=True)
                 continue
             with suppress(OSError):  # the next start tries again
@@ -243,15 +230,9 @@ def corrupt(prefix: str, error: Union[OSError, ValueError]) -> Exception:
     """
     if isinstance(error, FileNotFoundError):
         return CheckpointCorrupt(prefix, f"{error.filename} is missing")
-    if isinstance(error, (UnsafeFile, ValueError)) or error.errno in _DAMAGED:
+    if isinstance(error, ValueError) or error.errno in _DAMAGED:
         return CheckpointCorrupt(prefix, str(error))
     return error
-
-
-def _is_entry(suffix: str, entry: Any) -> bool:
-    kinds = {key: type(each) for key, each in entry.items()} if type(entry) is dict else {}
-    is_known = kinds == {"sha256": str, "size": int} and _SHA256.fullmatch(entry["sha256"])
-    return bool(_SUFFIX.fullmatch(suffix) and is_known)
 
 
 def _sealed(content: Dict[str, Any]) -> bytes:

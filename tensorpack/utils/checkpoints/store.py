@@ -16,7 +16,6 @@ from typing import Any, Callable, Dict, List, Optional, Set, Tuple
 from .. import logger
 from .._directory_lock import LOCK, DirectoryLock
 from ..atomic import fsync_path, write_atomic
-from ..untrusted import open_untrusted, read_untrusted
 from .files import (
     INDEX,
     MANIFEST,
@@ -31,7 +30,7 @@ from .files import (
     verify,
     write_manifest,
 )
-from .find import MAX_POINTER_BYTES, POINTER, candidates, pointed_to
+from .find import POINTER, candidates, pointed_to
 from .restore import SEGMENTS, STATE, UnsupportedState, segments_of, write_state
 from .segments import PendingSegments, SegmentStore
 
@@ -267,9 +266,7 @@ def copy_checkpoint(source: str, target: str) -> None:
     parts = suffixes(source)
     with AtomicReplace(target) as replace:
         for suffix in parts:
-            with open_untrusted(source + suffix) as original:
-                with open(replace.unfinished + suffix, "wb") as copy:
-                    shutil.copyfileobj(original, copy, 1 << 20)
+            shutil.copyfile(source + suffix, replace.unfinished + suffix)
         verify(replace.unfinished)
         replace.publish(parts)
 
@@ -285,7 +282,8 @@ def _identity(path: str) -> Optional[Tuple[int, int]]:
 
 def _content(path: str) -> Optional[bytes]:
     try:
-        return read_untrusted(path, MAX_POINTER_BYTES)
+        with open(path, "rb") as file:
+            return file.read()
     except OSError:
         return None
 

@@ -129,13 +129,10 @@ def test_boxes(folder):
 @pytest.mark.parametrize(
     "text, match",
     [
-        ('<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>', "it declares a document type"),
         ("<annotation>", "no element found"),
         (XML.replace("<xmin>1", "<xmin>9"), "its box is"),
         (XML.replace("<xmin>1", "<xmin>nan"), "its box is"),
         (XML.replace("<xmin>1</xmin>", ""), "could not convert"),
-        (XML + " " * (1 << 20), "at most 1048576 are expected"),
-        ("\udcff", "can't decode"),
     ],
 )
 def test_damaged_boxes(tmp_path, text, match):

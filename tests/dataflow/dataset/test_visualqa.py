@@ -72,7 +72,7 @@ def test_files_that_are_something_else(files, questions, annotations, match):
 
 def test_no_json_and_no_file(files, tmp_path):
     questions, annotations = files()
-    for content in b"<html>", b"\xff", b"[" * 100000:
+    for content in b"<html>", b"\xff":
         annotations.write_bytes(content)
         with pytest.raises(DamagedFile, match="annotations.json is not a file of VisualQA"):
             VisualQA(questions, annotations)

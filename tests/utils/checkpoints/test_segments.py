@@ -14,7 +14,6 @@ from tensorpack.utils.checkpoints.segments import (
     PendingSegments,
     SavedSegments,
     SegmentDamaged,
-    SegmentRef,
     Segments,
     SegmentStore,
     load_segments,
@@ -186,31 +185,13 @@ def test_any_damage_is_found(store):
     with pytest.raises(SegmentDamaged, match="it is missing") as caught:
         store.read(ref)
     assert caught.value.reason == "it is missing"
-    os.mkfifo(path)
-    with pytest.raises(SegmentDamaged, match="Not a regular file"):
-        store.read(ref)
 
 
-def test_only_our_own_names_are_read_and_no_other_segment(store):
+def test_no_other_segment_is_read(store):
     one, two = store.write({}, {"a": np.zeros(3)}), store.write({}, {"a": np.ones(3)})
     assert one.size == two.size
     with pytest.raises(SegmentDamaged, match="SHA-256"):
         store.read(one._replace(name=two.name))
-    for name in ("../segment-00000001.seg", "segment-1.seg", "/etc/passwd"):
-        with pytest.raises(ValueError, match="is named such as"):
-            store.read(SegmentRef(name, 1, "", {}))
-
-
-def test_a_linked_directory_is_neither_read_nor_emptied(store, tmp_path, warnings):
-    ref = store.write({}, arrays())
-    os.symlink(store.directory, str(tmp_path / "link"))
-    linked = SegmentStore(str(tmp_path / "link"))
-    linked.delete_others([])
-    assert len(warnings) == 1 and "symbolic link" in warnings[0]
-    for use in (lambda: linked.write({}, arrays()), lambda: linked.read(ref)):
-        with pytest.raises(OSError, match="symbolic link"):
-            use()
-    assert names(store) == [ref.name]
 
 
 def test_delete_others(store):
@@ -322,24 +303,3 @@ def test_states_that_cannot_be_saved_or_loaded(store):
             use(loop)
     with pytest.raises(ValueError, match="the key '@segments'"):
         PendingSegments([{"@segments": 1, "x": 2}])
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"name": "../segment-00000001.seg"},
-        {"name": 1},
-        {"size": "1"},
-        {"size": True},
-        {"sha256": None},
-        {"meta": []},
-        {"more": 1},
-        None,
-    ],
-)
-def test_a_state_with_other_refs_is_refused(store, change):
-    ref = dict(store.write({}, arrays())._asdict())
-    entries = [dict(ref, **change)] if change else {"name": 1}
-    assert load_segments({"@segments": [ref]}, list)
-    with pytest.raises(ValueError, match="refers to a segment"):
-        load_segments({"a": {"@segments": entries}}, list)

@@ -8,7 +8,6 @@ import zipfile
 import numpy as np
 import pytest
 
-from tensorpack.utils.packing import npz
 from tensorpack.utils.packing.npz import read_npz, write_npz
 from tests.tiers import first_fast
 
@@ -46,17 +45,6 @@ def test_what_is_written_is_read_whatever_the_names(tmp_path):
         same({name: archive[name] for name in archive.files}, arrays)
     with pytest.raises(ValueError, match="[Oo]bject arrays cannot be saved"):
         write_npz(path, {"o": np.array([None])})
-
-
-@pytest.mark.fault_row(51)
-def test_a_small_archive_that_would_fill_the_memory_is_refused(tmp_path, monkeypatch):
-    path = str(tmp_path / "a.npz")
-    monkeypatch.setattr(npz, "_FREE_BYTES", 10**6)
-    np.savez_compressed(path, a=np.zeros(10**5), b=np.zeros(10**5))
-    with pytest.raises(ValueError, match=r"its \d\.\d kB would take 1\.6 MB of memory"):
-        read_npz(path)
-    np.savez(path, a=np.zeros(10**5), b=np.zeros(10**5))
-    assert len(read_npz(path)) == 2
 
 
 @pytest.mark.fault_row(51)
@@ -125,6 +113,3 @@ def test_members_that_are_not_arrays(tmp_path):
 def test_a_file_that_cannot_be_read(tmp_path):
     with pytest.raises(FileNotFoundError):
         read_npz(str(tmp_path / "missing.npz"))
-    (tmp_path / "link.npz").symlink_to(tmp_path / "missing.npz")
-    with pytest.raises(OSError, match="symbolic link"):
-        read_npz(str(tmp_path / "link.npz"))

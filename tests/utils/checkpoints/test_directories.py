@@ -1,0 +1,87 @@
+"""The directory of a run is renamed or removed, or its lock is; and pointers of other programs."""
+
+import os
+from functools import partial
+
+import pytest
+
+from tensorpack.utils._directory_lock import DirectoryLock
+from tensorpack.utils.checkpoints import (
+    CheckpointStore,
+    DirectoryReplaced,
+    find_restore_point,
+    pointed_to,
+)
+from tests.utils.checkpoints.test_states import write_variables
+
+write = partial(write_variables, "values")
+
+
+@pytest.fixture
+def log(tmp_path):
+    """A log directory with two whole checkpoints."""
+    store = CheckpointStore(str(tmp_path / "log"))
+    for step in (1, 2):
+        store.save(step, write, {"step": step})
+    return tmp_path / "log"
+
+
+def test_the_pointer_of_another_program(log):
+    os.rename(str(log), str(log.parent / "\xe4 log"))
+    text = 'model_checkpoint_path: "m\\303\\244-1"\n  all_model_checkpoint_paths:"b"\n'
+    (log.parent / "\xe4 log" / "checkpoint").write_text(text)
+    found = pointed_to(str(log.parent / "\xe4 log"))
+    assert [os.path.basename(path) for path in found] == ["b", "m\xe4-1"]
+
+
+def test_a_run_does_not_save_into_the_directory_of_another(log):
+    store = CheckpointStore(str(log))
+    log.rename(log.parent / "renamed")
+    CheckpointStore(str(log)).save(7, write, {"step": 7})
+    before = sorted(os.listdir(str(log)))
+    for _ in range(2):
+        with pytest.raises(DirectoryReplaced, match="log is not the one .* renamed"):
+            store.save(3, write, {"step": 3})
+    assert sorted(os.listdir(str(log))) == before
+
+
+def test_a_directory_that_was_removed_is_made_again_and_locked(log):
+    store = CheckpointStore(str(log))
+    log.rename(log.parent / "renamed")
+    store.save(3, write, {"step": 3})
+    assert find_restore_point(str(log)).state == {"step": 3}
+    with pytest.raises(OSError, match="used by another run"):
+        DirectoryLock(str(log))
+    store.save(4, write, {"step": 4})
+
+
+def names(directory):
+    return sorted(os.listdir(str(directory)))
+
+
+@pytest.mark.fault_row(55)
+def test_a_lock_that_was_removed_is_made_again(log):
+    with DirectoryLock(str(log)):
+        store = CheckpointStore(str(log))
+        (log / ".lock").unlink()
+        store.save(3, write, {"step": 3})
+        with pytest.raises(OSError, match="used by another run"):
+            DirectoryLock(str(log))
+        store.save(4, write, {"step": 4})
+
+
+@pytest.mark.fault_row(55)
+@pytest.mark.parametrize("alive", [True, False])
+def test_a_run_does_not_save_where_another_has_come_after_its_lock_was_removed(log, alive):
+    with DirectoryLock(str(log)):
+        store = CheckpointStore(str(log))
+        (log / ".lock").unlink()
+        other = DirectoryLock(str(log))
+        if not alive:
+            other.release()
+        before = names(log)
+        for _ in range(2):
+            with pytest.raises(DirectoryReplaced, match="/.lock is not the one .* another run"):
+                store.save(3, write, {"step": 3})
+        assert names(log) == before
+        other.release()
