@@ -49,10 +49,8 @@ from tensorpack.RL import ReplayMemory as ReplayMemory
 from tensorpack.RL import RunScores as RunScores
 from tensorpack.RL import Simulator as Simulator
 from tensorpack.RL import SimulatorThread as SimulatorThread
-from tensorpack.RL import ValuePanel as ValuePanel
 from tensorpack.RL import VideoFile as VideoFile
 from tensorpack.RL import WeightedBatch as WeightedBatch
-from tensorpack.RL import action_names as action_names
 from tensorpack.RL import check_rom as check_rom
 from tensorpack.RL import epsilon_greedy as epsilon_greedy
 from tensorpack.RL import find_rom as find_rom

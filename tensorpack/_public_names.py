@@ -27,9 +27,8 @@ _NAMES = {  # package or module -> its public names
         "EpisodeLog FrameHistory GameVideo GymEnv GymPlayers HistoryFramePlayer LimitIdle "
         "LimitLength LimitLengthPlayer MapPlayerState NStepBatch NaiveRLEnvironment Pacer Player "
         "PlayerStep PreventStuck PreventStuckPlayer PrioritizedReplay ProxyPlayer RLEnvironment "
-        "RandomActions ReplayMemory RunScores Simulator SimulatorThread ValuePanel VideoFile "
-        "WeightedBatch action_names check_rom epsilon_greedy find_rom open_screen read_scores "
-        "restore_games"
+        "RandomActions ReplayMemory RunScores Simulator SimulatorThread VideoFile WeightedBatch "
+        "check_rom epsilon_greedy find_rom open_screen read_scores restore_games"
     ),
     "callbacks": (
         "BinaryClassificationStats Callback CallbackFactory CallbackToHook Callbacks "

@@ -169,7 +169,7 @@ TASKS = {
         RL: ReplayMemory PrioritizedReplay Batch WeightedBatch NStepBatch epsilon_greedy""",
     "Acting and scores": """howto/reinforcement-learning learning
         RL: Simulator Agent RandomActions SimulatorThread Pacer Episode EpisodeCounter EpisodeLog
-        RL: RunScores read_scores GameVideo ValuePanel VideoFile open_screen action_names
+        RL: RunScores read_scores GameVideo VideoFile open_screen
         RL: restore_games""",
     "Logger and files": """runs
         logger log_once get_tqdm get_tqdm_kwargs download get_dataset_path mkdir_p normpath

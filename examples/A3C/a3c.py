@@ -102,7 +102,7 @@ def get_callbacks(
     """Returns the callbacks in the order in which they run."""
     from acting import PolicyEvaluator
 
-    from tensorpack.contrib.games import EpochTimeWithoutGPU, Progress
+    from tensorpack.contrib.games import Progress
 
     evaluator = PolicyEvaluator(
         args.eval_episodes,
@@ -114,7 +114,6 @@ def get_callbacks(
     )
     rates = [(0, args.learning_rate), (args.max_epoch, 0.0)]
     return [
-        EpochTimeWithoutGPU(),
         tp.TimeReport(rollouts),
         tp.ModelSaver(),
         rollouts,

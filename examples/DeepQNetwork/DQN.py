@@ -25,7 +25,8 @@ import numpy as np
 import tensorpack as tp
 from tensorpack.contrib import game_flags
 from tensorpack.contrib.game_flags import FRAME_SKIP, get_player, refusing
-from tensorpack.RL import Player, ValuePanel, action_names, open_screen
+from tensorpack.RL import Player, open_screen
+from tensorpack.RL.video import enlarge
 from tensorpack.utils import fix_rng_seed, logger
 from tensorpack.utils.gpu import get_num_gpu
 from tensorpack.utils.memory import available_bytes
@@ -108,7 +109,7 @@ def get_callbacks(
     args: argparse.Namespace, expreplay: Any, model: Any, get_evaluated: GetPlayer
 ) -> "List[tp.Callback]":
     """Returns the callbacks in the order in which they run."""
-    from tensorpack.contrib.games import EpochTimeWithoutGPU, Evaluator, Progress
+    from tensorpack.contrib.games import Evaluator, Progress
 
     progress = Progress(expreplay, FRAME_SKIP)
     evaluator = Evaluator(
@@ -123,7 +124,6 @@ def get_callbacks(
     chance = tp.ObjAttrParam(expreplay, "exploration")
     return [
         *([tp.RunReport()] if args.report else []),
-        EpochTimeWithoutGPU(),
         tp.TimeReport(expreplay),
         tp.ModelSaver(),
         tp.PeriodicTrigger(
@@ -223,11 +223,10 @@ def play(args: argparse.Namespace, rom: str) -> None:
             logger.info("Playing one game; Ctrl-C ends it, and keeps the video so far.")
             screen = open_screen(args.video, os.path.join(args.logdir, "play.mp4"))
             with screen, tp.get_tqdm(desc="Playing") as bar:
-                panel = ValuePanel(action_names(player))
                 scores = play_n_episodes(
                     *(player, predictor, 1, HISTORY, args.eval_epsilon),
                     on_tick=lambda *_: bar.update(),
-                    watch=lambda _, *decision: screen.show(panel.draw(player.screen(), *decision)),
+                    watch=lambda _: screen.show(enlarge(player.screen())),
                 )
     logger.info(f"Total: {scores[0]}")
 

@@ -62,8 +62,8 @@ SCHEDULE = [
     Flag("max-epoch", COUNT, 1000, "epochs to train for"),
     Flag("eval-every", COUNT, 10, "epochs between two evaluations"),
     Flag("eval-episodes", COUNT, 50, "whole games in an evaluation, and in --task eval"),
-    Flag("eval-video", bool, False, "after each evaluation, write a video of one of its games, "
-         "with the values of the actions, to LOGDIR/videos/"),
+    Flag("eval-video", bool, False, "after each evaluation, write a video of one of its games to "
+         "LOGDIR/videos/"),
     Flag("report", bool, False, "when the training is over, write LOGDIR/report.html: its result, "
          "curves, time, log"),
     Flag("learning-rate", POSITIVE, None, "constant learning rate (default: 1e-3, 4e-4 after epoch "

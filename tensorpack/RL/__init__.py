@@ -17,7 +17,7 @@ _NAMES = {  # module -> its public names; then run scripts/public_names
     "rom": "check_rom find_rom",
     "scores": "RunScores read_scores",
     "simulator": "Agent RandomActions Simulator SimulatorThread restore_games",
-    "video": "GameVideo ValuePanel VideoFile action_names open_screen",
+    "video": "GameVideo VideoFile open_screen",
     "wrappers": "LimitIdle LimitLength MapPlayerState PreventStuck ProxyPlayer",
 }
 _HOMES = {name: module for module, names in _NAMES.items() for name in names.split()}

@@ -35,9 +35,7 @@ from .simulator import Simulator as Simulator
 from .simulator import SimulatorThread as SimulatorThread
 from .simulator import restore_games as restore_games
 from .video import GameVideo as GameVideo
-from .video import ValuePanel as ValuePanel
 from .video import VideoFile as VideoFile
-from .video import action_names as action_names
 from .video import open_screen as open_screen
 from .wrappers import LimitIdle as LimitIdle
 from .wrappers import LimitLength as LimitLength

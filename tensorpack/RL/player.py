@@ -1,6 +1,6 @@
 """The contract of N environments stepped together, and what keeps it by what they report."""
 
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 import numpy as np
 
@@ -62,14 +62,12 @@ class Player:
       num_actions: actions are the integers in [0, num_actions).
       frame_shape: shape of one observation.
       frame_dtype: numpy dtype of an observation.
-      action_names: a name for each action, to show; None if they have none.
     """
 
     num_envs: int
     num_actions: int
     frame_shape: Tuple[int, ...]
     frame_dtype: np.dtype = np.dtype(np.uint8)
-    action_names: Optional[Sequence[str]] = None
 
     _started = False
     _closed = False

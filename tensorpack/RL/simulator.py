@@ -107,7 +107,6 @@ class Agent:
         random_repeat: int = 1,
     ) -> None:
         self._predict = predict
-        self._last: Any = None  # see `decision`
         self._random = RandomActions(player.num_envs, player.num_actions, rng, random_repeat)
         dtype = np.dtype(player.frame_dtype).type
         self._history = FrameHistory(player.num_envs, player.frame_shape, history, dtype)
@@ -129,25 +128,14 @@ class Agent:
         """
         actions, by_chance = self._random.draw(epsilon)
         greedy = ~by_chance
-        values = None
         if greedy.any():
             states = self._history.states(None if greedy.all() else greedy)
-            values = self._predict(states)[0]
-            actions[greedy] = self._choose(values, self._rng)
-        self._last = actions, greedy, values
+            actions[greedy] = self._choose(self._predict(states)[0], self._rng)
         return actions
 
     def _choose(self, values: np.ndarray, rng: np.random.RandomState) -> np.ndarray:
         """Returns actions `[M]` for values `[M, num_actions]`; override it to explore otherwise."""
         return epsilon_greedy(values, 0.0, rng)
-
-    def decision(self, index: int) -> Tuple[int, Optional[np.ndarray]]:
-        """Returns what `act` chose last for an environment: the action, and the values of all of
-        them `[num_actions]`, None where chance decided.
-        """
-        actions, greedy, values = self._last
-        row = np.count_nonzero(greedy[:index])
-        return int(actions[index]), values[row] if greedy[index] else None
 
     def state_dict(self) -> Dict[str, Any]:
         """Returns the frames that are remembered and where chance is."""

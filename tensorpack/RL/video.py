@@ -1,11 +1,11 @@
-"""Shows a game in a window, or writes it to a video file; with the values of the actions.
+"""Shows a game in a window, or writes it to a video file.
 
 Needs OpenCV. The callback that evaluates, and when it writes a video, is the program's.
 """
 
 import os
 from contextlib import suppress
-from typing import Any, ContextManager, List, Optional, Sequence, Union
+from typing import Any, ContextManager, Optional, Union
 
 import numpy as np
 
@@ -13,14 +13,9 @@ from tensorpack.utils import logger
 from tensorpack.utils.atomic import fsync_path
 from tensorpack.utils.optional import require
 
-from .player import Player
-
 FRAMES_PER_SECOND = 15.0  # the console has 60; the agent sees every fourth
 
-_HEIGHT = 420  # pixels of a picture, at most, unless the screen itself has more
-_WIDTH = 300  # pixels of the panel
-_MEMORY = 200  # values that its line shows
-_BACKGROUND, _TEXT, _CHOSEN, _OTHER = (24, 24, 24), (220, 220, 220), (255, 160, 40), (110, 130, 160)
+_HEIGHT = 420  # pixels of an enlarged screen, at most
 
 
 class VideoFile(ContextManager["VideoFile"]):
@@ -121,85 +116,23 @@ def open_screen(path: Optional[str], path_without_screen: str) -> Union[VideoFil
     return VideoFile(path)
 
 
-class ValuePanel:
-    """Draws what the agent sees, and beside it the values of the actions.
-
-    Above there is a bar for each action, the chosen one in another colour; below a line: the value
-    of the best action over the last 200 actions. Bars and line have one scale, from the lowest to
-    the highest value of that time. `names` are those of the actions.
-    """
-
-    def __init__(self, names: Sequence[str]) -> None:
-        self._cv2 = require("cv2", "opencv-python-headless")
-        self._names = list(names)
-        self._count = 0
-        self._values = np.zeros(len(self._names))
-        self._lowest: List[float] = []
-        self._highest: List[float] = []
-
-    def draw(self, screen: np.ndarray, action: int, values: Optional[np.ndarray]) -> np.ndarray:
-        """Returns the next picture, uint8 `[height, width, 3]`, red first.
-
-        It has the screen, uint8 `[H, W]` or `[H, W, 3]`, enlarged, and the `values` of all actions,
-        `[num_actions]`; these are None if chance chose the action.
-        """
-        self._count += 1
-        if values is not None:
-            self._values = np.nan_to_num(np.asarray(values, float))
-            self._lowest = [*self._lowest[1 - _MEMORY :], float(self._values.min())]
-            self._highest = [*self._highest[1 - _MEMORY :], float(self._values.max())]
-        game = enlarge(screen)
-        panel = np.full((len(game), _WIDTH, 3), _BACKGROUND, np.uint8)
-        low, high = min(self._lowest, default=0.0), max(self._highest, default=1.0)
-        high = max(high, low + 1e-3)
-        above = len(panel) * 3 // 5
-        self._draw_bars(panel[:above], action, (self._values - low) / (high - low))
-        self._draw_line(panel[above:], low, high)
-        note = f"action {self._count}" + (", by chance" if values is None else "")
-        self._write(panel, note, 8, 14)
-        return np.concatenate([game, panel], 1)
-
-    def _draw_bars(self, area: np.ndarray, action: int, lengths: np.ndarray) -> None:
-        row = min(24, (len(area) - 24) // len(self._names))
-        for i, name in enumerate(self._names):
-            top, color = 24 + i * row, _CHOSEN if i == action else _OTHER
-            end = 112 + int(round(124 * lengths[i]))
-            self._cv2.rectangle(area, (112, top + 2), (max(end, 113), top + row - 3), color, -1)
-            self._write(area, name, 8, top + row - 4, color if i == action else _TEXT)
-            self._write(area, f"{self._values[i]:.2f}", 244, top + row - 4)
-
-    def _draw_line(self, area: np.ndarray, low: float, high: float) -> None:
-        self._write(area, f"value of the best action, {low:.2f} to {high:.2f}", 8, 14)
-        top, bottom = 24, len(area) - 8
-        self._cv2.rectangle(area, (8, top), (_WIDTH - 8, bottom), _OTHER, 1)
-        heights = (np.array(self._highest) - low) / (high - low)
-        x = 8 + np.arange(len(heights)) * (_WIDTH - 16) / (_MEMORY - 1)
-        points = np.stack([x, bottom - heights * (bottom - top)], 1).round().astype(np.int32)
-        self._cv2.polylines(area, [points], False, _CHOSEN, 1)
-
-    def _write(self, area: np.ndarray, text: str, x: int, y: int, color: Any = _TEXT) -> None:
-        font = self._cv2.FONT_HERSHEY_SIMPLEX
-        self._cv2.putText(area, text, (x, y), font, 0.36, color, 1, self._cv2.LINE_AA)
-
-
 class GameVideo(ContextManager["GameVideo"]):
     """Writes one game of an evaluation to a video; to be used in a `with` block.
 
     An error of the disk, or frames that are no pictures, are logged and end the video, not the
-    evaluation. `names` are those of the actions.
+    evaluation.
     """
 
-    def __init__(self, path: str, names: Sequence[str]) -> None:
-        self._panel = ValuePanel(names)
+    def __init__(self, path: str) -> None:
         self._file = VideoFile(path)
         self._error: Optional[Exception] = None
 
-    def watch(self, frame: np.ndarray, action: int, values: Optional[np.ndarray]) -> None:
-        """Adds a frame, with the decision of the agent; see `play_n_episodes`."""
+    def watch(self, frame: np.ndarray) -> None:
+        """Adds a frame, uint8 `[H, W]` or `[H, W, 3]`, enlarged; see `play_n_episodes`."""
         if self._error is not None:
             return
         try:
-            self._file.show(self._panel.draw(frame, action, values))
+            self._file.show(enlarge(frame))
         except Exception as error:  # of any kind, if the frame is no picture
             self._error = error
 
@@ -210,11 +143,6 @@ class GameVideo(ContextManager["GameVideo"]):
             self._error = error
         if self._error is not None:
             logger.error(f"There is no video of this evaluation: {self._error}")
-
-
-def action_names(player: Player) -> Sequence[str]:
-    """Returns the names of a player's actions, their numbers if they have none."""
-    return player.action_names or [str(action) for action in range(player.num_actions)]
 
 
 def enlarge(screen: np.ndarray) -> np.ndarray:

@@ -29,7 +29,6 @@ class ProxyPlayer(Player, envbase.ProxyPlayer):
         self.num_actions = player.num_actions
         self.frame_shape = player.frame_shape
         self.frame_dtype = player.frame_dtype
-        self.action_names = player.action_names
 
     def _check_open(self) -> None:
         if envbase.is_environment(self.player):

@@ -13,7 +13,7 @@ import numpy as np
 
 from tensorpack.callbacks import Callback
 from tensorpack.compat import tfv1 as tf
-from tensorpack.RL import Agent, GameVideo, Player, action_names
+from tensorpack.RL import Agent, GameVideo, Player
 from tensorpack.tfutils.checkpoint import load_checkpoint_vars
 from tensorpack.tfutils.sessinit import SessionInit, SmartInit, VariableMismatch
 from tensorpack.tfutils.varmanip import is_training_name, known_of_graph
@@ -22,9 +22,7 @@ from tensorpack.utils.checkpoints.variables import Match, known_of, match
 from tensorpack.utils.optional import require
 from tensorpack.utils.rng import rng_state, set_rng_state
 
-__all__ = ["AllWeights", "EpochTimeWithoutGPU", "Evaluator", "Progress", "play_n_episodes"]
-
-Watch = Callable[[np.ndarray, int, Optional[np.ndarray]], None]
+__all__ = ["AllWeights", "Evaluator", "Progress", "play_n_episodes"]
 
 _LONG_SECONDS = 600.0  # an evaluation that takes longer ...
 _SHORTEN = 0.94  # ... plays this share of its games the next time
@@ -39,7 +37,7 @@ def play_n_episodes(
     rng: Optional[np.random.RandomState] = None,
     seed: Optional[int] = None,
     on_tick: Callable[[np.ndarray, int], None] = lambda frames, finished: None,
-    watch: Optional[Watch] = None,
+    watch: Optional[Callable[[np.ndarray], None]] = None,
     actions_so_far: Optional[bytearray] = None,
 ) -> List[float]:
     """Plays n whole games and returns their scores, in the order in which they ended.
@@ -55,8 +53,7 @@ def play_n_episodes(
       on_tick: called after every action with the frames, uint8 `[N, *frame_shape]`, and the number
         of games that ended; an error that it raises ends the playing.
       watch: called in the first game of the first environment before every action, with the frame
-        `[*frame_shape]`, the action, and the values of all actions `[num_actions]`, which are None
-        where chance chose.
+        `[*frame_shape]`.
       actions_so_far: gets all actions, an int32 each; those in it are first played again.
     """
     if n < 1:
@@ -70,13 +67,12 @@ def play_n_episodes(
     record = bytearray() if actions_so_far is None else actions_so_far
     known = iter(np.frombuffer(bytes(record), np.int32).reshape(-1, count).astype(np.int64))
     while games_left.any():
-        actions, values = next(known, None), None
+        actions = next(known, None)
         if actions is None:
             actions = agent.act(epsilon)
-            values = agent.decision(0)[1]
             record.extend(actions.astype(np.int32).tobytes())
         if watch is not None:
-            watch(frames[0], int(actions[0]), values)
+            watch(frames[0])
         step = player.step(actions)
         frames = step.frames
         agent.observe(frames, starts=step.reset)
@@ -105,9 +101,8 @@ class Evaluator(Callback):
       history: frames that make one state.
       epsilon: probability of a random action.
       game_seconds: returns how long a game takes about, before there was an evaluation.
-      video: whether to write a video of one game of each evaluation, as the agent sees it and with
-        the values of the actions, to `videos/game-{global_step}.mp4` in the log directory; frames
-        must be pictures. Of one that was cancelled and continues there is none.
+      video: whether to write a video of one game of each evaluation, as the agent sees it, to
+        `videos/game-{global_step}.mp4` in the log directory; frames must be pictures.
       clock: returns seconds; only differences count.
     """
 
@@ -182,8 +177,8 @@ class Evaluator(Callback):
             player = stack.enter_context(self._get_player(min(n, self._num_players)))
             bar = stack.enter_context(get_tqdm(total=n, desc="Evaluation"))
             watch = None
-            if self._video and not self._actions:  # what is played again has no values
-                watch = stack.enter_context(self._open_video(player)).watch
+            if self._video:
+                watch = stack.enter_context(self._open_video()).watch
 
             def on_tick(frames: np.ndarray, finished: int) -> None:
                 bar.update(finished)
@@ -198,9 +193,9 @@ class Evaluator(Callback):
                 actions_so_far=self._actions,
             )
 
-    def _open_video(self, player: Player) -> GameVideo:
-        path = os.path.join("videos", f"game-{self.global_step}.mp4")
-        return GameVideo(os.path.join(logger.get_logger_dir() or "", path), action_names(player))
+    def _open_video(self) -> GameVideo:
+        directory = logger.get_logger_dir() or ""
+        return GameVideo(os.path.join(directory, "videos", f"game-{self.global_step}.mp4"))
 
     def state_dict(self) -> Dict[str, Any]:
         """Returns the numbers of games, the random stream, and what was cancelled."""
@@ -270,42 +265,6 @@ class Progress(Callback):
     def load_state_dict(self, state: Dict[str, Any]) -> None:
         """Restores what `state_dict` returned."""
         self._seconds = state["seconds"]
-
-
-_WARMUP, _TIMED_STEPS = 20, 100  # the first ones are slower
-
-
-class EpochTimeWithoutGPU(Callback):
-    """Without a GPU, logs after some steps how long an epoch will take.
-
-    The time between two epochs does not count. `clock` returns seconds; only differences count.
-    """
-
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
-        self._since = 0.0
-
-    def _before_train(self) -> None:
-        kinds = {device.device_type for device in self.trainer.sess.list_devices()}
-        self._told = "GPU" in kinds
-        self._took: List[float] = []  # seconds of each step
-        if not self._told:
-            logger.info("TensorFlow has no GPU here: training on the CPU.")
-
-    def _before_epoch(self) -> None:
-        self._since = self._clock()
-
-    def _trigger_step(self) -> None:
-        if self._told:
-            return
-        now = self._clock()
-        self._took.append(now - self._since)
-        self._since = now
-        if len(self._took) == _TIMED_STEPS:
-            self._told = True
-            each, steps = np.mean(self._took[_WARMUP:]), self.trainer.steps_per_epoch
-            about = f"{humanize_time_delta(steps * each)}, at {1 / each:.1f} steps/s."
-            logger.info(f"An epoch of {steps} steps will take about {about}")
 
 
 class AllWeights(SessionInit):

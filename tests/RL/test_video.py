@@ -1,4 +1,4 @@
-"""Games on video, the values beside them, and the choice between a window and a file."""
+"""Games on video, and the choice between a window and a file."""
 
 import os
 import resource
@@ -6,7 +6,7 @@ import resource
 import numpy as np
 import pytest
 
-from tensorpack.RL import GameVideo, ValuePanel, VideoFile, open_screen
+from tensorpack.RL import GameVideo, VideoFile, open_screen
 from tensorpack.RL.video import enlarge
 from tensorpack.utils import change_env, logger
 from tests.RL.players import read_video
@@ -71,9 +71,9 @@ def errors(monkeypatch):
 
 def watch_noise(path):
     rng = np.random.RandomState(0)
-    with GameVideo(path, ["LEFT", "RIGHT"]) as video:
+    with GameVideo(path) as video:
         for _ in range(20):
-            video.watch(rng.randint(256, size=(84, 84), dtype=np.uint8), 1, np.zeros(2))
+            video.watch(rng.randint(256, size=(84, 84), dtype=np.uint8))
 
 
 def test_a_full_disk_leaves_no_video_and_one_line(errors, tmp_path):
@@ -107,40 +107,9 @@ def test_a_screen_is_enlarged_to_what_a_picture_has_room_for(shape, large):
     np.testing.assert_array_equal(result[times - 1 :: times, ::times], colours)
 
 
-ORANGE = (255, 160, 40)
-
-
-def bars(picture):
-    """Columns of the bar of each of three actions, and whether it has the colour of the chosen."""
-    found = []
-    for i in range(3):
-        row = picture[24 + 24 * i + 6, 420 + 112 : 420 + 240].tolist()
-        color = tuple(row[0])
-        found.append((sum(tuple(each) == color for each in row), color == ORANGE))
-    return found
-
-
-def test_the_bars_show_the_values_and_which_action_was_chosen():
-    panel = ValuePanel(["NOOP", "FIRE", "LEFT"])
-    picture = panel.draw(np.zeros((84, 84), np.uint8), 1, np.array([1.0, 3.0, 2.0]))
-    assert picture.shape == (420, 720, 3) and picture.dtype == np.uint8
-    assert bars(picture) == [(2, False), (125, True), (63, False)]
-    # where chance chose, the values are the last that are known; the scale is that of all
-    picture = panel.draw(np.zeros((84, 84), np.uint8), 2, None)
-    assert bars(picture) == [(2, False), (125, False), (63, True)]
-    picture = panel.draw(np.zeros((84, 84), np.uint8), 0, np.array([5.0, np.nan, 1.0]))
-    assert bars(picture) == [(125, True), (2, False), (26, False)]
-
-
-def test_the_first_action_by_chance_and_many_actions_can_be_drawn():
-    panel = ValuePanel([f"DOWNRIGHTFIRE{i}" for i in range(18)])
-    for values in [None, *np.random.RandomState(0).standard_normal((300, 18))]:
-        assert panel.draw(np.zeros((210, 160, 3), np.uint8), 17, values).shape == (420, 620, 3)
-
-
 @pytest.mark.parametrize("shape", [(4,), (84, 84, 1), (84, 84)])
 def test_frames_that_are_no_pictures_make_no_video(shape, tmp_path, capsys):
-    with GameVideo(str(tmp_path / "game.mp4"), ["NOOP"]) as video:
-        video.watch(np.zeros(shape, np.float32), 0, None)
+    with GameVideo(str(tmp_path / "game.mp4")) as video:
+        video.watch(np.zeros(shape, np.float32))
     assert "There is no video of this evaluation: " in capsys.readouterr().out
     assert list(tmp_path.iterdir()) == []

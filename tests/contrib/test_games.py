@@ -1,4 +1,4 @@
-"""Whole games: shares, scores, the evaluator within a run; how long an epoch takes."""
+"""Whole games: shares, scores, the evaluator within a run."""
 
 import os
 from types import SimpleNamespace
@@ -9,7 +9,6 @@ import pytest
 from tensorpack.compat import tfv1 as tf
 from tensorpack.contrib.games import (
     AllWeights,
-    EpochTimeWithoutGPU,
     Evaluator,
     Progress,
     play_n_episodes,
@@ -280,13 +279,23 @@ def test_progress_continues_over_the_attempts_of_a_run():
     assert second == {**steps, "hours": 2.0}
 
 
+class Longer(Evaluation):
+    """The first environment has games of seven steps."""
+
+    def _make(self, count):
+        self.players.append(ChanceLengths([7, 3][:count]))
+        return self.players[-1]
+
+
+def test_the_video_of_an_evaluation_that_continues_is_of_a_whole_game_too(log_dir):
+    resumed = Longer(nr_eval=5, num_players=2, video=True)
+    resumed.evaluator.load_state_dict(interrupted())
+    resumed.evaluator.trigger()
+    assert len(read_video(os.path.join(log_dir, "videos", "game-20.mp4"))) == 7
+
+
 @pytest.mark.parametrize("num_players", [1, 2])
 def test_a_video_has_one_whole_game_and_changes_nothing(num_players, log_dir):
-    class Longer(Evaluation):
-        def _make(self, count):
-            self.players.append(ChanceLengths([7, 3][:count]))
-            return self.players[-1]
-
     options = {"nr_eval": 4, "num_players": num_players}
     plain, filmed = Longer(**options), Longer(**options, video=True)
     filmed.evaluator.load_state_dict(plain.evaluator.state_dict())
@@ -296,49 +305,13 @@ def test_a_video_has_one_whole_game_and_changes_nothing(num_players, log_dir):
     assert os.listdir(os.path.join(log_dir, "videos")) == ["game-20.mp4"]
     pictures = read_video(os.path.join(log_dir, "videos", "game-20.mp4"))
     assert len(pictures) == 7
-    assert pictures[0].shape == (420, 720, 3)
+    assert pictures[0].shape == (420, 420, 3)
 
 
 def test_a_watched_game_ends_with_the_first_game_of_the_first_environment():
     seen = []
-    play_n_episodes(
-        Lengths([3, 1]), no_preference, 6, epsilon=0.0, watch=lambda *each: seen.append(each)
-    )
-    assert len(seen) == 3
-    frame, action, values = seen[0]
-    assert frame.shape == (2, 2) and action in (0, 1) and values.tolist() == [0, 0]
-
-
-def run_epochs(*devices):
-    """Each step takes 10 seconds at first, and half a second after twenty of them."""
-    kinds = [SimpleNamespace(device_type=kind) for kind in devices]
-    session = SimpleNamespace(list_devices=lambda: kinds)
-    clock = FakeClock()
-    callback = EpochTimeWithoutGPU(clock=clock)
-    trainer = SimpleNamespace(sess=session, steps_per_epoch=25000, global_step=0)
-    callback.trainer = trainer
-    callback.before_train()
-    for _ in range(30):
-        callback.before_epoch()
-        for _ in range(9):
-            clock.advance(10 if trainer.global_step < 20 else 0.5)
-            trainer.global_step += 1
-            callback.trigger_step()
-        callback.after_epoch()
-        clock.advance(1000)  # which does not count
-
-
-def test_told_once_from_the_steps_after_the_warm_up(lines):
-    run_epochs("CPU")
-    assert lines == [
-        "TensorFlow has no GPU here: training on the CPU.",
-        "An epoch of 25000 steps will take about 3 hours 28 minutes 20 seconds, at 2.0 steps/s.",
-    ]
-
-
-def test_with_a_gpu_nothing_is_said(lines):
-    run_epochs("CPU", "XLA_GPU", "GPU")
-    assert lines == []
+    play_n_episodes(Lengths([3, 1]), no_preference, 6, epsilon=0.0, watch=seen.append)
+    assert [frame.shape for frame in seen] == [(2, 2)] * 3
 
 
 class StopAfter(FakeTrainer):
