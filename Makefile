@@ -5,7 +5,7 @@
 #   make tensorboard         show the curves of all runs in train_log (ARGS="--logdir DIR" for others)
 #   make test                the fast tests                    (ARGS="-k queue" goes to pytest)
 #   make test-slow           the tests that take minutes
-#   make nightly             all tests that CI leaves out, on both TensorFlows (.ci/run makes .venv-tf1) and with PyTorch
+#   make nightly             all tests that CI leaves out, on both TensorFlows (.ci/run makes .venv-tf1)
 #   make reliability         the fault matrix on one TensorFlow (up to an hour)
 #   make soak                kill a small DQN 200 times at random moments, a group of four as often, and more (80 minutes)
 #   make bench               measure all figures of docs/performance.md (ARGS="--only R5,R6"; two and a half hours)
@@ -64,11 +64,8 @@ test-slow:
 nightly:
 	@VENV="$(VENV)" PYTHON="$(PYTHON)" scripts/install "$(EXTRAS),test,notebooks"
 	@test -x .venv-tf1/bin/python || { echo "make nightly needs the environments of .ci/run" >&2; exit 1; }
-	@VENV=.venv-torch PYTHON="$(PYTHON)" scripts/install test
-	@.venv-torch/bin/python -m pip install --quiet --disable-pip-version-check torch==2.13.0
 	@status=0; SAMPLE=1 VENV="$(VENV)" scripts/test -m nightly || status=1; \
-		VENV=.venv-tf1 scripts/test -m nightly || status=1; \
-		VENV=.venv-torch scripts/test -m '' tests/dataflow/test_torch_dataset.py || status=1; exit $$status
+		VENV=.venv-tf1 scripts/test -m nightly || status=1; exit $$status
 
 reliability:
 	@VENV="$(VENV)" PYTHON="$(PYTHON)" scripts/install "$(EXTRAS),test"

@@ -209,7 +209,6 @@ from tensorpack.dataflow import dftools as dftools
 from tensorpack.dataflow import imgaug as imgaug
 from tensorpack.dataflow import make_remote_key as make_remote_key
 from tensorpack.dataflow import send_dataflow_zmq as send_dataflow_zmq
-from tensorpack.dataflow import to_torch_dataset as to_torch_dataset
 from tensorpack.dataflow import write_records as write_records
 from tensorpack.graph_builder import DataParallelBuilder as DataParallelBuilder
 from tensorpack.graph_builder import InputDesc as InputDesc

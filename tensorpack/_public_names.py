@@ -62,8 +62,7 @@ _NAMES = {  # package or module -> its public names
         "RandomMixData RecordFile RecordsFlow RemoteDataZMQ RemoteSender RepeatedData "
         "RepeatedDataPoint SVMLightData SelectComponent SharedList StateNotKept TFRecordBytes "
         "TFRecordData TFRecordSerializer TestDataSpeed ThreadedMapData UnknownLength WorkerDied "
-        "WorkerFailed convert_old_lmdb make_remote_key send_dataflow_zmq to_torch_dataset "
-        "write_records"
+        "WorkerFailed convert_old_lmdb make_remote_key send_dataflow_zmq write_records"
     ),
     "graph_builder": (
         "DataParallelBuilder InputDesc InputVar LeastLoadedDeviceSetter ModelDesc ModelDescBase "

@@ -39,7 +39,6 @@ _NAMES = {  # module -> its public names; then run scripts/public_names
     "shared_list": "SharedList",
     "shuffle": "LocallyShuffleData",
     "threads": "MultiThreadMapData MultiThreadPrefetchData MultiThreadRunner ThreadedMapData",
-    "torch_dataset": "to_torch_dataset",
 }
 _HOMES = {name: module for module, names in _NAMES.items() for name in names.split()}
 __all__ = sorted([*_HOMES, "dataset", "imgaug"])

@@ -79,6 +79,5 @@ from .threads import MultiThreadMapData as MultiThreadMapData
 from .threads import MultiThreadPrefetchData as MultiThreadPrefetchData
 from .threads import MultiThreadRunner as MultiThreadRunner
 from .threads import ThreadedMapData as ThreadedMapData
-from .torch_dataset import to_torch_dataset as to_torch_dataset
 
 __all__: List[str]

@@ -5,9 +5,8 @@ import multiprocessing
 import operator
 import os
 import threading
-from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Dict, Iterator, List, Optional, Tuple, Union
+from typing import Any, Dict, List, Optional, Tuple, Union
 
 import numpy as np
 
@@ -124,17 +123,6 @@ def fix_rng_seed(seed: int) -> None:
     """
     _streams.plant(SeedTree(operator.index(seed)))
     _streams.seeded = True
-
-
-@contextmanager
-def streams_from(seed: int) -> Iterator[None]:
-    """Lets `get_rng` hand out the streams of a seed in a `with` block, and continues after it."""
-    before = dict(vars(_streams))
-    fix_rng_seed(seed)
-    try:
-        yield
-    finally:
-        vars(_streams).update(before)
 
 
 def is_seeded() -> bool:
