@@ -58,7 +58,7 @@ TASKS = {
         dataflow.imgaug: ImageAugmentor PhotometricAugmentor Transform TransformList
         dataflow.imgaug: TransformFactory NoOpTransform PhotometricTransform CropTransform
         dataflow.imgaug: FlipTransform PasteTransform RemapTransform ResizeTransform ShiftTransform
-        dataflow.imgaug: TransposeTransform WarpAffineTransform Target AugmentationError
+        dataflow.imgaug: TransposeTransform WarpAffineTransform AugmentationError
         dataflow.imgaug: Albumentations IAAugmentor""",
     "Model descriptions": """trainers tutorials/01-classifier
         ModelDesc ModelDescBase TowerContext BaseTowerContext get_current_tower_context TowerFunc

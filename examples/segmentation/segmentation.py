@@ -140,9 +140,12 @@ def examples(count: int, seed: int) -> List[List[np.ndarray]]:
 
 def augmented(flow: tp.DataFlow) -> tp.DataFlow:
     """Returns the flow with each image changed at random, and its mask moved along."""
-    augmentors = [imgaug.Flip(horiz=True), imgaug.Rotation(30), imgaug.Brightness(30)]
-    masks = imgaug.Target("mask", fill=IGNORE)
-    return tp.AugmentImageComponents(flow, augmentors, targets={0: "image", 1: masks})
+    rotation = imgaug.Rotation(30, border=cv2.BORDER_CONSTANT)
+    augmentors = [imgaug.Flip(horiz=True), rotation, imgaug.Brightness(30)]
+    # What comes from beyond the edge is 0 in a mask, so the classes are counted from 1 on the way.
+    flow = tp.MapDataComponent(flow, lambda mask: mask + 1, 1)
+    flow = tp.AugmentImageComponents(flow, augmentors, index=[0], mask_index=[1])
+    return tp.MapDataComponent(flow, lambda mask: mask - 1, 1)  # in uint8, 0 - 1 is IGNORE
 
 
 def train(args: argparse.Namespace) -> None:

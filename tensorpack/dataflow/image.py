@@ -1,7 +1,7 @@
 """Flows that decode, encode and augment the images of datapoints; see `dataflow.imgaug`."""
 
 import functools
-from typing import Any, Dict, Hashable, Iterable, List, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, Hashable, Iterable, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from tensorpack.utils.optional import cv2, require
 
 from .base import DataFlow
 from .files.images import MOST_PIXELS, check_decoding, decode_image
-from .imgaug import AugmentationError, AugmentorList, ImageAugmentor, Target, Transform
+from .imgaug import AugmentationError, AugmentorList, ImageAugmentor, Transform
 from .map import MapDataComponent, check_index, component_of
 from .random_map import RandomMap
 
@@ -20,7 +20,6 @@ _LOGGED_FIRST, _LOGGED_EVERY = 9, 100
 
 _Augmentors = Union[ImageAugmentor, Sequence[ImageAugmentor]]
 _Index = Union[int, Hashable]
-_Targets = List[Tuple[_Index, Target]]
 
 
 class AugmentImageComponents(RandomMap):
@@ -50,7 +49,6 @@ class AugmentImageComponents(RandomMap):
         *,
         box_index: Iterable[_Index] = (),
         mask_index: Iterable[_Index] = (),
-        targets: Optional[Dict[_Index, Any]] = None,
     ) -> None:
         """
         Args:
@@ -65,23 +63,21 @@ class AugmentImageComponents(RandomMap):
             of the components is an error all the same.
           box_index: of boxes, floats `[N, 4]` of (x1, y1, x2, y2).
           mask_index: of masks, a label for each pixel, `[h, w]` or `[h, w, c]`.
-          targets: instead of the four: what the components are, by position or key; "image",
-            "mask", "keypoints", "boxes", or an `imgaug.Target` with options.
         """
         super().__init__(ds)
         coords: Any = coords_index
         if isinstance(coords, bool):  # 2017: (ds, augmentors, index, copy)
             coords, copy = (), coords
-        if targets is None:
-            targets = {
-                **dict.fromkeys(as_list(self, "index", index), "image"),
-                **dict.fromkeys(as_list(self, "coords_index", coords), "keypoints"),
-                **dict.fromkeys(as_list(self, "box_index", box_index), "boxes"),
-                **dict.fromkeys(as_list(self, "mask_index", mask_index), "mask"),
-            }
-        elif tuple(index) != (0, 1) or coords or box_index or mask_index:
-            raise ValueError(f"{type(self).__name__} takes targets or indices, got both.")
-        self._first, self._others = _first_image(self, targets)
+        images = as_list(self, "index", index)
+        if not images:
+            raise ValueError(f"{type(self).__name__} needs an image in index, got none.")
+        self._first = images[0]
+        self._others: Dict[_Index, str] = {
+            **dict.fromkeys(images[1:], "apply_image"),
+            **dict.fromkeys(as_list(self, "coords_index", coords), "apply_coords"),
+            **dict.fromkeys(as_list(self, "box_index", box_index), "apply_box"),
+            **dict.fromkeys(as_list(self, "mask_index", mask_index), "apply_segmentation"),
+        }
         given: Any = augmentors
         self.augs = given if isinstance(given, AugmentorList) else AugmentorList(given)
         self.copy, self.catch_exceptions = copy, catch_exceptions
@@ -96,14 +92,14 @@ class AugmentImageComponents(RandomMap):
 
     def _draw(self, datapoint: Any, number: int, rng: np.random.RandomState) -> Any:
         image = component_of(self, datapoint, self._first)
-        others = [component_of(self, datapoint, index) for index, _ in self._others]
+        others = [component_of(self, datapoint, index) for index in self._others]
         try:
             self.augs.use_rng(rng)
             size = getattr(image, "shape", ())[:2]
             image, tfm = self.augs.augment_return_params(self._own(image))
             others = [
-                self._transformed(tfm, target, index, self._own(each), size)
-                for (index, target), each in zip(self._others, others)
+                self._transformed(tfm, index, self._own(each), size)
+                for index, each in zip(self._others, others)
             ]
         except Exception as error:
             if not self.catch_exceptions:
@@ -116,25 +112,24 @@ class AugmentImageComponents(RandomMap):
             return None
         result: Any = dict(datapoint) if isinstance(datapoint, dict) else list(datapoint)
         result[self._first] = image
-        for (index, _), each in zip(self._others, others):
+        for index, each in zip(self._others, others):
             result[index] = each
         return result
 
     def _own(self, component: Any) -> Any:
         return component.copy() if self.copy and isinstance(component, np.ndarray) else component
 
-    def _transformed(
-        self, tfm: Transform, target: Target, index: _Index, component: Any, size: Any
-    ) -> Any:
+    def _transformed(self, tfm: Transform, index: _Index, component: Any, size: Any) -> Any:
+        method = self._others[index]
         try:
-            is_picture = size and tfm.of_one_size and target.kind in ("image", "mask")
-            if is_picture and getattr(component, "shape", size)[:2] != size:
+            is_picture = size and method in ("apply_image", "apply_segmentation")
+            if is_picture and tfm.of_one_size and getattr(component, "shape", size)[:2] != size:
                 raise ValueError(f"it must have the height and width of that, {size}")
-            return target.apply(tfm, component)
+            return getattr(tfm, method)(component)
         except Exception as error:
             what = getattr(component, "shape", type(component).__name__)
             raise AugmentationError(
-                f"{target.method}() failed on component {index!r}, {what} "
+                f"{method}() failed on component {index!r}, {what} "
                 f"{getattr(component, 'dtype', '')}, with what {self.augs} drew from component "
                 f"{self._first!r}: {error}"
             ) from error
@@ -225,19 +220,6 @@ class EncodeImageComponent(MapDataComponent):
         require("cv2")  # to be missed now, and not in the middle of a run
         encode = functools.partial(_encode, extension=extension, quality=quality, bgr=bgr)
         super().__init__(ds, encode, index)
-
-
-def _first_image(flow: DataFlow, given: Dict[_Index, Any]) -> Tuple[_Index, _Targets]:
-    """Returns the index of the image that all is drawn from, and the other targets."""
-    targets = {at: each if isinstance(each, Target) else Target(each) for at, each in given.items()}
-    for index, target in targets.items():
-        if target.kind == "image":
-            if target.has_options:
-                raise ValueError(
-                    f"Give interp and fill of {index!r}, the first image, to augmentors."
-                )
-            return index, [each for each in targets.items() if each[0] != index]
-    raise ValueError(f"{type(flow).__name__} needs an image in index or targets, got none.")
 
 
 def _decode(data: Any, channel: int, bgr: bool, max_pixels: Optional[int]) -> np.ndarray:

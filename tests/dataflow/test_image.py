@@ -3,6 +3,7 @@
 import itertools
 import sys
 import traceback
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -22,6 +23,8 @@ from tensorpack.dataflow.imgaug import (
     Flip,
     ImageAugmentor,
     PhotometricAugmentor,
+    RandomCrop,
+    Rotation,
 )
 from tensorpack.utils.rng import fix_rng_seed
 from tests.contracts.augmentor import picture
@@ -30,7 +33,7 @@ from tests.dataflow.flows import flow_of
 from tests.dataflow.process_flows import FORKED, closing, strict
 from tests.processes import in_thread
 
-pytest.importorskip("cv2")
+cv2 = pytest.importorskip("cv2")
 pytestmark = pytest.mark.usefixtures("own_streams")
 
 
@@ -245,6 +248,43 @@ def test_all_components_get_the_same_transform(form):
     for each, wanted in zip(found, [*expected, mask[:, ::-1]]):
         np.testing.assert_array_equal(each, wanted)
     assert found[5] == "rest"
+
+
+def test_image_mask_points_and_boxes_are_rotated_together():
+    img, mask = np.zeros((40, 60, 3), np.uint8), np.full((40, 60), 3, np.int32)
+    img[10:30, 20:40], mask[10:30, 20:40] = 200, 7
+    points, boxes = np.array([[20.0, 10.0], [40.0, 30.0]]), np.array([[20.0, 10.0, 40.0, 30.0]])
+    flow = AugmentImageComponents(
+        flow_of([[points, img, mask, boxes]] * 5),
+        [Rotation(40, (0.5, 0.5), border=cv2.BORDER_CONSTANT), Flip(horiz=True)],
+        [1],
+        [0],
+        box_index=[3],
+        mask_index=[2],
+    )
+    flow.reset_state()
+    flow.rng.seed(3)
+    results = list(flow)
+    assert any((mask == 0).any() for _, _, mask, _ in results)  # what lies beyond the image
+    assert len({points.tobytes() for points, _, _, _ in results}) == 5
+    for points, image, mask, boxes in results:
+        assert {3, 7} <= set(np.unique(mask)) <= {0, 3, 7} and mask.dtype == np.int32
+        assert ((image[:, :, 0] > 100) == (mask == 7)).mean() > 0.98
+        x, y = np.nonzero(mask == 7)[::-1]
+        corners = [x.min(), y.min(), x.max() + 1, y.max() + 1]
+        np.testing.assert_allclose(boxes[0], corners, atol=1.5)
+        assert abs(np.hypot(*(points[1] - points[0])) - np.hypot(20, 20)) < 1e-3
+
+
+@pytest.mark.parametrize("augmentor", [Flip(horiz=True), RandomCrop(20), Rotation(9)])
+def test_a_mask_of_another_size_than_the_image_is_refused(augmentor):
+    flow = AugmentImageComponents(
+        flow_of([[picture(), np.zeros((20, 60))]]), [augmentor], [0], mask_index=[1]
+    )
+    moves = isinstance(augmentor, Flip)  # which is right for any size
+    refused = pytest.raises(AugmentationError, match="have the height and width of that")
+    with nullcontext() if moves else refused:
+        list(flow)
 
 
 def test_one_augmentor_and_the_arguments_of_2017():

@@ -4,7 +4,7 @@ A module is loaded when one of its names is first used; `__init__.pyi` has the n
 """
 
 _NAMES = {  # module -> its public names; then run scripts/public_names
-    "base": "AugmentationError Augmentor AugmentorList ImageAugmentor PhotometricAugmentor Target",
+    "base": "AugmentationError Augmentor AugmentorList ImageAugmentor PhotometricAugmentor",
     "crop": (
         "BackgroundFiller CenterCrop CenterPaste ConstantBackgroundFiller "
         "GoogleNetRandomCropAndResize PasteTransform RandomCrop RandomCropAroundBox "

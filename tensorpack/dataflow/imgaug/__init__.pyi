@@ -7,7 +7,6 @@ from .base import Augmentor as Augmentor
 from .base import AugmentorList as AugmentorList
 from .base import ImageAugmentor as ImageAugmentor
 from .base import PhotometricAugmentor as PhotometricAugmentor
-from .base import Target as Target
 from .crop import BackgroundFiller as BackgroundFiller
 from .crop import CenterCrop as CenterCrop
 from .crop import CenterPaste as CenterPaste

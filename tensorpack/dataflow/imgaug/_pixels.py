@@ -32,25 +32,13 @@ def check_rgb(owner: Any, img: np.ndarray) -> None:
         )
 
 
-def readable(img: np.ndarray, double: bool = True) -> np.ndarray:
-    """Returns an image of a dtype that OpenCV takes, as float32 if need be; `double` is float64."""
-    if img.dtype == np.uint8 or img.dtype == np.float32 or double and img.dtype == np.float64:
-        return img
-    return img.astype(np.float32)
-
-
 def as_dtype(img: np.ndarray, dtype: Any) -> np.ndarray:
     """Returns an image as another type; for integers rounded, and clipped to their range."""
     dtype = np.dtype(dtype)
-    if img.dtype == dtype:
-        return img
     if dtype.kind in "ui" and img.dtype.kind == "f":
         limits = np.iinfo(dtype)
-        most = np.array(limits.max, img.dtype)
-        if int(most) > limits.max:  # rounded up
-            most = np.nextafter(most, most * 0)
-        img = np.clip(np.rint(img), limits.min, most)
-    return img.astype(dtype)
+        img = np.clip(np.rint(img), limits.min, limits.max)
+    return img.astype(dtype, copy=False)
 
 
 def mix_channels(img: np.ndarray, matrix: np.ndarray, clip: bool) -> np.ndarray:
@@ -58,17 +46,14 @@ def mix_channels(img: np.ndarray, matrix: np.ndarray, clip: bool) -> np.ndarray:
 
     `matrix` is `[c, c + 1]`; values are clipped to [0, 255] if told so, those of uint8 always.
     """
-    return finished(img, cv2.transform(readable(img), matrix), clip)
+    return finished(img, cv2.transform(img, matrix), clip)
 
 
 def finished(img: np.ndarray, result: np.ndarray, clip: bool = False) -> np.ndarray:
     """Returns what was made of an image in its dtype, and clipped as by `mix_channels`."""
     if clip and img.dtype != np.uint8:
-        if img.dtype.kind in "ui" and (img.min() < 0 or img.max() > 255):
-            raise ValueError(
-                f"its values are in [0, 255], got {img.min()} to {img.max()}. Convert the image "
-                "first, one of 16 bits by (img / 257).astype(np.float32)."
-            )
+        if img.dtype.kind != "f" and img.max() > 255:
+            raise ValueError(f"its values are in [0, 255], got {img.max()}: convert it first.")
         np.clip(result, 0, 255, out=result)
     return as_dtype(keep_channels(img, result), img.dtype)
 
@@ -101,25 +86,9 @@ def keep_channels(img: np.ndarray, result: np.ndarray) -> np.ndarray:
     return result[:, :, np.newaxis] if result.ndim < img.ndim else result
 
 
-def moved(img: np.ndarray, move: Callable[..., np.ndarray]) -> np.ndarray:
-    """Returns an image moved by OpenCV, which takes numbers of any byte order for the machine's,
-    no float16, and of 64 bits the lower 32.
-    """
-    if img.dtype.kind in "ui" and img.dtype.itemsize == 8:
-        return in_float64(img, move)
-    half = img.dtype == np.float16
-    native = img.astype(np.float32 if half else img.dtype.newbyteorder("="), copy=False)
-    return as_dtype(keep_channels(img, move(native)), img.dtype)
-
-
-def in_float64(segmentation: np.ndarray, move: Callable[..., np.ndarray]) -> np.ndarray:
+def moved_labels(segmentation: np.ndarray, move: Callable[..., np.ndarray]) -> np.ndarray:
     """Returns a mask moved by OpenCV, which moves no integers of 32 bits, in its own dtype."""
-    labels, dtype = segmentation.astype(np.float64), segmentation.dtype
-    if dtype.kind in "ui" and dtype.itemsize == 8 and np.abs(labels).max(initial=0) >= 2**53:
-        raise ValueError("Integers of 2**53 or more cannot be moved: renumber such labels.")
-    result = keep_channels(segmentation, move(labels))
-    # Clipped: an interpolation may overshoot.
-    return as_dtype(result if dtype.kind == "f" else np.rint(result), dtype)
+    return move(segmentation.astype(np.float64)).astype(segmentation.dtype)
 
 
 def as_rows(what: str, rows: Any, columns: int) -> np.ndarray:

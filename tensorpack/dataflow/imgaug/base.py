@@ -10,7 +10,6 @@ import numpy as np
 from tensorpack.utils.argtools import log_once
 from tensorpack.utils.rng import get_rng, rng_of_datapoints
 
-from ._pixels import as_dtype
 from .transform import PhotometricTransform, Transform, TransformList
 
 
@@ -245,41 +244,6 @@ class _TransformOf2017(Transform):
         return getattr(self.param, name)
 
 
-class Target:
-    """A kind of data that follows an image, with an interpolation and a border of its own.
-
-    Args:
-      kind: "image", "mask" (`[h, w]` or `[h, w, c]`, values of pixels move but do not change),
-        "keypoints" (floats `[N, 2]` of (x, y)) or "boxes" (floats `[N, 4]` of (x1, y1, x2, y2)).
-      interp, fill: of images and masks, see `Transform.with_options`.
-    """
-
-    _METHODS = {
-        "image": "apply_image",
-        "mask": "apply_segmentation",
-        "keypoints": "apply_coords",
-        "boxes": "apply_box",
-    }
-
-    def __init__(self, kind: str, interp: Optional[int] = None, fill: Any = None) -> None:
-        if kind not in self._METHODS:
-            raise ValueError(f"Target: kind is one of {', '.join(self._METHODS)}; got {kind!r}.")
-        self.kind, self.interp, self.fill = kind, interp, fill
-        self.method = self._METHODS[kind]
-        self.has_options = not (interp is None and fill is None)
-        if self.has_options and kind not in ("image", "mask"):
-            raise ValueError(f"Target({kind!r}): only images and masks have interp and fill.")
-
-    def apply(self, tfm: Transform, value: Any) -> Any:
-        """Returns the transformed component."""
-        tfm = tfm.with_options(self.interp, self.fill) if self.has_options else tfm
-        if self.kind == "mask" and self.fill is not None:
-            fill, dtype = np.asarray(self.fill, np.float64), np.asarray(value).dtype
-            if dtype.kind in "ui" and not np.array_equal(as_dtype(fill, dtype), fill):
-                raise ValueError(f"a mask of {dtype} cannot have the fill {self.fill!r}")
-        return getattr(tfm, self.method)(value)
-
-
 def _check_image(img: Any) -> None:
     """Raises TypeError or ValueError for None, a file name, or an array that is not an image."""
     if img is None or isinstance(img, (str, bytes, os.PathLike)):
@@ -288,5 +252,5 @@ def _check_image(img: Any) -> None:
         return  # some augmentors of scripts take it
     if img.ndim not in (2, 3) or not img.size:
         raise ValueError(f"An image is [h, w] or [h, w, c], and not empty; got {img.shape}.")
-    if img.dtype.kind not in "uif":
-        raise TypeError(f"An image is of uint8 or floats, got {img.dtype}.")
+    if img.dtype.kind not in "uif" or not img.dtype.isnative:  # OpenCV would misread the bytes
+        raise TypeError(f"An image is of uint8 or floats, and not byte-swapped; got {img.dtype}.")

@@ -260,8 +260,6 @@ class PasteTransform(Transform):
         return self._paste(segmentation, ConstantBackgroundFiller(0))
 
     def _paste(self, img: np.ndarray, filler: BackgroundFiller) -> np.ndarray:
-        if self.given_fill is not None:
-            filler = ConstantBackgroundFiller(self.given_fill)
         canvas = filler.fill(self.background_shape, img)
         place = canvas[self.y0 : self.y0 + self.h, self.x0 : self.x0 + self.w]
         if canvas.shape[:2] != self.background_shape or canvas.shape[2:] != img.shape[2:]:

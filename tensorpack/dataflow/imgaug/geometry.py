@@ -12,7 +12,7 @@ import numpy as np
 from tensorpack.utils.checks import as_list, as_number, as_positive, as_range
 from tensorpack.utils.optional import cv2, require
 
-from ._pixels import as_coords, as_size, check_size, in_float64, moved
+from ._pixels import as_coords, as_size, check_size, keep_channels, moved_labels
 from .base import ImageAugmentor
 from .transform import Transform, WarpAffineTransform
 
@@ -22,7 +22,7 @@ _Value = Union[float, Sequence[float]]
 
 
 class ShiftTransform(WarpAffineTransform):
-    """Moves an image by whole pixels; of any number of channels, and of any dtype for OpenCV.
+    """Moves an image by whole pixels; of any number of channels.
 
     Args:
       dx, dy: how many columns to the right and rows down; negative for left and up.
@@ -220,18 +220,15 @@ class RemapTransform(Transform):
         self.places = places
 
     def apply_image(self, img: np.ndarray) -> np.ndarray:
-        fill = self.given_fill
-        check_size(self, img, *self.places.shape[:2])
-        how: Any = {
-            "interpolation": cv2.INTER_LINEAR if self.given_interp is None else self.given_interp,
-            "borderMode": cv2.BORDER_REPLICATE if fill is None else cv2.BORDER_CONSTANT,
-            "borderValue": [fill or 0] * 4 if np.ndim(fill) == 0 else fill,
-        }
-        return moved(img, lambda each: cv2.remap(each, self.places, None, **how))
+        return self._remap(img, cv2.INTER_LINEAR)
 
     def apply_segmentation(self, segmentation: np.ndarray) -> np.ndarray:
-        nearest = self.with_options(self.given_interp or 0, self.given_fill)
-        return in_float64(segmentation, nearest.apply_image)
+        return moved_labels(segmentation, lambda mask: self._remap(mask, cv2.INTER_NEAREST))
+
+    def _remap(self, img: np.ndarray, interp: int) -> np.ndarray:
+        check_size(self, img, *self.places.shape[:2])
+        result = cv2.remap(img, self.places, None, interp, borderMode=cv2.BORDER_REPLICATE)
+        return keep_channels(img, result)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(places of shape {self.places.shape})"

@@ -19,7 +19,7 @@ from tensorpack.utils.checks import (
 )
 from tensorpack.utils.optional import cv2, require
 
-from ._pixels import as_dtype, channels_of, check_rgb, finished, linear, mix_channels, readable
+from ._pixels import as_dtype, channels_of, check_rgb, finished, linear, mix_channels
 from .base import PhotometricAugmentor
 
 _GRAY = np.array([0.299, 0.587, 0.114])  # of red, green and blue, see cv2.COLOR_RGB2GRAY
@@ -46,13 +46,13 @@ class Hue(PhotometricAugmentor):
         to_hsv, back = cv2.COLOR_BGR2HSV, cv2.COLOR_HSV2BGR
         if self.rgb:
             to_hsv, back = cv2.COLOR_RGB2HSV, cv2.COLOR_HSV2RGB
-        hsv = cv2.cvtColor(readable(img, double=False), to_hsv)
+        hsv = cv2.cvtColor(img, to_hsv)
         if hsv.dtype == np.uint8:  # a hue of 180 is a full turn
             table = ((np.arange(256) + round(param)) % 180).astype(np.uint8)
             cv2.insertChannel(cv2.LUT(cv2.extractChannel(hsv, 0), table), hsv, 0)
         else:  # degrees
             hsv[:, :, 0] = (hsv[:, :, 0] + 2 * param) % 360
-        return as_dtype(cv2.cvtColor(hsv, back), img.dtype)
+        return cv2.cvtColor(hsv, back)
 
 
 class Saturation(PhotometricAugmentor):
@@ -151,7 +151,7 @@ class Contrast(PhotometricAugmentor):
         return self.rng.uniform(*self.factor_range)
 
     def _augment(self, img: np.ndarray, param: float) -> np.ndarray:
-        mean = cv2.meanStdDev(readable(img))[0][:, 0]  # cv2.mean takes only four channels
+        mean = cv2.meanStdDev(img)[0][:, 0]  # cv2.mean takes only four channels
         if self.rgb is not None and channels_of(img) > 1:
             check_rgb(self, img)
             mean = mean @ (_GRAY if self.rgb else _GRAY[::-1])
@@ -178,7 +178,7 @@ class Gamma(PhotometricAugmentor):
         if img.dtype == np.uint8:
             table = 255 * (np.arange(256) / 255) ** exponent
             return finished(img, cv2.LUT(img, as_dtype(table, np.uint8)))
-        unit = np.clip(readable(img), 0, 255) / 255  # a negative number has no power
+        unit = np.clip(img, 0, 255) / 255  # a negative number has no power
         return finished(img, cv2.pow(unit, exponent) * 255, clip=True)
 
 
@@ -263,7 +263,7 @@ class GaussianBlur(PhotometricAugmentor):
     def _augment(self, img: np.ndarray, param: Any) -> np.ndarray:
         size, (across, down) = param
         blurred = cv2.GaussianBlur(
-            readable(img), size, sigmaX=across, sigmaY=down, borderType=cv2.BORDER_REPLICATE
+            img, size, sigmaX=across, sigmaY=down, borderType=cv2.BORDER_REPLICATE
         )
         return finished(img, blurred)
 
@@ -282,7 +282,7 @@ class MeanVarianceNormalize(PhotometricAugmentor):
 
     def _augment(self, img: np.ndarray, param: None) -> np.ndarray:
         values = img.reshape(len(img), -1) if self.all_channel else img
-        mean, std = (each[:, 0] for each in cv2.meanStdDev(readable(values)))
+        mean, std = (each[:, 0] for each in cv2.meanStdDev(values))
         scale = 1 / np.maximum(std, 1 / np.sqrt(img.size))
         return linear(linear(img.astype(np.float32), 1, -mean, clip=False), scale, 0, clip=False)
 
@@ -299,8 +299,7 @@ class MinMaxNormalize(PhotometricAugmentor):
         self.all_channel = all_channel
 
     def _augment(self, img: np.ndarray, param: None) -> np.ndarray:
-        values = readable(img)
-        channels = [values.reshape(len(img), -1)] if self.all_channel else cv2.split(values)
+        channels = [img.reshape(len(img), -1)] if self.all_channel else cv2.split(img)
         least, most = np.array([cv2.minMaxLoc(each)[:2] for each in channels]).T
         scale = (self.max - self.min) / np.where(most > least, most - least, 1)
         above = linear(img.astype(np.float32), 1, -least, clip=False)
@@ -321,12 +320,8 @@ class ColorSpace(PhotometricAugmentor):
         self.mode, self.keepdims = mode, keepdims
 
     def _augment(self, img: np.ndarray, param: None) -> np.ndarray:
-        # What OpenCV does not do with 16 bits is an error: float32 would have other limits.
-        readable_img = img if img.dtype == np.uint16 else readable(img, double=False)
-        result = cv2.cvtColor(readable_img, self.mode)
-        if self.keepdims and result.ndim == 2:
-            result = result[:, :, np.newaxis]
-        return as_dtype(result, img.dtype)
+        result = cv2.cvtColor(img, self.mode)
+        return result[:, :, np.newaxis] if self.keepdims and result.ndim == 2 else result
 
 
 class Grayscale(ColorSpace):

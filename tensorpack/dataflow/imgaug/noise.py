@@ -13,7 +13,7 @@ from tensorpack.utils.argtools import memoized
 from tensorpack.utils.checks import as_count, as_number, as_range
 from tensorpack.utils.optional import cv2, require
 
-from ._pixels import as_dtype, channels_of, finished, readable
+from ._pixels import as_dtype, channels_of, finished
 from .base import PhotometricAugmentor
 
 _STEPS = 2**16  # of a random number
@@ -61,10 +61,11 @@ class GaussianNoise(_Seeded):
         self.sigma, self.clip = as_number(self, "sigma", sigma, 0), clip
 
     def _augment(self, img: np.ndarray, param: int) -> np.ndarray:
-        source = readable(img)
         noise = np.take(_normal_quantiles(), _random_steps(param, img.shape))
-        depths = {"uint8": cv2.CV_8U, "float32": cv2.CV_32F, "float64": cv2.CV_64F}
-        result = cv2.addWeighted(source, 1, noise, self.sigma, 0, dtype=depths[source.dtype.name])
+        if img.dtype == np.uint8:
+            result = cv2.addWeighted(img, 1, noise, self.sigma, 0, dtype=cv2.CV_8U)
+        else:
+            result = img + noise * self.sigma
         return finished(img, result, self.clip)
 
 

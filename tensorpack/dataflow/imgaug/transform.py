@@ -5,7 +5,6 @@ from `j` to `j + 1`. So its centre is at `(i + 0.5, j + 0.5)`, and an image of w
 from 0 to `w`.
 """
 
-import copy
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
 
 import numpy as np
@@ -13,7 +12,7 @@ import numpy as np
 from tensorpack.utils.checks import check_kind
 from tensorpack.utils.optional import cv2
 
-from ._pixels import as_coords, as_floats, as_rows, check_size, in_float64, moved
+from ._pixels import as_coords, as_floats, as_rows, check_size, keep_channels, moved_labels
 
 _NEAREST = 0  # cv2.INTER_NEAREST
 _LINEAR = 1  # cv2.INTER_LINEAR
@@ -28,12 +27,9 @@ class Transform:
     to its arguments; a result may be a view of them.
 
     A subclass overrides `apply_image`. If pixels move it also overrides `apply_coords`, on which
-    `apply_box` is built, and `apply_segmentation`. `given_interp` and `given_fill` are what
-    `with_options` was given, or None.
+    `apply_box` is built, and `apply_segmentation`.
     """
 
-    given_interp: Optional[int] = None
-    given_fill: Any = None
     of_one_size = False  # whether it would misplace an image of another size than it is made for
 
     def apply_image(self, img: np.ndarray) -> np.ndarray:
@@ -58,17 +54,6 @@ class Transform:
         `[h, w]` or `[h, w, c]`, of any number type.
         """
         raise _not_done(self, "apply_segmentation")
-
-    def with_options(self, interp: Optional[int] = None, fill: Any = None) -> "Transform":
-        """Returns the same transform with options for both images and masks; None leaves its own.
-
-        Args:
-          interp: an interpolation of OpenCV; of a mask it is `cv2.INTER_NEAREST` by default.
-          fill: is put where the image does not reach: a number, or one for each channel.
-        """
-        changed = copy.copy(self)
-        changed.given_interp, changed.given_fill = interp, fill
-        return changed
 
     def _init(self, params: Optional[Dict[str, Any]] = None) -> None:
         """The spelling of scripts: stores the `locals()` of a constructor as attributes."""
@@ -119,9 +104,6 @@ class TransformList(Transform):
         if name.startswith("apply_"):
             return lambda value: self._apply(name, value)
         return super().__getattr__(name)
-
-    def with_options(self, interp: Optional[int] = None, fill: Any = None) -> "TransformList":
-        return TransformList([each.with_options(interp, fill) for each in self.tfms])
 
     def _apply(self, name: str, value: Any) -> Any:
         for each in self.tfms:
@@ -193,11 +175,8 @@ class ResizeTransform(Transform):
 
     def apply_image(self, img: np.ndarray) -> np.ndarray:
         check_size(self, img, self.h, self.w)
-        if self.given_interp == _NEAREST:  # OpenCV's is half a pixel beside all else
-            return self.apply_segmentation(img)
-        size = self.new_w, self.new_h
-        interp = self.interp if self.given_interp is None else self.given_interp
-        return moved(img, lambda each: cv2.resize(each, size, interpolation=interp))
+        result = cv2.resize(img, (self.new_w, self.new_h), interpolation=self.interp)
+        return keep_channels(img, result)
 
     def apply_coords(self, coords: np.ndarray) -> np.ndarray:
         coords = as_coords(coords)
@@ -205,8 +184,7 @@ class ResizeTransform(Transform):
 
     def apply_segmentation(self, segmentation: np.ndarray) -> np.ndarray:
         check_size(self, segmentation, self.h, self.w)
-        if self.given_interp:
-            return in_float64(segmentation, self.apply_image)
+        # Not by cv2.INTER_NEAREST, which is half a pixel beside all else.
         rows = ((np.arange(self.new_h) + 0.5) * (self.h / self.new_h)).astype(int)
         columns = ((np.arange(self.new_w) + 0.5) * (self.w / self.new_w)).astype(int)
         return segmentation[rows[:, np.newaxis], columns]
@@ -242,7 +220,7 @@ class FlipTransform(Transform):
 
     def apply_image(self, img: np.ndarray) -> np.ndarray:
         # Not a view from the right: every later step would be slower on it.
-        return moved(img, lambda each: cv2.flip(each, 1 if self.horiz else 0))
+        return keep_channels(img, cv2.flip(img, 1 if self.horiz else 0))
 
     def apply_coords(self, coords: np.ndarray) -> np.ndarray:
         coords = as_coords(coords).copy()
@@ -304,18 +282,12 @@ class WarpAffineTransform(Transform):
         return (as_coords(coords) - 0.5) @ mat[:, :2].T + mat[:, 2] + 0.5
 
     def apply_segmentation(self, segmentation: np.ndarray) -> np.ndarray:
-        return in_float64(segmentation, lambda mask: self._warp(mask, _NEAREST, 0))
+        flags = self.interp & ~_INTERPOLATIONS | _NEAREST
+        return moved_labels(segmentation, lambda mask: self._warp(mask, flags, 0))
 
-    def _warp(self, img: np.ndarray, interp: int, value: Any) -> np.ndarray:
-        """Returns a warped image; the options go before an interpolation and a border value."""
-        interp = interp & _INTERPOLATIONS if self.given_interp is None else self.given_interp
-        value = value if self.given_fill is None else self.given_fill
-        how = (
-            self.interp & ~_INTERPOLATIONS | interp,
-            self.borderMode if self.given_fill is None else _CONSTANT,
-            [value] * 4 if np.ndim(value) == 0 else value,  # OpenCV's is of the first channel alone
-        )
-        return moved(img, lambda each: self._warp_by(each, *how))
+    def _warp(self, img: np.ndarray, flags: int, value: Any) -> np.ndarray:
+        value = [value] * 4 if np.ndim(value) == 0 else value  # OpenCV's is of one channel alone
+        return keep_channels(img, self._warp_by(img, flags, self.borderMode, value))
 
     def _warp_by(self, img: np.ndarray, flags: int, border: int, value: Any) -> np.ndarray:
         return cv2.warpAffine(

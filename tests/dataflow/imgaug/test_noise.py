@@ -110,26 +110,9 @@ class TestSaltPepperNoise(AugmentorContract):
         assert set(np.unique(result)) == {0, 255}
 
 
-@pytest.mark.parametrize(
-    "augmentor",
-    [
-        imgaug.Brightness(10),
-        imgaug.BrightnessScale((1, 1)),
-        imgaug.Contrast((1, 1)),
-        imgaug.Gamma((0, 0)),
-        imgaug.Saturation(1e-4),
-        imgaug.Lighting(0, [1, 1, 1], np.eye(3)),
-        imgaug.GaussianNoise(1),
-        imgaug.SaltPepperNoise(),
-        imgaug.JpegNoise((100, 100)),
-    ],
-    ids=lambda each: type(each).__name__,
-)
+@pytest.mark.parametrize("augmentor", [imgaug.Brightness(10), SaltPepperNoise(), JpegNoise()])
 def test_integers_beyond_255_are_refused_where_they_would_be_clipped(augmentor):
-    """A picture of 16 bits became 255 everywhere."""
-    for least, most, dtype in (3000, 42995, np.uint16), (-1, 255, np.int32):
-        img = np.full((8, 8, 3), least, dtype)
-        img[0] = most
-        with pytest.raises(ValueError, match=rf"got {least} to {most}. Convert .*\(img / 257\)"):
-            augmentor.augment(img)
-        assert augmentor.augment(np.clip(img, 0, 255)).dtype == dtype
+    img = np.full((8, 8, 3), 42995, np.uint16)  # it became 255 everywhere
+    with pytest.raises(AugmentationError, match=r"in \[0, 255\], got 42995: convert it first"):
+        augmentor.augment(img)
+    assert augmentor.augment(np.clip(img, 0, 255)).dtype == np.uint16
