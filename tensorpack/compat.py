@@ -41,7 +41,6 @@ __all__ = [
     "load_keras",
     "local_cli_debug_hook",
     "make_raw_callable",
-    "nccl_all_sum",
     "replace_input",
     "run_after",
     "step_trace",
@@ -179,11 +178,6 @@ def run_after(op: Any, first: Any) -> None:
       first: another one, which does not depend on `op`.
     """
     op._add_control_input(first)
-
-
-def nccl_all_sum(tensors: Sequence[Any]) -> List[Any]:
-    """Returns the sum of tensors that are on different GPUs, once on each of these."""
-    return importlib.import_module("tensorflow.python.ops.nccl_ops").all_sum(list(tensors))
 
 
 def gpu_memory_peak(device: str) -> Callable[[Any], int]:

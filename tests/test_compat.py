@@ -138,17 +138,6 @@ def test_a_loop_is_a_branch(with_graphs_of_their_own):
     assert set(found) == {True} and not compat.in_branch()
 
 
-def test_nccl_adds_up_on_each_gpu():
-    tf = compat.tfv1
-    parts = []
-    for gpu in range(2):
-        with tf.device(f"/device:GPU:{gpu}"):
-            parts.append(tf.constant(1.0))
-    sums = compat.nccl_all_sum(parts)
-    assert [each.op.type for each in sums] == ["NcclAllReduce"] * 2
-    assert [each.device for each in sums] == [each.device for each in parts]
-
-
 def test_every_tensorflow_has_tensor_specs():
     assert compat.backport_tensor_spec() is compat.TensorSpec is tensorflow.TensorSpec
 

@@ -194,7 +194,7 @@ TASKS = {
         get_tf_version_tuple
         compat: tf_version is_tfv2 backport_tensor_spec end_eager_execution forward_op
         compat: gpu_memory_peak in_branch is_closed is_name_of_tf1 load_keras
-        compat: local_cli_debug_hook make_raw_callable nccl_all_sum replace_input run_after
+        compat: local_cli_debug_hook make_raw_callable replace_input run_after
         compat: step_trace""",
     "Old data names": """migration
         PrefetchData PrefetchDataZMQ MultiProcessPrefetchData MultiThreadPrefetchData

@@ -101,7 +101,6 @@ class EarlyStop(BestValue):
         self._patience = as_count(self, "patience", patience)
         self._threshold = as_number(self, "threshold", threshold, least=0)
         self._waited = 0  # how many values came after the best one
-        self._patience_then = self._patience  # of the run that is resumed
 
     def _trigger(self) -> None:
         latest = self._new_value()
@@ -120,19 +119,12 @@ class EarlyStop(BestValue):
                 f"{self.monitor_stat} did not become better{best} in {self._waited} values."
             )
 
-    def ended(self, message: str) -> bool:
-        """Whether this callback ended the resumed run with this message, and would again."""
-        mine = message.startswith(f"StopTraining: {self.monitor_stat} did not become better")
-        return mine and self._patience <= self._patience_then
-
     def state_dict(self) -> Dict[str, Any]:
-        own = {"seen": self._seen, "waited": self._waited, "patience": self._patience}
-        return {**super().state_dict(), **own}
+        return {**super().state_dict(), "seen": self._seen, "waited": self._waited}
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
         super().load_state_dict(state)
         self._seen, self._waited = state["seen"], state["waited"]
-        self._patience_then = state["patience"]
 
 
 class MinSaver(BestValue):

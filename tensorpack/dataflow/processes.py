@@ -90,7 +90,6 @@ class MultiProcessRunner(ProcessFlow):
         if not strict:
             self._warn_of_processes_inside()
         self._limits = Limits.of(num_prefetch, self._buffer_bytes, num_proc, others=num_proc)
-        self.waiting_limits = [(num_prefetch, self._buffer_bytes)]
 
     def _warn_of_processes_inside(self) -> None:
         for inner in filter(lambda part: isinstance(part, ProcessFlow), parts_of(self.ds)):

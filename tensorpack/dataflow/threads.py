@@ -75,7 +75,6 @@ class MultiThreadMapData(ProxyDataFlow):
         self.map_func = checked_function(self, map_func)
         self.buffer_size = buffer_size
         self.buffer_bytes = as_count(self, "buffer_bytes", buffer_bytes)
-        self.waiting_limits = [(self.buffer_size, self.buffer_bytes)]
         self.strict = strict
         check_counts(self, num_thread=self.num_thread, buffer_size=buffer_size)
         self._passes = ProcessLocal(_Passes)  # threads do not survive a fork

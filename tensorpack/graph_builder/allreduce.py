@@ -2,11 +2,8 @@
 
 from typing import Any, Dict, List, Sequence, Tuple
 
-from tensorpack.compat import nccl_all_sum
 from tensorpack.compat import tfv1 as tf
-from tensorpack.tfutils.devices import have_gpus
 from tensorpack.tfutils.variables import replicas
-from tensorpack.utils import logger
 
 ALLREDUCE_MODES = ("nccl", "cpu", "hierarchical", "gpu")
 _CPU = "/device:CPU:0"
@@ -22,10 +19,9 @@ def allreduce_grads(
         `tf.IndexedSlices`, whose sum has the slices of all towers.
       average: whether the sums are divided by the number of towers.
       mode: how tensors are added up.
-        "nccl": by NCCL, one sum on each GPU; needs a GPU for each tower. Where that is not so it is
-        "gpu", which is logged. TensorFlow has had wrong sums from it since 1.15, see
-        https://github.com/tensorflow/tensorflow/issues/41539.
         "gpu": each sum on the device of one tower, so that all have about the same to do.
+        "nccl": the same; NCCL itself has given wrong sums since TensorFlow 1.15, see
+        https://github.com/tensorflow/tensorflow/issues/41539.
         "hierarchical": the same in each half of the towers first, so that little crosses from
         one half to the other; with less than 4 towers it is "gpu".
         "cpu": all on the CPU.
@@ -44,7 +40,7 @@ def allreduce_grads(
         raise TypeError("allreduce_grads takes lists of gradients, without their variables.")
     if count < 2:
         return [list(each) for each in all_grads]
-    if mode == "hierarchical" and count < 4 or mode == "nccl" and not _nccl_works(all_grads):
+    if count < 4 and mode == "hierarchical":
         mode = "gpu"
     adder = _Adder(1.0 / count if average else 1.0)
     with tf.name_scope("AllReduceGrads"):
@@ -71,25 +67,6 @@ def average_grads(
     return averages
 
 
-def _nccl_works(all_grads: Sequence[Sequence[Any]]) -> bool:
-    """Returns whether NCCL can add these up; logs why not."""
-    if not have_gpus():
-        logger.info("There is no GPU for NCCL: gradients are added up by plain ops.")
-        return False
-    devices = [grads[0].device for grads in all_grads if grads]
-    if len(set(devices)) < len(devices) or not all("GPU" in each.upper() for each in devices):
-        logger.warning(
-            f"NCCL needs a GPU for each tower, these are on {', '.join(devices)}: gradients are "
-            "added up by plain ops."
-        )
-        return False
-    logger.warning(
-        "NCCL has given wrong sums in TensorFlow 1.15 and later (tensorflow issue 41539): compare "
-        "with a run in mode 'gpu'."
-    )
-    return True
-
-
 class _Adder:
     """Adds up the gradients of one variable after the other; balances the devices' work."""
 
@@ -107,8 +84,6 @@ class _Adder:
             return [self.total(grads, _CPU)] * len(grads)
         if mode == "hierarchical":
             return self._add_by_halves(grads)
-        if mode == "nccl":
-            return self._add_by_nccl(grads)
         return [self.total(grads, _CPU if mode == "cpu" else self._device(grads))] * len(grads)
 
     def total(self, grads: List[Any], device: str) -> Any:
@@ -119,14 +94,6 @@ class _Adder:
             values = self._scaled(tf.concat([each.values for each in grads], 0))
             indices = tf.concat([each.indices for each in grads], 0)
             return tf.IndexedSlices(values, indices, grads[0].dense_shape)
-
-    def _add_by_nccl(self, grads: List[tf.Tensor]) -> List[tf.Tensor]:
-        scaled, sums = [], nccl_all_sum(grads)
-        for grad, each in zip(grads, sums):
-            # A run that takes one must take all, or NCCL waits for the others for ever.
-            with tf.device(grad.device), tf.control_dependencies(sums):
-                scaled.append(self._scaled(tf.identity(each)))
-        return scaled
 
     def _add_by_halves(self, grads: List[tf.Tensor]) -> List[tf.Tensor]:
         middle = len(grads) // 2

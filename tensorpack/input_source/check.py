@@ -1,7 +1,6 @@
-"""Checks every datapoint against the inputs of the model, and if a queue of them fits the memory.
+"""Checks every datapoint against the inputs of the model.
 
-Without it a None becomes NaN, a float becomes an integer, a missing component is not noticed; and
-the process is killed when the queue is full.
+Without it a None becomes NaN, a float becomes an integer, a missing component is not noticed.
 """
 
 from collections.abc import Mapping
@@ -12,10 +11,6 @@ import numpy as np
 from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.fed_input import FedInput, describe
 from tensorpack.utils import logger
-from tensorpack.utils._words import size_text
-from tensorpack.utils.memory import available_bytes
-
-_WORTH_A_LINE = 0.1  # of the free memory
 
 
 class DatapointChecker:
@@ -88,49 +83,3 @@ class DatapointChecker:
             f"Datapoint {self._index} has {got}, the model takes {len(self._names)} "
             f"({', '.join(self._names)}). Make the model's inputs and the dataflow agree."
         )
-
-
-def check_room(
-    capacity: int, arrays: Sequence[np.ndarray], ds: Any, available: Optional[int] = None
-) -> None:
-    """Raises ValueError if a queue has no room in the memory, by its first datapoint.
-
-    What is a tenth of the free memory is logged; if the buffers of the dataflow might be too much,
-    it is a warning. A capacity that is not positive is no limit.
-
-    Args:
-      capacity, arrays, ds: of the queue, its first datapoint, and where that comes from.
-      available: free bytes; by default those that the system knows of, if it knows.
-    """
-    available = available_bytes() if available is None else available
-    each = sum(array.nbytes for array in arrays)
-    if available is None or capacity <= 0:
-        return
-    queue, buffers = capacity * each, waiting_bytes(ds, each)
-    if queue > available:
-        raise ValueError(
-            f"The input queue may hold {capacity} datapoints of {size_text(each)}, "
-            f"{size_text(queue)} in all, but {size_text(available)} of memory are free: "
-            f"use smaller batches, or a queue for {max(available // each // 2, 1)} of them."
-        )
-    words = (
-        f"The input queue may hold {size_text(queue)}, and buffers of the dataflow "
-        f"{size_text(buffers)}; {size_text(available)} of memory are free."
-    )
-    if queue + buffers > available:
-        logger.warning(f"{words} Give a smaller buffer_bytes, or a smaller queue.")
-    elif queue + buffers > available * _WORTH_A_LINE:
-        logger.info(words)
-
-
-def waiting_bytes(ds: Any, each: int) -> int:
-    """Estimates the bytes that may wait in the buffers of `ds` and the flows that it is made from.
-
-    No datapoint of these is taken to have more than `each` bytes.
-    """
-    total = 0
-    while ds is not None:
-        limits = getattr(ds, "waiting_limits", ())
-        total += sum(min(count * each, nbytes) for count, nbytes in limits)
-        ds = getattr(ds, "ds", None)
-    return total

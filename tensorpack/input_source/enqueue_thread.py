@@ -16,7 +16,7 @@ from tensorpack.utils.concurrency import ShareSessionThread
 from tensorpack.utils.packing.packed_arrays import aligned_empty, stays_as_it_is
 from tensorpack.utils.stopping import StopRequested
 
-from .check import DatapointChecker, check_room
+from .check import DatapointChecker
 from .cursor import END_OF_PASS, FlowCursor, check_is_dataflow
 
 _POLL_SECONDS = 0.02
@@ -101,7 +101,6 @@ class Enqueuer:
         self._source: Any = None  # an iterator, from `begin` on
         self._pass_length: Optional[int] = None  # if passes are read one by one
         self._in_pass = 0  # how many datapoints of the pass were taken
-        self._room_checked = False
 
     def read_by_pass(self, length: int) -> None:
         """Makes each pass have exactly so many datapoints; called before `begin`."""
@@ -128,11 +127,7 @@ class Enqueuer:
             self._end_pass()
             datapoint = next(self._source)
         self._in_pass += 1
-        arrays = self._check(datapoint)
-        if not self._room_checked:
-            self._room_checked = True
-            check_room(self.control.capacity, arrays, self.ds)
-        return [private(each) for each in arrays]
+        return [private(each) for each in self._check(datapoint)]
 
     def _end_pass(self) -> None:
         given, self._in_pass = self._in_pass, 0

@@ -71,12 +71,6 @@ class RunRecord:
                 self._warned = True
                 logger.warning(f"Cannot write {self._path}, the training continues: {error}")
 
-    def withdraw(self) -> None:
-        """Takes the attempt out of the file: nothing was done in it."""
-        record, own = self._load(), self._attempt["id"]
-        record["attempts"] = [each for each in record["attempts"] if each.get("id") != own]
-        self._save(record)
-
     def _load(self) -> Dict[str, Any]:
         try:
             record = read_record(self.directory)

@@ -25,7 +25,7 @@ from tensorpack.utils.checks import check_kind
 from tensorpack.utils.stopping import StopToken
 
 from .config import TrainConfig
-from .determinism import fix_draws, fix_graph_seed, warn_of_unseeded
+from .determinism import fix_draws, fix_graph_seed
 from .record import TrainingRecord
 from .run import ENDLESS, Lifecycle
 from .signals import UNBLOCK_SECONDS, SignalGuard
@@ -161,8 +161,6 @@ class Trainer(TrainerContract):
         with self.graph.as_default():
             # the process may have got its seed after the constructor
             fix_graph_seed(self.graph, self._worker)
-            if self.deterministic:
-                warn_of_unseeded(self.graph)
             self._setup()
             self.check_stop()
             self.setup_callbacks(config.callbacks, config.monitors)

@@ -24,7 +24,7 @@ from tensorpack.utils import logger
 from tensorpack.utils._words import did_you_mean
 from tensorpack.utils.checks import as_count, as_number, check_kind
 
-from .determinism import check_deterministic, one_thread, warn_of_threads
+from .determinism import check_deterministic, one_thread
 from .resume import check_policy
 from .run import ENDLESS
 
@@ -140,9 +140,10 @@ class TrainConfig:
 
     def _set_session(self, creator: Any, config: Any, computing: ComputeOptions) -> None:
         if creator is None:
-            default_config = one_thread if self.deterministic else get_default_sess_config
+            config = one_thread(config) if self.deterministic else config
+            config = config or get_default_sess_config()
             creator = NewSessionCreator(
-                config=config or default_config(), precision=computing.precision, xla=computing.xla
+                config=config, precision=computing.precision, xla=computing.xla
             )
         elif computing.is_set:
             raise ValueError(
@@ -154,7 +155,6 @@ class TrainConfig:
         self.computing: ComputeOptions = getattr(creator, "computing", computing)
         if self.deterministic:
             check_deterministic(self.computing)
-            warn_of_threads(getattr(creator, "config", None))
 
     def _data_size(self) -> int:
         if self.data is None and self.dataflow is None:

@@ -73,15 +73,6 @@ class TrainingRecord:
         self._write([[v.op.name, v.shape.as_list(), v.dtype.base_dtype.name] for v in variables])
 
     @_survives
-    def withdraw(self) -> None:
-        """Takes back what `begin` has written: there is nothing left to do in this run."""
-        self._start = 0.0
-        if self._git is not None:
-            self._git.close()
-        if self._record is not None:
-            self._record.withdraw()
-
-    @_survives
     def end(self, ending: Ending) -> None:
         """Adds how it ended."""
         if not self._start:

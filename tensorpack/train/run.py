@@ -71,10 +71,11 @@ class Lifecycle:
             state.load(callbacks, config.starting_epoch)
             step = get_global_step_value()
             self.loop.config(config.steps_per_epoch, state.first_epoch, config.max_epoch, step)
-            is_alone = trainer.signal_token is trainer.stop_token  # a run in one process
-            if is_alone and state.is_over(step, callbacks.cbs):
-                trainer.record.withdraw()
-                return
+            if state.first_epoch > config.max_epoch:
+                logger.info(
+                    f"The run is over: it has its {config.max_epoch} epochs. To train longer, give "
+                    "a greater max_epoch."
+                )
             callbacks.before_train()
             state.load_random()
             trainer.record.enter_loop()

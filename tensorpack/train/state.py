@@ -6,15 +6,12 @@ A state is captured between two steps, or between the turns of two callbacks. It
 
 import os
 import random
-from contextlib import suppress
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence
 
 import numpy as np
 
-from tensorpack.callbacks.base import Callback, innermost
-from tensorpack.callbacks.best_value import EarlyStop
+from tensorpack.callbacks.base import Callback
 from tensorpack.callbacks.monitors.json_writer import JSONWriter
-from tensorpack.runs.record import read_record
 from tensorpack.tfutils.checkpoint import RestorePoint, restore_point_at
 from tensorpack.tfutils.common import get_global_step_value
 from tensorpack.tfutils.sessinit import ExactRestore
@@ -23,7 +20,6 @@ from tensorpack.utils.rng import rng_state, set_rng_state, set_streams_state, st
 
 from .resume import check_complete, find_resumption, state_directory
 
-_LIMITS: Dict[Any, str] = {EarlyStop: "patience"}
 _NUMPY_STREAM: Any = np.random  # the module has the methods of the generator behind its functions
 
 
@@ -96,34 +92,6 @@ class RunState:
         self._compare_sizes(state)
         strictly = self._trainer.resume_strictly
         callbacks.load_states(state["callbacks"], state["callback_names"], strictly)
-
-    def is_over(self, step: int, callbacks: Sequence[Callback]) -> bool:
-        """Tells, and logs, whether nothing is left of a run: `run.json` says that it ended in order
-        with this step, and its last epoch is over, or a callback ended it and would again.
-        """
-        record = None
-        if self.position is not None:
-            with suppress(OSError, ValueError):
-                record = read_record(logger.get_logger_dir() or "")
-        end = {"result": "finished", "step": step}
-        ended = [each for each in (record or {}).get("attempts", ()) if {**each, **end} == each]
-        messages = [str(each.get("message")) for each in ended]
-        early = [
-            f"{text.partition(': ')[2]} To train longer, give {kind.__name__} a greater {limit}."
-            for kind, limit in _LIMITS.items()
-            for each in map(innermost, callbacks)
-            for text in messages
-            if isinstance(each, kind) and each.ended(text)
-        ]
-        if early:
-            advice = early[-1]
-        elif "" in messages and self.first_epoch > self._trainer.max_epoch:
-            epochs = self._trainer.max_epoch
-            advice = f"It has its {epochs} epochs. To train longer, give a greater max_epoch."
-        else:
-            return False
-        logger.info(f"The run is over: {self._trainer.resumed_from} is its end. {advice}")
-        return True
 
     def load_random(self) -> None:
         """Sets the random streams of the process, after all draws at the start."""

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tensorpack.compat import tfv1 as tf
-from tensorpack.graph_builder import allreduce, allreduce_grads
+from tensorpack.graph_builder import allreduce_grads
 from tensorpack.graph_builder.allreduce import average_grads
 
 MODES = ["nccl", "cpu", "hierarchical", "gpu"]
@@ -46,14 +46,13 @@ def test_the_work_is_spread_over_the_devices():
     assert [tower[0].device[-1] for tower in halves] == ["0", "0", "2", "2"]
 
 
-@pytest.mark.parametrize("mode", MODES)
-def test_sparse_gradients_keep_their_slices(mode):
+def test_sparse_gradients_keep_their_slices():
     table = tf.get_variable("table", initializer=np.zeros([4, 1], np.float32))
     grads = [
         tf.gradients(tf.reduce_sum(tf.gather(table, rows)) * scale, [table])
         for rows, scale in [([0, 1], 2.0), ([1, 3], 4.0)]
     ]
-    reduced = allreduce_grads(grads, True, mode)
+    reduced = allreduce_grads(grads, True)
     assert all(isinstance(tower[0], tf.IndexedSlices) for tower in reduced)
     ((mean, variable),) = average_grads([[(each[0], table)] for each in grads])
     assert variable is table
@@ -61,15 +60,14 @@ def test_sparse_gradients_keep_their_slices(mode):
         assert run(tf.convert_to_tensor(each)).tolist() == [[1], [3], [0], [2]]
 
 
-@pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("order", [1, -1])
-def test_a_sparse_gradient_of_one_tower_and_a_dense_one_of_another(mode, order):
+def test_a_sparse_gradient_of_one_tower_and_a_dense_one_of_another(order):
     table = tf.get_variable("table", initializer=np.zeros([4, 1], np.float32))
     sparse = tf.gradients(2.0 * tf.reduce_sum(tf.gather(table, [0, 0, 1])), [table])
     dense = tf.gradients(tf.reduce_sum(table * [[1.0], [2.0], [3.0], [4.0]]), [table])
     assert isinstance(sparse[0], tf.IndexedSlices) and isinstance(dense[0], tf.Tensor)
     grads = [sparse, dense][::order]
-    mean, total = allreduce_grads(grads, True, mode), allreduce_grads(grads, False, mode)
+    mean, total = allreduce_grads(grads, True), allreduce_grads(grads, False)
     ((averaged, variable),) = average_grads([[(each[0], table)] for each in grads])
     assert variable is table
     for tower in [*mean, [averaged]]:
@@ -80,29 +78,6 @@ def test_a_sparse_gradient_of_one_tower_and_a_dense_one_of_another(mode, order):
 def test_one_tower_keeps_its_gradients():
     ((gradient,),) = [gradients(1)[0][:1]]
     assert allreduce_grads([[gradient]], True) == [[gradient]]
-
-
-def test_a_machine_without_gpus_is_told_so(capfd):
-    allreduce_grads(gradients(2), True)
-    assert "There is no GPU for NCCL" in capfd.readouterr().out
-
-
-@pytest.mark.parametrize(
-    "device, used, said",
-    [
-        ("/device:GPU:{}", "NcclAllReduce", "wrong sums"),
-        ("/device:GPU:0", "AddN", "needs a GPU for"),
-    ],
-)
-def test_nccl_is_used_where_each_tower_has_a_gpu(device, used, said, monkeypatch, capfd):
-    monkeypatch.setattr(allreduce, "have_gpus", lambda: True)
-    grads = []
-    for index in range(2):
-        with tf.device(device.format(index)):
-            grads.append([tf.constant([1.0])])
-    allreduce_grads(grads, True)
-    ops = [each.type for each in tf.get_default_graph().get_operations()]
-    assert (used in ops) and said in capfd.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ import pytest
 
 from tensorpack.callbacks import ModelSaver, PeriodicTrigger, ProcessTensors
 from tensorpack.compat import tfv1 as tf
-from tensorpack.input_source import QueueInput
 from tensorpack.models import Dropout
 from tensorpack.tfutils import load_checkpoint_vars
 from tensorpack.train import SimpleTrainer, TrainConfig
@@ -48,11 +47,11 @@ def test_xla_is_refused(seeded):
         config(deterministic=True, xla=True)
 
 
-@pytest.mark.parametrize("threads, warned", [(0, True), (1, False)])
-def test_a_config_of_the_users_is_kept_and_warned_of(seeded, threads, warned, capsys):
-    given = tf.ConfigProto(intra_op_parallelism_threads=1, inter_op_parallelism_threads=threads)
-    assert config(deterministic=True, session_config=given).session_creator.config is given
-    assert ("needs (1, 1)" in capsys.readouterr().out) == warned
+def test_a_config_of_the_users_gets_one_thread_and_is_copied(seeded):
+    given = tf.ConfigProto(inter_op_parallelism_threads=2, device_count={"CPU": 3})
+    session = config(deterministic=True, session_config=given).session_creator.config
+    assert session.intra_op_parallelism_threads == session.inter_op_parallelism_threads == 1
+    assert session.device_count == given.device_count and given.inter_op_parallelism_threads == 2
 
 
 def test_the_graph_seed_follows_from_that_of_the_process(seeded):
@@ -97,44 +96,6 @@ def test_a_trainer_gives_its_graph_the_seed_before_anything_is_built(seeded):
         with tf.Graph().as_default() as other:
             fix_graph_seed(other)
         assert graph.seed == other.seed
-
-
-def test_ops_that_were_made_without_a_seed_are_warned_of(capsys):
-    with tf.Graph().as_default():
-        model, data = Noisy(), QueueInput(flow())
-        trainer = SimpleTrainer()
-        tf.random.uniform([2], name="early")
-        tf.random.uniform([2], seed=1, name="own")
-        fix_rng_seed(3)
-        trainer.setup_graph(model.inputs(), data, model.build_graph, model.optimizer)
-        trainer.train_with_defaults(
-            callbacks=[], monitors=[], steps_per_epoch=1, max_epoch=1, deterministic=True
-        )
-    said = capsys.readouterr().out
-    assert "draw others in each run: early/RandomUniform, " in said
-    assert "own/RandomUniform" not in said
-
-
-@pytest.mark.parametrize("use_resource", [False, True])
-def test_updates_in_no_order_with_the_step_are_warned_of(use_resource, capsys):
-    v, w, free = (
-        tf.get_variable(name, initializer=1.0, use_resource=use_resource) for name in "vwx"
-    )
-    forward = tf.exp(v)
-    step = tf.train.MomentumOptimizer(0.1, 0.5).minimize(forward + w, var_list=[v, w])
-    average = tf.train.ExponentialMovingAverage(0.5)
-    updates = tf.get_default_graph().get_collection_ref(tf.GraphKeys.UPDATE_OPS)
-
-    def said():
-        fix_draws(step, once=True)
-        return capsys.readouterr().out
-
-    with tf.control_dependencies([step]):
-        updates.append(average.apply([v]))
-    updates.append(free.assign(free + forward))  # as the statistics of a BatchNorm
-    assert said() == ""
-    updates += [average.apply([w, free]), tf.square(v)]
-    assert "UPDATE_OPS read v, w before or after" in said()
 
 
 def step_that_draws(draw):

@@ -191,14 +191,6 @@ def test_data_drawn_by_pythons_own_random_continue(at):
     assert 0 < len(rest) < len(whole) and rest == whole[-len(rest) :]
 
 
-def test_a_finished_run_has_nothing_left_to_do(capsys):
-    run([], ModelSaver())
-    spy = CallbackSpy()
-    run([spy], ModelSaver(), resume="must")
-    assert spy.tape == ["setup_graph"]
-    assert "has its 3 epochs. To train longer, give" in capsys.readouterr().out
-
-
 @pytest.mark.slow
 def test_statistics_have_no_gap_and_no_epoch_twice(log_dir):
     for at in range(1, EPOCHS * (STEPS + 2) + 1):

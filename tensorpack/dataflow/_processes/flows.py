@@ -174,7 +174,6 @@ class ProcessMap(ProcessFlow):
         self.func = checked_function(self, func)
         self._most = most
         self._limits = Limits.of(most + num_proc, self._buffer_bytes, num_proc, others=num_proc)
-        self.waiting_limits = [(most + num_proc, self._buffer_bytes)] * 2  # there and back
 
     def reset_state(self) -> None:
         super().reset_state()

@@ -56,7 +56,6 @@ class MultiThreadRunner(DataFlow):
         check_counts(self, num_prefetch=num_prefetch, num_thread=num_thread)
         self.get_df, self.num_prefetch, self.num_thread = get_df, num_prefetch, num_thread
         self.buffer_bytes = as_count(self, "buffer_bytes", buffer_bytes)
-        self.waiting_limits = [(num_prefetch, self.buffer_bytes)]
         self._mixture: ProcessLocal[_Mixture] = ProcessLocal(_Mixture)
 
     def __len__(self) -> int:
