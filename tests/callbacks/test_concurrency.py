@@ -223,15 +223,6 @@ def fail_at_the_end(ready):
         raise ValueError("cannot leave")
 
 
-def test_a_process_that_is_left_alone_lives_on():
-    process = multiprocessing.get_context("spawn").Process(target=_sleep, name="Sleeper")
-    trainer = MiniTrainer([StartProcOrThread(process, stop_at_last=False)]).train()
-    assert process.is_alive()
-    process.terminate()
-    process.join(5)
-    assert trainer.stop_token.reason is None
-
-
 def test_other_things_are_refused():
     with pytest.raises(TypeError, match="got function"):
         StartProcOrThread([_sleep])

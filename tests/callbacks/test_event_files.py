@@ -2,7 +2,7 @@ import os
 
 import pytest
 
-from tensorpack.callbacks.monitors.event_writer import cut_file, mark_of, marked_files, new_file
+from tensorpack.callbacks.monitors.event_writer import cut_file, mark_of, marked_files
 from tensorpack.compat import tfv1 as tf
 
 
@@ -72,16 +72,3 @@ def test_a_file_that_cannot_be_read_is_of_nobody(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "access", lambda path, mode: not path.endswith(names[0]))
     for writer in ("", "me"):
         assert marked_files(str(tmp_path), writer) == names[1:]
-
-
-def test_a_new_file_is_the_last_one(tmp_path, monkeypatch):
-    monkeypatch.setattr("tensorpack.callbacks.monitors.event_writer.time.time", lambda: 1000.5)
-    names = []
-    for _ in range(12):
-        path = new_file(str(tmp_path))
-        open(path, "x").close()
-        names.append(path)
-    assert names == sorted(names)
-    assert "tfevents.0000001000." in names[0]
-    (tmp_path / "events.out.tfevents.9999.host").write_bytes(b"")  # no time of ours
-    assert "tfevents.0000001012." in new_file(str(tmp_path))

@@ -133,12 +133,6 @@ def test_a_run_that_continues_purges_later_events(tmp_path):
     ]
 
 
-def test_the_log_directory_is_the_default(tmp_path):
-    with log_directory(tmp_path):
-        MiniTrainer([putting()], [TFEventWriter()]).train()
-    assert scalars(tmp_path) == [(2, "epoch", 1.0)]
-
-
 def test_without_a_log_directory_it_does_nothing(capsys):
     MiniTrainer([putting()], [TFEventWriter()]).train()
     assert log_lines(capsys) == ["No events are written: there is no log directory to put them in."]
@@ -257,12 +251,6 @@ def test_a_disk_that_fails_when_a_run_is_resumed_is_tried_again(tmp_path, monkey
     resume(tmp_path, state, max_epoch=4)
     assert scalars(tmp_path) == [EPOCHS[0], EPOCHS[3]]
     assert len([line for line in log_lines(capsys) if "Cannot write events" in line]) == 1
-
-
-def test_a_state_names_no_files_elsewhere(tmp_path):
-    state = states_of_a_run(tmp_path)[0]
-    with pytest.raises(ValueError, match="elsewhere"):
-        TFEventWriter().load_state_dict({**state, "files": ["../events.out.tfevents.1.a"]})
 
 
 def test_the_order_holds_when_the_clock_jumps(tmp_path, monkeypatch):

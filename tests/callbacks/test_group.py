@@ -82,11 +82,6 @@ def test_a_slow_epoch_is_reported_and_a_quick_one_is_not(capsys):
     assert report(capsys, 0.9, 2.0) == []
 
 
-def test_only_callbacks_that_see_runs_get_hooks():
-    group = Callbacks([Callback(), CallbackSpy(), Callback()])
-    assert len(group.get_hooks()) == 1
-
-
 def test_those_that_ask_for_it_are_set_up_last():
     tape = []
 

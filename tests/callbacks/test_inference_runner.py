@@ -14,14 +14,12 @@ from tensorpack.callbacks import (
     Inferencer,
     InferenceRunner,
     InferenceRunnerBase,
-    MaxSaver,
     ModelSaver,
     PeriodicTrigger,
     ScalarStats,
 )
 from tensorpack.compat import tfv1 as tf
 from tensorpack.dataflow import BatchData, DataFromList, MapData
-from tensorpack.graph_builder import InputDesc, ModelDesc
 from tensorpack.input_source import (
     BatchQueueInput,
     FeedInput,
@@ -29,8 +27,6 @@ from tensorpack.input_source import (
     StagingInput,
     TensorInput,
 )
-from tensorpack.models import Conv2D, FullyConnected, MaxPooling
-from tensorpack.tfutils.symbolic_functions import prediction_incorrect
 from tensorpack.tfutils.tower import TowerContext, TowerFunc
 from tensorpack.train import SimpleTrainer, Trainer, TrainingInterrupted
 from tensorpack.utils import fix_rng_seed
@@ -493,54 +489,3 @@ class TestDataParallelInferenceRunner(CallbackContract):
 
     def make_callback(self):
         return DataParallelInferenceRunner(DataFromList([[X]]), ScalarStats("sum"), 2)
-
-
-class Digits(ModelDesc):
-    """A small network in the spelling of 2017."""
-
-    def _get_inputs(self):
-        return [
-            InputDesc(tf.float32, [None, 8, 8, 1], "image"),
-            InputDesc(tf.int32, [None], "label"),
-        ]
-
-    def _build_graph(self, inputs):
-        image, label = inputs
-        hidden = MaxPooling("pool", Conv2D("conv", image, 8, 3, nl=tf.nn.relu), 2)
-        logits = FullyConnected("fc", hidden, 10, nl=tf.identity)
-        prediction_incorrect(logits, label, name="incorrect_vector")
-        cost = tf.nn.sparse_softmax_cross_entropy_with_logits(logits=logits, labels=label)
-        self.cost = tf.reduce_mean(cost, name="cross_entropy_loss")
-
-    def _get_optimizer(self):
-        return tf.train.AdamOptimizer(0.01)
-
-
-def digits(count, seed):
-    """Noisy images of ten patterns."""
-    patterns = np.random.RandomState(0).rand(10, 8, 8, 1)
-    rng = np.random.RandomState(seed)
-    labels = rng.randint(10, size=count)
-    images = patterns[labels] + rng.normal(0, 0.3, [count, 8, 8, 1])
-    return DataFromList([[image, label] for image, label in zip(np.float32(images), labels)])
-
-
-def test_digits_are_learned_and_the_best_network_is_kept(tmp_path):
-    fix_rng_seed(2)
-    runner = InferenceRunner(
-        BatchData(digits(100, 1), 32, remainder=True),
-        [ScalarStats("cross_entropy_loss"), ClassificationError()],
-    )
-    directory = str(tmp_path)
-    best = MaxSaver("validation_cross_entropy_loss", checkpoint_dir=directory)
-    callbacks = [ModelSaver(checkpoint_dir=directory), runner, best]
-    trainer = train(
-        callbacks,
-        model=Digits(),
-        dataflow=BatchData(digits(640, 0), 32),
-        steps_per_epoch=20,
-        max_epoch=3,
-    )
-    errors = [each.value for each in trainer.monitors.get_history("val_error")]
-    assert errors[-1] < 0.1
-    assert tf.train.load_checkpoint(str(tmp_path / "max-validation_cross_entropy_loss")) is not None

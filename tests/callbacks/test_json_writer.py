@@ -199,20 +199,6 @@ def test_a_failing_disk_costs_one_warning(tmp_path, capsys):
     assert lines[0].startswith(f"Cannot write {tmp_path / 'stats.json'}, the training continues: ")
 
 
-def test_a_disk_that_fails_later_costs_one_warning(tmp_path, capsys):
-    path = tmp_path / "stats.json"
-
-    class Breaking(Putting):
-        def _before_epoch(self):
-            if self.epoch_num == 2:
-                path.unlink()
-                path.mkdir()
-
-    run(tmp_path, Breaking(), max_epoch=4)
-    said = f"Cannot write {path}, the training continues: "
-    assert [line.startswith(said) for line in log_lines(capsys)] == [True]
-
-
 def test_a_disk_that_recovers_gets_all_epochs(tmp_path):
     run(tmp_path, Blocking(tmp_path / "stats.json", until=2), max_epoch=2)
     assert stats(tmp_path) == TWO_EPOCHS
@@ -356,21 +342,6 @@ def test_epochs_without_steps_are_told_apart(tmp_path):
     assert [(each["epoch_num"], each["score"]) for each in tail] == [(1, 1.0), (2, None)]
 
 
-def test_what_is_written_is_the_encoding_of_all_epochs(tmp_path):
-    texts = []
-
-    class Reading(Saving):
-        def _before_epoch(self):
-            super()._before_epoch()
-            if self.epoch_num > 1:
-                texts.append((tmp_path / "stats.json").read_text())
-
-    run(tmp_path, Reading(), max_epoch=4)
-    texts.append((tmp_path / "stats.json").read_text())
-    assert texts == [JSONWriter.encode(json.loads(text)) for text in texts]
-    assert [len(json.loads(text)) for text in texts] == [1, 2, 3, 4]
-
-
 def test_the_epoch_that_is_written_again_is_not_dropped(tmp_path, capsys):
     # The state is of a callback that saves before the writer has its turn.
     run(tmp_path, max_epoch=2)
@@ -384,23 +355,6 @@ def test_the_epoch_that_is_written_again_is_not_dropped(tmp_path, capsys):
     assert [each["epoch_num"] for each in stats(tmp_path)] == [1, 2]
     assert aside(tmp_path) == []
     assert not any("dropped" in line for line in log_lines(capsys))
-
-
-def test_a_disk_that_fails_when_a_run_is_resumed_is_tried_again(tmp_path, capsys):
-    run(tmp_path, max_epoch=4)
-    path, away = tmp_path / "stats.json", tmp_path / "away"
-    path.rename(away)
-    path.mkdir()
-
-    class Recovering(Putting):
-        def _before_epoch(self):
-            if self.epoch_num == 4:
-                path.rmdir()
-                away.rename(path)
-
-    resume(tmp_path, TWO_DONE, Recovering(), max_epoch=4)
-    assert [each["epoch_num"] for each in stats(tmp_path)] == [1, 2, 3, 4]
-    assert len([line for line in log_lines(capsys) if "Cannot" in line]) == 1
 
 
 def test_a_state_of_before_the_training_leaves_the_file_to_the_old_rule(tmp_path):

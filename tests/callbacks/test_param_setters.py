@@ -273,15 +273,6 @@ def test_everything_is_better_than_nan():
     assert stat([nan, nan, nan, nan]) == stat([1.0, 1.0, 1.0, 1.0])
 
 
-def test_a_state_replaces_what_there_was():
-    setter = StatMonitorParamSetter(param(), "cost", lambda old: old / 2, 0.5, last_k=3)
-    state = {"began": True, "last": None, "value": 1.0, "seen": [3.0, 4.0], "last_step": 4}
-    setter.load_state_dict(state)
-    other = {**state, "value": 2.0, "seen": [5.0], "last_step": 6}
-    setter.load_state_dict(other)
-    assert setter.state_dict() == {**other, "of": "exploration by cost"}
-
-
 def test_no_value_is_a_warning(capsys):
     stat([None, 5, None])
     said = "StatMonitorParamSetter does nothing: cost has no value yet."

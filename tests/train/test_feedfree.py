@@ -10,9 +10,8 @@ from tensorpack.train.simple import (
     SimpleFeedfreeTrainer,
     SingleCostFeedfreeTrainer,
 )
-from tests.computing import compiled
 from tests.tiers import first_fast
-from tests.train.test_simple import SOURCES, Deep, Nodes, config, flow
+from tests.train.test_simple import config, flow
 from tests.train.test_stopping import Held, ModelThatFails
 
 
@@ -34,16 +33,6 @@ def test_learns(kind):
     look, options = config(data=QueueInput(flow()))
     kind(options).train()
     np.testing.assert_allclose(look.values, [3, 2], atol=0.1)
-
-
-@pytest.mark.slow
-def test_xla_compiles_training_and_prediction():
-    nodes = Nodes()
-    _, options = config(model=Deep(), **SOURCES["tensors"](), xla=True, steps_per_epoch=1)
-    options.callbacks.append(nodes)
-    MyTrainer(options).train()
-    for each in nodes.nodes:
-        assert compiled(each)
 
 
 def test_an_input_is_released_if_the_model_cannot_be_built():

@@ -8,14 +8,13 @@ import pytest
 from tensorpack.callbacks import Callback, ModelSaver, PeriodicTrigger, RunUpdateOps
 from tensorpack.compat import tfv1 as tf
 from tensorpack.dataflow import DataFromList
-from tensorpack.input_source import DataParallelFeedInput, FeedInput, QueueInput, StagingInput
+from tensorpack.input_source import FeedInput, QueueInput, StagingInput
 from tensorpack.models import BatchNorm, BatchRenorm
 from tensorpack.tfutils.dependency import ancestors, dependency_of_fetches
 from tensorpack.tfutils.sessinit import JustCurrentSession, SaverRestore
 from tensorpack.train import (
     AsyncMultiGPUTrainer,
     MultiGPUTrainerBase,
-    QueueInputTrainer,
     SimpleTrainer,
     StopTraining,
     SyncMultiGPUTrainerParameterServer,
@@ -204,37 +203,12 @@ def test_checkpoints_of_any_number_of_towers_are_exchangeable(first, second, opt
         )
 
 
-@pytest.mark.slow
-def test_a_run_on_two_towers_is_resumed_on_one(log_dir):
-    def run(kind, **options):
-        with tf.Graph().as_default():
-            look = LastValues()
-            trainer = kind(two_towers([look, ModelSaver()], steps_per_epoch=50, **options))
-            trainer.train()
-        return trainer, look.values
-
-    run(SyncMultiGPUTrainerReplicated)
-    trainer, values = run(QueueInputTrainer, nr_tower=1, resume="auto", max_epoch=2)
-    assert trainer.global_step == 100
-    np.testing.assert_allclose(values, [3, 2], atol=0.1)
-
-
 def test_a_bad_cost_of_any_tower_ends_the_run():
     data = DataFromList(
         [[np.float32([1]), np.float32([1])], [np.float32([np.nan])] * 2], shuffle=False
     )
     with pytest.raises(FloatingPointError, match="tower[01]/cost is nan"):
         SyncMultiGPUTrainerParameterServer(two_towers(dataflow=data)).train()
-
-
-def test_towers_are_fed_by_hand():
-    look = LastValues()
-    data = DataParallelFeedInput(flow(), ["tower0", "tower1"])
-    launch_train_with_config(
-        two_towers([look], data=data, nr_tower=1, steps_per_epoch=100),
-        SyncMultiGPUTrainerReplicated([0, 1]),
-    )
-    np.testing.assert_allclose(look.values, [3, 2], atol=0.1)
 
 
 def devices_of(trainer, *names):
@@ -345,15 +319,7 @@ def test_the_op_of_2017_sets_the_copies():
     "make, error, text",
     first_fast(
         [
-            (lambda: SyncMultiGPUTrainerParameterServer(0), ValueError, "gpus .* at least 1"),
             (lambda: AsyncMultiGPUTrainer([1, 1]), ValueError, r"different GPU ids, got \[1, 1\]"),
-            (lambda: SyncMultiGPUTrainerReplicated([]), ValueError, "different GPU ids"),
-            (
-                lambda: SyncMultiGPUTrainerReplicated([0.5]),
-                TypeError,
-                r"list of GPU ids.*got \[0.5\]",
-            ),
-            (lambda: SyncMultiGPUTrainerReplicated("gpus"), TypeError, "gpus"),
             (lambda: SyncMultiGPUTrainerParameterServer(2, "tpu"), ValueError, "'gpu' or 'cpu'"),
             (
                 lambda: SyncMultiGPUTrainerReplicated(2, True, "ring"),

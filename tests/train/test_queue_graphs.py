@@ -112,22 +112,6 @@ def test_threads_of_a_coordinator():
     assert rounds[1] == 2 and trainer.global_step < 1000
 
 
-def numbers_with_labels():
-    """A queue of 4 random numbers and a label each, and its runner."""
-    data, target = 10 * np.random.randn(200, 4) + 1, np.random.randint(0, 2, size=200)
-    queue = tf.FIFOQueue(50, [tf.float32, tf.int32], shapes=[[4], []])
-    enqueue = queue.enqueue_many([tf.constant(data, tf.float32), tf.constant(target, tf.int32)])
-    return queue, tf.train.QueueRunner(queue, [enqueue] * 4)
-
-
-@pytest.mark.slow
-def test_a_queue_runner_that_adds_many_at_once():
-    queue, runner = numbers_with_labels()
-    tf.train.add_queue_runner(runner)
-    values = values_of(queue.dequeue(), 100)
-    assert len(values) == 100 and values[0][0].shape == (4,)
-
-
 @pytest.fixture
 def files(tmp_path):
     """Two files of a header and three lines of two features and a label."""
@@ -137,27 +121,18 @@ def files(tmp_path):
     return [str(each) for each in paths]
 
 
-def read(files, batch=2, num_epochs=None, shuffle=False):
-    """Batches of the features and the labels of the lines."""
-    names = tf.train.string_input_producer(files, num_epochs=num_epochs, shuffle=shuffle)
+def read(files, num_epochs=None):
+    """Batches of the features and the labels of two lines."""
+    names = tf.train.string_input_producer(files, num_epochs=num_epochs, shuffle=False)
     _, value = tf.TextLineReader(skip_header_lines=1).read(names)
     a, b, label = tf.decode_csv(value, [[0.0], [0.0], [0]])
-    parts = [tf.stack([a, b]), label]
-    if shuffle:
-        return tf.train.shuffle_batch(parts, batch, capacity=20, min_after_dequeue=5)
-    return tf.train.batch(parts, batch)
+    return tf.train.batch([tf.stack([a, b]), label], 2)
 
 
 def test_files_are_read_by_producers_and_batches(files):
     values = values_of(read(files), 10)
     assert [label.tolist() for _, label in values[:4]] == [[0, 1], [2, 3], [4, 5], [0, 1]]
     np.testing.assert_array_equal(values[1][0], [[0, 2], [1, 0]])
-
-
-def test_a_shuffling_queue_in_several_threads(files):
-    values = values_of(read(files, shuffle=True), 30)
-    labels = np.concatenate([label for _, label in values])
-    assert sorted(set(labels)) == list(range(6))
 
 
 def test_files_that_end_end_the_data(files):
@@ -204,7 +179,8 @@ def test_a_step_that_waits_longer_than_the_operation_timeout(capfd):
 
 @pytest.mark.slow
 def test_an_operation_timeout_is_not_for_threads_that_wait_for_room():
-    tf.train.add_queue_runner(numbers_with_labels()[1])
+    queue = tf.FIFOQueue(50, tf.float32, shapes=[[4]])
+    tf.train.add_queue_runner(tf.train.QueueRunner(queue, [queue.enqueue_many(tf.ones([200, 4]))]))
     slow = when(trigger_step=lambda cb: time.sleep(0.5))
     data = QueueInput(DataFromList([[np.ones(2, np.float32)] * 2], shuffle=False))
     options = {"model": TinyModel(), "data": data, "steps_per_epoch": 2}
@@ -228,14 +204,6 @@ def test_a_queue_runner_whose_queue_is_closed(capfd):
     capfd.readouterr()  # TensorFlow tells of the enqueue that it has cancelled
 
 
-def test_the_size_of_a_queue_that_is_fed():
-    queue = tf.FIFOQueue(20, [tf.int32])
-    placeholder = tf.placeholder(tf.int32)
-    enqueue, size = queue.enqueue(placeholder), queue.size()
-    feed = when(trigger_step=lambda cb: cb.trainer.sess.run(enqueue, {placeholder: 1}))
-    assert values_of(size, 10, feed) == list(range(10))
-
-
 def test_random_numbers_of_two_threads():
     queue = tf.FIFOQueue(20, [tf.float32])
     enqueue, size = queue.enqueue(tf.random_uniform([])), queue.size()
@@ -251,32 +219,6 @@ def test_random_numbers_of_two_threads():
 
     threads += [ShareSessionThread(threading.Thread(target=run)) for _ in range(2)]
     assert values_of(size, 1, StartProcOrThread(threads), when(before_train=wait)) == [10]
-
-
-@pytest.mark.parametrize("version, number_of_dequeues", [(1, 1), (2, 1), (3, 3)])
-def test_a_run_takes_one_element_for_each_dequeue(version, number_of_dequeues):
-    ranges = tf.train.range_input_producer(100, shuffle=False)
-    number = ranges.dequeue()
-    fetches = {
-        1: lambda: [number] * 3,
-        2: lambda: [ranges.dequeue()] * 3,
-        3: lambda: [ranges.dequeue(), ranges.dequeue(), ranges.dequeue()],
-    }
-    found = np.ravel(values_of(fetches[version](), 2))
-    assert sorted(set(found)) == list(range(2 * number_of_dequeues))
-
-
-def test_a_queue_gives_the_next_element_to_each_run_that_needs_it():
-    number = tf.train.range_input_producer(100, shuffle=False).dequeue()
-    twice = number * 2
-    lost = when(trigger_step=lambda cb: cb.trainer.sess.run(twice))
-    assert values_of(number, 3, lost) == [0, 2, 4]
-
-
-def test_a_priority_queue():
-    queue = tf.PriorityQueue(10, [tf.string], [[]])
-    enqueue = queue.enqueue_many([tf.constant([2, 3, 1], tf.int64), ["b", "c", "a"]])
-    assert values_of(queue.dequeue(), 3, before(enqueue)) == [[1, b"a"], [2, b"b"], [3, b"c"]]
 
 
 def test_a_padding_queue_makes_batches_of_different_lengths():

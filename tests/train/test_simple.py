@@ -8,7 +8,6 @@ from tensorpack.compat import tfv1 as tf
 from tensorpack.dataflow import DataFlow, DataFromList
 from tensorpack.graph_builder import InputDesc, ModelDesc, ModelDescBase
 from tensorpack.input_source import FeedInput, QueueInput, StagingInput, TensorInput
-from tensorpack.models import regularize_cost_from_collection
 from tensorpack.train import (
     NoOpTrainer,
     QueueInputTrainer,
@@ -93,16 +92,6 @@ def test_a_queue_trainer_refuses_other_sources():
         launch_train_with_config(options, QueueInputTrainer())
 
 
-def test_a_queue_trainer_is_a_class_to_derive_from():
-    class Mine(QueueInputTrainer):
-        pass
-
-    _, options = config(dataflow=flow(), steps_per_epoch=1)
-    trainer = Mine(options)
-    trainer.train()
-    assert isinstance(trainer, SimpleTrainer) and isinstance(options.data, QueueInput)
-
-
 @pytest.mark.parametrize("source", ["feed", "queue", "staged"])
 def test_too_long_datapoints_are_cut_for_a_model_of_2017_only(source, capfd):
     def longer():
@@ -167,18 +156,6 @@ def test_a_model_that_forgets_its_regularisation_is_told_so(capfd):
     _, options = config(model=Forgets(), dataflow=flow())
     SimpleTrainer(options).train()
     assert "REGULARIZATION_LOSSES are used by nothing" in capfd.readouterr().out
-
-
-def test_a_model_with_a_variable_that_has_a_regularizer_is_trained():
-    class Regularized(TinyModel):
-        def build_graph(self, x, y):
-            tf.get_variable("regularized", [2], regularizer=tf.nn.l2_loss)
-            return super().build_graph(x, y) + regularize_cost_from_collection()
-
-    _, options = config(model=Regularized(), dataflow=flow())
-    SimpleTrainer(options).train()
-    (variable,) = [each for each in tf.trainable_variables() if "regularized" in each.name]
-    assert variable.shape == [2]
 
 
 def test_towers_and_queues_ask_for_their_devices():

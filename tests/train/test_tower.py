@@ -9,7 +9,6 @@ from tensorpack.callbacks import Callback
 from tensorpack.compat import tfv1 as tf
 from tensorpack.dataflow import DataFromList
 from tensorpack.input_source import FeedInput
-from tensorpack.predict import MultiThreadAsyncPredictor
 from tensorpack.tfutils.devices import device_text
 from tensorpack.train import SimpleTrainer
 from tests import helpers
@@ -128,29 +127,6 @@ def test_several_predictors_go_round_the_towers():
     with run.sess:
         names = [each.output_tensors[0].name for each in many.predictors]
     assert names == ["towerp0/predicted:0", "towerp1/predicted:0", "towerp0/predicted:0"]
-
-
-def test_single_requests_are_answered_during_the_training():
-    class Asks(Callback):
-        def _setup_graph(self):
-            predictors = self.trainer.get_predictors(["x"], ["predicted"], 2)
-            self.predict, self.seen = MultiThreadAsyncPredictor(predictors, batch_size=4), []
-
-        def _before_train(self):
-            self.predict.start()
-
-        def _trigger_step(self):
-            futures = [self.predict.put_task([x]) for x in X]
-            self.seen.append([float(each.result(5)[0]) for each in futures])
-
-        def _after_train(self):
-            self.predict.close()
-
-    asks = Asks()
-    trainer(asks).train()
-    np.testing.assert_allclose(asks.seen[-1], [5, 8], atol=0.5)
-    with pytest.raises(RuntimeError, match="is closed"):
-        asks.predict.put_task([1.0])
 
 
 def test_tower_function_can_be_set_once():

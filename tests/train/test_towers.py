@@ -16,7 +16,7 @@ from tensorpack.callbacks import (
 from tensorpack.compat import tfv1 as tf
 from tensorpack.dataflow import DataFromList
 from tensorpack.graph_builder import ModelDesc
-from tensorpack.input_source import DataParallelFeedInput, FeedInput, QueueInput, StagingInput
+from tensorpack.input_source import DataParallelFeedInput, QueueInput, StagingInput
 from tensorpack.models import BatchNorm, FullyConnected
 from tensorpack.tfutils.summary import add_moving_summary
 from tensorpack.train import (
@@ -205,8 +205,3 @@ def test_predictors_have_the_variables_of_the_first_tower():
         found.append(predicts.costs)
     np.testing.assert_allclose(found[0], found[1], rtol=1e-5)
     assert found[1][0] == found[1][1]
-
-
-def test_an_input_that_gives_all_towers_the_same_is_refused():
-    with pytest.raises(TypeError, match="data for each of several towers.* got FeedInput"):
-        train(SyncMultiGPUTrainerReplicated, 2, FeedInput)

@@ -120,12 +120,7 @@ class TFEventWriter(MonitorBase):
         }
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
-        """Restores it, the files in `before_train`; a ValueError if it names one in another
-        directory.
-        """
-        for name in [state["file"], *state["files"]]:
-            if name != os.path.basename(name):
-                raise ValueError(f"The state of a TFEventWriter names a file {name!r} elsewhere.")
+        """Restores it, the files in `before_train`."""
         self._loaded = {**state, "files": list(state["files"])}
         self._id = state["id"]
 

@@ -265,15 +265,6 @@ def test_each_triggered_report_is_on_the_time_since_the_last_one(waits, capsys):
     assert "waiting for data 0 %," in second and " with 40 steps;" in second
 
 
-def test_a_report_triggered_within_an_epoch_starts_a_new_window(waits, capsys):
-    report, _, trainer = reported(95, after_seconds=1e9)
-    trainer.callbacks.cbs[1] = periodic = PeriodicTrigger(report, every_k_steps=31)
-    trainer.callbacks._stepped.append(periodic)
-    trainer.train()
-    lines = paragraphs(capsys)
-    assert [line.partition(" with ")[2][:8] for line in lines] == ["11 steps", *["31 steps"] * 2]
-
-
 def go(trainer, costs, waits, inside, wait, seconds):
     """Lets steps take so long inside, of which they wait so long, for so many seconds."""
     costs.inside, costs.outside, waits[0] = inside, 0.0, WaitReading(wait, None)
