@@ -2,7 +2,6 @@
 
 import io
 import itertools
-import os
 import re
 import time
 
@@ -66,15 +65,6 @@ def test_in_a_terminal_it_is_lively_and_starts_no_thread(run_in_terminal):
     )
     code, screen = run_in_terminal(program, env={VARIABLE: ""})
     assert code == 0 and "[0.5, 1]" in screen
-
-
-def test_a_failing_terminal_ends_nothing(monkeypatch):
-    reader, writer = os.pipe()
-    os.close(reader)
-    with os.fdopen(writer, "w") as stream:
-        monkeypatch.setattr("sys.stderr", stream)
-        assert list(get_tqdm(range(3), mininterval=0)) == [0, 1, 2]
-        monkeypatch.undo()
 
 
 def test_a_clock_that_jumps_is_not_looked_at(monkeypatch):

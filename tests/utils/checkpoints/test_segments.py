@@ -152,19 +152,6 @@ def test_a_failed_write_leaves_no_file(store, step, monkeypatch):
     assert store.write({}, arrays()).name == "segment-00000003.seg"
 
 
-@pytest.mark.parametrize(
-    "meta, parts, text",
-    [
-        ({"a": object()}, {}, r"\['meta'\]\['a'\]: a object"),
-        ({}, {"a": np.array([None])}, r"\['arrays'\]\['a'\]: an array of object"),
-    ],
-)
-def test_what_a_segment_cannot_keep(store, meta, parts, text):
-    with pytest.raises(TypeError, match=text):
-        store.write(meta, parts)
-    assert names(store) == []
-
-
 def test_any_damage_is_found(store):
     ref = store.write({"a": 1}, arrays(2))
     path = os.path.join(store.directory, ref.name)

@@ -182,33 +182,6 @@ def test_mask_sigint_does_nothing_in_another_thread():
     assert seen == [(False, signal.getsignal(signal.SIGINT))]
 
 
-ORPHAN = """
-import os, signal, sys, time
-from tensorpack.utils.concurrency import set_parent_death_signal
-parent = os.getpid()
-child = os.fork()
-if child == 0:
-    set_parent_death_signal(signal.SIGKILL, parent)
-    print(os.getpid(), flush=True)
-    time.sleep(60)
-    os._exit(0)
-os.wait()
-"""
-
-
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="Linux only")
-def test_a_worker_dies_with_a_killed_parent():
-    with subprocess.Popen(
-        [sys.executable, "-c", ORPHAN],
-        stdout=subprocess.PIPE,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-    ) as parent:
-        pid = int(parent.stdout.readline())
-        assert not gone(pid)
-        parent.kill()
-        assert wait_until(lambda: gone(pid), 5)
-
-
 def test_subproc_call_returns_output_and_code_or_signal():
     assert subproc_call(["sh", "-c", "echo out; echo err >&2; exit 3"]) == (b"out\nerr\n", 3)
     assert subproc_call(["sh", "-c", "kill -TERM $$"]) == (b"", 128 + signal.SIGTERM)
