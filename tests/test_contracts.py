@@ -31,7 +31,6 @@ CONTRACTS = {
 NOT_FOR_USERS = {
     *(
         "BestValue",
-        "EpochTable",
         "LastValues",
         "StartQueueRunners",
         "ResumableDataFlow",
