@@ -71,10 +71,6 @@ def test_marked_blocks_run(block, zygote, tmp_path):
     assert child.end(timeout=300) == 0, child.output[-5000:]
 
 
-def test_the_example_of_the_readme_is_marked():
-    assert [block for block in PROGRAMS if block.where.startswith("README.md")]
-
-
 def test_the_quick_start_explains_the_script_of_the_readme():
     (script,) = programs(ROOT / "README.md")
     pieces = [block.code for block in blocks(ROOT / "docs" / "quickstart.md") if block.mark]

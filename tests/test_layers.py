@@ -41,7 +41,7 @@ def test_the_table_is_the_one_in_the_documentation():
     assert sorted(drawn, key=lambda name: (drawn[name], name)) == in_order
 
 
-@pytest.mark.parametrize("part", ["utils", "dataflow", "RL"])
+@pytest.mark.parametrize("part", ["utils", "dataflow", "RL", "launch"])
 def test_the_parts_without_tensorflow_never_import_it(part):
     wrong = [
         f"{path}:{node.lineno}"

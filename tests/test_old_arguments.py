@@ -26,7 +26,6 @@ def double(datapoint):
     [
         lambda: MultiThreadMapData(FLOW, 2, double, 3, True),
         lambda: MultiThreadMapData(FLOW, nr_thread=2, map_func=double, buffer_size=3, strict=True),
-        lambda: ThreadedMapData(FLOW, 2, double, 3, True),
         lambda: ThreadedMapData(FLOW, nr_thread=2, map_func=double, strict=True),
     ],
 )
@@ -117,7 +116,6 @@ def test_a_scope_by_its_other_name():
     [
         lambda source: StagingInput(source, towers=[0, 1], nr_stage=2),
         lambda source: StagingInputWrapper(source, towers=[0, 1], nr_stage=2),
-        lambda source: StagingInputWrapper(source, [0], 2),
         lambda source: StagingInputWrapper(source, ["/cpu:0"], 2),
     ],
 )

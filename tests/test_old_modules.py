@@ -62,17 +62,6 @@ def test_a_module_of_a_package_is_meant_before_another_of_its_name():
     assert serialize.loads is tensorpack.utils.serialize.loads
 
 
-@needs_tensorflow
-def test_packages_have_names_that_moved():
-    from tensorpack.graph_builder import QueueInput, SyncMultiGPUReplicatedBuilder
-    from tensorpack.models import ModelDesc
-    from tensorpack.train import DummyConstantInput
-
-    assert QueueInput is tensorpack.QueueInput and ModelDesc is tensorpack.ModelDesc
-    assert DummyConstantInput is tensorpack.input_source.DummyConstantInput
-    assert SyncMultiGPUReplicatedBuilder.__module__ == "tensorpack._addresses.of_graph_builder"
-
-
 def test_star_imports_of_old_addresses():
     found = {}
     exec("from tensorpack.dataflow.common import *", found)
@@ -84,13 +73,6 @@ def test_star_imports_of_old_addresses_of_another_package():
     found = {}
     exec("from tensorpack.graph_builder.input_source import *", found)
     assert found["QueueInput"] is tensorpack.QueueInput
-
-
-def test_a_star_import_of_the_dataflow_has_datasets_and_augmentors():
-    found = {}
-    exec("from tensorpack.dataflow import *", found)
-    assert found["dataset"].Mnist is tensorpack.dataset.Mnist
-    assert found["imgaug"].Flip is tensorpack.imgaug.Flip
 
 
 def test_nothing_is_loaded_for_a_name_that_a_module_has():

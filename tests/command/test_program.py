@@ -13,7 +13,6 @@ import pytest
 from tensorpack._version import __version__
 from tensorpack.command import program
 from tensorpack.command.program import SUBCOMMANDS
-from tensorpack.utils._words import did_you_mean
 from tests.checks import ROOT
 from tests.conftest import HAS_TENSORFLOW
 
@@ -138,13 +137,6 @@ def test_a_subcommand_that_is_none(tensorpack):
     assert f"There are {', '.join(SUBCOMMANDS)}." in tensorpack("zzz").err
 
 
-def test_names_like_one():
-    names = ["conv0/W", "conv0/b", "tower/linear/W"]
-    assert did_you_mean("conv/W", names) == " Did you mean conv0/W or conv0/b?"
-    assert did_you_mean("LINEAR", names) == " Did you mean tower/linear/W?"
-    assert did_you_mean("zzz", names) == did_you_mean("", names) == ""
-
-
 def raising(error):
     def parse(argv):
         class Args:
@@ -180,8 +172,6 @@ def test_traceback_shows_more(monkeypatch, tensorpack):
 
 
 def test_a_reader_that_has_gone_is_no_error(tmp_path):
-    import numpy as np
-
     np.savez(str(tmp_path / "a.npz"), **{f"v{n:05}": np.zeros(1) for n in range(20)})
     read, write = os.pipe()
     os.close(read)

@@ -133,7 +133,3 @@ def test_lists_must_agree():
             DataParallelBuilder.build_on_towers([0], tower, **wrong)
     with pytest.raises(ValueError, match="at least one tower"):
         DataParallelBuilder.build_on_towers([], tower)
-
-
-def test_the_builder_has_its_towers():
-    assert DataParallelBuilder([2, 3]).towers == [2, 3]

@@ -99,14 +99,6 @@ def test_gradients_of_towers_are_averaged_or_added():
     with tf.Session() as session:
         values = session.run([gradient for gradient, _ in means + sums])
     assert np.array(values).tolist() == [[2, 2], [6, 6], [4, 4], [12, 12]]
-
-
-def test_slices_are_added():
-    v = tf.get_variable("v", [4])
-    towers = [[(tf.IndexedSlices([x, 1.0], [0, 2], [4]), v)] for x in (1.0, 3.0)]
-    ((total, _),) = aggregate_grads(towers, average=False)
-    with tf.Session() as session:
-        assert session.run(tf.convert_to_tensor(total)).tolist() == [4, 0, 2, 0]
     assert aggregate_grads([[(None, v)]], average=False) == [(None, v)]
 
 

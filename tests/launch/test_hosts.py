@@ -48,11 +48,6 @@ def test_what_is_not_a_host_file(text, message):
         _hosts.read_hosts(text)
 
 
-def test_a_port_too_high_is_refused():
-    with pytest.raises(ValueError, match="worker 1 is 'a:65536'"):
-        _hosts.on_host(_hosts.read_hosts("a:65535 workers=2"), ["a"], 1)
-
-
 def test_port_zero_is_refused_and_not_taken_for_none():
     with pytest.raises(ValueError, match="worker 0 is 'a:0'"):
         _hosts.on_host(_hosts.read_hosts("a:0"), ["a"], 1)

@@ -66,14 +66,6 @@ def test_a_group_runs_and_ends_in_order(tmp_path):
     assert is_gone(server)
 
 
-def test_variables_that_are_set_stay(tmp_path):
-    body = "print(os.environ['OMP_NUM_THREADS'], os.environ['TF_NUM_INTRAOP_THREADS'])"
-    env = {"OMP_NUM_THREADS": "7", "TF_NUM_INTRAOP_THREADS": "3"}
-    done = launch(tmp_path, body, "--workers", "2", env=env)
-    assert sorted(done.stdout.splitlines()) == ["[worker 0] 7 3", "[worker 1] 7 3"]
-    assert "OMP_NUM_THREADS" not in done.stderr
-
-
 def test_modules(tmp_path):
     (tmp_path / "tool.py").write_text("import sys; print(__name__, sys.argv[1:])")
     args = [sys.executable, "-m", "tensorpack.launch", "--workers", "1", "-m", "tool", "--ps", "-m"]
@@ -332,10 +324,6 @@ class TestCommandLine:
             done = launch(tmp_path, "", "--port", str(port))
         assert done.returncode == 1
         assert f"port {port} of worker 0 cannot be used" in done.stderr
-
-    def test_it_starts_without_tensorflow(self):
-        code = "import sys, tensorpack.launch.__main__; assert 'tensorflow' not in sys.modules"
-        subprocess.run([sys.executable, "-c", code], env=environment(), check=True, timeout=30)
 
 
 @pytest.mark.one_row

@@ -35,10 +35,6 @@ def test_long_lines_keep_their_peaks_and_become_short():
     assert min(y for _, y in places) == pytest.approx(10, abs=1)
 
 
-def test_values_below_the_powers_of_ten_are_drawn():
-    assert "<svg" in draw_chart("x", [Line([(0, 5e-324), (1, 1e-310), (2, 1.0)])])
-
-
 @pytest.mark.timed
 def test_a_long_noisy_curve_takes_no_time():
     noisy = [(i, float(i % 2)) for i in range(300000)]
@@ -79,7 +75,16 @@ def test_ticks_can_be_told_apart(values, texts):
 
 
 @pytest.mark.parametrize(
-    "values", [[0.0], [1e-320, 5e-324], [-1e149, 1e149], [1e308, -1e308], [3.0] * 50, [1e-9, 2e-9]]
+    "values",
+    [
+        [0.0],
+        [1e-320, 5e-324],
+        [5e-324, 1e-310, 1.0],
+        [-1e149, 1e149],
+        [1e308, -1e308],
+        [3.0] * 50,
+        [1e-9, 2e-9],
+    ],
 )
 def test_extreme_values_are_drawn_or_left_out(values):
     svg = draw_chart("x", [Line(list(enumerate(values)))])

@@ -4,7 +4,6 @@ import base64
 import json
 import os
 import re
-import socket
 import struct
 import zlib
 from html.parser import HTMLParser
@@ -271,14 +270,6 @@ def test_an_old_run_has_its_parameters_and_times_in_the_log(tmp_path):
     page = page_of(tmp_path)
     assert "2 variables, 7 numbers" in page.text and "2 x 3" in page.text
     assert "0131 12:01:00: Where the time goes: stepping 99 %." in page.text
-
-
-def test_a_run_that_goes_on_and_one_that_was_killed(tmp_path):
-    record = RunRecord(str(tmp_path))
-    record.write({"process": os.getpid(), "host": socket.gethostname()})
-    assert "running" in page_of(tmp_path).text
-    record.write({"process": 2**30})
-    assert "lost" in page_of(tmp_path).text
 
 
 @pytest.mark.parametrize("make", [False, True])
