@@ -7,7 +7,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from tensorpack.utils.packing.packed_arrays import MAX_INTEGER_BYTES, Rows
+from tensorpack.utils.packing.packed_arrays import MAX_INTEGER_BYTES
 from tensorpack.utils.serialize import MAX_STRUCTURE_BYTES, FrameError, dumps, load_frame, loads
 from tests.dataflow.flows import Canary
 from tests.utils.frames import array_header, extension, frame_of
@@ -53,13 +53,6 @@ def test_arrays_that_are_not_contiguous():
     array = np.arange(2400).reshape(20, 30, 4)
     for view in (array.T, array[:, ::2], np.asfortranarray(array), array[::-1], array[:2, :3, :1]):
         np.testing.assert_array_equal(loads(dumps(view)), view)
-
-
-def test_rows_are_written_as_one_array():
-    parts = [np.full((20, 30), number) for number in range(3)]
-    found = loads(dumps([Rows(parts, np.dtype("u1"))]))[0]
-    assert found.dtype == np.uint8 and found.flags.writeable
-    np.testing.assert_array_equal(found, np.stack(parts))
 
 
 def test_a_frame_says_nothing_about_other_memory():
