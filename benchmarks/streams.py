@@ -147,7 +147,7 @@ def read(kind, path, processes, seconds):
 
 
 def second_process(batches=100):
-    """A strict flow whose map is the cost, in two processes against one, on two cores."""
+    """A strict map of batches that is the cost, in two processes against one, on two cores."""
     yield Contest(
         "batches of a map in a strict flow, 2 processes / 1",
         {
@@ -162,9 +162,8 @@ def second_process(batches=100):
 def batches_per_second(count, batches):
     """Of the first pass, from its second batch on."""
     numbers = df.DataFromList([[number] for number in range(16 * batches)], shuffle=False)
-    flow = df.MultiProcessRunner(
-        df.BatchData(df.MapData(numbers, laborious), 16), 8, count, strict=True
-    )
+    batches = df.BatchData(numbers, 16, use_list=True)
+    flow = df.MultiProcessMapData(batches, count, laborious, buffer_size=8, strict=True)
     flow.reset_state()
     with contextlib.closing(flow):
         datapoints = iter(flow)
@@ -174,6 +173,6 @@ def batches_per_second(count, batches):
 
 
 def laborious(datapoint):
-    """Computes for a millisecond or two."""
-    values = np.random.RandomState(datapoint[0]).rand(20000)
-    return [np.sort(values)[:100]]
+    """Computes for a millisecond or two for each of a batch of numbers."""
+    values = (np.random.RandomState(number).rand(20000) for number in datapoint[0])
+    return [np.stack([np.sort(each)[:100] for each in values])]

@@ -46,7 +46,7 @@ _HELPERS = {  # module -> names that are public there, and in no package
         SyncMultiGPUReplicatedBuilder aggregate_grads average_grads override_to_local_variable""",
     "_addresses.of_train": "InputData",
     "compat": "is_tfv2",
-    "dataflow.base": "DataFlowReentrantGuard Dropped ResumableDataFlow share_of state_of",
+    "dataflow.base": "DataFlowReentrantGuard ResumableDataFlow state_of",
     "dataflow.dftools": "dump_dataflow_to_process_queue",
     "dataflow.imgaug.base": "BaseTransform TransformAugmentorBase",
     "dataflow.imgaug.crop": "FixedCrop",

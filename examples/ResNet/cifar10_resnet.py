@@ -19,7 +19,7 @@ import numpy as np
 
 import tensorpack as tp
 from tensorpack.compat import tfv1 as tf
-from tensorpack.dataflow import BatchData, DataFlow, DataFromList, MapDataComponent, dataset
+from tensorpack.dataflow import BatchData, DataFlow, DataFromList, MapData, dataset
 
 BATCH_SIZE = 128
 PADDING = 4  # pixels on each side, for random crops
@@ -80,22 +80,25 @@ def residual_block(x: "tf.Tensor", filters: int, stride: int) -> "tf.Tensor":
     return tf.nn.relu(x + change)
 
 
-def subtract(image: np.ndarray, mean: np.ndarray) -> np.ndarray:
-    """Returns the difference of an image and the mean image, float32."""
-    return image - mean
-
-
 def crop_and_flip(image: np.ndarray) -> np.ndarray:
-    """Returns a random part of the padded image, as large as the image, mirrored or not.
-
-    It draws from `numpy.random`, which a strict `MultiProcessRunner` seeds for each datapoint: a
-    run that is resumed sees the same crops.
-    """
+    """Returns a random part of the padded image, as large as the image, mirrored or not."""
     height, width, _ = image.shape
     padded = np.pad(image, [(PADDING, PADDING), (PADDING, PADDING), (0, 0)], "constant")
     top, left = np.random.randint(2 * PADDING + 1, size=2)
     crop = padded[top : top + height, left : left + width]
     return crop[:, ::-1] if np.random.randint(2) else crop
+
+
+def make_batch(datapoint: List[Any], mean: np.ndarray, augment: bool) -> List[np.ndarray]:
+    """Makes a batch of lists of images and labels: float32, less the mean image, and int32.
+
+    It draws from `numpy.random`, which a strict `MultiProcessMapData` seeds for each batch: a run
+    that is resumed sees the same crops.
+    """
+    images, labels = datapoint
+    images = [image - mean for image in images]
+    images = [crop_and_flip(image) for image in images] if augment else images
+    return [np.stack(images), np.array(labels, np.int32)]
 
 
 def get_data(args: argparse.Namespace) -> Tuple[DataFlow, DataFlow]:
@@ -107,13 +110,14 @@ def get_data(args: argparse.Namespace) -> Tuple[DataFlow, DataFlow]:
         train = dataset.Cifar10("train", dir=args.data, download=args.download)
         test = dataset.Cifar10("test", dir=args.data)
         mean = train.get_per_pixel_mean(["train"])
-    subtract_mean = functools.partial(subtract, mean=mean)
-    train = MapDataComponent(MapDataComponent(train, subtract_mean), crop_and_flip)
-    train = BatchData(train, args.batch_size)
-    test = BatchData(MapDataComponent(test, subtract_mean), 250, remainder=True)
+    train = BatchData(train, args.batch_size, use_list=True)
+    test = BatchData(test, 250, remainder=True, use_list=True)
+    augment = functools.partial(make_batch, mean=mean, augment=True)
     if args.processes:
-        train = tp.MultiProcessRunner(train, num_prefetch=20, num_proc=args.processes, strict=True)
-    return train, test
+        train = tp.MultiProcessMapData(train, args.processes, augment, buffer_size=20, strict=True)
+    else:
+        train = MapData(train, augment)
+    return train, MapData(test, functools.partial(make_batch, mean=mean, augment=False))
 
 
 def fake_images(count: int, seed: int) -> DataFromList:

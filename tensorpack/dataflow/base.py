@@ -1,10 +1,9 @@
 """The contract of every dataflow: an iterable of datapoints that can be iterated again."""
 
 import functools
-import itertools
 import threading
 import types
-from typing import Any, Callable, Dict, Iterator, Optional, Tuple
+from typing import Any, Dict, Iterator, Optional, Tuple
 
 import numpy as np
 
@@ -37,10 +36,6 @@ class DataFlowReentrantGuard:
 
 class StateNotKept(NotImplementedError):
     """A flow has no state, so another process can only repeat its data from the start."""
-
-
-class Dropped(Exception):
-    """Raised by `DataFlow.iterate_share`: a datapoint was dropped, so all later groups shift."""
 
 
 class DataFlow:
@@ -99,8 +94,6 @@ class DataFlow:
         if rank(owner_of(cls, "__iter__")) < rank(owner_of(cls, "state_dict", "_STATE")):
             cls.state_dict = DataFlow.state_dict  # type: ignore[method-assign]
             cls.load_state_dict = DataFlow.load_state_dict  # type: ignore[method-assign]
-        if rank(owner_of(cls, "__iter__", "_transform")) < rank(owner_of(cls, "iterate_share")):
-            cls.iterate_share = DataFlow.iterate_share  # type: ignore[method-assign]
 
     def __iter__(self) -> Iterator[Any]:
         """Begins a pass; NotImplementedError if the class does not define it."""
@@ -145,42 +138,6 @@ class DataFlow:
     def seeded(self) -> bool:
         """Whether the same data comes again when the program is run again."""
         return True
-
-    def iterate_share(
-        self, first: int, step: int, before: Callable[[int], Any], block: Optional[int] = 1
-    ) -> Iterator[Tuple[int, Any]]:
-        """Begins a pass that several processes share; yields the part of this one.
-
-        Each process has an equal flow, and the positions are divided between them by blocks: one
-        process gets `block` positions, the next process gets the next `block`, and so on. This
-        default makes every datapoint and leaves out those of other processes. A flow that can skip
-        them overrides it, together with `__iter__`; a class that defines `__iter__` alone gets
-        this default.
-
-        Args:
-          first: the position where the first block begins; the first of a pass is 0.
-          step: the distance from the begin of a block to the begin of the next one.
-          before: called with a position before anything random is drawn for its datapoint.
-          block: the number of positions in a block; None for all positions of the pass, with
-            `first=0`. A flow that groups datapoints, such as a batch, can fill up for dropped ones
-            only then; see `Dropped`.
-
-        Yields:
-          positions and datapoints, for every position of the share in increasing order; None in
-          place of a datapoint that was dropped.
-
-        Raises:
-          Dropped: what this process yields depends on what others drop.
-        """
-        datapoints = iter(self)
-        for position in itertools.count():
-            before(position)
-            try:
-                datapoint = next(datapoints)
-            except StopIteration:
-                return
-            if block is None or position >= first and (position - first) % step < block:
-                yield position, datapoint
 
     def start_processes(self) -> None:
         """Starts the worker processes that passes will need, if there are any.
@@ -311,11 +268,6 @@ class ProxyDataFlow(ResumableDataFlow):
     def close(self) -> None:
         call_optional(self.ds, "close")
 
-    def iterate_share(
-        self, first: int, step: int, before: Callable[[int], Any], block: Optional[int] = 1
-    ) -> Iterator[Tuple[int, Any]]:
-        return share_of(self.ds, first, step, before, block)
-
     def _state_of_ds(self) -> Dict[str, Any]:
         return state_of(self.ds)
 
@@ -368,11 +320,6 @@ def state_of(flow: Any) -> Dict[str, Any]:
     if not hasattr(flow, "state_dict"):
         raise _state_not_kept(flow)
     return flow.state_dict()
-
-
-def share_of(flow: Any, *share: Any) -> Iterator[Tuple[int, Any]]:
-    """Begins `iterate_share` of a flow, which need not be a `DataFlow`."""
-    return getattr(type(flow), "iterate_share", DataFlow.iterate_share)(flow, *share)
 
 
 def _state_not_kept(flow: Any) -> StateNotKept:

@@ -3,14 +3,14 @@
 How components become arrays is in `_stack.py`; this file decides which datapoints go together.
 """
 
-from typing import Any, Callable, Dict, Hashable, Iterator, List, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, Hashable, Iterator, List, Sequence, Tuple, Union
 
 from tensorpack.utils.checks import check_counts
 
 from ._flow import not_a_state
 from ._length import length_or_none
 from ._stack import aggregate
-from .base import DataFlow, Dropped, ProxyDataFlow
+from .base import DataFlow, ProxyDataFlow
 from .map import component_of
 
 
@@ -80,25 +80,6 @@ class BatchData(ProxyDataFlow):
                 yield batch
         if group and self.remainder:
             yield self.aggregate_batch(group, self.use_list)
-
-    def iterate_share(
-        self, first: int, step: int, before: Callable[[int], Any], block: Optional[int] = 1
-    ) -> Iterator[Tuple[int, Any]]:
-        """Makes only the datapoints of its batches; `Dropped` if one was, and `block` is given."""
-        size, number, datapoints = self.batch_size, -1, []
-        inner = None if block is None else block * size
-        for position, datapoint in super().iterate_share(first * size, step * size, before, inner):
-            if datapoint is not None:
-                datapoints.append(datapoint)
-            elif block is not None:
-                raise Dropped
-            if len(datapoints) == size:
-                number = number + 1 if block is None else position // size
-                yield number, self.aggregate_batch(datapoints, self.use_list)
-                datapoints = []
-        if datapoints and self.remainder:
-            number = number + 1 if block is None else position // size
-            yield number, self.aggregate_batch(datapoints, self.use_list)
 
     @staticmethod
     def aggregate_batch(data_holder: Sequence[Any], use_list: bool = False) -> Any:

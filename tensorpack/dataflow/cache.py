@@ -34,9 +34,6 @@ class CacheData(RNGDataFlow, ProxyDataFlow):
 
     The datapoints are not in a state. To resume, they are read again from the wrapped flow before
     the first datapoint is yielded; all of them if the cache was complete.
-
-    In a `MultiProcessRunner` with `strict=True` every pass of a process resumes from a state, so
-    nothing is saved there. Put the cache after the runner.
     """
 
     _STATE = dict.fromkeys([*_Pass._fields, "count"])  # `_position` is a `_Pass`, and this count

@@ -7,7 +7,7 @@ function may change the list or dict it gets, and None drops a datapoint.
 import copy
 import itertools
 import os
-from typing import Any, Callable, Hashable, Iterator, List, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Hashable, Iterator, List, Optional, Sequence, Union
 
 import numpy as np
 
@@ -55,23 +55,13 @@ class DatapointMap(ProxyDataFlow):
 
     def _transform(self, datapoints: Iterator[Any]) -> Iterator[Any]:
         for number, datapoint in enumerate(datapoints):
-            result = self._apply_or_note(datapoint, number)
+            try:
+                result = self._apply(datapoint)
+            except Exception as error:
+                note_datapoint(error, type(self).__name__, number, datapoint, self.last_file)
+                raise
             if result is not None:
                 yield result
-
-    def iterate_share(
-        self, first: int, step: int, before: Callable[[int], Any], block: Optional[int] = 1
-    ) -> Iterator[Tuple[int, Any]]:
-        for position, datapoint in super().iterate_share(first, step, before, block):
-            result = None if datapoint is None else self._apply_or_note(datapoint, position)
-            yield position, result
-
-    def _apply_or_note(self, datapoint: Any, number: int) -> Any:
-        try:
-            return self._apply(datapoint)
-        except Exception as error:
-            note_datapoint(error, type(self).__name__, number, datapoint, self.last_file)
-            raise
 
 
 class MapData(DatapointMap):

@@ -1,9 +1,13 @@
 """Functions applied to datapoints in worker processes, while the flow itself stays here."""
 
 import functools
+import hashlib
 import itertools
+import random
 from contextlib import closing
 from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
+
+import numpy as np
 
 from tensorpack.utils.argtools import accepts_old_keywords
 from tensorpack.utils.checks import check_counts
@@ -12,7 +16,7 @@ from tensorpack.utils.workers.processes import usable_cores
 
 from ._combined import state_or_reason
 from ._processes.flows import ProcessMap
-from ._processes.worker_loop import DatapointSeeds, apply_or_note, draw_seed
+from ._processes.worker_loop import apply_or_note, draw_seed
 from ._stack import aggregate
 from .base import DataFlow
 from .batch import BatchData, check_batch_size
@@ -125,9 +129,29 @@ class _Map:
         if seed is not None:
             if seed != self._seeds[0]:
                 seed_datapoints()
-                self._seeds = seed, DatapointSeeds(seed)
+                self._seeds = seed, _DatapointSeeds(seed)
             self._seeds[1](item["number"])
         return apply_function(self._func, item["datapoint"])
+
+
+class _DatapointSeeds:
+    """Seeds `numpy.random` and `random` for each datapoint of a pass that has a seed.
+
+    What a function draws from them then depends on the seed and the position of its datapoint, and
+    not on what else its process has made.
+    """
+
+    def __init__(self, seed: int) -> None:
+        # not by SeedTree: this is done for every datapoint
+        self._root = hashlib.blake2b(b"datapoint", key=str(seed).encode("ascii"), digest_size=24)
+
+    def __call__(self, position: int) -> None:
+        """Seeds both streams for the datapoint of a position."""
+        node = self._root.copy()
+        node.update(position.to_bytes(8, "little"))
+        digest = node.digest()
+        np.random.seed(np.frombuffer(digest, "<u4", 4))
+        random.seed(int.from_bytes(digest[16:], "little"))
 
 
 class MultiProcessMapAndBatchData(ProcessMap):
@@ -138,8 +162,6 @@ class MultiProcessMapAndBatchData(ProcessMap):
     flow; batches come in the order in which they are ready. Datapoints for which the function
     returns None are dropped, and batches are filled up with others; then `len` is too large.
     """
-
-    state_dict, load_state_dict = DataFlow.state_dict, DataFlow.load_state_dict  # it keeps none
 
     @accepts_old_keywords(nr_proc="num_proc")
     def __init__(

@@ -1,13 +1,11 @@
 """Whole flows in worker processes, whose datapoints come to the consumer through shared memory."""
 
 import itertools
-from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
+from typing import Any, Iterable, Iterator, Optional, Sequence
 
 from tensorpack.utils import logger
 from tensorpack.utils.argtools import accepts_old_keywords
 from tensorpack.utils.checks import check_counts
-from tensorpack.utils.rng import rng_state
-from tensorpack.utils.serialize import load_frame
 from tensorpack.utils.workers.worker_errors import WorkerDied, WorkerFailed  # noqa: F401
 
 from ._combined import parts_of
@@ -16,31 +14,24 @@ from ._processes.flows import ProcessFlow
 from ._processes.pool import WorkerPool
 from ._processes.sender import Limits
 from ._processes.start_method import choose_start_method, is_worker
-from ._processes.worker_loop import END, SHIFTED, draw_seed, run_flow
+from ._processes.worker_loop import draw_seed, run_flow
 from .base import DataFlow, RNGDataFlow
 
 _GIB = 2**30
 
 
 class MultiProcessRunner(ProcessFlow):
-    """Runs a flow in several processes, and yields what they make.
+    """Runs a flow in several processes, and yields a mixture of what they make.
 
-    **By default** each process repeats the whole flow for ever, with its own random streams. A pass
-    is as many datapoints of that mixture as the flow has, and the next pass continues it; without a
-    length a pass has no end. With several processes the order differs from run to run, and a pass
-    may have some datapoints twice and lack others, which is right for training on shuffled data and
-    wrong for anything that must see each datapoint once.
+    Each process repeats the whole flow for ever, with its own random streams. A pass is as many
+    datapoints of the mixture as the flow has, and the next pass continues it; without a length a
+    pass has no end. With several processes the order differs from run to run, and a pass may have
+    some datapoints twice and lack others, which is right for training on shuffled data and wrong
+    for anything that must see each datapoint once: that is `MultiProcessMapData` with
+    `strict=True`, also for whole batches. One process keeps the order of the flow.
 
-    **With `strict=True`** each pass has each datapoint of the flow once, in an order, and with
-    values, that do not depend on the number of processes, and has a state. Lists, files with an
-    index, maps, also in threads, and batches share the work: each process makes only its part. What
-    comes after any other flow, such as a local shuffle, is shared as well, but that flow itself is
-    run whole by each process. If a map drops datapoints in front of a batch, all later ones shift:
-    from there on each process makes all batches and leaves out those of others. Functions should
-    draw random numbers from `numpy.random` or `random`, which are seeded for each datapoint; other
-    streams depend on what else the process has made. Each process begins a pass from the state of
-    the flow at the end of the last one: a `CacheData` in the flow would read all again, so put it
-    after this.
+    It has no state. A run that is resumed makes the data of one process again from the seed, if
+    one was fixed; several processes start over, with other data.
 
     **Memory.** Arrays are read-only views of shared memory, and are not copied on their way to
     TensorFlow. The memory is reused when the last array that views it is gone. A consumer that
@@ -56,19 +47,12 @@ class MultiProcessRunner(ProcessFlow):
     processes are ended, and the next pass starts new ones.
     """
 
-    # The random stream at the begin of a pass; the state of the flow there, if it keeps one, or at
-    # the end that at the end; the position of what is next; whether the pass is over; and whether
-    # no datapoint inside of a batch was dropped yet.
-    _STATE = {"rng": None, "flow": None, "position": 0, "over": False, "blocks": True}
-    _INNER = ("rng",)
-
     @accepts_old_keywords(nr_prefetch="num_prefetch", nr_proc="num_proc")
     def __init__(
         self,
         ds: DataFlow,
         num_prefetch: int,
         num_proc: int = 1,
-        strict: bool = False,
         buffer_bytes: int = _GIB,
         start_method: Optional[str] = None,
     ) -> None:
@@ -78,7 +62,6 @@ class MultiProcessRunner(ProcessFlow):
           num_prefetch: how many datapoints may wait for the consumer, of all processes together;
             at least one of each.
           num_proc: the number of processes.
-          strict: see above.
           buffer_bytes: how many bytes may wait, at most; a single datapoint may have more.
           start_method: of `multiprocessing`. By default "fork" while this process has a single
             thread and no TensorFlow session, and "forkserver" after that. All but "fork" need a
@@ -86,9 +69,7 @@ class MultiProcessRunner(ProcessFlow):
         """
         super().__init__(ds, num_proc, buffer_bytes, start_method)
         check_counts(self, num_prefetch=num_prefetch)
-        self.strict = strict
-        if not strict:
-            self._warn_of_processes_inside()
+        self._warn_of_processes_inside()
         self._limits = Limits.of(num_prefetch, self._buffer_bytes, num_proc, others=num_proc)
 
     def _warn_of_processes_inside(self) -> None:
@@ -100,18 +81,6 @@ class MultiProcessRunner(ProcessFlow):
                 f"it once, leave the {name} out and put what follows it into MultiProcessMapData."
             )
 
-    def _begin(self) -> Iterator[Any]:
-        if not self.strict:
-            return self._mixture()
-        loaded = self._take_loaded()
-        _, flow, position, over, blocks = loaded or self._position or self._first_position()
-        if loaded is None:
-            flow, position = flow if over else None, 0
-        elif over:
-            return iter(())
-        self._position = rng_state(self.rng), flow, position, False, blocks
-        return self._ordered(draw_seed(self.rng), *self._position)
-
     def reset_state(self) -> None:
         """Gives the processes new random streams, and starts them if there are none."""
         RNGDataFlow.reset_state(self)
@@ -121,15 +90,10 @@ class MultiProcessRunner(ProcessFlow):
             self._pools.stop_sharing()
         self.start_processes()
 
-    def load_state_dict(self, state: Dict[str, Any]) -> None:
-        if isinstance(state, dict):
-            state = {"blocks": False, **state}  # those of earlier versions have none
-        super().load_state_dict(state)
-
     def _without_processes(self) -> DataFlow:
         return self.ds
 
-    def _mixture(self) -> Iterator[Any]:
+    def _begin(self) -> Iterator[Any]:
         length = length_or_none(self)
         rounds: Iterable[Any] = itertools.repeat(None) if length is None else range(length)
         pools = self._pools
@@ -145,68 +109,16 @@ class MultiProcessRunner(ProcessFlow):
             yield datapoint
             datapoint = None  # the pool may wait for its memory
 
-    def _ordered(
-        self, seed: int, begin: Any, flow: Any, position: int, over: bool, blocks: bool
-    ) -> Iterator[Any]:
-        ends: List[Optional[bytes]] = []
-        pool = self._pools.take(self._make_pool)
-        try:
-            while not ends:
-                order = {"seed": seed, "flow": flow, "step": len(pool), "blocks": blocks}
-                pool.order([{**order, "first": position + i} for i in range(len(pool))])
-                for at, datapoint in _merge_shares(pool, position, ends):
-                    position = at + 1
-                    self._position = begin, flow, position, over, blocks
-                    yield datapoint
-                    datapoint = None  # the pool may wait for its memory
-                if not ends:  # a datapoint inside of a batch was dropped: later ones shift
-                    blocks = False
-            flow = None if ends[0] is None else load_frame(ends[0])
-            self._position = rng_state(self.rng), flow, 0, True, blocks
-        finally:
-            self._pools.give_back(pool)
-
     def _make_pool(self) -> WorkerPool:
         return WorkerPool(
             run_flow,
-            (self.environments, self.ds, self.strict),
+            (self.environments, self.ds),
             ("ds", self.ds),
             self.num_proc,
             self._limits,
             choose_start_method(self._start_method),
             f"{type(self).__name__} of {type(self.ds).__name__}",
         )
-
-
-def _merge_shares(
-    pool: WorkerPool, position: int, ends: List[Optional[bytes]]
-) -> Iterator[Tuple[int, Any]]:
-    """Yields positions and datapoints of the shares of a pass, up to its end or to a shift.
-
-    The workers carry out an order for a share each, from `position` on. At the end of the pass,
-    `ends` gets the state of the flow in each worker, by `dumps`; None if it keeps none. It stays
-    empty at a shift: a datapoint was dropped, and from the next position on the workers have to
-    make all of the pass.
-    """
-    first, count = position, len(pool)
-    heads: List[Optional[Tuple[int, Any]]] = [None] * count
-    ended: Dict[int, Any] = {}
-    while len(ended) < count:
-        index = (position - first) % count
-        if index not in ended:
-            at, obj = heads[index] or pool.take_from(index)
-            if at == position:
-                heads[index] = None
-                yield position, obj
-            elif at == position + SHIFTED:
-                return
-            elif at == END:
-                ended[index] = obj
-            else:  # the datapoint of this position has been dropped
-                heads[index] = at, obj
-            obj = None
-        position += 1
-    ends += [ended[index] for index in sorted(ended)]
 
 
 class MultiProcessRunnerZMQ(MultiProcessRunner):
@@ -218,12 +130,11 @@ class MultiProcessRunnerZMQ(MultiProcessRunner):
         ds: DataFlow,
         num_proc: int = 1,
         hwm: int = 50,
-        strict: bool = False,
         buffer_bytes: int = _GIB,
         start_method: Optional[str] = None,
     ) -> None:
         check_counts(self, hwm=hwm)
-        super().__init__(ds, hwm, num_proc, strict, buffer_bytes, start_method)
+        super().__init__(ds, hwm, num_proc, buffer_bytes, start_method)
 
 
 class PrefetchOnGPUs(MultiProcessRunnerZMQ):

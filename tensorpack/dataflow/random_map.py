@@ -1,20 +1,19 @@
 """Maps that draw random numbers, from a stream of its own for each datapoint.
 
 What is drawn for a datapoint depends on the seed, on the pass and on the position of the datapoint
-in it, and on nothing else. So it is the same in however many processes a strict
-`MultiProcessRunner` makes the pass, and after a run was resumed.
+in it, and on nothing else. So it is the same after a run was resumed.
 """
 
 import sys
 import threading
-from typing import Any, Callable, Dict, Iterator, Optional, Tuple
+from typing import Any, Callable, Dict, Iterator, Tuple
 
 import numpy as np
 
 from tensorpack.utils.rng import rng_state
 
 from ._flow import ProcessLocal, check_count
-from .base import DataFlow, ProxyDataFlow, RNGDataFlow
+from .base import DataFlow, RNGDataFlow
 from .map import DatapointMap, apply_function, checked_function, note_datapoint
 
 
@@ -48,29 +47,16 @@ class RandomMap(RNGDataFlow, DatapointMap):
     ) -> Iterator[Any]:
         for number, datapoint in enumerate(datapoints, first):
             self._position = begin, number + 1
-            result = self._draw_or_note(datapoint, number, key)
+            stream = self._stream.get()
+            try:
+                with stream.lock:
+                    result = self._draw(datapoint, number, stream.at(key, number))
+            except Exception as error:
+                name = type(self).__name__
+                note_datapoint(error, name, number, datapoint, self.last_file, "counted from 0")
+                raise
             if result is not None:
                 yield result
-
-    def iterate_share(
-        self, first: int, step: int, before: Any, block: Optional[int] = 1
-    ) -> Iterator[Tuple[int, Any]]:
-        begin, key = self._begin()
-        for number, datapoint in ProxyDataFlow.iterate_share(self, first, step, before, block):
-            if datapoint is not None:
-                datapoint = self._draw_or_note(datapoint, number, key)
-            yield number, datapoint
-        self._position, self._loaded = (begin, 0), None
-
-    def _draw_or_note(self, datapoint: Any, number: int, key: np.ndarray) -> Any:
-        stream = self._stream.get()
-        try:
-            with stream.lock:
-                return self._draw(datapoint, number, stream.at(key, number))
-        except Exception as error:
-            name = type(self).__name__
-            note_datapoint(error, name, number, datapoint, self.last_file, "counted from 0")
-            raise
 
     def _restore_position(self, begin: Any, count: Any) -> Tuple[Any, ...]:
         check_count(self, count, sys.maxsize)

@@ -44,32 +44,16 @@ class DataFromList(RNGDataFlow):
         return len(self.lst)
 
     def __iter__(self) -> Iterator[Any]:
-        begin, order = self._begin()
+        begin = rng_state(self.rng)
+        order: Sequence[int] = range(len(self.lst))
+        if self.shuffle:
+            order = self.rng.permutation(len(self.lst)).data  # of ints, 8 bytes each
         _, first = self._take_loaded() or (None, 0)
         self._position = begin, first
         return self._pass(begin, order, first)
 
-    def _begin(self) -> Tuple[Dict[str, Any], Sequence[int]]:
-        """Returns the random stream before a new pass, and the order of the pass."""
-        begin = rng_state(self.rng)
-        if self.shuffle:
-            return begin, self.rng.permutation(len(self.lst)).data  # of ints, 8 bytes each
-        return begin, range(len(self.lst))
-
-    def iterate_share(
-        self, first: int, step: int, before: Callable[[int], Any], block: Optional[int] = 1
-    ) -> Iterator[Tuple[int, Any]]:
-        (begin, order), read = self._begin(), self._reader()
-        if block is None:  # of all positions, from the first
-            step = block = len(order) or 1
-        for start in range(first, len(order), step):
-            for position in range(start, min(start + block, len(order))):
-                before(position)
-                yield position, read(order[position])
-        self._position, self._loaded = (begin, len(order)), None
-
     def _reader(self) -> Callable[[int], Any]:
-        """Returns what gives the elements of a pass, or of a share of it, by index."""
+        """Returns what gives the elements of a pass by index."""
         return self.lst.__getitem__
 
     def _pass(self, begin: Dict[str, Any], order: Sequence[int], first: int) -> Iterator[Any]:

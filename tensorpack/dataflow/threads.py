@@ -11,13 +11,12 @@ from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tu
 
 from tensorpack.utils.argtools import accepts_old_keywords
 from tensorpack.utils.checks import as_count, check_counts
-from tensorpack.utils.rng import rng_of_datapoints
 from tensorpack.utils.workers.processes import usable_cores
 
 from ._flow import ProcessLocal, call_optional, in_order
 from ._threads.runner import MultiThreadPrefetchData, MultiThreadRunner  # noqa: F401
 from ._threads.workers import BUFFER_BYTES, Buffer, ThreadPool, nbytes_of
-from .base import DataFlow, ProxyDataFlow, StateNotKept, share_of
+from .base import DataFlow, ProxyDataFlow, StateNotKept
 from .map import apply_function, checked_function, note_datapoint
 
 _POLL_SECONDS = 0.1
@@ -93,16 +92,6 @@ class MultiThreadMapData(ProxyDataFlow):
                     yield result.value
         self._position = this.last_state
 
-    def iterate_share(
-        self, first: int, step: int, before: Callable[[int], Any], block: Optional[int] = 1
-    ) -> Iterator[Tuple[int, Any]]:
-        """Applies the function to a share of `ds` alone, in its order; the threads seed nothing."""
-        with closing(_MapPass(self, self._passes.get(), (first, step, bool, block))) as this:
-            for result in this.results():
-                before(result.position)
-                yield result.position, result.value
-        self._position = self._loaded = None  # the state is that of `ds`
-
     def reset_state(self) -> None:
         """Prepares the wrapped flow. Passes that are under way are over."""
         passes = self._passes.get()
@@ -126,12 +115,7 @@ class MultiThreadMapData(ProxyDataFlow):
     @property
     def seeded(self) -> bool:
         """Whether the wrapped flow is, and the order does not depend on the speed of threads."""
-        return super().seeded and (self._in_order or self.num_thread == 1)
-
-    @property
-    def _in_order(self) -> bool:
-        """Whether passes keep the order of `ds`; processes that share a pass must agree on it."""
-        return self.strict or rng_of_datapoints() is not None
+        return super().seeded and (self.strict or self.num_thread == 1)
 
     def _check_keeps_state(self) -> None:
         if not self.strict:
@@ -147,7 +131,6 @@ ThreadedMapData = MultiThreadMapData
 
 class _Result(NamedTuple):
     number: int  # of the datapoint among those of the pass; -1 comes after all others of a thread
-    position: int = -1  # of the datapoint in the pass of `ds`, of which this may be a share
     value: Any = None  # the datapoint to yield, or None to drop it
     state: Any = None  # of the flow after the datapoint it was made from
     error: Optional[BaseException] = None  # raised in place of the value
@@ -203,7 +186,7 @@ class _Passes:
 
 
 class _MapPass:
-    """The threads, the buffer and the open pass over `flow.ds`, or over the `share` of one.
+    """The threads, the buffer and the open pass over `flow.ds`.
 
     Each thread reserves room in the buffer, takes a datapoint from the flow while it holds the lock
     of the flow, and then applies the function.
@@ -211,19 +194,16 @@ class _MapPass:
     `first_state` and `last_state` are the states of that flow before and after the pass, or None.
     """
 
-    def __init__(self, flow: Any, passes: _Passes, share: Tuple[Any, ...] = ()) -> None:
+    def __init__(self, flow: Any, passes: _Passes) -> None:
         self._name, self._passes, self._flow = type(flow).__name__, passes, flow
         self._buffer = Buffer(self._name, flow.buffer_size, flow.buffer_bytes)
         self._pool = ThreadPool(self._name)
-        self._is_share = bool(share)
-        self._in_order = self._is_share or flow._in_order
-        self._keeps_state = flow.strict and not share
+        self._keeps_state = flow.strict
         self._taken = 0  # written only with the lock of the flow, as is the next one
         self._over = False
         self.last_state: Any = None
         with passes.use():
-            self._datapoints = share_of(flow.ds, *share) if share else iter(flow.ds)
-            self._numbered: Any = self._datapoints if share else enumerate(self._datapoints)
+            self._datapoints = iter(flow.ds)
             self.first_state = self._state()
         passes.add(self)
 
@@ -239,7 +219,7 @@ class _MapPass:
         """
         self._buffer.check()
         self._pool.start(self._work, self._flow.num_thread)
-        in_turn = in_order if self._in_order else iter
+        in_turn = in_order if self._flow.strict else iter
         for _, (result, nbytes) in in_turn(self._ready()):
             self._buffer.check()
             self._buffer.release(nbytes)
@@ -263,7 +243,7 @@ class _MapPass:
         """Waits for the threads after `stop`, leaves the pass, and returns whether they ended."""
         if not self._pool.join():
             return False
-        datapoints, self._datapoints, self._numbered = self._datapoints, iter(()), iter(())
+        datapoints, self._datapoints = self._datapoints, iter(())
         call_optional(datapoints, "close")
         return True
 
@@ -301,7 +281,7 @@ class _MapPass:
             if not is_free or self._over or self.stopped:
                 return None
             try:
-                position, datapoint = next(self._numbered, (-1, _END))
+                datapoint = next(self._datapoints, _END)
                 # No other pass may come between a datapoint and the state: the flow has only one.
                 state = self._state()
             except BaseException as error:
@@ -312,21 +292,19 @@ class _MapPass:
                 return None
             self._taken += 1
             file = getattr(self._flow.ds, "last_file", None)
-            return _Result(self._taken - 1, position, datapoint, state, file=file)
+            return _Result(self._taken - 1, datapoint, state, file=file)
 
     def _map(self, taken: _Result) -> _Result:
-        if taken.value is None and self._is_share:  # dropped below
-            return taken
         try:
             return taken._replace(value=apply_function(self._flow.map_func, taken.value))
         except BaseException as error:
             self._over = True  # the other threads finish what they have
             if isinstance(error, Exception):
-                note_datapoint(error, self._name, taken.position, taken.value, taken.file)
+                note_datapoint(error, self._name, taken.number, taken.value, taken.file)
             return taken._replace(value=None, error=error)
 
     def _put(self, result: _Result) -> None:
-        if self._in_order or result.value is not None:
+        if self._flow.strict or result.value is not None:
             self._buffer.put(result, nbytes_of(result.value))
         elif result.error is not None:
             self._buffer.fail(result.error)

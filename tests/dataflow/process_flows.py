@@ -9,10 +9,6 @@ from tests.contracts.dataflow import DataFlowContract
 FORKED = {"start_method": "fork"}
 
 
-def strict(ds, num_proc=2, num_prefetch=8, **options):
-    return MultiProcessRunner(ds, num_prefetch, num_proc, strict=True, **{**FORKED, **options})
-
-
 def mixture(ds, num_proc=2, num_prefetch=8, **options):
     return MultiProcessRunner(ds, num_prefetch, num_proc, **{**FORKED, **options})
 

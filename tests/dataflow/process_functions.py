@@ -112,16 +112,6 @@ class At:
         return datapoint
 
 
-class Drops:
-    """Drops the datapoint of one number."""
-
-    def __init__(self, number):
-        self.number = number
-
-    def __call__(self, datapoint):
-        return None if datapoint[0] == self.number else datapoint
-
-
 def fail():
     raise LookupError("no such datapoint")
 
@@ -258,16 +248,3 @@ def answer_with(loop, index, function):
 def ones(datapoint):
     """What the tiny model trains on."""
     return [np.ones(4, np.float32), np.ones(4, np.float32)]
-
-
-def first_late_then_fail(loop, index):
-    """What two workers of a pool do: one sends numbers when the other one has failed for sure."""
-
-    def act(order, send):
-        if index:
-            fail()
-        for i in range(3):
-            time.sleep(0.1)
-            send(i, i)
-
-    loop.carry_out(act)

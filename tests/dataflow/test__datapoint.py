@@ -19,7 +19,7 @@ from tensorpack.dataflow import (
 from tensorpack.dataflow.imgaug import ImageAugmentor
 from tensorpack.dataflow.map import summary_of
 from tensorpack.utils._tracebacks import notes_of
-from tests.dataflow.process_flows import FORKED, strict
+from tests.dataflow.process_flows import FORKED, mixture
 
 MAPS = {
     "MapData": MapData,
@@ -33,7 +33,7 @@ MAPS = {
     "MultiProcessMapAndBatchData": lambda ds, func: MultiProcessMapAndBatchData(
         ds, 1, func, 2, **FORKED
     ),
-    "MapData in a strict runner": lambda ds, func: strict(MapData(ds, func), 1),
+    "MapData in a runner": lambda ds, func: mixture(MapData(ds, func), 1),
 }
 
 

@@ -272,10 +272,6 @@ def test_damaged_rows_are_skipped_up_to_a_limit(tmp_path, capsys):
     assert "Skipped 64 of at most 64: " in capsys.readouterr().out
     with pytest.raises(ValueError, match="row 127.* has skipped 63 already"):
         load(path, in_memory=False, max_errors=63)
-    with contextlib.closing(HDF5Data(path, PATHS, False, in_memory=False, max_errors=32)) as flow:
-        shares = [pair for i in (0, 1) for pair in flow.iterate_share(i, 2, lambda position: None)]
-    labels = {position: datapoint and int(datapoint[1]) for position, datapoint in shares}
-    assert labels == {i: None if 64 <= i < 128 else i for i in range(200)}
 
 
 def test_skipped_rows_are_skipped_again_after_a_state(tmp_path):

@@ -12,9 +12,7 @@ from tensorpack.dataflow import (
     AugmentImageComponent,
     AugmentImageComponents,
     AugmentImageCoordinates,
-    BatchData,
     DataFromList,
-    MapData,
     MultiProcessMapData,
 )
 from tensorpack.dataflow.imgaug import (
@@ -30,7 +28,7 @@ from tensorpack.utils.rng import fix_rng_seed
 from tests.contracts.augmentor import picture
 from tests.contracts.dataflow import DataFlowContract, assert_same
 from tests.dataflow.flows import flow_of
-from tests.dataflow.process_flows import FORKED, closing, strict
+from tests.dataflow.process_flows import FORKED, closing
 from tests.processes import in_thread
 
 cv2 = pytest.importorskip("cv2")
@@ -163,28 +161,6 @@ def test_flows_may_share_augmentors():
     assert_same([list(each) for each in zip(*zip(*make()))], expected)
 
 
-@pytest.mark.parametrize("batch", [1, 2])
-def test_the_number_of_processes_makes_no_difference(batch):
-    results = []
-    for num_proc in 1, 3:
-        fix_rng_seed(5)
-        flow = strict(BatchData(noisy(), batch), num_proc)
-        with closing(flow):
-            flow.reset_state()
-            results.append([list(flow), list(flow)])
-            going = iter(flow)
-            next(going)
-            state = flow.state_dict()
-            results[-1].append(list(going))
-        other = strict(BatchData(noisy(), batch), 2)
-        with closing(other):
-            other.reset_state()
-            other.load_state_dict(state)
-            assert_same(list(other), results[-1][-1])
-    assert_same(results[0], results[1])
-    assert np.ptp([img[0, 0, 0] for img, _ in results[0][0]]) > 0
-
-
 NOISE = AugmentorList([AddNoise()])
 
 
@@ -192,16 +168,12 @@ def noise_added(datapoint):
     return [NOISE.augment(datapoint[0]), datapoint[1]]
 
 
-@pytest.mark.parametrize("in_runner", [False, True])
-def test_augmentors_in_functions_of_strict_processes(in_runner):
+def test_augmentors_in_functions_of_strict_processes():
     results = []
     for num_proc in 1, 3:
         fix_rng_seed(5)
-        flow = flow_of(numbered())
-        if in_runner:
-            flow = strict(MapData(flow, noise_added), num_proc)
-        else:
-            flow = MultiProcessMapData(flow, num_proc, noise_added, strict=True, **FORKED)
+        ds = flow_of(numbered())
+        flow = MultiProcessMapData(ds, num_proc, noise_added, strict=True, **FORKED)
         with closing(flow):
             flow.reset_state()
             results.append([list(flow), list(flow)])

@@ -18,7 +18,7 @@ from tensorpack.dataflow import (
     PrefetchOnGPUs,
 )
 from tensorpack.dataflow._processes import receiver
-from tests.dataflow.process_flows import FORKED, closing, mixture, strict
+from tests.dataflow.process_flows import FORKED, closing, mixture
 from tests.dataflow.process_functions import numbers, whole_array
 from tests.dataflow.remote_peers import Sending
 from tests.processes import in_thread, open_files
@@ -41,7 +41,6 @@ def datapoints():
 
 FLOWS = {
     "MultiProcessRunner": lambda: mixture(datapoints(), 2),
-    "MultiProcessRunner-strict": lambda: strict(datapoints(), 2),
     "PrefetchOnGPUs": lambda: PrefetchOnGPUs(datapoints(), [0, 1]),
     "MultiProcessMapData": lambda: MultiProcessMapData(
         numbers(20), 2, whole_array, buffer_size=8, **FORKED

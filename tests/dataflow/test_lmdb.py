@@ -175,9 +175,6 @@ def test_damaged_records_of_a_wrapped_flow(damaged, capsys):
     flow = LMDBDataPoint(LMDBData(damaged, shuffle=False), max_errors=2)
     assert [number for number, _ in flow] == [0, 1, 3, 4, 6, 7]
     assert f"{damaged}, key b'00000005'" in capsys.readouterr().out
-    shares = [list(flow.iterate_share(first, 2, lambda position: None)) for first in (0, 1)]
-    assert [position for position, _ in shares[0]] == [0, 2, 4, 6]
-    assert [position for position, each in shares[0] + shares[1] if each is None] == [2, 5]
     flow = LMDBDataPoint(ProxyDataFlow(LMDBData(damaged, shuffle=False)), max_errors=1)
     with pytest.raises(ValueError, match="ProxyDataFlow, key b'00000005': It is a pickle"):
         list(flow)
@@ -312,25 +309,6 @@ def test_decoder_drops_what_it_makes_none_of(seven):
     assert list(flow) == [[b"00000001"], [b"00000003"], [b"00000005"]]
     assert len(flow) == 7
     check_resumes(lambda: LMDBDataDecoder(LMDBData(seven, shuffle=False, probe=False), odd), 2)
-
-
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda path: LMDBData(path, shuffle=False, probe=False),
-        lambda path: LMDBDataDecoder(LMDBData(path, shuffle=False, probe=False), odd),
-        lambda path: LMDBDataPoint(path, shuffle=False, probe=False),
-        lambda path: LMDBDataPoint(LMDBData(path, shuffle=False, probe=False)),
-    ],
-)
-def test_shares_of_a_pass_are_the_pass(seven, make):
-    shares = []
-    for first in range(3):
-        before = []
-        shares += make(seven).iterate_share(first, 3, before.append)
-        assert before
-    shares.sort(key=lambda share: share[0])
-    assert_same([each for _, each in shares if each is not None], list(make(seven)))
 
 
 def test_missing_lmdb_is_said(seven, monkeypatch):

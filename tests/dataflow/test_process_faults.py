@@ -19,13 +19,12 @@ from tensorpack.utils._tracebacks import notes_of
 from tensorpack.utils.workers.worker_errors import WorkerDied, WorkerFailed
 from tests.checks import ROOT
 from tests.dataflow import process_functions as functions
-from tests.dataflow.process_flows import closing, mixture, strict
+from tests.dataflow.process_flows import closing, mixture
 from tests.dataflow.process_functions import Endless, FailsAtReset, numbers
 from tests.processes import LONG, SOON, gone, in_thread, wait_until
 from tests.tiers import first_fast
 
 KINDS = {
-    "strict": lambda func: strict(MapData(numbers(40), func), 2),
     "mixture": lambda func: mixture(MapData(numbers(40), func), 2),
     "map": lambda func: MultiProcessMapData(numbers(40), 2, func, start_method="fork"),
     "strict map": lambda func: MultiProcessMapData(
@@ -104,19 +103,8 @@ def test_what_cannot_be_sent_to_a_process_is_named_as_well(flow_class):
         assert note in notes_of(caught.value)[0]
 
 
-@pytest.mark.parametrize("number", [0, 1, 20, 39])
-def test_in_a_strict_flow_all_before_it_comes_first(number):
-    with closing(strict(MapData(numbers(40), functions.At(number, functions.fail)), 3)) as flow:
-        found = []
-        with pytest.raises(LookupError, match="no such datapoint"):
-            for datapoint in flow:
-                found.append(datapoint)
-        assert found == [[i] for i in range(number)]
-
-
-@pytest.mark.parametrize("make", [strict, mixture])
-def test_a_flow_that_cannot_be_reset(make):
-    with closing(make(FailsAtReset(5), 2)) as flow:
+def test_a_flow_that_cannot_be_reset():
+    with closing(mixture(FailsAtReset(5), 2)) as flow:
         with pytest.raises(OSError, match="no such file") as caught:
             list(flow)
         assert "in reset_state" in str(caught.value.__cause__)
@@ -155,7 +143,7 @@ def test_one_that_is_stopped_for_ever_is_ended_by_close(kind):
 
 
 def test_ctrl_c_ends_a_pass_and_the_next_one_is_whole():
-    with closing(strict(MapData(numbers(9), functions.At(5, functions.sleep)), 2)) as flow:
+    with closing(mixture(MapData(numbers(9), functions.At(5, functions.sleep)), 1)) as flow:
         timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
         timer.start()
         with pytest.raises(KeyboardInterrupt):
@@ -177,9 +165,7 @@ from tests.dataflow import process_functions as functions
 def make(kind, func, method=None):
     if kind == "map":
         return MultiProcessMapData(functions.Endless(), 2, func, start_method=method)
-    return MultiProcessRunner(
-        MapData(functions.Endless(), func), 8, 2, strict=kind == "strict", start_method=method
-    )
+    return MultiProcessRunner(MapData(functions.Endless(), func), 8, 2, start_method=method)
 
 def workers(flow):
     return [each.worker.pid for each in flow._pools._all[0]._members]
@@ -213,7 +199,7 @@ for _ in going:
 
 
 @pytest.mark.timed
-@pytest.mark.parametrize("kind", ["strict", "mixture", "map"])
+@pytest.mark.parametrize("kind", ["mixture", "map"])
 def test_processes_die_with_a_consumer_that_is_killed(kind):
     with program(WORKS, kind) as process:
         pids = [int(pid) for pid in process.stdout.readline().split()]
@@ -225,7 +211,7 @@ def test_processes_die_with_a_consumer_that_is_killed(kind):
 
 
 LEAVES = """
-flow = make("strict", functions.At(int(sys.argv[1]), functions.stop), "fork")
+flow = make("mixture", functions.At(int(sys.argv[1]), functions.stop), "fork")
 going = iter(flow)
 next(going)
 print(*workers(flow), flush=True)
@@ -245,7 +231,7 @@ def test_a_program_that_just_ends_leaves_nothing(stopped):
 
 
 def test_ctrl_c_prints_one_traceback():
-    with program(WORKS, "strict") as process:
+    with program(WORKS, "mixture") as process:
         pids = [int(pid) for pid in process.stdout.readline().split()]
         process.send_signal(signal.SIGINT)
         output, _ = process.communicate(timeout=LONG)
@@ -288,7 +274,7 @@ def run_script(tmp_path, text, argument, by_stdin=False):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["strict", "map"])
+@pytest.mark.parametrize("kind", ["mixture", "map"])
 def test_no_process_has_the_copy_of_a_lock_that_a_thread_holds(kind, tmp_path):
     body = "\n".join("    " + line for line in HOLDS_A_LOCK.strip().splitlines())
     guard = '\n\nif __name__ == "__main__":\n    main()\n'

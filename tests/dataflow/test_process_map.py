@@ -255,8 +255,14 @@ class TestErrors:
 
 
 class TestState:
-    def test_it_continues_behind_what_was_given_out(self):
-        ds = lambda: numbers(12, shuffle=True)  # noqa: E731
+    @pytest.mark.parametrize(
+        "ds",
+        [
+            lambda: numbers(12, shuffle=True),
+            lambda: BatchData(numbers(25, shuffle=True), 2, use_list=True),
+        ],
+    )
+    def test_it_continues_behind_what_was_given_out(self, ds):
         make = lambda n: mapped(ds(), functions.drawn, n, strict=True)  # noqa: E731
         fix_rng_seed(5)
         expected = passes(make(2), 3)

@@ -1,25 +1,11 @@
 """Whole flows in processes: what comes out is what the flow has, in whatever order it may come."""
 
 import itertools
-import multiprocessing
-import os
-import pickle
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from tensorpack.dataflow import (
-    BatchData,
-    FakeData,
-    LocallyShuffleData,
-    MapData,
-    MultiProcessMapData,
-    MultiThreadMapData,
-    MultiThreadRunner,
-    RepeatedData,
-)
+from tensorpack.dataflow import BatchData, MapData, StateNotKept
 from tensorpack.dataflow.processes import (
     MultiProcessPrefetchData,
     MultiProcessRunner,
@@ -29,71 +15,19 @@ from tensorpack.dataflow.processes import (
     PrefetchOnGPUs,
 )
 from tensorpack.utils.rng import _streams, fix_rng_seed
-from tests.contracts.dataflow import DataFlowContract, assert_same
+from tests.contracts.dataflow import assert_same
 from tests.dataflow import process_functions as functions
 from tests.dataflow.process_flows import (
-    FORKED,
     ContractOfProcesses,
     closing,
     mixture,
     passes,
     seeded_passes,
-    strict,
 )
-from tests.dataflow.process_functions import Endless, Noisy, Plain, Ragged, Slow, Unsized, numbers
+from tests.dataflow.process_functions import Endless, Noisy, Plain, Ragged, Slow, numbers
 from tests.processes import LONG, in_thread
 
 pytestmark = pytest.mark.usefixtures("own_streams")
-
-
-class TestStrictShuffled(DataFlowContract):
-    length = 7
-    deterministic = False
-
-    def make_flow(self):
-        return strict(numbers(7, shuffle=True), 2)
-
-
-@pytest.mark.slow
-class TestStrictWithThreeProcesses(ContractOfProcesses):
-    length = 4
-    has_len = False
-    deterministic = False
-
-    def make_flow(self):
-        return strict(MapData(Unsized(numbers(9, shuffle=True)), functions.odd), 3, 3)
-
-
-class TestStrictBatches(ContractOfProcesses):
-    length = 3
-
-    def make_flow(self):
-        ds = MapData(numbers(13), functions.arrays_of)
-        return strict(BatchData(ds, 5, remainder=True), 2)
-
-
-@pytest.mark.slow
-class TestStrictWithoutAState(ContractOfProcesses):
-    length = 5
-
-    def make_flow(self):
-        return strict(Plain(5), 2, 2)
-
-
-class TestStrictWithRandomNumbersOfItsOwn(ContractOfProcesses):
-    length = 6
-    deterministic = False
-
-    def make_flow(self):
-        return strict(Noisy(RepeatedData(Noisy(numbers(3, shuffle=True)), 2)), 2)
-
-
-@pytest.mark.slow
-class TestStrictWithoutAnEnd(ContractOfProcesses):
-    has_len = False
-
-    def make_flow(self):
-        return strict(RepeatedData(numbers(4), -1), 2)
 
 
 class TestMixture(ContractOfProcesses):
@@ -116,196 +50,13 @@ class TestMixtureWithoutAnEnd(TestMixture):
         return mixture(Endless(), 2)
 
 
-AT_17 = functions.Drops(17)
-FLOWS = {
-    "list": lambda: numbers(11, shuffle=True),
-    "map": lambda: MapData(numbers(11, shuffle=True), functions.drawn),
-    "drops": lambda: MapData(
-        MapData(numbers(20, shuffle=True), functions.not_of_three), functions.drawn
-    ),
-    "batches": lambda: BatchData(MapData(numbers(11, shuffle=True), functions.drawn), 3),
-    "batches of what is left": lambda: BatchData(
-        MapData(MapData(numbers(40, shuffle=True), functions.not_of_three), functions.drawn), 4
-    ),
-    "batches with a late drop": lambda: MapData(
-        BatchData(MapData(MapData(numbers(23), AT_17), functions.drawn), 3, True), functions.drawn
-    ),
-    "a map of batches": lambda: MapData(
-        BatchData(MapData(numbers(12, shuffle=True), functions.drawn), 2), functions.drawn
-    ),
-    "threads": lambda: MapData(
-        MultiThreadMapData(numbers(11, shuffle=True), 3, functions.late), functions.drawn
-    ),
-    "batches of threads": lambda: BatchData(
-        MultiThreadMapData(numbers(11, shuffle=True), 3, functions.late), 2
-    ),
-    "a shuffle of threads": lambda: LocallyShuffleData(
-        MultiThreadMapData(numbers(11), 3, functions.late), 4
-    ),
-    "a user's": lambda: MapData(Noisy(Plain(7)), functions.drawn),
-    "random data": lambda: FakeData([[3], [200]], 8),
-    "ragged": lambda: Ragged(9),
-    "nothing": lambda: MapData(numbers(5), functions.nothing),
-    "empty": lambda: numbers(0),
-}
-
-
-class TestStrict:
-    @pytest.mark.parametrize("name", FLOWS)
-    def test_the_number_of_processes_does_not_matter(self, name):
-        expected = seeded_passes(lambda: strict(FLOWS[name](), 1))
-        for num_proc, num_prefetch in (2, 1), (3, 20):
-            found = seeded_passes(lambda n=num_proc, k=num_prefetch: strict(FLOWS[name](), n, k))
-            assert_same(found, expected)
-
-    def test_the_first_pass_is_not_the_second(self):
-        first, second = seeded_passes(strict, MapData(Plain(5), functions.drawn))
-        assert len({dp[2] for dp in first + second}) == 10
-        first, second = seeded_passes(strict, numbers(20, shuffle=True))
-        assert first != second and sorted(first) == sorted(second) == list(numbers(20))
-
-    def test_another_seed_gives_other_data(self):
-        found = []
-        for seed in 1, 2, 1:
-            fix_rng_seed(seed)
-            found.append(passes(strict(MapData(numbers(20, shuffle=True), functions.drawn))))
-        assert_same(found[0], found[2])
-        assert found[0][0][0] != found[1][0][0]
-        assert {dp[1] for dp in found[0][0]}.isdisjoint({dp[1] for dp in found[1][0]})
-
-    def test_processes_share_the_work_of_maps(self):
-        with closing(strict(MapData(numbers(20), functions.in_process), 2)) as flow:
-            found = list(flow)
-        workers = [pid for _, pid in found]
-        assert len(set(workers[::2])) == len(set(workers[1::2])) == 1
-        assert workers[0] != workers[1] and os.getpid() not in workers
-
-    def test_an_order_that_depends_on_threads_is_refused(self):
-        mix = MultiThreadRunner(lambda: numbers(5), 2, 2)
-        with closing(strict(MapData(mix, functions.same), 2)) as flow:
-            with pytest.raises(RuntimeError, match="The order of MapData is not the same in all"):
-                next(iter(flow))
-        with closing(strict(mix, 1)) as flow:
-            assert len(list(flow)) == 5
-
-    @pytest.mark.parametrize("num_proc", [1, 2, 3])
-    @pytest.mark.parametrize(
-        "make",
-        [
-            MapData,
-            lambda ds, func: MultiThreadMapData(ds, 2, func),
-            lambda ds, func: MultiProcessMapData(ds, 2, func, strict=True, **FORKED),
-        ],
-        ids=["map", "threads", "processes inside"],
-    )
-    def test_they_share_the_maps_of_batches(self, make, num_proc):
-        made = multiprocessing.get_context("fork").Value("i", 0)
-
-        def count(datapoint):
-            with made.get_lock():
-                made.value += 1
-            return functions.in_process(datapoint)
-
-        with closing(strict(BatchData(make(numbers(60), count), 5), num_proc)) as flow:
-            found = list(flow)
-        assert np.concatenate([numbers for numbers, _ in found]).tolist() == list(range(60))
-        assert made.value == 60
-        assert len({pid for _, pids in found for pid in pids.tolist()}) == num_proc
-
-    @pytest.mark.slow
-    def test_a_state_continues_behind_a_dropped_datapoint(self):
-        for taken in range(9):
-            fix_rng_seed(3)
-            expected = passes(strict(FLOWS["batches with a late drop"](), 2), 2)
-            fix_rng_seed(3)
-            with closing(strict(FLOWS["batches with a late drop"](), 2)) as flow:
-                flow.reset_state()
-                begun = list(itertools.islice(flow, taken))
-                state = flow.state_dict()
-            with closing(strict(FLOWS["batches with a late drop"](), 3)) as other:
-                other.load_state_dict(state)
-                assert_same([begun + list(other), list(other)], expected)
-
-    def test_a_state_from_before_batches_were_shared(self):
-        ds = BatchData(MapData(numbers(30), functions.not_of_three), 4)
-        with closing(strict(ds, 2)) as flow:
-            expected = list(flow)
-            begun = list(itertools.islice(flow, 2))
-            state = flow.state_dict()
-            assert state.pop("blocks") is False
-        with closing(strict(ds, 3)) as other:
-            other.load_state_dict(state)
-            assert_same(begun + list(other), expected)
-
-    def test_interleaved_passes_have_processes_of_their_own(self):
-        with closing(strict(numbers(30), 2, 2)) as flow:
-            pairs = list(zip(flow, flow))
-            assert pairs == [([i], [i]) for i in range(30)]
-            assert len(multiprocessing.active_children()) == 4
-            assert list(flow) == [[i] for i in range(30)]
-            assert len(multiprocessing.active_children()) == 4
-
-    def test_the_state_continues_with_other_processes(self):
-        make = FLOWS["drops"]
-        fix_rng_seed(3)
-        expected = passes(strict(make(), 2), 3)
-        fix_rng_seed(3)
-        with closing(strict(make(), 2)) as flow:
-            flow.reset_state()
-            first = list(flow)
-            going = iter(flow)
-            begun = list(itertools.islice(going, 4))
-            state = flow.state_dict()
-        with closing(strict(make(), 3)) as other:
-            other.load_state_dict(state)
-            assert_same([first, begun + list(other), list(other)], expected)
-
-    def test_the_state_survives_a_fork_and_a_pickle(self):
-        with closing(strict(numbers(9), 2)) as flow:
-            going = iter(flow)
-            next(going)
-            state = flow.state_dict()
-        flow = strict(numbers(9), 2)
-        flow.load_state_dict(state)
-        with closing(pickle.loads(pickle.dumps(flow))) as twin:
-            assert list(twin) == [[i] for i in range(1, 9)]
-
-    def test_a_state_that_does_not_fit_the_flow(self):
-        with closing(strict(numbers(9), 2)) as flow:
-            list(flow)
-            state = flow.state_dict()
-        with closing(strict(numbers(8), 2)) as other:
-            other.load_state_dict(state)
-            assert list(other) == []
-            with pytest.raises(ValueError, match="its list had 9 datapoints"):
-                list(other)
-
-    @pytest.mark.slow
-    @settings(max_examples=25)
-    @given(
-        size=st.integers(0, 30),
-        num_proc=st.integers(1, 3),
-        num_prefetch=st.integers(1, 8),
-        func=st.sampled_from([functions.tenfold, functions.not_of_three, AT_17]),
-        batch=st.integers(0, 4),
-        remainder=st.booleans(),
-    )
-    def test_what_comes_out_is_what_went_in(
-        self, size, num_proc, num_prefetch, func, batch, remainder
-    ):
-        ds = MapData(Unsized(numbers(size)), func)
-        ds = BatchData(ds, batch, remainder) if batch else ds
-        expected = list(ds)
-        assert_same(passes(strict(ds, num_proc, num_prefetch)), [expected, expected])
-
-
 @pytest.mark.one_row
 @pytest.mark.slow
 @pytest.mark.parametrize("method", ["forkserver", "spawn"])
 def test_the_start_method_does_not_matter(method):
-    make = FLOWS["drops"]
-    expected = seeded_passes(lambda: strict(make(), 2))
-    found = seeded_passes(lambda: strict(make(), 2, start_method=method))
+    ds = MapData(numbers(20, shuffle=True), functions.drawn)
+    expected = seeded_passes(mixture, ds, 1)
+    found = seeded_passes(mixture, ds, 1, start_method=method)
     assert_same(found, expected)
 
 
@@ -317,6 +68,17 @@ class TestMixtures:
         for worker in {pid for _, pid in found}:
             sent = [i for i, pid in found if pid == worker]
             assert sent == [n % 6 for n in range(len(sent))]
+
+    @pytest.mark.parametrize("num_prefetch", [1, 8])
+    def test_one_process_keeps_the_order(self, num_prefetch):
+        batches = BatchData(MapData(numbers(13), functions.arrays_of), 5, remainder=True)
+        for ds in Ragged(9), batches:
+            assert_same(passes(mixture(ds, 1, num_prefetch)), [list(ds)] * 2)
+
+    def test_it_has_no_state(self):
+        with closing(mixture(numbers(5), 1)) as flow:
+            with pytest.raises(StateNotKept, match="or use MultiProcessMapData with strict=True"):
+                flow.state_dict()
 
     def test_passes_continue_one_another(self):
         with closing(mixture(Plain(5), 1)) as flow:
@@ -383,7 +145,7 @@ def test_numbers_of_numpy_and_a_size_that_is_a_float():
     with closing(MultiProcessRunner(numbers(3), one, one, buffer_bytes=1e6)) as flow:
         assert len(list(flow)) == 3
     ds = MapData(numbers(50), functions.whole_array)
-    with closing(strict(ds, 1, 200, buffer_bytes=1e6)) as flow:
+    with closing(mixture(ds, 1, 200, buffer_bytes=1e6)) as flow:
         assert len(list(flow)) == 50
 
 
@@ -398,25 +160,15 @@ def test_old_names():
 
 def test_seeded_is_what_comes_again():
     fix_rng_seed(1)
-    assert strict(numbers(3), 2).seeded
     assert mixture(numbers(3), 1).seeded
     assert not mixture(numbers(3), 2).seeded
     vars(_streams)["seeded"] = False
-    assert not strict(numbers(3), 2).seeded
+    assert not mixture(numbers(3), 1).seeded
 
 
-def test_a_new_pass_interrupts_a_slow_one():
+def test_a_reset_interrupts_a_slow_pass():
     """At the next datapoint, not when there is no more room for another one."""
-    with closing(strict(Slow(), 1, 1000)) as flow:
+    with closing(mixture(Slow(), 1, 1000)) as flow:
         for _ in range(3):
+            flow.reset_state()
             assert list(itertools.islice(flow, 2)) == [[0], [1]]
-
-
-def test_threads_do_not_see_the_pass_of_others():
-    with closing(strict(numbers(200), 1, 4)) as flow:
-        found = [[], [], []]
-        threads = [in_thread(each.extend, iter(flow)) for each in found]
-        for thread, errors in threads:
-            thread.join(LONG)
-            assert errors == []
-        assert found == [[[i] for i in range(200)]] * 3

@@ -18,7 +18,7 @@ from tensorpack.dataflow import (
 )
 from tensorpack.dataflow.processes import PrefetchOnGPUs
 from tests.dataflow import process_functions as functions
-from tests.dataflow.process_flows import closing, mixture, strict
+from tests.dataflow.process_flows import closing, mixture
 from tests.dataflow.process_functions import numbers
 from tests.processes import LONG, in_fork, in_thread, wait_until
 
@@ -34,7 +34,7 @@ INNER = [
 
 class TestProcesses:
     def test_they_are_started_once(self):
-        with closing(strict(numbers(5), 2)) as flow:
+        with closing(mixture(numbers(5), 2)) as flow:
             assert multiprocessing.active_children() == []
             flow.start_processes()
             workers = set(multiprocessing.active_children())
@@ -56,9 +56,8 @@ class TestProcesses:
             flow.start_processes()
             assert len(set(multiprocessing.active_children()) - set(failed)) == 2
 
-    @pytest.mark.parametrize("make", [strict, mixture])
-    def test_a_closed_flow_can_be_used_again(self, make):
-        flow = make(numbers(5), 1)
+    def test_a_closed_flow_can_be_used_again(self):
+        flow = mixture(numbers(5), 1)
         for _ in range(2):
             assert list(flow) == [[i] for i in range(5)]
             flow.close()
@@ -68,9 +67,8 @@ class TestProcesses:
         assert list(flow) == [[i] for i in range(5)]
         flow.close()
 
-    @pytest.mark.parametrize("make", [strict, mixture])
-    def test_close_ends_a_pass_that_waits(self, make):
-        flow = make(MapData(numbers(5), functions.At(0, functions.sleep)), 2)
+    def test_close_ends_a_pass_that_waits(self):
+        flow = mixture(MapData(numbers(5), functions.At(0, functions.sleep)), 2)
         thread, errors = in_thread(next, iter(flow))
         assert wait_until(lambda: len(multiprocessing.active_children()) == 2)
         flow.close()
@@ -79,14 +77,13 @@ class TestProcesses:
         assert multiprocessing.active_children() == []
 
     @pytest.mark.parametrize("method", ["fork", "forkserver"])
-    @pytest.mark.parametrize("make", [strict, mixture])
-    def test_a_forked_copy_has_processes_of_its_own(self, make, method):
+    def test_a_forked_copy_has_processes_of_its_own(self, method):
         def use():
             flow.close()  # not those of the original
             assert list(flow) == [[i] for i in range(9)]
             flow.close()
 
-        with closing(make(numbers(9), 1, start_method=method)) as flow:
+        with closing(mixture(numbers(9), 1, start_method=method)) as flow:
             going = iter(flow)
             assert next(going) == [0]
             assert in_fork(use)
@@ -97,12 +94,10 @@ class TestProcesses:
             assert [next(going) for _ in range(8)] == [[i] for i in range(1, 9)]
 
     @pytest.mark.parametrize("make_inner", INNER)
-    @pytest.mark.parametrize("make", [strict, mixture])
-    def test_a_flow_with_processes_inside_makes_its_data_in_each(self, make, make_inner, capfd):
+    def test_a_flow_with_processes_inside_makes_its_data_in_each(self, make_inner, capfd):
         inner = MapData(make_inner(), functions.same)
-        with closing(make(inner, 1)) as flow:
-            warned = f"all below the {type(inner.ds).__name__}" in capfd.readouterr().out
-            assert warned == (make is mixture)  # strict ones share the work
+        with closing(mixture(inner, 1)) as flow:
+            assert f"all below the {type(inner.ds).__name__}" in capfd.readouterr().out
             for _ in range(2):
                 found = [np.ravel(datapoint).tolist() for datapoint in flow]
                 assert sum(found, []) == [0, 1, 2, 3]
@@ -111,7 +106,7 @@ class TestProcesses:
 
     def test_what_cannot_be_sent_to_them_is_named(self):
         ds = MapData(MapData(numbers(3), lambda dp: dp), functions.same)
-        with closing(strict(ds, start_method="forkserver")) as flow:
+        with closing(mixture(ds, start_method="forkserver")) as flow:
             for use in list, type(flow).reset_state:
                 with pytest.raises(TypeError, match=r"^ds\.ds\.func cannot be sent"):
                     use(flow)

@@ -13,7 +13,7 @@ from tensorpack.dataflow._processes import receiver
 from tensorpack.utils.packing.packed_arrays import stays_as_it_is
 from tests.contracts.dataflow import assert_same
 from tests.dataflow import process_functions as functions
-from tests.dataflow.process_flows import closing, mixture, strict
+from tests.dataflow.process_flows import closing, mixture
 from tests.dataflow.process_functions import Endless, numbers
 from tests.processes import named_memory, open_files, wait_until
 
@@ -23,12 +23,11 @@ pytestmark = pytest.mark.usefixtures("own_streams")
 class TestMemory:
     """Nothing that was yielded changes, whoever keeps it."""
 
-    @pytest.mark.parametrize("make", [strict, mixture])
     @pytest.mark.parametrize("num_prefetch", [1, 8])
     @pytest.mark.parametrize("buffer_bytes", [1, 40000, 2**30])
-    def test_a_consumer_may_keep_everything(self, make, num_prefetch, buffer_bytes):
+    def test_a_consumer_may_keep_everything(self, num_prefetch, buffer_bytes):
         ds = MapData(numbers(200), functions.whole_array)
-        with closing(make(ds, 1, num_prefetch, buffer_bytes=buffer_bytes)) as flow:
+        with closing(mixture(ds, 1, num_prefetch, buffer_bytes=buffer_bytes)) as flow:
             most = 200 if num_prefetch > 1 else 30
             found = list(itertools.islice(flow, most))
         assert len(found) == most
@@ -37,7 +36,7 @@ class TestMemory:
 
     def test_arrays_go_to_tensorflow_without_a_copy(self):
         ds = MapData(numbers(60), functions.arrays_of)
-        with closing(strict(ds, 2, 8)) as flow:
+        with closing(mixture(ds, 2, 8)) as flow:
             datapoints = list(flow)
             assert len(datapoints) == 60
             for number, large, small, other in datapoints:
@@ -49,7 +48,7 @@ class TestMemory:
     def test_descriptors_and_processes_are_gone_after_close(self):
         gc.collect()  # of tests before
         before = open_files(), named_memory()
-        flow = strict(MapData(numbers(30), functions.whole_array), 2)
+        flow = mixture(MapData(numbers(30), functions.whole_array), 1)
         going = iter(flow)
         kept = [next(going) for _ in range(9)]
         list(zip(flow, flow))
@@ -62,16 +61,15 @@ class TestMemory:
         gc.collect()
         assert (open_files(), named_memory()) == before
 
-    @pytest.mark.parametrize("make", [strict, mixture])
-    def test_a_flow_that_is_dropped_ends_its_processes(self, make):
-        flow = make(numbers(30), 2)
+    def test_a_flow_that_is_dropped_ends_its_processes(self):
+        flow = mixture(numbers(30), 2)
         assert next(iter(flow)) == [0]
         assert len(multiprocessing.active_children()) == 2
         del flow
         assert multiprocessing.active_children() == []
 
     def test_a_pass_outlives_the_name_of_its_flow(self):
-        going = iter(strict(numbers(30), 2))
+        going = iter(mixture(numbers(30), 1))
         assert list(going) == [[i] for i in range(30)]
         del going
         assert multiprocessing.active_children() == []
@@ -85,25 +83,23 @@ class TestMemory:
 
     def test_no_copies_for_a_consumer_that_keeps_one(self, copies):
         ds = MapData(numbers(300), functions.whole_array)
-        for make in strict, mixture:
-            with closing(make(ds, 2, 8)) as flow:
-                assert sum(1 for _ in flow) == 300
+        with closing(mixture(ds, 2, 8)) as flow:
+            assert sum(1 for _ in flow) == 300
         assert copies == []
 
     @pytest.mark.parametrize("num_prefetch", [2, 8])
     def test_no_copies_for_a_consumer_that_lets_go(self, copies, num_prefetch):
         ds = MapData(numbers(100), functions.whole_array)
-        for make in strict, mixture:
-            with closing(make(ds, 1, num_prefetch)) as flow:
-                going = iter(flow)
-                for _ in range(100):
-                    next(going)
+        with closing(mixture(ds, 1, num_prefetch)) as flow:
+            going = iter(flow)
+            for _ in range(100):
+                next(going)
         assert copies == []
 
 
 def test_datapoints_that_grow():
     ds = DataFromList([[np.full(2**n, n)] for n in range(18)], shuffle=False)
-    with closing(strict(ds, 2, 4, buffer_bytes=100000)) as flow:
+    with closing(mixture(ds, 1, 4, buffer_bytes=100000)) as flow:
         assert_same(list(flow), list(ds))
 
 
@@ -114,7 +110,7 @@ def test_a_slow_consumer_lets_no_more_wait_than_asked_for():
         made.value += 1
         return datapoint
 
-    with closing(strict(MapData(Endless(), count), 1, 5)) as flow:
+    with closing(mixture(MapData(Endless(), count), 1, 5)) as flow:
         going = iter(flow)
         next(going)
         assert wait_until(lambda: made.value >= 6)

@@ -7,7 +7,6 @@ from tensorpack.dataflow import DataFromList, RandomMapData
 from tensorpack.utils.rng import fix_rng_seed
 from tests.contracts.dataflow import contract_of
 from tests.dataflow.flows import flow_of
-from tests.dataflow.process_flows import FORKED, closing, strict
 from tests.dataflow.process_functions import Unsized
 
 pytestmark = pytest.mark.usefixtures("own_streams")
@@ -62,17 +61,6 @@ def test_another_flow_continues_exactly():
     other.reset_state()
     other.load_state_dict(state)
     assert list(other) == rest and list(other) == following
-
-
-def test_the_number_of_processes_makes_no_difference():
-    expected = None
-    for workers in 1, 2:
-        with closing(strict(RandomMapData(numbers(), noisy), workers, **FORKED)) as flow:
-            seeded(flow)
-            found = [list(flow), list(flow)]
-        assert expected in (None, found)
-        expected = found
-    assert expected[0] != expected[1]
 
 
 def test_what_it_gets_is_its_own_and_errors_name_the_datapoint():

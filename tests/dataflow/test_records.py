@@ -72,7 +72,7 @@ def test_the_file_is_opened_when_it_is_needed_and_again_after_close(path):
 def test_workers_open_it_for_themselves(path, method):
     flow = RecordsFlow(Lines(path), shuffle=False)
     assert next(iter(flow)) == [0, os.getpid()]
-    runner = MultiProcessRunner(flow, 3, 2, strict=True, start_method=method)
+    runner = MultiProcessRunner(flow, 3, 1, start_method=method)
     runner.reset_state()
     found = list(runner)
     runner.close()

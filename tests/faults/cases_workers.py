@@ -24,7 +24,7 @@ from .data import Flow, blocks
 from .marks import mark
 from .training import CASES, FOR_EVER, STEPS
 
-KINDS = ("strict", "mixture", "map")  # of dataflows with processes
+KINDS = ("mixture", "map")  # of dataflows with processes
 
 
 class MarksTheRequest(Callback):
@@ -56,9 +56,8 @@ def _with_workers(action, method):
 
 def _flow(kind, function):
     if kind == "map":
-        return MultiProcessMapData(functions.Endless(), 2, function)
-    ds = MapData(functions.Endless(), function)
-    return MultiProcessRunner(ds, 8, 2, strict=kind == "strict")
+        return MultiProcessMapData(functions.Endless(), 2, function, strict=True)
+    return MultiProcessRunner(MapData(functions.Endless(), function), 8, 2)
 
 
 def _with_flow(kind, action):
@@ -75,7 +74,7 @@ def _after_a_session(kind):
         flow = _flow(kind, functions.tenfold)
         going = iter(flow)
         found = [next(going)[0] for _ in range(50)]
-        if kind == "strict":
+        if kind == "map":
             mark(f"in order {found == [10 * i for i in range(50)]}")
         kinds = {type(each.worker).__name__ for each in flow._pools._all[0]._members}
         mark(f"started as {sorted(kinds)}")

@@ -14,7 +14,6 @@ CRASHES = ("Fatal Python", "Segmentation")
 OF_TEARDOWN = ("Stopping work ...", "Training failed at global_step=")
 BROKEN = "LookupError: the worker is broken"
 NAMES = {
-    "strict": "MultiProcessRunner of MapData",
     "mixture": "MultiProcessRunner of MapData",
     "map": "MultiProcessMapData",
 }
@@ -69,8 +68,8 @@ WORKS = r'work \(pid \d+\):\n(.*\n)* +File ".*", line \d+ in work\n'
 HANGING = [
     ("worker_stop", "stop (pid", [rf"stop \(pid \d+\):\n{STOPPED}", WORKS]),
     ("worker_hang", "hang (pid", [rf"hang \(pid \d+\):\n{HANGS}", WORKS]),
-    ("strict_stop", "has given no data for", [rf"MapData \d: {STOPPED}"]),
-    ("strict_hang", "has given no data for", [rf"MapData \d: {HANGS}"]),
+    ("map_stop", "has given no data for", [rf"MapData \d: {STOPPED}"]),
+    ("map_hang", "has given no data for", [rf"MapData \d: {HANGS}"]),
 ]
 
 
@@ -96,7 +95,7 @@ def test_a_worker_that_hangs_is_reported_and_the_run_still_hears_ctrl_c(
 @pytest.mark.parametrize("kind", KINDS)
 def test_processes_that_are_started_after_a_session_are_not_forked(kind, run):
     says = ("PHASE started as ['_ForkServerWorker']", "PHASE done")
-    says += ("PHASE in order True",) if kind == "strict" else ()
+    says += ("PHASE in order True",) if kind == "map" else ()
     run(Case(16, f"{kind}_after_a_session", 0, says=says, never=()))
 
 

@@ -11,7 +11,7 @@ from tensorpack.utils.rng import get_rng
 from tensorpack.utils.workers.processes import usable_cores
 
 from .._flow import ProcessLocal, in_order
-from ..base import DataFlow, DataFlowTerminated, ProxyDataFlow, RNGDataFlow, StateNotKept, share_of
+from ..base import DataFlow, DataFlowTerminated, ProxyDataFlow, RNGDataFlow, StateNotKept
 from ..map import checked_function
 from .pool import Failure, WorkerPool
 from .sender import Limits
@@ -69,7 +69,7 @@ class WorkerPools:
     def close(self) -> None:
         """Ends all workers; passes that wait for them end as well."""
         with self._lock:
-            pools, self._all, self._idle = self._all, [], []
+            pools, self._all, self._idle, self.shared = self._all, [], [], None
         for pool in pools:
             pool.close()
 
@@ -125,15 +125,10 @@ class ProcessFlow(ProxyDataFlow, RNGDataFlow):
         finally:
             self._pools.close()
 
-    def iterate_share(self, *share: Any) -> Iterator[Tuple[int, Any]]:
-        if is_worker():
-            return share_of(self._without_processes(), *share)
-        return DataFlow.iterate_share(self, *share)
-
     @property
     def seeded(self) -> bool:
         """Whether the same data comes again, in the same order, when the program is run again."""
-        return super().seeded and (self.strict or self.num_proc == 1 or is_worker())
+        return super().seeded and (self.strict or self.num_proc == 1)
 
     _begin: Callable[[], Iterator[Any]]  # begins a pass by the processes
     _without_processes: Callable[[], DataFlow]  # returns a flow that makes the same in this process
@@ -146,8 +141,8 @@ class ProcessFlow(ProxyDataFlow, RNGDataFlow):
             name = type(self).__name__
             raise StateNotKept(
                 f"{name} keeps no state: define {name}.state_dict() and load_state_dict(), in a "
-                "class of your own, or give strict=True. Without that the order depends on how "
-                "fast each process is."
+                "class of your own, or use MultiProcessMapData with strict=True. Otherwise the "
+                "order depends on how fast each process is."
             )
 
 

@@ -13,7 +13,7 @@ from tensorpack.utils import logger
 from tensorpack.utils.packing.packed import Packed, pack
 from tensorpack.utils.workers.processes import ProcessGroup
 from tensorpack.utils.workers.worker import Worker, make_worker
-from tensorpack.utils.workers.worker_errors import WorkerDied, failure_from_bytes
+from tensorpack.utils.workers.worker_errors import failure_from_bytes
 
 from ..base import DataFlowTerminated
 from .receiver import Receiver, make_channel
@@ -144,24 +144,6 @@ class WorkerPool:
         """
         return self._next(self._poll_for_room if or_room else self._poll, or_room)
 
-    def take_from(self, index: int) -> Tuple[int, Any]:
-        """Waits for the next object of one worker; what others send stays in their channels.
-
-        The death of any worker is raised, an exception only of that one.
-        """
-        try:
-            item = self._take(index)
-            while item is None:
-                self._note_ends(self._wait(self._polls[index], True)[1], index)
-                self._receive(index)
-                item = self._take(index)
-                if item is None:
-                    self._check_alive(index)
-            return item
-        except BaseException:
-            self.close()
-            raise
-
     def close(self) -> bool:
         """Ends the workers; calls that wait raise an error. Returns whether it was still open."""
         if os.getpid() != self._owner:
@@ -189,7 +171,6 @@ class WorkerPool:
         everything = [woken, *self._senders, *self._sentinels]
         room = [member.inputs.waits_for for member in members]
         self._poll, self._poll_for_room = poll_of(*everything), poll_of(*everything, *room)
-        self._polls = [poll_of(woken, fd, *self._sentinels) for fd in self._senders]
         self._polls_for_order = [poll_of(woken, *fds) for fds in zip(room, self._senders)]
 
     def _drop(self, index: int) -> None:
@@ -246,22 +227,6 @@ class WorkerPool:
                 self._warn(time.monotonic() - begin)
                 warn *= 2
             seconds = 1
-
-    def _note_ends(self, ended: Set[int], index: int) -> None:
-        """Notes that workers have ended while another one is waited for.
-
-        An exception of a worker is raised when its place comes. A death has no place, and is raised
-        at once, since the one that is waited for may take long.
-        """
-        for each in sorted(ended - self._ended):
-            self._ended.add(each)
-            worker = self._members[each].worker
-            worker.join(_REAP_SECONDS)
-            if each != index and isinstance(worker.error(), WorkerDied):
-                raise self._error(each)
-            for other, poll in enumerate(self._polls):
-                if other != each:
-                    poll.unregister(worker.sentinel)
 
     def _receive(self, index: int) -> bool:
         with self._using:

@@ -1,6 +1,5 @@
 """What a worker process does: it takes inputs, calls a function, and sends what that makes."""
 
-import hashlib
 import itertools
 import os
 import random
@@ -9,12 +8,11 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
 import numpy as np
 
-from tensorpack.utils.rng import SeedTree, fix_rng_seed, seed_datapoints
-from tensorpack.utils.serialize import dumps
+from tensorpack.utils.rng import SeedTree, fix_rng_seed
 from tensorpack.utils.workers.processes import keep_freed_memory
 from tensorpack.utils.workers.worker_errors import failure_to_bytes
 
-from ..base import DataFlow, Dropped, StateNotKept, share_of
+from ..base import DataFlow
 from ..map import note_datapoint
 from ..repeat import nothing_in_a_pass
 from .receiver import Receiver
@@ -24,8 +22,6 @@ from .shared_memory import poll_of
 # Events: an order has begun, its number is the tag; the result for the input of this tag is None;
 # or it is an exception, which comes next.
 BEGUN, DROPPED, FAILED = FIRST_EVENT, FIRST_EVENT + 1, FIRST_EVENT + 2
-# Tags of a share: the end of the pass, and what is added to the position of a shift.
-END, SHIFTED = 2**64 - 1, 2**63
 
 Environments = Optional[List[Dict[str, str]]]  # what each worker adds to its environment
 
@@ -106,35 +102,6 @@ def seed_process(seed: int) -> None:
     random.seed(int(words[4]))
 
 
-class DatapointSeeds:
-    """Seeds `numpy.random` and `random` for each datapoint of a pass that has a seed.
-
-    What a function draws from them then depends on the seed and the position of its datapoint, and
-    not on what else its process has made.
-    """
-
-    def __init__(self, seed: int) -> None:
-        # not by SeedTree: this is done for every datapoint
-        self._root = hashlib.blake2b(b"datapoint", key=str(seed).encode("ascii"), digest_size=24)
-
-    def __call__(self, position: int) -> None:
-        """Seeds both streams for the datapoint of a position."""
-        node = self._root.copy()
-        node.update(position.to_bytes(8, "little"))
-        digest = node.digest()
-        np.random.seed(np.frombuffer(digest, "<u4", 4))
-        random.seed(int.from_bytes(digest[16:], "little"))
-
-
-def check_shared_order(ds: DataFlow, step: int) -> None:
-    """Raises a RuntimeError unless each of `step` processes can leave out what others make."""
-    if step > 1 and not getattr(ds, "seeded", True):
-        raise RuntimeError(
-            f"The order of {type(ds).__name__} is not the same in all processes that share its "
-            "passes. Give its threads and processes strict=True, or read it in one process."
-        )
-
-
 def map_inputs(
     loop: WorkerLoop,
     index: int,
@@ -158,68 +125,24 @@ def apply_or_note(name: str, func: Callable[[Any], Any], item: Dict[str, Any]) -
         raise
 
 
-def run_flow(
-    loop: WorkerLoop, index: int, environments: Environments, ds: DataFlow, strict: bool
-) -> None:
-    """The worker of a `MultiProcessRunner`; its orders are for shares of passes if `strict`."""
+def run_flow(loop: WorkerLoop, index: int, environments: Environments, ds: DataFlow) -> None:
+    """The worker of a `MultiProcessRunner`; an order has the seed of its passes."""
     os.environ.update(environments[index] if environments else {})
-    make = _send_share if strict else _send_for_ever
-    loop.carry_out(lambda order, send: make(ds, order, send))
+    loop.carry_out(lambda order, send: _send_for_ever(ds, order["seed"], send))
 
 
-def _send_for_ever(ds: DataFlow, order: Dict[str, Any], send: Callable[..., None]) -> None:
+def _send_for_ever(ds: DataFlow, seed: int, send: Callable[..., None]) -> None:
     """Sends the datapoints of the flow, pass after pass."""
-    seed_process(order["seed"])
+    seed_process(seed)
     ds.reset_state()
     for finished in itertools.count():
         number = -1
         for number, datapoint in enumerate(ds):
-            _send_or_note(send, ds, number, datapoint)
+            try:
+                send(datapoint, number)
+            except (TypeError, ValueError) as error:  # it cannot be sent
+                file = getattr(ds, "last_file", None)
+                note_datapoint(error, "MultiProcessRunner", number, datapoint, file)
+                raise
         if number < 0:
             raise nothing_in_a_pass(ds, finished + 1)
-
-
-def _send_or_note(send: Callable[..., None], ds: DataFlow, number: int, datapoint: Any) -> None:
-    try:
-        send(datapoint, number)
-    except (TypeError, ValueError) as error:  # it cannot be sent
-        file = getattr(ds, "last_file", None)
-        note_datapoint(error, "MultiProcessRunner", number, datapoint, file)
-        raise
-
-
-def _send_share(ds: DataFlow, order: Dict[str, Any], send: Callable[..., None]) -> None:
-    """Sends this worker's share of a pass, then the state of the flow at the end of it.
-
-    Positions are those of `DataFlow.iterate_share`. Without `blocks` the worker makes the whole
-    pass and leaves out what is not in its share.
-    """
-    seed_process(order["seed"])
-    ds.reset_state()
-    if order["flow"] is not None:
-        ds.load_state_dict(order["flow"])
-        for _ in ds:  # the rest of the pass that had come to its end
-            raise RuntimeError(
-                f"{type(ds).__name__} should be at the end of a pass, but yields more. Does the "
-                "state that it was given come from another flow, or is its load_state_dict() wrong?"
-            )
-    seed_datapoints()
-    before = DatapointSeeds(order["seed"])
-    first, step = order["first"], order["step"]
-    check_shared_order(ds, step)
-    share = (first, step, before, 1) if order["blocks"] else (0, 1, before, None)
-    following = first
-    try:
-        for position, datapoint in share_of(ds, *share):
-            if position >= first and (position - first) % step == 0:
-                following = position + step
-                if datapoint is not None:
-                    _send_or_note(send, ds, position, datapoint)
-    except Dropped:
-        send(None, following + SHIFTED)
-        return
-    try:
-        state = dumps(getattr(type(ds), "state_dict", DataFlow.state_dict)(ds))
-    except StateNotKept:
-        state = None  # the next pass begins with new random streams
-    send(state, END)

@@ -284,10 +284,6 @@ class _Decoded(DatapointMap):
         self._limit = ErrorLimit(self._limit.max_errors)
         return super()._transform(datapoints)
 
-    def iterate_share(self, *args: Any) -> Iterator[Tuple[int, Any]]:
-        self._limit = ErrorLimit(self._limit.max_errors)  # for each share
-        return super().iterate_share(*args)
-
     def _apply(self, datapoint: Any) -> Any:
         key, value = datapoint
         known = self.ds.lst if isinstance(self.ds, LMDBData) else None

@@ -65,18 +65,18 @@ class TestOrders:
         pool = counting(make)
         for text in "abc":
             order(pool, text)
-            for i in range(taken):
-                assert pool.take_from(0) == (i, [text, 0, i])
+            for _ in range(taken):
+                assert pool.take()[1][0] == text
         order(pool, "last")
         assert sorted(pool.take()[1] for _ in range(200)) == [
             ["last", index, i] for index in range(2) for i in range(100)
         ]
 
     def test_orders_may_be_large(self, make):
-        pool = counting(make, limits=Limits(1, 1, 1 << 24))
+        pool = counting(make, count=1, limits=Limits(1, 1, 1 << 24))
         for letter in "ab":
             order(pool, letter * 1000000)
-            assert pool.take_from(1)[1] == [letter * 1000000, 1, 0]
+            assert pool.take()[1] == [letter * 1000000, 0, 0]
 
     def test_orders_whose_results_are_not_taken_leave_none_behind(self, make):
         """A worker that cannot write takes no order, so giving one has to read what came."""
@@ -87,7 +87,7 @@ class TestOrders:
         def give_orders():
             for number in range(400):
                 order(pool, str(number))
-                assert pool.take_from(0)[1][0] == str(number)
+                assert pool.take()[1][0] == str(number)
 
         thread, errors = in_thread(give_orders)
         thread.join(LONG)
@@ -95,7 +95,7 @@ class TestOrders:
         assert errors == []
         for member in pool._members:
             assert len(member.results._pending) <= 2 + LIMITS.slots * LIMITS.items
-        assert pool.take_from(1)[1] == ["399", 1, 0]
+        assert pool.take()[1][0] == "399"
 
 
 class TestAnswers:
@@ -149,33 +149,22 @@ class TestEnds:
     def test_what_it_had_sent_comes_first(self, make):
         pool = counting(make, 5)
         order(pool, "a")
-        assert pool.take_from(0)[0] == 0
-        wait_for_records(pool, 0, 4)
-        wait_for_records(pool, 1, 6)
+        for index in range(2):
+            wait_for_records(pool, index, 6)  # it has begun, and made five
         for pid in pids(pool):
             os.kill(pid, signal.SIGKILL)
         assert wait_until(lambda: all(gone(pid) for pid in pids(pool)))
-        for i in range(1, 5):
-            assert pool.take_from(0) == (i, ["a", 0, i])
-        for i in range(5):
-            assert pool.take_from(1) == (i, ["a", 1, i])
+        found = [pool.take()[1] for _ in range(10)]
+        assert sorted(found) == [["a", index, i] for index in range(2) for i in range(5)]
         with pytest.raises(WorkerDied, match="SIGKILL"):
-            pool.take_from(0)
+            pool.take()
 
     def test_one_that_dies_is_told_of_while_another_is_waited_for(self, make):
         pool = make(functions.hang_at_order)
         order(pool, "a")
         os.kill(pids(pool)[1], signal.SIGKILL)
         with pytest.raises(WorkerDied, match="'Pool 1'.*SIGKILL"):
-            pool.take_from(0)
-
-    def test_an_exception_waits_for_its_place(self, make):
-        pool = make(functions.first_late_then_fail)
-        order(pool, "a")
-        for i in range(3):
-            assert pool.take_from(0) == (i, i)
-        with pytest.raises(LookupError, match="no such datapoint"):
-            pool.take_from(1)
+            pool.take()
 
     @pytest.mark.parametrize("large", [False, True])
     def test_an_order_for_a_worker_that_is_gone(self, make, large):
@@ -184,7 +173,8 @@ class TestEnds:
         assert wait_until(lambda: gone(pids(pool)[1]))
         with pytest.raises(WorkerDied, match="'Pool 1'.*SIGKILL"):
             order(pool, "a" * (1000000 if large else 1))
-            pool.take_from(1)
+            while True:
+                pool.take()
         assert pool.closed
 
     def test_an_input_for_a_worker_that_is_gone(self, make):
@@ -238,7 +228,6 @@ class TestClose:
             lambda: pool.send(pack(1)),
             pool.take,
             pool.take_if,
-            lambda: pool.take_from(0),
         ):
             with pytest.raises((DataFlowTerminated, AttributeError)):
                 call()
@@ -256,7 +245,7 @@ class TestClose:
         order(pool, "a")
 
         def use():
-            for take in pool.take, lambda: pool.take_from(0), lambda: order(pool, "b"):
+            for take in pool.take, lambda: order(pool, "b"):
                 with pytest.raises(DataFlowTerminated, match="to the process that began it"):
                     take()
             pool.close()
@@ -288,7 +277,8 @@ def test_workers_do_not_hold_what_leads_to_others(make):
     before = len(os.listdir("/proc/self/fd"))
     pools = [counting(make, count=count) for count in (1, 3)]
     order(pools[1], "a")
-    assert [pools[1].take_from(index)[0] for index in range(3)] == [0] * 3  # they have begun
+    for index in range(3):
+        wait_for_records(pools[1], index, 1)  # it has begun
     opened = [len(os.listdir(f"/proc/{pid}/fd")) - before for pid in pids(pools[1])]
     # A worker has memory for each slot, mapped or not, two ends of pipes for each channel, three of
     # its worker class, and a sentinel or two of each worker that was started before.
