@@ -26,34 +26,10 @@ def datapoints(flow, infinite=True):
     return FlowCursor(flow, infinite).begin()
 
 
-def test_a_finite_flow_repeats():
-    flow = FlowOf(lambda number: [[number, i] for i in range(2)])
-    found = list(itertools.islice(datapoints(flow), 5))
-    assert found == [[0, 0], [0, 1], [1, 0], [1, 1], [2, 0]]
-    assert flow.resets == 0
-
-
 @pytest.mark.parametrize("infinite", [True, False])
 def test_an_empty_pass_is_an_error(infinite):
     with pytest.raises(DataFlowEmpty, match="DataFromList ended without a single datapoint"):
         next(datapoints(DataFromList([]), infinite))
-
-
-def test_a_pass_that_is_left_is_closed():
-    tape = []
-
-    def one_pass(number):
-        try:
-            yield [1]
-            yield [2]
-        finally:
-            tape.append("closed")
-
-    source = datapoints(FlowOf(one_pass))
-    next(source)
-    assert tape == []
-    source.close()
-    assert tape == ["closed"]
 
 
 def nothing():
@@ -72,26 +48,6 @@ def begun_at(position, flow, strictly=False, check_stop=nothing, infinite=True):
 
 def position(count, flow=None, seeded=True, callback=False):
     return {"count": count, "flow": flow, "seeded": seeded, "callback": callback}
-
-
-def test_it_counts_over_passes_and_runs():
-    cursor = FlowCursor(numbers(3))
-    source = cursor.begin()
-    assert cursor.position()["count"] == 0
-    for _ in range(5):
-        next(source)
-    assert cursor.position()["count"] == 5
-    later = begun_at(cursor.position(), numbers(3))
-    assert later.count == 5
-    assert [next(later.begin()), later.count] == [[2], 6]
-
-
-def test_the_position_of_a_flow_with_a_state_is_that_state():
-    flow = numbers(3)
-    cursor = FlowCursor(flow)
-    next(cursor.begin())
-    assert cursor.flow_state() is not None
-    assert cursor.position() == position(1, cursor.flow_state(), flow.seeded)
 
 
 @pytest.mark.parametrize("length", [0, 3])

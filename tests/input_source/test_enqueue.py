@@ -202,11 +202,7 @@ def test_wrong_arguments():
     with pytest.raises(ValueError, match="takes a DataFlow, got list.*DataFromList"):
         QueueInput([[1]])
     with pytest.raises(ValueError, match="batch_size must be at least 1, but got 0"):
-        BatchQueueInput(numbers(5), np.int64(0))
-    for wrong in 3.5, 4.0, True, np.bool_(True), "4":
-        with pytest.raises(TypeError, match="batch_size must be an integer, but got"):
-            BatchQueueInput(numbers(5), wrong)
-    assert BatchQueueInput(numbers(5), np.int64(2)).setup([tf.TensorSpec([2], tf.int32, "x")])
+        BatchQueueInput(numbers(5), 0)
 
 
 @pytest.mark.parametrize(
@@ -226,7 +222,6 @@ def test_a_queue_without_shapes_gives_no_batches(make_queue):
     "shape, message",
     [
         ([], "its first dimension must be None or 2"),
-        ([3], "its first dimension must be None or 2"),
         (None, "its first dimension must be None or 2"),
         ([None, None], "needs to know the shape of 'number'"),
     ],

@@ -135,14 +135,6 @@ def test_placeholders_have_the_names_of_the_inputs():
         assert tensor.op.type == "Placeholder"
 
 
-def test_each_run_takes_the_next_datapoint_and_the_flow_repeats():
-    flow = numbers(3)
-    with running(FeedInput(flow), SIGNATURE) as (_, sess, (number,), callbacks):
-        session = hooked(sess, callbacks)
-        assert [int(session.run(number)) for _ in range(7)] == [0, 1, 2, 0, 1, 2, 0]
-    assert flow.resets == 1
-
-
 def test_reset_state_starts_over_but_resets_the_flow_once():
     flow = numbers(3)
     source = FeedInput(flow)

@@ -157,21 +157,6 @@ def test_it_is_all_done_on_the_main_thread():
     assert tape == [(each, main) for each in ("reset", "take", "left", "close")]
 
 
-def test_the_data_is_where_it_begins_before_the_training():
-    seen = []
-
-    def one_pass(number):
-        for i in range(6):
-            seen.append(i)
-            yield [i]
-
-    state = {"count": 5, "flow": None, "seeded": True, "callback": False}
-    source = QueueInput(FlowOf(one_pass))
-    with running(source, SIGNATURE, states=[state], deterministic=True) as (_, sess, (x,), cbs):
-        assert seen == list(range(5))
-        assert hooked(sess, cbs).run(x) == 5
-
-
 class Slow(FlowOf):
     """Gives three datapoints; for the third it waits until it is closed, or for some seconds."""
 

@@ -3,19 +3,6 @@ import pytest
 
 from tensorpack.input_source.enqueue_thread import private
 from tensorpack.utils.packing.packed_arrays import stays_as_it_is
-from tests.helpers import array_at
-
-
-@pytest.mark.parametrize("size", [1, 16, 1000, 3000])  # on both sides of what counts as small
-def test_the_copy_is_not_the_producers_memory(size):
-    for offset in range(0, 64, 4):
-        array = array_at(offset, size)
-        assert array.ctypes.data % 64 == offset
-        array[:] = 1
-        copy = private(array)
-        assert not np.shares_memory(copy, array)
-        array[:] = 2
-        assert copy.tolist() == [1] * size
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "bool", "float64"])

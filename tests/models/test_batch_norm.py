@@ -74,17 +74,6 @@ def test_updates_in_a_branch_are_those_of_the_output():
     np.testing.assert_allclose(means, [[0] * 3, 0.1 * values.mean(0)], atol=1e-6)
 
 
-def test_internal_updates_happen_with_the_output():
-    x, values = image(8, 3)
-    output = BatchNorm("bn", x, training=True, ema_update="internal")
-    assert tf.get_collection(tf.GraphKeys.UPDATE_OPS) == []
-    with tf.Session() as sess:
-        sess.run(tf.global_variables_initializer())
-        sess.run(output)
-        mean = sess.run(output.variables.mean)
-    np.testing.assert_allclose(mean, 0.1 * values.mean(0), atol=1e-6)
-
-
 @pytest.mark.parametrize("ema_update", ["default", "internal"])
 def test_only_the_main_tower_updates_and_only_if_not_to_be_skipped(ema_update):
     x, _ = image(8, 3)
@@ -182,26 +171,6 @@ def test_virtual_batches_of_vectors_of_unknown_number():
         BatchNorm("c", x, training=True, virtual_batch_size=3)
     averages = BatchNorm("d", x, training=False, virtual_batch_size=3)
     np.testing.assert_allclose(run(averages), values, rtol=1e-4)
-
-
-@pytest.mark.skipif(is_tfv2(), reason="tf.layers is gone")
-@pytest.mark.parametrize("options", [{}, {"virtual_batch_size": 2}])
-def test_virtual_batches_are_those_of_tf_layers(options):
-    x, _ = image(6, 4, 4, 3)
-    ours = BatchNorm("ours", x, training=True, **options)
-    theirs = tf.layers.batch_normalization(
-        x, training=True, epsilon=1e-5, momentum=0.9, name="theirs", **options
-    )
-    with tf.Session() as sess:
-        sess.run(tf.global_variables_initializer())
-        results = sess.run([ours, theirs])
-        sess.run(tf.get_collection(tf.GraphKeys.UPDATE_OPS))
-        averages = sess.run([ours.variables.mean, ours.variables.variance])
-        moving = [each for each in tf.global_variables() if "theirs/moving" in each.op.name]
-        expected = sess.run(moving)
-    np.testing.assert_allclose(*results, atol=1e-4)
-    for average, value in zip(averages, expected):
-        np.testing.assert_allclose(average, np.squeeze(value), atol=1e-5)
 
 
 def in_training(x, **options):
@@ -342,18 +311,6 @@ def test_renormalization_spellings_and_limits():
         BatchRenorm("b", tf.ones([4, 3]), 1, -1)
     with pytest.raises(ValueError, match="BatchRenorm needs 2 or 4 dimensions"):
         BatchRenorm("b", tf.ones([4]), 1, 1)
-
-
-@pytest.mark.skipif(is_tfv2(), reason="tf.layers is gone")
-def test_renormalization_is_that_of_tf_layers():
-    x, _ = image(6, 4, 4, 3)
-    with TowerContext("", is_training=True):
-        ours = BatchRenorm("ours", x * 2 + 1, 1.5, 0.5)
-    clipping = {"rmin": 1 / 1.5, "rmax": 1.5, "dmax": 0.5}
-    theirs = tf.layers.batch_normalization(
-        x * 2 + 1, training=True, epsilon=1e-5, renorm=True, renorm_clipping=clipping
-    )
-    np.testing.assert_allclose(*run([ours, theirs]), atol=1e-4)
 
 
 @pytest.mark.parametrize("internal", [True, False])

@@ -55,27 +55,6 @@ def test_both_spellings_build_the_same_graph():
     assert graph_of(old) == graph_of(later)
 
 
-@pytest.mark.parametrize(
-    "old, later",
-    [
-        ("x", "inputs"),
-        ("out_channel", "filters"),
-        ("kernel_shape", "kernel_size"),
-        ("stride", "strides"),
-        ("W_init", "kernel_initializer"),
-        ("b_init", "bias_initializer"),
-        ("nl", "activation"),
-    ],
-)
-def test_one_argument_in_both_spellings_is_an_error(old, later):
-    x, _ = image(1, 4, 4, 1)
-    arguments = {"inputs": x, "filters": 2, "kernel_size": 3}
-    arguments[later] = arguments.get(later, 1)
-    arguments[old] = arguments[later]
-    with pytest.raises(TypeError, match=f"{old}.*{later}|{later}.*{old}"):
-        Conv2D("c", **arguments)
-
-
 def test_default_initializers():
     x, _ = image(1, 4, 4, 50)
     kernel, bias = run(Conv2D("c", x, 400, 4).variables.all())
@@ -83,15 +62,6 @@ def test_default_initializers():
     assert abs(kernel.std() / expected - 1) < 0.01
     assert np.abs(kernel).max() > 3 * expected, "not truncated"
     assert not bias.any()
-
-
-def test_reuse_shares_the_variables():
-    x, _ = image(1, 4, 4, 1)
-    first = Conv2D("c", x, 2, 3)
-    with tf.variable_scope(tf.get_variable_scope(), reuse=True):
-        second = Conv2D("c", x, 2, 3)
-    assert list(variable_shapes()) == ["c/W", "c/b"]
-    assert second.variables.W is first.variables.W
 
 
 def test_split_gives_each_group_its_own_channels():
@@ -147,10 +117,8 @@ def test_regularizers_go_into_the_collection():
         ([None, 4, 4, 3], {"padding": "full"}, "'SAME' or 'VALID', got 'full'"),
         ([None, 4, 4, 3], {"padding": 2}, "by name"),
         ([None, 4, 4, 3], {"split": 2}, "split=2 .* 3 channels and the 4 filters"),
-        ([None, 4, 4, 3], {"split": 0}, "split must be a whole number"),
         ([None, 4, 4, 3], {"filters": 4.5}, "filters must be a whole number of at least 1, but"),
         ([None, 4, 4, 3], {"kernel_size": [3, 3, 3]}, "kernel_size must be one number or two"),
-        ([None, 4, 4, 3], {"strides": 0}, "strides must be a whole number"),
         ([None, 4, 4, 3], {"strides": 2, "dilation_rate": 2}, "cannot both be above 1"),
         ([None, 4, 4, 3], {"data_format": "CHWN"}, "CHWN"),
     ],
@@ -266,7 +234,6 @@ def test_volumes_in_both_spellings_and_data_formats():
     "shape, options, message",
     [
         ([None, 4, 4, 3], {}, "Conv3D needs volumes, a tensor of 5 dimensions"),
-        ([None, 4, 4, 4, None], {}, "number of channels"),
         ([None, 4, 4, 4, 3], {"kernel_size": [3, 3]}, "kernel_size must be one number or three"),
         ([None, 4, 4, 4, 3], {"strides": 2, "dilation_rate": 2}, "cannot both be above 1"),
         ([None, 4, 4, 4, 3], {"data_format": "NHWC"}, "use one of NDHWC, channels_last"),

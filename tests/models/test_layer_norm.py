@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from tensorpack.compat import is_tfv2
 from tensorpack.compat import tfv1 as tf
 from tensorpack.models import GroupNorm, InstanceNorm, LayerNorm
 
@@ -87,28 +86,6 @@ def test_groups_of_channels(data_format, groups):
     assert variable_shapes() == {"gn/beta": [6], "gn/gamma": [6]}
     gradients = tf.gradients(tf.pow(output, 3), [x, *output.variables.all()])
     assert all(np.abs(each).max() > 0 for each in run(gradients, {x: values}))
-
-
-def test_groups_of_one_and_of_all_channels_are_the_other_two_layers():
-    x, _ = image(2, 3, 4, 6)
-    pairs = [
-        (GroupNorm("a", x, 6), InstanceNorm("b", x)),
-        (GroupNorm("c", x, 1), LayerNorm("d", x)),
-    ]
-    for pair in pairs:
-        np.testing.assert_allclose(*run(pair), atol=1e-5)
-
-
-@pytest.mark.skipif(is_tfv2(), reason="tf.contrib is gone")
-@pytest.mark.parametrize("axis, axes", [(-1, (-3, -2)), (-3, (-2, -1))])
-def test_groups_are_those_of_tf_contrib(axis, axes):
-    from tensorflow.contrib.layers import group_norm
-
-    x, _ = image(2, 64, 5, 64)
-    data_format = "NHWC" if axis == -1 else "NCHW"
-    ours = GroupNorm("gn", x, epsilon=1e-6, data_format=data_format)
-    theirs = group_norm(x, channels_axis=axis, reduction_axes=axes)
-    np.testing.assert_allclose(*run([ours, theirs]), atol=1e-4)
 
 
 def test_groups_must_be_equal():

@@ -164,12 +164,3 @@ def test_towers_that_share_variables_count_their_own_activations():
             FullyConnected("fc", x, 1, activity_regularizer=l1_regularizer(1.0), **options)
             costs.append(regularize_cost_from_collection())
     assert run(costs, feed) == [5.0, 14.0, 104.0]
-
-
-def test_cost_from_the_layers():
-    x = tf.ones([1, 2])
-    output = FullyConnected("fc", x, 3, kernel_regularizer=l2_regularizer(2.0))
-    cost = regularize_cost_from_collection()
-    assert cost.op.name == "regularize_cost"
-    kernel, result = run([output.variables.W, cost])
-    assert result == pytest.approx(np.square(kernel).sum(), rel=1e-5)

@@ -66,12 +66,6 @@ def unordered():
 
 
 @case
-def inputs():
-    with MultiProcessDatasetPredictor(config(return_input=True), flow(2), 2) as predictor:
-        return [[float(x[0]), float(y[0])] for (x,), (y,) in predictor.get_result()]
-
-
-@case
 def wrong():
     datapoints = DataFromList([[np.float32([1])], [np.float32([[1]])]], shuffle=False)
     with MultiProcessDatasetPredictor(config(), datapoints, 2) as predictor:

@@ -70,12 +70,6 @@ def test_every_predictor_has_a_thread(gated, gate):
         assert [future.result(5)[1] for future in futures] == [1, 2]
 
 
-def test_a_call_waits_for_its_answer(gated, gate):
-    gate.opened.set()
-    with MultiThreadAsyncPredictor([gated]) as predictor:
-        np.testing.assert_array_equal(predictor(np.float32([3, 4]))[0], [6, 8])
-
-
 def test_a_callback_gets_the_future_under_the_session_of_start(gated, gate, sess):
     gate.opened.set()
     seen = []

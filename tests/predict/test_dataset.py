@@ -91,12 +91,6 @@ def test_several_processes_keep_the_order(run):
     assert run("unordered") == expected
 
 
-@pytest.mark.one_row
-@pytest.mark.slow
-def test_several_processes_return_the_inputs_too(run):
-    assert run("inputs") == [[0, 1], [1, 4]]
-
-
 @pytest.mark.slow
 def test_errors_of_processes_are_raised(run):
     assert "'x:0': the model takes float32 [None], the call gave float32 [1, 1]" in run("wrong")

@@ -12,7 +12,6 @@ from tensorpack.dataflow.imgaug import (
     AugmentorList,
     Brightness,
     Flip,
-    FlipTransform,
     ImageAugmentor,
     MapImage,
     PhotometricAugmentor,
@@ -67,13 +66,6 @@ class InvertedLater(PhotometricAugmentor):
         return 255 - img if param else img
 
 
-class FlippedLater(ImageAugmentor):
-    """A user's, in the later spelling."""
-
-    def get_transform(self, img):
-        return FlipTransform(img.shape[0], img.shape[1])
-
-
 class TestShifted2017(AugmentorContract):
     def make(self):
         return Shifted2017()
@@ -94,13 +86,6 @@ class TestShifted2017(AugmentorContract):
 class TestInvertedLater(AugmentorContract):
     def make(self):
         return InvertedLater()
-
-
-class TestFlippedLater(AugmentorContract):
-    points = POINTS
-
-    def make(self):
-        return FlippedLater()
 
 
 class TestAugmentorList(AugmentorContract):
@@ -131,17 +116,6 @@ def test_2017_without_coordinates_warns_once_per_class(monkeypatch):
     np.testing.assert_array_equal(img, 255 - picture())
     np.testing.assert_array_equal(tfm.apply_coords(np.ones((1, 2))), [[1, 1]])
     assert len(warnings) == 1 and warnings[0].startswith("Inverted2017 leaves coordinates")
-
-
-def test_methods_of_both_generations():
-    augmentor = Shifted2017()
-    img, param = augmentor.augment_return_params(picture())
-    np.testing.assert_array_equal(augmentor.augment_with_params(picture(), param), img)
-    coords = np.ones((2, 2))
-    np.testing.assert_array_equal(
-        augmentor.augment_coords(coords, param), param.apply_coords(coords)
-    )
-    assert imgaug.Augmentor is ImageAugmentor
 
 
 def test_rand_range():

@@ -1,4 +1,3 @@
-import cv2
 import numpy as np
 import pytest
 
@@ -23,16 +22,6 @@ def test_each_image_has_noise_of_its_own():
 class TestJpegNoise(AugmentorContract):
     def make(self):
         return JpegNoise()
-
-    def test_as_opencv_does_it(self):
-        img = picture()
-        result, tfm = JpegNoise((70, 70)).augment_return_params(img)
-        assert tfm.param == 70
-        _, encoded = cv2.imencode(".jpg", img, [cv2.IMWRITE_JPEG_QUALITY, 70])
-        np.testing.assert_array_equal(result, cv2.imdecode(encoded, cv2.IMREAD_COLOR))
-        floats = JpegNoise((70, 70)).augment(img.astype(np.float32) + 0.2)
-        assert floats.dtype == np.float32
-        np.testing.assert_array_equal(floats, result)
 
     def test_channels_of_the_result(self):
         assert JpegNoise().augment(picture((40, 60))).shape == (40, 60, 3)

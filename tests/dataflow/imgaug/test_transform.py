@@ -1,6 +1,3 @@
-import copy
-import pickle
-
 import cv2
 import numpy as np
 import pytest
@@ -70,14 +67,6 @@ def test_a_list_gives_coordinates_of_the_same_floats_whatever_is_in_it(dtype):
     dtypes = {tfm.apply_coords(points).dtype for tfm in found}
     dtypes |= {tfm.apply_box(boxes).dtype for tfm in found}
     assert dtypes == {np.dtype(np.float32 if dtype is np.float32 else np.float64)}
-
-
-@names
-def test_copies_do_the_same(tfm):
-    coords, img = np.array([[10.0, 12.0], [20.0, 22.0]]), picture()
-    for other in (pickle.loads(pickle.dumps(tfm)), copy.deepcopy(tfm)):
-        np.testing.assert_array_equal(other.apply_image(img), tfm.apply_image(img))
-        np.testing.assert_array_equal(other.apply_coords(coords), tfm.apply_coords(coords))
 
 
 @names
