@@ -15,10 +15,9 @@ PAGE = 4096  # bytes
 COUNT = 64  # datapoints of the file `whole`
 
 
-def write_raw(path, items, **options):
+def write_raw(path, items):
     """Writes keys and values as they are, to a file or into a directory that exists."""
-    options = {"map_size": 2**26, "subdir": os.path.isdir(str(path)), **options}
-    with lmdb.open(str(path), **options) as env:
+    with lmdb.open(str(path), map_size=2**26, subdir=os.path.isdir(str(path))) as env:
         with env.begin(write=True) as transaction:
             for key, value in items:
                 transaction.put(key, value)

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from tensorpack.dataflow.files.caffe import CaffeLMDB, Datum, datum_image, read_datum
-from tensorpack.dataflow.files.lmdb_file import DamagedLMDB
 from tensorpack.utils.packing.old_values import BadRecord
 from tests.contracts.dataflow import DataFlowContract, assert_same
 from tests.dataflow.lmdb_files import write_raw
@@ -119,13 +118,11 @@ def test_the_last_of_equal_fields_counts_and_unknown_ones_do_not():
     "buf, reason",
     [
         (field(6, struct.pack("<f", 1)), "floats"),
-        (varint(6 << 3 | 5) + struct.pack("<f", 1), "floats"),
         (field(4, 5), "'data' of the Datum has the encoding 0"),
         (field(5, b"5"), "'label' of the Datum has the encoding 2"),
         (b"\x80" * 20, "a number without an end at byte 0"),
         (b"\x28", "a number without an end at byte 1"),
         (b"\x22\xff\xff\xff\xff\x7f", "a wrong field at byte 0 of 6"),
-        (b"\x23", "a field of encoding 3 at byte 0"),
         (b"\x02\x00", "a wrong field at byte 0"),
         (b"\x00\x00", "a field of encoding 0 at byte 0"),
         (field(5, 1) + b"\x07", "a field of encoding 7 at byte 2"),
@@ -142,8 +139,6 @@ def test_records_that_are_none(buf, reason):
         Datum(),
         Datum(3, 4, 5, bytes(59)),
         Datum(-3, -4, 5, bytes(60)),
-        Datum(0, 4, 5, b""),
-        Datum(data=b"", encoded=True),
         Datum(data=b"no image", encoded=True),
     ],
 )
@@ -177,7 +172,3 @@ def test_bad_records_are_skipped_within_a_limit(tmp_path, capsys):
     out = capsys.readouterr().out
     assert f"{path}, key b'1': This is not a Caffe message" in out
     assert f"{path}, key b'4': " in out
-    with pytest.raises(ValueError, match="key b'4'.*max_errors=1"):
-        list(CaffeLMDB(path, shuffle=False, max_errors=1))
-    with pytest.raises(DamagedLMDB, match="key b'1'"):
-        list(CaffeLMDB(path, shuffle=False))

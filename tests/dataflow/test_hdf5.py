@@ -187,13 +187,9 @@ def test_wrong_arguments_and_a_version_to_come(tmp_path):
     [
         ([], ValueError, "The flow has no datapoints"),
         ([[1]], ValueError, "Datapoint 0 is a list of 1 comp.* for each of .*label"),
-        ([[1, 2], [1, 2, 3]], ValueError, "Datapoint 1 is a list of 3 components"),
         ([{"a": 1, "b": 2}], TypeError, "Datapoint 0 is a dict"),
         ([[1, "a"]], TypeError, r"Datapoint 0 \('train/label'\) is a str"),
-        ([[1, None]], TypeError, "is a NoneType"),
         ([[1, np.ma.array([1, 2], mask=[0, 1])]], TypeError, r"a masked array, .*\.filled\(value"),
-        ([[1, np.ma.masked]], TypeError, "a masked array"),
-        ([[1, np.array(["a"])]], TypeError, "is an array of <U1"),
         ([[1, np.array([None])]], TypeError, "is an array of object"),
         ([[1, np.zeros((0, 2))]], ValueError, r"has 0 bytes, shape \(0, 2\)"),
         ([[1, 2**63]], ValueError, "too large for int64"),
@@ -332,14 +328,10 @@ def test_the_file_is_open_only_while_it_is_used(tmp_path):
     path = save(datapoints_of(3), tmp_path / "a")
     flow = HDF5Data(path, PATHS, shuffle=False, in_memory=False)
     assert path not in open_paths()
-    going = iter(flow)
-    next(going)
+    next(iter(flow))
     assert path in open_paths()
     flow.close()
     assert path not in open_paths()
-    assert int(next(going)[1]) == -1  # opened again
-    flow.close()
-    flow.close()
 
 
 def test_a_file_closed_in_the_middle_of_a_row(tmp_path):

@@ -105,21 +105,6 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path):
             list(ImageFromFile([tmp_path / name]))
 
 
-def test_files_that_cannot_be_read_are_skipped_up_to_a_limit(tmp_path, capsys):
-    good = write(tmp_path / "good.png", picture(1))
-    paths = [good, tmp_path / "one.png", good, tmp_path / "two.png", good]
-    assert len(list(ImageFromFile(paths, max_errors=2))) == 3
-    out = capsys.readouterr().out
-    assert "Skipped 1 of at most 2: " in out and "one.png" in out
-    assert "Skipped 2 of at most 2: " in out and "two.png" in out
-    datapoints = iter(ImageFromFile(paths, max_errors=1))
-    assert len([next(datapoints), next(datapoints)]) == 2
-    with pytest.raises(ValueError, match="two.png .* has skipped 1 already"):
-        next(datapoints)
-    flow = ImageFromFile(paths[:2], max_errors=1)  # each pass has a limit of its own
-    assert len(list(flow)) == len(list(flow)) == len(list(zip(flow, flow))) == 1
-
-
 @pytest.mark.fault_row(58)
 @pytest.mark.parametrize("extension", [".jpg", ".png"])
 def test_a_file_cut_off_anywhere_is_an_error(tmp_path, extension):

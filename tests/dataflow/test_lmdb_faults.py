@@ -12,14 +12,12 @@ from tensorpack.dataflow.files import lmdb_file
 from tensorpack.dataflow.files import lmdb_open as file_module
 from tensorpack.dataflow.files.lmdb_file import DamagedLMDB, LMDBData, LMDBSerializer
 from tensorpack.dataflow.files.lmdb_open import probe
-from tensorpack.dataflow.raw import DataFromList
 from tests.dataflow.flows import flow_of
 from tests.dataflow.lmdb_files import (
     COUNT,
     PAGE,
     damage,
     node_of,
-    outcome,
     read_bytes,
     read_raw,
     root_of,
@@ -172,26 +170,6 @@ def test_a_damaged_value_is_found_by_its_checksum(whole):
     whole_ones = [each for each in sample(COUNT) if each[0] != 7]
     flow = LMDBSerializer.load(damaged, shuffle=False, max_errors=1)
     assert [number for number, _ in flow] == [number for number, _ in whole_ones]
-
-
-@pytest.mark.nightly
-@pytest.mark.slow
-def test_a_header_that_seems_newer_than_it_is(tmp_path):
-    """LMDB takes the older state of the file then, and says nothing. It is whole, too."""
-    path = str(tmp_path / "file")
-    LMDBSerializer.save(DataFromList(sample(9), shuffle=False), path, write_frequency=2)
-    data = read_bytes(path)
-    outcomes = []
-    for page, transaction in (0, 6), (PAGE, 5):
-        place = page + 16 + 128  # behind the magic number, the two databases and the last page
-        assert struct.unpack_from("=Q", data, place) == (transaction,)
-        for bit in range(64):
-            wrong = struct.pack("=Q", transaction ^ 1 << bit)
-            outcomes.append(outcome(damage(path, place, wrong), sample(9)))
-    assert outcomes == ["right"] * 128
-    header = bytearray(data[PAGE + 16 : PAGE + 152])
-    header[-8:] = struct.pack("=Q", 4)
-    assert outcome(damage(path, 16, header), sample(9)) == "right"
 
 
 def test_a_file_without_records(tmp_path):

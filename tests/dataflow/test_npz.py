@@ -83,12 +83,6 @@ def test_datapoints_come_back_as_they_were(tmp_path, name):
     assert_same(load(save(CASES[name], tmp_path / "a.npz")), CASES[name])
 
 
-def test_special_floats_keep_their_bits(tmp_path):
-    values = [float("nan"), float("inf"), -0.0, 5e-324]
-    found = load(save([[value] for value in values], tmp_path / "a.npz"))
-    assert np.array(found).ravel().tobytes() == np.array(values).tobytes()
-
-
 def test_numpy_reads_the_arrays_without_pickle(tmp_path):
     images = [np.full((2, 2), i, np.uint8) for i in range(3)]
     path = save([[image, i] for i, image in enumerate(images)], tmp_path / "a.npz")
@@ -122,20 +116,14 @@ def test_arrays_are_shared_but_not_pickled_and_cannot_be_written_to(tmp_path):
     "datapoints, error, match",
     [
         ([[1, 2], [1]], ValueError, "another form .*: a list of 1 components and a list of 2"),
-        ([[1, 2], (1, 2)], ValueError, "another form .*: a tuple of 2 components and a list of 2"),
-        ([[1], {"a": 1}], ValueError, "Datapoint 1 .*: a dict of a and a list of 1"),
         ([{"a": 1}, {"c": 2}], ValueError, "a dict of c and a dict of a"),
         ([], ValueError, "The flow has no datapoints"),
         ([[]], ValueError, "no components"),
         ([np.zeros(2)], TypeError, "Datapoint 0 is a ndarray"),
         ([{1: 2}], TypeError, "keys that are not text"),
         ([[1, 2], [1, object()]], TypeError, "Datapoint 1 cannot be written: component 1: "),
-        ([[bytearray(b"a")]], TypeError, r"Datapoint 0 .*: component 0: \[0\]: a bytearray cannot"),
         ([{"a": object()}], TypeError, "Datapoint 0 cannot be written: component 'a': "),
-        ([[np.array([None])]], TypeError, "Datapoint 0 cannot be written: component 0: "),
         ([Pair(1, 2)], TypeError, "Datapoint 0 is a Pair, but .* not of a subclass"),
-        ([[1, 2], Pair(1, 2)], TypeError, "Datapoint 1 is a Pair"),
-        ([collections.OrderedDict(a=1)], TypeError, "Datapoint 0 is a OrderedDict"),
         ([[Pair(1, 2)]], TypeError, "Datapoint 0 cannot be written: component 0: .*Pair"),
     ],
 )

@@ -88,7 +88,8 @@ def test_what_is_damaged_is_named_and_skipped(path):
     with pytest.raises(DamagedFile, match="lines, line 3: b'what' is not a number"):
         list(RecordsFlow(Lines(path), shuffle=False))
     flow = RecordsFlow(Lines(path), shuffle=False, max_errors=1)
-    assert [number for number, _ in flow] == [0, 1, 3, 4, 5]
+    for _ in range(2):  # each pass has a limit of its own
+        assert [number for number, _ in flow] == [0, 1, 3, 4, 5]
     flow.close()
 
 

@@ -74,13 +74,6 @@ def test_means_and_names(folder):
             flow.get_per_pixel_mean(wrong)
 
 
-def test_an_unpacked_folder_is_read_in_place_of_the_archive(tmp_path):
-    (tmp_path / "cifar-10-batches-bin").mkdir()
-    for name, content in contents_of_10().items():
-        (tmp_path / name).write_bytes(content)
-    assert [label for _, label in Cifar10("test", dir=tmp_path)] == TEST_LABELS.tolist()
-
-
 def pickled(images, labels, key="labels"):
     planes = images.transpose(0, 3, 1, 2).reshape(len(images), -1)
     found = {"batch_label": "part", key: labels.tolist(), "data": planes, "filenames": ["a.png"]}
@@ -111,8 +104,6 @@ def test_the_python_version_that_old_tensorpack_unpacked(tmp_path, is_archive):
     assert [label for _, label in Cifar10("test", dir=tmp_path)] == TEST_LABELS.tolist()
     assert flow.get_label_names() == TEN
     assert [label for _, label in flow.data] == TRAIN_LABELS.tolist() and len(flow.data) == 5
-    both = np.concatenate([TRAIN, TEST]).mean(axis=0)
-    np.testing.assert_allclose(flow.get_per_pixel_mean(), both, rtol=1e-6)
 
 
 def test_the_python_version_of_cifar_100(tmp_path):
@@ -132,8 +123,6 @@ def test_code_in_the_python_version_never_runs(tmp_path):
         (code, r"it is a pickle that needs \w+.mkdir"),
         (pickled(TEST, TEST_LABELS + 5), "label 12"),
         (pickled(TEST, TEST_LABELS[:2]), "test_batch of "),
-        (pickled(TEST.astype("<i4"), TEST_LABELS), "test_batch of "),
-        (pickled(TEST, TEST_LABELS.astype(int) - 300), "test_batch of "),
         (pickled(TEST, TEST_LABELS, "names"), "test_batch of "),
         (b"any", "test_batch of "),
     ]:
