@@ -21,7 +21,7 @@ WORDS = {
     "inputs": "tf.data, queue, feed_dict, placeholder",
     "resuming": "resume, continue training, ctrl-c, preemption, kill",
     "runs": "tensorboard, log directory, logs, checkpoint files",
-    "weights": "savedmodel, savedmodel export, export, export model, tflite, pretrained, npz",
+    "weights": "savedmodel, savedmodel export, export, export model, pretrained, npz",
     "predicting": "inference, predict",
     "distributed": "multi node, horovod, parameter server",
     "learning": "atari, breakout, scores",

@@ -20,7 +20,6 @@ _DTYPES = ("float16", "float32", "float64")
 _METHODS = {  # of `ModelExporter`, by the suffix of what they write
     ".npz": "export_npz",
     ".pb": "export_compact",
-    ".tflite": "export_tflite",
     "": "export_serving",
 }
 
@@ -30,11 +29,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "Without --model, writes the weights of a checkpoint to an .npz archive, which SmartInit "
         "and numpy.load read: no code of the model is needed. With --model, builds the graph of "
         "inference and writes what the weights and the graph make together: a frozen graph (.pb), "
-        "a TFLite model (.tflite), or a SavedModel for TensorFlow Serving (a directory)."
+        "or a SavedModel for TensorFlow Serving (a directory)."
     )
     add = parser.add_argument
     add("path", metavar="CHECKPOINT", help="a checkpoint, a log directory or an .npz archive")
-    add("out", metavar="OUT", help="NAME.npz; with --model also NAME.pb, NAME.tflite, a directory")
+    add("out", metavar="OUT", help="NAME.npz; with --model also NAME.pb, a directory")
     add("--select", metavar="REGEX", help="only variables whose names have a match (.npz)")
     text = "of a log directory, what a MinSaver or MaxSaver has kept, instead of the newest"
     add("--best", action="store_true", help=text)
@@ -54,8 +53,8 @@ def run(args: Any) -> int:
     suffix = os.path.splitext(args.out)[1]
     if suffix not in _METHODS:
         raise CommandError(
-            f"{args.out} has the suffix {suffix!r}. Give NAME.npz, or with --model NAME.pb, "
-            "NAME.tflite or a directory."
+            f"{args.out} has the suffix {suffix!r}. Give NAME.npz, or with --model NAME.pb "
+            "or a directory."
         )
     _check_options(args, suffix)
     if os.path.lexists(args.out) and (os.path.isdir(args.out) or not args.force):

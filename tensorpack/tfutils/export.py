@@ -1,25 +1,25 @@
-"""Exports trained models: SavedModel, frozen graph, TFLite, or the weights as arrays.
+"""Exports trained models: SavedModel, frozen graph, or the weights as arrays.
 
 An export appears under its name whole or not at all. With inputs to check it on, it is first loaded
-in a new Python process, which has TensorFlow and nothing of this package, and has to compute there
-what the model computes here.
+and has to compute what the model computes.
 """
 
 import os
-import sys
 import tempfile
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple, Union
+
+import numpy as np
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.utils import logger
-from tensorpack.utils.gpu import change_env
 
-from ._export_check import compare_export
 from .checkpoint import PathLike, is_pattern, names_without_output, save_checkpoint_vars
+from .common import get_default_sess_config
 from .dependency import ancestors
+from .fed_input import FedInput
 from .inference import Inference, build_inference, close_session
 from .precision import ComputeOptions
 from .sesscreate import NewSessionCreator
@@ -32,6 +32,7 @@ _TABLES = frozenset(
 )
 _IDENTITIES = frozenset(["CheckNumerics", "Identity", "PreventGradient", "StopGradient"])
 _CONTROL_FLOW = frozenset(["Enter", "Exit", "Merge", "NextIteration", "Switch"])
+_TOLERANCE = 1e-3  # of the largest number of an output: its ops may have other kernels
 
 Arrays = Optional[Sequence[Any]]
 
@@ -43,7 +44,7 @@ class ModelExporter:
     (`ReuseSessionCreator`). All weights that the outputs need must be there, as for a predictor.
 
     `check_inputs`, where it is given, has one array for each of `config.input_names`. The export is
-    loaded and run with these in another process, before it gets its name; this takes seconds.
+    loaded and run with these before it gets its name.
 
     Args:
       config: a `PredictConfig`; names the inputs and outputs, and where the weights come from.
@@ -65,18 +66,16 @@ class ModelExporter:
 
         Args:
           optimize: whether to remove identities and checks of numbers.
-          toco_compatible: whether to try if TFLite takes the graph, and to raise if not.
+          toco_compatible: of old scripts. Nothing is done to the graph that TFLite does not take.
 
         Raises:
           ValueError: the outputs depend on a Python function, a table, or weights that are missing.
           RuntimeError: the export does not compute what the model computes.
         """
-        with self._export("frozen", filename, check_inputs) as (model, path):
+        with self._export(filename, check_inputs, _load_frozen) as (model, path):
             graph_def = _freeze(model)
             if optimize:
                 graph_def = _without_identities(graph_def, _op_names(model))
-            if toco_compatible:
-                _to_tflite(graph_def, model)
             # An older TensorFlow refuses an attribute that it does not know, also at its default.
             stripped = tf.train.export_meta_graph(
                 graph_def=graph_def, collection_list=[], strip_default_attrs=True
@@ -114,16 +113,14 @@ class ModelExporter:
                 "or count versions, as in serving/1, serving/2."
             )
         tags = [tags] if isinstance(tags, str) else list(tags or [tf.saved_model.SERVING])
-        how = {
-            "tags": tags,
-            "signature": signature_name,
-            "inputs": names_without_output(self.config.input_names),
-            "outputs": names_without_output(self.config.output_names),
-        }
-        with self._export("saved_model", filename, check_inputs, **how) as (model, path):
+
+        def load(sess: tf.Session, path: str) -> None:
+            tf.saved_model.load(sess, tags, path)
+
+        with self._export(filename, check_inputs, load, has_tables=True) as (model, path):
             signature = tf.saved_model.build_signature_def(
-                _tensor_infos(how["inputs"], model.inputs),
-                _tensor_infos(how["outputs"], model.outputs),
+                _tensor_infos(self.config.input_names, model.inputs),
+                _tensor_infos(self.config.output_names, model.outputs),
                 tf.saved_model.PREDICT_METHOD_NAME,
             )
             builder = tf.saved_model.Builder(path)
@@ -136,18 +133,6 @@ class ModelExporter:
                 main_op=tf.group(tf.local_variables_initializer(), tf.tables_initializer()),
             )
             builder.save()
-
-    def export_tflite(self, filename: PathLike, check_inputs: Arrays = None) -> None:
-        """Writes a model for TFLite, with the inputs and outputs in the order of the config.
-
-        On TensorFlow 1, sizes of inputs that vary, other than that of the batch, are refused, and
-        the batch becomes 1; a caller resizes the inputs.
-
-        Raises:
-          Exception: TFLite does not have an op of the model; TensorFlow says which.
-        """
-        with self._export("tflite", filename, check_inputs) as (model, path):
-            Path(path).write_bytes(_to_tflite(_freeze(model), model))
 
     def export_npz(self, filename: PathLike) -> None:
         """Writes the variables that the outputs depend on, for `SmartInit` or NumPy, as `.npz`."""
@@ -169,9 +154,18 @@ class ModelExporter:
 
     @contextmanager
     def _export(
-        self, kind: str, filename: PathLike, check_inputs: Arrays, **how: Any
+        self,
+        filename: PathLike,
+        check_inputs: Arrays,
+        load: Callable[[tf.Session, str], None],
+        has_tables: bool = False,
     ) -> Iterator[Tuple[Inference, str]]:
-        """Gives the model and a path to write to; checks what is there and moves it into place."""
+        """Gives the model and a path to write to; checks what is there and moves it into place.
+
+        Args:
+          load: loads what is at a path into a session and its graph.
+          has_tables: whether this kind of export has the values of tables.
+        """
         if check_inputs is not None and len(check_inputs) != len(self.config.input_names):
             raise ValueError(
                 f"check_inputs takes an array for each of {', '.join(self.config.input_names)}, "
@@ -181,14 +175,14 @@ class ModelExporter:
         os.makedirs(os.path.dirname(target), exist_ok=True)
         with ExitStack() as stack:
             model = stack.enter_context(self._built())
-            _refuse(model, tables=kind != "saved_model")
+            _refuse(model, tables=not has_tables)
             folder = tempfile.TemporaryDirectory(prefix=".export-", dir=os.path.dirname(target))
             path = os.path.join(stack.enter_context(folder), "model")
             yield model, path
             if check_inputs is not None:
-                compare_export(model, check_inputs, {**how, "kind": kind, "path": path})
+                _compare(model, check_inputs, load, path)
             os.replace(path, target)
-        checked = "" if check_inputs is None else ", loaded in another process and compared"
+        checked = "" if check_inputs is None else ", loaded and compared"
         logger.info(f"The model is exported to {os.fspath(filename)}{checked}.")
 
 
@@ -244,10 +238,48 @@ def _refuse(model: Inference, tables: bool) -> None:
             )
 
 
+def _load_frozen(_: tf.Session, path: str) -> None:
+    tf.import_graph_def(tf.GraphDef.FromString(Path(path).read_bytes()), name="")
+
+
+def _compare(
+    model: Inference, given: Sequence[Any], load: Callable[[tf.Session, str], None], path: str
+) -> None:
+    """Raises RuntimeError if what is at the path does not compute what the model computes."""
+    arrays = [
+        FedInput(repr(each.name), each.dtype, each.shape).feed(value, "check_inputs")
+        for value, each in zip(given, model.inputs)
+    ]
+    expected = model.sess.run(model.outputs, dict(zip(model.inputs, arrays)))
+    with tf.Graph().as_default(), tf.Session(config=get_default_sess_config()) as sess:
+        load(sess, path)
+        feed = {each.name: array for each, array in zip(model.inputs, arrays)}
+        computed = sess.run([each.name for each in model.outputs], feed)
+    for tensor, ours, theirs in zip(model.outputs, expected, computed):
+        if not _are_close(np.asarray(ours), np.asarray(theirs)):
+            raise RuntimeError(
+                f"The export computes another {tensor.name} than the model: {_extract(theirs)}, "
+                f"not {_extract(ours)}. Nothing is written."
+            )
+
+
+def _are_close(ours: np.ndarray, theirs: np.ndarray) -> bool:
+    if ours.shape != theirs.shape:
+        return False
+    if not np.issubdtype(ours.dtype, np.inexact):
+        return np.array_equal(ours, theirs)
+    largest = float(np.max(np.abs(ours[np.isfinite(ours)]), initial=0))
+    return np.allclose(ours, theirs, rtol=0, atol=_TOLERANCE * largest, equal_nan=True)
+
+
+def _extract(value: Any) -> str:
+    return np.array2string(np.asarray(value), threshold=8, edgeitems=2).replace("\n", "")
+
+
 def _tensor_infos(names: Sequence[str], tensors: Sequence[tf.Tensor]) -> Dict[str, Any]:
     # Not by tf.saved_model.build_tensor_info, which warns of its deprecation at each call.
     infos = tf.MetaGraphDef().signature_def["infos"].inputs
-    for name, tensor in zip(names, tensors):
+    for name, tensor in zip(names_without_output(names), tensors):
         infos[name].name, infos[name].dtype = tensor.name, tensor.dtype.as_datatype_enum
         infos[name].tensor_shape.CopyFrom(tensor.shape.as_proto())
     return dict(infos)
@@ -294,13 +326,3 @@ def _without_identities(graph_def: Any, kept: Sequence[str]) -> Any:
                     name = source[name.partition(":")[0]]
                 copy.input[at] = name
     return result
-
-
-def _to_tflite(graph_def: Any, model: Inference) -> bytes:
-    # TensorFlow 1 starts a program for it that pip has put beside Python.
-    programs = os.path.dirname(sys.executable) + os.pathsep + os.environ.get("PATH", os.defpath)
-    with change_env("PATH", programs), tf.Graph().as_default() as graph:
-        tf.import_graph_def(graph_def, name="")  # it changes the shapes of the inputs
-        inputs = [graph.get_tensor_by_name(each.name) for each in model.inputs]
-        outputs = [graph.get_tensor_by_name(each.name) for each in model.outputs]
-        return tf.lite.TFLiteConverter(graph_def, inputs, outputs).convert()
