@@ -1,14 +1,15 @@
 """`tensorpack inspect CHECKPOINT [OTHER]`: what is in one, and what would load into what."""
 
 import argparse
+import json
 import os
 from collections import Counter
-from typing import TYPE_CHECKING, Any, Container, Dict, List, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Container, Dict, Iterable, List, Optional, Sequence, Tuple
 
 from tensorpack.utils._words import size_text
 
 from ._checkpoints import ARRAYS, Saved, matching, of_training, open_saved
-from ._common import FINE, PROBLEM, CommandError, json_text, shape_text, table_text
+from ._common import FINE, PROBLEM, CommandError, printable
 
 if TYPE_CHECKING:
     from tensorpack.utils.checkpoints.variables import Match, Variable
@@ -66,11 +67,11 @@ def run(args: Any) -> int:
             name: {"dtype": each.dtype, "shape": list(each.shape), "nbytes": each.nbytes}
             for name, each in variables
         }
-        args.write(json_text({**facts, "variables": described}))
+        args.write(json.dumps({**facts, "variables": described}, indent=1))
     else:
         facts["files"] = [f"{name} ({size})" for name, size in facts["files"].items()]
         rows = [(k, ", ".join(v) if isinstance(v, list) else v) for k, v in facts.items() if v]
-        args.write(table_text(rows))
+        args.write(_table(rows))
         args.write("\n" + _variable_table(variables, hidden))
     return PROBLEM if damage else FINE
 
@@ -142,9 +143,10 @@ def _variable_table(variables: List[Tuple[str, "Variable"]], hidden: Container[s
     """Returns a table, and below it what all of them are together, those left out too."""
     shown = [item for item in variables if item[0] not in hidden]
     rows = [
-        (name, each.dtype, shape_text(each.shape), size_text(each.nbytes)) for name, each in shown
+        (name, each.dtype, " x ".join(map(str, each.shape)) or "scalar", size_text(each.nbytes))
+        for name, each in shown
     ]
-    table = table_text(rows, ["variable", "dtype", "shape", "size"]) + "\n" if rows else ""
+    table = _table(rows, ["variable", "dtype", "shape", "size"]) + "\n" if rows else ""
     text = table + _total([each for _, each in shown])
     if len(shown) < len(variables):
         others = [each for name, each in variables if name in hidden]
@@ -169,11 +171,12 @@ def _compare(saved: Saved, other: Saved, args: Any) -> int:
     verdicts = {row.name: _verdict(row) for row in found}
     loads = any(each.startswith("loaded") for each in verdicts.values())
     if args.json:
-        args.write(json_text({"from": saved.path, "into": other.path, "variables": verdicts}))
+        shown = {"from": saved.path, "into": other.path, "variables": verdicts}
+        args.write(json.dumps(shown, indent=1))
     else:
         rows = [(row.name, row.theirs or "", row.ours or "", verdicts[row.name]) for row in found]
-        args.write(table_text([("from", saved.path), ("into", other.path)]))
-        args.write("\n" + table_text(rows, ["variable", "from", "into", "what"]))
+        args.write(_table([("from", saved.path), ("into", other.path)]))
+        args.write("\n" + _table(rows, ["variable", "from", "into", "what"]))
         counts = [f"{count} {each}" for each, count in Counter(verdicts.values()).items()]
         hint = "" if loads else scope_hint(other.variables, saved.variables)
         args.write(", ".join(counts) + "." * bool(hint) + hint)
@@ -188,3 +191,10 @@ def _verdict(row: "Match") -> str:
         return _VERDICTS[row.verdict]
     reshaped = row.ours is not None and row.theirs is not None and row.ours.size == row.theirs.size
     return "DOES NOT FIT" + ": ignore_mismatch=True reshapes it" * reshaped
+
+
+def _table(rows: Iterable[Sequence[Any]], headers: Sequence[str] = ()) -> str:
+    from tabulate import tabulate
+
+    shown = [[printable(str(each)) for each in row] for row in rows]
+    return tabulate(shown, headers=headers, tablefmt="simple" if headers else "plain")
