@@ -3,10 +3,8 @@ import pytest
 from tensorpack.callbacks import (
     Callback,
     CallbackFactory,
-    EnableCallbackIf,
     PeriodicTrigger,
     ProxyCallback,
-    Watchdog,
 )
 from tests.callbacks.driver import MiniTrainer
 from tests.contracts.callback import contract_of
@@ -40,12 +38,6 @@ def test_a_proxy_has_the_other_parts_of_the_contract_too():
     MiniTrainer([proxy]).train()
     # of three members in before_train, before_epoch, after_epoch, trigger_epoch and after_train
     assert inner.returned == 3 * 5
-
-
-def test_a_proxied_watchdog_hears_of_callbacks():
-    watchdog = Watchdog(60)
-    MiniTrainer([EnableCallbackIf(watchdog, lambda self: False)]).train()
-    assert watchdog._returned == 3 * 5
 
 
 def test_a_proxy_forwards_the_fetches():

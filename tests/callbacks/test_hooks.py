@@ -61,15 +61,6 @@ def test_a_hook_is_called_as_in_a_session_of_tensorflow():
     ]
 
 
-def test_a_hook_of_tensorflow_itself_works():
-    loss = tf.log(tf.cast(tf.train.get_or_create_global_step(), tf.float32) - 2.0, name="loss")
-    trainer = MiniTrainer(
-        [HookToCallback(tf.train.NanTensorHook(loss))], steps_per_epoch=9, init_step=3
-    )
-    trainer.train()
-    assert trainer.global_step == 12
-
-
 def test_what_a_hook_of_tensorflow_raises_ends_the_run():
     loss = tf.log(-1.0, name="loss")
     with pytest.raises(tf.train.NanLossDuringTrainingError):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tensorpack.callbacks import JSONWriter, MonitorBase, Monitors, TrainingMonitor
-from tensorpack.callbacks._images import image_summary, to_png
+from tensorpack.callbacks._images import to_png
 from tensorpack.compat import tfv1 as tf
 from tests.callbacks.driver import MiniTrainer
 from tests.contracts.callback import contract_of
@@ -116,12 +116,6 @@ def test_an_image_is_a_png(channels):
     image = np.random.RandomState(0).randint(0, 256, [6, 5, channels]).astype(np.uint8)
     with tf.Session() as sess:
         assert np.array_equal(sess.run(tf.image.decode_png(to_png(image))), image)
-
-
-def test_a_summary_of_images_has_each_as_a_png():
-    images = np.arange(2 * 4 * 5 * 3, dtype=np.uint8).reshape(2, 4, 5, 3)
-    values = image_summary("frames", images).value
-    assert [each.image.encoded_image_string for each in values] == [to_png(it) for it in images]
 
 
 def test_an_event_gets_its_step_and_time(monitors, spy):
@@ -237,11 +231,6 @@ def test_monitors_of_the_chief_are_silent_elsewhere(spy):
 def test_wrong_kinds_are_refused(monitors, method):
     with pytest.raises(TypeError, match="must be an? (Summary|Event), got str"):
         getattr(monitors, method)("text")
-
-
-def test_only_monitors_are_monitors():
-    with pytest.raises(TypeError, match="got str"):
-        Monitors(["ScalarPrinter"])
 
 
 def test_a_history_without_a_step_for_each_value_is_refused():
