@@ -109,14 +109,6 @@ def test_sticky_actions_repeat_the_one_before_in_each_frame(backend):
     np.testing.assert_allclose(shares, [0.25, 0.25, 0.5], atol=0.1)
 
 
-def test_games_with_sticky_actions_are_other_games():
-    with single(sticky=0.25) as sticky, single() as other:
-        assert sticky.identity == {"game": "breakout", "frame_skip": 4, "sticky": 0.25}
-        sticky.reset()
-        with pytest.raises(ValueError, match="'sticky': 0.25"):
-            other.load_state_dict(sticky.state_dict())
-
-
 def test_a_state_from_before_these_settings_is_of_games_without_them():
     with single() as player:
         player.reset()
@@ -303,7 +295,7 @@ def test_a_state_of_other_settings_is_refused():
     with single() as one:
         one.reset()
         state = one.state_dict()
-    for options in {"frame_skip": 3}, {"max_noops": 4}, {"fire_on_reset": True}:
+    for options in {"frame_skip": 3}, {"max_noops": 4}, {"fire_on_reset": True}, {"sticky": 0.25}:
         with single(**options) as other:
             with pytest.raises(ValueError, match=str(options)[1:-1]):
                 other.load_state_dict(state)

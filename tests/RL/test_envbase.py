@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-import tensorpack.RL as RL
 from tensorpack.RL import envbase
 from tensorpack.RL.common import AutoRestartPlayer, LimitLengthPlayer, PreventStuckPlayer
 from tensorpack.RL.envbase import DiscreteActionSpace, NaiveRLEnvironment, RLEnvironment
@@ -214,7 +213,3 @@ def test_the_players_of_an_agent_of_2017():
     space = player.get_action_space()
     assert len(player.play_one_episode(lambda state: space.sample())) == 1
     assert player.current_state().shape == (2, 1, 4)
-
-
-def test_the_package_has_one_class_for_both_kinds():
-    assert RL.ProxyPlayer is ProxyPlayer and issubclass(ProxyPlayer, envbase.ProxyPlayer)

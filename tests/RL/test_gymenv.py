@@ -95,13 +95,6 @@ def test_ends_of_both_kinds(style):
     assert steps[2].episode_score[0] == 6
 
 
-def test_both_styles_play_the_same():
-    with GymPlayers(NewStyle, 2, seed=3) as new, GymPlayers(OldStyle, 2, seed=3) as old:
-        np.testing.assert_array_equal(new.reset(), old.reset())
-        for actions in ([0, 1], [1, 1], [2, 0]):
-            np.testing.assert_array_equal(new.step(actions).frames, old.step(actions).frames)
-
-
 def test_environments_have_seeds_of_their_own():
     with GymPlayers(NewStyle, 2) as player:
         frames = player.reset()

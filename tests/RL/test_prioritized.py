@@ -78,17 +78,6 @@ def test_a_late_priority_of_what_was_overwritten_is_skipped():
     assert after[10] == pytest.approx(1000**0.5) and after[20] == pytest.approx(2000**0.5)
 
 
-def test_a_slot_names_one_entry_for_ever():
-    memory, seen = make_memory(12, lanes=2), {}
-    for tick in range(1, 40):
-        append(memory, [tick, 1000 + tick])
-        if tick > 1:
-            drawn = memory.sample_weighted(20, np.random.RandomState(tick))
-            for slot, action in zip(drawn.slot.tolist(), drawn.batch.action.tolist()):
-                assert seen.setdefault(slot, action) == action
-    assert len(seen) > 60
-
-
 @settings(max_examples=80, deadline=None)
 @given(sizes(), st.integers(1, 3), st.data())
 def test_it_is_like_a_dictionary_and_resumes_to_the_bit(life, steps, data):
@@ -189,11 +178,6 @@ def test_wrong_priorities_are_refused_and_change_nothing(priority):
 def test_exponents_are_checked(option):
     with pytest.raises(ValueError, match=f"{next(iter(option))} must be"):
         make_memory(20, **option)
-
-
-def test_the_memory_it_takes_is_told():
-    memory = make_memory(1000)
-    assert memory.nbytes == ReplayMemory.required_bytes(1000, (2,), 2, 1, np.int32) + 8704
 
 
 @pytest.mark.parametrize("capacity, lanes", [(3, 1), (16, 1), (17, 1), (1001, 8), (5000, 3)])

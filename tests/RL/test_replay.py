@@ -147,20 +147,6 @@ def test_it_is_like_the_slow_one(play, data):
     assert everything(memory, history) == expected
 
 
-def test_states_of_an_episode_from_its_first_frame_to_its_end():
-    memory = make_memory(100, history=3)
-    for number, end in [(1, "goes on"), (2, "goes on"), (3, "over"), (4, "goes on"), (5, "cut")]:
-        append(memory, [number], [end])
-    assert everything(memory, 3) == {
-        1: ([0, 0, 1, 2], False),
-        2: ([0, 1, 2, 3], False),
-        3: ([1, 2, 3, 0], True),
-        4: ([0, 0, 4, 5], False),
-        5: ([0, 4, 5, -6], False),
-    }
-    assert len(memory) == 6  # with the final frame
-
-
 def test_lanes_of_a_small_dtype_and_none_at_all():
     memory = make_memory(2000, history=2, lanes=4)
     append(memory, [1, 2], ["over"] * 2, lanes=np.array([3, 2], np.uint8))
@@ -193,15 +179,6 @@ def test_few_among_many_are_drawn_equally_often():
     actions = memory.sample(10000, np.random.RandomState(0)).action
     assert set(actions.tolist()) == {998, 999}
     assert abs(np.count_nonzero(actions == 998) - 5000) < 5 * np.sqrt(2500)
-
-
-def test_draws_depend_on_the_rng_alone():
-    memory = make_memory(50, history=2)
-    for number in range(1, 70):
-        append(memory, [number])
-    one, same, other = (memory.sample(20, np.random.RandomState(s)) for s in (5, 5, 6))
-    assert np.array_equal(one.frames, same.frames) and np.array_equal(one.action, same.action)
-    assert not np.array_equal(one.action, other.action)
 
 
 def test_a_batch_is_new_typed_and_never_written_again():
@@ -251,15 +228,6 @@ def test_tensorflow_need_not_copy_the_frames_of_a_batch(size, dtype):
         frames = memory.sample(size, np.random.RandomState(seed)).frames
         assert frames.ctypes.data % 64 == 0 and frames.flags.c_contiguous
         assert frames.dtype == dtype and frames.flags.writeable
-
-
-def test_sizes_may_be_whole_numbers_of_another_type():
-    memory, same = make_memory(1e1, 2.0, np.float32(1)), make_memory(10, 2)
-    for number in range(1, 25):  # some are overwritten
-        append(memory, [number])
-        append(same, [number])
-    assert everything(memory, 2) == everything(same, 2)
-    assert repr(memory.nbytes) == repr(same.nbytes)
 
 
 def test_the_memory_it_takes_is_known_beforehand():

@@ -276,23 +276,6 @@ def test_entries_of_another_type_are_refused_and_leave_nothing():
     assert len(everything(memory, 2)) == 2
 
 
-def test_ended_episodes_lose_their_last_transition_and_start_over():
-    memory = make_memory(20, history=2, lanes=2)
-    append(memory, [1, 11])
-    append(memory, [2, 12], ["goes on", "over"])
-    memory.end_episodes()
-    memory.end_episodes()
-    append(memory, [3, 13])
-    append(memory, [4, 14])
-    assert everything(memory, 2) == {
-        1: ([0, 1, 2], False),
-        11: ([0, 11, 12], False),
-        12: ([11, 12, 0], True),
-        3: ([0, 3, 4], False),
-        13: ([0, 13, 14], False),
-    }
-
-
 def test_the_episodes_of_some_lanes_can_be_ended():
     memory = make_memory(20, history=2, lanes=2)
     append(memory, [1, 11])

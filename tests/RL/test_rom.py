@@ -80,26 +80,7 @@ def test_what_is_not_a_rom_is_refused(tmp_path, content, reason):
         check_rom(str(path))
 
 
-def test_a_damaged_rom_is_refused(tmp_path):
-    path = tmp_path / "breakout.bin"
-    shutil.copy(breakout_rom(), str(path))
-    content = bytearray(path.read_bytes())
-    content[100] ^= 1
-    path.write_bytes(content)
-    with pytest.raises(ValueError, match="not an Atari ROM"):
-        check_rom(str(path))
-
-
 def test_a_missing_file_and_a_directory_are_refused(tmp_path):
     for path in (tmp_path / "none.bin", tmp_path):
         with pytest.raises(FileNotFoundError, match=str(path)):
             check_rom(str(path))
-
-
-@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root reads all")
-def test_an_unreadable_file_is_refused(tmp_path):
-    path = tmp_path / "breakout.bin"
-    path.write_bytes(b"x")
-    path.chmod(0)
-    with pytest.raises(OSError):
-        check_rom(str(path))

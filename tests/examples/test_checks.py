@@ -14,7 +14,6 @@ from tensorpack.contrib import game_flags
 from tensorpack.tfutils.checkpoint import save_checkpoint_vars
 from tensorpack.utils import logger
 from tests.examples.small_dqn import SMALL, refusal, small_catch, train
-from tests.RL.players import breakout_rom
 
 GB = 10**9
 
@@ -33,10 +32,6 @@ def test_only_the_errors_that_are_named_are_refusals(capsys):
     assert refusal(capsys, fail, ValueError("too large")) == "--flag 3: too large"
     with pytest.raises(OSError, match="disk"):
         fail(OSError("disk"))
-
-
-def test_a_game_that_is_there():
-    assert game_flags.find_game(breakout_rom()) == breakout_rom()
 
 
 def test_towers_need_gpus(monkeypatch, capsys):

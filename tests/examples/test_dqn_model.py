@@ -123,18 +123,6 @@ def test_a_head_reads_the_fields_that_the_algorithm_says(learns):
     assert {"atoms", "loss"} - read == set(unread_fields(learns))
 
 
-def test_dueling_adds_value_and_centred_advantage():
-    Built("Dueling", num_actions=3, frame_shape=(12, 12))
-    assert names(tf.trainable_variables())[-4:] == ["fctV/W", "fctV/b", "fctA/W", "fctA/b"]
-    biases = {each.op.name: each for each in tf.trainable_variables()}
-    state = np.zeros([1, 12, 12, 4], np.float32)
-    with tf.Session() as sess:
-        sess.run(tf.global_variables_initializer())
-        sess.run([biases["fctV/b"].assign([10.0]), biases["fctA/b"].assign([1.0, 2.0, 6.0])])
-        q = sess.run("towerp0/Qvalue:0", {"towerp0/state:0": state})
-    np.testing.assert_allclose(q, [[8.0, 9.0, 13.0]], rtol=1e-5)
-
-
 NOISY = Algorithm(noisy=True, network="dopamine")
 
 

@@ -1,7 +1,6 @@
 """ExpReplay in a run: the batches it yields, how much is played, and how it ends."""
 
 import os
-import sys
 import threading
 
 import numpy as np
@@ -161,13 +160,6 @@ def test_an_error_while_populating_or_playing_ends_the_run_with_that_error(at_st
         train(BreakingCatch(at_step), "--steps-per-epoch", "5000")
 
 
-def test_a_player_that_exits_ends_the_run_with_an_error(log_dir):
-    player = BreakingCatch(80)
-    player.action = lambda: sys.exit(3)
-    with pytest.raises(RuntimeError, match=r"SystemExit\(3.* ended the thread SimulatorThread"):
-        train(player, "--steps-per-epoch", "5000")
-
-
 @pytest.mark.parametrize("at_step", first_fast([10, 80]))
 def test_a_signal_while_populating_or_playing_ends_the_run(at_step, log_dir):
     player = BreakingCatch(at_step)
@@ -217,6 +209,9 @@ def test_it_yields_only_in_a_run():
         ({"init_memory_size": 501}, "init_memory_size=501, memory_size=500"),
         ({"init_memory_size": 0}, "init_memory_size=0"),
         ({"update_frequency": 0}, "update_frequency must be at least 1"),
+        ({"parts": 3}, "A batch of 8 cannot be cut into 3 equal parts"),
+        ({"n_step": 0}, "n_step must be at least 1, but got 0"),
+        ({"priority": 2}, "alpha must be at most 1, got 2"),
     ],
 )
 def test_sizes_are_checked(options, message):
@@ -343,16 +338,3 @@ def test_a_datapoint_has_all_that_the_model_takes(log_dir):
 def test_without_priorities_it_does_not_look_at_steps():
     expreplay = ExpReplay((["state"], ["Qvalue"]), small_catch(), 16, 300, 60, n_step=3)
     assert not expreplay.sees_runs
-
-
-@pytest.mark.parametrize(
-    "options, message",
-    [
-        ({"n_step": 0}, "ExpReplay: n_step must be at least 1, but got 0"),
-        ({"priority": -0.5}, "alpha must be a positive, finite number, but got -0.5"),
-        ({"priority": 2}, "alpha must be at most 1, got 2"),
-    ],
-)
-def test_options_are_checked(options, message):
-    with pytest.raises(ValueError, match=message):
-        ExpReplay((["state"], ["Qvalue"]), small_catch(), 16, 300, 60, **options)

@@ -115,15 +115,6 @@ def test_it_continues_bit_for_bit(num_envs, before, options, save):
     assert second.expreplay.exploration == 0.3
 
 
-def test_a_saved_state_can_be_saved_again(save):
-    first = Playing(small_catch())
-    second = Playing(small_catch(), save(first))
-    second.batches(9)
-    first.batches(9)
-    third = Playing(small_catch(), save(second), steps=9)
-    check_same(third.batches(9), first.batches(9))
-
-
 def test_a_state_does_not_change_any_more(save):
     first = Playing(small_catch())
     state = first.expreplay.state_dict()

@@ -165,17 +165,20 @@ def test_cost_and_gradients(name):
             np.testing.assert_allclose(np.sum(gradient * way), slope, atol=atol, err_msg=variable)
 
 
-def test_rmsprop_is_centred():
-    """`v += lr g / sqrt(E[g^2] - E[g]^2 + epsilon)`, averages over 20 steps, the first from 1."""
-    fields = {"optimizer": "rmsprop", "learning_rate": 0.5, "epsilon": 0.01}
-    model = Model(ACTIONS, Algorithm(max_gradient_norm=0.0, **fields))
-    weight = tf.get_variable("weight", initializer=1.0)
-    train = model.get_optimizer().minimize(3.0 * weight)
-    expected, square, mean = 1.0, 1.0, 0.0
+def test_an_update_is_adam_of_gradients_that_are_clipped_together():
+    """Kingma and Ba, 2015, algorithm 1 in its second form, whose epsilon is beside the root."""
+    model = Model(ACTIONS, Algorithm(max_gradient_norm=2.0))
+    variables = [tf.get_variable(name, initializer=np.zeros(3, "f")) for name in "xy"]
+    fed = [tf.placeholder(tf.float32, [3]) for _ in variables]
+    update = model.get_optimizer().apply_gradients(list(zip(fed, variables)))
+    rng, expected, first, second = np.random.RandomState(0), np.zeros((2, 3)), 0.0, 0.0
     with tf.Session() as sess:
         sess.run(tf.global_variables_initializer())
-        for _ in range(3):
-            sess.run(train)
-            square, mean = 0.95 * square + 0.05 * 9, 0.95 * mean + 0.05 * 3
-            expected -= 0.5 * 3 / np.sqrt(square - mean**2 + 0.01)
-            np.testing.assert_allclose(sess.run(weight), expected, rtol=1e-5)
+        for step in range(1, 21):
+            gradient = rng.normal(0, step / 10, size=(2, 3))  # of norms below 2, and above
+            sess.run(update, dict(zip(fed, gradient)))
+            clipped = gradient * min(1, 2 / np.linalg.norm(gradient))
+            first, second = 0.9 * first + 0.1 * clipped, 0.999 * second + 0.001 * clipped**2
+            rate = 1e-3 * np.sqrt(1 - 0.999**step) / (1 - 0.9**step)
+            expected -= rate * first / (np.sqrt(second) + 1e-3)
+            np.testing.assert_allclose(sess.run(variables), expected, rtol=1e-4, atol=1e-7)

@@ -17,30 +17,10 @@ def run(tensor):
         return sess.run(tensor)
 
 
-def test_the_value_of_an_action_is_its_entry_or_its_row():
-    rng = np.random.RandomState(0)
-    for shape in [(3, 2), (3, 2, 5)]:
-        q = rng.randn(*shape).astype(np.float32)
-        value = losses.action_value(tf.constant(q), tf.constant(ACTION))
-        np.testing.assert_array_equal(run(value), q[range(3), ACTION])
-
-
 def test_a_target_is_the_reward_and_what_follows_unless_nothing_does():
     best = tf.reduce_max(tf.constant(Q_NEXT), 1)
     target = losses.td_target(best, tf.constant(REWARD), tf.constant(OVER), 0.5)
     np.testing.assert_allclose(run(target), [1 + 0.5 * 20, -1 + 0.5 * 30, 0.5])
-
-
-def test_a_target_of_samples_has_a_discount_for_each_example():
-    discount = tf.constant([0.5, 0.25, 0.125])
-    target = losses.td_target(tf.constant(Q_NEXT), tf.constant(REWARD), tf.constant(OVER), discount)
-    np.testing.assert_allclose(run(target), [[6, 11], [6.5, 0.25], [0.5, 0.5]])
-
-
-def test_no_gradient_flows_through_a_target():
-    value, reward = tf.constant(REWARD), tf.constant(REWARD)
-    target = losses.td_target(value, reward, tf.constant(OVER), 0.5)
-    assert tf.gradients(target, [value, reward]) == [None, None]
 
 
 def test_rewards_are_clipped_one_by_one_then_discounted():
@@ -50,20 +30,6 @@ def test_rewards_are_clipped_one_by_one_then_discounted():
     assert run(losses.n_step_return(tf.constant([5.0, -0.5]), 0.9)).tolist() == [1.0, -0.5]
     with pytest.raises(ValueError, match=r"rewards must be \[B\] or \[B, n\]"):
         losses.n_step_return(tf.placeholder(tf.float32, [None, None]), 0.9)
-
-
-@pytest.mark.parametrize(
-    "loss, values, slopes",
-    [
-        ("huber", [2.5, 0.125, 0.0, 1.5], [-1.0, 0.5, 0.0, 1.0]),
-        ("mse", [9.0, 0.25, 0.0, 4.0], [-6.0, 1.0, 0.0, 4.0]),
-    ],
-)
-def test_losses_and_their_gradients(loss, values, slopes):
-    error = tf.constant([-3.0, 0.5, 0.0, 2.0])
-    made = losses.td_losses(error, loss)
-    found = run([made, tf.gradients(made, error)[0]])
-    np.testing.assert_allclose(found, [values, slopes], rtol=1e-6)
 
 
 def test_a_bad_rank_names_op_and_argument():

@@ -4,19 +4,12 @@ import os
 
 import numpy as np
 import pytest
-from expreplay import ExpReplay
 
 import tensorpack as tp
 from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.varmanip import load_checkpoint_vars
 from tensorpack.utils import logger
 from tests.examples.small_dqn import small_catch, train
-
-
-def test_a_batch_is_cut_evenly():
-    sizes = {"batch_size": 8, "memory_size": 50, "init_memory_size": 50}
-    with pytest.raises(ValueError, match="A batch of 8 cannot be cut into 3 equal parts"):
-        ExpReplay((["state"], ["Qvalue"]), small_catch(), parts=3, **sizes)
 
 
 @pytest.mark.one_row
