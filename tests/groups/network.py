@@ -1,4 +1,4 @@
-"""A network between the processes of a group that can stall or break."""
+"""A network between the processes of a group that can stall."""
 
 import contextlib
 import socket
@@ -37,20 +37,6 @@ class Network:
         for way in self._of(names):
             way.gate.clear()
 
-    def resume(self, *names):
-        """Lets everything through again, also what has waited."""
-        for way in self._of(names):
-            way.gate.set()
-
-    def cut(self, *names):
-        """Resets all connections from and to these processes, and every new one."""
-        for way in self._of(names):
-            way.cut()
-
-    def sent(self, source, target):
-        """Bytes that went on the connections that `source` made to `target`, both ways."""
-        return self._ways[source, target].sent if (source, target) in self._ways else 0
-
     def _of(self, names):
         return [way for pair, way in self._ways.items() if set(pair) & set(names)]
 
@@ -63,9 +49,7 @@ class _Way:
         self._target = host, int(port)
         self.gate = threading.Event()
         self.gate.set()
-        self.sent = 0
-        self._lock = threading.Lock()
-        self._is_cut = False
+        self._is_closed = False
         self._has_listened = False
         self._sockets = []
         self._listener = socket.socket()
@@ -75,14 +59,11 @@ class _Way:
         self._threads = []
         self._run(self._accept)
 
-    def cut(self):
-        self._is_cut = True
+    def close(self):
+        self._is_closed = True
         for each in list(self._sockets):
             _reset(each)
         self.gate.set()
-
-    def close(self):
-        self.cut()
         with contextlib.suppress(OSError):
             self._listener.shutdown(socket.SHUT_RDWR)  # wakes the thread that accepts
         self._listener.close()
@@ -114,7 +95,7 @@ class _Way:
         """Connects to the target; waits for one that does not listen yet, but not once it did."""
         while True:
             self.gate.wait()
-            if self._is_cut:
+            if self._is_closed:
                 return None
             try:
                 far = socket.create_connection(self._target)
@@ -127,17 +108,15 @@ class _Way:
 
     def _own(self, connection):
         self._sockets.append(connection)
-        if self._is_cut:
+        if self._is_closed:
             _reset(connection)
 
     def _pass_on(self, source, target):
         with contextlib.suppress(OSError):
             for data in iter(lambda: source.recv(_CHUNK), b""):
                 self.gate.wait()
-                with self._lock:
-                    self.sent += len(data)
                 target.sendall(data)
-            if not self._is_cut:
+            if not self._is_closed:
                 target.shutdown(socket.SHUT_WR)
 
 

@@ -112,13 +112,6 @@ def test_a_wrong_shape_or_number_is_an_error_however_many_were_right(sess):
         call(np.zeros((3, 2)))
 
 
-@pytest.mark.parametrize("value", ["text", [[1], [1, 2]], object()])
-def test_what_cannot_be_converted_is_an_error_that_names_the_tensor(sess, value):
-    x = tf.placeholder(tf.float32, None, "x")
-    with pytest.raises((TypeError, ValueError), match="'x:0': the model takes float32"):
-        run(sess, x + 1, [x], [value])
-
-
 def test_a_cast_that_loses_values_is_refused_however_it_is_run(sess):
     x = tf.placeholder(tf.int32, [], "x")
     sparse = tf.SparseTensor([[0]], [x], [2])

@@ -142,17 +142,6 @@ def test_a_prefix_is_not_advised_where_it_would_not_help(session):
     assert "prefix" not in str(caught.value)
 
 
-@pytest.mark.fault_row(52)
-def test_a_path_that_is_a_pattern_is_loaded_as_any_other(session, tmp_path):
-    path = str(tmp_path / "layers=[1]" / "saved")
-    save_checkpoint_vars({"W": np.float32([1, 2])}, path)
-    w = tf.get_variable("W", [2])
-    for init in SaverRestore(path), InitFrom(path), get_model_loader(path + ".index"):
-        sess = session()
-        init.init(sess)
-        assert sess.run(w).tolist() == [1, 2]
-
-
 def test_the_global_step_alone_may_be_set(session):
     tf.get_variable("W", [])
     step = tf.get_variable("global_step", initializer=np.int64(0), trainable=False)

@@ -122,19 +122,21 @@ def test_a_run_that_failed_names_the_last_save(tmp_path, capsys):
 
 
 @pytest.mark.parametrize(
-    "code, result, exit_code, where",
+    "code, result, exit_code, said, where",
     [
-        (0, "finished", 0, "The model is"),
-        (None, "finished", 0, "The model is"),
-        (3, "failed", 3, "The last save before the failure is"),
-        ("no room", "failed", 1, "The last save before the failure is"),
+        (0, "finished", 0, "was ended at", "The model is"),
+        (None, "finished", 0, "was ended at", "The model is"),
+        (3, "failed", 3, "failed at", "The last save before the failure is"),
+        ("no room", "failed", 1, "failed at", "The last save before the failure is"),
     ],
 )
-def test_record_log_and_exit_code_agree(code, result, exit_code, where, log_dir, capsys):
+def test_record_log_and_exit_code_agree(code, result, exit_code, said, where, log_dir, capsys):
     with pytest.raises(SystemExit) as caught:
         said_at_the_end(capsys, log_dir, lambda: sys.exit(code), max_epoch=2)
     assert caught.value.code == code
-    assert f"{where} {log_dir}/model-2." in log_lines(capsys)
+    lines = log_lines(capsys)
+    assert [each for each in lines if each.startswith(f"Training {said} global_step=3 ")]
+    assert f"{where} {log_dir}/model-2." in lines
     (run,) = read_record(log_dir)["attempts"]
     assert (run["result"], run["exit_code"]) == (result, exit_code)
 

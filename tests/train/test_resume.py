@@ -152,14 +152,6 @@ class TestPrepareLogDir:
         assert prepare_log_dir(log_dir) == "never"
         assert logger.get_logger_dir() == log_dir + "-1"
 
-    def test_a_second_run_of_a_process_may_be_kept_too(self, log_dir, monkeypatch):
-        prepare_log_dir(log_dir)
-        save(log_dir, 4)
-        monkeypatch.setattr(logger, "is_terminal", lambda stream: True)
-        monkeypatch.setattr("builtins.input", lambda: "k")
-        assert prepare_log_dir(log_dir) == "auto"
-        assert logger.get_logger_dir() == log_dir
-
     def test_a_path_without_a_checkpoint_is_left_as_it_is(self, tmp_path):
         (tmp_path / "empty").mkdir()
         (tmp_path / "letter").write_text("Dear trainer")

@@ -12,7 +12,6 @@ from tensorpack.train.run import Lifecycle, TrainLoop
 from tensorpack.train.state import Position
 from tensorpack.utils.stopping import Finished, StopRequested, StopToken
 from tests.helpers import CallbackSpy
-from tests.tiers import first_fast
 
 
 class Run:
@@ -64,39 +63,6 @@ def test_counts():
     steps = [each for each in run.run() if isinstance(each, tuple)]
     assert steps == [(3, 0, 11), (3, 1, 12), (4, 0, 13), (4, 1, 14)]
     assert (run.loop.steps_done, run.loop.steps_taken, run.loop.begun) == (2, 14, True)
-
-
-@pytest.mark.parametrize(
-    "position, rest",
-    first_fast(
-        [
-            (None, "a.before b.before 1 a.step b.step 2 a.step b.step a.after b.after a.end b.end"),
-            ((1, 1, None, []), "a.before b.before 2 a.step b.step a.after b.after a.end b.end"),
-            ((1, 1, "trigger_step", ["a"]), "a.before b.before b.step 2 a.step b.step a.after"),
-            ((1, 2, "after_epoch", ["a"]), "a.before b.before b.after a.end b.end a.before"),
-            ((1, 2, "trigger_epoch", ["a"]), "b.end a.before b.before 1 a.step"),
-        ],
-        2,
-    ),
-)
-def test_an_epoch_is_continued_where_it_was_left(position, rest):
-    names = {
-        "before_epoch": "before",
-        "trigger_step": "step",
-        "after_epoch": "after",
-        "trigger_epoch": "end",
-    }
-    over = position is not None and position[2] == "trigger_epoch"
-    run = Run(2, 2 if over else 1, 2)
-    run.callbacks._names = dict(zip(map(id, run.callbacks.cbs), "ab"))
-    tape = []
-    for each in run.run(None if position is None else Position(*position)):
-        if isinstance(each, tuple):
-            tape.append(str(each[1] + 1))
-        else:
-            label, _, hook = each.partition(".")
-            tape.append(f"{label}.{names[hook]}")
-    assert " ".join(tape).startswith(rest)
 
 
 @pytest.mark.parametrize("steps_done, ends_at", [(0, []), (1, [(1, 1, 1)])])

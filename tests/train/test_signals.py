@@ -18,41 +18,6 @@ def send(signum=signal.SIGINT):
     os.kill(os.getpid(), signum)
 
 
-@pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM])
-def test_first_signal_requests_the_stop(signum):
-    token = StopToken()
-    with SignalGuard(token) as guard:
-        guard.left_loop()
-        send(signum)
-        assert token.wait(5)
-    assert token.reason == Interrupted(signum)
-    assert not guard.skip_optional
-
-
-def test_second_skips_what_is_optional_and_third_ends_the_process(capfd):
-    token, codes = StopToken(), []
-    with SignalGuard(token, hard_exit=codes.append) as guard:
-        guard.left_loop()
-        send()
-        assert token.wait(5)
-        send()
-        wait_until(lambda: guard.skip_optional)
-        assert codes == []
-        send()
-        wait_until(lambda: codes)
-    assert codes[0] == 130
-    assert "third time" in capfd.readouterr().out
-
-
-def test_grace_runs_out():
-    token, codes = StopToken(), []
-    with SignalGuard(token, grace=0.05, hard_exit=codes.append) as guard:
-        guard.left_loop()
-        send(signal.SIGTERM)
-        wait_until(lambda: codes)
-    assert codes[0] == 143
-
-
 @pytest.mark.parametrize("signalled", [False, True])
 def test_a_step_that_hangs_is_unblocked_on_another_thread(signalled, capfd):
     token, threads = StopToken(), []

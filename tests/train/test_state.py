@@ -3,7 +3,6 @@
 import json
 import os
 import random
-import re
 import signal
 import threading
 import time
@@ -21,14 +20,12 @@ from tensorpack.callbacks import (
     TFEventWriter,
 )
 from tensorpack.compat import tfv1 as tf
-from tensorpack.dataflow import DataFromList, MapData
 from tensorpack.tfutils.checkpoint import CheckpointStore, load_checkpoint_vars
-from tensorpack.tfutils.sessinit import VariableMismatch
-from tensorpack.train import SimpleTrainer, Trainer, TrainingInterrupted
+from tensorpack.train import Trainer, TrainingInterrupted
 from tensorpack.train.state import RunState
 from tensorpack.utils import fix_rng_seed, get_rng, logger
 from tensorpack.utils.cluster import Cluster
-from tests.helpers import CallbackSpy, LargeState, TinyModel, config
+from tests.helpers import CallbackSpy, LargeState, config
 from tests.tiers import first_fast
 
 STEPS, EPOCHS = 2, 3
@@ -144,51 +141,27 @@ def test_the_streams_of_the_process_continue():
             self.drawn = []
 
         def _trigger_epoch(self):
-            self.drawn.append((get_rng().randint(10**9), np.random.randint(10**9)))
+            numpy = get_rng().randint(10**9), np.random.randint(10**9)
+            self.drawn.append((*numpy, random.gauss(0, 1)))  # leaves one of a pair for the next
 
-    fix_rng_seed(3)
-    np.random.seed(4)
+    def seed(number):
+        fix_rng_seed(number)
+        np.random.seed(number + 1)
+        random.seed(number + 2)
+
+    seed(3)
     whole = Draws()
     run([whole], Never())
     logger.set_logger_dir(logger.get_logger_dir(), "delete")
 
-    fix_rng_seed(3)
-    np.random.seed(4)
+    seed(3)
     first, saver = Draws(), Never()
     with pytest.raises(Dies):
-        run([first, Leaves([], saver, at=2 * (STEPS + 2))], saver)
-    fix_rng_seed(99)
-    np.random.seed(99)
+        run([first, Leaves([], saver, at=STEPS + 2)], saver)
+    seed(99)
     second = Draws()
     run([second], Never(), resume="must")
     assert first.drawn + second.drawn == whole.drawn
-
-
-@pytest.mark.parametrize("at", [1, STEPS + 3])
-def test_data_drawn_by_pythons_own_random_continue(at):
-    def train(seed, *callbacks, **options):
-        drawn = []
-
-        def draw(datapoint):  # an odd number of draws leaves one of a pair for the next time
-            drawn.append([random.gauss(0, 1), random.random(), random.randrange(10**9)])
-            return [np.float32(drawn[-1][:2])] * len(datapoint)
-
-        random.seed(seed)
-        flow = MapData(DataFromList([[0, 0]] * 3, shuffle=False), draw)
-        options = {"model": TinyModel(), "dataflow": flow, **options}
-        run(callbacks, make=SimpleTrainer, **options)
-        return drawn
-
-    saver, before = Never(), random.getstate()
-    try:
-        whole = train(5, saver=Never())
-        logger.set_logger_dir(logger.get_logger_dir(), "delete")
-        with pytest.raises(Dies):
-            train(5, Leaves([], saver, at), saver=saver)
-        rest = train(6, saver=Never(), resume="must")
-    finally:
-        random.setstate(before)
-    assert 0 < len(rest) < len(whole) and rest == whole[-len(rest) :]
 
 
 @pytest.mark.slow
@@ -216,18 +189,12 @@ def test_another_number_of_workers_is_warned_of_or_refused(capsys):
     class InGroup(Counting):
         cluster = Cluster(["a:1", "b:1", "c:1"])
 
-    def warnings():
-        return re.findall("WRN (.*)", capsys.readouterr().out)
-
-    run([], ModelSaver(), make=InGroup, max_epoch=1)
-    with pytest.raises(ValueError, match="workers=3 .* has 1 now. Start it with workers=3 to"):
-        run([], ModelSaver(), resume="must")
-    assert warnings() == []
-    run([], ModelSaver(), resume="auto", max_epoch=2)
-    said = "The run had workers={} when its state was saved, and has {} now."
-    assert warnings() == [said.format(3, 1)]
-    run([], ModelSaver(), make=InGroup, resume="auto")
-    assert warnings() == [said.format(1, 3)]
+    run([], ModelSaver(), max_epoch=1)
+    with pytest.raises(ValueError, match="workers=1 .* has 3 now. Start it with workers=1 to"):
+        run([], ModelSaver(), make=InGroup, resume="must")
+    run([], ModelSaver(), make=InGroup, resume="auto", max_epoch=2)
+    said = "WRN The run had workers=1 when its state was saved, and has 3 now."
+    assert said in capsys.readouterr().out
 
 
 def test_another_number_of_towers_is_warned_of(capsys):
@@ -252,23 +219,6 @@ def test_a_state_of_an_earlier_version_has_no_number_of_workers(log_dir, monkeyp
     assert "WRN" not in capsys.readouterr().out
 
 
-@pytest.mark.fault_row(23)
-def test_another_graph_is_refused_with_a_list():
-    run([], ModelSaver(), max_epoch=1)
-
-    class Other(Counting):
-        def _setup(self):
-            tf.get_variable("counter", [2], initializer=tf.zeros_initializer())
-            more = tf.get_variable("more", [], initializer=tf.zeros_initializer())
-            self.train_op = more.assign_add(1).op
-
-    with pytest.raises(VariableMismatch) as refused:
-        run([], ModelSaver(), make=Other, resume="auto")
-    rows = [line.split() for line in str(refused.value).splitlines()]
-    assert ["counter", "float32", "[2]", "float32", "[]", "does", "not", "fit"] in rows
-    assert ["more", "float32", "[]", "missing"] in rows
-
-
 def test_variables_alone_are_resumed_as_far_as_possible(log_dir, capsys):
     class Plain(ModelSaver):
         """A saver of another program: variables, and nothing else."""
@@ -288,14 +238,6 @@ def test_variables_alone_are_resumed_as_far_as_possible(log_dir, capsys):
     run([Look()], ModelSaver(), resume="auto")
     assert seen == [(3, 5), (3, 6)]
     assert "continues after epoch 2" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize("asynchronous", [False, True])
-def test_a_saver_may_ride_on_a_period(asynchronous, log_dir):
-    saver = ModelSaver(asynchronous=asynchronous)
-    with pytest.raises(Dies):
-        run([_Dies(at=5)], PeriodicTrigger(saver, every_k_steps=3))
-    assert load_checkpoint_vars(str(log_dir / "model-3"))["counter"] == 3
 
 
 class _Dies(Callback):

@@ -4,7 +4,6 @@ import importlib
 import itertools
 import os
 import signal
-import sys
 import threading
 import time
 
@@ -54,19 +53,6 @@ def test_interrupted_training_is_a_keyboard_interrupt_and_handlers_are_restored(
     assert isinstance(caught.value, TrainingInterrupted) and caught.value.code == 130
     assert signal.getsignal(signal.SIGINT) is before
     assert trainer.global_step == 1
-
-
-def test_an_interrupt_during_the_setup_ends_it():
-    class Interrupts(Callback):
-        def _setup_graph(self):
-            os.kill(os.getpid(), signal.SIGTERM)
-            self.trainer.stop_token.wait(5)
-
-    trainer = QueueInputTrainer(config(dataflow=flow(), callbacks=[Interrupts()]))
-    with pytest.raises(TrainingInterrupted) as caught:
-        trainer.train()
-    assert caught.value.code == 143
-    assert trainer.sess is None
 
 
 class Blocks(DataFlow):
@@ -183,28 +169,6 @@ def test_an_input_of_another_run_is_left_alone():
     assert data.held
 
 
-def test_trains_outside_the_main_thread():
-    errors, graph = [], tf.get_default_graph()
-
-    def run():
-        try:
-            with graph.as_default():
-                QueueInputTrainer(config(dataflow=flow())).train()
-        except BaseException as error:
-            errors.append(error)
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    thread.join(60)
-    assert errors == []
-
-
-def test_declared_end_of_the_data_is_told_from_the_end_of_the_training():
-    data = FeedInput(flow(3), infinite=False)
-    with pytest.raises(DataEnded, match="at step 4 of 10 of epoch 1"):
-        SimpleTrainer(config(data=data)).train()
-
-
 def test_a_closed_queue_of_the_users_own_is_named():
     queue = tf.FIFOQueue(10, tf.float32, shapes=[[4]], name="mine")
     fill, close = queue.enqueue_many([tf.ones([3, 4])]), queue.close()
@@ -248,25 +212,6 @@ def test_a_callback_that_runs_out_of_its_own_data_is_not_the_end_of_the_data(hoo
     with pytest.raises(tf.errors.OutOfRangeError, match="End of sequence"):
         SimpleTrainer(config(data=of_dataset(100), callbacks=[callback])).train()
     assert "failed at global_step=1 with OutOfRangeError" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize(
-    "code, said",
-    [
-        (0, "Training was ended at global_step=1 by SystemExit(0"),
-        (None, "Training was ended at global_step=1 by SystemExit("),
-        (3, "Training failed at global_step=1 with SystemExit."),
-    ],
-)
-def test_the_log_agrees_with_the_exit_code(code, said, capsys):
-    class Exits(Callback):
-        def _trigger_step(self):
-            sys.exit(code)
-
-    with pytest.raises(SystemExit) as caught:
-        SimpleTrainer(config(data=of_dataset(100), callbacks=[Exits()])).train()
-    assert caught.value.code == code
-    assert said in capsys.readouterr().out
 
 
 class InterruptedWhileSaved(Callback):

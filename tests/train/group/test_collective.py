@@ -12,9 +12,8 @@ from tensorpack.compat import tfv1 as tf
 from tensorpack.dataflow import DataFromList
 from tensorpack.launch import _hosts
 from tensorpack.tfutils.checkpoint import load_checkpoint_vars
-from tensorpack.train import CollectiveTrainer, StopTraining, TrainingInterrupted
+from tensorpack.train import CollectiveTrainer, TrainingInterrupted
 from tensorpack.train.group import collective
-from tensorpack.train.group.peers import PeerLost
 from tensorpack.utils.stopping import Interrupted
 from tests.callbacks.driver import log_lines
 from tests.helpers import TinyModel, config
@@ -37,7 +36,6 @@ class At(Callback):
 
     def _after_train(self):
         self.weights = self.trainer.sess.run(self.variables)
-        self.devices = self.trainer.sess.list_devices()
 
 
 class Counting(TinyModel):
@@ -59,7 +57,6 @@ class Workers:
       addresses: of both.
       steps: how many each has taken.
       weights: those of each at the end.
-      devices: those that the session of each sees.
       errors: what each has raised, None for nothing.
     """
 
@@ -68,7 +65,6 @@ class Workers:
         clusters = _hosts.on_this_machine(2, 0)
         self.addresses = [each.address for each in clusters]
         self.steps, self.weights, self.errors = [None, None], [None, None], [None, None]
-        self.devices = [None, None]
         # worker 1 on another thread, as only the main one hears of signals
         other = threading.Thread(target=self._train, args=[1, clusters[1], action])
         other.start()
@@ -92,7 +88,6 @@ class Workers:
             except BaseException as error:
                 self.errors[index] = error
         self.steps[index], self.weights[index] = trainer.loop.steps_taken, look.weights
-        self.devices[index] = look.devices
 
 
 @pytest.fixture
@@ -102,21 +97,6 @@ def train(monkeypatch):
     return Workers
 
 
-def stop(trainer):
-    raise StopTraining("enough")
-
-
-@pytest.mark.slow
-def test_one_that_stops_ends_the_other_in_order_after_its_step(train, capsys):
-    workers = train(stop)
-    assert workers.errors == [None, None]
-    assert workers.steps == [3, 3] and workers.weights[0] == workers.weights[1]
-    tasks = [{tf.DeviceSpec.from_string(each.name).task for each in of} for of in workers.devices]
-    assert tasks == [{0}, {1}]  # so the end of one is no error of the other's session
-    at = workers.addresses[1]
-    assert f"worker 1 at {at} has ended its training, so all workers do." in log_lines(capsys)
-
-
 def test_a_signal_at_one_ends_both_after_the_same_step(train, capsys):
     workers = train(lambda trainer: trainer.signal_token.request(Interrupted(signal.SIGTERM)))
     assert [type(each) for each in workers.errors] == [TrainingInterrupted] * 2
@@ -124,26 +104,6 @@ def test_a_signal_at_one_ends_both_after_the_same_step(train, capsys):
     assert workers.steps == [4, 4] and workers.weights[0] == workers.weights[1]
     said = f"SIGTERM at worker 1 at {workers.addresses[1]} ends all workers."
     assert log_lines(capsys).count(said) == 2
-
-
-def test_a_step_is_one_with_the_twofold_batch(train):
-    x, y = np.float32([1, 0, 1, 1]), np.float32([2, 3, 2, 3])
-    weight = bias = 0.0
-    for _ in range(3):
-        error = x * weight + bias - y
-        weight, bias = weight - 0.2 * np.mean(error * x), bias - 0.2 * np.mean(error)
-    for found in train(stop).weights:
-        np.testing.assert_allclose(found, [weight, bias], rtol=1e-5)
-
-
-def fail(trainer):
-    raise KeyError("broken")
-
-
-def test_an_error_at_one_is_named_by_the_other(train):
-    lost, error = train(fail).errors
-    assert isinstance(error, KeyError)
-    assert type(lost) is PeerLost and "has failed, so all workers end. Its own log" in str(lost)
 
 
 @pytest.mark.slow

@@ -36,7 +36,6 @@ from tensorpack.train.group import distributed_base
 from tensorpack.train.group import members as group
 from tensorpack.train.group.trainer import GroupTrainer
 from tensorpack.utils.stopping import Interrupted
-from tests.callbacks.driver import log_lines
 from tests.helpers import config
 from tests.tiers import first_fast
 
@@ -187,9 +186,6 @@ def test_a_step_is_an_update_by_each_worker_in_turn(make_optimizer):
 @pytest.mark.slow
 @pytest.mark.parametrize("make", first_fast([sgd, lambda: AccumGradOptimizer(sgd(), 2)]))
 def test_plain_gradient_descent_does_what_one_does_with_the_n_fold_batch_and_rate(make):
-    class AllBatches(Regression):
-        pass
-
     seen = Values()
     with tf.Graph().as_default():
         joined = [
@@ -370,22 +366,6 @@ def ends(callbacks):
 
 def interrupt(trainer):
     trainer.signal_token.request(Interrupted(signal.SIGTERM))
-
-
-def test_a_signal_at_one_ends_all_at_one_step(capsys):
-    before = set(threading.enumerate())
-    trainers, errors = ends([Callback(), At(3, interrupt)])
-    assert [type(each) for each in errors] == [TrainingInterrupted] * 2
-    assert [each.code for each in errors] == [143, 143]
-    assert len({each.loop.steps_taken for each in trainers}) == 1
-    said = "Asked to end: all workers end after the same step."
-    assert log_lines(capsys).count(said) == 1
-    # nothing goes on: no timer, and no session
-    new = set(threading.enumerate()) - before
-    assert not [each for each in new if each.name == "GroupTimer"]
-    for each in trainers:
-        with pytest.raises(RuntimeError, match="closed"):
-            each.sess.run(each.train_op)
 
 
 @pytest.mark.slow

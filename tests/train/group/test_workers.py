@@ -1,6 +1,5 @@
 """A worker among the others, before the first step: whom it joins, and whom it waits for."""
 
-import dataclasses
 import itertools
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -12,7 +11,6 @@ import pytest
 from tensorpack.compat import tfv1 as tf
 from tensorpack.launch import _hosts
 from tensorpack.train.group import peers
-from tensorpack.train.group import workers as worker_group
 from tensorpack.train.group.workers import Workers
 from tests.callbacks.driver import log_lines
 from tests.processes import wait_until
@@ -52,35 +50,6 @@ def make_group():
 
 def join(group):
     return lambda: group.join(None, lambda: None)
-
-
-@pytest.mark.parametrize("index, late", [(0, False), (1, False), (0, True)])
-def test_workers_whose_lists_have_another_order_name_both(index, late, make_group, monkeypatch):
-    """`late` means that one is asked for its list before it has written it."""
-    asked = threading.Event()
-
-    def list_of_workers(target, config, own=""):
-        if late and own == ", ".join(theirs.workers):
-            assert asked.wait(30)
-        found = function(target, config, own)
-        if not own:
-            asked.set()
-        return found
-
-    function = worker_group._list_of_workers
-    monkeypatch.setattr(worker_group, "_list_of_workers", list_of_workers)
-    monkeypatch.setattr(worker_group, "_STAY_SECONDS", 0.0)
-    first, second = _hosts.on_this_machine(2, 0)
-    ours = dataclasses.replace((first, second)[index], index=index)
-    theirs = dataclasses.replace(ours, workers=ours.workers[::-1])
-    errors = both(join(make_group(ours)), join(make_group(theirs)))
-    for error, own, other in zip(errors, (ours, theirs), (theirs, ours)):
-        assert type(error) is ValueError
-        assert str(error) == (
-            f"worker {1 - index} at {other.address} takes itself for worker {index}: its list of "
-            f"workers is {', '.join(other.workers)}, that of worker {index} is "
-            f"{', '.join(own.workers)}. Give all the same list, in one order."
-        )
 
 
 def test_a_call_that_a_starting_server_loses_is_made_again(make_group):
