@@ -11,8 +11,10 @@ from checks import check_rules
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.RL import read_scores
+from tensorpack.tfutils.sessinit import VariableMismatch
 from tensorpack.tfutils.varmanip import load_checkpoint_vars
 from tensorpack.train import TrainingInterrupted
+from tensorpack.utils import logger
 from tests.examples.small_dqn import StopAt, read_stats, refusal, small_catch, train
 from tests.examples.test_dqn_model import VARIABLES
 from tests.RL.catch import CountingCatch
@@ -111,6 +113,25 @@ def test_a_run_is_not_resumed_with_weights_of_another_kind(log_dir):
     said = "algo was C51, and is QR. Resume .*--load"
     with tf.Graph().as_default(), pytest.raises(ValueError, match=said):
         train(small_catch(), "--algo", "QR", "--atoms", "5", resume="auto")
+
+
+@pytest.mark.nightly
+@pytest.mark.one_row
+@pytest.mark.slow
+def test_a_run_is_resumed_with_other_targets_but_not_exactly(log_dir, monkeypatch):
+    warnings = []
+    monkeypatch.setattr(logger, "warning", warnings.append)
+    train(small_catch(), "--max-epoch", "1", "--eval-every", "9")
+    said = "The run continues with other rules: algo was Double, and is DQN; double was True, and "
+    with tf.Graph().as_default(), pytest.raises(RuntimeError, match=said):
+        train(small_catch(), "--munchausen", resume="must")
+    with tf.Graph().as_default(), pytest.raises(VariableMismatch, match="RMSProp"):
+        train(small_catch(), "--optimizer", "rmsprop", resume="auto")
+    assert warnings == []
+    with tf.Graph().as_default():
+        train(small_catch(), "--munchausen", "--eval-every", "9", resume="auto")
+    assert [each.startswith(said) for each in warnings] == [True]
+    assert [each["global_step"] for each in read_stats(log_dir)] == [10, 20]
 
 
 def test_a_file_that_is_no_game_or_not_there_is_refused(capsys, tmp_path):
