@@ -25,11 +25,7 @@ MAPS = {
     "MapData": MapData,
     "MapDataComponent": lambda ds, func: MapDataComponent(ds, lambda img: func([img])),
     "MultiThreadMapData": lambda ds, func: MultiThreadMapData(ds, 2, func),
-    "MultiThreadMapData strict": lambda ds, func: MultiThreadMapData(ds, 2, func, strict=True),
     "MultiProcessMapData": lambda ds, func: MultiProcessMapData(ds, 1, func, **FORKED),
-    "MultiProcessMapData strict": lambda ds, func: MultiProcessMapData(
-        ds, 1, func, strict=True, **FORKED
-    ),
     "MultiProcessMapAndBatchData": lambda ds, func: MultiProcessMapAndBatchData(
         ds, 1, func, 2, **FORKED
     ),

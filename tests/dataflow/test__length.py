@@ -128,7 +128,6 @@ def test_a_type_error_inside_of_a_length_is_not_an_unknown_length():
     assert not isinstance(raised.value, UnknownLength)
 
 
-@pytest.mark.parametrize("flow", [Said(5.0), Mistaken("five")], ids=["float", "mistake"])
 @pytest.mark.parametrize(
     ("needs", "use"),
     [
@@ -147,24 +146,23 @@ def test_a_type_error_inside_of_a_length_is_not_an_unknown_length():
     ],
     ids=["batch", "hdf5", "join", "lmdb", "process batch", "npz", "speed", "tfrecord", "remote"],
 )
-def test_a_mistake_is_not_taken_for_an_unknown_length(flow, needs, use, tmp_path):
+def test_a_mistake_is_not_taken_for_an_unknown_length(needs, use, tmp_path):
     for module in needs:
         pytest.importorskip(module)
-    with pytest.raises((TypeError, ValueError), match=r"returned 5\.0|unsupported operand"):
-        use(flow, str(tmp_path / "file"))
+    with pytest.raises(TypeError, match="unsupported operand"):
+        use(Mistaken("five"), str(tmp_path / "file"))
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("flow", [Said(5.0), Mistaken("five")], ids=["float", "mistake"])
 @pytest.mark.parametrize(
     "wrap",
     [lambda ds: PrefetchDataZMQ(ds, 1), lambda ds: MultiThreadRunner(lambda: ds, 5, 1)],
     ids=["processes", "threads"],
 )
-def test_no_pass_is_without_end_by_mistake(flow, wrap):
-    with closing(wrap(flow)) as wrapped:
+def test_no_pass_is_without_end_by_mistake(wrap):
+    with closing(wrap(Mistaken("five"))) as wrapped:
         wrapped.reset_state()
-        with pytest.raises((TypeError, ValueError), match=r"returned 5\.0|unsupported operand"):
+        with pytest.raises(TypeError, match="unsupported operand"):
             next(iter(wrapped))
 
 

@@ -5,7 +5,6 @@ import threading
 import numpy as np
 import pytest
 
-from tensorpack.dataflow._threads import workers
 from tensorpack.dataflow._threads.workers import Buffer, ThreadPool, nbytes_of
 from tests.processes import LONG
 
@@ -87,22 +86,6 @@ def test_pool_of_which_some_threads_did_not_start(monkeypatch):
     gate.set()
     assert pool.join()
     assert not any(thread.is_alive() for thread in started)
-
-
-def test_a_thread_that_does_not_stop_is_waited_for_and_told_of_once(monkeypatch, capsys):
-    monkeypatch.setattr(workers, "_GRACE_SECONDS", 0.05)
-    gate = threading.Event()
-    pool = ThreadPool("Worker")
-    pool.start(lambda number: gate.wait(LONG), 1)
-    assert not pool.join()
-    said = capsys.readouterr().out
-    assert "Worker-0 did not stop within 0.05 seconds" in said and "gate.wait" in said
-    monkeypatch.setattr(workers, "_GRACE_SECONDS", LONG)
-    assert call_in_thread(pool.join)[0].wait(LONG / 2)
-    assert capsys.readouterr().out == ""
-    gate.set()
-    assert call_in_thread(lambda: [each.join() for each in pool._threads])[0].wait(LONG)
-    assert pool.join()
 
 
 IMAGE = np.zeros((10, 10, 3), np.uint8)

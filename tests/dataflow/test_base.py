@@ -13,7 +13,6 @@ from tensorpack.dataflow import (
     FakeData,
     JoinData,
     MapData,
-    NumpySerializer,
     ProxyDataFlow,
     RepeatedData,
     RNGDataFlow,
@@ -139,7 +138,7 @@ class Unmeasured(DataFlow):
         raise NotImplementedError("an unbounded log")
 
 
-def test_a_length_that_is_not_implemented_is_a_type_error_for_len(tmp_path):
+def test_a_length_that_is_not_implemented_is_a_type_error_for_len():
     with pytest.raises(UnknownLength, match="Unmeasured is not known.*'an unbounded log'"):
         len(Unmeasured())
     with pytest.raises(UnknownLength):
@@ -149,9 +148,6 @@ def test_a_length_that_is_not_implemented_is_a_type_error_for_len(tmp_path):
     batches = BatchData(Unmeasured(), 2, remainder=True)
     assert [len(batch[0]) for batch in batches] == [2, 2, 1]
     assert list(JoinData([Unmeasured(), Unmeasured()])) == [[i, i] for i in range(5)]
-    pytest.importorskip("msgpack")
-    NumpySerializer.save(Unmeasured(), str(tmp_path / "a.npz"))
-    assert len(NumpySerializer.load(str(tmp_path / "a.npz"))) == 5
 
 
 def test_a_length_is_wrapped_once_and_keeps_its_face():

@@ -205,8 +205,3 @@ def test_components_without_a_shape(datapoint, idx, error, message):
 @pytest.mark.parametrize("remainder, length", [(False, 2), (True, 3)])
 def test_length_is_that_of_batches_of_one_shape(remainder, length):
     assert len(BatchDataByShape(images([1, 2, 3, 4, 5]), 2, 0, remainder)) == length
-
-
-def test_arguments():
-    flow = BatchDataByShape(images([1]), 1, idx=0)
-    assert (flow.batch_size, flow.idx, flow.remainder) == (1, 0, False)

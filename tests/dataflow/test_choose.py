@@ -105,12 +105,10 @@ def test_probabilities_add_up_but_for_rounding(probabilities):
 @pytest.mark.parametrize(
     "probabilities, message",
     [
-        ([0.5, 0.4], "which is 0.9 together"),
         ([0.5, 0.5 + 2e-6], "1.000002 together"),
         ([0.5, 0.5 - 2e-6], "0.999998 together"),
         ([1.5, -0.5], "not negative"),
         ([float("nan"), 1], "add up to 1"),
-        ([float("inf")], "add up to 1"),
     ],
 )
 def test_what_are_not_probabilities(probabilities, message):

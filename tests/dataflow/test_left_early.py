@@ -15,7 +15,6 @@ from tensorpack.dataflow import (
     MultiProcessMapData,
     MultiThreadMapData,
     MultiThreadRunner,
-    PrefetchOnGPUs,
 )
 from tensorpack.dataflow._processes import receiver
 from tests.dataflow.process_flows import FORKED, closing, mixture
@@ -41,7 +40,6 @@ def datapoints():
 
 FLOWS = {
     "MultiProcessRunner": lambda: mixture(datapoints(), 2),
-    "PrefetchOnGPUs": lambda: PrefetchOnGPUs(datapoints(), [0, 1]),
     "MultiProcessMapData": lambda: MultiProcessMapData(
         numbers(20), 2, whole_array, buffer_size=8, **FORKED
     ),

@@ -12,15 +12,13 @@ import time
 import pytest
 
 from tensorpack.dataflow import DataFlowTerminated, MapData
-from tensorpack.dataflow._processes import start_method
 from tensorpack.dataflow.process_map import MultiProcessMapAndBatchData, MultiProcessMapData
-from tensorpack.dataflow.processes import MultiProcessRunner
 from tensorpack.utils._tracebacks import notes_of
 from tensorpack.utils.workers.worker_errors import WorkerDied, WorkerFailed
 from tests.checks import ROOT
 from tests.dataflow import process_functions as functions
 from tests.dataflow.process_flows import closing, mixture
-from tests.dataflow.process_functions import Endless, FailsAtReset, numbers
+from tests.dataflow.process_functions import FailsAtReset, numbers
 from tests.processes import LONG, SOON, gone, in_thread, wait_until
 from tests.tiers import first_fast
 
@@ -328,26 +326,6 @@ def test_a_process_that_cannot_begin_says_why(tmp_path, method, text, by_stdin, 
 def test_a_script_with_a_guard_or_whose_processes_are_forked_has_its_data(tmp_path, method):
     text = NO_GUARD.replace("abs", "list") if method == "fork" else OUTER
     assert run_script(tmp_path, NEEDS_A_GUARD + text, method).stdout == "[[1]]\n"
-
-
-def test_processes_are_not_forked_beside_another_thread(monkeypatch):
-    chosen = []
-
-    def choose(wanted, original=start_method.choose_start_method):
-        chosen.append(original(wanted))
-        return "fork"
-
-    monkeypatch.setattr("tensorpack.dataflow.processes.choose_start_method", choose)
-    flow = MultiProcessRunner(Endless(), 2)
-    go_on = threading.Event()
-    thread, _ = in_thread(go_on.wait)
-    try:
-        flow.start_processes()
-    finally:
-        flow.close()
-        go_on.set()
-        thread.join()
-    assert chosen == ["forkserver"]
 
 
 NEEDS_A_CONFIGURATION = """

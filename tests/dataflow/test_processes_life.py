@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from tensorpack.dataflow import (
-    DataFlowTerminated,
     MapData,
     MultiProcessMapAndBatchData,
     MultiProcessMapData,
@@ -20,7 +19,7 @@ from tensorpack.dataflow.processes import PrefetchOnGPUs
 from tests.dataflow import process_functions as functions
 from tests.dataflow.process_flows import closing, mixture
 from tests.dataflow.process_functions import numbers
-from tests.processes import LONG, in_fork, in_thread, wait_until
+from tests.processes import LONG, in_fork
 
 pytestmark = pytest.mark.usefixtures("own_streams")
 
@@ -66,15 +65,6 @@ class TestProcesses:
         flow.reset_state()
         assert list(flow) == [[i] for i in range(5)]
         flow.close()
-
-    def test_close_ends_a_pass_that_waits(self):
-        flow = mixture(MapData(numbers(5), functions.At(0, functions.sleep)), 2)
-        thread, errors = in_thread(next, iter(flow))
-        assert wait_until(lambda: len(multiprocessing.active_children()) == 2)
-        flow.close()
-        thread.join(LONG)
-        assert [type(error) for error in errors] == [DataFlowTerminated]
-        assert multiprocessing.active_children() == []
 
     @pytest.mark.parametrize("method", ["fork", "forkserver"])
     def test_a_forked_copy_has_processes_of_its_own(self, method):

@@ -10,7 +10,6 @@ import pytest
 
 from tensorpack.dataflow import DataFlowTerminated, DataFromList, MapData
 from tensorpack.dataflow._processes import receiver
-from tensorpack.utils.packing.packed_arrays import stays_as_it_is
 from tests.contracts.dataflow import assert_same
 from tests.dataflow import process_functions as functions
 from tests.dataflow.process_flows import closing, mixture
@@ -34,17 +33,6 @@ class TestMemory:
         for number, (array,) in enumerate(found):
             assert array.min() == array.max() == number % 256
 
-    def test_arrays_go_to_tensorflow_without_a_copy(self):
-        ds = MapData(numbers(60), functions.arrays_of)
-        with closing(mixture(ds, 2, 8)) as flow:
-            datapoints = list(flow)
-            assert len(datapoints) == 60
-            for number, large, small, other in datapoints:
-                for array in large, small, other:
-                    assert stays_as_it_is(array)
-                    assert array.nbytes <= 512 or array.ctypes.data % 64 == 0
-                assert (large == number).all() and other[-1] == 299
-
     def test_descriptors_and_processes_are_gone_after_close(self):
         gc.collect()  # of tests before
         before = open_files(), named_memory()
@@ -60,13 +48,6 @@ class TestMemory:
         kept.clear()
         gc.collect()
         assert (open_files(), named_memory()) == before
-
-    def test_a_flow_that_is_dropped_ends_its_processes(self):
-        flow = mixture(numbers(30), 2)
-        assert next(iter(flow)) == [0]
-        assert len(multiprocessing.active_children()) == 2
-        del flow
-        assert multiprocessing.active_children() == []
 
     def test_a_pass_outlives_the_name_of_its_flow(self):
         going = iter(mixture(numbers(30), 1))

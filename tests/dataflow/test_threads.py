@@ -269,7 +269,6 @@ def test_a_flow_without_a_datapoint_is_an_error(runner):
     [
         ((numbers(3), 2, 2), TypeError, "takes a function that returns a flow.*DataFromList"),
         ((seven, 0, 2), ValueError, "num_prefetch must be at least 1, but got 0"),
-        ((seven, 2, 0), ValueError, "num_thread must be at least 1, but got 0"),
         ((seven, 2, "2"), TypeError, "num_thread must be an integer, but got '2'"),
     ],
 )
@@ -286,13 +285,6 @@ def test_wrong_flows():
         iter(MultiThreadRunner(lambda: [[1]], 2, 2))
     with pytest.raises(TypeError, match=r"from get_df\(\), but got the class DataFromList"):
         iter(MultiThreadRunner(lambda: DataFromList, 2, 2))
-
-
-def test_the_arguments_of_2017():
-    flow = MultiThreadRunner(lambda: numbers(3), nr_prefetch=4, nr_thread=2)
-    assert (flow.num_prefetch, flow.num_thread) == (4, 2)
-    with pytest.raises(TypeError, match="both 'nr_thread' and 'num_thread'"):
-        MultiThreadRunner(lambda: numbers(3), 4, nr_thread=2, num_thread=2)
 
 
 def test_seeded_only_with_one_flow():

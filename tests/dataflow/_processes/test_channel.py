@@ -1,7 +1,5 @@
 """What goes in at one end comes out at the other, whatever becomes of the ends."""
 
-import errno
-import gc
 import os
 import random
 
@@ -9,11 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tensorpack.dataflow._processes.receiver import make_channel
 from tensorpack.dataflow._processes.sender import FIRST_EVENT, OBJECT, Limits
-from tensorpack.dataflow._processes.shared_memory import SharedFile
 from tests.dataflow._processes.channels import PLENTY, Channel, check, full
-from tests.processes import in_fork, open_files
+from tests.processes import in_fork
 
 
 def test_what_cannot_be_sent_does_no_harm(open_channel):
@@ -36,42 +32,12 @@ def test_objects_and_events_come_in_order(open_channel):
     assert channel.take() is None
 
 
-def test_what_was_sent_comes_out_after_the_sender_is_gone(open_channel):
-    channel = open_channel(slots=4, items=2)
-    for number in range(3):
-        channel.send(number)
-    channel.sender.close()
-    assert not channel.receiver.ended
-    kept = [channel.array() for _ in range(3)]
-    assert not channel.receiver.ended  # nobody has looked yet
-    assert channel.take() is None
-    assert channel.receiver.ended
-    for number, array in enumerate(kept):
-        check(array, number)
-
-
 def test_a_sender_hears_that_the_receiver_is_gone(open_channel):
     channel = open_channel(slots=1)
     channel.send(1)
     channel.receiver.close()
     with pytest.raises(BrokenPipeError):
         channel.put([full(2)])
-
-
-def test_arrays_outlive_the_channel(open_channel):
-    gc.collect()  # what other tests have left goes now, and not in between
-    before = open_files()
-    channel = open_channel(slots=4)
-    kept = [channel.exchange(number) for number in range(6)]
-    channel.send(9)
-    channel.close()
-    channel.close()
-    for number, array in enumerate(kept):
-        check(array, number)
-    kept.clear()
-    del array
-    gc.collect()
-    assert open_files() == before
 
 
 def test_nothing_is_written_to_what_has_the_numbers_of_closed_pipes(open_channel):
@@ -100,25 +66,6 @@ def test_a_forked_copy_gives_nothing_back(open_channel):
     assert in_fork(drop)
     assert channel.room() == 3
     check(kept[0], 1)
-
-
-def test_too_few_descriptors_leave_none_open(monkeypatch):
-    copies = []
-
-    def copy(file, original=SharedFile.copy):
-        copies.append(file)
-        if len(copies) == 5:
-            raise OSError(errno.EMFILE, "Too many open files")
-        return original(file)
-
-    gc.collect()  # what other tests have left goes now, and not in between
-    before = open_files()
-    monkeypatch.setattr(SharedFile, "copy", copy)
-    with pytest.raises(OSError, match="Too many"):
-        make_channel(Limits(8, 1, PLENTY))
-    copies.clear()
-    gc.collect()
-    assert open_files() == before
 
 
 SIZES = (100, 600, 5000, 60000, 70000, 200000)

@@ -1,22 +1,17 @@
 """Worker pools take orders and inputs, and report at once that a worker is gone."""
 
-import errno
 import fcntl
 import gc
 import multiprocessing
 import os
-import re
 import signal
-import threading
 
 import pytest
 
 from tensorpack.dataflow import DataFlowTerminated
-from tensorpack.dataflow._processes import pool as pool_module
 from tensorpack.dataflow._processes.flows import WorkerPools
-from tensorpack.dataflow._processes.pool import ORDERS, Failure, WorkerPool
+from tensorpack.dataflow._processes.pool import ORDERS, WorkerPool
 from tensorpack.dataflow._processes.sender import Limits
-from tensorpack.utils import logger
 from tensorpack.utils.packing.packed import pack
 from tensorpack.utils.workers.worker import state_of
 from tensorpack.utils.workers.worker_errors import WorkerDied
@@ -111,16 +106,6 @@ class TestAnswers:
                 sent += 1
         assert pool._in_flight[0] <= 1 + LIMITS.slots * LIMITS.items
 
-    def test_a_failure_comes_as_an_answer_and_the_worker_continues(self, make):
-        pool = answering(make, functions.At(1, functions.fail), count=1)
-        for number in range(3):
-            pool.send(pack([number]))
-        answers = [pool.take()[1] for _ in range(3)]
-        assert answers[::2] == [[0], [2]]
-        assert isinstance(answers[1], Failure)
-        assert repr(answers[1].error) == repr(LookupError("no such datapoint"))
-        assert "in fail" in str(answers[1].error.__cause__)
-
     def test_room_is_heard_of_without_a_result(self, make):
         """An input's memory comes back a little after its result."""
         pool = make(functions.answer_with, functions.nothing, count=1, inputs=Limits(1, 1, 1 << 20))
@@ -159,13 +144,6 @@ class TestEnds:
         with pytest.raises(WorkerDied, match="SIGKILL"):
             pool.take()
 
-    def test_one_that_dies_is_told_of_while_another_is_waited_for(self, make):
-        pool = make(functions.hang_at_order)
-        order(pool, "a")
-        os.kill(pids(pool)[1], signal.SIGKILL)
-        with pytest.raises(WorkerDied, match="'Pool 1'.*SIGKILL"):
-            pool.take()
-
     @pytest.mark.parametrize("large", [False, True])
     def test_an_order_for_a_worker_that_is_gone(self, make, large):
         pool = counting(make, 5)
@@ -184,16 +162,6 @@ class TestEnds:
         with pytest.raises(WorkerDied, match="SIGKILL"):
             while True:
                 pool.send(pack([1]))
-
-    def test_ctrl_c_closes_it(self, make):
-        pool = make(functions.hang_at_order)
-        order(pool, "a")
-        timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
-        timer.start()
-        with pytest.raises(KeyboardInterrupt):
-            pool.take()
-        timer.join()
-        assert pool.closed
 
 
 class TestClose:
@@ -253,22 +221,6 @@ class TestClose:
         assert in_fork(use)
         assert sorted(pool.take()[1] for _ in range(200))[-1] == ["a", 1, 99]
 
-    def test_one_that_cannot_be_started_closes_the_others(self, make, monkeypatch):
-        started = []
-
-        def start(*args):
-            started.append(args)
-            if len(started) == 3:
-                raise OSError(errno.EAGAIN, "Resource temporarily unavailable")
-            return original(*args)
-
-        original = pool_module._start_member
-        monkeypatch.setattr(pool_module, "_start_member", start)
-        with pytest.raises(OSError, match="temporarily"):
-            counting(make, count=4)
-        assert len(started) == 3
-        assert multiprocessing.active_children() == []
-
 
 def test_workers_do_not_hold_what_leads_to_others(make):
     """Or the memory and the pipes of one would stay as long as all others."""
@@ -284,25 +236,6 @@ def test_workers_do_not_hold_what_leads_to_others(make):
     # its worker class, and a sentinel or two of each worker that was started before.
     own = 2 * (LIMITS.slots + ORDERS.slots) + 2 + 2 + 3
     assert opened[-1] <= own + 2 * 4
-
-
-def test_a_pool_without_data_is_reported_with_stacks(make, monkeypatch):
-    monkeypatch.setattr(pool_module, "_WARN_SECONDS", 0.1)
-    said = []
-    monkeypatch.setattr(logger, "warning", lambda text: said.append(text))
-    pool = make(functions.hang_at_order)
-    order(pool, "a")
-    for index in range(2):
-        wait_for_records(pool, index, 1)  # it has begun
-    os.kill(pids(pool)[0], signal.SIGSTOP)
-    assert wait_until_stopped(pool, 0)
-    thread, _ = in_thread(pool.take)
-    assert wait_until(lambda: said)
-    pool.close()
-    thread.join(LONG)
-    assert re.search(r"Pool has given no data for \d+ seconds", said[0])
-    assert "Pool 0: no stack: it is stopped by a signal" in said[0]
-    assert re.search(r"Pool 1: (.|\n)*in sleep", said[0])
 
 
 def test_closing_a_flow_ends_a_pool_that_is_being_made(make):

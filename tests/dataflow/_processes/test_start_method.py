@@ -166,11 +166,3 @@ def test_other_errors_are_left_alone():
     with pytest.raises(TypeError, match="pickle"):
         start(worker, "spawn", "ds", numbers(3))
     worker._starter.close()
-
-
-@pytest.mark.parametrize("method", ["spawn", "fork", "forkserver"])
-def test_what_only_becomes_a_worker_starts_none(monkeypatch, method):
-    monkeypatch.setattr(multiprocessing.current_process(), "_inheriting", True, raising=False)
-    worker = make_worker(functions.nothing, (None,), name="W 0", method=method)
-    with pytest.raises(RuntimeError, match="W 0 was .*below `if __name__ == '__main__':`"):
-        start(worker, method, "ds", None)

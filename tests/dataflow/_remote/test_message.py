@@ -74,23 +74,6 @@ def test_an_answer_comes_back_and_other_bytes_are_none():
         assert Answer.decode(other) is None
 
 
-def test_a_stream_ends_when_all_its_senders_have_ended():
-    senders = Senders(1)
-    steps = [
-        (Message(SYNC, A, 0), 0, 0, False),
-        (Message(DATA, A, 7), 1, 1, False),
-        (Message(SYNC, A, 1), 1, 1, False),
-        (Message(DATA, B, 0), 1, 2, False),
-        (Message(DATA, A, 8), 2, 2, False),
-        (Message(END, A, 9), 2, 1, False),
-        (Message(END, B, 1), 1, 0, True),
-    ]
-    for message, taken, count, ended in steps:
-        assert senders.note(message) == taken
-        assert (len(senders.open), senders.take_end()) == (count, ended)
-    assert not senders.take_end()
-
-
 def test_a_sender_that_ends_twice_is_one():
     senders = Senders(2)
     for kind, sender in [(DATA, A), (END, A), (DATA, A), (END, A), (DATA, B)]:
