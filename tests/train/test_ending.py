@@ -59,11 +59,6 @@ def interrupt():
     os.kill(os.getpid(), signal.SIGINT)
 
 
-def test_a_run_that_finished_says_where_its_model_is(tmp_path, capsys):
-    path = f"{tmp_path}/model-2"
-    assert said_at_the_end(capsys, tmp_path) == [f"The model is {path}."]
-
-
 def test_the_best_model_is_named_with_its_value(tmp_path, capsys):
     class Putting(Callback):
         def _trigger_epoch(self):

@@ -172,32 +172,16 @@ def check_close(found, expected):
             lambda: tf.train.MomentumOptimizer(0.1, 0.9),
             lambda: tf.train.AdamOptimizer(0.01),
             lambda: apply_grad_processors(sgd(), [GlobalNormClip(0.1)]),
+            lambda: AccumGradOptimizer(sgd(), 2),
         ]
     ),
-    ids=["Momentum", "Adam", "GlobalNormClip"],
+    ids=["Momentum", "Adam", "GlobalNormClip", "AccumGrad"],
 )
 def test_a_step_is_an_update_by_each_worker_in_turn(make_optimizer):
     expected = in_turn(make_optimizer, 3)
     for values in train_all(Servers(3, ps=2), make_optimizer):
         check_close(values, expected)
         assert values["global_step"] == STEPS
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("make", first_fast([sgd, lambda: AccumGradOptimizer(sgd(), 2)]))
-def test_plain_gradient_descent_does_what_one_does_with_the_n_fold_batch_and_rate(make):
-    seen = Values()
-    with tf.Graph().as_default():
-        joined = [
-            [np.concatenate(each) for each in zip(*two)] for two in zip(batches(0), batches(1))
-        ]
-        data = DataFromList(joined, shuffle=False)
-        model = Regression(lambda: sgd(0.2))
-        SimpleTrainer(config([seen], model=model, dataflow=data, steps_per_epoch=STEPS)).train()
-    servers = Servers(2, cpus=2)
-    values = train_all(servers, make)
-    for each in values:
-        check_close(each, {name: seen.values[name] for name in ("table", "kernel")})
 
 
 class Normalised(ModelDesc):
