@@ -10,7 +10,6 @@ from tensorpack.dataflow.files.caffe import CaffeLMDB, Datum, datum_image, read_
 from tensorpack.utils.packing.old_values import BadRecord
 from tests.contracts.dataflow import DataFlowContract, assert_same
 from tests.dataflow.lmdb_files import write_raw
-from tests.dataflow.test_image_header import encoded, with_size
 
 
 def varint(number):
@@ -121,8 +120,6 @@ def test_the_last_of_equal_fields_counts_and_unknown_ones_do_not():
         (field(4, 5), "'data' of the Datum has the encoding 0"),
         (field(5, b"5"), "'label' of the Datum has the encoding 2"),
         (b"\x80" * 20, "a number without an end at byte 0"),
-        (b"\x28", "a number without an end at byte 1"),
-        (b"\x22\xff\xff\xff\xff\x7f", "a wrong field at byte 0 of 6"),
         (b"\x02\x00", "a wrong field at byte 0"),
         (b"\x00\x00", "a field of encoding 0 at byte 0"),
         (field(5, 1) + b"\x07", "a field of encoding 7 at byte 2"),
@@ -136,7 +133,6 @@ def test_records_that_are_none(buf, reason):
 @pytest.mark.parametrize(
     "wrong",
     [
-        Datum(),
         Datum(3, 4, 5, bytes(59)),
         Datum(-3, -4, 5, bytes(60)),
         Datum(data=b"no image", encoded=True),
@@ -145,12 +141,6 @@ def test_records_that_are_none(buf, reason):
 def test_images_that_are_none(wrong):
     with pytest.raises(BadRecord, match="image"):
         datum_image(wrong)
-
-
-def test_an_encoded_image_may_not_be_huge():
-    data = with_size(encoded(".png"), ".png", 30000, 29999)
-    with pytest.raises(BadRecord, match="29999 x 30000 pixels, more than max_pixels"):
-        datum_image(Datum(data=data, encoded=True))
 
 
 def test_a_record_cut_anywhere_is_not_an_image():

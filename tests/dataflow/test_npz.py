@@ -259,7 +259,6 @@ def test_a_pickle_is_not_run_unless_the_user_trusts_it(tmp_path):
         ({"kinds": ["objects"]}, "unknown kind of column 'objects'"),
         ({"kinds": []}, "no columns"),
         ({"length": -1}, "no length"),
-        ({"length": True}, "no length"),
         ({"length": 3}, "column 0 is damaged: values of shape"),
         ({"kinds": ["float"]}, "values of int64 in a column of float"),
         ({"form": "dict"}, "unknown form 'dict'"),

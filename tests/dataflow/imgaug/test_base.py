@@ -1,5 +1,4 @@
 import os
-import pathlib
 import pickle
 import sys
 
@@ -105,8 +104,6 @@ class TestAugmentorList(AugmentorContract):
     def test_something_else(self):
         with pytest.raises(TypeError, match=r"AugmentorList takes augmentors.*got 3\.$"):
             AugmentorList([3])
-        with pytest.raises(TypeError, match="Make an object of the class"):
-            AugmentorList([Inverted2017])
 
 
 def test_2017_without_coordinates_warns_once_per_class(monkeypatch):
@@ -147,7 +144,6 @@ def test_errors_name_augmentor_shape_and_dtype():
     "img, error, text",
     [
         ("cat.jpg", TypeError, "is a numpy array, got str"),
-        (pathlib.Path("cat.jpg"), TypeError, "is a numpy array, got P"),
         (None, TypeError, "is a numpy array, got NoneType"),
         (np.zeros(3), ValueError, r"got \(3,\)"),
         (np.zeros((0, 4, 3)), ValueError, r"not empty; got \(0, 4, 3\)"),

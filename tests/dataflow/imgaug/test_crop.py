@@ -141,12 +141,9 @@ class TestGoogleNetRandomCropAndResize(AugmentorContract):
         crop, _ = aug.get_transform(picture((300, 10, 3))).tfms
         assert (crop.y0, crop.x0, crop.h, crop.w) == (140, 0, 20, 10)
 
-    @pytest.mark.parametrize(
-        "arguments", [{"crop_area_fraction": (0.1, 2)}, {"aspect_ratio_range": (0, 1)}]
-    )
-    def test_refuses(self, arguments):
-        with pytest.raises(ValueError, match="GoogleNetRandomCropAndResize: "):
-            GoogleNetRandomCropAndResize(**arguments)
+    def test_refuses(self):
+        with pytest.raises(ValueError, match="GoogleNetRandomCropAndResize: aspect_ratio_range"):
+            GoogleNetRandomCropAndResize(aspect_ratio_range=(0, 1))
 
 
 class TestRandomCutout(AugmentorContract):

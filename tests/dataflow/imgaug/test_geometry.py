@@ -96,10 +96,9 @@ class TestRotation(AugmentorContract):
         turns = [math.degrees(math.atan2(each[0, 1], each[0, 0])) for each in matrices]
         np.testing.assert_allclose(turns, [-most, most], rtol=1e-5)
 
-    @pytest.mark.parametrize("arguments", [{"max_deg": -1}, {"max_deg": 9, "center_range": (1, 0)}])
-    def test_refuses(self, arguments):
-        with pytest.raises(ValueError, match=r"Rotation: "):
-            Rotation(**arguments)
+    def test_refuses(self):
+        with pytest.raises(ValueError, match="Rotation: max_deg"):
+            Rotation(-1)
 
 
 class TestRotationAndCropValid(AugmentorContract):
@@ -158,19 +157,9 @@ class TestAffine(AugmentorContract):
         np.testing.assert_allclose(right - middle, [1, 0], atol=1e-9)
         np.testing.assert_allclose(below - middle, [-0.5, math.sqrt(0.75)])
 
-    @pytest.mark.parametrize(
-        "arguments",
-        [
-            {"scale": (0, 1)},
-            {"scale": 2},
-            {"translate_frac": (0, 2)},
-            {"translate_frac": 0.1},
-            {"shear": 200},
-        ],
-    )
-    def test_refuses(self, arguments):
-        with pytest.raises((ValueError, TypeError), match="Affine: "):
-            Affine(**arguments)
+    def test_refuses(self):
+        with pytest.raises(ValueError, match="Affine: shear"):
+            Affine(shear=200)
 
 
 ANCHORS = [(0.2, 0.2), (0.2, 0.8), (0.8, 0.2), (0.8, 0.8)]

@@ -106,10 +106,9 @@ class TestSaturation(ColourContract):
         img = np.array([[[255, 0, 0]]], np.float32)
         assert imgaug.Saturation(0.9, clip=False)._augment(img, 1.9).min() < 0
 
-    @pytest.mark.parametrize("alpha", [1, -0.1])
-    def test_alpha(self, alpha):
+    def test_alpha(self):
         with pytest.raises(ValueError, match="alpha must be"):
-            imgaug.Saturation(alpha)
+            imgaug.Saturation(1)
 
 
 class TestBrightness(PhotometricContract):
@@ -369,8 +368,3 @@ class TestToUint8(AugmentorContract):
 class TestToFloat32(AugmentorContract):
     def make(self):
         return ToFloat32()
-
-    def test_values(self):
-        result = ToFloat32().augment(picture())
-        assert result.dtype == np.float32
-        np.testing.assert_array_equal(result, picture())

@@ -68,7 +68,3 @@ class TestTranspose(AugmentorContract):
 
     def make(self):
         return Transpose()
-
-    def test_result(self):
-        img = picture()
-        np.testing.assert_array_equal(Transpose(prob=1).augment(img), img.transpose(1, 0, 2))

@@ -32,9 +32,8 @@ class TestJpegNoise(AugmentorContract):
     def test_quality(self):
         drawn = {JpegNoise((40, 42)).get_transform(picture()).param for _ in range(100)}
         assert drawn == {40, 41, 42}
-        for wrong in [(0, 101), (50, 40), (1.5, 2)]:
-            with pytest.raises(ValueError, match="quality_range must be"):
-                JpegNoise(wrong)
+        with pytest.raises(ValueError, match="quality_range must be"):
+            JpegNoise((0, 101))
 
 
 class TestGaussianNoise(AugmentorContract):

@@ -131,12 +131,9 @@ class TestTransformList:
         one += two
         assert one.tfms == [FLIP, RESIZE]
 
-    @pytest.mark.parametrize("other", [3, None, "ab"])
-    def test_something_else(self, other):
+    def test_something_else(self):
         with pytest.raises(TypeError, match="each of TransformList must be a Transform"):
-            TransformList([]) + other
-        with pytest.raises(TypeError, match="each of TransformList must be a Transform"):
-            TransformList([other])
+            TransformList([]) + "ab"
 
     def test_methods_of_all_parts(self):
         polygons = [np.ones((3, 2))]

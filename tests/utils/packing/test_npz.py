@@ -83,18 +83,9 @@ def archive(path, header, data=bytes(8), name="a.npy"):
     [
         "{'descr': '<M8[s/0]', 'fortran_order': False, 'shape': (1,)}",
         "{'descr': '|O', 'fortran_order': False, 'shape': (1,)}",
-        "{'descr': [('a', '<f8')], 'fortran_order': False, 'shape': (1,)}",
         "{'descr': '<f8', 'fortran_order': False, 'shape': (1 << 40,)}",
         "{'descr': '<f8', 'fortran_order': False, 'shape': (1099511627776, 1099511627776)}",
-        "{'descr': '<f8', 'fortran_order': False, 'shape': (-1,)}",
-        "{'descr': '<f8', 'fortran_order': False, 'shape': (1.0,)}",
-        "{'descr': '<f8', 'fortran_order': False, 'shape': (True,)}",
-        "{'descr': '<f8', 'fortran_order': 0, 'shape': (1,)}",
-        "{'descr': '<f8', 'shape': (1,)}",
-        "{'descr': " + "(" * 5000 + ")" * 5000 + "}",
         "{'descr': '<f8', 'fortran_order': False, 'shape': (" + "1, " * 33 + ")}",
-        "(" * 20000,
-        "",
     ],
     ids=lambda header: header[:40],
 )
