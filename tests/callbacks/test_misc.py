@@ -38,17 +38,7 @@ def test_a_command_line_is_split_into_such_a_list(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "line",
-    [
-        "echo {cost} | mail me",
-        "echo {cost} >> file",
-        "a && b",
-        "a; b",
-        'echo "$HOME {cost}"',
-        "echo `date`",
-        "~/notify {cost}",
-        "rm *.tmp",
-    ],
+    "line", ["echo {cost} | mail me", 'echo "$HOME {cost}"', "~/notify {cost}"]
 )
 @pytest.mark.parametrize("make", [SendStat, SendMonitorData])
 def test_a_command_line_that_needs_a_shell_is_refused(make, line):

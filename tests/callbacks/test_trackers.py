@@ -144,9 +144,8 @@ def test_a_gpu_that_tensorflow_does_not_have_is_refused(monkeypatch):
     OneGpu(monkeypatch, [])
     with pytest.raises(ValueError, match="TensorFlow has no gpu:1, but gpu:0"):
         train(cb.PeakMemoryTracker([0, 1]))
-    for devices in [-1], ["0"], 0:
-        with pytest.raises((TypeError, ValueError), match="PeakMemoryTracker|GPUMemoryTracker"):
-            cb.PeakMemoryTracker(devices)
+    with pytest.raises(ValueError, match="GPUMemoryTracker"):
+        cb.PeakMemoryTracker([-1])
 
 
 @pytest.mark.parametrize("built_with_cuda", [False, True])

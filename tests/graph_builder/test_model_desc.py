@@ -146,18 +146,10 @@ def test_placeholders_serve_as_inputs():
     assert tf.get_default_graph().get_operations() == []
 
 
-@pytest.mark.parametrize(
-    "inputs, error, text",
-    [
-        (lambda: [tf.TensorSpec([], tf.float32)], ValueError, "a name of its own"),
-        (lambda: [tf.TensorSpec([], tf.float32, "a")] * 2, ValueError, "a name of its own"),
-        (lambda: ["image"], TypeError, "got 'image'"),
-    ],
-)
-def test_bad_inputs(inputs, error, text):
+def test_bad_inputs():
     model = Later()
-    model.inputs = inputs
-    with pytest.raises(error, match=text):
+    model.inputs = lambda: ["image"]
+    with pytest.raises(TypeError, match="got 'image'"):
         model.get_input_signature()
 
 

@@ -63,7 +63,6 @@ def test_a_source_whose_setup_failed_is_not_set_up():
 @pytest.mark.parametrize(
     "make, message",
     [
-        (list, "must give a list of 1 tensors"),
         (lambda: tf.zeros([2]), "must give a list of 1 tensors"),
         (lambda: [tf.zeros([2], tf.int32)], "float32 .* for input 'x', got int32"),
         (lambda: [tf.zeros([3])], r"for input 'x', got float32 \(3,\)"),

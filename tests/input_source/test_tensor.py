@@ -51,9 +51,8 @@ def test_the_function_is_called_for_each_tower():
 def test_wrong_arguments():
     with pytest.raises(TypeError, match="must be a function, got list"):
         TensorInput([tf.zeros([2])])
-    for size in 0, -1:
-        with pytest.raises(ValueError, match="at least 1"):
-            TensorInput(zeros, size=size)
+    with pytest.raises(ValueError, match="at least 1"):
+        TensorInput(zeros, size=0)
 
 
 @pytest.mark.parametrize("reads", [True, False])

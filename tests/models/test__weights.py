@@ -26,8 +26,6 @@ def build(activation, name="fc"):
         None,
         tf.identity,
         tf.nn.relu,
-        tf.nn.elu,
-        tf.sigmoid,
         lambda x: tf.nn.relu(x) * 2,
         lambda x, name=None: tf.nn.relu(x, name=name),
         lambda x, **options: tf.nn.relu(x, **options),

@@ -118,7 +118,6 @@ def test_channels_first_and_axis():
     "shape, options, message",
     [
         ([None, 3, 3], {}, "2 or 4 dimensions"),
-        ([None, None], {}, "number of channels"),
         ([None, 3], {"axis": 2}, "axis must be"),
         ([None, 3], {"ema_update": "never"}, "ema_update must be one of"),
     ],

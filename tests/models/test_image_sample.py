@@ -61,7 +61,6 @@ def test_gradients(border):
     "shapes, mode, message",
     [
         ([[1, 4, 4, 1]], "repeat", "two tensors"),
-        ([[1, 4, 4], [1, 2, 2, 2]], "repeat", "ImageSample needs images"),
         ([[1, 4, 4, 1], [1, 2, 2, 3]], "repeat", r"coordinates of shape \[N, H', W', 2\]"),
         ([[1, 4, 4, 1], [1, 2, 2, 2]], "mirror", "borderMode must be one of .* got 'mirror'"),
     ],

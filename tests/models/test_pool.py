@@ -84,10 +84,9 @@ def test_global_average_of_what_float16_cannot_add_up():
     assert np.array_equal(run([large, small]), [[[30, 30]], [[0.125, 0.125]]])
 
 
-@pytest.mark.parametrize("dtype", [np.uint8, np.int32])
-def test_the_average_of_integers_is_not_one(dtype):
+def test_the_average_of_integers_is_not_one():
     with pytest.raises(ValueError, match="GlobalAvgPooling needs floating-point numbers"):
-        GlobalAvgPooling("gap", tf.constant(np.full([1, 4, 4, 1], 200, dtype)))
+        GlobalAvgPooling("gap", tf.zeros([1, 4, 4, 1], tf.uint8))
 
 
 def test_unpooling_puts_pixels_at_the_top_left():
@@ -147,19 +146,9 @@ def test_bilinear_enlargement_keeps_the_dtype_and_needs_a_whole_factor():
     assert BilinearUpSample("up", x=x, shape=2).dtype == tf.float16
     with pytest.raises(ValueError, match="shape must be a whole number"):
         BilinearUpSample("up", x, 1.5)
-    with pytest.raises(ValueError, match="BilinearUpSample needs floating-point"):
-        BilinearUpSample("up", tf.zeros([1, 2, 2, 1], tf.uint8), 2)
 
 
 @pytest.mark.parametrize("layer", [MaxPooling, AvgPooling, FixedUnPooling])
 def test_images_only(layer):
     with pytest.raises(ValueError, match=f"{layer.__name__} needs images"):
         layer("p", tf.zeros([1, 2, 2]), 2)
-
-
-def test_bad_options():
-    x = tf.zeros([1, 4, 4, 1])
-    with pytest.raises(ValueError, match="pool_size must be a whole number"):
-        MaxPooling("p", x, 0)
-    with pytest.raises(ValueError, match="padding must be"):
-        MaxPooling("q", x, 2, padding="reflect")

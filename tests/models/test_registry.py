@@ -190,8 +190,6 @@ def test_inputs_must_be_tensors_or_variables(inputs):
 def test_wrong_arguments_are_pythons_own_errors():
     with pytest.raises(TypeError, match="units"):
         FullyConnected("fc", tf.zeros([2, 3]))
-    with pytest.raises(TypeError, match="inputs"):
-        FullyConnected("fc", units=3)
     with pytest.raises(TypeError, match="units"):
         FullyConnected("fc", tf.zeros([2, 3]), 4, out_dim=4)
 

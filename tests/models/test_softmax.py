@@ -35,5 +35,3 @@ def test_the_temperature_is_learned_by_its_inverse():
 def test_bad_arguments():
     with pytest.raises(ValueError, match="temperature_init"):
         SoftMax("s", tf.zeros([2]), True, 0)
-    with pytest.raises(ValueError, match="SoftMax needs floating-point"):
-        SoftMax("s", tf.zeros([2], tf.int32))

@@ -198,9 +198,7 @@ def test_it_starts_once_and_may_be_closed_by_a_callback(gated, gate):
 @pytest.mark.parametrize(
     "make, error, text",
     [
-        (lambda good: [], ValueError, "predictors must be at least 1"),
         (lambda good: [PredictorBase()], TypeError, "OnlinePredictor, got PredictorBase"),
-        (lambda good: good, TypeError, "predictors must be a list"),
         (lambda good: [OnlinePredictor([], [], return_input=True)], ValueError, "return_input"),
     ],
 )

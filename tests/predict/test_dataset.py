@@ -76,8 +76,6 @@ def test_a_subclass_of_a_user_overrides_get_result():
 def test_what_is_no_config_or_dataset():
     with pytest.raises(TypeError, match="config must be a PredictConfig, got dict"):
         DatasetPredictorBase({}, flow(1))
-    with pytest.raises(TypeError, match="dataset must be a DataFlow, got list"):
-        DatasetPredictorBase(config(), [])
 
 
 def test_a_dataset_may_apply_a_local_function_in_processes(run):

@@ -14,6 +14,7 @@ from tensorpack.utils.checks import (
     as_range,
     check_counts,
     check_integers,
+    check_kind,
 )
 
 
@@ -86,6 +87,15 @@ def test_numbers_in_a_range():
             as_positive("what", "num", value)
         with pytest.raises(ValueError, match="must be a finite number of at most -2, but got"):
             as_number("what", "num", value, most=-2)
+
+
+def test_objects_of_a_class():
+    owner = DataFlow()
+    assert check_kind("ds", owner, DataFlow) is owner
+    with pytest.raises(TypeError, match=r"^ds must be a DataFlow, such as X, got int\.$"):
+        check_kind("ds", 3, DataFlow, ", such as X")
+    with pytest.raises(TypeError, match="got the class DataFlow. Create an instance: DataFlow"):
+        check_kind("ds", DataFlow, DataFlow)
 
 
 def test_a_string_is_not_split_into_letters():

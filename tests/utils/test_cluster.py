@@ -53,12 +53,9 @@ class TestCluster:
             ([["a:1", "a:1"]], "worker 1 and worker 0 have the same address a:1"),
             ([["a:1"], ["a:1"]], "ps 0 and worker 0 have the same address"),
             ([["a"]], "worker 0 is 'a': it must be 'host:port'"),
-            ([["a:0"]], "port of 1 to 65535"),
             ([["::1:22"]], "IPv6"),
-            ([[5]], "worker 0 is 5"),
             ([["a:1"], [], "chief"], "'worker' or 'ps', got 'chief'"),
             ([["a:1"], [], "worker", 1], "no worker 1: the cluster has 1"),
-            ([["a:1"], [], "ps"], "no ps 0: the cluster has 0"),
         ],
     )
     def test_refused(self, args, message):
@@ -104,14 +101,11 @@ class TestTFConfig:
             (tf_config({"workers": ["a:1"]}, "workers"), "'workers' is unknown: use worker, ps"),
             (tf_config({"worker": {"0": "a:1"}}, "worker"), "must be a list, got {'0': 'a:1'}"),
             (tf_config({"chief": ["a:1", "b:1"]}, "chief"), "one chief (or master), got"),
-            (tf_config({"chief": ["a:1"], "master": ["b:1"]}, "chief"), "one chief"),
             (tf_config({"worker": ["a:1"]}), "which of these this process is"),
-            (tf_config({"worker": ["a:1"]}, "ps"), "which of these this process is"),
             (tf_config({"worker": ["a:1"]}, "worker", -1), "a number from 0 on, got -1"),
             (tf_config({"worker": ["a:1"]}, "worker", True), "a number from 0 on, got True"),
             (tf_config({"chief": ["a:1"], "worker": ["b:1"]}, "worker", 1), "no worker 1"),
             (tf_config({"worker": ["a"]}, "worker"), "it must be 'host:port'"),
-            (tf_config({"ps": ["a:1"]}, "ps"), "no worker"),
         ],
     )
     def test_refused(self, config, message):
@@ -161,9 +155,7 @@ class TestSlurm:
         [
             ({"SLURM_STEP_ID": None}, "srun did not start this process"),
             ({"SLURM_PROCID": "x"}, "SLURM_PROCID is 'x': it must be a number"),
-            ({"SLURM_PROCID": "5"}, "5 processes, this one with rank 5"),
             ({"SLURM_JOB_NODELIST": "node[1-"}, "SLURM_JOB_NODELIST: 'node[1-' is not a list"),
-            ({"SLURM_JOB_NODELIST": None}, "SLURM_STEP_NODELIST: '' is not a list of hosts"),
             ({"SLURM_TASKS_PER_NODE": "2(x"}, "SLURM_TASKS_PER_NODE is '2(x', not a list"),
             ({"SLURM_TASKS_PER_NODE": "2(x2)"}, "but the list of nodes has 3"),
             ({"SLURM_TASKS_PER_NODE": "2(x3)"}, "has room for 6"),
@@ -201,7 +193,6 @@ class TestOpenMPI:
         [
             ({"OMPI_COMM_WORLD_LOCAL_SIZE": "1"}, "-x TENSORPACK_HOSTS="),
             ({"TENSORPACK_HOSTS": "a;b"}, "TENSORPACK_HOSTS is 'a;b': it must be a list"),
-            ({"TENSORPACK_HOSTS": "a"}, "has room for 1"),
             ({"TENSORPACK_HOSTS": "a,b"}, "OMPI_COMM_WORLD_LOCAL_RANK is 1, but rank 1 would"),
             ({"OMPI_COMM_WORLD_RANK": ""}, "OMPI_COMM_WORLD_RANK is not set"),
         ],
