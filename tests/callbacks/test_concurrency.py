@@ -69,11 +69,6 @@ def test_an_error_in_a_thread_ends_the_run_with_it():
     assert repr(reason_of(thread)) == repr(Failed(ValueError("broken worker"), "Breaking"))
 
 
-def test_a_thread_that_exits_with_a_code_ends_the_run():
-    reason = reason_of(threading.Thread(target=lambda: sys.exit(3), name="Exits"))
-    assert reason.where == "Exits" and reason.error.__cause__.code == 3
-
-
 def test_a_thread_may_exit_in_order_as_a_process_may():
     orderly = threading.Thread(target=sys.exit)
 

@@ -148,7 +148,6 @@ def staged(flow):
             (staged, {"session_creator": FailingCreator()}),
             (QueueInput, {"session_init": FailingInit()}),
             (FeedInput, {"callbacks": [FailingStart()]}),
-            (staged, {"callbacks": [FailingStart()]}),
         ],
         3,
     ),

@@ -121,14 +121,6 @@ def test_an_image_of_floats_is_not_taken_for_one_of_integers(wrap):
             predictor(wrap(np.array([0, 256])))
 
 
-def test_a_narrower_dtype_of_the_same_kind_is_fed_and_logged_once(doubler, capfd):
-    for _ in range(3):
-        np.testing.assert_array_equal(doubler(np.array([1.0, 2.0]))[0], [2, 4])
-    assert (
-        capfd.readouterr().out.count("There is float64 in 'x:0' where the model takes float32") == 1
-    )
-
-
 def test_without_a_session():
     x = tf.placeholder(tf.float32, [])
     predictor = OnlinePredictor([x], [x])

@@ -1,4 +1,4 @@
-"""Damaged frames by the million: each is refused or gives plain objects, and memory stays bounded.
+"""Damaged frames by the thousand: each is refused or gives plain objects, and memory stays bounded.
 
 Most of the damaged frames have a right header and checksum, so that what lies behind is reached.
 They are read in a Python of its own that has little memory, because what may happen is a crash.
@@ -164,8 +164,5 @@ def test_damaged_frames(run_python):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "seed", [1, *(pytest.param(each, marks=pytest.mark.nightly) for each in range(2, 11))]
-)
-def test_a_million_damaged_frames(seed, run_python):
-    check_in_a_child(run_python, seed, count=100000)
+def test_many_damaged_frames(run_python):
+    check_in_a_child(run_python, seed=1, count=100000)

@@ -47,7 +47,6 @@ def test_padding_puts_small_images_in_the_middle():
 @pytest.mark.parametrize(
     "patches, match",
     [
-        ([], "0 images"),
         (squares(5), "5 images"),
         (squares(1) + squares(1, 3), "pad=True"),
         ([np.zeros((2, 2, 4))], r"\[2, 2, 4\]"),

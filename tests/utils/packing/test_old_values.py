@@ -217,11 +217,3 @@ def check_in_a_child(run_python, seed, count):
 
 def test_damaged_and_hostile_pickles(run_python):
     check_in_a_child(run_python, seed=0, count=5000)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "seed", [pytest.param(each, marks=pytest.mark.nightly) for each in range(1, 6)]
-)
-def test_many_damaged_and_hostile_pickles(run_python, seed):
-    check_in_a_child(run_python, seed, count=100000)
