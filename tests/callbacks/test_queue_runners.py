@@ -1,5 +1,7 @@
 """The contract alone; `tests/train/test_queue_graphs.py` has the runs."""
 
+import pytest
+
 from tensorpack.callbacks.queue_runners import StartQueueRunners
 from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.queues import all_queues
@@ -17,12 +19,15 @@ class TestStartQueueRunners(CallbackContract):
         return StartQueueRunners()
 
 
-def test_the_log_names_them(capsys):
+def test_the_log_names_them_and_a_deterministic_run_does_so_in_its_refusal(capsys):
     contract = TestStartQueueRunners()
     trainer = MiniTrainer([contract.make_callback()], train_op=contract.make_graph())
     trainer.train()
     (runner,) = tf.get_collection(tf.GraphKeys.QUEUE_RUNNERS)
     assert f"Starting the queue runners of {runner.name} ..." in log_lines(capsys)
+    trainer.deterministic = True
+    with pytest.raises(ValueError, match=f"the queue runners of {runner.name} make it ahead"):
+        trainer.callbacks.cbs[1].before_train()
 
 
 def test_a_graph_without_queue_runners_has_no_state():

@@ -146,10 +146,18 @@ def test_placeholders_serve_as_inputs():
     assert tf.get_default_graph().get_operations() == []
 
 
-def test_bad_inputs():
+@pytest.mark.parametrize(
+    "inputs, error, text",
+    [
+        (lambda: [tf.TensorSpec([], tf.float32)], ValueError, "a name of its own"),
+        (lambda: [tf.TensorSpec([], tf.float32, "a")] * 2, ValueError, "a name of its own"),
+        (lambda: ["image"], TypeError, "got 'image'"),
+    ],
+)
+def test_bad_inputs(inputs, error, text):
     model = Later()
-    model.inputs = lambda: ["image"]
-    with pytest.raises(TypeError, match="got 'image'"):
+    model.inputs = inputs
+    with pytest.raises(error, match=text):
         model.get_input_signature()
 
 

@@ -67,10 +67,18 @@ def test_components_are_found_by_order_or_by_name(named):
     assert found[0][1].tolist() == [1, 1, 1]
 
 
-def test_a_dataset_that_does_not_suit_the_model():
-    source = TFDatasetInput(tf.data.Dataset.range(5).map(lambda x: {"other": x}))
+@pytest.mark.parametrize(
+    "make, says",
+    [
+        (lambda: tf.data.Dataset.range(5), "must give int32.*for input 'number', got int64"),
+        (lambda: tf.data.Dataset.zip((tf.data.Dataset.range(5),) * 2), "a list of 1 tensors"),
+        (lambda: tf.data.Dataset.range(5).map(lambda x: {"other": x}), r"named \['other'\]"),
+    ],
+)
+def test_a_dataset_that_does_not_suit_the_model(make, says):
+    source = TFDatasetInput(make())
     source.setup(NUMBER)
-    with pytest.raises(ValueError, match=r"named \['other'\]"):
+    with pytest.raises(ValueError, match=says):
         source.get_input_tensors()
 
 

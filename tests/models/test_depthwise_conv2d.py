@@ -65,8 +65,15 @@ def test_defaults_channels_first_and_regularizer():
     assert len(tf.get_collection(tf.GraphKeys.REGULARIZATION_LOSSES)) == 1
 
 
-def test_bad_arguments():
-    with pytest.raises(ValueError, match="DepthwiseConv2D.*equal strides down and across, got"):
-        DepthwiseConv2D("d", tf.zeros([1, 8, 8, 2]), 3, [1, 2])
-    with pytest.raises(ValueError, match="DepthwiseConv2D: depth_multiplier must be"):
-        DepthwiseConv2D("d", tf.zeros([1, 8, 8, 2]), 3, depth_multiplier=0)
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"strides": [1, 2]}, "equal strides down and across, got"),
+        ({"strides": 2, "dilation_rate": 2}, "cannot both be above 1"),
+        ({"depth_multiplier": 0}, "depth_multiplier must be"),
+        ({"padding": "full"}, "'SAME' or 'VALID'"),
+    ],
+)
+def test_bad_arguments(options, message):
+    with pytest.raises(ValueError, match=f"DepthwiseConv2D.*{message}"):
+        DepthwiseConv2D("d", tf.zeros([1, 8, 8, 2]), 3, **options)

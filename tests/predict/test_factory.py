@@ -6,6 +6,7 @@ import pytest
 from tensorpack.compat import tfv1 as tf
 from tensorpack.input_source import TensorInput
 from tensorpack.predict import PredictorFactory
+from tensorpack.tfutils.devices import device_text
 from tensorpack.tfutils.tower import TowerContext
 from tests.helpers import TinyModel
 
@@ -19,6 +20,27 @@ def model():
     with TowerContext("", is_training=True):
         tiny.build_graph(*[tf.placeholder(spec.dtype, spec.shape) for spec in tiny.inputs()])
     return tiny
+
+
+def test_predictors_share_the_variables_and_towers_are_built_once(model, capfd):
+    factory = PredictorFactory(model, [-1, 2])
+    one = factory.get_predictor(["x"], ["predicted"], 0)
+    other = factory.get_predictor(["x"], ["predicted"], 1)
+    factory.get_predictor(["x"], ["predicted"], 1)
+    assert factory.has_built("towerp0") and factory.has_built("towerp1")
+    assert not factory.has_built("towerp2")
+    assert one.output_tensors[0].device == "/device:CPU:0"
+    assert other.output_tensors[0].name == "towerp1/predicted:0"
+    assert other.output_tensors[0].device == "/device:GPU:2"
+    out = capfd.readouterr().out
+    assert out.count(f"Building predictor tower 'towerp1' on device {device_text(2)} ...") == 1
+    assert len(tf.global_variables()) == 2
+    with tf.Session(config=tf.ConfigProto(allow_soft_placement=True)).as_default() as sess:
+        sess.run(tf.global_variables_initializer())
+        sess.run(tf.assign(tf.global_variables()[0], 3))
+        np.testing.assert_array_equal(one(X), [3 * X])
+        np.testing.assert_array_equal(other(X), [3 * X])
+        sess.close()
 
 
 def test_a_tower_on_an_input_source(model):

@@ -28,8 +28,9 @@ def test_a_script_for_sessions():
 
 
 @pytest.mark.slow
-def test_a_script_that_needs_tensorflow_alone():
-    assert run_script(SCRIPTS / "queues.py").returncode == 0
+@pytest.mark.parametrize("name", ["queues", pytest.param("monitored", marks=pytest.mark.nightly)])
+def test_scripts_that_need_tensorflow_alone(name):
+    assert run_script(SCRIPTS / f"{name}.py").returncode == 0
 
 
 @pytest.mark.one_row

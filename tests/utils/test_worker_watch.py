@@ -59,6 +59,20 @@ def test_a_death_is_heard_within_a_second(watch, ends):
     assert ends.empty()
 
 
+def test_a_plain_process_is_heard(watch, ends):
+    process = FORK.Process(target=targets.leave, args=(3,))
+    process.start()
+    watch(process)
+    assert ends.get(timeout=5)[1].exitcode == 3
+
+
+def test_an_end_in_order_is_an_error_only_of_an_endless_worker(watch, ends):
+    watching = watch(start(targets.nothing), start(targets.nothing, endless=True))
+    assert ends.get(timeout=5)[1].exitcode == 0
+    watching.close()
+    assert ends.empty()
+
+
 def test_an_end_just_before_the_close_is_heard(watch, ends):
     worker = start(targets.leave, 3)
     worker.join(5)

@@ -54,10 +54,14 @@ F8 = TEXT % (b"f8", b"<")
 HOSTILE = {
     "a call": (b"cos\nsystem\nX\x04\x00\x00\x00true\x85R.", r"needs os.system"),
     "a name": (b"X\x02\x00\x00\x00osX\x06\x00\x00\x00system\x93.", "needs os.system"),
+    "an attribute": (b"X\x05\x00\x00\x00numpyX\x0c\x00\x00\x00ndarray.view\x93.", "needs numpy.nd"),
     "the extension registry": (b"\x82\x01.", "EXT1"),
     "a persistent id": (b"Nq\x00Q.", "BINPERSID"),
+    "an old class": (b"(Nicollections\nCounter\n.", "INST"),
+    "a new object": (b"cbuiltins\nobject\n)\x81.", "needs builtins.object"),
     "a state of a list": (b"]}b.", "in a wrong place"),
     "a function as a value": (b"c_codecs\nencode\n.", "in a wrong place"),
+    "a class as a value": (b"cnumpy\nndarray\n.", "in a wrong place"),
     "an array without a state": (ARRAY[:-3] + b".", "in a wrong place"),
     "a huge memo": (b"Nr\xff\xff\xff\xff.", None),
     "a huge frame": (b"\x95\xff\xff\xff\xff\xff\xff\xff\x7fN.", None),
@@ -110,6 +114,7 @@ HOSTILE = {
     ),
     "NaN with one hash": (b"}(" + (b"G\x7f\xf8" + bytes(6) + b"N") * 30000 + b"u.", "as a key"),
     "more than it has": (b"\x87.", "not there"),
+    "a mark that is not there": (b"t.", "damaged"),
     "no end": (b"]", "damaged"),
 }
 
@@ -217,3 +222,11 @@ def check_in_a_child(run_python, seed, count):
 
 def test_damaged_and_hostile_pickles(run_python):
     check_in_a_child(run_python, seed=0, count=5000)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "seed", [pytest.param(each, marks=pytest.mark.nightly) for each in range(1, 6)]
+)
+def test_many_damaged_and_hostile_pickles(run_python, seed):
+    check_in_a_child(run_python, seed, count=100000)
