@@ -50,12 +50,6 @@ def scalar_summary(**values):
     )
 
 
-def test_a_scalar_comes_as_a_number_and_in_a_summary(monitors, spy):
-    monitors.put_scalar("cost", np.float32(0.5))
-    assert spy.tape == [("summary", ["cost"]), ("scalar", "cost", 0.5)]
-    assert type(spy.tape[1][2]) is float
-
-
 @pytest.mark.parametrize("value", [3, True, np.int64(3), np.float32(3), np.array([3]), np.nan])
 def test_numbers_of_all_kinds_are_scalars(monitors, value):
     monitors.put_scalar("value", value)

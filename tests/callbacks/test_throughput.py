@@ -37,11 +37,6 @@ def put(trainer, name=NAME):
     return [(each.global_step, each.value) for each in trainer.monitors.get_history(name)]
 
 
-def test_the_ends_of_epochs_do_not_count():
-    trainer = run(lambda clock: ThroughputTracker(32, clock), max_epoch=2)
-    assert put(trainer) == [(3, 32.0), (6, 16.0)]
-
-
 def test_steps_are_counted_without_a_number_of_samples():
     trainer = run(lambda clock: ThroughputTracker(clock=clock))
     assert put(trainer, "Throughput (steps/sec)") == [(3, 1.0)]

@@ -153,14 +153,6 @@ def test_a_loop_may_pause_itself_in_a_thread_that_shares_a_session():
     assert not wrapper.is_alive()
 
 
-def test_a_loop_may_pause_itself(loop):
-    paused = threading.Event()
-    thread = loop(lambda: (threading.current_thread().pause(), paused.set()))
-    assert paused.wait(5)
-    thread.stop()
-    join(thread)
-
-
 def test_pausable_is_asked_for():
     thread = LoopThread(print, pausable=False)
     for method in (thread.pause, thread.resume):

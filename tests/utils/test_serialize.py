@@ -49,12 +49,6 @@ def test_views_lie_in_the_frame_at_multiples_of_64():
             array[0] = 1
 
 
-def test_arrays_that_are_not_contiguous():
-    array = np.arange(2400).reshape(20, 30, 4)
-    for view in (array.T, array[:, ::2], np.asfortranarray(array), array[::-1], array[:2, :3, :1]):
-        np.testing.assert_array_equal(loads(dumps(view)), view)
-
-
 def test_a_frame_says_nothing_about_other_memory():
     gaps = dumps([np.full(513, 7, np.uint8)])
     assert set(gaps[-63:]) == {0} and gaps[128:].count(7) == 513

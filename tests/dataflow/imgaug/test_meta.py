@@ -69,11 +69,6 @@ class TestMapImage(AugmentorContract):
         with pytest.raises(NotImplementedError, match=r"MapImage has no apply_coords\(\)"):
             tfm.apply_box(np.zeros((3, 4)))
 
-    def test_an_error_in_the_function(self):
-        augmentor = MapImage(operator.itemgetter("no such"))
-        with pytest.raises(AugmentationError, match=r"MapImage\(func=.*40, 60, 3\), uint8"):
-            augmentor.augment(picture())
-
 
 class TestRandomApplyAug(AugmentorContract):
     points = POINTS
