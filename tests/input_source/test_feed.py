@@ -95,10 +95,15 @@ def test_towers_that_are_fed_must_be_built():
 
 def test_a_finite_source_that_continues_at_its_end_has_nothing_more():
     flow = DataFromList([[1], [2]])
-    with running(FeedInput(flow, infinite=False), SIGNATURE) as (_, sess, (number,), callbacks):
+    source = FeedInput(flow, infinite=False)
+    with running(source, SIGNATURE) as (trainer, sess, (number,), callbacks):
         session = hooked(sess, callbacks)
         assert {int(session.run(number)) for _ in range(2)} == {1, 2}
         states = [each.state_dict() for each in callbacks]
+        assert not trainer.stop_token.requested
+        with pytest.raises(StopRequested):
+            session.run(number)
+        assert trainer.stop_token.reason == EndOfData("FeedInput")
     with tf.Graph().as_default():
         source = FeedInput(DataFromList([[1], [2]]), infinite=False)
         with running(source, SIGNATURE, states=states) as (trainer, sess, (number,), callbacks):
@@ -145,17 +150,6 @@ def test_reset_state_starts_over_but_resets_the_flow_once():
         source.reset_state()
         assert [int(source.next_feed()[number]) for _ in range(2)] == [0, 1]
     assert flow.resets == 1
-
-
-def test_the_end_of_what_is_not_infinite_ends_the_run():
-    source = FeedInput(numbers(2), infinite=False)
-    with running(source, SIGNATURE) as (trainer, sess, (number,), callbacks):
-        session = hooked(sess, callbacks)
-        assert [int(session.run(number)) for _ in range(2)] == [0, 1]
-        assert not trainer.stop_token.requested
-        with pytest.raises(StopRequested):
-            session.run(number)
-        assert trainer.stop_token.reason == EndOfData("FeedInput")
 
 
 @pytest.mark.parametrize("wrong, error", [([[1.5]], TypeError), ([], OSError)])

@@ -140,14 +140,6 @@ def test_many_threads_at_once(doubler):
             assert doubled == [2 * number] * 50
 
 
-def test_offline_predictor_loads_weights_into_a_graph_of_its_own():
-    init = DictRestore(WEIGHTS)
-    options = {"input_names": ["x"], "output_names": ["predicted"], "session_init": init}
-    with OfflinePredictor(PredictConfig(model=TinyModel(), **options)) as predictor:
-        np.testing.assert_array_equal(predictor(np.float32([1, 2]))[0], [4, 7])
-    assert tf.get_default_graph().get_operations() == []
-
-
 @pytest.mark.parametrize(
     "values, inputs, output, lacking",
     [
@@ -183,6 +175,7 @@ def test_weights_may_come_from_several_sources_or_from_none(tmp_path):
         config = PredictConfig(model=TinyModel(), session_init=init, **names)
         with OfflinePredictor(config) as predictor:
             assert predictor(np.float32([2]))[0] == [expected]
+    assert tf.get_default_graph().get_operations() == []
 
 
 def test_offline_predictor_feeds_any_tensor_of_the_tower():

@@ -19,18 +19,12 @@ SPEC = [tf.TensorSpec([None], tf.float32, "x")]
 CREATED = {"model": TinyModel(), "session_creator": NewSessionCreator()}
 
 
-def test_defaults():
-    config = PredictConfig(model=TinyModel(), output_names=["predicted"])
-    assert config.input_names == ["x", "y"]
-    assert config.output_names == ["predicted"]
-    assert not config.return_input and config.create_graph
-
-
 def test_tower_func_instead_of_a_model():
     config = PredictConfig(
         tower_func=lambda x: tf.identity(x, "out"), input_signature=SPEC, output_names=["out"]
     )
-    assert config.input_signature == SPEC
+    assert config.input_signature == SPEC and config.input_names == ["x"]
+    assert not config.return_input and config.create_graph
     again = PredictConfig(tower_func=config.tower_func, output_names=["out"])
     assert again.tower_func is config.tower_func
 
