@@ -51,8 +51,9 @@ def scalar_summary(**values):
 
 
 @pytest.mark.parametrize("value", [3, True, np.int64(3), np.float32(3), np.array([3]), np.nan])
-def test_numbers_of_all_kinds_are_scalars(monitors, value):
+def test_numbers_of_all_kinds_are_scalars(monitors, spy, value):
     monitors.put_scalar("value", value)
+    assert spy.tape[0] == ("summary", ["value"]) and type(spy.tape[1][2]) is float
     np.testing.assert_equal(monitors.get_latest("value"), float(np.asarray(value).item()))
 
 
