@@ -62,7 +62,7 @@ class TestCaffeLMDB(DataFlowContract):
         self.path = six
 
     def make_flow(self):
-        return CaffeLMDB(self.path, shuffle=False, probe=False)
+        return CaffeLMDB(self.path, shuffle=False)
 
 
 def test_images_and_labels(six, capsys):

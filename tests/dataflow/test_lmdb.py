@@ -47,7 +47,7 @@ class SevenRecords(DataFlowContract):
 
 class TestLMDBData(SevenRecords):
     def make_flow(self):
-        return LMDBData(self.path, shuffle=False, probe=False)
+        return LMDBData(self.path, shuffle=False)
 
 
 class TestLMDBDataDecoder(SevenRecords):
@@ -55,17 +55,17 @@ class TestLMDBDataDecoder(SevenRecords):
     has_len = "about"
 
     def make_flow(self):
-        return LMDBDataDecoder(LMDBData(self.path, shuffle=False, probe=False), odd)
+        return LMDBDataDecoder(LMDBData(self.path, shuffle=False), odd)
 
 
 class TestLMDBDataPoint(SevenRecords):
     def make_flow(self):
-        return LMDBDataPoint(self.path, shuffle=False, probe=False)
+        return LMDBDataPoint(self.path, shuffle=False)
 
 
 class TestLMDBDataPointOfAFlow(SevenRecords):
     def make_flow(self):
-        return LMDBDataPoint(ProxyDataFlow(LMDBData(self.path, shuffle=False, probe=False)))
+        return LMDBDataPoint(ProxyDataFlow(LMDBData(self.path, shuffle=False)))
 
 
 def odd(key, value):
@@ -73,13 +73,13 @@ def odd(key, value):
 
 
 def test_loaded_arrays_may_be_written_to(seven):
-    for _, array in LMDBSerializer.load(seven, probe=False):
+    for _, array in LMDBSerializer.load(seven):
         array[:] = 0
-    assert_same(list(LMDBSerializer.load(seven, shuffle=False, probe=False)), sample(7))
+    assert_same(list(LMDBSerializer.load(seven, shuffle=False)), sample(7))
 
 
 def test_an_order_of_its_own_for_each_pass(seven):
-    flow = LMDBData(seven, probe=False)
+    flow = LMDBData(seven)
     passes = [[key for key, _ in flow] for _ in range(4)]
     assert len(set(map(tuple, passes))) > 1
     assert all(sorted(keys) == [b"%08d" % i for i in range(7)] for keys in passes)
@@ -88,7 +88,7 @@ def test_an_order_of_its_own_for_each_pass(seven):
 def test_a_format_of_keys(tmp_path):
     items = [(b"image-%d" % i, b"%d" % i) for i in range(12)]
     path = write_raw(tmp_path / "file", [*items, (b"__keys__", b"not one of them")])
-    flow = LMDBData(path, shuffle=False, keys="image-{}", probe=False)
+    flow = LMDBData(path, shuffle=False, keys="image-{}")
     assert len(flow) == 12
     assert [tuple(record) for record in flow] == items
 
@@ -96,9 +96,9 @@ def test_a_format_of_keys(tmp_path):
 def test_a_list_of_keys_of_which_some_are_not_there(seven):
     keys = [b"00000005", b"missing", b"gone", "00000001"]
     with pytest.raises(DamagedLMDB, match="key b'missing': There is no such key") as caught:
-        list(LMDBData(seven, shuffle=False, keys=keys, probe=False))
+        list(LMDBData(seven, shuffle=False, keys=keys))
     assert (caught.value.path, caught.value.key) == (seven, b"missing")
-    flow = LMDBData(seven, shuffle=False, keys=keys, max_errors=2, probe=False)
+    flow = LMDBData(seven, shuffle=False, keys=keys, max_errors=2)
     assert list(flow) == [[b"%08d" % i, dumps(sample(7)[i])] for i in (5, 1)]
 
 
@@ -106,25 +106,25 @@ def test_keys_that_are_not_those_of_the_file(seven):
     match = r"00000': There is no such key, which .* `keys` asks for.* keys such as b'00000000'\."
     for keys in "{:05d}", ["00000"]:
         with pytest.raises(DamagedLMDB, match=match):
-            list(LMDBData(seven, shuffle=False, keys=keys, probe=False))
+            list(LMDBData(seven, shuffle=False, keys=keys))
 
 
 def test_a_listed_key_that_is_not_there(tmp_path):
     keys = pack_of_2017([b"0", b"1"])
     path = write_raw(tmp_path / "file", [(b"0", b"value"), (b"__keys__", keys)])
     with pytest.raises(DamagedLMDB, match="key b'1': There is no such key, though the file itself"):
-        list(LMDBData(path, shuffle=False, probe=False))
+        list(LMDBData(path, shuffle=False))
 
 
 @pytest.mark.parametrize("wrong", [b"key", 5, [1], {"a": 1}, "key", "{name}", "{"])
 def test_keys_that_are_none(seven, wrong):
     error = ValueError if isinstance(wrong, str) else TypeError
     with pytest.raises(error, match="keys is a (list of bytes or text, or a )?format.*, but got"):
-        LMDBData(seven, keys=wrong, probe=False)
+        LMDBData(seven, keys=wrong)
 
 
 def test_the_number_of_entries_is_logged_once(seven, capsys):
-    flow = LMDBData(seven, probe=False)
+    flow = LMDBData(seven)
     assert "Found" not in capsys.readouterr().out
     for _ in range(2):
         list(flow)
@@ -183,11 +183,11 @@ def test_damaged_records_of_a_wrapped_flow(damaged, capsys):
 
 def test_wrong_arguments(seven, tmp_path):
     with pytest.raises(ValueError, match="max_errors"):
-        LMDBSerializer.load(seven, max_errors=-1, probe=False)
+        LMDBSerializer.load(seven, max_errors=-1)
     with pytest.raises(TypeError, match="takes a flow, or what LMDBData takes, but not both"):
-        LMDBDataPoint(LMDBData(seven, probe=False), shuffle=False)
+        LMDBDataPoint(LMDBData(seven), shuffle=False)
     with pytest.raises(TypeError, match="LMDBDataDecoder applies a function, but got int: 3"):
-        LMDBDataDecoder(LMDBData(seven, probe=False), 3)
+        LMDBDataDecoder(LMDBData(seven), 3)
     with pytest.raises(ValueError, match="write_frequency must be at least 1, but got 0"):
         dump_dataflow_to_lmdb(flow_of([[1]]), tmp_path / "new.lmdb", write_frequency=0)
 
@@ -227,7 +227,7 @@ def mapped(path):
 def test_the_last_flow_closes_the_file(tmp_path):
     path = saved(tmp_path, 9)
     assert not mapped(path)
-    first, second = LMDBData(path, probe=False), LMDBSerializer.load(path, probe=False)
+    first, second = LMDBData(path), LMDBSerializer.load(path)
     assert not mapped(path)
     going = iter(first)
     next(going), next(iter(second))
@@ -252,8 +252,8 @@ def test_it_is_opened_again_in_another_process(seven, method):
     if method not in multiprocessing.get_all_start_methods():
         pytest.skip("not on this system")
     context = multiprocessing.get_context(method)
-    flow = LMDBSerializer.load(seven, probe=False)
-    other = LMDBData(seven, probe=False)
+    flow = LMDBSerializer.load(seven)
+    other = LMDBData(seven)
     going = iter(flow)
     next(going), next(iter(other))
     received, sent = context.Pipe(duplex=False)
@@ -267,7 +267,7 @@ def test_it_is_opened_again_in_another_process(seven, method):
 
 
 def test_threads_read_and_close_at_the_same_time(tmp_path):
-    flow = LMDBSerializer.load(saved(tmp_path, 200), probe=False)
+    flow = LMDBSerializer.load(saved(tmp_path, 200))
     found = []
 
     def read():
@@ -286,7 +286,7 @@ def test_threads_read_and_close_at_the_same_time(tmp_path):
 
 
 def test_decoder_drops_what_it_makes_none_of(seven):
-    flow = LMDBDataDecoder(LMDBData(seven, shuffle=False, probe=False), odd)
+    flow = LMDBDataDecoder(LMDBData(seven, shuffle=False), odd)
     assert list(flow) == [[b"00000001"], [b"00000003"], [b"00000005"]]
     assert len(flow) == 7
 
@@ -302,7 +302,7 @@ def test_missing_lmdb_is_said(seven, monkeypatch):
 def test_a_file_may_be_open_at_the_end_of_the_program(seven):
     code = f"""
 from tensorpack.dataflow.files.lmdb_file import LMDBData
-flow = LMDBData({seven!r}, probe=False)
+flow = LMDBData({seven!r})
 going = iter(flow)
 print(len(next(going)))
 """

@@ -68,7 +68,7 @@ def test_an_old_file_of_pickles(tmp_path, protocol):
     for allow in False, True:
         assert_same(list(open_old_lmdb(path, allow)), PICKLED)
     assert_same(list(LMDBSerializer.load(path, shuffle=False)), PICKLED)
-    raw = LMDBData(path, shuffle=False, probe=False)
+    raw = LMDBData(path, shuffle=False)
     assert_same(list(LMDBDataPoint(raw)), PICKLED)
 
 
@@ -77,7 +77,7 @@ def test_what_is_shared_within_a_pickle_is_shared_again(tmp_path):
     array, shared = np.arange(3), [1]
     value = pickle.dumps([array, [array], shared, [shared]], 2)
     path = write_raw(tmp_path / "old", [(b"0", value)])
-    ((first, (second,), third, (fourth,)),) = open_old_lmdb(path, False, probe=False)
+    ((first, (second,), third, (fourth,)),) = open_old_lmdb(path, False)
     assert first is second
     assert third is fourth
     first[:] = 0  # and it may be written to
@@ -94,7 +94,7 @@ def test_what_is_shared_within_a_pickle_is_shared_again(tmp_path):
 def test_what_else_is_in_a_pickle_is_refused(tmp_path, wrong, reason):
     path = write_raw(tmp_path / "old", [(b"0", pickle.dumps([wrong], 2))])
     with pytest.raises(ValueError, match=reason) as caught:
-        list(open_old_lmdb(path, False, max_errors=5, probe=False))
+        list(open_old_lmdb(path, False, max_errors=5))
     assert f"{path}, key b'0': " in str(caught.value)
 
 
@@ -104,7 +104,7 @@ def test_code_in_a_file_never_runs(tmp_path, capsys):
     items = [(b"0", pickle.dumps([5])), (b"1", pickled), (b"__keys__", pickled)]
     items.append((b"2", array_of_2017(kind=b"O", type="|O", data=pickled)))
     path = write_raw(tmp_path / "old", items)
-    records = open_old_lmdb(path, False, max_errors=9, probe=False).lst
+    records = open_old_lmdb(path, False, max_errors=9).lst
     assert len(records) == 3 and "all its keys are read" in capsys.readouterr().out
     for index in 1, 2:
         with pytest.raises(
@@ -112,7 +112,7 @@ def test_code_in_a_file_never_runs(tmp_path, capsys):
         ):
             records[index]
     assert records[0] == [5] and not canary.exists()
-    open_old_lmdb(path, True, probe=False).lst[1]  # the user trusts it
+    open_old_lmdb(path, True).lst[1]  # the user trusts it
     assert canary.is_dir()
 
 
@@ -156,5 +156,5 @@ def array_of_2017(**changes):
 def test_wrong_values(tmp_path, value, reason):
     path = write_raw(tmp_path / "old", [(b"0", value)])
     with pytest.raises(ValueError, match=reason) as caught:
-        list(LMDBDataPoint(path, probe=False))
+        list(LMDBDataPoint(path))
     assert f"{path}, key b'0': " in str(caught.value)

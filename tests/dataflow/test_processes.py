@@ -124,10 +124,8 @@ class TestMixtures:
     "kind, options, error, message",
     [
         (MultiProcessRunner, {"num_prefetch": 0}, ValueError, "num_prefetch must be at least 1"),
-        (MultiProcessRunnerZMQ, {"buffer_bytes": 0}, ValueError, "buffer_bytes must be a"),
         (MultiProcessRunnerZMQ, {"start_method": "x"}, ValueError, "start_method is one of"),
         (MultiProcessRunnerZMQ, {"num_proc": "2"}, TypeError, "num_proc must be an integer, but"),
-        (MultiProcessRunnerZMQ, {"hwm": 2.5}, TypeError, "hwm must be an integer, but got 2.5"),
         (PrefetchOnGPUs, {"gpus": []}, ValueError, "at least one GPU"),
         (PrefetchOnGPUs, {"gpus": [0], "pipedir": "/tmp"}, ValueError, "leave pipedir='/tmp' out"),
     ],

@@ -22,7 +22,7 @@ from .._flow import is_flow
 from ..base import DataFlow, ProxyDataFlow
 from ..map import DatapointMap, checked_function
 from . import records
-from .lmdb_open import DamagedLMDB, OpenFile, data_file, open_shared, probe
+from .lmdb_open import DamagedLMDB, OpenFile, data_file, open_shared
 from .records import ErrorLimit, PathLike, RecordFile, RecordsFlow, Writing
 
 HEADER_KEY, LIST_KEY = b"__tensorpack__", b"__keys__"
@@ -50,29 +50,28 @@ class FormattedKeys(Sequence[bytes]):
 
 
 class LMDBRecords(RecordFile):
-    """The records as `[key, value]`; a file that changed while it was closed is checked again."""
+    """The records as `[key, value]`; keys of a file that changed while closed are found again."""
 
     def __init__(
-        self, path: Any, keys: WantedKeys, shuffle: bool, probed: bool, allow_pickle: bool = False
+        self, path: Any, keys: WantedKeys, shuffle: bool, allow_pickle: bool = False
     ) -> None:
         require("lmdb")
         super().__init__(data_file(path))
-        self._wanted, self._readahead, self._probed = _check_wanted(keys), not shuffle, probed
+        self._wanted, self._readahead = _check_wanted(keys), not shuffle
         self._allow_pickle = allow_pickle
-        self._checked: Any = None  # what was checked, see `_check`
-        self._announced: Any = None  # what of it was logged
+        self._known: Any = None  # the file whose keys were found: its number, size and time
         self._found: Any = None  # all keys, and whether each value has a checksum
-        self._check()
+        os.stat(self.path)
 
     def open(self) -> OpenFile:
-        self._check()
-        file = open_shared(self.path, self._readahead)
-        if self._found is None:
+        file, status = open_shared(self.path, self._readahead), os.stat(self.path)
+        known = status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+        if self._found is None or known != self._known:
             count = _read_header(file)
             self._found = self._find_keys(file, count), count is not None
-            if self._announced != self._checked:
+            if known != self._known:
                 logger.info("%s", f"Found {len(self._found[0])} entries in {self.path}")
-            self._announced = self._checked
+            self._known = known
         return file
 
     def _contents(self) -> Tuple[OpenFile, Sequence[bytes], bool]:
@@ -113,16 +112,6 @@ class LMDBRecords(RecordFile):
 
     def __getstate__(self) -> Dict[str, Any]:
         return {**self.__dict__, "_found": None}  # much memory, and quickly found again
-
-    def _check(self) -> None:
-        status = os.stat(self.path)
-        found = status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
-        if status.st_size == 0:
-            raise DamagedLMDB(self.path, "The file is empty.")
-        if found != self._checked:
-            if self._probed:
-                probe(self.path)
-            self._checked, self._found = found, None
 
     def _find_keys(self, file: OpenFile, count: Optional[int]) -> Sequence[bytes]:
         listed = file.get(LIST_KEY)
@@ -213,7 +202,6 @@ class LMDBData(RecordsFlow):
         shuffle: bool = True,
         keys: WantedKeys = None,
         max_errors: int = 0,
-        probe: bool = True,
     ) -> None:
         """
         Args:
@@ -223,11 +211,8 @@ class LMDBData(RecordsFlow):
             "{:08d}"; or None for all that tensorpack has written, or else all there are, which are
             read first, with a warning.
           max_errors: how many missing or damaged records a pass skips, see `RecordsFlow`.
-          probe: whether a process of its own reads all keys and values first, in about six seconds
-            per million, and not again in workers. False is for files that you trust: a damaged one
-            can then crash this process.
         """
-        super().__init__(self._RECORDS(lmdb_path, keys, shuffle, probe), shuffle, max_errors)
+        super().__init__(self._RECORDS(lmdb_path, keys, shuffle), shuffle, max_errors)
 
 
 class LMDBDataDecoder(DatapointMap):
@@ -254,22 +239,21 @@ class LMDBDataPoint(ProxyDataFlow):
         shuffle: bool = True,
         keys: WantedKeys = None,
         max_errors: int = 0,
-        probe: bool = True,
         allow_pickle: bool = False,
     ) -> None:
         """
         Args:
-          lmdb_path, shuffle, keys, max_errors, probe: as for `LMDBData`; or `lmdb_path` is a flow
+          lmdb_path, shuffle, keys, max_errors: as for `LMDBData`; or `lmdb_path` is a flow
             of `[key, value]`, and only `max_errors` is given.
           allow_pickle: whether Python unpickles old values that are no lists, dicts, numbers,
             text or numpy arrays, which can run any code: only for files that you trust.
         """
         if is_flow(lmdb_path):
-            if (shuffle, keys, probe) != (True, None, True):
+            if (shuffle, keys) != (True, None):
                 raise TypeError("LMDBDataPoint takes a flow, or what LMDBData takes, but not both.")
             super().__init__(_Decoded(lmdb_path, max_errors, allow_pickle))
             return
-        found = LMDBDatapoints(lmdb_path, keys, shuffle, probe, allow_pickle)
+        found = LMDBDatapoints(lmdb_path, keys, shuffle, allow_pickle)
         super().__init__(RecordsFlow(found, shuffle, max_errors))
 
 
@@ -314,11 +298,10 @@ class LMDBSerializer:
         path: PathLike,
         shuffle: bool = True,
         max_errors: int = 0,
-        probe: bool = True,
         allow_pickle: bool = False,
     ) -> LMDBDataPoint:
         """Returns a flow of the datapoints that `save` wrote; see `LMDBDataPoint`."""
-        return LMDBDataPoint(path, shuffle, None, max_errors, probe, allow_pickle)
+        return LMDBDataPoint(path, shuffle, None, max_errors, allow_pickle)
 
 
 def dump_dataflow_to_lmdb(df: DataFlow, lmdb_path: PathLike, write_frequency: int = 5000) -> None:
@@ -331,10 +314,9 @@ def convert_old_lmdb(
     new_path: PathLike,
     allow_pickle: bool = False,
     write_frequency: int = 5000,
-    probe: bool = True,
 ) -> None:
     """Writes the datapoints of an old LMDB file to a new one, with checksums, without pickles."""
-    old = LMDBDataPoint(old_path, shuffle=False, probe=probe, allow_pickle=allow_pickle)
+    old = LMDBDataPoint(old_path, shuffle=False, allow_pickle=allow_pickle)
     with contextlib.closing(old):
         _write(old, new_path, write_frequency, os.fspath(old_path))
 

@@ -1,34 +1,21 @@
 """Opens LMDB files for reading, once in each process.
 
-A damaged or malicious file can crash liblmdb, so a child process reads it before this one does.
 liblmdb forbids opening a file twice in a process, and using an open file in a forked process, so
-flows share what is open.
+flows share what is open. It reads the file as memory, so damage to the tree of its pages may end
+the process; a damaged value is found by its checksum.
 """
 
 import functools
 import itertools
-import json
 import mmap
 import os
-import signal
-import sys
 import threading
 import weakref
 from typing import Any, Dict, List, Optional, Tuple
 
 from tensorpack.utils.optional import require
-from tensorpack.utils.workers.processes import subproc_call
 
-from . import lmdb_check
 from .records import DamagedFile, PathLike
-
-_PROBE_SECONDS = 600.0
-
-# The path is that of this process before anything is imported from it.
-_PROGRAM = (
-    "import sys; sys.path[:] = sys.argv[3:]; import runpy; "
-    "runpy.run_path(sys.argv[1])['main'](sys.argv[2])"
-)
 
 
 class DamagedLMDB(DamagedFile):
@@ -51,27 +38,6 @@ def data_file(path: PathLike) -> str:
     if "data.mdb" not in os.listdir(path):
         raise FileNotFoundError(f"{path} is a directory without data.mdb: no LMDB database.")
     return os.path.join(path, "data.mdb")
-
-
-def probe(path: str) -> None:
-    """Has a process of its own `check` a file; a RuntimeError if it could not."""
-    search = [folder for folder in sys.path if isinstance(folder, str)]
-    command = [sys.executable, "-c", _PROGRAM, os.path.abspath(lmdb_check.__file__), path, *search]
-    output, code = subproc_call(command, timeout=_PROBE_SECONDS)
-    # Warnings may stand before and after what `check` wrote.
-    reports = [line for line in output.splitlines() if line.startswith(b'{"reason"')]
-    if reports:
-        reason = json.loads(reports[-1].decode())["reason"]
-    elif code > 128:
-        reason = f"LMDB crashed on it, in a process of its own: {signal.Signals(code - 128).name}."
-    else:
-        problem = f"took more than {_PROBE_SECONDS:.0f} s" if code == -1 else f"failed ({code})"
-        raise RuntimeError(
-            f"The check of {path} {problem}. If you trust the file, pass probe=False.\n"
-            + output.decode(errors="replace")
-        )
-    if reason:
-        raise DamagedLMDB(path, reason)
 
 
 class OpenFile:
@@ -146,8 +112,15 @@ open_shared = _OpenFiles().open
 def _open(path: str, size: int, readahead: bool) -> Any:
     lmdb = require("lmdb")
     options = {"subdir": False, "readonly": True, "create": False, "lock": False, "max_dbs": 0}
-    size = -(-size // mmap.PAGESIZE) * mmap.PAGESIZE
+    if size == 0:
+        raise DamagedLMDB(path, "The file is empty.")
+    mapped = -(-size // mmap.PAGESIZE) * mmap.PAGESIZE
     try:
-        return lmdb.open(path, map_size=size, readahead=readahead, **options)
+        env = lmdb.open(path, map_size=mapped, readahead=readahead, **options)
     except lmdb.Error as error:
         raise DamagedLMDB(path, f"LMDB cannot open it: {error}") from error
+    needed = (env.info()["last_pgno"] + 1) * env.stat()["psize"]
+    if size < needed:
+        env.close()
+        raise DamagedLMDB(path, f"It is cut off: it has {size} bytes of {needed}. Copy it again.")
+    return env
