@@ -1,9 +1,11 @@
-"""Tells disk errors, which a run survives, from programming errors; finds the log directory."""
+"""Tells disk errors, which a run survives, from programming errors; writes to the log directory."""
 
+import os
 from typing import Any, Callable, Optional
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.utils import logger
+from tensorpack.utils.atomic import write_atomic
 
 ERRORS = (OSError, tf.errors.OpError)  # all that a failing disk may raise
 
@@ -52,6 +54,22 @@ def _disk_trouble(error: Exception, path: str) -> Optional[str]:
     if about:
         return about[-1]
     return message.splitlines()[0] if isinstance(error, _SYSTEM_ERRORS) else None
+
+
+class LogFiles:
+    """Writes the files of a callback to the log directory, which must be set. The first one that a
+    failing disk does not take is a warning, others are left out in silence.
+    """
+
+    def __init__(self, owner: Any) -> None:
+        self._owner, self._directory = owner, needed_log_directory(owner)
+        self._warned = False
+
+    def write(self, name: str, content: bytes) -> None:
+        path = os.path.join(self._directory, name)
+        message = f"{self._owner} cannot write {path}, the training continues"
+        error = survive(lambda: write_atomic(path, content), message, quiet=self._warned)
+        self._warned |= error is not None
 
 
 def needed_log_directory(owner: Any) -> str:

@@ -1,6 +1,6 @@
 """Callbacks that run ops of the graph or read its tensors."""
 
-import os
+import io
 from typing import Any, Callable, List, Optional, Sequence, Union
 
 import numpy as np
@@ -9,11 +9,10 @@ from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.common import get_op_tensor_name
 from tensorpack.utils import logger
 from tensorpack.utils.argtools import accepts_old_keywords
-from tensorpack.utils.atomic import write_atomic
 from tensorpack.utils.checks import as_names
 from tensorpack.utils.packing.npz import write_npz
 
-from ._disk import needed_log_directory
+from ._disk import LogFiles
 from ._images import as_images, to_png
 from .base import Callback
 
@@ -130,13 +129,14 @@ class DumpTensors(ProcessTensors):
 
     def _setup_graph(self) -> None:
         super()._setup_graph()
-        self._directory = needed_log_directory(self)
+        self._files = LogFiles(self)
 
     def _dump(self, *values: np.ndarray) -> None:
-        path = os.path.join(self._directory, f"DumpTensor-{self.global_step}.npz")
         arrays = map(np.asarray, values)  # strings are objects, which np.load takes for pickles
         plain = [each.astype("S") if each.dtype == object else each for each in arrays]
-        write_npz(path, dict(zip(self._names, plain)))
+        content = io.BytesIO()
+        write_npz(content, dict(zip(self._names, plain)))
+        self._files.write(f"DumpTensor-{self.global_step}.npz", content.getvalue())
 
 
 DumpTensor = DumpTensors
@@ -172,7 +172,7 @@ class DumpTensorAsImage(Callback):
 
     def _setup_graph(self) -> None:
         self._tensor = self.get_tensors_maybe_in_tower([self._tensor_name])[0]
-        self._directory = needed_log_directory(self)
+        self._files = LogFiles(self)
 
     def _trigger(self) -> None:
         value = tf.get_default_session().run(self._tensor)
@@ -182,7 +182,7 @@ class DumpTensorAsImage(Callback):
         stem = f"{self._prefix.replace('/', '-')}-ep{self.epoch_num:03d}"
         for i, image in enumerate(images):
             name = f"{stem}-{i}.png" if i else f"{stem}.png"
-            write_atomic(os.path.join(self._directory, name), to_png(image))
+            self._files.write(name, to_png(image))
         self.trainer.monitors.put_image(self._prefix, images)
 
 

@@ -1,6 +1,5 @@
 """What a run takes of its machine: traces of the ops, throughput, GPUs and memory."""
 
-import os
 import threading
 import time
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
@@ -10,14 +9,13 @@ import numpy as np
 from tensorpack.compat import gpu_memory_peak, step_trace
 from tensorpack.compat import tfv1 as tf
 from tensorpack.utils import logger
-from tensorpack.utils.atomic import write_atomic
 from tensorpack.utils.checks import as_list, as_positive, check_counts
 from tensorpack.utils.gpu import get_num_gpu
 from tensorpack.utils.memory import available_bytes
 from tensorpack.utils.nvml import NVMLContext, visible_devices
 from tensorpack.utils.optional import require
 
-from ._disk import needed_log_directory
+from ._disk import LogFiles
 from .base import Callback
 
 _SAMPLE_SECONDS = 1.0  # over which the driver itself averages, at most
@@ -46,7 +44,8 @@ class GraphProfiler(Callback):
     ) -> None:
         if not (dump_metadata or dump_tracing or dump_event):
             raise ValueError("GraphProfiler writes nothing: switch one of its dumps on.")
-        self._directory = needed_log_directory(self) if dump_metadata or dump_tracing else ""
+        if dump_metadata or dump_tracing:
+            self._files = LogFiles(self)
         self._dump_metadata = dump_metadata
         self._dump_tracing = dump_tracing
         self._dump_event = dump_event
@@ -63,15 +62,13 @@ class GraphProfiler(Callback):
     def _after_run(self, ctx: tf.train.SessionRunContext, run_values: Any) -> None:
         metadata, step = run_values.run_metadata, self.global_step
         if self._dump_metadata:
-            self._write(f"runmetadata-{step}.pb", metadata.SerializeToString())
+            self._files.write(f"runmetadata-{step}.pb", metadata.SerializeToString())
         if self._dump_tracing:
-            self._write(f"chrome-trace-{step}.json", step_trace(metadata.step_stats).encode())
+            trace = step_trace(metadata.step_stats).encode()
+            self._files.write(f"chrome-trace-{step}.json", trace)
         if self._dump_event:
             traced = {"tag": f"trace-{step}", "run_metadata": metadata.SerializeToString()}
             self.trainer.monitors.put_event(tf.Event(tagged_run_metadata=traced))
-
-    def _write(self, name: str, content: bytes) -> None:
-        write_atomic(os.path.join(self._directory, name), content)
 
 
 class ThroughputTracker(Callback):

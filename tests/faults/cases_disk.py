@@ -11,7 +11,7 @@ from functools import partial
 
 import numpy as np
 
-from tensorpack.callbacks import ModelSaver
+from tensorpack.callbacks import DumpTensorAsImage, DumpTensors, GraphProfiler, ModelSaver
 from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.checkpoint import verify
 from tensorpack.tfutils.varmanip import load_checkpoint_vars
@@ -99,15 +99,16 @@ def train_without_space(directory, take, give, epochs):
         mark_models(directory)
 
 
+def free(directory):
+    """Gives the space back."""
+    path = os.path.join(directory, "ballast")
+    if os.path.exists(path):
+        os.remove(path)
+
+
 def _full_disk(epochs):
     disk = beside_the_log("disk")
-
-    def free():
-        path = os.path.join(disk, "ballast")
-        if os.path.exists(path):
-            os.remove(path)
-
-    train_without_space(disk, lambda: fill(disk), free, epochs)
+    train_without_space(disk, lambda: fill(disk), lambda: free(disk), epochs)
 
 
 def _small_files(epochs):
@@ -134,3 +135,26 @@ def log_disk_full():
     talk = At("trigger_step", talk, step=STEPS + 1)
     train(None, full, talk, saver=ModelSaver(checkpoint_dir=models), max_epoch=5)
     mark_models(models)
+
+
+@case
+def log_disk_full_for_an_epoch():
+    log, models = logger.get_logger_dir(), beside_the_log("models")
+    full = At("before_epoch", lambda _: fill(log), step=STEPS)
+    empty = At("before_epoch", lambda _: free(log), step=2 * STEPS)
+    dumps = [
+        DumpTensors(["x:0"]),
+        DumpTensorAsImage("weight", map_func=lambda value: value.reshape(1, 1)),
+        GraphProfiler(dump_metadata=True),
+    ]
+    train(None, full, empty, *dumps, saver=ModelSaver(checkpoint_dir=models))
+    steps = {20: "ep001", 40: "ep002", 60: "ep003"}
+    for pattern in (
+        "DumpTensor-{}.npz",
+        "chrome-trace-{}.json",
+        "runmetadata-{}.pb",
+        "weight-{1}.png",
+    ):
+        names = {step: pattern.format(step, epoch) for step, epoch in steps.items()}
+        found = [step for step, name in names.items() if os.path.exists(os.path.join(log, name))]
+        mark(f"{pattern} {found}")

@@ -1,4 +1,4 @@
-"""Rows 6, 17 and 18 of the matrix: a save that is interrupted, disks that are full."""
+"""Rows 6, 17, 18 and 59 of the matrix: a save that is interrupted, disks that are full."""
 
 import pytest
 
@@ -80,3 +80,21 @@ def test_a_full_disk_of_the_log_does_not_touch_the_training(run, tmp_path):
     child = run(Case(18, "log_disk_full", 0, says=says, enclosed=("disk", "1m", tmp_path / "log")))
     for warning in ("Cannot write events to", "stats.json, the training continues", "log.log (OSE"):
         assert child.output.count(warning) == 1, f"{warning}: {child.output}"
+
+
+@pytest.mark.slow
+@pytest.mark.fault_row(59)
+@needs_a_disk
+def test_a_disk_that_is_full_for_an_epoch_costs_the_files_of_callbacks_in_it(run, tmp_path):
+    (tmp_path / "log").mkdir()
+    case = Case(59, "log_disk_full_for_an_epoch", 0, says=("Training has finished!",))
+    output = run(case._replace(enclosed=("disk", "8m", tmp_path / "log"))).output
+    for name in ("DumpTensors", "DumpTensorAsImage", "GraphProfiler"):
+        assert output.count(f"{name} cannot write") == 1, output
+    for pattern in (
+        "DumpTensor-{}.npz",
+        "chrome-trace-{}.json",
+        "runmetadata-{}.pb",
+        "weight-{1}.png",
+    ):
+        assert f"PHASE {pattern} [20, 60]" in output, output
