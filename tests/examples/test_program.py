@@ -72,7 +72,7 @@ SCORES = ["expreplay/max_score", "expreplay/mean_score", "cost"]
 SILENT = {"mean_score", "max_score", "epoch_num", "global_step"}
 STATISTICS = ("param-summary/", "SummaryGradient/")
 PRINTED = SCORES + sorted(
-    name for name in SCALARS - SILENT - set(SCORES) if not name.startswith(STATISTICS)
+    SCALARS - SILENT - set(SCORES), key=lambda name: (name.startswith(STATISTICS), name)
 )
 
 FIRST_EPOCH = [

@@ -9,24 +9,20 @@ from tensorpack.utils.checks import as_list
 
 from ..monitor import LastValues
 
-# What TensorBoard is for: there are dozens of them, and they hide what the run is about.
-_STATISTICS = "^(param-summary|SummaryGradient|activation-summary)/"
+_STATISTICS = ("param-summary/", "SummaryGradient/", "activation-summary/")
 
 
 class ScalarPrinter(LastValues):
     """Logs `{name}: {value}` for the scalars put since the last time: scores and accuracies first,
-    then costs, losses and errors, then the others, each of them sorted by name.
-
-    The statistics of gradients, parameters and activations (of `SummaryGradient`,
-    `add_param_summary` and `add_activation_summary`) are not logged unless a list is given; the
-    other monitors have them.
+    then costs, losses and errors, then the others, and last the statistics of gradients, parameters
+    and activations (of `SummaryGradient`, `add_param_summary` and `add_activation_summary`), each
+    of them sorted by name.
 
     Args:
       enable_step: whether to do so after each step.
       enable_epoch: whether to do so after each epoch.
       whitelist: regular expressions; only names in which one of them is found are logged.
-      blacklist: regular expressions; names in which one of them is found are not logged. `[]` logs
-        everything.
+      blacklist: regular expressions; names in which one of them is found are not logged.
     """
 
     def __init__(
@@ -39,9 +35,7 @@ class ScalarPrinter(LastValues):
         super().__init__()
         self._enable_step = enable_step
         self._enable_epoch = enable_epoch
-        if blacklist is None:
-            blacklist = [_STATISTICS] if whitelist is None else []
-        self._blacklist = self._patterns("blacklist", blacklist)
+        self._blacklist = self._patterns("blacklist", [] if blacklist is None else blacklist)
         self._whitelist = self._patterns("whitelist", [""] if whitelist is None else whitelist)
 
     def _trigger_step(self) -> None:
@@ -54,10 +48,12 @@ class ScalarPrinter(LastValues):
             self._print()
 
     def _print(self) -> None:
-        for name, value in sorted(self._values.items(), key=lambda each: scalar_rank(each[0])):
+        for name in sorted(
+            self._values, key=lambda each: (each.startswith(_STATISTICS), scalar_rank(each))
+        ):
             wanted = any(each.search(name) for each in self._whitelist)
             if wanted and not any(each.search(name) for each in self._blacklist):
-                logger.info(f"{name}: {value:.5g}")
+                logger.info(f"{name}: {self._values[name]:.5g}")
         self._values.clear()
 
     def _patterns(self, name: str, expressions: Sequence[str]) -> List["re.Pattern[str]"]:
