@@ -2,13 +2,11 @@
 
 import code
 import os
-import re
-import shlex
 import time
 from collections import deque
 from contextlib import suppress
 from string import Formatter
-from typing import Any, Dict, List, Optional, Sequence, Union
+from typing import Any, Dict, Optional, Sequence, Union
 
 import numpy as np
 
@@ -26,8 +24,7 @@ class SendStat(Callback):
 
     Args:
       command: a list of arguments, such as `["notify-send", "cost={cost:.3f}"]`, or a command line
-        that is split into such a list as a shell would do it; a ValueError if it needs a shell, for
-        none runs it. The names in braces are filled in, by `str.format`. Its output is logged.
+        for the shell. The names in braces are filled in, by `str.format`. Its output is logged.
       names: names of scalars in `trainer.monitors`, at least those in braces.
     """
 
@@ -60,13 +57,6 @@ class SendMonitorData(LastValues):
             _send(self._command, values)
 
 
-# Of a command line: what a shell takes as it is, what it does not split or take as an operator, and
-# what it acts on elsewhere.
-_LITERAL = re.compile(r"'[^']*'|\\.|\{[^{}]*\}", re.DOTALL)
-_QUOTED = re.compile(r'"[^"]*"', re.DOTALL)
-_OPERATORS = re.compile(r"[|&;<>*\n]|(?:^|\s)~")
-
-
 class _Fields(Formatter):
     """Fills in whole names, also if there are dots in them."""
 
@@ -76,34 +66,27 @@ class _Fields(Formatter):
 
 def _as_command(
     owner: Callback, command: Union[str, Sequence[str]], names: Sequence[str]
-) -> List[str]:
-    """Returns the arguments of a command whose names in braces are all among some names."""
-    if isinstance(command, str):
-        expanded = _LITERAL.sub("", command)
-        if _OPERATORS.search(_QUOTED.sub("", expanded)) or re.search("[$`]", expanded):
-            raise ValueError(
-                f"{owner}: {command!r} needs a shell, and none runs it. Give a list of arguments; "
-                f'if it must be a shell: ["sh", "-c", {command!r}].'
-            )
-        command = shlex.split(command)
-    parts = as_names(owner, "command", command)
-    for part in parts:
+) -> Union[str, Sequence[str]]:
+    """Returns a command whose names in braces are all among some names."""
+    for part in as_names(owner, "command", command):
         for _, field, _, _ in Formatter().parse(part):
             if field is not None and field not in names:
                 raise ValueError(
                     f"{owner}: the command has {{{field}}}, which is not among the names "
                     f"{list(names)}. Add it there, or write {{{{ and }}}} for braces."
                 )
-    return parts
+    return command
 
 
-def _send(command: List[str], values: Dict[str, float]) -> None:
-    output, code = subproc_call([_Fields().vformat(part, (), values) for part in command])
+def _send(command: Union[str, Sequence[str]], values: Dict[str, float]) -> None:
+    parts = [command] if isinstance(command, str) else command
+    filled = [_Fields().vformat(each, (), values) for each in parts]
+    output, code = subproc_call(filled[0] if isinstance(command, str) else filled)
     text = output.decode(errors="replace").rstrip()
     if code != 0:
         logger.error(f"Command {command} with {values} failed with code {code}: {text}")
     elif text:
-        logger.info(f"{command[0]}: {text}")
+        logger.info(f"{parts[0]}: {text}")
 
 
 class EstimatedTimeLeft(Callback):

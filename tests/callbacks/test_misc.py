@@ -30,34 +30,14 @@ def test_a_list_of_arguments_gets_the_scalars_and_no_shell_sees_it(tmp_path):
     assert sent.read_text() == "cost=1.00 $HOME | {}\ncost=2.00 $HOME | {}\n"
 
 
-def test_a_command_line_is_split_into_such_a_list(tmp_path):
-    sent = tmp_path / "sent"
-    line = f"{sys.executable} -c \"{WRITE}\" {sent} 'cost={{cost}} $HOME'"
-    MiniTrainer([putting(), SendStat(line, ["cost"])]).train()
-    assert sent.read_text() == "cost=1.0 $HOME\n"
-
-
-@pytest.mark.parametrize(
-    "line", ["echo {cost} | mail me", 'echo "$HOME {cost}"', "~/notify {cost}"]
-)
 @pytest.mark.parametrize("make", [SendStat, SendMonitorData])
-def test_a_command_line_that_needs_a_shell_is_refused(make, line):
-    with pytest.raises(ValueError, match=r'needs a shell.*\["sh", "-c", '):
-        make(line, ["cost"])
-    make(["sh", "-c", line], ["cost"])
-
-
-@pytest.mark.parametrize(
-    "line, argument",
-    [
-        ("notify {cost:>8}", "{cost:>8}"),
-        ("curl 'http://x?a=$1&b=2'", "http://x?a=$1&b=2"),
-        ('echo "a|b; c"', "a|b; c"),
-        (r"echo \$5", "$5"),
-    ],
-)
-def test_what_a_shell_would_take_as_it_is_needs_none(line, argument):
-    assert SendStat(line, ["cost"])._command[1:] == [argument]
+def test_a_command_line_goes_to_the_shell(make, tmp_path):
+    # as the documentation of 2017 has it
+    line = f"echo -d body={{val_error:.1f}} '$HOME' $((1 + 1)) 2>&1 | tr - + > {tmp_path}/sent"
+    sender = make(line, "val_error")
+    put = when(trigger_epoch=lambda cb: cb.trainer.monitors.put_scalar("val_error", 0.25))
+    MiniTrainer([put, sender] if make is SendStat else [put], [sender][make is SendStat :]).train()
+    assert (tmp_path / "sent").read_text() == "+d body=0.2 $HOME 2\n"
 
 
 def test_a_name_in_braces_must_be_among_the_names():
@@ -75,10 +55,10 @@ def test_a_monitor_sends_each_value_once(tmp_path):
 
 
 def test_a_command_that_fails_is_an_error_in_the_log(capsys):
-    MiniTrainer([putting(), SendStat("false", ["cost"])]).train()
-    assert log_lines(capsys)[0].startswith(
-        "Command ['false'] with {'cost': 1.0} failed with code 1"
-    )
+    MiniTrainer([putting(), SendStat("false", ["cost"]), SendStat(["no such"], [])]).train()
+    failed, missing = log_lines(capsys)
+    assert failed.startswith("Command false with {'cost': 1.0} failed with code 1")
+    assert missing.startswith("Command ['no such'] with {} failed with code -2: ")
 
 
 @pytest.mark.parametrize("make", [SendStat, SendMonitorData])

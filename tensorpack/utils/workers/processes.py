@@ -179,18 +179,20 @@ def use_one_openmp_thread() -> None:
             ctypes.CDLL(path, os.RTLD_NOLOAD).omp_set_num_threads(1)
 
 
-def subproc_call(args: Sequence[str], timeout: Optional[float] = None) -> Tuple[bytes, int]:
-    """Runs a program, without a shell, and returns its output and errors together, and exit code.
+def subproc_call(
+    args: Union[str, Sequence[str]], timeout: Optional[float] = None
+) -> Tuple[bytes, int]:
+    """Runs a list of arguments, or a command line for the shell; returns its output and errors
+    together, and its exit code.
 
     After `timeout` seconds it is killed, with the processes that it started, but for what has left
     its group. The code is 128 + n if signal n ended it, -1 if it was killed by the timeout, -2 if
     it could not be started (the output is then the reason).
     """
-    if isinstance(args, (str, bytes)):
-        raise TypeError(f"Got the command line {args!r}: pass a list of arguments.")
     try:
         process = subprocess.Popen(
-            list(args),
+            args,
+            shell=isinstance(args, str),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
