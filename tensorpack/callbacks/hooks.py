@@ -19,9 +19,9 @@ class CallbackToHook(tf.train.SessionRunHook):
     def __init__(self, cb: Callback) -> None:
         # Set on the instance, so that each run costs one call less; and only what does something,
         # which a `HookedSession` looks at.
-        if _overrides(cb, "before_run", "_before_run"):
+        if overrides(cb, "before_run", "_before_run"):
             self.before_run = cb.before_run
-        if _overrides(cb, "after_run", "_after_run"):
+        if overrides(cb, "after_run", "_after_run"):
             self.after_run = cb.after_run
 
 
@@ -82,17 +82,17 @@ def sees_runs(callback: Callback) -> bool:
         return False
     if isinstance(callback, ProxyCallback):
         return sees_runs(callback.cb)
-    return _overrides(callback, "before_run", "_before_run", "after_run", "_after_run")
+    return overrides(callback, "before_run", "_before_run", "after_run", "_after_run")
 
 
 def sees_steps(callback: Callback) -> bool:
     """Tells whether a callback has something to do after each step."""
     if type(callback) is ProxyCallback:
         return sees_steps(callback.cb)
-    return _overrides(callback, "trigger_step", "_trigger_step")
+    return overrides(callback, "trigger_step", "_trigger_step")
 
 
-def _overrides(callback: Callback, *methods: str) -> bool:
+def overrides(callback: Callback, *methods: str) -> bool:
     """Returns whether the class or the instance overrides any of these methods of `Callback`."""
     return any(
         getattr(getattr(callback, name), "__func__", None) is not getattr(Callback, name)

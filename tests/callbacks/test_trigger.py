@@ -2,14 +2,18 @@ import pytest
 
 from tensorpack.callbacks import (
     Callback,
+    CallbackFactory,
     EnableCallbackIf,
+    EstimatedTimeLeft,
     GraphProfiler,
     PeriodicCallback,
     PeriodicRunHooks,
     PeriodicTrigger,
+    ProcessTensors,
+    ProxyCallback,
     TimeReport,
 )
-from tests.callbacks.driver import MiniTrainer
+from tests.callbacks.driver import MiniTrainer, log_lines
 from tests.contracts.callback import contract_of
 from tests.helpers import CallbackSpy
 
@@ -88,6 +92,14 @@ def test_it_forwards_all_else():
 
 def test_its_name_says_what_is_inside():
     assert str(PeriodicTrigger(CallbackSpy(), every_k_steps=1)) == "PeriodicTrigger-CallbackSpy"
+
+
+@pytest.mark.parametrize("inside", [lambda: ProcessTensors("x", print), EstimatedTimeLeft])
+def test_a_callback_without_a_trigger_is_a_warning(inside, capsys):
+    PeriodicTrigger(ProxyCallback(inside()), every_k_epochs=2)
+    assert "has no _trigger, and what it does in runs is done in all" in log_lines(capsys)[0]
+    PeriodicTrigger(CallbackFactory(trigger=print), every_k_epochs=2)
+    assert log_lines(capsys) == []
 
 
 @pytest.mark.parametrize("kind", [PeriodicTrigger, PeriodicCallback])
