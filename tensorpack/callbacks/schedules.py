@@ -39,13 +39,13 @@ class ScheduledHyperParamSetter(HyperParamSetter):
         super().__init__(param)
         if interp not in (None, "linear"):
             raise ValueError(f'interp must be None or "linear", got {interp!r}.')
-        times = [as_count("A schedule", "the time", when, least=0) for when, _ in schedule]
-        if not times or len(set(times)) < len(times):
-            raise ValueError(
-                "A schedule is a list of (time, value) with different times from 0 on, got "
-                f"{list(schedule)}."
-            )
-        self.schedule = sorted((int(when), float(value)) for when, value in schedule)
+        points = list(schedule)
+        values = {
+            as_count("A schedule", "the time", when, 0): float(value) for when, value in points
+        }
+        if len(values) < len(points):
+            raise ValueError(f"A schedule has one value for each time, got {points}.")
+        self.schedule = sorted(values.items())
         self._interp = interp
         self._step_based = step_based
         self._set_at_beginning = set_at_beginning

@@ -1,11 +1,10 @@
 """Checks of arguments, each with an error that names the owner, the argument and the value.
 
 `check_*` only checks. `as_*` returns the value in the one form that the code after it uses, so it
-also takes `1e6` or `np.float32(3)` for a whole number, and one name for a list of names.
+also takes `1e6`, `np.float32(3)` or `"25"` for a whole number, and one name for a list of names.
 """
 
 import math
-import numbers
 import operator
 from contextlib import suppress
 from typing import Any, List, Optional, Tuple
@@ -120,13 +119,12 @@ def as_names(owner: Any, name: str, value: Any) -> List[str]:
 
 
 def _real(owner: Any, name: str, value: Any) -> float:
-    if isinstance(value, numbers.Real) and not isinstance(value, bool):
-        number: Any = value
-        try:
-            return float(number)
-        except OverflowError:  # an integer of more than 1024 bits
-            return math.inf if number > 0 else -math.inf
-    raise TypeError(_text(owner, name, "a number", value))
+    try:
+        return float(value)
+    except OverflowError:  # an integer of more than 1024 bits
+        return math.inf if value > 0 else -math.inf
+    except (TypeError, ValueError):
+        raise TypeError(_text(owner, name, "a number", value)) from None
 
 
 def _text(owner: Any, name: str, needed: str, value: Any) -> str:

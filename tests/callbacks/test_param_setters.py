@@ -53,7 +53,8 @@ def run(make, initial="initial", max_epoch=6, before=(), **options):
     [
         ([(0, 1.0), (3, 0.25)], None, [1.0, 1.0, 1.0, 0.25, 0.25, 0.25]),
         ([(2, 0.5), (4, 0.0)], None, ["initial", "initial", 0.5, 0.5, 0.0, 0.0]),
-        ([(4, 0.0), (2, 0.5)], None, ["initial", "initial", 0.5, 0.5, 0.0, 0.0]),
+        ([("4", "0"), (2.0, 0.5)], None, ["initial", "initial", 0.5, 0.5, 0.0, 0.0]),
+        ([], None, ["initial"] * 6),
         ([(0, 1.0), (4, 0.0)], "linear", [1.0, 0.75, 0.5, 0.25, 0.0, 0.0]),
         ([(1, 0.0), (3, 2.0), (4, 4.0)], "linear", ["initial", 0.0, 1.0, 2.0, 4.0, 4.0]),
     ],
@@ -127,7 +128,7 @@ def test_a_schedule_of_steps():
     assert values == [None, 1.0, 1.0, 0.5, 0.0, 0.0]
 
 
-@pytest.mark.parametrize("schedule", [[], [(1, 0.1), (1, 0.2)], [(-1, 0.1)], [(1.5, 0.1)]])
+@pytest.mark.parametrize("schedule", [[(1, 0.1), ("1", 0.2)], [(-1, 0.1)], [(1.5, 0.1)]])
 def test_a_schedule_that_makes_no_sense_is_refused(schedule):
     with pytest.raises(ValueError, match="A schedule"):
         ScheduledHyperParamSetter(param(), schedule)

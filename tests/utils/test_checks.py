@@ -50,7 +50,9 @@ def test_numbers_that_are_too_small():
         check_counts(DataFlow(), least=0, good=0, num=np.int64(-1))
 
 
-@pytest.mark.parametrize("value", [3, 3.0, np.int64(3), np.float32(3), np.array(3), Fraction(6, 2)])
+@pytest.mark.parametrize(
+    "value", [3, 3.0, "3", np.int64(3), np.float32(3), np.array(3), Fraction(6, 2)]
+)
 def test_counts_are_returned_as_int(value):
     count = as_count("what", "num", value)
     assert (count, type(count)) == (3, int)
@@ -70,7 +72,7 @@ def test_counts_from_zero_on_and_beyond_a_float():
 
 
 @pytest.mark.parametrize("as_what", [as_count, as_number, as_positive])
-@pytest.mark.parametrize("value", [True, np.bool_(True), "2", None, [2], 2j])
+@pytest.mark.parametrize("value", ["two", None, [2], 2j])
 def test_what_is_not_a_number(as_what, value):
     with pytest.raises(TypeError, match="what: num must be a number, but got "):
         as_what("what", "num", value)
