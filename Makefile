@@ -5,7 +5,8 @@
 #   make tensorboard         show the curves of all runs in train_log (ARGS="--logdir DIR" for others)
 #   make test                the fast tests                    (ARGS="-k queue" goes to pytest)
 #   make test-slow           the tests that take minutes
-#   make nightly             all tests that CI leaves out, on both TensorFlows (.ci/run makes .venv-tf1)
+#   make nightly             all tests that CI leaves out, on both TensorFlows (.ci/run makes .venv-tf1), and make versions
+#   make versions            the README's script and a short DQN training on TensorFlow 2.16, 2.18 and 2.21
 #   make reliability         the fault matrix on one TensorFlow (up to an hour)
 #   make soak                kill a small DQN 200 times at random moments, a group of four as often, and more (80 minutes)
 #   make bench               measure all figures of docs/performance.md (ARGS="--only R5,R6"; two and a half hours)
@@ -33,7 +34,7 @@ GAME = $(basename $(notdir $(ROM)))
 LEARN = train_log/fast-$(GAME)-$(SEED)
 PUBLISHED = $(if $(shell grep '"$(GAME)":' examples/DeepQNetwork/published.json),--published $(GAME) --table)
 
-.PHONY: help dqn learn tensorboard test test-slow nightly reliability soak bench gpu-check scaling bench-peers lint names docs notebooks pictures clean
+.PHONY: help dqn learn tensorboard test test-slow nightly versions reliability soak bench gpu-check scaling bench-peers lint names docs notebooks pictures clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -65,7 +66,10 @@ nightly:
 	@VENV="$(VENV)" PYTHON="$(PYTHON)" scripts/install "$(EXTRAS),test,notebooks"
 	@test -x .venv-tf1/bin/python || { echo "make nightly needs the environments of .ci/run" >&2; exit 1; }
 	@status=0; SAMPLE=1 VENV="$(VENV)" scripts/test -m nightly || status=1; \
-		VENV=.venv-tf1 scripts/test -m nightly || status=1; exit $$status
+		VENV=.venv-tf1 scripts/test -m nightly || status=1; scripts/versions || status=1; exit $$status
+
+versions:
+	@scripts/versions
 
 reliability:
 	@VENV="$(VENV)" PYTHON="$(PYTHON)" scripts/install "$(EXTRAS),test"
