@@ -44,6 +44,15 @@ def missing(module: str, package: Optional[str] = None) -> ModuleNotFoundError:
     return ModuleNotFoundError(text, name=module)
 
 
+def msgpack_codec() -> Any:
+    """Returns the classes of msgpack itself, also where `msgpack_numpy.patch()` has put others."""
+    require("msgpack")
+    try:
+        return require("msgpack._cmsgpack")
+    except ModuleNotFoundError:  # it was installed without a compiler
+        return require("msgpack.fallback")
+
+
 class Lazy:
     """A module that is required when one of its names is first used."""
 

@@ -22,6 +22,17 @@ def test_a_frame_made_by_hand_is_what_is_written():
     assert dumps(large) == frame_of(reference, large.tobytes() + bytes(-800 % 64))
 
 
+def test_what_a_program_puts_into_msgpack_is_not_called(monkeypatch):
+    # as msgpack_numpy.patch() does at the top of the programs of a family of papers
+    obj, old = [np.arange(300), {"k": (1, "a" * 5000)}], msgpack.packb({b"k": [1]})
+    data = dumps(obj)
+    for name in "Packer Unpacker pack packb unpack unpackb dump dumps load loads".split():
+        monkeypatch.setattr(msgpack, name, None)
+    assert dumps(obj) == data and loads(old) == {b"k": [1]}
+    array, rest = loads(data)
+    assert array.tolist() == [*range(300)] and rest == obj[1]
+
+
 @pytest.mark.parametrize("count", [3, 300])
 def test_arrays_are_copies_that_may_be_written_to_wherever_they_are(count):
     def arrays():

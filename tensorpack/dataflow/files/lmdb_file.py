@@ -14,7 +14,7 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tupl
 
 from tensorpack.utils import logger
 from tensorpack.utils.checks import check_counts
-from tensorpack.utils.optional import require
+from tensorpack.utils.optional import msgpack_codec, require
 from tensorpack.utils.packing.old_values import BadRecord, RefusedRecord, decode_old, kind_of_old
 from tensorpack.utils.serialize import dumps
 
@@ -352,7 +352,7 @@ def _writer(target: str, write_frequency: int, file: Any) -> Writing:
         with lmdb.open(file.name, map_size=_FIRST_MAP_BYTES, **options) as env:
             yield write
             keys = list(FormattedKeys(KEY_FORMAT, count))
-            listed = LIST_KEY, require("msgpack").packb(keys, use_bin_type=True)
+            listed = LIST_KEY, msgpack_codec().Packer().pack(keys)
             header = HEADER_KEY, dumps({"version": VERSION, "codec": CODEC, "count": count})
             _write_batch(env, [*batch, listed, header])
             # LMDB keeps the last two states of a file, and takes that of the higher number. Now

@@ -15,7 +15,7 @@ from typing import Any, Dict, List, Tuple
 
 import numpy as np
 
-from ..optional import require
+from ..optional import msgpack_codec, require
 from .packed_arrays import MAX_DIMENSIONS, check_text, dtype_of, nbytes_of
 
 _MOST = 64  # containers in containers, and elements of a key, whose hash is taken each time
@@ -68,7 +68,7 @@ def decode_old(value: bytes, trusted: bool = False) -> Any:
 
 
 def _unpacked(value: bytes) -> Any:
-    return require("msgpack").unpackb(
+    return msgpack_codec().unpackb(
         value, object_hook=_restore, ext_hook=_no_extension, raw=False, strict_map_key=False
     )
 

@@ -23,7 +23,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple, Union
 
 import numpy as np
 
-from ..optional import require
+from ..optional import msgpack_codec, require
 from .packed_arrays import (
     ALIGNMENT,
     MAX_INTEGER_BYTES,
@@ -139,8 +139,7 @@ class _Packing:
         self._tuples = 0
         self._extensions = 0
         self._unicode_errors = "strict"
-        msgpack = require("msgpack")
-        self._msgpack_packb, self._ext_type = msgpack.packb, msgpack.ExtType
+        self._packer, self._ext_type = msgpack_codec().Packer, require("msgpack").ExtType
 
     def bytes_of(self, obj: Any) -> bytes:
         try:
@@ -160,9 +159,10 @@ class _Packing:
 
     def _packb(self, obj: Any) -> bytes:
         # The bound method is not kept: the cycle would keep the arrays until they are collected.
-        return self._msgpack_packb(
-            obj, default=self._encode, strict_types=True, unicode_errors=self._unicode_errors
+        packer = self._packer(
+            default=self._encode, strict_types=True, unicode_errors=self._unicode_errors
         )
+        return packer.pack(obj)
 
     def _encode(self, obj: Any) -> Any:
         """Returns an extension for an object that msgpack does not know."""
@@ -243,7 +243,7 @@ class _Unpacking:
         self._memory, self._area, self._end, self._keep = memory, area, end, keep
         self._tuples = 0
         self._error: Optional[Exception] = None
-        self._msgpack = require("msgpack")
+        self._msgpack = msgpack_codec()
 
     def object_of(self, structure: Any) -> Any:
         try:
@@ -262,7 +262,7 @@ class _Unpacking:
             if self._error is not None:
                 raise self._error
             return found
-        except (*_DAMAGE, RecursionError, self._msgpack.UnpackException) as error:
+        except (*_DAMAGE, RecursionError, require("msgpack").UnpackException) as error:
             raise ValueError(
                 f"These are not the bytes of one object: {str(error) or type(error).__name__}"
             ) from error
