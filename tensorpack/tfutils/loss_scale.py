@@ -101,7 +101,9 @@ class _Guard(ProxyOptimizer):
 
     def apply_gradients(self, *args: Any, **kwargs: Any) -> tf.Operation:
         def update() -> tf.Tensor:
-            with tf.control_dependencies([self._opt.apply_gradients(*args, **kwargs)]):
+            with tf.name_scope(None):  # what it makes has the same names without a branch
+                updated = self._opt.apply_gradients(*args, **kwargs)
+            with tf.control_dependencies([updated]):
                 return tf.constant(True)
 
         return tf.group(tf.cond(self.finite, update, lambda: tf.constant(False)))

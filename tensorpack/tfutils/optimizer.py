@@ -172,7 +172,9 @@ class AccumGradOptimizer(ProxyOptimizer):
         return made[key]
 
     def _update(self, pairs: GradsAndVars) -> tf.Tensor:
-        update = self._opt.apply_gradients([(total.read_value(), v) for total, v in pairs])
+        given = [(total.read_value(), variable) for total, variable in pairs]
+        with tf.name_scope(None):  # Adam's powers of betas have the same names without a branch
+            update = self._opt.apply_gradients(given)
         with tf.control_dependencies([update]):
             zeros = [total.assign(tf.zeros_like(total), read_value=False) for total, _ in pairs]
         with tf.control_dependencies(zeros):

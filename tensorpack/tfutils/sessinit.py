@@ -9,7 +9,14 @@ from tensorpack.compat import tfv1 as tf
 from tensorpack.utils import logger
 from tensorpack.utils.argtools import accepts_old_keywords
 from tensorpack.utils.checkpoints.files import check_manifest
-from tensorpack.utils.checkpoints.variables import Match, by_name, known_from, known_of, match
+from tensorpack.utils.checkpoints.variables import (
+    Match,
+    by_name,
+    known_from,
+    known_of,
+    match,
+    take_present_names,
+)
 from tensorpack.utils.checks import check_kind
 from tensorpack.utils.naming import LOSS_SCALE_NAMES
 from tensorpack.utils.packing.npz import NAMED_ARRAYS
@@ -104,11 +111,13 @@ class SaverRestore(SessionInit):
         reader = CheckpointReader(self.path)
         scope = f"{self.prefix}/" if self.prefix else ""
         known = known_from(reader.variables)
+        here = () if scope else known_of_graph(tf.global_variables())
+        there = take_present_names(here, known)
         self.missing = load_named_values(
             sess,
             self.path,
             {scope + name: each for name, each in known.items()},
-            lambda name: reader.read(name[len(scope) :]),
+            lambda name: reader.read(there.get(name, name[len(scope) :])),
             ignore=self.ignore,
             reshape=self.ignore_mismatch,
         )
@@ -147,7 +156,9 @@ class ExactRestore(SessionInit):
         logger.info(f"Restoring checkpoint from {self._prefix} ...")
         wanted = tf.global_variables() if self._variables is None else self._variables
         reader, ours = CheckpointReader(self._prefix), known_of_graph(wanted)
-        wrong = [row for row in match(ours, known_from(reader.variables)) if row.verdict != "same"]
+        theirs = known_from(reader.variables)
+        there = take_present_names(ours, theirs)
+        wrong = [row for row in match(ours, theirs) if row.verdict != "same"]
         minor = all(map(_is_minor, wrong))
         if wrong and (self._strictly or not minor):
             undo = 'Use resume="auto"' if minor else "Undo the change of the model"
@@ -159,7 +170,7 @@ class ExactRestore(SessionInit):
         if wrong:
             told = (f"{row.name} {'begins' if row.ours else 'is dropped'}" for row in wrong)
             logger.warning(f"Another trainer than in {self._prefix}: {', '.join(told)}.")
-        values = {name: reader.read(name) for name in reader.names if name in ours}
+        values = {name: reader.read(there.get(name, name)) for name in theirs if name in ours}
         SessionUpdate(sess, wanted).update(values)
 
 

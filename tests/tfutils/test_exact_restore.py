@@ -3,7 +3,9 @@ import pytest
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.checkpoint import CheckpointCorrupt, save_checkpoint_vars
-from tensorpack.tfutils.sessinit import ExactRestore, VariableMismatch
+from tensorpack.tfutils.loss_scale import LossScaleOptimizer
+from tensorpack.tfutils.optimizer import AccumGradOptimizer
+from tensorpack.tfutils.sessinit import ExactRestore, SaverRestore, VariableMismatch
 
 
 @pytest.fixture
@@ -75,6 +77,64 @@ def test_the_scale_of_the_loss_comes_and_goes_with_the_precision(tmp_path, capsy
     assert "loss_scale/scale begins" in capsys.readouterr().out
     with tf.Graph().as_default(), pytest.raises(VariableMismatch, match='Use resume="auto"'):
         restore(prefix, **scale)
+
+
+def minimize(*wrappers):
+    """Builds a variable for each wrapper, with an Adam that it wraps; returns the betas' powers."""
+    for number, wrap in enumerate(wrappers):
+        with tf.variable_scope("", use_resource=True):
+            w = tf.get_variable(f"w{number}", [])
+        wrap(tf.train.AdamOptimizer()).minimize(w * w, var_list=[w])
+    return [each for each in tf.global_variables() if "power" in each.op.name]
+
+
+def zeros():
+    return {v.op.name: np.zeros([], v.dtype.as_numpy_dtype) for v in tf.global_variables()}
+
+
+def plain(opt):
+    return opt
+
+
+def accumulating(opt):
+    return AccumGradOptimizer(opt, 2)
+
+
+@pytest.mark.parametrize(
+    "wrappers, scopes",
+    [
+        ([plain], ["cond"]),
+        ([LossScaleOptimizer], ["AccumGrad/cond"]),
+        ([accumulating, accumulating], ["AccumGrad/cond/cond", "AccumGrad_1/cond/cond"]),
+    ],
+)
+def test_powers_of_betas_that_were_saved_from_a_branch_are_found(tmp_path, wrappers, scopes):
+    """By their names on TensorFlow 1, in which the precision may have been another one."""
+    powers = minimize(*wrappers)
+    names = [f"beta{i}_power{number}" for number in ("", "_1") for i in (1, 2)]
+    assert [each.op.name for each in powers] == names[: len(powers)]
+    values = {name: each for name, each in zeros().items() if not name.startswith("loss_scale")}
+    for number, each in enumerate(powers):
+        del values[each.op.name]
+        values[f"{scopes[number // 2]}/beta{number % 2 + 1}_power"] = np.float32(number)
+    prefix = str(tmp_path / "model-3")
+    save_checkpoint_vars(values, prefix)
+    for init in ExactRestore(prefix, strictly=False), SaverRestore(prefix):
+        with tf.Session() as sess:
+            sess.run(tf.global_variables_initializer())
+            init.init(sess)
+            assert sess.run(powers) == list(range(len(powers)))
+
+
+def test_which_optimizer_has_a_power_of_a_beta_is_not_guessed(tmp_path):
+    minimize(accumulating, plain)
+    values = zeros()
+    for i in 1, 2:
+        values[f"AccumGrad/cond/beta{i}_power"] = values.pop(f"beta{i}_power_1")
+    prefix = str(tmp_path / "model-3")
+    save_checkpoint_vars(values, prefix)
+    with tf.Session() as sess, pytest.raises(VariableMismatch, match="beta1_power_1 .* missing"):
+        ExactRestore(prefix, strictly=False).init(sess)
 
 
 @pytest.mark.parametrize(

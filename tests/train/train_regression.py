@@ -11,13 +11,14 @@ from tensorpack.dataflow import BatchData, DataFlow, DataFromList
 from tensorpack.graph_builder import ModelDesc
 from tensorpack.models import FullyConnected
 from tensorpack.tfutils.common import get_global_step_var
+from tensorpack.tfutils.optimizer import AccumGradOptimizer
 from tensorpack.train import QueueInputTrainer, TrainConfig
 from tensorpack.utils import fix_rng_seed, logger
 from tests.faults.marks import mark
 
 
 class Regression(ModelDesc):
-    """Learns a vector of three from one of eight, by a hidden layer and Adam."""
+    """Learns a vector of three from one of eight, by a hidden layer; Adam at each third step."""
 
     def inputs(self):
         return [
@@ -32,7 +33,7 @@ class Regression(ModelDesc):
     def optimizer(self):
         # A rate that depends on the global step shows whether that is read in a fixed order.
         rate = tf.train.exponential_decay(0.05, get_global_step_var(), 10, 0.9)
-        return tf.train.AdamOptimizer(rate)
+        return AccumGradOptimizer(tf.train.AdamOptimizer(rate), 3)
 
 
 class Forgetful(DataFlow):

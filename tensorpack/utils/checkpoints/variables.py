@@ -77,6 +77,28 @@ def _fits(ours: Any, theirs: Any) -> bool:
     return len(ours) == len(theirs) and all(a in (None, b) for a, b in zip(ours, theirs))
 
 
+def take_present_names(ours: Iterable[str], theirs: Dict[str, Any]) -> Dict[str, str]:
+    """Renames in what a checkpoint has the powers of Adam's betas in a branch, as
+    `AccumGrad/cond/beta1_power` of earlier versions on TensorFlow 1, to the names that a graph has
+    for them, if it is clear which is which; returns the names there by those in the graph.
+    """
+    found: Dict[str, str] = {}
+    for power in "beta1_power", "beta2_power":
+        known = [name for name in theirs if re.search(f"(^|/){power}(_[0-9]+)?$", name)]
+        missing = [name for name in ours if re.fullmatch(f"{power}(_[0-9]+)?", name)]
+        kinds = {re.sub("_[0-9]+/", "/", name) for name in known}
+        if len(missing) == len(known) and len(kinds) == 1 and "cond" in kinds.pop().split("/"):
+            found.update(zip(sorted(missing, key=_numbered), sorted(known, key=_numbered)))
+    for name, earlier in found.items():
+        theirs[name] = theirs.pop(earlier)
+    return found
+
+
+def _numbered(name: str) -> List[Any]:
+    """Returns a key that sorts names as their numbers are, in the order in which they were made."""
+    return [int(part) if part.isdigit() else part for part in re.split("([0-9]+)", name)]
+
+
 def scope_hint(model: Iterable[str], saved: Iterable[str]) -> str:
     """Returns advice, after a space, if a model has in a scope what is to be loaded; else ""."""
     for name in model:
