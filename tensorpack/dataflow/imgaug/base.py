@@ -3,6 +3,8 @@
 import inspect
 import operator
 import os
+from collections import ChainMap
+from itertools import takewhile
 from typing import Any, Callable, List, Optional, Sequence, Tuple
 
 import numpy as np
@@ -68,13 +70,7 @@ class ImageAugmentor:
 
     def get_transform(self, img: np.ndarray) -> Transform:
         """Draws what to do to an image; see `Transform`."""
-        param = self._get_augment_params(img)
-        if type(self)._augment is not ImageAugmentor._augment:
-            return _TransformOf2017(self, param)
-        if isinstance(param, Transform):
-            return param  # the spelling of 2018
-        name = type(self).__name__
-        raise NotImplementedError(f"{name} does nothing yet: define {name}.get_transform().")
+        return self._as_transform(None)
 
     def augment(self, img: np.ndarray) -> np.ndarray:
         """Returns an augmented image; an `AugmentationError` is raised if it failed."""
@@ -98,38 +94,55 @@ class ImageAugmentor:
 
     def augment_with_params(self, d: np.ndarray, param: Transform) -> np.ndarray:
         """Returns an image with a given transform; new code calls `param.apply_image(d)`."""
-        return self._as_transform(param).apply_image(d)
+        return self._given(param).apply_image(d)
 
     def augment_coords(self, coords: np.ndarray, param: Transform) -> np.ndarray:
         """Returns coordinates with a given transform; new code calls `param.apply_coords`."""
-        return self._as_transform(param).apply_coords(coords)
+        return self._given(param).apply_coords(coords)
 
     def _as_transform(self, param: Any) -> Transform:
-        return param if isinstance(param, Transform) else _TransformOf2017(self, param)
+        """Returns what was drawn as a transform, by way of the methods that a subclass defines."""
+        augments = type(self)._augment is not ImageAugmentor._augment
+        if isinstance(param, Transform):
+            moves = type(self)._augment_coords is not ImageAugmentor._augment_coords
+            owner = vars(param).get("augmentor", vars(param).get("func"))
+            return self._wrap(param) if (augments or moves) and owner is not self else param
+        if augments:
+            return self._wrap(param)
+        name = type(self).__name__
+        raise NotImplementedError(f"{name} does nothing yet: define {name}.get_transform().")
+
+    def _wrap(self, param: Any) -> Transform:
+        return _TransformOf2017(self, param)
+
+    def _given(self, param: Any) -> Transform:
+        by_methods = isinstance(param, (PhotometricTransform, _TransformOf2017))
+        return param if by_methods else self._as_transform(param)
 
     def _augment(self, img: np.ndarray, param: Any) -> np.ndarray:
         """The spelling of 2017: override to augment an image as was drawn."""
-        return param.apply_image(img)
+        return _drawn(self, param).apply_image(img)
 
     def _get_augment_params(self, img: np.ndarray) -> Any:
         """The spelling of 2017: override to draw what to do; by default a `Transform`."""
-        for kind in type(self).__mro__:
-            draw = vars(kind).get("get_transform", ImageAugmentor.get_transform)
-            if draw is not ImageAugmentor.get_transform:
-                return draw(self, img)
-        return None
 
     def _augment_coords(self, coords: np.ndarray, param: Any) -> np.ndarray:
-        """The spelling of 2017: override where pixels move."""
-        return coords
+        """The spelling of 2017: override where pixels move; by default as a `Transform` does."""
+        return _drawn(self, param).apply_coords(coords) if isinstance(param, Transform) else coords
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        own = vars(cls)
         # A script that derives its augmentor from one of ours means the methods that it defines.
-        if "get_transform" not in own and ("_augment" in own or "_get_augment_params" in own):
-            if not issubclass(cls, PhotometricAugmentor):
-                cls.get_transform = ImageAugmentor.get_transform  # type: ignore[method-assign]
+        mixed = takewhile(
+            lambda kind: kind is cls or not issubclass(kind, ImageAugmentor), cls.__mro__
+        )
+        own = ChainMap(*(dict(vars(kind)) for kind in mixed))
+        draw = own.get("_get_augment_params")
+        if "get_transform" in own:
+            cls._get_augment_params = draw or own["get_transform"]  # type: ignore[method-assign]
+        elif draw or "_augment" in own or "_augment_coords" in own:
+            draw = draw or (lambda self, img: super(cls, self).get_transform(img))  # type: ignore
+            cls.get_transform = lambda self, img: self._as_transform(draw(self, img))  # type: ignore
 
     def _as_augmentors(self, augmentors: Any) -> List["ImageAugmentor"]:
         """Returns augmentors as a list; a TypeError if one is something else."""
@@ -176,11 +189,14 @@ class PhotometricAugmentor(ImageAugmentor):
     A subclass defines `_augment(img, param)`, and `_get_augment_params(img)` if it draws anything.
     """
 
-    def get_transform(self, img: np.ndarray) -> Transform:
-        return PhotometricTransform(self, self._get_augment_params(img))
+    def _wrap(self, param: Any) -> Transform:
+        return PhotometricTransform(self, param)
 
     def _get_augment_params(self, img: np.ndarray) -> Any:
         return None
+
+    def _augment_coords(self, coords: np.ndarray, param: Any) -> np.ndarray:
+        return coords
 
 
 class AugmentorList(ImageAugmentor):
@@ -198,9 +214,14 @@ class AugmentorList(ImageAugmentor):
         return self.augmentors
 
     def get_transform(self, img: np.ndarray) -> Transform:
-        return self.augment_return_params(img)[1]
+        return self._apply_each(img)[1]
 
     def augment_return_params(self, d: np.ndarray) -> Tuple[np.ndarray, Transform]:
+        if type(self).get_transform is not AugmentorList.get_transform:
+            return super().augment_return_params(d)
+        return self._apply_each(d)
+
+    def _apply_each(self, d: np.ndarray) -> Tuple[np.ndarray, Transform]:
         _check_image(d)
         tfms = []
         for each in self.augmentors:
@@ -229,19 +250,41 @@ class _TransformOf2017(Transform):
         return self.augmentor._augment(img, self.param)
 
     def apply_coords(self, coords: np.ndarray) -> np.ndarray:
-        kind = type(self.augmentor)
-        if kind._augment_coords is ImageAugmentor._augment_coords:
+        if not self._is_drawn() and not self._moves_coords():
             log_once(
-                f"{kind.__name__} leaves coordinates as they are: define _augment_coords(), or "
+                f"{self._name} leaves coordinates as they are: define _augment_coords(), or "
                 "derive it from PhotometricAugmentor if it moves no pixels.",
                 "warning",
             )
         return self.augmentor._augment_coords(coords, self.param)
 
+    def apply_box(self, box: np.ndarray) -> np.ndarray:
+        follows = self._is_drawn() and not self._moves_coords()
+        return self.param.apply_box(box) if follows else super().apply_box(box)
+
+    def apply_segmentation(self, segmentation: np.ndarray) -> np.ndarray:
+        drawn = self.param if self._is_drawn() else super()
+        return drawn.apply_segmentation(segmentation)
+
+    @property
+    def of_one_size(self) -> bool:  # type: ignore[override]
+        return getattr(self.param, "of_one_size", False)
+
+    def _is_drawn(self) -> bool:
+        return isinstance(self.param, Transform)
+
+    def _moves_coords(self) -> bool:
+        return type(self.augmentor)._augment_coords is not ImageAugmentor._augment_coords
+
     def __getattr__(self, name: str) -> Any:
-        if name.startswith(("apply_", "_")):
+        if name.startswith("_") or name.startswith("apply_") and not self._is_drawn():
             return super().__getattr__(name)
         return getattr(self.param, name)
+
+
+def _drawn(augmentor: ImageAugmentor, param: Any) -> Any:
+    own = isinstance(param, _TransformOf2017) and param.augmentor is augmentor
+    return param.param if own else param
 
 
 def _check_image(img: Any) -> None:

@@ -64,6 +64,8 @@ class _Chooser(ImageAugmentor):
         return self._draw().get_transform(img)
 
     def augment_return_params(self, d: np.ndarray) -> Tuple[np.ndarray, Transform]:
+        if type(self).get_transform is not _Chooser.get_transform:
+            return super().augment_return_params(d)
         # Not by get_transform(): for that, a list of augmentors has to apply them.
         return self._draw().augment_return_params(d)
 
@@ -143,18 +145,17 @@ class Albumentations(ImageAugmentor):
         self.augmentor = augmentor
 
     def get_transform(self, img: np.ndarray) -> Transform:
-        seed = int(self.rng.randint(_SEEDS))
+        apply = partial(self._apply, seed=int(self.rng.randint(_SEEDS)))
         if self._moves:  # where to is not known
-            augment = partial(self._augment, param=seed)
-            return TransformFactory("Albumentations", apply_image=augment)
-        return PhotometricTransform(self, seed)
+            return TransformFactory("Albumentations", apply_image=apply)
+        return PhotometricTransform(apply)
 
-    def _augment(self, img: np.ndarray, param: int) -> np.ndarray:
+    def _apply(self, img: np.ndarray, seed: int) -> np.ndarray:
         if hasattr(self.augmentor, "set_random_seed"):  # since 2.0
-            self.augmentor.set_random_seed(param)
+            self.augmentor.set_random_seed(seed)
             result = self.augmentor(image=img)["image"]
         else:
-            with _seeded_globals(param):
+            with _seeded_globals(seed):
                 result = self.augmentor(image=img)["image"]
         return keep_channels(img, result)
 

@@ -161,7 +161,8 @@ class PhotometricTransform(Transform):
         return self.func(img) if augment is None else augment(img, self.param)
 
     def apply_coords(self, coords: np.ndarray) -> np.ndarray:
-        return coords
+        augment = getattr(self.func, "_augment_coords", None)
+        return coords if augment is None else augment(coords, self.param)
 
     def apply_segmentation(self, segmentation: np.ndarray) -> np.ndarray:
         return segmentation

@@ -1,3 +1,4 @@
+import functools
 import operator
 import random
 import sys
@@ -23,6 +24,8 @@ from tensorpack.dataflow.imgaug import (
     Transpose,
 )
 from tests.contracts.augmentor import AugmentorContract, picture
+
+from .test_overridden_methods import CHANGED, check_overridden
 
 POINTS = [(7, 9), (40, 20), (52, 32)]
 FLIP, TURN = Flip(horiz=True, prob=1), Flip(vert=True, prob=1)
@@ -255,6 +258,12 @@ def test_coordinates_of_albumentations(libraries):
     assert np.array_equal(tfm.apply_coords(coords), coords)
     with pytest.raises(NotImplementedError, match="apply_coords"):
         Albumentations(WithGlobalStreams()).get_transform(picture()).apply_coords(coords)
+
+
+@pytest.mark.parametrize("method", CHANGED)
+@pytest.mark.parametrize("of_library", [WithOwnStream, WithGlobalStreams])
+def test_a_method_of_albumentations_is_overridden(libraries, of_library, method):
+    check_overridden(functools.partial(Albumentations, augmentor=of_library()), method)
 
 
 def test_refuses(libraries):
