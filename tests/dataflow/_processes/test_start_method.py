@@ -1,14 +1,18 @@
 """Processes are forked only where that is safe, and what cannot be sent is named."""
 
 import _thread
+import contextlib
 import functools
 import multiprocessing
 import sys
 import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from tqdm import tqdm
 
-from tensorpack.dataflow import DataFlow, DataFromList, MapData, MapDataComponent
+from tensorpack.dataflow import DataFlow, DataFromList, MapData, MapDataComponent, PrefetchData
 from tensorpack.dataflow._processes import start_method
 from tensorpack.dataflow._processes.start_method import choose_start_method, find_unpicklable, start
 from tensorpack.utils.signals import SignalListener
@@ -23,30 +27,74 @@ def no_session(monkeypatch):
     monkeypatch.setattr(start_method, "_has_session", lambda: False)
 
 
-def test_with_another_thread_than_a_listener_for_signals_it_does_not_fork(no_session):
-    with SignalListener(lambda signum: None):
+def draw_a_bar(stack):
+    list(tqdm(range(3)))  # its monitor sleeps until the program ends
+    assert tqdm.monitor.is_alive()
+    stack.callback(tqdm.monitor.exit)
+
+
+def use_a_pool(stack):
+    pool = stack.enter_context(ThreadPoolExecutor(2))
+    assert list(pool.map(abs, [1, -2])) == [1, 2]
+
+
+def listen_for_signals(stack):
+    stack.enter_context(SignalListener(lambda signum: None))
+
+
+def sleep_again_and_again(stack):
+    stop = threading.Event()
+    thread, _ = in_thread(lambda: [*iter(lambda: stop.is_set() or time.sleep(0.01), True)])
+    stack.callback(thread.join)
+    stack.callback(stop.set)
+
+
+@pytest.mark.parametrize(
+    "begin", [draw_a_bar, use_a_pool, listen_for_signals, sleep_again_and_again]
+)
+def test_threads_that_sleep_or_wait_are_forked_away(begin, no_session):
+    with contextlib.ExitStack() as stack:
+        begin(stack)
         assert choose_start_method() == "fork"
-        go_on = threading.Event()
-        thread, _ = in_thread(go_on.wait)
-        try:
-            assert choose_start_method() == "forkserver"
-        finally:
-            go_on.set()
-            thread.join()
-    assert choose_start_method() == "fork"
+        flow = PrefetchData(MapData(numbers(20), lambda datapoint: datapoint), 5, 1)
+        flow.reset_state()
+        assert [number for (number,) in flow] == [*range(20)]
+        flow.close()
 
 
-def test_a_thread_that_was_not_started_by_python_counts_as_long_as_it_runs(no_session):
-    begun, go_on = threading.Event(), threading.Event()
+def works(end):
+    while not end.is_set():
+        sum(range(100))
 
-    def run():
-        threading.current_thread()  # makes an object for it, which Python before 3.13 keeps
+
+def waits_with_a_lock(end):
+    with LOCK:
+        end.wait()
+
+
+class Sleeper:
+    def __init__(self):
+        self._lock = threading.RLock()
+
+    def __call__(self, end):
+        with self._lock:
+            while not end.is_set():
+                time.sleep(0.01)
+
+
+@pytest.mark.parametrize("work", [works, waits_with_a_lock, Sleeper()])
+def test_while_a_thread_works_or_holds_a_lock_it_does_not_fork(work, no_session):
+    end, begun = threading.Event(), threading.Event()
+
+    def run():  # it need not be a thread of Python's own
         begun.set()
-        go_on.wait()
+        work(end)
 
     number = _thread.start_new_thread(run, ())
-    assert begun.wait(5) and choose_start_method() == "forkserver"
-    go_on.set()
+    try:
+        assert begun.wait(5) and choose_start_method() == "forkserver"
+    finally:
+        end.set()
     wait_until(lambda: number not in sys._current_frames())
     assert choose_start_method() == "fork"
 
