@@ -1,9 +1,10 @@
 """The contract of every dataflow: an iterable of datapoints that can be iterated again."""
 
 import functools
+import inspect
 import threading
 import types
-from typing import Any, Dict, Iterator, Optional, Tuple
+from typing import Any, Callable, Dict, Iterator, Optional, Tuple
 
 import numpy as np
 
@@ -85,7 +86,7 @@ class DataFlow:
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        give_both_names(cls, "__iter__", "get_data")
+        give_both_names(cls, "__iter__", "get_data", _checked_pass)
         own = vars(cls).get("__len__")
         if isinstance(own, types.FunctionType) and not hasattr(own, "_is_length"):
             cls.__len__ = checked_length(own, "__len__")  # type: ignore[method-assign]
@@ -155,6 +156,23 @@ class DataFlow:
 
     get_data = __iter__
     size = __len__
+
+
+def _checked_pass(get_data: Callable[[Any], Any]) -> Callable[[Any], Iterator[Any]]:
+    """Makes an `__iter__` of a `get_data`, which may return any iterable."""
+    if inspect.isgeneratorfunction(get_data):
+        return get_data
+
+    @functools.wraps(get_data)
+    def begin(self: Any) -> Iterator[Any]:
+        made = get_data(self)
+        try:
+            return iter(made)
+        except TypeError as error:
+            found = f"{type(self).__name__}.get_data() returned {made!r:.80}"
+            raise TypeError(f"{found}. It has to yield or return datapoints.") from error
+
+    return begin
 
 
 class ResumableDataFlow(DataFlow):

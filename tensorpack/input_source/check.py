@@ -9,7 +9,7 @@ from typing import Any, List, Optional, Sequence
 import numpy as np
 
 from tensorpack.compat import tfv1 as tf
-from tensorpack.tfutils.fed_input import FedInput, describe
+from tensorpack.tfutils.fed_input import NOT_A_BATCH, FedInput, describe
 from tensorpack.utils import logger
 
 
@@ -52,6 +52,8 @@ class DatapointChecker:
                 first = first or error
                 found.append(f"Datapoint {self._index}, {error}")
         if first is not None:
+            if all(NOT_A_BATCH in each for each in found):
+                found.append("BatchData(flow, size) makes batches.")
             raise type(first)("\n".join(found)) from first.__cause__
         self._index += 1
         return arrays

@@ -11,6 +11,7 @@ import numpy as np
 from tensorpack.compat import tfv1 as tf
 from tensorpack.utils import logger
 
+NOT_A_BATCH = ", as an example that is in no batch"  # ends an error
 _KINDS = {"b": "bool", "i": "integer", "u": "integer", "f": "floating", "c": "complex"}
 
 
@@ -71,7 +72,8 @@ class FedInput:
         if dims is None:
             return
         if len(shape) != len(dims):
-            raise ValueError(f"it has {len(shape)} dimensions instead of {len(dims)}")
+            single = NOT_A_BATCH if len(shape) + 1 == len(dims) else ""
+            raise ValueError(f"it has {len(shape)} dimensions instead of {len(dims)}{single}")
         for axis, (size, needed) in enumerate(zip(shape, dims)):
             if needed is not None and size != needed:
                 raise ValueError(f"its size along axis {axis} is {size} instead of {needed}")

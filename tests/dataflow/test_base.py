@@ -3,6 +3,7 @@
 import operator
 import queue
 
+import numpy as np
 import pytest
 
 from tensorpack.dataflow import (
@@ -102,6 +103,18 @@ def test_both_names_of_one_class_stay_as_they_are():
 
     assert list(Both()) == [["later"]]
     assert list(Both().get_data()) == [["2017"]]
+
+
+@pytest.mark.parametrize("made", [[[1], [2]], np.array([[1], [2]]), ([1], [2])])
+def test_a_get_data_may_return_what_can_be_iterated(made):
+    flow = type("Returns", (DataFlow,), {"get_data": lambda self: made})()
+    assert [list(datapoint) for datapoint in ProxyDataFlow(flow)] == [[1], [2]]
+
+
+def test_a_get_data_that_returns_no_datapoints_is_named():
+    flow = type("Returns", (DataFlow,), {"get_data": lambda self: None})()
+    with pytest.raises(TypeError, match=r"Returns\.get_data\(\) returned None\. It has to yield"):
+        next(iter(flow))
 
 
 def test_a_flow_that_defines_nothing_says_so():

@@ -92,6 +92,31 @@ def test_a_whole_file_from_which_records_were_taken(tmp_path):
     assert [key for key, _ in LMDBData(path, shuffle=False)] == sorted(read_raw(path))
 
 
+def test_a_file_that_lacks_its_free_pages_can_be_copied(tmp_path):
+    """LMDB leaves pages out of the file that one transaction has filled and freed."""
+    path = str(tmp_path / "file")
+    with lmdb.open(path, map_size=2**26, subdir=False) as env:
+        for number in range(3):
+            with env.begin(write=True) as transaction:
+                transaction.put(b"a", b"%d" % number)
+                transaction.put(b"b", b"y" * 40000)
+                transaction.delete(b"b")
+    with pytest.raises(
+        DamagedLMDB, match=r"again; if records were deleted, by the `copy\(\.\.\., comp"
+    ):
+        len(LMDBData(path))
+    with lmdb.open(path, subdir=False, readonly=True) as env:
+        env.copy(str(tmp_path / "copy"), compact=True)
+    assert list(LMDBData(tmp_path / "copy")) == [[b"a", b"2"]]
+
+
+def test_a_record_of_another_program_is_told_what_to_do(tmp_path):
+    path = write_raw(tmp_path / "file", [(b"a", b"text")])
+    with pytest.raises(DamagedLMDB, match=r"at least 64\. Records of other .* read by LMDBData\.$"):
+        list(LMDBSerializer.load(path))
+    assert list(LMDBData(path)) == [[b"a", b"text"]]
+
+
 def test_a_damaged_value_is_found_by_its_checksum(whole):
     array = next(each for _, each in sample(COUNT) if len(each) == 5000)
     place = read_bytes(whole).index(array.tobytes()[:64])

@@ -3,6 +3,7 @@
 import os
 import pickle
 import struct
+import subprocess
 import sys
 import zlib
 
@@ -256,9 +257,11 @@ def test_files_and_arguments_that_are_wrong(tmp_path):
     with pytest.raises(ValueError, match="empty is empty"):
         TFRecordData(empty)
     compressor = zlib.compressobj(wbits=31)
-    packed = write(tmp_path / "packed", compressor.compress(record(b"a")) + compressor.flush())
-    with pytest.raises(ValueError, match="compressed by gzip"):
+    packed = write(tmp_path / "a file", compressor.compress(record(b"a")) + compressor.flush())
+    with pytest.raises(ValueError, match="compressed by gzip") as caught:
         list(TFRecordBytes(packed, max_errors=5))
+    subprocess.run(str(caught.value).partition("first: ")[2], shell=True, check=True)
+    assert list(TFRecordBytes(tmp_path / "a file.unpacked")) == [[b"a"]]
     with pytest.raises(ValueError, match="is this a TFRecord file"):
         list(TFRecordBytes(write(tmp_path / "text", b"some text, and more of it")))
     with pytest.raises(ValueError, match="size must be at least 0, but got -1"):

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from tensorpack.compat import tfv1 as tf
+from tensorpack.dataflow import BatchData, DataFromList
 from tensorpack.input_source import DatapointChecker
 
 SIGNATURE = [
@@ -124,6 +125,14 @@ def test_any_shape(shape):
 def test_a_size_along_an_axis():
     with pytest.raises(ValueError, match="its size along axis 1 is 4 instead of 3"):
         DatapointChecker(SIGNATURE)([np.zeros([2, 4]), [1, 2]])
+
+
+def test_examples_that_are_in_no_batch_are_told_what_makes_batches():
+    check = DatapointChecker(SIGNATURE)
+    examples = DataFromList([[np.zeros(3, np.float32), 1]] * 2)
+    with pytest.raises(ValueError, match=r"0 dim.* instead of 1, as .*\nBatchData\(flow, size\) m"):
+        check(next(iter(examples)))
+    assert [len(each) for each in check(next(iter(BatchData(examples, 2))))] == [2, 2]
 
 
 def test_a_tensor_is_not_data():

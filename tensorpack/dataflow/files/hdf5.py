@@ -15,7 +15,6 @@ import numpy as np
 
 from tensorpack.utils import get_tqdm
 from tensorpack.utils.optional import require
-from tensorpack.utils.packing.packed_arrays import nbytes_of
 
 from ..base import DataFlow, DataFlowTerminated
 from . import records
@@ -29,8 +28,6 @@ _CHUNK_ROWS = 1024
 _MAX_ROW = (1 << 32) - 1  # bytes of a chunk, the limit of the format
 _KINDS = "biufc"  # of the dtypes that come back as they were
 _BLOCK_BYTES = 1 << 22  # read at a time
-_ANY_BYTES = 1 << 26  # of a dataset, whatever the size of its file
-_MOST_INFLATION = 1032  # of bytes that deflate has packed
 _MOST_LINKS = 16  # one after another
 # What h5py raises when HDF5 cannot make sense of a file.
 _DAMAGE = (OSError, RuntimeError, KeyError, ValueError)
@@ -75,9 +72,6 @@ class _Rows(RecordFile):
         with closing(self.open()) as opened:
             self._length = rows = len(opened.datasets[0].rows)
             if not in_memory:
-                advice = "Write it again with smaller rows and chunks."
-                for each in opened.datasets:
-                    each.check_size(min(each.in_chunk, rows), advice)
                 return
             total = rows * len(keys)
             with get_tqdm(total=total, desc=os.path.basename(self.path), unit="row") as bar:
@@ -126,16 +120,13 @@ class _Dataset:
             is_dataset = isinstance(self.rows, h5py.Dataset)
             plan = self.rows.id.get_create_plist() if is_dataset else None
         if plan is None:
-            raise KeyError(f"{path} has no dataset {key!r}. At its root are {sorted(file)[:20]}.")
+            found: List[str] = []
+            file.visititems(lambda at, it: found.append(at) if hasattr(it, "chunks") else None)
+            raise KeyError(f"{path} has no dataset {key!r}. It has {sorted(found)[:20]}.")
         if plan.get_layout() == h5py.h5d.VIRTUAL or plan.get_external_count():
             raise self._elsewhere()
         if not self.rows.shape:
             raise ValueError(f"{self._name} is a single value, but rows are needed.")
-        if self.rows.dtype.hasobject:
-            raise TypeError(
-                f"{self._name} has elements of variable length or references, which are not read. "
-                "Write it again with elements of one size."
-            )
         self.in_chunk = self.rows.chunks[0] if self.rows.chunks else 1
 
     def _place_in(self, file: Any, key: str, links: int = _MOST_LINKS) -> str:
@@ -160,23 +151,9 @@ class _Dataset:
             "external storage, which are not read. Copy the data into one file."
         )
 
-    def check_size(self, rows: int, advice: str) -> None:
-        """Raises DamagedFile if rows take far more memory than what is stored can fill."""
-        nbytes = nbytes_of(self.rows.dtype, (rows, *map(int, self.rows.shape[1:])))
-        with _damage(f"{self._name} cannot be opened"):
-            stored = min(self.rows.id.get_storage_size(), os.path.getsize(self._path))
-            if self.rows.id.get_create_plist().get_nfilters():
-                stored *= _MOST_INFLATION
-        if nbytes > max(_ANY_BYTES, stored):
-            raise DamagedFile(
-                f"{self._name} would take {nbytes} bytes of memory for {rows} rows, far more than "
-                f"the file can hold. {advice}"
-            )
-
     def read_all(self, bar: Any) -> np.ndarray:
         """Returns all rows as a read-only array."""
         rows = len(self.rows)
-        self.check_size(rows, "If that is right, use in_memory=False, which reads single rows.")
         column = np.empty(self.rows.shape, self.rows.dtype)
         in_block = _BLOCK_BYTES * rows // max(1, column.nbytes)
         step = max(1, in_block // self.in_chunk) * self.in_chunk

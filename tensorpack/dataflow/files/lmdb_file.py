@@ -140,7 +140,11 @@ class LMDBDatapoints(LMDBRecords):
     """The datapoints that the values of a file of tensorpack hold."""
 
     def _element(self, key: bytes, value: bytes, is_new: bool) -> Any:
-        return records.decode_value(value, is_new, self._allow_pickle)
+        try:
+            return records.decode_value(value, is_new, self._allow_pickle)
+        except BadRecord as error:
+            others = "" if is_new else " Records of other programs are read by LMDBData."
+            raise BadRecord(f"{error}{others}") from error
 
 
 def _read_header(file: OpenFile) -> Optional[int]:

@@ -122,5 +122,6 @@ def _open(path: str, size: int, readahead: bool) -> Any:
     needed = (env.info()["last_pgno"] + 1) * env.stat()["psize"]
     if size < needed:
         env.close()
-        raise DamagedLMDB(path, f"It is cut off: it has {size} bytes of {needed}. Copy it again.")
+        again = "Copy it again; if records were deleted, by the `copy(..., compact=True)` of lmdb."
+        raise DamagedLMDB(path, f"It is cut off: it has {size} bytes of {needed}. {again}")
     return env

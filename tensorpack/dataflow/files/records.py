@@ -5,6 +5,7 @@ for `write_records`.
 """
 
 import os
+import shlex
 import typing
 from typing import Any, Callable, Iterator, Optional, Union
 
@@ -212,7 +213,9 @@ def decode_value(value: bytes, is_new: bool, allow_pickle: bool = False) -> Any:
 def refuse_gzip(path: str, start: bytes) -> None:
     """Raises DamagedFile if a file, which begins with some bytes, is compressed."""
     if start[:2] == b"\x1f\x8b":
-        raise DamagedFile(f"{path} is compressed by gzip. Unpack it first: gunzip {path}")
+        source, target = shlex.quote(path), shlex.quote(os.path.splitext(path)[0] + ".unpacked")
+        unpack = f"gunzip -c {source} > {target}"
+        raise DamagedFile(f"{path} is compressed by gzip. Unpack it first: {unpack}")
 
 
 def _refuse_existing(path: str) -> None:
