@@ -161,11 +161,12 @@ class ExactRestore(SessionInit):
         wrong = [row for row in match(ours, theirs) if row.verdict != "same"]
         minor = all(map(_is_minor, wrong))
         if wrong and (self._strictly or not minor):
-            undo = 'Use resume="auto"' if minor else "Undo the change of the model"
+            undo = 'use resume="auto"' if minor else "undo the change of the model"
             raise VariableMismatch(
                 f"The run in {self._prefix} cannot be resumed with this graph:\n"
-                f"{mismatch_table(wrong)}\n{undo}; or start a new run with the weights that fit: "
-                f"TrainConfig(session_init=InitFrom({self._prefix!r}))."
+                f"{mismatch_table(wrong)}\nFor a new run, give another log directory, delete this "
+                f'one, or use resume="never"; the weights that fit are its start with TrainConfig('
+                f"session_init=InitFrom({self._prefix!r})). To resume the run, {undo}."
             )
         if wrong:
             told = (f"{row.name} {'begins' if row.ours else 'is dropped'}" for row in wrong)

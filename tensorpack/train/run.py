@@ -73,8 +73,9 @@ class Lifecycle:
             self.loop.config(config.steps_per_epoch, state.first_epoch, config.max_epoch, step)
             if state.first_epoch > config.max_epoch:
                 logger.info(
-                    f"The run is over: it has its {config.max_epoch} epochs. To train longer, give "
-                    "a greater max_epoch."
+                    f"The run is over: it has its {config.max_epoch} epochs. For a new one, give "
+                    'another log directory, delete this one, or use resume="never". To train '
+                    "longer, give a greater max_epoch."
                 )
             callbacks.before_train()
             state.load_random()

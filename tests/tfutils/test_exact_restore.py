@@ -75,7 +75,9 @@ def test_the_scale_of_the_loss_comes_and_goes_with_the_precision(tmp_path, capsy
     save_checkpoint_vars({**values, "step": np.int64(3)}, prefix)
     assert set(restore(prefix, strictly=False, **scale)) == {"W", "step", *scale}
     assert "loss_scale/scale begins" in capsys.readouterr().out
-    with tf.Graph().as_default(), pytest.raises(VariableMismatch, match='Use resume="auto"'):
+    with tf.Graph().as_default(), pytest.raises(
+        VariableMismatch, match='To resume the run, use resume="auto"'
+    ):
         restore(prefix, **scale)
 
 
