@@ -18,7 +18,7 @@ _CPU_INFO_BYTES = 4096  # the first core is enough, of perhaps hundreds
 
 def process_facts() -> Dict[str, Any]:
     """Returns the command, its folder, the process, and the versions of what it has loaded."""
-    arguments = without_secrets(sys.argv)
+    arguments = without_secrets(_arguments())
     return {
         "command": [os.path.basename(sys.executable or "python"), *map(_under_home, arguments)],
         "script": _under_home(script_path() or "") or None,
@@ -32,6 +32,21 @@ def process_facts() -> Dict[str, Any]:
             "numpy": _version_of("numpy"),
         },
     }
+
+
+def _arguments() -> List[str]:
+    """Returns those of the interpreter, as given: `-m tensorpack.tf1 train.py`; `sys.argv` where
+    the process was not started for this script.
+    """
+    given = list(getattr(sys, "orig_argv", []))  # since Python 3.10
+    with suppress(OSError):
+        if not given:
+            with open("/proc/self/cmdline", "rb") as file:
+                given = os.fsdecode(file.read()).split("\0")[:-1]
+    count, own = len(sys.argv), list(sys.argv)
+    if given[-count - 1 : -count] == ["-m"]:  # Python puts a path where the module was
+        own[:1] = given[-count:][:1]
+    return given[1:] if own and given[-count:] == own else sys.argv
 
 
 def script_path() -> Optional[str]:

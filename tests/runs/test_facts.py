@@ -1,5 +1,7 @@
+import ast
 import json
 import os
+import subprocess
 import sys
 
 import numpy as np
@@ -8,6 +10,7 @@ import pytest
 import tensorpack
 from tensorpack.runs.facts import machine_facts, process_facts
 from tensorpack.utils import nvml
+from tests.harness import ROOT
 from tests.recorded_nvml import RecordedNvml
 
 
@@ -24,6 +27,19 @@ def test_what_is_said_about_the_process(monkeypatch, tmp_path):
     assert facts["versions"]["tensorpack"] == tensorpack.__version__
     assert facts["versions"]["numpy"] == np.__version__
     assert facts["versions"]["python"] == ".".join(map(str, sys.version_info[:3]))
+
+
+@pytest.mark.parametrize(
+    "given", ["train.py", "-u train.py 3", "-m train", "-m train 3", "-m tensorpack.tf1 train.py 3"]
+)
+def test_the_command_is_the_one_that_was_given(tmp_path, given):
+    (tmp_path / "train.py").write_text(
+        "from tensorpack.runs.facts import process_facts; print(process_facts()['command'])"
+    )
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, *given.split()]
+    output = subprocess.check_output(command, cwd=str(tmp_path), env=env, text=True)
+    assert ast.literal_eval(output)[1:] == given.split()
 
 
 def test_the_working_directory_may_be_deleted(tmp_path, monkeypatch):
