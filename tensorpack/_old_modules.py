@@ -47,6 +47,7 @@ _HELPERS = {  # module -> names that are public there, and in no package
     "_addresses.of_train": "InputData",
     "compat": "is_tfv2",
     "dataflow.base": "DataFlowReentrantGuard ResumableDataFlow state_of",
+    "dataflow.dataset.mnist": "extract_images extract_labels maybe_download",
     "dataflow.dftools": "dump_dataflow_to_process_queue",
     "dataflow.imgaug.base": "BaseTransform TransformAugmentorBase",
     "dataflow.imgaug.crop": "FixedCrop",

@@ -59,15 +59,13 @@ class RLEnvironment:
     Subclasses override `current_state`, `action` (which calls `finish_episode` and
     `restart_episode` where a game ends), `restart_episode`, `finish_episode` and
     `get_action_space`, and call this constructor.
+
+    Attributes:
+      stats: lists of values, one for each finished game, by the name of the statistic.
     """
 
     def __init__(self) -> None:
         self.reset_stat()
-
-    @property
-    def stats(self) -> DefaultDict[str, List[Any]]:
-        """Lists of values, one for each finished game, by the name of the statistic."""
-        return self._stats
 
     def current_state(self) -> Any:
         """Returns the observation to act on."""
@@ -90,7 +88,7 @@ class RLEnvironment:
 
     def reset_stat(self) -> None:
         """Forgets all statistics."""
-        self._stats: DefaultDict[str, List[Any]] = defaultdict(list)
+        self.stats: DefaultDict[str, List[Any]] = defaultdict(list)
 
     def play_one_episode(
         self, func: Callable[[Any], Any], stat: Union[str, Sequence[str]] = "score"
@@ -165,7 +163,7 @@ class ProxyPlayer(RLEnvironment):
         return self.player
 
     @property
-    def stats(self) -> DefaultDict[str, List[Any]]:
+    def stats(self) -> DefaultDict[str, List[Any]]:  # type: ignore[override]
         return self._environment().stats
 
     def current_state(self) -> Any:

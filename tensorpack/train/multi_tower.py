@@ -80,6 +80,7 @@ class MultiTowerTrainer(SingleCostTrainer, MultiGPUTrainerBase):
     """
 
     _var_strategy = "shared"  # of its towers, see `build_on_multi_tower`
+    _devices: Optional[List[Any]] = None
 
     def __init__(
         self, config: Union[TrainConfig, int, Sequence[int], None] = None, gpu_prefetch: bool = True
@@ -101,8 +102,12 @@ class MultiTowerTrainer(SingleCostTrainer, MultiGPUTrainerBase):
 
     @property
     def devices(self) -> List[Any]:
-        """For each tower what `tf.device` takes, see `device_of`."""
-        return [self.device_of(gpu) for gpu in self.tower_ids]
+        """For each tower what `tf.device` takes, see `device_of`; may be set before the graph."""
+        return self._devices or [self.device_of(gpu) for gpu in self.tower_ids]
+
+    @devices.setter
+    def devices(self, devices: Sequence[Any]) -> None:
+        self._devices = list(devices)
 
     def variable_devices(self, ps_device: str) -> List[Any]:
         """As `devices`, with the variables over all of them ("gpu"), or on the CPU ("cpu")."""

@@ -54,6 +54,8 @@ def test_an_episode_gives_its_statistics_and_forgets_them():
     assert env.play_one_episode(lambda state: int(state[0, 0, 0])) == [0 + 1 + 2 + 3 + 4]
     assert env.play_one_episode(lambda state: 1, ["score", "length"]) == [[5], [5]]
     assert env.stats == {}
+    env.stats = {"score": [7]}
+    assert env.stats["score"] == [7]
 
 
 def test_a_discrete_space_samples_all_its_actions():

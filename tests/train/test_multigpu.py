@@ -194,6 +194,20 @@ def test_towers_with_shared_variables_train_as_one(device, optimizer, towers):
     check_like_one_tower(result, optimizer)
 
 
+def test_a_script_sets_the_devices():
+    trainer = SyncMultiGPUTrainerParameterServer([0, 1])
+    assert len(trainer.devices) == 2
+    trainer.devices = ["/cpu:0", "/cpu:1"]
+    trainer.setup_graph(
+        Regression(OPTIMIZERS["adam"]).get_input_signature(),
+        QueueInput(batches(2)),
+        Regression(OPTIMIZERS["adam"]).build_graph,
+        OPTIMIZERS["adam"],
+    )
+    used = {each.device for each in tf.get_default_graph().get_operations()}
+    assert {"/cpu:0", "/cpu:1"} <= used
+
+
 @pytest.mark.parametrize("optimizer", first_fast(sorted(OPTIMIZERS)))
 def test_towers_with_copies_of_the_variables_train_as_one(optimizer):
     result = train(replicated("cpu"), OPTIMIZERS[optimizer], 2)

@@ -57,8 +57,10 @@ class LabelledImages:
     """The datapoints `[image, label]` by index: an image that is a new array each time, and an int.
 
     `images` are uint8, `labels` integers `[N]` below `classes`, otherwise a `DamagedFile` names
-    `path`. With a `scale`, images are divided by it and float32.
+    `path`. With a `scale`, images are divided by it and float32. Both may be set to others.
     """
+
+    _scale = 0
 
     def __init__(
         self, images: np.ndarray, labels: np.ndarray, classes: int, path: str, scale: int = 0
@@ -71,26 +73,41 @@ class LabelledImages:
         self.images, self.labels, self._scale = images, labels, scale
 
     def __len__(self) -> int:
-        return len(self.labels)
+        return len(self.images)
 
-    def __getitem__(self, index: int) -> List[Any]:
+    def __getitem__(self, index: Any) -> List[Any]:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
         image = self.images[index]
         image = np.divide(image, self._scale, dtype=np.float32) if self._scale else image.copy()
         return [image, int(self.labels[index])]
 
 
 class LabelledDataset(PublishedDataset):
-    """A dataset of `LabelledImages`, with the attributes that scripts read."""
+    """A dataset of `LabelledImages`, with the attributes that scripts read and set."""
 
     @property
     def images(self) -> np.ndarray:
-        """All images, uint8 `[N, ...]`."""
+        """All images, uint8 `[N, ...]`; may be set."""
         return self.lst.images
+
+    @images.setter
+    def images(self, images: np.ndarray) -> None:
+        self._labelled().images = images
 
     @property
     def labels(self) -> np.ndarray:
-        """All labels, integers `[N]`."""
+        """All labels, integers `[N]`; may be set."""
         return self.lst.labels
+
+    @labels.setter
+    def labels(self, labels: np.ndarray) -> None:
+        self._labelled().labels = labels
+
+    def _labelled(self) -> LabelledImages:
+        if "lst" not in vars(self):  # a script has a constructor of its own
+            self.lst = LabelledImages.__new__(LabelledImages)
+        return self.lst
 
 
 class UnpackedDataset(RecordsFlow):

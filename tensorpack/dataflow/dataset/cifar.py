@@ -7,7 +7,7 @@ version are pickled dicts of lists and arrays, which are read without running co
 
 import os
 from pathlib import Path
-from typing import Dict, List, NamedTuple, Optional, Sequence
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence
 
 import numpy as np
 
@@ -75,8 +75,12 @@ class CifarBase(LabelledDataset):
 
     @property
     def data(self) -> LabelledImages:
-        """All datapoints, by index."""
+        """All datapoints, by index; may be set."""
         return self.lst
+
+    @data.setter
+    def data(self, data: Any) -> None:
+        self.lst = data
 
     def get_label_names(self) -> List[str]:
         """Returns the names of the classes, in the order of the labels."""
@@ -90,7 +94,8 @@ class CifarBase(LabelledDataset):
         """
 
         def images_of(name: str) -> np.ndarray:
-            return self.images if name == self.train_or_test else self._read(name).images
+            own = name == self.train_or_test and isinstance(self.lst, LabelledImages)
+            return self.images if own else self._read(name).images
 
         return _files.mean_of(TRAIN_OR_TEST, names, images_of)
 

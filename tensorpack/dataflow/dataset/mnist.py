@@ -5,13 +5,15 @@ for images), the size of each axis, all big-endian 32-bit integers, and the byte
 """
 
 import gzip
+import os
 import struct
 import zlib
-from typing import List, Optional, Tuple
+from typing import Any, List, Optional
 
 import numpy as np
 
-from ._files import DamagedFile, Folder, LabelledDataset, LabelledImages
+from ..files.records import PathLike
+from ._files import DamagedFile, Folder, LabelledDataset, LabelledImages, find_files
 
 _UNSIGNED_BYTES = 0x800  # the magic number is this and the number of axes
 _PREFIXES = {"train": "train", "test": "t10k"}
@@ -49,7 +51,7 @@ class Mnist(LabelledDataset):
         images = {f"{start}-images-idx3-ubyte.gz": self._SHA256[f"{part}-images"]}
         labels = {f"{start}-labels-idx1-ubyte.gz": self._SHA256[f"{part}-labels"]}
         images_path, labels_path = self._find({**images, **labels})
-        pixels, numbers = _read_idx(images_path, (28, 28)), _read_idx(labels_path, ())
+        pixels, numbers = _read_idx(images_path, 28, 28), _read_idx(labels_path)
         found = LabelledImages(pixels, numbers, 10, labels_path, scale=255)
         if len(pixels) != len(numbers):
             counts = f"{len(pixels)} images, but {labels_path} {len(numbers)} labels"
@@ -58,10 +60,18 @@ class Mnist(LabelledDataset):
 
     @property
     def images(self) -> np.ndarray:
-        """All images, float32 `[N, 28, 28, 1]` in [0, 1]; kept once they were asked for."""
+        """All images, float32 `[N, 28, 28, 1]` in [0, 1]; kept once they were asked for.
+
+        They may be set to others: floats that can be reshaped to these axes.
+        """
         if self._images is None:
             self._images = np.divide(self.lst.images[..., np.newaxis], 255, dtype=np.float32)
         return self._images
+
+    @images.setter
+    def images(self, images: np.ndarray) -> None:
+        self._images, own = images, self._labelled()
+        own.images, own._scale = np.reshape(images, (-1, 28, 28)), 0
 
 
 class FashionMnist(Mnist):
@@ -86,8 +96,27 @@ class FashionMnist(Mnist):
         ]
 
 
-def _read_idx(path: str, shape: Tuple[int, ...]) -> np.ndarray:
-    """Returns the content of a compressed IDX file, uint8 `[N, *shape]`."""
+def maybe_download(url: str, work_directory: PathLike) -> str:
+    """Returns the path of a file in a directory, and downloads it if it is not there."""
+    return find_files("Mnist", os.fspath(work_directory), {url: None}, download=True)[0]
+
+
+def extract_images(filename: str) -> np.ndarray:
+    """Returns the images of a file, float32 `[N, h, w, 1]` in [0, 1]."""
+    return np.divide(_read_idx(filename, None, None)[..., np.newaxis], 255, dtype=np.float32)
+
+
+def extract_labels(filename: str) -> np.ndarray:
+    """Returns the labels of a file, uint8 `[N]`."""
+    return _read_idx(filename)
+
+
+def _read32(bytestream: Any) -> Any:
+    return np.frombuffer(bytestream.read(4), ">u4")[0]
+
+
+def _read_idx(path: str, *shape: Optional[int]) -> np.ndarray:
+    """Returns the content of a compressed IDX file, uint8 `[N, *shape]`; None is any size."""
     try:
         with gzip.open(path, "rb") as file:
             header = file.read(4 * (2 + len(shape)))
@@ -95,16 +124,16 @@ def _read_idx(path: str, shape: Tuple[int, ...]) -> np.ndarray:
                 raise DamagedFile(f"{path} ends after {len(header)} bytes.")
             magic, count, *axes = struct.unpack(f">{2 + len(shape)}I", header)
             expected = _UNSIGNED_BYTES + 1 + len(shape)
-            if magic != expected or tuple(axes) != shape:
+            if magic != expected or any(a not in (None, b) for a, b in zip(shape, axes)):
                 raise DamagedFile(
                     f"{path} begins with {magic} and arrays of {tuple(axes)}, but needs {expected} "
                     f"and {shape}."
                 )
-            size = count * int(np.prod(shape, dtype=int))
+            size = count * int(np.prod(axes, dtype=int))
             content = file.read(size + 1)  # also reads the checksum
     except (EOFError, OSError, zlib.error) as error:
         raise DamagedFile(f"{path} cannot be unpacked: {error}") from error
     if len(content) != size:
         what = "more" if len(content) > size else str(len(content))
         raise DamagedFile(f"{path} should have {size} bytes after its header, but has {what}.")
-    return np.frombuffer(content, np.uint8).reshape((count, *shape))
+    return np.frombuffer(content, np.uint8).reshape((count, *axes))

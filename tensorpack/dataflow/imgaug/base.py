@@ -210,6 +210,10 @@ class AugmentorList(ImageAugmentor):
         """The name of 2017 for `augmentors`."""
         return self.augmentors
 
+    @augs.setter
+    def augs(self, augmentors: Sequence[ImageAugmentor]) -> None:
+        self.augmentors = self._as_augmentors(augmentors)
+
     def _parts(self) -> Sequence[ImageAugmentor]:
         return self.augmentors
 

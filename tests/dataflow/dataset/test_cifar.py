@@ -57,6 +57,9 @@ def test_images_are_in_rgb_with_the_channels_last(folder):
     assert [label for _, label in datapoints] == TEST_LABELS.tolist()
     assert Cifar10("train", dir=folder).shuffle and not Cifar10("test", dir=folder).shuffle
     np.testing.assert_array_equal(next(iter(flow))[0], TEST[0])
+    flow.data = flow.data[1:]
+    assert [label for _, label in flow] == TEST_LABELS.tolist()[1:]
+    np.testing.assert_allclose(flow.get_per_pixel_mean(["test"]), TEST.mean(axis=0), rtol=1e-6)
 
 
 def test_means_and_names(folder):

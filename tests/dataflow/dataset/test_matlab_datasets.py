@@ -55,6 +55,8 @@ def test_digits_of_svhn_are_in_rgb_and_10_is_0(tmp_path):
         image[:] = 0  # the consumer's own
     np.testing.assert_array_equal(flow.X, IMAGES)
     assert flow.Y.tolist() == [1, 9, 0, 5]
+    flow.X, flow.Y = flow.X[2:], flow.Y[2:]
+    assert [label for _, label in flow] == [0, 5] and len(flow) == 2
     both = np.concatenate([IMAGES, IMAGES[:1]]).mean(axis=0)
     assert mean.dtype == np.float32
     np.testing.assert_allclose(mean, both, rtol=1e-6)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tensorpack.dataflow import BatchData, DamagedFile
-from tensorpack.dataflow.dataset import FashionMnist, Mnist
+from tensorpack.dataflow.dataset import FashionMnist, Mnist, mnist
 from tensorpack.utils import change_env
 from tests.contracts.dataflow import DataFlowContract
 from tests.dataflow.dataset.published import random_images, write_idx, write_mnist
@@ -51,6 +51,37 @@ def test_all_images_and_labels_as_the_similarity_example_reads_them(folder):
     assert flow.images is flow.images and flow.labels.dtype == np.uint8
     by_label = [flow.images[flow.labels == label] for label in range(10)]
     assert [len(each) for each in by_label] == [0, 2, 0, 1, 1, 1, 0, 0, 0, 0]
+
+
+def test_a_script_sets_images_and_labels(folder):
+    flow = Mnist("train", shuffle=False, dir=folder)
+    flow.images, flow.labels = flow.images[1:3] + 1, flow.labels[1:3]
+    assert len(flow) == 2
+    for (image, label), before, number in zip(flow, IMAGES[1:], (1, 4)):
+        assert type(label) is int and label == number and image.dtype == np.float32
+        np.testing.assert_array_equal(image, before / np.float32(255) + 1)
+
+
+class Halved(Mnist):
+    """A script's of 2017: the constructor is a copy of the original's, with half of the images."""
+
+    def __init__(self, train_or_test, shuffle=True, dir=None):
+        self.train_or_test, self.shuffle = train_or_test, shuffle
+        start = f"https://mnist.invalid/{train_or_test}"
+        images = mnist.extract_images(mnist.maybe_download(f"{start}-images-idx3-ubyte.gz", dir))
+        path = mnist.maybe_download(f"{start}-labels-idx1-ubyte.gz", dir)
+        with gzip.open(path) as file:
+            assert mnist._read32(file) == 2049
+        self.images, self.labels = images[::2], mnist.extract_labels(path)[::2]
+
+
+def test_a_script_reads_the_files_itself(folder):
+    flow = Halved("train", False, folder)
+    flow.reset_state()
+    datapoints = list(flow)
+    assert [label for _, label in datapoints] == [3, 4, 5] and len(flow) == 3
+    np.testing.assert_array_equal(datapoints[1][0], IMAGES[2] / np.float32(255))
+    assert mnist.extract_images(folder / "train-images-idx3-ubyte.gz").shape == (5, 28, 28, 1)
 
 
 def test_training_data_is_shuffled_and_an_image_may_be_changed(folder):
