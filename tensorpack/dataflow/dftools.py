@@ -6,6 +6,7 @@ Those for files are written beside the flows that read them again; here is their
 import functools
 import multiprocessing
 import os
+import pickle
 import queue as queues
 import struct
 import threading
@@ -17,19 +18,16 @@ from typing import Any, Optional, Tuple
 
 from tensorpack.utils import DIE
 from tensorpack.utils.checks import check_counts
-from tensorpack.utils.optional import require
 from tensorpack.utils.rng import get_rng
-from tensorpack.utils.serialize import dumps, load_frame
 from tensorpack.utils.workers.worker import Worker, make_worker
 from tensorpack.utils.workers.worker_errors import failure_from_bytes, failure_to_bytes
 
 from ._flow import call_optional
-from ._processes.start_method import choose_start_method
+from ._processes.start_method import choose_start_method, find_unpicklable
 from ._processes.worker_loop import draw_seed, seed_process
 from .base import DataFlow, DataFlowTerminated
 from .files.images import dump_dataflow_images
 from .files.lmdb_file import dump_dataflow_to_lmdb
-from .files.records import encode_datapoint
 from .files.tfrecord import dump_dataflow_to_tfrecord
 
 __all__ = [
@@ -73,7 +71,7 @@ def dump_dataflow_to_process_queue(
 
     Args:
       df: the flow. It is reset in the process, and seeded from here.
-      size: how many datapoints may wait in the queue, of what a `MultiProcessRunner` can send.
+      size: how many datapoints may wait in the queue; they are pickled.
       nr_consumer: how many consumers there are.
       start_method: as in `MultiProcessRunner`. It is chosen now: start the process before there are
         threads and a TensorFlow session, or give it.
@@ -82,7 +80,6 @@ def dump_dataflow_to_process_queue(
       The queue, with the methods of a `multiprocessing.Queue` for consumers, and the process.
     """
     check_counts("dump_dataflow_to_process_queue", size=size, nr_consumer=nr_consumer)
-    require("msgpack")
     method = choose_start_method(start_method)
     name = f"dump_dataflow_to_process_queue of {type(df).__name__}"
     queue = _FilledQueue(size, name)
@@ -141,7 +138,7 @@ class _FilledQueue:
                     raise queues.Empty
                 time.sleep(_RETRY_SECONDS)
                 continue
-            (number,), content = _NUMBER.unpack_from(item), load_frame(item[_NUMBER.size :])
+            (number,), content = _NUMBER.unpack_from(item), pickle.loads(item[_NUMBER.size :])
             if number != _FAILED:
                 return (DIE, None) if number == _END else (number, content)
             error = failure_from_bytes(content[0], self._name, content[1])
@@ -193,7 +190,7 @@ def _fill(
     waiting: queues.SimpleQueue[Optional[bytes]] = queues.SimpleQueue()
     thread = threading.Thread(target=_write, args=(waiting, writer), daemon=True)
     failure: Optional[Exception] = None
-    last = _END, dumps(None)
+    last = _END, pickle.dumps(None)
 
     def put(number: int, frame: bytes) -> None:
         # A signal that comes just before a wait does not interrupt it, so waits are short.
@@ -207,10 +204,9 @@ def _fill(
         seed_process(seed)
         ds.reset_state()
         for number, datapoint in enumerate(ds):
-            problem = f" of {type(ds).__name__} cannot be sent"
-            put(number, encode_datapoint(datapoint, number, problem))
+            put(number, _pickled(datapoint, f"Datapoint {number} of {type(ds).__name__}"))
     except Exception as error:
-        failure, last = error, (_FAILED, dumps([failure_to_bytes(error), os.getpid()]))
+        failure, last = error, (_FAILED, pickle.dumps([failure_to_bytes(error), os.getpid()]))
     finally:
         call_optional(ds, "close")
     for _ in range(nr_consumer):
@@ -220,6 +216,16 @@ def _fill(
     thread.join()
     if failure is not None:
         raise failure
+
+
+def _pickled(datapoint: Any, name: str) -> bytes:
+    try:
+        return pickle.dumps(datapoint, pickle.HIGHEST_PROTOCOL)
+    except Exception as error:
+        found = find_unpicklable(datapoint, name)
+        if found is None:
+            raise
+        raise TypeError(f"{found.path} cannot be sent: {found.reason}.") from error
 
 
 def _write(waiting: "queues.SimpleQueue[Optional[bytes]]", writer: Connection) -> None:

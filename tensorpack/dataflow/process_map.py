@@ -37,8 +37,8 @@ class MultiProcessMapData(ProcessMap):
     `numpy.random` and `random` depends on the position of the datapoint alone, not on the
     processes; such a flow keeps a state, if the wrapped one does.
 
-    Datapoints and results may consist of what a `MultiProcessRunner` can send. They travel through
-    shared memory, and arrays are read-only on both sides. The function may change the list or dict
+    Datapoints and results may be what a `MultiProcessRunner` can send. They travel through shared
+    memory, and arrays are read-only on both sides. The function may change the list or dict
     that it gets. What it raises is raised by the iteration, in strict flows at its place; the
     processes stay.
     """

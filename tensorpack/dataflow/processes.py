@@ -37,8 +37,9 @@ class MultiProcessRunner(ProcessFlow):
     TensorFlow. The memory is reused when the last array that views it is gone. A consumer that
     keeps many arrays gets copies.
 
-    **What can be sent**: None, bool, int, float, str, bytes, numpy arrays and scalars
-    without objects, and lists, tuples and dicts of these. Anything else is an error.
+    **What can be sent**: whatever can be pickled, and it comes as what it was. Arrays inside of
+    lists, tuples and dicts go through shared memory; what is pickled, such as a named tuple or an
+    object of a class, is copied with its arrays.
 
     **Processes** are started by `reset_state`, by the first pass or by `start_processes`, and end
     with `close`, with the flow itself, or with this process, however that ends. They have no

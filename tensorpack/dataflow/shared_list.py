@@ -43,7 +43,7 @@ class SharedList(Sequence[Any]):
         memory = np.empty(0, np.uint8)
         for index, element in enumerate(elements):
             try:
-                packed = pack(element)
+                packed = pack(element, pickles=True)
             except TypeError as error:
                 raise TypeError(f"Element {index} of the list: {error}") from error
             if end + packed.nbytes > capacity:
@@ -83,7 +83,8 @@ class SharedList(Sequence[Any]):
             number += len(self)
         if not 0 <= number < len(self):
             raise IndexError(f"SharedList has {len(self)} elements; index {index} is out of range.")
-        return unpack(self._memory, int(self._structures[number]), int(self._starts[number]))
+        structure, start = int(self._structures[number]), int(self._starts[number])
+        return unpack(self._memory, structure, start, pickles=True)
 
     def __reduce__(self) -> Tuple[Callable, Tuple]:
         if get_spawning_popen() is None:

@@ -1,8 +1,12 @@
 """What worker processes of the tests do: functions and flows that any start method can send."""
 
+import collections
 import ctypes
+import dataclasses
+import enum
 import itertools
 import os
+import pathlib
 import random
 import signal
 import threading
@@ -88,8 +92,23 @@ def written(datapoint):
     return datapoint
 
 
+Pair = collections.namedtuple("Pair", "a b")
+
+
+class Label(enum.Enum):
+    CAT = 1
+
+
+@dataclasses.dataclass
+class Sample:
+    """As scripts have one: no two are equal by its arrays, so it is compared by its text."""
+
+    path: pathlib.PurePath
+    image: np.ndarray
+
+
 def unfit_at_3(datapoint):
-    return [datapoint[0], {"it": [object()]}] if datapoint[0] == 3 else datapoint
+    return [datapoint[0], {"it": [threading.Lock()]}] if datapoint[0] == 3 else datapoint
 
 
 class Unpicklable(Exception):

@@ -5,6 +5,7 @@ import multiprocessing
 import os
 import queue as queues
 import signal
+import threading
 import time
 
 import numpy as np
@@ -198,9 +199,9 @@ def test_an_error_of_the_flow_reaches_every_consumer(make):
 
 
 def test_a_datapoint_that_cannot_be_sent(make):
-    queue, _ = make(DataFromList([[1], [2, object()]], shuffle=False))
+    queue, _ = make(DataFromList([[1], [2, threading.Lock()]], shuffle=False))
     assert queue.get(timeout=LONG) == (0, [1])
-    with pytest.raises(TypeError, match=r"Datapoint 1 of DataFromList .*: \[1\]: a object"):
+    with pytest.raises(TypeError, match=r"Datapoint 1 of DataFromList\[1\] cannot be sent: .*lock"):
         queue.get(timeout=LONG)
 
 

@@ -80,7 +80,7 @@ def test_what_happens_at_a_datapoint(kind, action, error, message):
     assert children() == []
 
 
-UNFIT = r"^\[1\]\['it'\]\[0\]: a object cannot be sent"
+UNFIT = r"^\[1\]\['it'\]\[0\]: a lock cannot be pickled"
 
 
 @pytest.mark.parametrize("kind", [each for each in KINDS if each != "batches"])

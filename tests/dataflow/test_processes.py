@@ -1,11 +1,23 @@
 """Whole flows in processes: what comes out is what the flow has, in whatever order it may come."""
 
+import collections
+import datetime
+import fractions
+import functools
 import itertools
+import operator
+import pathlib
 
 import numpy as np
 import pytest
 
-from tensorpack.dataflow import BatchData, MapData, StateNotKept
+from tensorpack.dataflow import (
+    BatchData,
+    DataFromList,
+    MapData,
+    MultiProcessMapData,
+    StateNotKept,
+)
 from tensorpack.dataflow.processes import (
     MultiProcessPrefetchData,
     MultiProcessRunner,
@@ -48,6 +60,37 @@ class TestMixtureWithoutAnEnd(TestMixture):
 
     def make_flow(self):
         return mixture(Endless(), 2)
+
+
+OBJECTS = [
+    functions.Pair(1, (2, functions.Pair([3], 4))),
+    functions.Sample(pathlib.PurePosixPath("a/b.png"), np.ones((2, 3), np.uint8)),
+    functions.Label.CAT,
+    {1, "a"},
+    collections.OrderedDict(b=1, a=2),
+    collections.defaultdict(list, a=[1]),
+    datetime.datetime(2018, 3, 1, tzinfo=datetime.timezone.utc),
+    1 + 2j,
+    bytearray(b"ab"),
+    fractions.Fraction(1, 3),
+    np.array([None, "a", [1]], object),
+    np.ma.masked_array([1, 2], [False, True]),
+    {frozenset([functions.Pair(1, 2)]): None},
+    functools.reduce(lambda inner, _: (inner,), range(60), ()),
+]
+
+
+@pytest.mark.parametrize("method", ["fork", "forkserver"])
+def test_objects_of_a_script_come_as_what_they_were(method):
+    source = DataFromList([[each, np.ones(1000)] for each in OBJECTS], shuffle=False)
+    mapped = MultiProcessMapData(source, 1, functions.same, strict=True, start_method=method)
+    for flow in mixture(source, 1, start_method=method), mapped:
+        with closing(flow):
+            for (found, image), expected in zip(flow, OBJECTS):
+                assert type(found) is type(expected) and repr(found) == repr(expected)
+                assert image.sum() == 1000
+    with closing(mixture(MapData(source, operator.itemgetter(0)), 1, start_method=method)) as flow:
+        assert [repr(each) for each in flow] == [*map(repr, OBJECTS)]
 
 
 @pytest.mark.one_row

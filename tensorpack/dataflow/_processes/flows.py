@@ -2,6 +2,7 @@
 
 import threading
 from contextlib import suppress
+from functools import partial
 from multiprocessing import util
 from typing import Any, Callable, Dict, Generator, Iterable, Iterator, List, Optional, Tuple
 
@@ -17,6 +18,8 @@ from .pool import Failure, WorkerPool
 from .sender import Limits
 from .start_method import choose_start_method, is_worker
 from .worker_loop import Environments, apply_or_note, draw_seed, map_inputs
+
+_pack = partial(pack, pickles=True)
 
 
 class WorkerPools:
@@ -194,10 +197,10 @@ class ProcessMap(ProcessFlow):
 
     def _pack(self, given: Any) -> Packed:
         with suppress(TypeError, ValueError):
-            return pack(given)
+            return _pack(given)
         for item in given if isinstance(given, list) else [given]:
-            apply_or_note(type(self).__name__, pack, item)  # places count from the datapoint
-        return pack(given)
+            apply_or_note(type(self).__name__, _pack, item)  # places count from the datapoint
+        return _pack(given)
 
     def _make_pool(self) -> WorkerPool:
         return WorkerPool(

@@ -3,7 +3,7 @@
 Pipes, sockets, files, shared memory and saved states all use this one format: the bytes of an
 array are copied once, to their destination, and can be viewed there. The structure is msgpack with
 extensions of our own. Reading it never runs code, and takes time and memory in proportion to its
-length.
+length. Only between processes of one program, what it cannot hold is pickled.
 
 An object in memory starts at a multiple of 64 bytes::
 
@@ -16,6 +16,7 @@ are little endian. An array of records is the list of its fields, its shape, and
 array.
 """
 
+import pickle
 import struct
 from collections import Counter
 from itertools import chain
@@ -39,7 +40,7 @@ from .packed_arrays import (
 MAX_TUPLES = 32  # nested in each other
 
 # The codes of the extensions; 1 to 4 are in every file that this library has written.
-_INLINE, _PLACED, _SCALAR, _TUPLE, _NP_STR, _NP_BYTES, _INTEGER, _RECORDS = range(1, 9)
+_INLINE, _PLACED, _SCALAR, _TUPLE, _NP_STR, _NP_BYTES, _INTEGER, _RECORDS, _PICKLED = range(1, 10)
 MAX_INLINE_BYTES = 512  # arrays up to this size are a part of the structure
 _NUMBER = struct.Struct("<Q")
 _MAX_EQUAL_HASHES = 100  # keys of one dict with the same hash; each costs time with all others
@@ -65,23 +66,25 @@ def aligned(nbytes: int) -> int:
     return -(-nbytes // ALIGNMENT) * ALIGNMENT
 
 
-def pack(obj: Any) -> Packed:
+def pack(obj: Any, pickles: bool = False) -> Packed:
     """Splits an object; its arrays are not copied.
 
     Args:
       obj: None, booleans, integers, floats, text, bytes, msgpack's `Timestamp`, numpy arrays and
         scalars, and lists, tuples and dicts of these, and `Rows`. Subclasses, such as named tuples
         or `np.matrix`, are refused, as they would be read as another type.
+      pickles: whether anything else in it is pickled: only for processes of one program.
 
     Raises:
-      TypeError: it contains anything else, such as an array of objects; the message says where.
+      TypeError: it contains anything else, such as an array of objects, or what cannot be pickled;
+        the message says where.
       ValueError: it is nested too deeply.
     """
-    packing = _Packing()
+    packing = _Packing(pickles)
     try:
         structure = packing.bytes_of(obj)
     except TypeError as error:
-        where, first = _where_it_fails(obj, error)
+        where, first = _where_it_fails(obj, error, pickles)
         raise TypeError(f"{where + ': ' if where else ''}{first}") from first
     return Packed(structure, packing.arrays, aligned(len(structure)) + packing.nbytes)
 
@@ -106,6 +109,7 @@ def unpack(
     start: int = 0,
     end: Optional[int] = None,
     keep: Keep = None,
+    pickles: bool = False,
 ) -> Any:
     """Returns an object that was written into memory.
 
@@ -115,6 +119,7 @@ def unpack(
       start, end: where it begins, and where it ends at the latest: at the end of `memory` if None.
       keep: called with each array that has elements; its result replaces the array. Pass
         `np.copy` for copies.
+      pickles: whether to unpickle what `pack` has pickled, which can run any code.
 
     Raises:
       ValueError: the bytes are damaged, or not of an object. Arrays outside of the memory, or of
@@ -126,14 +131,15 @@ def unpack(
             f"An object from {start} to {end}, with a structure of {structure_nbytes} bytes, does "
             f"not fit in {memory.nbytes} bytes."
         )
-    unpacking = _Unpacking(memory, start + aligned(structure_nbytes), end, keep)
+    unpacking = _Unpacking(memory, start + aligned(structure_nbytes), end, keep, pickles)
     return unpacking.object_of(memory[start : start + structure_nbytes])
 
 
 class _Packing:
     """One object on its way to bytes."""
 
-    def __init__(self) -> None:
+    def __init__(self, pickles: bool) -> None:
+        self._pickles = pickles
         self.arrays: List[Union[np.ndarray, Rows]] = []
         self.nbytes = 0
         self._tuples = 0
@@ -142,6 +148,15 @@ class _Packing:
         self._packer, self._ext_type = msgpack_codec().Packer, require("msgpack").ExtType
 
     def bytes_of(self, obj: Any) -> bytes:
+        try:
+            return self._bytes_of(obj)
+        except (TypeError, ValueError):  # what msgpack would change, or is nested too deeply
+            if not self._pickles:
+                raise
+        self.arrays, self.nbytes = [], 0
+        return self._packb(self._pickled(obj))
+
+    def _bytes_of(self, obj: Any) -> bytes:
         try:
             structure = self._packb(obj)
         except UnicodeEncodeError:  # half a surrogate pair; slower, so not for every text
@@ -167,6 +182,21 @@ class _Packing:
     def _encode(self, obj: Any) -> Any:
         """Returns an extension for an object that msgpack does not know."""
         self._extensions += 1
+        try:
+            return self._encoded(obj)
+        except TypeError:
+            if not self._pickles:
+                raise
+        return self._pickled(obj)
+
+    def _pickled(self, obj: Any) -> Any:
+        try:
+            return self._ext_type(_PICKLED, pickle.dumps(obj, pickle.HIGHEST_PROTOCOL))
+        except Exception as error:
+            what = f"a {type(obj).__name__} cannot be pickled"
+            raise TypeError(f"{what}: {error} ({type(error).__name__})") from error
+
+    def _encoded(self, obj: Any) -> Any:
         kind = type(obj)
         if kind in (np.ndarray, np.memmap) and obj.dtype.names is not None:
             return self._records(obj, False)
@@ -239,8 +269,9 @@ def _refuse_lookalikes(obj: Any, ext_type: type) -> None:
 class _Unpacking:
     """One object on its way from bytes; its arrays lie between `area` and `end`."""
 
-    def __init__(self, memory: np.ndarray, area: int, end: int, keep: Keep) -> None:
+    def __init__(self, memory: np.ndarray, area: int, end: int, keep: Keep, pickles: bool) -> None:
         self._memory, self._area, self._end, self._keep = memory, area, end, keep
+        self._pickles = pickles
         self._tuples = 0
         self._error: Optional[Exception] = None
         self._msgpack = msgpack_codec()
@@ -299,6 +330,8 @@ class _Unpacking:
             return int.from_bytes(data, "little", signed=True)
         if code == _RECORDS:
             return self._records(*self._inner(data))
+        if code == _PICKLED and self._pickles:
+            return pickle.loads(data)
         raise ValueError(f"unknown extension {code}")
 
     @staticmethod
@@ -338,7 +371,7 @@ def _dict_of(pairs: List[Tuple[Any, Any]]) -> Dict[Any, Any]:
     return dict(pairs)
 
 
-def _where_it_fails(obj: Any, error: TypeError) -> Tuple[str, TypeError]:
+def _where_it_fails(obj: Any, error: TypeError, pickles: bool) -> Tuple[str, TypeError]:
     """The first part of an object that cannot be packed: its path, such as `[1]['boxes']`, and why,
     which need not be `error`: msgpack may have found a later part first.
     """
@@ -349,8 +382,8 @@ def _where_it_fails(obj: Any, error: TypeError) -> Tuple[str, TypeError]:
         parts = enumerate(obj)
     for key, part in parts:
         try:
-            _Packing().bytes_of(part)
+            _Packing(pickles).bytes_of(part)
         except TypeError as found:
-            where, first = _where_it_fails(part, found)
+            where, first = _where_it_fails(part, found, pickles)
             return f"[{key!r}]{where}", first
     return "", error

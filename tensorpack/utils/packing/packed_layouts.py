@@ -149,8 +149,8 @@ class LayoutWriter:
             try:
                 return known[1].pack(obj), known[0]
             except struct.error:  # an integer of more than 63 bits
-                return pack(obj), 0
-        packed = pack(obj)
+                return pack(obj, pickles=True), 0
+        packed = pack(obj, pickles=True)
         if form is not None:
             self.unsent, self._form = self._number_for(form, obj), form
         return packed, self.unsent
@@ -193,7 +193,7 @@ class LayoutReader:
         layout = self._layouts.get(number)
         if layout is not None:
             return layout.unpack(memory, start, keep)
-        obj = unpack(memory, structure_nbytes, start, end, keep)
+        obj = unpack(memory, structure_nbytes, start, end, keep, pickles=True)
         if number:
             self._layouts[number] = _Layout(obj)
         return obj
