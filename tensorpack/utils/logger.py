@@ -28,6 +28,7 @@ from .cluster import Cluster
 
 LOG_DIR: Optional[str]  # the log directory as `get_logger_dir()` returns it, by `__getattr__`
 
+_LOG = "log.log"
 _ACTIONS = {"keep": "k", "backup": "b", "delete": "d", "new": "n", "quit": "q"}
 
 
@@ -290,7 +291,7 @@ def _make_way(dirname: str, letter: str, news: List[str]) -> str:
 
 
 def _new_log_file(dirname: str, news: List[str]) -> LogFileHandler:
-    lock, path = DirectoryLock(dirname), os.path.join(dirname, "log.log")
+    lock, path = DirectoryLock(dirname), os.path.join(dirname, _LOG)
     try:
         if os.path.lexists(path):
             news.append(f"Existing log file '{path}' backuped to '{move_to_backup(path)}'")
@@ -309,14 +310,37 @@ def _has_files(dirname: str) -> bool:
 
 
 def _make_numbered(dirname: str) -> str:
-    """Makes and returns the first free one of `{dirname}-1`, ...; of a worker `{...}-1-worker1`."""
+    """Returns the first one of `{dirname}-1`, ... that is free, or has nothing but the log of a
+    start that failed; of a worker `{...}-1-worker1`.
+    """
     end = _end_of_names()
     base = dirname[: len(dirname) - len(end)]
     for number in itertools.count(1):
-        with suppress(FileExistsError):  # perhaps because another run was faster
-            os.mkdir(f"{base}-{number}{end}")
+        numbered = f"{base}-{number}{end}"
+        if _take_failed_start(numbered):
             break
-    return f"{base}-{number}{end}"
+        with suppress(FileExistsError):  # perhaps because another run was faster
+            os.mkdir(numbered)
+            break
+    return numbered
+
+
+def _take_failed_start(dirname: str) -> bool:
+    """Whether a directory that no run uses has logs alone, as of a start that failed. Its `log.log`
+    is renamed then, so that of several processes one takes it.
+    """
+    with suppress(OSError):
+        if _has_only_logs(dirname):
+            with DirectoryLock(dirname):
+                if _has_only_logs(dirname):
+                    move_to_backup(os.path.join(dirname, _LOG))
+                    return True
+    return False
+
+
+def _has_only_logs(dirname: str) -> bool:
+    names = [name for name in os.listdir(dirname) if not name.startswith(".")]
+    return _LOG in names and all(name.startswith(_LOG) for name in names)
 
 
 def _delete(dirname: str) -> None:

@@ -207,6 +207,22 @@ def test_new_takes_the_first_free_number(used_dir, action, capsys):
     assert f"WRN This run logs to {used_dir}-2 instead." in capsys.readouterr().out
 
 
+def test_the_folder_of_a_failed_start_is_taken_again(used_dir):
+    """One that has logs alone, and that no run uses."""
+    for number in 1, 2:  # the first one is in use, in this process
+        logger.set_logger_dir(str(used_dir), "new")
+        assert logger.LOG_DIR == f"{used_dir}-{number}"
+    logger.close_logger_dir()
+    for number_of_logs in 2, 3:
+        logger.set_logger_dir(str(used_dir))
+        assert logger.LOG_DIR == f"{used_dir}-1"
+        assert len(visible(used_dir.parent / "run-1")) == number_of_logs
+        logger.close_logger_dir()
+    (used_dir.parent / "run-1" / "stats.json").write_text("[]")
+    logger.set_logger_dir(str(used_dir))
+    assert logger.LOG_DIR == f"{used_dir}-2"
+
+
 def test_the_name_of_a_worker_comes_after_the_number(used_dir, monkeypatch):
     worker = Cluster(["a:1", "b:1"], index=1)
     monkeypatch.setenv("TF_CONFIG", worker.as_tf_config())
