@@ -3,7 +3,7 @@
 from typing import Any, List, Sequence, Tuple, Union
 
 from tensorpack.compat import tfv1 as tf
-from tensorpack.utils.argtools import get_data_format
+from tensorpack.utils.argtools import axis_order
 from tensorpack.utils.checks import as_count
 
 IntPair = Union[int, Sequence[int]]
@@ -13,9 +13,9 @@ def check_image(
     layer_name: str, inputs: Any, data_format: str, dims: int = 2
 ) -> Tuple[tf.Tensor, str]:
     """Returns images, or volumes, as a floating-point tensor with known channels, and the format as
-    `get_data_format` does.
+    `axis_order` does.
     """
-    data_format = get_data_format(data_format, dims=dims)
+    data_format = axis_order(data_format, dims=dims)
     tensor = check_floating(layer_name, check_rank(layer_name, inputs, len(data_format)))
     check_channels(layer_name, tensor, channel_axis(data_format))
     return tensor, data_format

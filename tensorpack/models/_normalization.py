@@ -6,7 +6,7 @@ from typing import Any, List, NamedTuple, Optional, Tuple
 from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.collectives import sum_over_towers
 from tensorpack.tfutils.tower import get_current_tower_context, in_main_training_tower
-from tensorpack.utils.argtools import get_data_format
+from tensorpack.utils.argtools import axis_order
 
 from ._checks import channel_axis, channels_of, check_channels, check_floating
 from .registry import VariableHolder
@@ -82,7 +82,7 @@ def as_images(
     layer_name: str, inputs: Any, data_format: str, axis: Optional[int] = None
 ) -> Tuple[tf.Tensor, str]:
     """Returns the input as a tensor of four dimensions, and its data format."""
-    data_format = get_data_format(data_format)
+    data_format = axis_order(data_format)
     tensor = check_floating(layer_name, tf.convert_to_tensor(inputs))
     rank = tensor.shape.ndims
     if rank not in (2, 4):

@@ -4,7 +4,7 @@ from typing import Any, Callable, Optional, Sequence
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.common import precise
-from tensorpack.utils.argtools import get_data_format
+from tensorpack.utils.argtools import axis_order
 from tensorpack.utils.checks import as_count
 
 from ._checks import IntPair, check_floating, check_padding, check_rank, check_sizes, per_axis
@@ -94,7 +94,7 @@ def GlobalAvgPooling(inputs: tf.Tensor, data_format: str = "channels_last") -> t
     Returns:
       The op `<layer>/output`, `[N, C]`.
     """
-    data_format = get_data_format(data_format)
+    data_format = axis_order(data_format)
     inputs = check_floating("GlobalAvgPooling", check_rank("GlobalAvgPooling", inputs))
     height_axis = data_format.index("H")
     mean = tf.reduce_mean(precise(inputs), [height_axis, height_axis + 1])
@@ -119,7 +119,7 @@ def FixedUnPooling(
     Returns:
       The op `<layer>/output`, larger by `shape`.
     """
-    data_format = get_data_format(data_format)
+    data_format = axis_order(data_format)
     inputs = check_rank("FixedUnPooling", inputs)
     block = check_sizes("FixedUnPooling", "shape", shape)
     matrix = _unpool_matrix(unpool_mat, block, inputs.dtype.base_dtype)
@@ -206,7 +206,7 @@ def _pool(
     data_format: str,
     dims: int = 2,
 ) -> tf.Tensor:
-    data_format = get_data_format(data_format, dims=dims)
+    data_format = axis_order(data_format, dims=dims)
     inputs = check_rank(layer_name, inputs, dims + 2)
     window = check_sizes(layer_name, "pool_size", pool_size, dims)
     step = window if strides is None else check_sizes(layer_name, "strides", strides, dims)

@@ -39,8 +39,7 @@ def map_common_tfargs(kwargs: Mapping[str, Any]) -> Dict[str, Any]:
     """Returns arguments of 2017 (`W_init`, `b_init`, `nl`, "NCHW") as those of `tf.layers`."""
     found = translate("map_common_tfargs", WEIGHTS, kwargs)
     if "data_format" in found:
-        by_axis = {"NHWC": "channels_last", "NCHW": "channels_first"}
-        found["data_format"] = by_axis[get_data_format(found["data_format"])]
+        found["data_format"] = get_data_format(found["data_format"])
     return found
 
 

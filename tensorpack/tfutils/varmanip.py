@@ -229,11 +229,10 @@ def get_savename_from_varname(
     """Returns the name under which a variable is saved.
 
     Args:
-      varname: with or without `:0`.
+      varname: with or without `:0`, which stays.
       varname_prefix: scope to take off its front, if it is there.
       savename_prefix: scope to put in front of it.
     """
-    name = names_without_output([varname])[0]
-    if varname_prefix and name.startswith(varname_prefix + "/"):
-        name = name[len(varname_prefix) + 1 :]
-    return f"{savename_prefix}/{name}" if savename_prefix else name
+    if varname_prefix and varname.startswith(varname_prefix + "/"):
+        varname = varname[len(varname_prefix) + 1 :]
+    return f"{savename_prefix}/{varname}" if savename_prefix else varname

@@ -22,7 +22,7 @@ _NAMES = {  # module -> its public names; then run scripts/public_names
     ),
 }
 _HELPERS = {  # module -> names that others import from it, and that are not public
-    "argtools": "accepts_old_keywords",
+    "argtools": "accepts_old_keywords axis_order",
     "concurrency": "ProcessGroup enable_death_signal guard_thread set_parent_death_signal",
     "logger": (
         "LOG_DIR addFilter auto_set_dir close_logger_dir critical debug detail dir_of_process "

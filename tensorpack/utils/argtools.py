@@ -191,10 +191,19 @@ def shape2d(a: Union[int, Sequence[int]]) -> List[int]:
 
 def shape4d(a: Union[int, Sequence[int]], data_format: str = "NHWC") -> List[int]:
     """Returns a 2D shape with ones for batch and channel, in the order of a data format."""
-    return [1, *shape2d(a), 1] if get_data_format(data_format) == "NHWC" else [1, 1, *shape2d(a)]
+    return [1, *shape2d(a), 1] if axis_order(data_format) == "NHWC" else [1, 1, *shape2d(a)]
 
 
-def get_data_format(data_format: str, *, dims: int = 2) -> str:
+@accepts_old_keywords(tfmode="keras_mode")
+def get_data_format(data_format: str, keras_mode: bool = True) -> str:
+    """Returns "channels_last" or "channels_first" for either spelling ("NHWC", "NCHW"); without
+    `keras_mode`, the other one, see `axis_order`.
+    """
+    order = axis_order(data_format)
+    return {"NHWC": "channels_last", "NCHW": "channels_first"}[order] if keras_mode else order
+
+
+def axis_order(data_format: str, dims: int = 2) -> str:
     """Returns "NHWC" or "NCHW" for either spelling ("channels_last", "channels_first").
 
     With `dims=3` it is "NDHWC" or "NCDHW".

@@ -16,7 +16,8 @@ SUMMARY_BACKUP_KEYS = ["summaries", MOVING_SUMMARY_OPS_KEY]
 TOWER_FREEZE_KEYS = [*SUMMARY_BACKUP_KEYS, "update_ops"]
 
 _SLOT_NAMES = frozenset(
-    "Adadelta Adagrad AdagradDA Adam Ftrl Momentum RMSProp beta1_power beta2_power".split()
+    ["beta1_power", "beta2_power"]
+    + "AccumGrad Adadelta Adagrad AdagradDA Adam Ftrl Momentum RMSProp".split()
 )
 
 

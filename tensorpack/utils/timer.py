@@ -120,8 +120,6 @@ class IterSpeedCounter:
 
 def humanize_time_delta(sec: float) -> str:
     """Returns a duration in words: `1 hour 2 minutes 3 seconds`, or `1.23 seconds` below 10."""
-    if sec < 0:
-        raise ValueError(f"A duration is not negative, got {sec}.")
     if sec < 10:
         return f"{sec:.2f} seconds"
     words = []

@@ -144,7 +144,7 @@ def test_dump_session_params_takes_trainable_and_model_variables(session, tmp_pa
 
 
 def test_save_name_swaps_prefixes():
-    assert get_savename_from_varname("a/w:0") == "a/w"
+    assert get_savename_from_varname("a/w:0", "a") == "w:0"
     assert get_savename_from_varname("a/w", "a") == "w"
     assert get_savename_from_varname("ab/w", "a") == "ab/w"
     assert get_savename_from_varname("a/w", "a", "b") == "b/w"
@@ -155,5 +155,6 @@ def test_training_names():
     for name in "fc/W/Adam", "fc/W/Adam_1:0", "beta1_power", "fc/W/RMSProp_1", "EMA/cost":
         assert is_training_name(name), name
     assert is_training_name("cost/EMA") and is_training_name("AccumGrad/counter")
+    assert is_training_name("fc/W/AccumGrad")  # of 0.11
     for name in "global_step", "fc/W", "Adam/W", "fc_1", "c/bn/mean/EMA", "c/bn/variance/EMA:0":
         assert not is_training_name(name), name

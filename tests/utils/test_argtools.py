@@ -11,6 +11,7 @@ import pytest
 
 from tensorpack.utils.argtools import (
     accepts_old_keywords,
+    axis_order,
     call_only_once,
     execute_only_once,
     get_data_format,
@@ -182,11 +183,15 @@ def test_shape4d():
 
 def test_data_formats():
     spellings = ["NHWC", "channels_last", "NCHW", "channels_first"]
-    assert [get_data_format(name) for name in spellings] == ["NHWC", "NHWC", "NCHW", "NCHW"]
+    assert [axis_order(name) for name in spellings] == ["NHWC", "NHWC", "NCHW", "NCHW"]
+    for options in {"keras_mode": False}, {"tfmode": False}:  # 0.9.4 to 0.11, and 0.8 to 0.9.1
+        found = [get_data_format(name, **options) for name in spellings]
+        assert found == ["NHWC", "NHWC", "NCHW", "NCHW"]
+    assert [get_data_format(name) for name in spellings] == 2 * [spellings[1]] + 2 * [spellings[3]]
     with pytest.raises(ValueError, match="'NWHC'"):
-        get_data_format("NWHC")
+        get_data_format("NWHC", True)
     spellings = ["NDHWC", "channels_last", "NCDHW", "channels_first"]
-    volumes = [get_data_format(name, dims=3) for name in spellings]
+    volumes = [axis_order(name, dims=3) for name in spellings]
     assert volumes == ["NDHWC", "NDHWC", "NCDHW", "NCDHW"]
 
 

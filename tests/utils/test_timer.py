@@ -95,6 +95,7 @@ def test_speed_names_the_line_of_the_loop(capsys):
     "seconds, words",
     [
         (0, "0.00 seconds"),
+        (-1, "-1.00 seconds"),
         (1.234, "1.23 seconds"),
         (10, "10 seconds"),
         (59.6, "1 minute"),
@@ -108,7 +109,5 @@ def test_durations_in_words(seconds, words):
 
 
 def test_numbers_that_are_refused():
-    with pytest.raises(ValueError, match="got -1"):
-        humanize_time_delta(-1)
     with pytest.raises(ValueError, match="got 0"):
         IterSpeedCounter(0)

@@ -190,7 +190,7 @@ class PhotometricAugmentor(ImageAugmentor):
     """
 
     def _wrap(self, param: Any) -> Transform:
-        return PhotometricTransform(self, param)
+        return PhotometricTransform(self, param=param)
 
     def _get_augment_params(self, img: np.ndarray) -> Any:
         return None

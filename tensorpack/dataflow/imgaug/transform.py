@@ -153,7 +153,7 @@ class PhotometricTransform(Transform):
     an image, with the name that is shown.
     """
 
-    def __init__(self, func: Any, param: Any = None, name: Optional[str] = None) -> None:
+    def __init__(self, func: Any, name: Optional[str] = None, param: Any = None) -> None:
         self.func, self.param, self.name = func, param, name
 
     def apply_image(self, img: np.ndarray) -> np.ndarray:

@@ -180,7 +180,7 @@ def use_one_openmp_thread() -> None:
 
 
 def subproc_call(
-    args: Union[str, Sequence[str]], timeout: Optional[float] = None
+    cmd: Union[str, Sequence[str]], timeout: Optional[float] = None
 ) -> Tuple[bytes, int]:
     """Runs a list of arguments, or a command line for the shell; returns its output and errors
     together, and its exit code.
@@ -191,8 +191,8 @@ def subproc_call(
     """
     try:
         process = subprocess.Popen(
-            args,
-            shell=isinstance(args, str),
+            cmd,
+            shell=isinstance(cmd, str),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

@@ -115,7 +115,7 @@ CASES = {
     "List": lambda: A.AugmentorList([A.Resize((11, 14)), A.RandomCrop(9), A.Flip(horiz=True)]),
     "CropTransform": lambda: T.CropTransform(3, 4, 7, 8),
     "FlipTransform": lambda: T.FlipTransform(12, 16),
-    "PhotometricTransform": lambda: T.PhotometricTransform(lambda img: img // 2, name="half"),
+    "PhotometricTransform": lambda: T.PhotometricTransform(lambda img: img // 2, "half"),
     "ResizeTransform": lambda: T.ResizeTransform(12, 16, 5, 20, cv2.INTER_LINEAR),
     "TransposeTransform": lambda: T.TransposeTransform(),
     "WarpAffineTransform": lambda: T.WarpAffineTransform(MATRIX, (16, 12)),

@@ -24,7 +24,7 @@ TRANSFORMS = [
     CropTransform(5, 7, 20, 30),
     TransposeTransform(),
     WarpAffineTransform([[1, 0.1, 2], [-0.1, 1, 3]], (70, 50)),
-    PhotometricTransform(Brightness(10), 3.0),
+    PhotometricTransform(Brightness(10), param=3.0),
     TransformList([FLIP, RESIZE]),
 ]
 names = pytest.mark.parametrize("tfm", TRANSFORMS, ids=lambda tfm: type(tfm).__name__)

@@ -183,7 +183,7 @@ def test_mask_sigint_does_nothing_in_another_thread():
 
 
 def test_subproc_call_returns_output_and_code_or_signal():
-    assert subproc_call("echo out; echo err >&2; exit 3") == (b"out\nerr\n", 3)
+    assert subproc_call(cmd="echo out; echo err >&2; exit 3") == (b"out\nerr\n", 3)
     assert subproc_call(["echo", "a; b"]) == (b"a; b\n", 0)
     assert subproc_call(["sh", "-c", "kill -TERM $$"]) == (b"", 128 + signal.SIGTERM)
 
