@@ -76,6 +76,8 @@ def test_a_late_priority_of_what_was_overwritten_is_skipped():
     after = priorities_of(memory)
     assert set(after) == {5, 10, 20} and after[5] == 1.0
     assert after[10] == pytest.approx(1000**0.5) and after[20] == pytest.approx(2000**0.5)
+    give(memory, {5: 9.0})  # it has a name of its own, where 2 was
+    assert priorities_of(memory)[5] == pytest.approx(3.0)
 
 
 @settings(max_examples=80, deadline=None)

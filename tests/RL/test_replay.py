@@ -231,7 +231,7 @@ def test_tensorflow_need_not_copy_the_frames_of_a_batch(size, dtype):
 
 
 def test_the_memory_it_takes_is_known_beforehand():
-    memory = ReplayMemory(1001, (84, 84), history=4, lanes=8)
+    memory = ReplayMemory(1001.0, (84, 84), history=4, lanes=8)  # a whole number of any type
     assert memory.nbytes == ReplayMemory.required_bytes(1001, (84, 84), history=4, lanes=8)
     assert memory.nbytes - 1008 * 84 * 84 == 1008 * 14  # the capacity, rounded up; 14 for the rest
     floats = ReplayMemory.required_bytes(1000, (3,), frame_dtype=np.float32)

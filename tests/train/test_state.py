@@ -195,6 +195,8 @@ def test_another_number_of_workers_is_warned_of_or_refused(capsys):
     run([], ModelSaver(), make=InGroup, resume="auto", max_epoch=2)
     said = "WRN The run had workers=1 when its state was saved, and has 3 now."
     assert said in capsys.readouterr().out
+    with pytest.raises(ValueError, match="workers=3 .* has 1 now"):
+        run([], ModelSaver(), resume="must")
 
 
 def test_another_number_of_towers_is_warned_of(capsys):

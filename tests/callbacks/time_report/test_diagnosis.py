@@ -105,3 +105,4 @@ def test_what_was_measured_in_a_sentence():
         "stepping 99 % (waiting for data could not be told from it), callbacks 1 %, of 30 seconds "
         "with 300 steps; 10 updates/s; 0.0 of 1 cores busy"
     )
+    assert figures(waiting=0.7, callbacks=0.4).stepping == 0  # shares that overlap

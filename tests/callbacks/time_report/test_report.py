@@ -187,7 +187,7 @@ def running(waits, tmp_path):
 
 
 def test_a_file_asks(running, capsys, tmp_path):
-    _, _, trainer = running
+    report, _, trainer = running
     for _ in range(60):
         trainer.step()
     assert paragraphs(capsys) == []
@@ -205,6 +205,8 @@ def test_a_file_asks(running, capsys, tmp_path):
         trainer.step()
     assert paragraphs(capsys) == []
     assert (tmp_path / "report").read_text() == "what I found"
+    report.trigger()
+    assert len((tmp_path / "time_reports.jsonl").read_text().splitlines()) == 2
 
 
 def test_an_early_request_waits_for_some_steps(waits, capsys, tmp_path):
@@ -356,7 +358,7 @@ def test_the_callback_that_is_named_was_the_slowest_in_the_time_reported(waits, 
     class Other(Sampled):
         pass
 
-    first, second = Sampled(9), Other(0)
+    first, second = Sampled(9), Other(1)
     report, costs, trainer = reported(40, max_epoch=2, others=[first, second], after_seconds=1e9)
     costs.outside = 0.2
     with trainer.session():

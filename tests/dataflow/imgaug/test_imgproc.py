@@ -70,6 +70,8 @@ class TestHue(ColourContract):
         img = picture(dtype=np.float32)
         result = imgaug.Hue((60, 60)).augment(img)
         np.testing.assert_allclose(result, img[:, :, [2, 0, 1]], atol=0.01)
+        further = imgaug.Hue((240, 240)).augment(picture())
+        np.testing.assert_array_equal(further, imgaug.Hue((60, 60)).augment(picture()))
 
     def test_order_of_channels_of_2017(self, monkeypatch):
         warnings = []
@@ -298,6 +300,12 @@ class TestGaussianBlur(PhotometricContract):
     def make(self):
         return imgaug.GaussianBlur((1, 3), (0.5, 2), symmetric=False)
 
+    def test_as_opencv_does_it(self):
+        result, tfm = self.make().augment_return_params(picture())
+        size, (across, down) = tfm.param
+        expected = cv2.GaussianBlur(picture(), size, across, None, down, cv2.BORDER_REPLICATE)
+        np.testing.assert_array_equal(result, expected)
+
     def drawn(self, augmentor):
         return {augmentor.get_transform(picture()).param for _ in range(200)}
 
@@ -349,6 +357,11 @@ class TestGrayscale(AugmentorContract):
     def make(self):
         return Grayscale()
 
+    def test_three_equal_channels(self):
+        result = Grayscale(rgb=True, keepshape=True).augment(picture())
+        expected = cv2.cvtColor(picture(), cv2.COLOR_RGB2GRAY)
+        np.testing.assert_array_equal(result, np.dstack([expected] * 3))
+
     def test_contradiction(self):
         with pytest.raises(ValueError, match="keepshape=True"):
             Grayscale(keepdims=False, keepshape=True)
@@ -368,3 +381,8 @@ class TestToUint8(AugmentorContract):
 class TestToFloat32(AugmentorContract):
     def make(self):
         return ToFloat32()
+
+    def test_values(self):
+        result = ToFloat32().augment(picture())
+        assert result.dtype == np.float32
+        np.testing.assert_array_equal(result, picture())

@@ -62,9 +62,16 @@ class TestRandomResize(AugmentorContract):
         aug = RandomResize((0.5, 0.6), minimum=(50, 0))
         assert aug.augment(picture()).shape == (40, 60, 3)
 
+    def test_sizes_below_the_minimum_are_raised_to_it(self):
+        assert RandomResize((0.5, 0.5), minimum=(45, 30)).augment(picture()).shape == (30, 45, 3)
+
 
 class TestTranspose(AugmentorContract):
     points = POINTS
 
     def make(self):
         return Transpose()
+
+    def test_result(self):
+        img = picture()
+        np.testing.assert_array_equal(Transpose(prob=1).augment(img), img.transpose(1, 0, 2))

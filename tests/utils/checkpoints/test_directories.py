@@ -45,14 +45,16 @@ def test_a_run_does_not_save_into_the_directory_of_another(log):
     assert sorted(os.listdir(str(log))) == before
 
 
-def test_a_directory_that_was_removed_is_made_again_and_locked(log):
+@pytest.mark.fault_row(55)
+def test_a_directory_or_a_lock_that_was_removed_is_made_again_and_locked(log):
     store = CheckpointStore(str(log))
-    log.rename(log.parent / "renamed")
-    store.save(3, write, {"step": 3})
-    assert find_restore_point(str(log)).state == {"step": 3}
-    with pytest.raises(OSError, match="used by another run"):
-        DirectoryLock(str(log))
-    store.save(4, write, {"step": 4})
+    removals = [lambda: log.rename(log.parent / "renamed"), (log / ".lock").unlink]
+    for step, remove in enumerate(removals):
+        remove()
+        store.save(step, write, {"step": step})
+        assert find_restore_point(str(log)).state == {"step": step}
+        with pytest.raises(OSError, match="used by another run"):
+            DirectoryLock(str(log))
 
 
 def names(directory):
