@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tensorpack.callbacks import JSONWriter, MonitorBase, Monitors, TrainingMonitor
-from tensorpack.callbacks._images import to_png
+from tensorpack.callbacks._images import image_summary
 from tensorpack.compat import tfv1 as tf
 from tests.callbacks.driver import MiniTrainer
 from tests.contracts.callback import contract_of
@@ -107,10 +107,11 @@ def test_an_image_of_another_shape_is_refused(monitors):
 
 
 @pytest.mark.parametrize("channels", [1, 3, 4])
-def test_an_image_is_a_png(channels):
-    image = np.random.RandomState(0).randint(0, 256, [6, 5, channels]).astype(np.uint8)
+def test_images_are_pngs(channels):
+    images = np.random.RandomState(0).randint(0, 256, [2, 6, 5, channels]).astype(np.uint8)
+    pngs = [each.image.encoded_image_string for each in image_summary("frames", images).value]
     with tf.Session() as sess:
-        assert np.array_equal(sess.run(tf.image.decode_png(to_png(image))), image)
+        assert np.array_equal(sess.run([tf.image.decode_png(each) for each in pngs]), images)
 
 
 def test_an_event_gets_its_step_and_time(monitors, spy):

@@ -21,6 +21,7 @@ from tensorpack.callbacks import (
 )
 from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.checkpoint import CheckpointStore, load_checkpoint_vars
+from tensorpack.tfutils.sessinit import VariableMismatch
 from tensorpack.train import Trainer, TrainingInterrupted
 from tensorpack.train.state import RunState
 from tensorpack.utils import fix_rng_seed, get_rng, logger
@@ -219,6 +220,18 @@ def test_a_state_of_an_earlier_version_has_no_number_of_workers(log_dir, monkeyp
         run([], ModelSaver(), max_epoch=1)
     assert run([], ModelSaver(), resume="must").global_step == STEPS * EPOCHS
     assert "WRN" not in capsys.readouterr().out
+
+
+@pytest.mark.fault_row(23)
+def test_another_graph_is_refused():
+    class Other(Counting):
+        def _setup(self):
+            super()._setup()
+            tf.get_variable("more", [])
+
+    run([], ModelSaver(), max_epoch=1)
+    with pytest.raises(VariableMismatch, match="more +float32"):
+        run([], ModelSaver(), make=Other, resume="auto")
 
 
 def test_variables_alone_are_resumed_as_far_as_possible(log_dir, capsys):
