@@ -27,7 +27,6 @@ def build(activation, name="fc"):
         tf.identity,
         tf.nn.relu,
         lambda x: tf.nn.relu(x) * 2,
-        lambda x, name=None: tf.nn.relu(x, name=name),
         lambda x, **options: tf.nn.relu(x, **options),
         lambda x, *, name: tf.nn.relu(x, name=name),
         lambda x: x,
