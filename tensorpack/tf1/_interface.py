@@ -53,6 +53,7 @@ def install() -> None:
     """
     # Where tf.layers and tf.nn.rnn_cell come from; read while TensorFlow is loaded.
     os.environ.setdefault("TF_USE_LEGACY_KERAS", "1")
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")  # as where `compat` loads it
     installed = import_installed("tensorflow")
     if installed is None:
         raise missing("tensorflow")
