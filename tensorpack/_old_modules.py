@@ -101,8 +101,8 @@ class OldModule(Package):
         return home if is_module else getattr(home, name)
 
     def __dir__(self) -> List[str]:
-        lazy = "_HOMES" in vars(self)
-        return list(self.__all__) if lazy else list(super().__dir__())
+        others = not vars(self).keys().isdisjoint(["_HOMES", "_home"])  # it has names of others
+        return list(self.__all__) if others else list(super().__dir__())
 
 
 def _add_addresses(package: str) -> None:

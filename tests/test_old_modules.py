@@ -37,6 +37,24 @@ def test_a_name_is_found_in_modules_that_need_tensorflow():
     assert argscope.get_current_tower_context is get_current_tower_context
 
 
+@pytest.mark.parametrize(
+    "path, name",
+    [
+        ("dataflow", "BatchData"),
+        ("dataflow.prefetch", "PrefetchData"),
+        ("dataflow.image", "AugmentImageComponent"),
+        ("utils.utils", "get_rng"),
+        pytest.param("models", "Conv2D", marks=needs_tensorflow),
+        pytest.param("models.image_sample", "ImageSample", marks=needs_tensorflow),
+        pytest.param("callbacks.stats", "SendStat", marks=needs_tensorflow),
+    ],
+)
+def test_a_script_collects_names_by_dir(path, name):
+    module = importlib.import_module(f"tensorpack.{path}")
+    found = {each: getattr(module, each) for each in dir(module)}
+    assert callable(found[name])
+
+
 @pytest.mark.parametrize("name", ["MapDataComponet", "_HOMES", "__wrapped__"])
 def test_a_name_that_is_nowhere_is_an_error(name):
     with pytest.raises(AttributeError, match=f"'tensorpack.dataflow.image' has no .*{name}"):
