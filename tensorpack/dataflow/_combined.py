@@ -1,11 +1,14 @@
-"""The base of flows made from several others, and the rule for when their state can be kept."""
+"""The bases of flows that are made from several others, or read ahead, and rules for states."""
 
+import collections
 import contextlib
 import inspect
-from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple, Union
+from typing import Any, Deque, Dict, Iterable, Iterator, List, Optional, Tuple, Union
 
 from ._flow import call_optional, is_flow, not_a_state, what_instead
-from .base import DataFlow, ResumableDataFlow, StateNotKept, state_of
+from .base import DataFlow, ProxyDataFlow, ResumableDataFlow, StateNotKept, state_of
+
+_END = object()
 
 
 class CombinedDataFlow(ResumableDataFlow):
@@ -14,6 +17,8 @@ class CombinedDataFlow(ResumableDataFlow):
     _INNER: Tuple[str, ...] = ("flows",)
     # Whether a pass goes through all flows at the same time, not through one after another.
     _at_once = False
+    # Whether a pass may end while those of its flows have not.
+    _leaves = False
 
     def __init__(self, df_lists: Iterable[DataFlow]) -> None:
         name = type(self).__name__
@@ -35,7 +40,11 @@ class CombinedDataFlow(ResumableDataFlow):
 
     @property
     def seeded(self) -> bool:
-        return all(getattr(flow, "seeded", True) for flow in self._distinct)
+        flows, may_leave = self._distinct, not self._leaves or all(map(may_be_left, self._distinct))
+        # Of what two flows share, one may have read ahead when the other one reads it.
+        shared = _shared_part(self.df_lists if self._at_once else flows)
+        alone = shared is None or not any(map(_ahead_in, flows))
+        return may_leave and alone and all(getattr(flow, "seeded", True) for flow in flows)
 
     def start_processes(self) -> None:
         for flow in self._distinct:
@@ -64,7 +73,7 @@ class CombinedDataFlow(ResumableDataFlow):
             flow.load_state_dict(state)
 
     def _why_no_state(self) -> Optional[str]:
-        late = next(filter(None, map(_why_late, self._distinct)), None)
+        late = next(filter(None, map(why_late, self._distinct)), None)
         shared = _shared_part(self.df_lists) if self._at_once else None
         if late is not None or shared is None:
             return late
@@ -75,6 +84,122 @@ class CombinedDataFlow(ResumableDataFlow):
             f"0) go through one {kind} at the same time, which can tell the position of only one "
             f"of its passes. Make a {kind} for each of them."
         )
+
+
+class ReadAheadFlow(ProxyDataFlow):
+    """A flow whose passes read `ds`, by a `ReadAhead`, before what they read is given out.
+
+    A pass may be left anywhere. Before the next one begins, `ds` is put back to the state behind
+    what was given out, so that how far the pass had read makes no difference. Where there is no
+    such state, the flow is not `seeded` from then on.
+    """
+
+    strict = False  # whether the order of `ds` is kept
+    _place: Optional["_Place"] = None  # of the pass that was begun last; None if `ds` is elsewhere
+    _astray = False  # whether what a pass gives may depend on how far another one had read
+    _kept: Optional[bool] = None
+
+    @property
+    def seeded(self) -> bool:
+        return super().seeded and not self._astray
+
+    def reset_state(self) -> None:
+        self._place = None
+        super().reset_state()
+
+    def _load_ds(self, state: Dict[str, Any]) -> None:
+        self._place = None
+        super()._load_ds(state)
+
+    def _keeps_place(self) -> bool:
+        """Returns whether `ds` can be put back; found out before another thread may iterate it."""
+        if self._kept is None:
+            self._kept = self.strict and not isinstance(state_or_reason(self.ds), str)
+        return self._kept
+
+    def _put_back(self) -> None:
+        place, self._place = self._place, None
+        if self._keeps_place() and place is not None and place.is_ahead:
+            self.ds.load_state_dict(place.state)
+            iter(self.ds)  # the rest of that pass; the next one is a full one
+        elif place is not None and place.is_ahead:
+            self._astray = True
+
+
+class _Place:
+    """Where a pass is."""
+
+    state: Any  # of `ds` behind what was given out last, or why there is none
+    is_ahead = False  # whether it has read, and its consumer was not yet told of the end
+
+
+class ReadAhead:
+    """A pass over the wrapped flow; used by one thread at a time, the consumer besides.
+
+    Attributes:
+      read: how often it was asked for a datapoint.
+      place: where it is.
+    """
+
+    def __init__(self, flow: ReadAheadFlow, no_state: Optional[str] = None) -> None:
+        """`no_state` is why there is no state, where that is known before."""
+        flow._put_back()
+        self._flow, self._datapoints, self.read = flow, iter(flow.ds), 0
+        self._newest: Any = no_state if flow.strict else "results come as they are completed"
+        self._waiting: Deque[Any] = collections.deque()  # the states behind what is not given out
+        self.place = flow._place = _Place()
+        self._note_state()
+        self.finish()
+
+    @property
+    def is_left(self) -> bool:
+        """Whether another pass was begun, which this one is not to disturb before it must."""
+        return self._flow._place is not self.place and not self._flow._astray
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:
+        if self._flow._place is not self.place:
+            self._flow._astray = True
+        self.read += 1
+        self.place.is_ahead = True
+        datapoint = next(self._datapoints, _END)
+        self._note_state()
+        if datapoint is _END:
+            raise StopIteration
+        if self._flow.strict:
+            self._waiting.append(self._newest)
+        return datapoint
+
+    def give(self) -> None:
+        """Notes that the next datapoint is given out, or that the function failed with it."""
+        if self._waiting:  # else the order is not kept, or `ds` itself has failed
+            self.place.state = self._waiting.popleft()
+
+    def finish(self) -> None:
+        """Notes that the consumer is told of the end."""
+        self.place.state, self.place.is_ahead = self._newest, False
+
+    def close(self) -> None:
+        datapoints, self._datapoints = self._datapoints, iter(())
+        call_optional(datapoints, "close")
+
+    def _note_state(self) -> None:
+        if not isinstance(self._newest, str):  # it would be asked after every datapoint
+            try:
+                self._newest = state_of(self._flow.ds)
+            except StateNotKept as error:
+                self._newest = str(error)
+
+
+def may_be_left(flow: DataFlow) -> bool:
+    """Returns whether later passes of a flow are the same wherever one is left."""
+    return all(each._keeps_place() for each in _ahead_in(flow))
+
+
+def _ahead_in(flow: DataFlow) -> List[ReadAheadFlow]:
+    return [part for part in parts_of(flow) if isinstance(part, ReadAheadFlow)]
 
 
 def listed(owner: DataFlow, df_lists: Any) -> List[Any]:
@@ -94,12 +219,12 @@ def listed(owner: DataFlow, df_lists: Any) -> List[Any]:
 def state_or_reason(flow: DataFlow) -> Union[Dict[str, Any], str]:
     """Returns the state of a flow whose pass was just begun or advanced, or why there is none."""
     try:
-        return _why_late(flow) or state_of(flow)
+        return why_late(flow) or state_of(flow)
     except StateNotKept as error:
         return str(error)
 
 
-def _why_late(flow: DataFlow) -> Optional[str]:
+def why_late(flow: DataFlow) -> Optional[str]:
     """Returns why the state of a flow cannot be used if a part of it begins a pass late.
 
     A generator runs when it is first advanced. Until then the state is that of an earlier pass,

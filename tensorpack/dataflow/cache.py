@@ -1,5 +1,6 @@
 """Keeps the datapoints of a flow in memory, so that they are read or computed only once."""
 
+import copy
 import itertools
 import sys
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
@@ -65,10 +66,12 @@ class CacheData(RNGDataFlow, ProxyDataFlow):
         earlier, count = resumed
         if not earlier.filled:
             return self._begin_to_fill(count)
-        source = iter(self.ds)
-        cache = state_or_reason(self.ds), list(source)
-        _check_enough(self, cache[1], count)
-        self._cache = cache
+        cache = self._cache
+        if cache is None:
+            source = iter(self.ds)
+            cache = state_or_reason(self.ds), list(source)
+            _check_enough(self, cache[1], count)
+            self._cache = cache
         return self._begin_to_read(cache, earlier.cached, count)
 
     def _begin_to_read(self, cache: _Cache, cached: bool, count: int) -> Iterator[Any]:
@@ -95,8 +98,9 @@ class CacheData(RNGDataFlow, ProxyDataFlow):
             self._position = now, len(datapoints)
             yield datapoint
         if self._cache is None:  # another pass at the same time may have been first
-            self._cache = now.ds, datapoints
-            self._position = now._replace(filled=True), len(datapoints)
+            begin = copy.copy(now.ds)  # another object, see `_load_ds`
+            self._cache = begin, datapoints
+            self._position = now._replace(ds=begin, filled=True), len(datapoints)
 
     def _read(
         self, now: _Pass, order: Sequence[int], count: int, datapoints: List[Any]
@@ -119,8 +123,9 @@ class CacheData(RNGDataFlow, ProxyDataFlow):
         return _Pass(*now), count
 
     def _load_ds(self, state: Dict[str, Any]) -> None:
-        super()._load_ds(state)
-        self._cache = None
+        if self._cache is None or state is not self._cache[0]:  # else this is that cache
+            super()._load_ds(state)
+            self._cache = None
 
 
 def _check_enough(flow: CacheData, datapoints: List[Any], count: int) -> None:

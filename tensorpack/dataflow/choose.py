@@ -67,6 +67,7 @@ class RandomChooseData(_DrawnDataFlow):
     """
 
     _STATE = dict.fromkeys(["draws", "ended"])
+    _leaves = True
 
     def __init__(self, df_lists: Iterable[Union[DataFlow, Tuple[DataFlow, float]]]) -> None:
         """`df_lists` are flows, all equally likely, or pairs of a flow and its probability."""

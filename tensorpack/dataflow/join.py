@@ -28,6 +28,7 @@ class JoinData(CombinedDataFlow):
     """
 
     _at_once = True
+    _leaves = True
 
     # Whether the pass has ended. A flow that is longer than the others is then left in a pass that
     # must not be continued.

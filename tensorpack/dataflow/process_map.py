@@ -14,7 +14,7 @@ from tensorpack.utils.checks import check_counts
 from tensorpack.utils.rng import rng_state, seed_datapoints
 from tensorpack.utils.workers.processes import usable_cores
 
-from ._combined import state_or_reason
+from ._combined import ReadAhead, why_late
 from ._processes.flows import ProcessMap
 from ._processes.worker_loop import apply_or_note, draw_seed
 from ._stack import aggregate
@@ -35,7 +35,8 @@ class MultiProcessMapData(ProcessMap):
     **By default** results come in the order in which they are ready. **With `strict=True`** they
     come in the order of the wrapped flow, and what the function, or an augmentor in it, draws from
     `numpy.random` and `random` depends on the position of the datapoint alone, not on the
-    processes; such a flow keeps a state, if the wrapped one does.
+    processes; such a flow keeps a state, if the wrapped one does, and a pass that is left early is
+    as in `MultiThreadMapData`.
 
     Datapoints and results may be what a `MultiProcessRunner` can send. They travel through shared
     memory, and arrays are read-only on both sides. The function may change the list or dict
@@ -80,38 +81,31 @@ class MultiProcessMapData(ProcessMap):
 
     def _begin(self) -> Iterator[Any]:
         if not self.strict:
-            return self._as_ready(iter(self.ds))
+            return self._as_ready(ReadAhead(self))
         _, _, number, over = self._take_loaded() or (None, None, 0, False)
         if over:
             return iter(self.ds)
-        begin, seed, datapoints = rng_state(self.rng), draw_seed(self.rng), iter(self.ds)
-        self._position = state, *_ = state_or_reason(self.ds), begin, number, False
-        return self._in_order(datapoints, seed, state, begin, number)
+        begin, seed = rng_state(self.rng), draw_seed(self.rng)
+        source = ReadAhead(self, why_late(self.ds))
+        self._position = source.place.state, begin, number, False
+        return self._in_order(source, seed, begin, number)
 
-    def _as_ready(self, datapoints: Iterator[Any]) -> Iterator[Any]:
-        with closing(self._results(_numbered(self.ds, datapoints))) as results:
+    def _as_ready(self, source: ReadAhead) -> Iterator[Any]:
+        with closing(self._results(_numbered(self.ds, source), source)) as results:
             for result in results:
                 if result is not None:
                     yield result
                 result = None  # the pool may wait for its memory
 
-    def _in_order(
-        self, datapoints: Iterator[Any], seed: int, state: Any, begin: Any, number: int
-    ) -> Iterator[Any]:
-        behind: Dict[int, Any] = {}  # the states of the flow behind the inputs in flight
-
-        def inputs() -> Iterator[Any]:
-            for item in _numbered(self.ds, datapoints, number):
-                behind[item["number"]] = state if isinstance(state, str) else self._state_of_ds()
-                yield {**item, "seed": seed}
-
-        with closing(self._results(inputs())) as results:
-            for at, result in enumerate(results, number):
-                self._position = behind.pop(at), begin, at + 1, False
+    def _in_order(self, source: ReadAhead, seed: int, begin: Any, number: int) -> Iterator[Any]:
+        inputs = ({**item, "seed": seed} for item in _numbered(self.ds, source, number))
+        with closing(self._results(inputs, source)) as results:
+            for count, result in enumerate(results, number + 1):
+                self._position = source.place.state, begin, count, False
                 if result is not None:
                     yield result
                 result = None  # the pool may wait for its memory
-        self._position = state_or_reason(self.ds), rng_state(self.rng), 0, True
+        self._position = source.place.state, rng_state(self.rng), 0, True
 
 
 MultiProcessMapDataZMQ = MultiProcessMapData
@@ -200,14 +194,14 @@ class MultiProcessMapAndBatchData(ProcessMap):
         return BatchData(MapData(self.ds, self.func), self.batch_size, self.remainder)
 
     def _begin(self) -> Iterator[Any]:
-        return self._pass(iter(self.ds))
+        return self._pass(ReadAhead(self))
 
-    def _pass(self, datapoints: Iterator[Any]) -> Iterator[Any]:
+    def _pass(self, source: ReadAhead) -> Iterator[Any]:
         # groups of `batch_size`, of which the last may be smaller
-        items = _numbered(self.ds, datapoints)
+        items = _numbered(self.ds, source)
         groups = iter(lambda: list(itertools.islice(items, self.batch_size)), [])
         rest: List[Any] = []
-        with closing(self._results(groups)) as results:
+        with closing(self._results(groups, source)) as results:
             for result in results:
                 if isinstance(result, tuple):
                     yield result[0]

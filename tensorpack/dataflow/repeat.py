@@ -8,6 +8,7 @@ from typing import Any, Dict, Iterator, Tuple, Union
 from tensorpack.utils.argtools import accepts_old_keywords
 from tensorpack.utils.checks import as_count, check_counts
 
+from ._combined import may_be_left
 from ._flow import ProcessLocal, check_count
 from .base import DataFlow, ProxyDataFlow, UnknownLength
 
@@ -132,6 +133,10 @@ class FixedSizeData(ProxyDataFlow):
 
     def __len__(self) -> int:
         return self._size
+
+    @property
+    def seeded(self) -> bool:
+        return super().seeded and (self._keep_state or may_be_left(self.ds))
 
     def __iter__(self) -> Iterator[Any]:
         repeated, keeps = self._repeated, self._keep_state

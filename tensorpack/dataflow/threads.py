@@ -13,16 +13,17 @@ from tensorpack.utils.argtools import accepts_old_keywords
 from tensorpack.utils.checks import as_count, check_counts
 from tensorpack.utils.workers.processes import usable_cores
 
-from ._flow import ProcessLocal, call_optional, in_order
+from ._combined import ReadAhead, ReadAheadFlow
+from ._flow import ProcessLocal, in_order
 from ._threads.runner import MultiThreadPrefetchData, MultiThreadRunner  # noqa: F401
 from ._threads.workers import BUFFER_BYTES, Buffer, ThreadPool, nbytes_of
-from .base import DataFlow, ProxyDataFlow, StateNotKept
+from .base import DataFlow, StateNotKept
 from .map import apply_function, checked_function, note_datapoint
 
 _POLL_SECONDS = 0.1
 
 
-class MultiThreadMapData(ProxyDataFlow):
+class MultiThreadMapData(ReadAheadFlow):
     """Applies a function to every datapoint in several threads; None drops the datapoint.
 
     A pass has the datapoints of a pass of `ds`, less those that are dropped, and then ends; in
@@ -34,9 +35,9 @@ class MultiThreadMapData(ProxyDataFlow):
     calls of the function do not change what other calls see, and share no random stream.
 
     Every pass has its own threads: they start with its first datapoint, and are joined when it
-    ends, raises, is closed or is abandoned. They read ahead in `ds`, one thread at a time. A pass
-    that is left early may have read more or less of it; if `ds` draws random numbers as it goes,
-    later passes draw others.
+    ends, raises, is closed or is abandoned. They read ahead in `ds`, one thread at a time. Of a
+    strict pass that is left early this does not show: before the next one begins, `ds` is put back
+    to behind what was yielded. If it keeps no state, the flow is not `seeded` from then on.
 
     An error of the function or of `ds` is raised by the pass with the traceback of the thread, as
     soon as it is known, or if strict in the place of the datapoint. A function that never returns
@@ -44,7 +45,7 @@ class MultiThreadMapData(ProxyDataFlow):
     keeps a state: that of `ds` after the datapoint that was yielded last.
     """
 
-    # The state of `ds` after what was yielded last. There is no position where it keeps none.
+    # The state of `ds` after what was yielded last, or why there is none.
     _STATE = {"ds": None}
 
     @accepts_old_keywords(nr_thread="num_thread")
@@ -81,16 +82,17 @@ class MultiThreadMapData(ProxyDataFlow):
     def __iter__(self) -> Iterator[Any]:
         """Begins a pass; its iterator raises DataFlowTerminated if the flow is closed or reset."""
         this = _MapPass(self, self._passes.get())
-        self._position = this.first_state
+        self._position = (this.source.place.state,)
         return self._pass(this)
 
     def _pass(self, this: "_MapPass") -> Iterator[Any]:
         with closing(this):
             for result in this.results():
                 if result.value is not None:
-                    self._position = result.state
+                    self._position = (this.source.place.state,)
                     yield result.value
-        self._position = this.last_state
+            this.source.finish()
+        self._position = (this.source.place.state,)
 
     def reset_state(self) -> None:
         """Prepares the wrapped flow. Passes that are under way are over."""
@@ -132,7 +134,6 @@ ThreadedMapData = MultiThreadMapData
 class _Result(NamedTuple):
     number: int  # of the datapoint among those of the pass; -1 comes after all others of a thread
     value: Any = None  # the datapoint to yield, or None to drop it
-    state: Any = None  # of the flow after the datapoint it was made from
     error: Optional[BaseException] = None  # raised in place of the value
     file: Optional[str] = None  # that it was read from
 
@@ -190,21 +191,15 @@ class _MapPass:
 
     Each thread reserves room in the buffer, takes a datapoint from the flow while it holds the lock
     of the flow, and then applies the function.
-
-    `first_state` and `last_state` are the states of that flow before and after the pass, or None.
     """
 
     def __init__(self, flow: Any, passes: _Passes) -> None:
         self._name, self._passes, self._flow = type(flow).__name__, passes, flow
         self._buffer = Buffer(self._name, flow.buffer_size, flow.buffer_bytes)
         self._pool = ThreadPool(self._name)
-        self._keeps_state = flow.strict
-        self._taken = 0  # written only with the lock of the flow, as is the next one
-        self._over = False
-        self.last_state: Any = None
+        self._over = False  # written only with the lock of the flow
         with passes.use():
-            self._datapoints = iter(flow.ds)
-            self.first_state = self._state()
+            self.source = ReadAhead(flow)
         passes.add(self)
 
     @property
@@ -218,11 +213,11 @@ class _MapPass:
         Raises an error with the traceback of its thread; DataFlowTerminated after `stop`.
         """
         self._buffer.check()
-        self._pool.start(self._work, self._flow.num_thread)
         in_turn = in_order if self._flow.strict else iter
         for _, (result, nbytes) in in_turn(self._ready()):
             self._buffer.check()
             self._buffer.release(nbytes)
+            self.source.give()
             if result.error is not None:
                 try:
                     raise result.error
@@ -243,19 +238,22 @@ class _MapPass:
         """Waits for the threads after `stop`, leaves the pass, and returns whether they ended."""
         if not self._pool.join():
             return False
-        datapoints, self._datapoints = self._datapoints, iter(())
-        call_optional(datapoints, "close")
+        self.source.close()
         return True
 
     def _ready(self) -> Iterator[Tuple[int, Any]]:
         """Yields results by number as they become ready, with their bytes, still to be released."""
-        working = self._flow.num_thread
-        while working:
-            item = self._buffer.get()
-            if item[0] is _END:
-                working -= 1
-            else:
-                yield item[0].number, item
+        while not self._over:
+            working = self._flow.num_thread
+            self._pool.start(self._work, working)
+            while working:
+                item = self._buffer.get()
+                if item[0] is _END:
+                    working -= 1
+                else:
+                    yield item[0].number, item
+            # They end, too, when another pass begins, and go on reading beside it if they have to.
+            self._flow._astray = self._flow._astray or not self._over
 
     def _work(self, number: int) -> None:
         try:
@@ -278,21 +276,19 @@ class _MapPass:
     def _take(self) -> Optional[_Result]:
         """Returns the next datapoint as the value of a result; None if there is none."""
         with self._passes.use(self) as is_free:
-            if not is_free or self._over or self.stopped:
+            source = self.source
+            if not is_free or self._over or self.stopped or source.is_left:
                 return None
             try:
-                datapoint = next(self._datapoints, _END)
-                # No other pass may come between a datapoint and the state: the flow has only one.
-                state = self._state()
+                datapoint = next(source, _END)
             except BaseException as error:
                 self._over = True
-                return _Result(self._taken, error=error)
+                return _Result(source.read - 1, error=error)
             if datapoint is _END:
-                self._over, self.last_state = True, state
+                self._over = True
                 return None
-            self._taken += 1
             file = getattr(self._flow.ds, "last_file", None)
-            return _Result(self._taken - 1, datapoint, state, file=file)
+            return _Result(source.read - 1, datapoint, file=file)
 
     def _map(self, taken: _Result) -> _Result:
         try:
@@ -310,10 +306,3 @@ class _MapPass:
             self._buffer.fail(result.error)
         else:
             self._buffer.release()
-
-    def _state(self) -> Any:
-        try:
-            return (self._flow._state_of_ds(),) if self._keeps_state else None
-        except StateNotKept:
-            self._keeps_state = False  # it would be asked after every datapoint
-            return None

@@ -10,7 +10,9 @@ from tensorpack.dataflow import (
     DataFlow,
     DataFromList,
     DataFromQueue,
+    JoinData,
     MapData,
+    MultiThreadMapData,
     RepeatedData,
     StateNotKept,
 )
@@ -87,7 +89,16 @@ def test_going_through_it_again_can_be_stopped():
     assert closed == [10]
 
 
-@pytest.mark.parametrize("saved, flow", [(False, None), (True, DataFromQueue(queue.Queue()))])
+def left_early():
+    ahead = MultiThreadMapData(
+        FlowOf(lambda number: [[number, i] for i in range(9)]), 2, list, strict=True
+    )
+    return JoinData([numbers(3), ahead])
+
+
+@pytest.mark.parametrize(
+    "saved, flow", [(False, None), (True, DataFromQueue(queue.Queue())), (True, left_early())]
+)
 def test_data_that_cannot_be_made_again_starts_over(saved, flow, logged):
     flow = FlowOf(lambda number: [[number, i] for i in range(2)]) if flow is None else flow
     start = position(3, seeded=saved)
@@ -97,7 +108,7 @@ def test_data_that_cannot_be_made_again_starts_over(saved, flow, logged):
     source = cursor.begin()
     assert "It starts over, with other data" in logged[-1]
     assert cursor.count == 3
-    if not isinstance(flow, DataFromQueue):
+    if not saved:
         assert [next(source), cursor.count] == [[0, 0], 4]
 
 

@@ -11,6 +11,7 @@ from tensorpack.utils.packing.packed import Packed, pack
 from tensorpack.utils.rng import get_rng
 from tensorpack.utils.workers.processes import usable_cores
 
+from .._combined import ReadAhead, ReadAheadFlow
 from .._flow import ProcessLocal, in_order
 from ..base import DataFlow, DataFlowTerminated, ProxyDataFlow, RNGDataFlow, StateNotKept
 from ..map import checked_function
@@ -149,7 +150,7 @@ class ProcessFlow(ProxyDataFlow, RNGDataFlow):
             )
 
 
-class ProcessMap(ProcessFlow):
+class ProcessMap(ReadAheadFlow, ProcessFlow):
     """A flow whose datapoints go to processes, which call `func`, and come back as something else.
 
     At most `most` inputs may be in flight, `buffer_bytes` of results, and as many of inputs.
@@ -181,17 +182,19 @@ class ProcessMap(ProcessFlow):
         ProxyDataFlow.start_processes(self)
         super().start_processes()
 
-    def _results(self, inputs: Iterable[Any]) -> Generator[Any, None, None]:
+    def _results(self, inputs: Iterable[Any], source: ReadAhead) -> Generator[Any, None, None]:
         """Yields what the processes make of inputs, None among it; in their order if strict."""
         early: Dict[int, Any] = {}
         pool = self._pools.take(self._make_pool)
         try:
             ready = _numbered_results(pool, map(self._pack, inputs), self._most, early)
             for _, result in in_order(ready, early) if self.strict else ready:
+                source.give()
                 if isinstance(result, Failure):
                     raise result.error
                 yield result
                 result = None  # the pool may wait for its memory
+            source.finish()
         finally:
             self._pools.give_back(pool)
 
