@@ -30,13 +30,12 @@ class FedInput:
     def feed(self, value: Any, giver: str = "the call") -> np.ndarray:
         """Returns `value` as an array of the right dtype and shape, itself if it is that already.
 
-        float64 becomes float32, int64 becomes int32 and the like, where all values fit, and the log
-        says so once; bool and integers are widened as numpy's safe casts do. NaN passes. Floats
-        become integers if each is a whole number, such as labels made by `np.zeros(n)`.
+        Another dtype is converted as `cast` does: what `Session.run` takes is taken, such as 1 for
+        a bool, 2.0 or "25" for an integer, float64 for float32, unless a value would change. NaN
+        passes. The log says once that an array is converted.
 
         Raises:
-          TypeError: it is None, holds objects, or would change its kind (0.5 to int, str to
-            number).
+          TypeError: it is None, holds what is not a number, or would change its kind (0.5 to int).
           ValueError: the shape, or the range of a number is wrong.
         """
         if type(value) is np.ndarray and value.shape == self._seen and value.dtype == self._dtype:
@@ -82,56 +81,51 @@ class FedInput:
 def cast(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
     """Returns `array` as `dtype` without changing its values, itself if it is that already.
 
-    Numbers may change to a wider dtype of any kind (bool to int, int to float), to a narrower one
-    of the same kind, integers to a float that holds all of them exactly, and whole numbers to
-    integers. NaN and infinity stay what they are, or are refused. Raises as `FedInput.feed` does.
+    Floats are rounded to a narrower type; any other cast must be exact for each of the values, such
+    as 0 and 1 to bool, 2.0 or "25" to an integer. Raises ValueError if it is not, TypeError if the
+    values would change their kind as well.
     """
     if array.dtype == dtype:
         return array
     source, target = kind_of(array.dtype), kind_of(dtype)
+    if array.dtype.kind in "SU" and target in ("integer", "floating"):
+        return cast(array.astype(np.int64 if target == "integer" else np.float64), dtype)
     if np.can_cast(array.dtype, dtype, "safe"):
         return array.astype(dtype)
-    if source == "integer" and (target == "integer" or dtype.kind == "f"):  # not bfloat16
-        return _narrow_integers(array, dtype)
-    if source == target != "other":
-        return _narrow_floats(array, dtype)
-    if array.dtype.kind == "f" and target == "integer":
-        if np.all(np.isfinite(array) & (array == np.rint(array))):
-            return _narrow_integers(array, dtype)
-    raise TypeError(
-        f"a cast from {array.dtype} to {dtype} changes what the values are: do it first"
+    if target == "complex" != source:
+        return cast(array, np.empty(0, dtype).real.dtype).astype(dtype)
+    if "other" in (source, target) or source == "complex" != target:
+        raise TypeError(
+            f"a cast from {array.dtype} to {dtype} changes what the values are: do it first"
+        )
+    with np.errstate(all="ignore"):
+        found = array.astype(dtype)
+        kept = _is_kept(array, found, source == target != "integer")
+    if kept.all():
+        return found
+    kind = ValueError if source == target else TypeError
+    raise kind(f"a cast from {array.dtype} to {dtype} changes {array[~kept].flat[0]}: do it first")
+
+
+def _is_kept(array: np.ndarray, found: np.ndarray, may_round: bool) -> np.ndarray:
+    """Returns which values have survived a cast."""
+    # numpy's functions do not know bfloat16 everywhere
+    array, found = (
+        each if each.dtype.kind in "biufc" else each.astype(np.float32) for each in (array, found)
     )
+    if may_round:
+        return np.isfinite(found) | ~np.isfinite(array)
+    kept = (found.astype(array.dtype) == array) & ((found < 0) == (array < 0))
+    for whole, real in (array, found), (found, array):
+        if whole.dtype.kind in "iu" and real.dtype.kind == "f":
+            kept &= real < float(np.iinfo(whole.dtype).max + 1)  # 2 ** 63 may come back as the max
+    return kept
 
 
 def kind_of(dtype: np.dtype) -> str:
     """Returns whether a dtype is "bool", "integer", "floating", "complex" or "other"."""
     # NumPy itself has no bfloat16, and does not know that it is one of floating point
     return _KINDS.get(dtype.kind) or ("floating" if "float" in dtype.name else "other")
-
-
-def _narrow_integers(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    if array.size:
-        if dtype.kind == "f":
-            highest = 2 ** (np.finfo(dtype).nmant + 1)  # up to here every integer is exact
-            lowest = -highest
-        else:
-            lowest, highest = np.iinfo(dtype).min, np.iinfo(dtype).max
-        for value in (int(array.min()), int(array.max())):
-            if not lowest <= value <= highest:
-                raise ValueError(f"{value} is out of the range of {dtype}, [{lowest}, {highest}]")
-    return array.astype(dtype)
-
-
-def _narrow_floats(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    with np.errstate(all="ignore"):
-        narrow = array.astype(dtype)
-    # numpy's functions do not know bfloat16 everywhere
-    finite = np.isfinite(narrow if dtype.kind in "fc" else narrow.astype(np.float32))
-    if not finite.all():
-        lost = np.isfinite(array) & ~finite
-        if lost.any():
-            raise ValueError(f"{array[lost].flat[0]} is out of the range of {dtype}")
-    return narrow
 
 
 def _to_numbers(value: Any) -> np.ndarray:
@@ -141,14 +135,17 @@ def _to_numbers(value: Any) -> np.ndarray:
         raise TypeError("masked values are not data: fill them first")
     try:
         array = np.asarray(value)
-    except (NotImplementedError, TypeError, ValueError) as error:
-        raise TypeError(f"numpy makes no array of it ({error})") from error
-    if array.dtype.kind == "O":
-        what = "None among its values" if any(each is None for each in array.flat) else "objects"
+        if array.dtype.kind != "O":
+            return array
+        if any(each is None for each in array.flat):
+            raise TypeError("there is None among its values")
+        array = np.asarray(array.tolist())  # numbers of Python have a dtype
+        return array.astype(np.float64) if array.dtype.kind == "O" else array
+    except (NotImplementedError, OverflowError, TypeError, ValueError) as error:
         raise TypeError(
-            f"it is an array of objects ({what}): its values must be numbers, its rows equally long"
-        )
-    return array
+            f"numpy makes no array of it ({error}): its values must be numbers, its rows equally "
+            "long"
+        ) from error
 
 
 def to_strings(value: Any) -> np.ndarray:

@@ -116,7 +116,9 @@ class HookedSession:
         structures = [own.fetches] + [args.fetches if args else None for args in asked]
         feeds = _merge_feeds(own.feed_dict, asked)
         options = _merge_options(options, asked)
-        if options is not None or metadata is not None:
+        # A SparseTensor that is fed is left to Session.run.
+        plain = all(isinstance(each, (str, tf.Tensor)) for each in feeds)
+        if options is not None or metadata is not None or not plain:
             return self._run_with_options(context, structures, feeds, options, metadata)
         plan = self._plan(structures, list(feeds))
         if not feeds and not any(args is not None and args.feed_dict is not None for args in asked):

@@ -11,7 +11,7 @@ from tensorpack.utils.checkpoints.variables import Match, Variable, match, scope
 from tensorpack.utils.naming import is_training_name
 
 from .checkpoint import PathLike, load_checkpoint_vars, names_without_output, save_checkpoint_vars
-from .fed_input import cast, kind_of, to_strings
+from .fed_input import cast, to_strings
 
 # Their names in other versions of the API.
 load_chkpt_vars = load_checkpoint_vars
@@ -107,12 +107,10 @@ def fit_value(value: Any, var: tf.Variable, reshape: bool = False) -> np.ndarray
     if tf.as_dtype(source) == var.dtype.base_dtype:
         return array
     expected = f"The variable {var.op.name} is {target}, the value for it {source}"
-    if kind_of(source) != kind_of(target) or kind_of(target) == "other":
-        raise TypeError(f"{expected}: convert it first.")
     try:
         return cast(array, target)
-    except ValueError as error:
-        raise ValueError(f"{expected}: {error}.") from error
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"{expected}: {error}.") from error
 
 
 def load_named_values(

@@ -66,6 +66,16 @@ def test_feeds_of_caller_and_hooks_meet(session):
         np.testing.assert_array_equal(sess.run(out, {x: value}), [3, 6])
 
 
+def test_what_session_run_takes_as_a_feed_is_taken(session):
+    sparse, learning = tf.sparse_placeholder(tf.float32), tf.placeholder(tf.bool, [])
+    total = tf.sparse_reduce_sum(sparse) * tf.cast(learning, tf.float32)
+    values = tf.SparseTensorValue([[0, 1]], [3.0], [2, 2])
+    hook = Hook(tf.train.SessionRunArgs(total, {learning: 1}))  # as Keras gives its learning phase
+    assert session(hook).run(total + 1, {sparse: values}) == 4
+    assert hook.seen == [3]
+    assert session(Hook(tf.train.SessionRunArgs(learning, {learning: 0}))).run(learning) == False  # noqa: E712
+
+
 def test_two_feeds_of_one_tensor_are_refused(session):
     x = tf.placeholder(tf.float32, [])
     sess = session(Hook(tf.train.SessionRunArgs(None, {x: 1.0})))
