@@ -11,7 +11,7 @@ from tensorpack.contrib.game_flags import changed_rules
 from tensorpack.dataflow import DataFlow
 from tensorpack.RL import EpisodeLog, Player
 from tensorpack.utils import get_rng, logger
-from tensorpack.utils.checks import check_counts
+from tensorpack.utils.checks import as_count
 from tensorpack.utils.rng import is_seeded
 
 _MANY_PLAYERS = 64  # more of them do not make playing much faster
@@ -61,7 +61,8 @@ class Rollouts(DataFlow, Callback):
         life_loss_ends: bool = True,
         rules: Optional[Mapping[str, Any]] = None,
     ) -> None:
-        check_counts("Rollouts", length=length, history=history)
+        length = as_count("Rollouts", "length", length)
+        history = as_count("Rollouts", "history", history)
         if not 0 <= discount <= 1:
             raise ValueError(f"discount must be in [0, 1], got {discount}.")
         self._predictor_io_names = predictor_io_names

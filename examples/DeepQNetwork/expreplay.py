@@ -21,7 +21,7 @@ from tensorpack.RL import (
 )
 from tensorpack.utils import get_rng, get_tqdm, logger
 from tensorpack.utils.checkpoints.segments import SegmentDamaged
-from tensorpack.utils.checks import check_counts
+from tensorpack.utils.checks import as_count
 from tensorpack.utils.concurrency import guard_thread
 from tensorpack.utils.rng import is_seeded, rng_state, set_rng_state
 from tensorpack.utils.stopping import Failed, StopRequested
@@ -106,8 +106,12 @@ class ExpReplay(DataFlow, Callback):
         random_repeat: int = 1,
         rules: Optional[Mapping[str, Any]] = None,
     ) -> None:
-        check_counts("ExpReplay", batch_size=batch_size, update_frequency=update_frequency)
-        check_counts("ExpReplay", parts=parts, n_step=n_step)
+        batch_size = as_count("ExpReplay", "batch_size", batch_size)
+        update_frequency = as_count("ExpReplay", "update_frequency", update_frequency)
+        parts, n_step = (
+            as_count("ExpReplay", "parts", parts),
+            as_count("ExpReplay", "n_step", n_step),
+        )
         if batch_size % parts:
             raise ValueError(f"A batch of {batch_size} cannot be cut into {parts} equal parts.")
         if not 1 <= init_memory_size <= memory_size:

@@ -5,7 +5,7 @@ from typing import Any, Deque, Dict, Optional, Sequence, Tuple
 
 import numpy as np
 
-from tensorpack.utils.checks import as_number, check_counts
+from tensorpack.utils.checks import as_count, as_number
 
 from .envbase import ProxyPlayer, RLEnvironment
 
@@ -27,7 +27,8 @@ class FrameHistory:
         history: int = 4,
         frame_dtype: type = np.uint8,
     ) -> None:
-        check_counts(self, num_envs=num_envs, history=history)
+        num_envs = as_count(self, "num_envs", num_envs)
+        history = as_count(self, "history", history)
         shape = (num_envs,) + tuple(frame_shape) + (history,)
         self._states: np.ndarray = np.zeros(shape, frame_dtype)
         # Frames that are not in the states yet; more than `history` would push each other out.
@@ -102,7 +103,7 @@ class HistoryFramePlayer(ProxyPlayer):
 
     def __init__(self, player: RLEnvironment, hist_len: int):
         super().__init__(player)
-        check_counts(self, hist_len=hist_len)
+        hist_len = as_count(self, "hist_len", hist_len)
         frame = np.asarray(player.current_state())
         if frame.ndim < 3:
             raise ValueError(

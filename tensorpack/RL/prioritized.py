@@ -4,7 +4,7 @@ from typing import Any, Dict, NamedTuple, Union
 
 import numpy as np
 
-from tensorpack.utils.checks import as_number, as_positive, check_counts
+from tensorpack.utils.checks import as_count, as_number, as_positive
 
 from .replay import Batch, NStepBatch, ReplayMemory
 from .sum_tree import SumTree
@@ -60,7 +60,8 @@ class PrioritizedReplay(ReplayMemory):
         self, batch_size: int, rng: np.random.RandomState, steps: int = 1
     ) -> WeightedBatch:
         """Does what `sample` does, and returns the weights and the slots as well."""
-        check_counts("sample_weighted", batch_size=batch_size, steps=steps)
+        batch_size = as_count("sample", "batch_size", batch_size)
+        steps = as_count("sample", "steps", steps)
         with self._lock:
             slots = self._draw_some(batch_size, rng)
             drawn = self._tree[slots]

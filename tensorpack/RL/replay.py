@@ -10,7 +10,7 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 import numpy as np
 
 from tensorpack.utils.checkpoints.segments import SegmentRef, Segments
-from tensorpack.utils.checks import as_count, check_counts
+from tensorpack.utils.checks import as_count
 
 from ._replay_batch import Batch, BatchReader, NStepBatch
 from ._replay_storage import IMMUTABLE, Journal, Layout, Rings, check_complete
@@ -170,7 +170,8 @@ class ReplayMemory:
         Returns:
           a `Batch` for one step, else an `NStepBatch`. RuntimeError if there is nothing yet.
         """
-        check_counts("sample", batch_size=batch_size, steps=steps)
+        batch_size = as_count("sample", "batch_size", batch_size)
+        steps = as_count("sample", "steps", steps)
         with self._lock:
             return self._read(self._draw_some(batch_size, rng), steps)
 

@@ -9,7 +9,7 @@ from typing import Any, Callable, Dict, Optional, Sequence, Tuple
 
 import numpy as np
 
-from tensorpack.utils.checks import as_number, check_counts
+from tensorpack.utils.checks import as_count, as_number
 from tensorpack.utils.concurrency import ShareSessionThread
 from tensorpack.utils.rng import rng_state, set_rng_state
 
@@ -34,7 +34,7 @@ class RandomActions:
     def __init__(
         self, num_envs: int, num_actions: int, rng: np.random.RandomState, repeat: int = 1
     ) -> None:
-        check_counts(self, repeat=repeat)
+        repeat = as_count(self, "repeat", repeat)
         self._num_actions = num_actions
         self._rng = rng
         weights = np.arange(1, repeat + 1, dtype=float) ** -2

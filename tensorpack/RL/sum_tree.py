@@ -4,7 +4,7 @@ from typing import Any, List
 
 import numpy as np
 
-from tensorpack.utils.checks import check_counts
+from tensorpack.utils.checks import as_count
 
 _WIDTH = 16  # children of a node: few levels, and a level is one operation for all draws
 _MOST_WAITING = 4096  # leaves whose sums are out of date
@@ -20,7 +20,7 @@ class SumTree:
     """
 
     def __init__(self, size: int) -> None:
-        check_counts("SumTree", size=size)
+        size = as_count("SumTree", "size", size)
         # From the leaves to the root; the row of a node holds its children.
         self._levels = [np.zeros((rows, _WIDTH)) for rows in _rows(size)]
         self._leaves = self._levels[0].reshape(-1)[:size]

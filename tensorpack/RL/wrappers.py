@@ -8,7 +8,7 @@ from typing import Any, Callable, Dict, Optional, Union
 
 import numpy as np
 
-from tensorpack.utils.checks import as_count, check_integers
+from tensorpack.utils.checks import as_count
 
 from . import envbase
 from .player import EpisodeTracker, Player, PlayerStep
@@ -155,8 +155,7 @@ class PreventStuck(ProxyPlayer):
         _refuse_environment(player, "PreventStuck", "PreventStuckPlayer")
         super().__init__(player)
         self._num_repeat = as_count(self, "num_repeat", num_repeat)
-        check_integers(self, action=action)
-        self._action = int(action)
+        self._action = as_count(self, "action", action, 0)
         if not 0 <= self._action < self.num_actions:
             raise ValueError(
                 f"PreventStuck got action={action}, but the player has {self.num_actions} actions; "

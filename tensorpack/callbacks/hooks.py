@@ -8,7 +8,14 @@ from tensorpack.utils.checks import check_kind
 
 from .base import Callback, ProxyCallback
 
-__all__ = ["CallbackToHook", "HookToCallback", "TFLocalCLIDebugHook", "sees_runs", "sees_steps"]
+__all__ = [
+    "CallbackToHook",
+    "HookToCallback",
+    "TFLocalCLIDebugHook",
+    "overrides",
+    "sees_runs",
+    "sees_steps",
+]
 
 
 class CallbackToHook(tf.train.SessionRunHook):

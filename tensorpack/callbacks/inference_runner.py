@@ -14,7 +14,7 @@ from tensorpack.tfutils.common import PerGraph
 from tensorpack.tfutils.hooked_session import HookedSession
 from tensorpack.tfutils.tower import TowerTensorHandle
 from tensorpack.utils import get_tqdm, logger
-from tensorpack.utils.checks import as_list, check_integers, check_kind, is_integer
+from tensorpack.utils.checks import as_count, as_list, check_kind, is_integer
 
 from .base import Callback
 from .group import Callbacks
@@ -227,7 +227,7 @@ class InferenceRunner(InferenceRunnerBase):
             tower_func, extra_hooks = None, tower_func
         super().__init__(input, infs, tower_name, tower_func)
         if device is not None and not isinstance(device, str):
-            check_integers(self, device=device)
+            device = as_count(self, "device", device, -1)
         self._device = device
         for each in extra_hooks or []:
             self.register_hook(each)
@@ -262,10 +262,10 @@ class DataParallelInferenceRunner(InferenceRunnerBase):
     ) -> None:
         super().__init__(input, infs, tower_name, tower_func)
         ids = range(operator.index(gpus)) if is_integer(gpus) else gpus  # type: ignore[arg-type]
-        self._gpus = as_list(self, "gpus", ids)
-        for each in self._gpus:
-            if not isinstance(each, str):
-                check_integers(self, **{"each of gpus": each})
+        self._gpus = [
+            each if isinstance(each, str) else as_count(self, "each of gpus", each, -1)
+            for each in as_list(self, "gpus", ids)
+        ]
         if not self._gpus or len(set(self._gpus)) < len(self._gpus):
             raise ValueError(f"{self}: gpus must be different devices, at least one, got {gpus}.")
 

@@ -9,7 +9,7 @@ import numpy as np
 from tensorpack.compat import gpu_memory_peak, step_trace
 from tensorpack.compat import tfv1 as tf
 from tensorpack.utils import logger
-from tensorpack.utils.checks import as_list, as_positive, check_counts
+from tensorpack.utils.checks import as_count, as_list, as_positive
 from tensorpack.utils.gpu import get_num_gpu
 from tensorpack.utils.memory import available_bytes
 from tensorpack.utils.nvml import NVMLContext, visible_devices
@@ -219,9 +219,8 @@ class GPUMemoryTracker(Callback):
     puts_scalars = True
 
     def __init__(self, devices: Sequence[int] = (0,)) -> None:
-        self._devices = [f"gpu:{each}" for each in as_list(self, "devices", devices)]
-        for each in devices:
-            check_counts(self, 0, device=each)
+        listed = as_list(self, "devices", devices)
+        self._devices = [f"gpu:{as_count(self, 'device', each, 0)}" for each in listed]
         self._peaks: Dict[str, Callable[[tf.Session], int]] = {}
 
     def _setup_graph(self) -> None:

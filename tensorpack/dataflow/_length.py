@@ -5,12 +5,9 @@ Any other result that is not a count is a mistake, not a pass without an end.
 """
 
 import functools
-import operator
 from typing import Any, Callable, Optional
 
-import numpy as np
-
-from tensorpack.utils.checks import is_integer
+from tensorpack.utils.checks import as_count
 
 
 class UnknownLength(TypeError, NotImplementedError):
@@ -38,15 +35,10 @@ def checked_length(function: Callable[[Any], Any], name: str) -> Callable[[Any],
                 f"The length of {type(self).__name__} is not known: its {name}() raised "
                 f"NotImplementedError({', '.join(map(repr, error.args))})."
             ) from error
-        if is_integer(found) and found >= 0:
-            return operator.index(found)
-        move = "Raise NotImplementedError if it is not known."
-        if isinstance(found, (float, np.floating)):
-            move = "Divide by //, not by /."
-        raise ValueError(
-            f"{type(self).__name__}.{name}() returned {found!r:.80}, but a length is an int of at "
-            f"least 0. {move}"
-        )
+        try:
+            return as_count(self, f"what {name}() returns", found, 0)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"{error} Raise NotImplementedError if it is not known.") from error
 
     length._is_length = True  # type: ignore[attr-defined]
     return length

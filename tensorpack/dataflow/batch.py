@@ -5,7 +5,7 @@ How components become arrays is in `_stack.py`; this file decides which datapoin
 
 from typing import Any, Dict, Hashable, Iterator, List, Sequence, Tuple, Union
 
-from tensorpack.utils.checks import check_counts
+from tensorpack.utils.checks import as_count
 
 from ._flow import not_a_state
 from ._length import length_or_none
@@ -14,9 +14,9 @@ from .base import DataFlow, ProxyDataFlow
 from .map import component_of
 
 
-def check_batch_size(flow: DataFlow, ds: DataFlow, batch_size: Any, remainder: bool) -> None:
-    """Raises unless `batch_size` is a count, and there can be a batch of datapoints of `ds`."""
-    check_counts(flow, batch_size=batch_size)
+def as_batch_size(flow: DataFlow, ds: DataFlow, batch_size: Any, remainder: bool) -> int:
+    """Returns `batch_size`, a count for which there can be a batch of datapoints of `ds`."""
+    batch_size = as_count(flow, "batch_size", batch_size)
     length = length_or_none(ds)  # an unknown one counts as enough
     if not remainder and length is not None and batch_size > length:
         raise ValueError(
@@ -24,6 +24,7 @@ def check_batch_size(flow: DataFlow, ds: DataFlow, batch_size: Any, remainder: b
             f"{length} datapoints in a pass, so there would be no batch. Use a smaller "
             "batch_size, RepeatedData before it, or remainder=True."
         )
+    return batch_size
 
 
 class BatchData(ProxyDataFlow):
@@ -63,8 +64,8 @@ class BatchData(ProxyDataFlow):
             instead of an array. Needed if their shapes differ.
         """
         super().__init__(ds)
-        check_batch_size(self, ds, batch_size, remainder)
-        self.batch_size, self.remainder, self.use_list = batch_size, remainder, use_list
+        self.batch_size = as_batch_size(self, ds, batch_size, remainder)
+        self.remainder, self.use_list = remainder, use_list
 
     def __len__(self) -> int:
         whole, left = divmod(super().__len__(), self.batch_size)

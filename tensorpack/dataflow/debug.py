@@ -6,7 +6,7 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Union
 
 from tensorpack.utils import get_tqdm, logger
 from tensorpack.utils.argtools import accepts_old_keywords
-from tensorpack.utils.checks import check_counts
+from tensorpack.utils.checks import as_count
 
 from ._length import length_or_none
 from .base import DataFlow, ProxyDataFlow
@@ -39,9 +39,8 @@ class TestDataSpeed(ProxyDataFlow):
           clock: returns the time in seconds.
         """
         super().__init__(ds)
-        check_counts(self, size=size)
-        check_counts(self, least=0, warmup=warmup)
-        self.test_size, self.warmup, self._clock = size, warmup, clock
+        self.test_size = as_count(self, "size", size)
+        self.warmup, self._clock = as_count(self, "warmup", warmup, 0), clock
 
     def __iter__(self) -> Iterator[Any]:
         if not self._resumed:
@@ -107,9 +106,9 @@ class PrintData(ProxyDataFlow):
         super().__init__(ds)
         if isinstance(max_depth, str) and name is None:
             name, max_depth = max_depth, 3
-        check_counts(self, least=0, num=num, max_depth=max_depth, max_list=max_list)
-        self.num, self.name = num, name
-        self.max_depth, self.max_list = int(max_depth), max_list
+        self.num, self.name = as_count(self, "num", num, 0), name
+        self.max_depth = as_count(self, "max_depth", max_depth, 0)
+        self.max_list = as_count(self, "max_list", max_list, 0)
 
     def _transform(self, datapoints: Iterator[Any]) -> Iterator[Any]:
         title = "DataFlow Info" + (f" ({self.name})" if self.name else "")

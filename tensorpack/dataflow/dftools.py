@@ -17,7 +17,7 @@ from multiprocessing.connection import Connection
 from typing import Any, Optional, Tuple
 
 from tensorpack.utils import DIE
-from tensorpack.utils.checks import check_counts
+from tensorpack.utils.checks import as_count
 from tensorpack.utils.rng import get_rng
 from tensorpack.utils.workers.worker import Worker, make_worker
 from tensorpack.utils.workers.worker_errors import failure_from_bytes, failure_to_bytes
@@ -79,7 +79,8 @@ def dump_dataflow_to_process_queue(
     Returns:
       The queue, with the methods of a `multiprocessing.Queue` for consumers, and the process.
     """
-    check_counts("dump_dataflow_to_process_queue", size=size, nr_consumer=nr_consumer)
+    size = as_count("dump_dataflow_to_process_queue", "size", size)
+    nr_consumer = as_count("dump_dataflow_to_process_queue", "nr_consumer", nr_consumer)
     method = choose_start_method(start_method)
     name = f"dump_dataflow_to_process_queue of {type(df).__name__}"
     queue = _FilledQueue(size, name)

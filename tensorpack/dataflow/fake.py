@@ -1,11 +1,10 @@
 """Yields random arrays in place of data, to try a model or to measure what consumes the data."""
 
-import operator
 from typing import Any, Dict, Iterator, List, NamedTuple, Sequence, Tuple, Union
 
 import numpy as np
 
-from tensorpack.utils.checks import as_count, as_range, check_counts
+from tensorpack.utils.checks import as_count, as_range
 from tensorpack.utils.rng import rng_state
 
 from ._flow import check_count
@@ -124,10 +123,13 @@ def _shapes(shapes: Any) -> List[Tuple[int, ...]]:
             f"FakeData takes a list of shapes, one for each component, such as [[84, 84], []], but "
             f"got {shapes!r}."
         ) from error
-    for index, shape in enumerate(listed):
-        for axis, length in enumerate(shape):
-            check_counts(f"FakeData, axis {axis} of shape {index}", least=0, length=length)
-    return [tuple(map(operator.index, shape)) for shape in listed]
+    return [
+        tuple(
+            as_count(f"FakeData, axis {axis} of shape {index}", "length", length, 0)
+            for axis, length in enumerate(shape)
+        )
+        for index, shape in enumerate(listed)
+    ]
 
 
 def _one_each(name: str, value: Any, is_list: bool, count: int) -> Sequence[Any]:

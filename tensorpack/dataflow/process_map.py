@@ -10,7 +10,7 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 import numpy as np
 
 from tensorpack.utils.argtools import accepts_old_keywords
-from tensorpack.utils.checks import check_counts
+from tensorpack.utils.checks import as_count
 from tensorpack.utils.rng import rng_state, seed_datapoints
 from tensorpack.utils.workers.processes import usable_cores
 
@@ -19,7 +19,7 @@ from ._processes.flows import ProcessMap
 from ._processes.worker_loop import apply_or_note, draw_seed
 from ._stack import aggregate
 from .base import DataFlow
-from .batch import BatchData, check_batch_size
+from .batch import BatchData, as_batch_size
 from .map import MapData, apply_function
 
 _GIB = 2**30
@@ -176,12 +176,10 @@ class MultiProcessMapAndBatchData(ProcessMap):
           buffer_size: as in `MultiProcessMapData`; by default two batches a process.
           remainder: whether to yield a smaller last batch if some datapoints are left.
         """
-        check_batch_size(self, ds, batch_size, remainder)
-        num_proc = usable_cores() if num_proc is None else num_proc
-        check_counts(self, num_proc=num_proc)
+        batch_size = as_batch_size(self, ds, batch_size, remainder)
+        num_proc = as_count(self, "num_proc", usable_cores() if num_proc is None else num_proc)
         buffer_size = 2 * num_proc * batch_size if buffer_size is None else buffer_size
-        check_counts(self, batch_size, buffer_size=buffer_size)  # room for a batch
-        most = buffer_size // batch_size
+        most = as_count(self, "buffer_size", buffer_size, batch_size) // batch_size
         super().__init__(ds, num_proc, map_func, most, buffer_bytes, start_method)
         self.batch_size, self.remainder = batch_size, remainder
         self._work = functools.partial(_map_and_batch, type(self).__name__, self.func, batch_size)

@@ -5,7 +5,7 @@ from typing import Any, Iterable, Iterator, Optional, Sequence
 
 from tensorpack.utils import logger
 from tensorpack.utils.argtools import accepts_old_keywords
-from tensorpack.utils.checks import check_counts
+from tensorpack.utils.checks import as_count
 from tensorpack.utils.workers.worker_errors import WorkerDied, WorkerFailed  # noqa: F401
 
 from ._combined import parts_of
@@ -69,9 +69,10 @@ class MultiProcessRunner(ProcessFlow):
             "forkserver". All but "fork" need a flow that can be pickled.
         """
         super().__init__(ds, num_proc, buffer_bytes, start_method)
-        check_counts(self, num_prefetch=num_prefetch)
+        num_prefetch = as_count(self, "num_prefetch", num_prefetch)
         self._warn_of_processes_inside()
-        self._limits = Limits.of(num_prefetch, self._buffer_bytes, num_proc, others=num_proc)
+        processes = self.num_proc
+        self._limits = Limits.of(num_prefetch, self._buffer_bytes, processes, others=processes)
 
     def _warn_of_processes_inside(self) -> None:
         for inner in filter(lambda part: isinstance(part, ProcessFlow), parts_of(self.ds)):
@@ -134,7 +135,7 @@ class MultiProcessRunnerZMQ(MultiProcessRunner):
         buffer_bytes: int = _GIB,
         start_method: Optional[str] = None,
     ) -> None:
-        check_counts(self, hwm=hwm)
+        hwm = as_count(self, "hwm", hwm)
         super().__init__(ds, hwm, num_proc, buffer_bytes, start_method)
 
 

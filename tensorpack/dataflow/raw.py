@@ -6,7 +6,7 @@ from typing import Any, Callable, Dict, Iterable, Iterator, Optional, Sequence, 
 
 import numpy as np
 
-from tensorpack.utils.checks import check_counts
+from tensorpack.utils.checks import as_count_or_none
 from tensorpack.utils.rng import rng_state
 
 from ._flow import check_count, not_a_state
@@ -151,9 +151,7 @@ class DataFromGenerator(DataFromIterable):
         """
         if not callable(gen):
             super().__init__(gen)  # which checks it
-        if size is not None:
-            check_counts(self, least=0, size=size)
-        self._iterable, self._size = gen, size
+        self._iterable, self._size = gen, as_count_or_none(self, "size", size, 0)
 
     def __len__(self) -> int:
         return super().__len__() if self._size is None else self._size

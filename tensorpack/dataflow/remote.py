@@ -71,7 +71,7 @@ def send_dataflow_zmq(
         machine without a key.
     """
     bind, print_interval = _either_order(format, bind, print_interval)
-    as_count(_SEND, "print_interval", print_interval)
+    print_interval = as_count(_SEND, "print_interval", print_interval)
     passes = None if passes is None else as_count(_SEND, "passes", passes)
     hwm = as_count(_SEND, "hwm", hwm)
     timeout = None if timeout is None else as_positive(_SEND, "timeout", timeout)
@@ -244,11 +244,11 @@ def _either_order(format: Any, bind: Any, print_interval: int) -> Tuple[bool, in
     """Sorts arguments that came in the order of 2017: a number first, then the format."""
     if isinstance(format, int) and not isinstance(format, bool):
         format, bind, print_interval = (None if bind is False else bind), False, format
-    if not isinstance(bind, bool):
+    if bind not in (False, True):
         raise TypeError(f"bind is True or False, but got {bind!r}.")
     if format not in _FORMATS:
         raise ValueError(
             f"There is no format {format!r} here: leave it out. There is one, which RemoteDataZMQ "
             "and ZMQInput read."
         )
-    return bind, print_interval
+    return bool(bind), print_interval

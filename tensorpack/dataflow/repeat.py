@@ -6,7 +6,7 @@ No datapoints are kept: every repetition iterates the wrapped flow again.
 from typing import Any, Dict, Iterator, Tuple, Union
 
 from tensorpack.utils.argtools import accepts_old_keywords
-from tensorpack.utils.checks import as_count, check_counts
+from tensorpack.utils.checks import as_count
 
 from ._combined import may_be_left
 from ._flow import ProcessLocal, check_count
@@ -29,8 +29,7 @@ class RepeatedData(ProxyDataFlow):
     def __init__(self, ds: DataFlow, num: int) -> None:
         """`num` is how often the flow is repeated; -1 is forever."""
         super().__init__(ds)
-        check_counts(self, least=-1, num=num)
-        self.num = num
+        self.num = as_count(self, "num", num, -1)
 
     def __len__(self) -> int:
         if self.num == -1:
@@ -76,8 +75,7 @@ class RepeatedDataPoint(ProxyDataFlow):
     def __init__(self, ds: DataFlow, num: int) -> None:
         """`num` is how often each datapoint is yielded, at least once."""
         super().__init__(ds)
-        check_counts(self, num=num)
-        self.num = num
+        self.num = as_count(self, "num", num)
 
     def __len__(self) -> int:
         return super().__len__() * self.num
@@ -124,8 +122,6 @@ class FixedSizeData(ProxyDataFlow):
           keep_state: False to begin every pass at the beginning of the wrapped flow.
         """
         super().__init__(ds)
-        # Scripts give what they read from the command line, or a quotient.
-        size = int(size) if isinstance(size, str) and size.isdigit() else size
         self._size = as_count(self, "size", size)
         self._keep_state = keep_state
         self._repeated = RepeatedData(ds, -1)

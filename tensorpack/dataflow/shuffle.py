@@ -11,7 +11,7 @@ from typing import Any, Deque, Dict, Iterator, NamedTuple, Optional, Set, Tuple,
 import numpy as np
 
 from tensorpack.utils.argtools import accepts_old_keywords
-from tensorpack.utils.checks import check_counts
+from tensorpack.utils.checks import as_count
 from tensorpack.utils.rng import rng_state, set_rng_state
 
 from ._combined import state_or_reason
@@ -58,12 +58,11 @@ class LocallyShuffleData(RNGDataFlow, ProxyDataFlow):
             given.
         """
         super().__init__(ds)
-        check_counts(self, buffer_size=buffer_size, num_reuse=num_reuse)
+        self.buffer_size = as_count(self, "buffer_size", buffer_size)
+        self.num_reuse = as_count(self, "num_reuse", num_reuse)
         if shuffle_interval is None:
-            shuffle_interval = max(1, buffer_size // 3)
-        check_counts(self, shuffle_interval=shuffle_interval)
-        self.buffer_size, self.num_reuse = buffer_size, num_reuse
-        self.shuffle_interval = shuffle_interval
+            shuffle_interval = max(1, self.buffer_size // 3)
+        self.shuffle_interval = as_count(self, "shuffle_interval", shuffle_interval)
 
     def __len__(self) -> int:
         return super().__len__() * self.num_reuse

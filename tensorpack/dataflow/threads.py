@@ -10,7 +10,7 @@ from contextlib import closing, contextmanager
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from tensorpack.utils.argtools import accepts_old_keywords
-from tensorpack.utils.checks import as_count, check_counts
+from tensorpack.utils.checks import as_count
 from tensorpack.utils.workers.processes import usable_cores
 
 from ._combined import ReadAhead, ReadAheadFlow
@@ -71,12 +71,12 @@ class MultiThreadMapData(ReadAheadFlow):
           strict: whether to keep the order of `ds`.
         """
         super().__init__(ds)
-        self.num_thread = usable_cores() if num_thread is None else num_thread
+        num_thread = usable_cores() if num_thread is None else num_thread
+        self.num_thread = as_count(self, "num_thread", num_thread)
         self.map_func = checked_function(self, map_func)
-        self.buffer_size = buffer_size
+        self.buffer_size = as_count(self, "buffer_size", buffer_size)
         self.buffer_bytes = as_count(self, "buffer_bytes", buffer_bytes)
         self.strict = strict
-        check_counts(self, num_thread=self.num_thread, buffer_size=buffer_size)
         self._passes = ProcessLocal(_Passes)  # threads do not survive a fork
 
     def __iter__(self) -> Iterator[Any]:

@@ -8,7 +8,7 @@ from tensorpack.tfutils.callback import Callback
 from tensorpack.tfutils.summary import add_moving_summary
 from tensorpack.utils import logger
 from tensorpack.utils.argtools import accepts_old_keywords
-from tensorpack.utils.checks import check_counts, check_kind
+from tensorpack.utils.checks import as_count, check_kind
 
 from .base import FeedfreeInput
 from .cursor import check_is_dataflow
@@ -55,10 +55,9 @@ class QueueInput(FeedfreeInput):
         self.queue = queue
         self._capacity = self._default_capacity
         if capacity is not None:
-            check_counts(self, capacity=capacity)
+            self._capacity = as_count(self, "capacity", capacity)
             if queue is not None:
                 raise ValueError("Give queue or capacity, not both: a queue has its own capacity.")
-            self._capacity = int(capacity)
 
     @property
     def _inf_ds(self) -> DataFlow:
@@ -164,8 +163,7 @@ class BatchQueueInput(QueueInput):
 
     def __init__(self, ds: DataFlow, batch_size: int, queue: Any = None) -> None:
         super().__init__(ds, queue)
-        check_counts(self, batch_size=batch_size)
-        self.batch_size = self._datapoints_per_step = int(batch_size)
+        self.batch_size = self._datapoints_per_step = as_count(self, "batch_size", batch_size)
 
     def _setup(self, input_signature: List[tf.TensorSpec]) -> None:
         queue = self.queue

@@ -8,7 +8,7 @@ from tensorpack.tfutils.callback import Callback
 from tensorpack.tfutils.dependency import dependency_of_fetches
 from tensorpack.utils import logger
 from tensorpack.utils.argtools import accepts_old_keywords
-from tensorpack.utils.checks import as_names, check_counts, is_integer
+from tensorpack.utils.checks import as_count, as_names, is_integer
 
 from .base import FeedfreeInput
 from .enqueue import QueueInput
@@ -48,8 +48,7 @@ class StagingInput(FeedfreeInput):
                 f"got {type(input).__name__}."
             )
         self._input = input
-        check_counts(self, nr_stage=nr_stage)
-        self._nr_stage, self._device = int(nr_stage), device
+        self._nr_stage, self._device = as_count(self, "nr_stage", nr_stage), device
         self._buffers: List[_Buffer] = []
 
     def _setup(self, input_signature: List[tf.TensorSpec]) -> None:

@@ -12,7 +12,7 @@ from tensorpack.compat import is_closed
 from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.fed_input import to_strings
 from tensorpack.utils.argtools import call_only_once
-from tensorpack.utils.checks import as_list, check_counts, check_kind
+from tensorpack.utils.checks import as_count, as_list, check_kind
 from tensorpack.utils.concurrency import DIE, ShareSessionThread
 
 from .base import AsyncPredictorBase, OfflinePredictor, OnlinePredictor
@@ -45,7 +45,7 @@ class MultiThreadAsyncPredictor(AsyncPredictorBase):
 
     def __init__(self, predictors: Sequence[OnlinePredictor], batch_size: int = 5) -> None:
         self._predictors = as_list(self, "predictors", predictors)
-        check_counts(self, predictors=len(self._predictors), batch_size=batch_size)
+        as_count(self, "the number of predictors", len(self._predictors))
         for each in self._predictors:
             check_kind("Each of the predictors", each, OnlinePredictor)
             if each.return_input:
@@ -53,7 +53,7 @@ class MultiThreadAsyncPredictor(AsyncPredictorBase):
                     "A predictor with return_input=True cannot be shared: leave that out, a "
                     "request knows its inputs."
                 )
-        self._batch_size = batch_size
+        self._batch_size = as_count(self, "batch_size", batch_size)
         self._most = _WAITING_PER_PREDICTOR * len(self._predictors)
         self._threads: List[threading.Thread] = []
         self._waiting: Deque[_Request] = deque()

@@ -7,7 +7,7 @@ from tensorpack.compat import tfv1 as tf
 from tensorpack.input_source.feed import make_placeholders
 from tensorpack.tfutils.devices import tower_device
 from tensorpack.tfutils.inference import Inference, build_tower, graph_of, open_session
-from tensorpack.utils.checks import as_list, check_counts
+from tensorpack.utils.checks import as_count, as_list
 
 from .base import OfflinePredictor, OnlinePredictor
 from .config import PredictConfig
@@ -59,7 +59,7 @@ def _build(
 ) -> List[Inference]:
     """Builds a tower on each device; all have the same session."""
     devices = as_list(owner, "towers", devices)
-    check_counts(owner, towers=len(devices))
+    as_count(owner, "the number of towers", len(devices))
     towers = []
     with graph_of(config).as_default():
         for index, device in enumerate(devices):

@@ -38,37 +38,21 @@ def check_kind(name: str, value: Any, kind: type, advice: str = "") -> Any:
     return value
 
 
-def check_integers(owner: Any, **numbers: Any) -> None:
-    """Raises TypeError if an argument is not an integer, see `is_integer`.
-
-    Here and below `owner` is whose arguments they are: an object, named by its class, or a name.
-    """
-    for name, number in numbers.items():
-        if not is_integer(number):
-            is_finite = isinstance(number, (float, np.floating)) and np.isfinite(number)
-            advice = " Divide with // instead of /, or use int()." if is_finite else ""
-            raise TypeError(_text(owner, name, "an integer", number) + advice)
-
-
-def check_counts(owner: Any, least: int = 1, **counts: Any) -> None:
-    """Does what `check_integers` does, and raises ValueError if an argument is below `least`."""
-    check_integers(owner, **counts)
-    for name, count in counts.items():
-        if count < least:
-            raise ValueError(f"{_name(owner)}: {name} must be at least {least}, but got {count}.")
-
-
 def as_count(owner: Any, name: str, value: Any, least: int = 1) -> int:
-    """Returns a whole number of at least `least` as an int, whatever its type."""
-    number = operator.index(value) if is_integer(value) else _real(owner, name, value)
+    """Returns a whole number of at least `least` as an int, whatever its type.
+
+    Here and below `owner` is whose argument it is: an object, named by its class, or a name.
+    """
+    given = int(value) if isinstance(value, str) and value.isdigit() else value
+    number = operator.index(given) if is_integer(given) else _real(owner, name, given)
     if least <= number < math.inf and number == int(number):
         return int(number)
     raise ValueError(_text(owner, name, f"a whole number of at least {least}", value))
 
 
-def as_count_or_none(owner: Any, name: str, value: Any) -> Optional[int]:
+def as_count_or_none(owner: Any, name: str, value: Any, least: int = 1) -> Optional[int]:
     """As `as_count` for what may be left out."""
-    return None if value is None else as_count(owner, name, value)
+    return None if value is None else as_count(owner, name, value, least)
 
 
 def as_number(

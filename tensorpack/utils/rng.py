@@ -10,6 +10,8 @@ from typing import Any, Dict, List, Optional, Tuple, Union
 
 import numpy as np
 
+from .checks import as_count
+
 _WORD = 2**32
 
 
@@ -121,7 +123,7 @@ def fix_rng_seed(seed: int) -> None:
     branch, by the order in which processes were started. A process started by "spawn" or
     "forkserver" inherits nothing: send it a `SeedTree`, or a seed to call this with.
     """
-    _streams.plant(SeedTree(operator.index(seed)))
+    _streams.plant(SeedTree(as_count("fix_rng_seed", "seed", seed, 0)))
     _streams.seeded = True
 
 

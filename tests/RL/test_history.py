@@ -116,7 +116,7 @@ def test_a_history_of_other_sizes_is_refused(sizes):
 
 @pytest.mark.parametrize("num_envs, history, name", [(0, 4, "num_envs"), (2, 0, "history")])
 def test_sizes_must_be_positive(num_envs, history, name):
-    with pytest.raises(ValueError, match=f"{name} must be at least 1, but got 0"):
+    with pytest.raises(ValueError, match=f"{name} must be a whole number of at least 1, but got 0"):
         FrameHistory(num_envs, (2, 3), history)
 
 

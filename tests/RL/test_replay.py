@@ -253,7 +253,7 @@ def test_a_memory_without_a_whole_transition_cannot_be_sampled():
 
 @pytest.mark.parametrize("sizes", [(0, 1), (1, 0)])
 def test_sizes_of_a_batch_are_checked(sizes):
-    with pytest.raises(ValueError, match="must be at least 1, but got 0"):
+    with pytest.raises(ValueError, match="must be a whole number of at least 1, but got 0"):
         make_memory(20, history=2).sample(sizes[0], np.random.RandomState(0), steps=sizes[1])
 
 

@@ -345,7 +345,9 @@ def test_all_or_nothing_is_random(repeat):
 def test_what_is_no_share_is_refused(epsilon):
     with pytest.raises(ValueError, match="RandomActions: epsilon must be a finite number"):
         draw_many(3, epsilon, ticks=1)
-    with pytest.raises(ValueError, match="RandomActions: repeat must be at least 1, but got 0"):
+    with pytest.raises(
+        ValueError, match="RandomActions: repeat must be a whole number of at least 1, but got 0"
+    ):
         Agent(Network(best=1), Shape(1), 3, np.random.RandomState(0), random_repeat=0)
 
 

@@ -102,7 +102,7 @@ def test_each_stratum_has_one_draw():
         assert (tree.draw(16, rng) // 4).tolist() == list(range(16))
 
 
-@pytest.mark.parametrize("size, error", [(0, ValueError), (2.5, TypeError)])
-def test_sizes_are_checked(size, error):
-    with pytest.raises(error, match="SumTree: size must be"):
+@pytest.mark.parametrize("size", [0, 2.5])
+def test_sizes_are_checked(size):
+    with pytest.raises(ValueError, match="SumTree: size must be"):
         SumTree(size)

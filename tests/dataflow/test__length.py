@@ -56,32 +56,23 @@ class ForeignEndless(Foreign):
         raise NotImplementedError
 
 
-@pytest.mark.parametrize(
-    ("said", "shown", "move"),
-    [
-        (5.0, "5.0", "Divide by //, not by /"),
-        (np.float32(5), ".*5.0.*", "Divide by //, not by /"),
-        (-1, "-1", "Raise NotImplementedError"),
-        (None, "None", "Raise NotImplementedError"),
-        (True, "True", "Raise NotImplementedError"),
-    ],
-)
-def test_a_length_that_is_not_a_count_is_a_value_error(said, shown, move):
-    expected = rf"Said.size\(\) returned {shown}, but a length is an int of at least 0. {move}"
+@pytest.mark.parametrize("said", [2.5, -1, None])
+def test_a_length_that_is_not_a_count_is_a_value_error(said):
+    expected = rf"Said: what size\(\) returns must be a .*, but got {said}. Raise NotImplementedErr"
     with pytest.raises(ValueError, match=expected):
         len(Said(said))
     with pytest.raises(ValueError, match=expected):
         list(Said(said))
 
 
-@pytest.mark.parametrize("said", [0, 5, np.int64(5), np.uint8(5), np.array(5)])
-def test_every_kind_of_integer_is_a_length(said):
+@pytest.mark.parametrize("said", [0, 5, np.int64(5), np.uint8(5), np.array(5), 10 / 2])
+def test_every_kind_of_whole_number_is_a_length(said):
     assert len(Said(said)) == length_of(Said(said)) == length_or_none(Said(said)) == said
 
 
 def test_the_error_names_the_method_that_is_defined():
-    later = type("Later", (Said,), {"__len__": lambda self: 5 / 1})
-    with pytest.raises(ValueError, match=r"Later.__len__\(\) returned 5.0"):
+    later = type("Later", (Said,), {"__len__": lambda self: 5 / 2})
+    with pytest.raises(ValueError, match=r"Later: what __len__\(\) returns .* got 2.5"):
         len(later(5))
 
 

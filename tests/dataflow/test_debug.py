@@ -62,8 +62,8 @@ def test_nothing_to_measure():
 @pytest.mark.parametrize(
     "numbers_given, error, message",
     [
-        ({"size": 0}, ValueError, "size must be at least 1, but got 0"),
-        ({"warmup": -1}, ValueError, "warmup must be at least 0, but got -1"),
+        ({"size": 0}, ValueError, "size must be a whole number of at least 1, but got 0"),
+        ({"warmup": -1}, ValueError, "warmup must be a whole number of at least 0, but got -1"),
     ],
 )
 def test_wrong_numbers(numbers_given, error, message):
@@ -128,7 +128,9 @@ def test_print_looks_at_no_more_than_it_shows(capsys):
 
 
 def test_print_takes_no_negative_numbers():
-    with pytest.raises(ValueError, match="PrintData: num must be at least 0, but got -1"):
+    with pytest.raises(
+        ValueError, match="PrintData: num must be a whole number of at least 0, but got -1"
+    ):
         PrintData(numbers(1), num=-1)
 
 

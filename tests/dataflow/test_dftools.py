@@ -308,7 +308,7 @@ def test_the_data_comes_again_from_a_seed(make, method):
 @pytest.mark.parametrize(
     "arguments, error, message",
     [
-        ({"size": 0}, ValueError, "size must be at least 1, but got 0"),
+        ({"size": 0}, ValueError, "size must be a whole number of at least 1, but got 0"),
         ({"start_method": "thread"}, ValueError, "'thread'"),
     ],
 )

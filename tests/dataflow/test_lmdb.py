@@ -188,7 +188,9 @@ def test_wrong_arguments(seven, tmp_path):
         LMDBDataPoint(LMDBData(seven), shuffle=False)
     with pytest.raises(TypeError, match="LMDBDataDecoder applies a function, but got int: 3"):
         LMDBDataDecoder(LMDBData(seven), 3)
-    with pytest.raises(ValueError, match="write_frequency must be at least 1, but got 0"):
+    with pytest.raises(
+        ValueError, match="write_frequency must be a whole number of at least 1, but got 0"
+    ):
         dump_dataflow_to_lmdb(flow_of([[1]]), tmp_path / "new.lmdb", write_frequency=0)
 
 

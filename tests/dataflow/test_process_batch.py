@@ -132,9 +132,13 @@ def test_lengths():
 @pytest.mark.parametrize(
     "options, error, message",
     [
-        ({"batch_size": 0}, ValueError, "batch_size must be at least 1"),
-        ({"buffer_size": "9"}, TypeError, "buffer_size must be an integer, but got '9'"),
-        ({"batch_size": 4, "buffer_size": 3}, ValueError, "buffer_size must be at least 4"),
+        ({"batch_size": 0}, ValueError, "batch_size must be a whole number of at least 1"),
+        ({"buffer_size": "a"}, TypeError, "buffer_size must be a number, but got 'a'"),
+        (
+            {"batch_size": 4, "buffer_size": 3},
+            ValueError,
+            "buffer_size must be a whole number of at least 4",
+        ),
         ({"batch_size": 14}, ValueError, "batch_size=14, but DataFromList has only 13"),
     ],
 )

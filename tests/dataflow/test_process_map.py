@@ -419,7 +419,11 @@ def test_reset_state_starts_the_processes_and_resets_the_flow():
     "options, error, message",
     [
         ({}, TypeError, "applies a function, but got NoneType"),
-        ({"map_func": abs, "buffer_size": 0}, ValueError, "buffer_size must be at least 1"),
+        (
+            {"map_func": abs, "buffer_size": 0},
+            ValueError,
+            "buffer_size must be a whole number of at least 1",
+        ),
     ],
 )
 def test_wrong_arguments(options, error, message):

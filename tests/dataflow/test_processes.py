@@ -166,9 +166,14 @@ class TestMixtures:
 @pytest.mark.parametrize(
     "kind, options, error, message",
     [
-        (MultiProcessRunner, {"num_prefetch": 0}, ValueError, "num_prefetch must be at least 1"),
+        (
+            MultiProcessRunner,
+            {"num_prefetch": 0},
+            ValueError,
+            "num_prefetch must be a whole number of at least 1",
+        ),
         (MultiProcessRunnerZMQ, {"start_method": "x"}, ValueError, "start_method is one of"),
-        (MultiProcessRunnerZMQ, {"num_proc": "2"}, TypeError, "num_proc must be an integer, but"),
+        (MultiProcessRunnerZMQ, {"num_proc": "a"}, TypeError, "num_proc must be a number, but got"),
         (PrefetchOnGPUs, {"gpus": []}, ValueError, "at least one GPU"),
         (PrefetchOnGPUs, {"gpus": [0], "pipedir": "/tmp"}, ValueError, "leave pipedir='/tmp' out"),
     ],

@@ -19,7 +19,7 @@ pytest.importorskip("msgpack")
         ((10, 5, None), {}),
         ((10, None, False), {}),
         ((), {"hwm": 10, "print_interval": 5, "format": None}),
-        ((), {"hwm": 10, "format": None, "bind": False}),
+        ((), {"hwm": "10", "format": None, "bind": 0}),
     ],
 )
 def test_the_arguments_of_both_releases(arguments, keywords, receive):
@@ -37,7 +37,7 @@ def test_the_arguments_of_both_releases(arguments, keywords, receive):
         ((10, 5, True), ValueError, "no format True here"),
         ((10, None, "zmq_ops"), TypeError, "bind is True or False, but got 'zmq_ops'"),
         ((0,), ValueError, "hwm must be a whole number of at least 1"),
-        (("5",), TypeError, "send_dataflow_zmq: hwm must be a number, but got '5'"),
+        (("a",), TypeError, "send_dataflow_zmq: hwm must be a number, but got 'a'"),
         ((10, 0), ValueError, "print_interval must be a whole number"),
     ],
 )

@@ -83,7 +83,7 @@ def test_a_size_may_be_a_quotient_or_text(size):
     assert list(FixedSizeData(numbers(5), size)) == [[0], [1]]
 
 
-@pytest.mark.parametrize("size", ["2.5", "-2", "", 2.5, 0, 0.0, float("inf"), None, True])
+@pytest.mark.parametrize("size", ["2.5", "-2", "", 2.5, 0, 0.0, float("inf"), None])
 def test_another_size_is_refused(size):
     with pytest.raises((TypeError, ValueError), match=f"FixedSizeData: size must .* {size!r}"):
         FixedSizeData(numbers(5), size)
@@ -166,11 +166,14 @@ def test_a_forked_copy_of_fixed_size_begins_a_pass_of_its_own():
 def test_wrong_numbers(kind, small):
     with pytest.raises(ValueError, match=f"{kind.__name__}.*got {small}"):
         kind(numbers(3), small)
-    for number in 1.5, 2.0, None, "2", float("inf"), True:
-        with pytest.raises(TypeError, match=f"{kind.__name__}: .* must be an integer, but got"):
+    for number in 1.5, None, float("inf"):
+        with pytest.raises(
+            (TypeError, ValueError), match=f"{kind.__name__}: .* must be a .*number"
+        ):
             kind(numbers(3), number)
 
 
-def test_numbers_of_numpy():
-    assert len(list(RepeatedData(numbers(3), np.int64(2)))) == 6
+def test_numbers_of_every_kind():
+    for number in np.int64(2), 2.0, "2":
+        assert len(list(RepeatedData(numbers(3), number))) == 6
     assert len(RepeatedData(numbers(3), 10**15)) == 3 * 10**15

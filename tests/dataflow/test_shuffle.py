@@ -236,9 +236,11 @@ def test_arguments():
     assert LocallyShuffleData(numbers(3), 2).shuffle_interval == 1
     assert LocallyShuffleData(numbers(3), 2, 1, 5).shuffle_interval == 5
     for name in "buffer_size", "num_reuse", "shuffle_interval":
-        with pytest.raises(ValueError, match=f"{name} must be at least 1, but got 0"):
+        with pytest.raises(
+            ValueError, match=f"{name} must be a whole number of at least 1, but got 0"
+        ):
             LocallyShuffleData(numbers(3), **{"buffer_size": 1, name: 0})
-        with pytest.raises(TypeError, match=f"{name} must be an integer, but got 2.5"):
+        with pytest.raises(ValueError, match=f"{name} must be a whole number .* but got 2.5"):
             LocallyShuffleData(numbers(3), **{"buffer_size": 1, name: 10 / 4})
 
 

@@ -130,7 +130,9 @@ def test_files_and_arguments_that_are_wrong(tmp_path):
     with pytest.raises(ValueError, match="packed is compressed by gzip"):
         load(packed, max_errors=9)
     path = write(tmp_path / "a", "1 1:2")
-    with pytest.raises(ValueError, match="num_features must be at least 1, but got 0"):
+    with pytest.raises(
+        ValueError, match="num_features must be a whole number of at least 1, but got 0"
+    ):
         SVMLightData(path, num_features=0)
     with pytest.raises(ValueError, match="max_errors .* got -1"):
         SVMLightData(path, max_errors=-1)

@@ -264,7 +264,7 @@ def test_files_and_arguments_that_are_wrong(tmp_path):
     assert list(TFRecordBytes(tmp_path / "a file.unpacked")) == [[b"a"]]
     with pytest.raises(ValueError, match="is this a TFRecord file"):
         list(TFRecordBytes(write(tmp_path / "text", b"some text, and more of it")))
-    with pytest.raises(ValueError, match="size must be at least 0, but got -1"):
+    with pytest.raises(ValueError, match="size must be a whole number of at least 0, but got -1"):
         TFRecordBytes(empty, size=-1)
     with pytest.raises(ValueError, match="max_errors .* got -1"):
         TFRecordBytes(empty, max_errors=-1)

@@ -258,7 +258,11 @@ def test_as_many_threads_as_cores_unless_told_otherwise():
     "arguments, error, message",
     [
         ({}, TypeError, "applies a function, but got NoneType"),
-        ({"map_func": same, "num_thread": 0}, ValueError, "num_thread must be at least 1.*got 0"),
+        (
+            {"map_func": same, "num_thread": 0},
+            ValueError,
+            "num_thread must be a whole number of at least 1.*got 0",
+        ),
         ({"map_func": same, "buffer_bytes": -1}, ValueError, "buffer_bytes must be a whole number"),
     ],
 )

@@ -268,8 +268,8 @@ def test_a_flow_without_a_datapoint_is_an_error(runner):
     "arguments, error, message",
     [
         ((numbers(3), 2, 2), TypeError, "takes a function that returns a flow.*DataFromList"),
-        ((seven, 0, 2), ValueError, "num_prefetch must be at least 1, but got 0"),
-        ((seven, 2, "2"), TypeError, "num_thread must be an integer, but got '2'"),
+        ((seven, 0, 2), ValueError, "num_prefetch must be a whole number of at least 1, but got 0"),
+        ((seven, 2, None), TypeError, "num_thread must be a number, but got None"),
     ],
 )
 def test_wrong_arguments(arguments, error, message):

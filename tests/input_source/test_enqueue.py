@@ -197,11 +197,15 @@ def test_wrong_arguments():
         QueueInput(numbers(5), 50)
     with pytest.raises(ValueError, match="Give queue or capacity, not both"):
         QueueInput(numbers(5), tf.FIFOQueue(5, [tf.int32]), capacity=5)
-    with pytest.raises(ValueError, match="capacity must be at least 1, but got 0"):
+    with pytest.raises(
+        ValueError, match="capacity must be a whole number of at least 1, but got 0"
+    ):
         QueueInput(numbers(5), capacity=0)
     with pytest.raises(ValueError, match="takes a DataFlow, got list.*DataFromList"):
         QueueInput([[1]])
-    with pytest.raises(ValueError, match="batch_size must be at least 1, but got 0"):
+    with pytest.raises(
+        ValueError, match="batch_size must be a whole number of at least 1, but got 0"
+    ):
         BatchQueueInput(numbers(5), 0)
 
 

@@ -188,7 +188,7 @@ def test_transpose_refuses_half_an_output_shape():
     with pytest.raises(ValueError, match="height, width, channels"):
         Deconv2D("d", tf.zeros([1, 4, 4, 2]), (7, 8), 3, 2)
     with pytest.raises(TypeError, match="filters must be a number"):
-        Deconv2D("e", tf.zeros([1, 4, 4, 2]), "3", 3, 2)
+        Deconv2D("e", tf.zeros([1, 4, 4, 2]), "a", 3, 2)
 
 
 @pytest.mark.parametrize(

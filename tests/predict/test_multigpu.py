@@ -69,5 +69,5 @@ def test_data_parallel_takes_and_returns_what_belongs_to_each_tower(config):
 
 @pytest.mark.parametrize("kind", [MultiTowerOfflinePredictor, DataParallelOfflinePredictor])
 def test_towers_are_named(config, kind):
-    with pytest.raises(ValueError, match="towers must be at least 1, but got 0"):
+    with pytest.raises(ValueError, match="towers must be a whole number of at least 1, but got 0"):
         kind(config, [])

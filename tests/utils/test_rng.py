@@ -91,13 +91,16 @@ def test_forked_processes_have_streams_of_their_own_that_repeat_in_the_next_run(
     assert len(set(first.stdout.split())) == 4
 
 
-def test_a_seed_is_a_non_negative_integer_of_any_kind():
-    for seed in (-1, -(2**70)):
-        with pytest.raises(ValueError, match="non-negative"):
+def test_a_seed_is_a_non_negative_whole_number_of_any_kind():
+    for seed in (-1, -(2**70), 1.5, None):
+        with pytest.raises((TypeError, ValueError), match="fix_rng_seed: seed must be a .*number"):
             fix_rng_seed(seed)
-    for seed in (None, 1.5, "7"):
-        with pytest.raises(TypeError):
-            fix_rng_seed(seed)
+    fix_rng_seed("7")
+    first = draw()
+    fix_rng_seed(7.0)
+    assert draw() == first
+    with pytest.raises(ValueError, match="non-negative"):
+        SeedTree(-1)
     assert SeedTree(np.int64(3)) == SeedTree(3)
 
 

@@ -98,6 +98,7 @@ def test_speed_names_the_line_of_the_loop(capsys):
         (-1, "-1.00 seconds"),
         (1.234, "1.23 seconds"),
         (10, "10 seconds"),
+        (-1, "-1.00 seconds"),  # of a clock that was set back
         (59.6, "1 minute"),
         (61, "1 minute 1 second"),
         (3600, "1 hour"),

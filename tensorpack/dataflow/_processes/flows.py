@@ -6,7 +6,7 @@ from functools import partial
 from multiprocessing import util
 from typing import Any, Callable, Dict, Generator, Iterable, Iterator, List, Optional, Tuple
 
-from tensorpack.utils.checks import as_count, check_counts
+from tensorpack.utils.checks import as_count
 from tensorpack.utils.packing.packed import Packed, pack
 from tensorpack.utils.rng import get_rng
 from tensorpack.utils.workers.processes import usable_cores
@@ -92,10 +92,9 @@ class ProcessFlow(ProxyDataFlow, RNGDataFlow):
         self, ds: DataFlow, num_proc: int, buffer_bytes: float, start_method: Optional[str]
     ) -> None:
         super().__init__(ds)
-        check_counts(self, num_proc=num_proc)
+        self.num_proc = as_count(self, "num_proc", num_proc)
         if start_method is not None:
             choose_start_method(start_method)
-        self.num_proc = num_proc
         self._buffer_bytes = as_count(self, "buffer_bytes", buffer_bytes)
         self._start_method = start_method
         self._local = ProcessLocal(WorkerPools)
@@ -169,9 +168,9 @@ class ProcessMap(ReadAheadFlow, ProcessFlow):
     ) -> None:
         num_proc = usable_cores() if num_proc is None else num_proc
         super().__init__(ds, num_proc, buffer_bytes, start_method)
-        check_counts(self, buffer_size=most)
+        num_proc = self.num_proc
         self.func = checked_function(self, func)
-        self._most = most
+        self._most = most = as_count(self, "buffer_size", most)
         self._limits = Limits.of(most + num_proc, self._buffer_bytes, num_proc, others=num_proc)
 
     def reset_state(self) -> None:

@@ -8,7 +8,7 @@ from contextlib import closing
 from typing import Any, Callable, Iterator, Optional
 
 from tensorpack.utils.argtools import accepts_old_keywords
-from tensorpack.utils.checks import as_count, check_counts
+from tensorpack.utils.checks import as_count
 
 from .._flow import ProcessLocal, call_optional, is_flow, what_instead
 from .._length import length_of, length_or_none
@@ -53,8 +53,9 @@ class MultiThreadRunner(DataFlow):
                 f"{type(self).__name__} takes a function that returns a flow, but got "
                 f"{type(get_df).__name__}. Each thread needs a flow of its own."
             )
-        check_counts(self, num_prefetch=num_prefetch, num_thread=num_thread)
-        self.get_df, self.num_prefetch, self.num_thread = get_df, num_prefetch, num_thread
+        self.get_df = get_df
+        self.num_prefetch = as_count(self, "num_prefetch", num_prefetch)
+        self.num_thread = as_count(self, "num_thread", num_thread)
         self.buffer_bytes = as_count(self, "buffer_bytes", buffer_bytes)
         self._mixture: ProcessLocal[_Mixture] = ProcessLocal(_Mixture)
 

@@ -16,7 +16,7 @@ from typing import Any, List, Optional, Sequence, Tuple, Union
 import numpy as np
 
 from tensorpack.utils import logger, shape2d
-from tensorpack.utils.checks import as_names, as_number, check_counts
+from tensorpack.utils.checks import as_count, as_names, as_number
 from tensorpack.utils.fs import recursive_walk
 from tensorpack.utils.optional import require
 from tensorpack.utils.viz import dump_dataflow_images as _dump_images
@@ -264,7 +264,7 @@ def check_decoding(channel: int, max_pixels: Optional[int]) -> None:
     require("cv2")  # to be missed now, and not in the middle of a run
     if max_pixels is not None:
         require("PIL")
-        check_counts("Images", max_pixels=max_pixels)
+        as_count("Images", "max_pixels", max_pixels)
 
 
 def decode_image(

@@ -13,7 +13,7 @@ import os
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple, Union
 
 from tensorpack.utils import logger
-from tensorpack.utils.checks import check_counts
+from tensorpack.utils.checks import as_count
 from tensorpack.utils.optional import msgpack_codec, require
 from tensorpack.utils.packing.old_values import BadRecord, RefusedRecord, decode_old, kind_of_old
 from tensorpack.utils.serialize import dumps
@@ -326,7 +326,7 @@ def convert_old_lmdb(
 
 
 def _write(df: DataFlow, path: PathLike, write_frequency: int, source: str) -> int:
-    check_counts("dump_dataflow_to_lmdb", write_frequency=write_frequency)
+    write_frequency = as_count("dump_dataflow_to_lmdb", "write_frequency", write_frequency)
     target = os.path.join(path, "data.mdb") if os.path.isdir(path) else os.fspath(path)
     write_to = functools.partial(_writer, target, write_frequency)
     count = records.write_records(df, target, write_to, least=0)

@@ -9,7 +9,7 @@ from typing import Any, BinaryIO, Iterator, List, Optional, Tuple
 
 import numpy as np
 
-from tensorpack.utils.checks import check_counts
+from tensorpack.utils.checks import as_count_or_none
 from tensorpack.utils.optional import require
 
 from ..raw import DataFromList
@@ -42,8 +42,7 @@ class SVMLightData(DataFromList):
           zero_based: whether the first feature has the index 0, and not 1; None if index 0 tells.
           max_errors: how many wrong lines are skipped, see `RecordsFlow`.
         """
-        if num_features is not None:
-            check_counts(self, num_features=num_features)
+        num_features = as_count_or_none(self, "num_features", num_features)
         path, limit = input_path(filename), ErrorLimit(max_errors)
         most = _MAX_FEATURES if num_features is None else num_features
         rows = _Rows(path, _read(path, most, limit), num_features, zero_based)

@@ -10,7 +10,7 @@ import struct
 from contextlib import contextmanager
 from typing import Any, BinaryIO, Iterator, NamedTuple, Optional, Tuple
 
-from tensorpack.utils.checks import check_counts
+from tensorpack.utils.checks import as_count_or_none
 from tensorpack.utils.optional import require
 from tensorpack.utils.packing.old_values import BadRecord, RefusedRecord
 
@@ -50,8 +50,7 @@ class TFRecordBytes(ResumableDataFlow):
           max_errors: how many damaged records a pass skips, see `RecordsFlow`. A damaged length is
             always an error: it makes all later records unreadable.
         """
-        if size is not None:
-            check_counts(self, least=0, size=size)
+        size = as_count_or_none(self, "size", size, 0)
         require("google_crc32c")
         self.path = records.input_path(path)
         self.max_errors = ErrorLimit(max_errors).max_errors

@@ -5,7 +5,7 @@ from typing import Any, Callable, Sequence, Tuple, Union
 import numpy as np
 
 from tensorpack.utils.argtools import shape2d
-from tensorpack.utils.checks import check_counts
+from tensorpack.utils.checks import as_count
 from tensorpack.utils.optional import cv2
 
 _PerChannel = Union[float, Sequence[float], np.ndarray]
@@ -14,8 +14,7 @@ _PerChannel = Union[float, Sequence[float], np.ndarray]
 def as_size(owner: Any, shape: Union[int, Sequence[int]]) -> Tuple[int, int]:
     """Returns (height, width) in pixels, also from one number for both; at least 1."""
     h, w = shape2d(shape)
-    check_counts(owner, height=h, width=w)
-    return h, w
+    return as_count(owner, "height", h), as_count(owner, "width", w)
 
 
 def channels_of(img: np.ndarray) -> int:

@@ -6,7 +6,14 @@ from typing import Any, Optional, Sequence, Tuple, Union
 import numpy as np
 
 from tensorpack.utils.argtools import shape2d
-from tensorpack.utils.checks import as_number, as_positive, as_range, check_counts, check_kind
+from tensorpack.utils.checks import (
+    as_count,
+    as_count_or_none,
+    as_number,
+    as_positive,
+    as_range,
+    check_kind,
+)
 from tensorpack.utils.optional import require
 from tensorpack.utils.rect import Rect
 from tensorpack.utils.rng import get_rng
@@ -70,14 +77,12 @@ class RandomCropRandomShape(ImageAugmentor):
         hmax: Optional[int] = None,
         max_aspect_ratio: Optional[float] = None,
     ) -> None:
-        check_counts(self, wmin=wmin, hmin=hmin)
-        for name, most, least in (("wmax", wmax, wmin), ("hmax", hmax, hmin)):
-            if most is not None:
-                check_counts(self, least, **{name: most})
-        self.wmin, self.hmin, self.wmax, self.hmax = wmin, hmin, wmax, hmax
+        self.wmin, self.hmin = as_count(self, "wmin", wmin), as_count(self, "hmin", hmin)
+        self.wmax = as_count_or_none(self, "wmax", wmax, self.wmin)
+        self.hmax = as_count_or_none(self, "hmax", hmax, self.hmin)
         self.max_aspect_ratio = max_aspect_ratio
         if max_aspect_ratio is not None:
-            as_number(self, "max_aspect_ratio", max_aspect_ratio, 1)
+            self.max_aspect_ratio = as_number(self, "max_aspect_ratio", max_aspect_ratio, 1)
 
     def get_transform(self, img: np.ndarray) -> Transform:
         _spare(img, self.hmin, self.wmin)
@@ -108,8 +113,8 @@ class RandomCropAroundBox(ImageAugmentor):
 
     def __init__(self, perturb_ratio: float, max_aspect_ratio_diff: float = 0.3) -> None:
         self.perturb_ratio = as_number(self, "perturb_ratio", perturb_ratio, 0)
-        as_number(self, "max_aspect_ratio_diff", max_aspect_ratio_diff, 0)
-        self.max_aspect_ratio_diff = max_aspect_ratio_diff
+        most = as_number(self, "max_aspect_ratio_diff", max_aspect_ratio_diff, 0)
+        self.max_aspect_ratio_diff = most
 
     def get_transform(self, img: np.ndarray) -> Transform:
         h, w = img.shape[:2]
@@ -140,13 +145,12 @@ class GoogleNetRandomCropAndResize(ImageAugmentor):
         interp: int = _LINEAR,
     ) -> None:
         require("cv2")
-        as_range(self, "crop_area_fraction", crop_area_fraction, 0, 1)
-        as_range(self, "aspect_ratio_range", aspect_ratio_range)
-        self.crop_area_fraction, self.aspect_ratio_range = crop_area_fraction, aspect_ratio_range
-        as_positive(self, "aspect_ratio_range", aspect_ratio_range[0])
+        self.crop_area_fraction = as_range(self, "crop_area_fraction", crop_area_fraction, 0, 1)
+        self.aspect_ratio_range = as_range(self, "aspect_ratio_range", aspect_ratio_range)
+        as_positive(self, "aspect_ratio_range", self.aspect_ratio_range[0])
         self.target_shape, self.interp = target_shape, interp
         self._size = as_size(self, target_shape)
-        self._log_ratios = np.log(aspect_ratio_range).tolist()
+        self._log_ratios = np.log(self.aspect_ratio_range).tolist()
 
     def get_transform(self, img: np.ndarray) -> Transform:
         y0, x0, h, w = self._draw_part(*img.shape[:2])
@@ -179,8 +183,7 @@ class RandomCutout(PhotometricAugmentor):
     def __init__(self, h_range: _Edge, w_range: _Edge, fill: Any = 0.0) -> None:
         for name, given in (("h_range", h_range), ("w_range", w_range)):
             least, most = shape2d(given)
-            check_counts(self, **{name: least})
-            check_counts(self, least, **{name: most})
+            as_count(self, name, most, as_count(self, name, least))
         self.h_range, self.w_range, self.fill = h_range, w_range, fill
 
     def _get_augment_params(self, img: np.ndarray) -> Rect:

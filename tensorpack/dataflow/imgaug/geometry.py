@@ -186,7 +186,7 @@ class Affine(ImageAugmentor):
         self.scale, self.translate_frac = scale, translate_frac
         if scale is not None:
             self.scale = as_range(self, "scale", scale)
-            as_positive(self, "scale", scale[0])
+            as_positive(self, "scale", self.scale[0])
         if translate_frac is not None:
             given = as_list(self, "translate_frac", translate_frac)
             if len(given) != 2:

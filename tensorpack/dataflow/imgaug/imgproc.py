@@ -8,15 +8,7 @@ from typing import Any, Optional, Sequence, Tuple, Union
 import numpy as np
 
 from tensorpack.utils.argtools import log_once
-from tensorpack.utils.checks import (
-    as_count,
-    as_number,
-    as_positive,
-    as_range,
-    check_counts,
-    check_integers,
-    is_integer,
-)
+from tensorpack.utils.checks import as_count, as_number, as_positive, as_range
 from tensorpack.utils.optional import cv2, require
 
 from ._pixels import as_dtype, channels_of, check_rgb, finished, linear, mix_channels
@@ -246,10 +238,9 @@ class GaussianBlur(PhotometricAugmentor):
     ) -> None:
         require("cv2")
         given: Any = size_range if max_size is None else max_size
-        first, end = (0, given) if is_integer(given) else as_range(self, "size_range", given)
-        first, end = (as_count(self, "size_range", each, 0) for each in (first, end))
-        check_counts(self, first + 1, **{"the end of size_range": end})
-        self.size_range = (first, end)
+        first, end = (0, given) if np.ndim(given) == 0 else as_range(self, "size_range", given)
+        first = as_count(self, "size_range", first, 0)
+        self.size_range = (first, as_count(self, "the end of size_range", end, first + 1))
         self.sigma_range = as_range(self, "sigma_range", sigma_range, 0)
         self.symmetric, self.max_size = symmetric, max_size
 
@@ -316,8 +307,7 @@ class ColorSpace(PhotometricAugmentor):
 
     def __init__(self, mode: int, keepdims: bool = True) -> None:
         require("cv2")
-        check_integers(self, mode=mode)
-        self.mode, self.keepdims = mode, keepdims
+        self.mode, self.keepdims = as_count(self, "mode", mode, 0), keepdims
 
     def _augment(self, img: np.ndarray, param: None) -> np.ndarray:
         result = cv2.cvtColor(img, self.mode)

@@ -5,7 +5,7 @@ from typing import Optional, Sequence, Tuple, Union
 import numpy as np
 
 from tensorpack.utils import logger
-from tensorpack.utils.checks import as_number, check_counts, is_integer
+from tensorpack.utils.checks import as_count, as_number, is_integer
 from tensorpack.utils.optional import require
 
 from ._pixels import as_size
@@ -60,8 +60,7 @@ class ResizeShortestEdge(ImageAugmentor):
 
     def __init__(self, size: int, interp: int = _LINEAR) -> None:
         require("cv2")
-        check_counts(self, size=size)
-        self.size, self.interp = size, interp
+        self.size, self.interp = as_count(self, "size", size), interp
 
     def get_transform(self, img: np.ndarray) -> Transform:
         h, w = img.shape[:2]

@@ -44,7 +44,7 @@ class DistributedTrainerBase(GroupTrainer):
     def __init__(
         self, config: Towers, server: Optional[tf.train.Server] = None, timeout: float = 60.0
     ) -> None:
-        as_positive(self, "timeout", timeout)
+        timeout = as_positive(self, "timeout", timeout)
         server = _own_server(config) if server is None else server
         self.server = server
         self.cluster = cluster = _cluster_of(server)

@@ -82,7 +82,7 @@ class TestRandomCropRandomShape(AugmentorContract):
             aug.augment(picture())
         with pytest.raises(AugmentationError, match="less than 50 rows"):
             RandomCropRandomShape(5, 50).augment(picture())
-        with pytest.raises(ValueError, match="wmax must be at least 5"):
+        with pytest.raises(ValueError, match="wmax must be a whole number of at least 5"):
             RandomCropRandomShape(5, 5, wmax=4)
 
 
@@ -169,7 +169,7 @@ class TestRandomCutout(AugmentorContract):
         assert result.dtype == np.float32 and (result == 0.25).all()
 
     def test_refuses(self):
-        with pytest.raises(ValueError, match="h_range must be at least 5"):
+        with pytest.raises(ValueError, match="h_range must be a whole number of at least 5"):
             RandomCutout((5, 4), 10)
         with pytest.raises(AugmentationError, match="less than 41 rows"):
             RandomCutout(41, 10).augment(picture())
