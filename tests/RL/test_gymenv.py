@@ -180,8 +180,10 @@ class Observes(NewStyle):
     [
         ("float32", 0.5, r"float64 \[\]"),
         ("float32", np.ones(1, "f"), r"float32 \[1\]"),
+        ("float32", np.ones(3, "f"), r"float32 \[3\]"),
         ("float32", None, r"object \[\]"),
         ("uint8", np.array([0.2, 0.9]), r"float64 \[2\]"),
+        ("uint8", np.array([0.2, np.nan]), r"float64 \[2\]"),
         ("uint8", np.array([300, -1]), r"int64 \[2\]"),
         ("float32", np.array(["a", "b"]), r"<U1 \[2\]"),
     ],
