@@ -19,8 +19,8 @@ from .tools import graph_of, image, normalize, run, variable_shapes
 )
 def test_values(layer, shape, axes):
     x, values = image(*shape)
-    output = layer("n", x)
-    np.testing.assert_allclose(run(output), normalize(values, axes), atol=1e-4)
+    output = layer("n", x, 0.1)
+    np.testing.assert_allclose(run(output), normalize(values, axes, 0.1), atol=1e-4)
     assert output.op.name == "n/output"
     assert variable_shapes() == {"n/beta": [6], "n/gamma": [6]}
     gradients = tf.gradients(tf.pow(output, 3), [x, *output.variables.all()])

@@ -23,10 +23,10 @@ def variable_shapes():
     return {each.op.name: each.shape.as_list() for each in tf.trainable_variables()}
 
 
-def normalize(values, axes):
+def normalize(values, axes, epsilon=1e-5):
     """The values with mean 0 and variance 1 over the axes."""
     mean = values.mean(axes, keepdims=True)
-    return (values - mean) / np.sqrt(values.var(axes, keepdims=True) + 1e-5)
+    return (values - mean) / np.sqrt(values.var(axes, keepdims=True) + epsilon)
 
 
 def graph_of(build):
