@@ -6,10 +6,13 @@ from tensorpack.dataflow import (
     DataFromList,
     FakeData,
     LocallyShuffleData,
+    MultiProcessMapAndBatchData,
     MultiProcessMapData,
     MultiThreadMapData,
+    MultiThreadRunner,
     PrintData,
     RepeatedData,
+    RepeatedDataPoint,
     ThreadedMapData,
 )
 from tests.conftest import HAS_TENSORFLOW
@@ -37,7 +40,11 @@ def test_order_of_a_map_by_threads(make):
 
 def test_arguments_of_flows():
     assert MultiProcessMapData(FLOW, 1, double, 3, True) is not None
-    assert len(RepeatedData(FLOW, nr=2)) == 10
+    for kind in MultiProcessMapData, MultiProcessMapAndBatchData:
+        assert kind(FLOW, nr_proc=3, map_func=double).num_proc == 3
+    runner = MultiThreadRunner(lambda: FLOW, nr_prefetch=4, nr_thread=2)
+    assert (runner.num_prefetch, runner.num_thread) == (4, 2)
+    assert len(RepeatedData(FLOW, nr=2)) == len(RepeatedDataPoint(FLOW, nr=2)) == 10
     assert len(LocallyShuffleData(FLOW, 3, nr_reuse=1)) == 5
     assert len(PrintData(FLOW, label="a")) == 5
 

@@ -13,6 +13,7 @@ import pytest
 from tensorpack._version import __version__
 from tensorpack.command import program
 from tensorpack.command.program import SUBCOMMANDS
+from tensorpack.utils._words import did_you_mean
 from tests.checks import ROOT
 from tests.conftest import HAS_TENSORFLOW
 
@@ -135,6 +136,12 @@ def test_a_subcommand_that_is_none(tensorpack):
         "tensorpack: error: there is no subcommand 'inspct'. Did you mean inspect?\n"
     )
     assert f"There are {', '.join(SUBCOMMANDS)}." in tensorpack("zzz").err
+
+
+def test_names_like_one():
+    names = ["conv0/W", "conv0/b", "tower/linear/W"]
+    assert did_you_mean("LINEAR", names) == " Did you mean tower/linear/W?"
+    assert did_you_mean("zzz", names) == did_you_mean("", names) == ""
 
 
 def raising(error):
