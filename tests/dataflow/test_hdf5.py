@@ -367,49 +367,16 @@ def test_a_file_that_was_changed_while_closed(tmp_path):
     assert path not in open_paths()
 
 
-def linked(path, how):
-    """A file whose dataset `x` is data of another file."""
-    secret = foreign(path.parent / "secret.h5", x=np.arange(4))
-    with h5py.File(str(path), "w") as file:
-        if how == "external link":
-            file["x"] = h5py.ExternalLink(secret, "/x")
-        elif how == "external group":
-            file["group"] = h5py.ExternalLink(secret, "/")
-            file["soft"] = h5py.SoftLink("/group")
-            file["x"] = h5py.SoftLink("soft/x")
-        elif how == "virtual":
-            layout = h5py.VirtualLayout((4,), np.int64)
-            layout[:] = h5py.VirtualSource(secret, "x", (4,))
-            file.create_virtual_dataset("x", layout)
-        else:
-            file.create_dataset("x", (4,), "i8", external=[(secret, 0, 32)])
-    return str(path)
-
-
-def test_a_link_to_a_pipe_is_not_followed(tmp_path):
-    os.mkfifo(str(tmp_path / "pipe"))  # whose opening waits for a writer
-    path = str(tmp_path / "x.h5")
-    with h5py.File(path, "w") as file:
-        file["x"] = h5py.ExternalLink(str(tmp_path / "pipe"), "/x")
-    with pytest.raises(ValueError, match="lies in other files"):
-        HDF5Data(path, ["x"])
-
-
-@pytest.mark.parametrize("how", ["external link", "external group", "virtual", "external storage"])
-@pytest.mark.parametrize("in_memory", [True, False])
-def test_data_of_other_files_is_refused(tmp_path, how, in_memory):
-    path = linked(tmp_path / "a.h5", how)
-    with pytest.raises(ValueError, match=r"a\.h5: dataset 'x' .*other files.*Copy the data"):
-        load(path, ["x"], in_memory=in_memory)
-
-
-def test_links_within_the_file_are_followed(tmp_path):
+def test_links_are_followed(tmp_path):
     path = foreign(tmp_path / "a.h5", **{"deep/x": np.arange(3)})
+    other = foreign(tmp_path / "b.h5", x=np.arange(4))
     with h5py.File(path, "a") as file:
+        file["external"] = h5py.ExternalLink(other, "/x")
         file["soft"] = h5py.SoftLink("/deep")
         file["deep/y"] = h5py.SoftLink("x")
         file["loop"] = h5py.SoftLink("loop")
     assert [x for (x,) in load(path, ["soft/y"])] == [0, 1, 2]
+    assert [x for (x,) in load(path, ["external"])] == [0, 1, 2, 3]
     for name in "loop", "soft/none", "deep/x/none":
         with pytest.raises((KeyError, ValueError), match=f"a.h5.* dataset '{name}'"):
             load(path, [name])

@@ -6,7 +6,6 @@ shuffled access is slow. In those that are written here, each chunk has a checks
 """
 
 import os
-import posixpath
 from contextlib import ExitStack, closing, contextmanager
 from types import SimpleNamespace
 from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
@@ -28,7 +27,6 @@ _CHUNK_ROWS = 1024
 _MAX_ROW = (1 << 32) - 1  # bytes of a chunk, the limit of the format
 _KINDS = "biufc"  # of the dtypes that come back as they were
 _BLOCK_BYTES = 1 << 22  # read at a time
-_MOST_LINKS = 16  # one after another
 # What h5py raises when HDF5 cannot make sense of a file.
 _DAMAGE = (OSError, RuntimeError, KeyError, ValueError)
 
@@ -36,8 +34,7 @@ _DAMAGE = (OSError, RuntimeError, KeyError, ValueError)
 class HDF5Data(RecordsFlow):
     """Yields a list of the rows with one index of some datasets, a numpy array or scalar each.
 
-    In memory, arrays are read-only: copy what you want to change. Data in other files (external
-    links, virtual datasets) are not read.
+    In memory, arrays are read-only: copy what you want to change.
     """
 
     def __init__(
@@ -115,41 +112,14 @@ class _Dataset:
         h5py = require("h5py")
         self._path, self._name = path, f"{path}: dataset {key!r}"
         with _damage(f"{self._name} cannot be opened"):
-            place = self._place_in(file, key)
-            self.rows: Any = file[place] if place in file else None
-            is_dataset = isinstance(self.rows, h5py.Dataset)
-            plan = self.rows.id.get_create_plist() if is_dataset else None
-        if plan is None:
+            self.rows: Any = file[key] if key in file else None
+        if not isinstance(self.rows, h5py.Dataset):
             found: List[str] = []
             file.visititems(lambda at, it: found.append(at) if hasattr(it, "chunks") else None)
             raise KeyError(f"{path} has no dataset {key!r}. It has {sorted(found)[:20]}.")
-        if plan.get_layout() == h5py.h5d.VIRTUAL or plan.get_external_count():
-            raise self._elsewhere()
         if not self.rows.shape:
             raise ValueError(f"{self._name} is a single value, but rows are needed.")
         self.in_chunk = self.rows.chunks[0] if self.rows.chunks else 1
-
-    def _place_in(self, file: Any, key: str, links: int = _MOST_LINKS) -> str:
-        """Returns the path of a dataset without soft links; opens no other file, even a FIFO."""
-        h5py = require("h5py")
-        names, place = key.strip("/").split("/"), "/"
-        for number, name in enumerate(names, 1):
-            folder, place = place, posixpath.join(place, name)
-            link = file.get(place, getlink=True, default=None)
-            if isinstance(link, h5py.ExternalLink):
-                raise self._elsewhere()
-            if isinstance(link, h5py.SoftLink):
-                if not links:
-                    raise DamagedFile(f"{self._name} is behind more than {_MOST_LINKS} links.")
-                rest = posixpath.normpath(posixpath.join(folder, link.path, *names[number:]))
-                return self._place_in(file, rest, links - 1)
-        return place
-
-    def _elsewhere(self) -> DamagedFile:
-        return DamagedFile(
-            f"{self._name} lies in other files, by an external link, as a virtual dataset or in "
-            "external storage, which are not read. Copy the data into one file."
-        )
 
     def read_all(self, bar: Any) -> np.ndarray:
         """Returns all rows as a read-only array."""

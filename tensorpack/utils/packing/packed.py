@@ -18,9 +18,8 @@ array.
 
 import pickle
 import struct
-from collections import Counter
 from itertools import chain
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple, Union
+from typing import Any, Callable, List, NamedTuple, Optional, Tuple, Union
 
 import numpy as np
 
@@ -43,8 +42,6 @@ MAX_TUPLES = 32  # nested in each other
 _INLINE, _PLACED, _SCALAR, _TUPLE, _NP_STR, _NP_BYTES, _INTEGER, _RECORDS, _PICKLED = range(1, 10)
 MAX_INLINE_BYTES = 512  # arrays up to this size are a part of the structure
 _NUMBER = struct.Struct("<Q")
-_MAX_EQUAL_HASHES = 100  # keys of one dict with the same hash; each costs time with all others
-_MIN_HASHED_BYTES = 1 << 12  # a shorter structure cannot have keys enough to cost much
 _MARKS = bytes([*range(0xC4, 0xCA), *range(0xD4, 0xD9)])  # where msgpack begins bytes or extensions
 _MAX_SCANNED_BYTES = 1 << 12  # long strings of bytes hold marks by chance
 _DAMAGE = (OverflowError, TypeError, ValueError)  # what damaged bytes raise
@@ -286,7 +283,6 @@ class _Unpacking:
             found = self._msgpack.unpackb(
                 structure,
                 ext_hook=self._decode,
-                object_pairs_hook=_dict_of if len(structure) >= _MIN_HASHED_BYTES else None,
                 strict_map_key=False,
                 unicode_errors="surrogatepass",
             )
@@ -362,13 +358,6 @@ class _Unpacking:
         if not isinstance(inner, list):
             raise ValueError("an extension that holds no list")
         return inner
-
-
-def _dict_of(pairs: List[Tuple[Any, Any]]) -> Dict[Any, Any]:
-    if len(pairs) > _MAX_EQUAL_HASHES:
-        if max(Counter(hash(key) for key, _ in pairs).values()) > _MAX_EQUAL_HASHES:
-            raise ValueError("a dict with keys that were made to have the same hash")
-    return dict(pairs)
 
 
 def _where_it_fails(obj: Any, error: TypeError, pickles: bool) -> Tuple[str, TypeError]:

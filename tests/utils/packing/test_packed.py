@@ -179,18 +179,6 @@ def test_dtypes_of_other_libraries_are_refused():
             pack(value)
 
 
-def test_keys_of_one_hash_are_refused_before_they_cost_time():
-    keys = [tuple(-1 - (bits >> i & 1) for i in range(12)) for bits in range(4096)]
-    assert len(set(map(hash, keys))) < 10
-    packed = pack(dict.fromkeys(keys[:50]))
-    assert len(unpack(np.frombuffer(packed.structure, np.uint8), len(packed.structure))) == 50
-    packed = pack(dict.fromkeys(keys))
-    with pytest.raises(ValueError, match="made to have the same hash"):
-        unpack(np.frombuffer(packed.structure, np.uint8), len(packed.structure))
-    grid = {(x, y): 1 for x in range(-50, 50) for y in range(-50, 50)}
-    assert through(grid)[0] == grid
-
-
 def test_arrays_lie_at_multiples_of_64_and_are_read_only_views():
     obj = [np.arange(1000.0), {"k": (np.arange(513, dtype=np.uint8),)}, np.zeros((9, 60), "<U1")]
     assert not through([np.arange(3.0)])[0][0].flags.writeable
