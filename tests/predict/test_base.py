@@ -97,6 +97,10 @@ def test_return_input():
     with tf.Session() as sess:
         predictor = OnlinePredictor([x], [x * 2], return_input=True, sess=sess)
         assert predictor(np.float32(3)) == ([3], [6])
+    options = {"input_names": ["x"], "output_names": ["predicted"], "return_input": True}
+    config = PredictConfig(model=TinyModel(), session_init=DictRestore(WEIGHTS), **options)
+    with OfflinePredictor(config) as offline:
+        assert offline(np.float32([2])) == ([2], [7])
 
 
 def test_a_wrong_number_of_arguments_or_shape_names_the_tensor(doubler):
