@@ -14,9 +14,11 @@ from tensorpack.utils._console import (
     can_write,
     is_notebook,
     is_terminal,
+    open_standard_descriptors,
     point_at_devnull,
     same_screen,
 )
+from tests.processes import in_fork
 
 MANY_LINES = """
 from tensorpack.utils import logger
@@ -219,3 +221,14 @@ def test_a_stream_without_a_descriptor_is_left_alone_and_takes_everything():
     stream.write("still here")
     assert stream.getvalue() == "still here"
     assert can_write(None) and can_write(stream)
+
+
+def test_closed_standard_descriptors_are_opened_and_no_other():
+    def use():
+        free = os.dup(1)
+        os.close(free)
+        os.close(2)
+        open_standard_descriptors()
+        assert os.readlink("/proc/self/fd/2") == os.devnull and os.dup(1) == free
+
+    assert in_fork(use)

@@ -174,7 +174,7 @@ WRONG_STRUCTURES = [
     extension(2, array_header("|O8", 8) + struct.pack("<Q", 0)),
     extension(3, array_header("<f4") + b"123"),
     extension(4, b""),
-    extension(4, msgpack.packb(5)),
+    extension(4, msgpack.packb({1: 2})),
     extension(4, b"\x92\x01"),
     extension(7, bytes(MAX_INTEGER_BYTES + 1)),
     extension(5, b"\xff"),
