@@ -70,6 +70,7 @@ class MultiProcessRunner(ProcessFlow):
         """
         super().__init__(ds, num_proc, buffer_bytes, start_method)
         num_prefetch = as_count(self, "num_prefetch", num_prefetch)
+        self._mixed = self.num_proc  # so many passes at a time, in one
         self._warn_of_processes_inside()
         processes = self.num_proc
         self._limits = Limits.of(num_prefetch, self._buffer_bytes, processes, others=processes)

@@ -8,6 +8,9 @@ from tensorpack.dataflow import (
     DataFromGenerator,
     HDF5Serializer,
     LMDBSerializer,
+    MapData,
+    MultiProcessRunnerZMQ,
+    MultiThreadRunner,
     NumpySerializer,
     TFRecordSerializer,
 )
@@ -46,6 +49,17 @@ def test_a_file_that_appears_while_another_is_written_is_left_alone(save, tmp_pa
     with pytest.raises(FileExistsError, match="a exists"):
         save(DataFromGenerator(slow))
     assert (tmp_path / "a").read_bytes() == b"precious" and os.listdir(str(tmp_path)) == ["a"]
+
+
+def test_a_mixture_is_not_written(save, tmp_path):
+    mixtures = MultiProcessRunnerZMQ(numbers(50), 2), MultiThreadRunner(lambda: numbers(50), 5, 2)
+    for flow in mixtures:
+        with pytest.raises(ValueError, match="with 2 workers is a mixture.*MultiProcessMapData"):
+            save(MapData(flow, list))
+    assert list(tmp_path.iterdir()) == []
+    flow = MultiProcessRunnerZMQ(numbers(5), 1, start_method="fork")
+    assert save(flow) in (None, 5)
+    flow.close()
 
 
 def test_a_flow_that_fails_leaves_no_file(save, tmp_path):

@@ -56,6 +56,7 @@ class MultiThreadRunner(DataFlow):
         self.get_df = get_df
         self.num_prefetch = as_count(self, "num_prefetch", num_prefetch)
         self.num_thread = as_count(self, "num_thread", num_thread)
+        self._mixed = self.num_thread  # so many flows, in one pass
         self.buffer_bytes = as_count(self, "buffer_bytes", buffer_bytes)
         self._mixture: ProcessLocal[_Mixture] = ProcessLocal(_Mixture)
 

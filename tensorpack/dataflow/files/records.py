@@ -14,6 +14,7 @@ from tensorpack.utils.atomic import open_atomic, remove_temporaries
 from tensorpack.utils.packing.old_values import BadRecord, RefusedRecord, decode_old, kind_of_old
 from tensorpack.utils.serialize import FrameError, dumps, load_frame
 
+from .._combined import parts_of
 from .._flow import ProcessLocal, call_optional
 from .._length import length_or_none
 from ..base import DataFlow
@@ -154,11 +155,20 @@ def write_records(df: DataFlow, path: PathLike, writer: Writer, least: int = 1) 
     """Writes one pass of a flow, which is reset first, to a new file; returns its length.
 
     The file appears under its name when it is complete and on the disk. A FileExistsError is raised
-    if there is one, a ValueError if the flow has fewer than `least` datapoints.
+    if there is one, a ValueError if the flow has fewer than `least` datapoints, or a pass of it is
+    a mixture.
 
     `writer` takes the file, open for bytes, and returns a context that yields a function of a
     datapoint and its number, from 0. What the context does at its end completes the file.
     """
+    for part in parts_of(df):
+        workers = getattr(part, "_mixed", 1)
+        if workers > 1:
+            raise ValueError(
+                f"A pass of {type(part).__name__} with {workers} workers is a mixture: it has some "
+                "datapoints twice and lacks others. Give it one worker, or let MultiProcessMapData "
+                "do the work, which has each datapoint once."
+            )
     path = os.fspath(path)
     folder = os.path.dirname(os.path.abspath(path))
     if not os.path.isdir(folder):
