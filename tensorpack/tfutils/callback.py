@@ -155,9 +155,16 @@ class Callback:
         self.graph = tf.get_default_graph()
         with tf.name_scope(self.name_scope or type(self).__name__.strip("_")):
             self._setup_graph()
+        for value in vars(self).values():  # there is no session yet, see `DataFlow`
+            for flow in value if isinstance(value, (list, tuple)) else [value]:
+                if hasattr(type(flow), "start_processes"):
+                    flow.start_processes()
 
     def _setup_graph(self) -> None:
-        """Override to add ops to the graph, or to look tensors up."""
+        """Override to add ops to the graph, or to look tensors up.
+
+        Processes of the flows that it has then are started, while they can be forked.
+        """
 
     def before_train(self) -> None:
         """Called once: the session is open, variables have their values, the graph is finalised."""

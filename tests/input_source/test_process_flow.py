@@ -85,6 +85,34 @@ def test_a_training_on_a_flow_with_a_lambda(no_session_before, log_dir):
     assert multiprocessing.active_children() == []
 
 
+class Evaluates(Callback):
+    """Makes its flow with the graph, and iterates it in the run, as many evaluations do."""
+
+    has_session = False
+
+    def _setup_graph(self):
+        SETTINGS["scale"] = 10.0
+        self.flows = [MultiProcessMapData(numbers(3), 1, lambda dp: [dp[0] * SETTINGS["scale"]])]
+
+    def _before_train(self):
+        self.has_session = True
+
+    def _trigger_epoch(self):
+        self.found = [value for (value,) in self.flows[0]]
+        self.flows[0].close()
+
+
+SETTINGS = {}
+
+
+def test_the_flow_of_a_callback_is_forked_before_the_session_too(monkeypatch, log_dir):
+    # its processes have what the program has set, and a function that cannot be pickled
+    callback = Evaluates()
+    monkeypatch.setattr(start_method, "_has_session", lambda: callback.has_session)
+    SimpleTrainer(config(FeedInput(MapData(Endless(), ones)), callbacks=[callback])).train()
+    assert callback.found == [0, 10, 20]
+
+
 def test_a_session_is_seen():
     with tf.Session() as sess:
         sess.run(tf.ones([3]))
