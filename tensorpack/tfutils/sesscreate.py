@@ -9,6 +9,7 @@ from tensorpack.utils import logger
 
 from .common import get_default_sess_config
 from .dependency import ancestors
+from .devices import have_gpus
 from .precision import ComputeOptions
 
 # An initialiser that waits for one of these waits for ever: the input has no data yet.
@@ -83,7 +84,9 @@ class NewSessionCreator(tf.train.SessionCreator):
 
     def _connect(self, graph: tf.Graph) -> tf.Session:
         """Override to make another session."""
-        return tf.Session(target=self.target, graph=graph, config=self.config)
+        config = tf.ConfigProto(allow_soft_placement=not have_gpus())  # towers ask for a GPU
+        config.MergeFrom(self.config)
+        return tf.Session(target=self.target, graph=graph, config=config)
 
     def _own(self, variables: Sequence[tf.Variable]) -> Sequence[tf.Variable]:
         """Override to leave variables to another process that initialises them."""

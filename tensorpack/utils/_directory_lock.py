@@ -2,6 +2,7 @@
 
 import errno
 import os
+import shlex
 import time
 from contextlib import suppress
 from multiprocessing import util
@@ -73,7 +74,8 @@ class DirectoryLock:
             owner = _read_owner(file)
             who = f"process {owner or 'unknown'}"
             if owner and not process_exists(owner):
-                who += " or one that it started: it has ended, `fuser .lock` names the other"
+                lock = shlex.quote(os.path.join(dirname, LOCK))
+                who += f" or one that it started: it has ended, `fuser {lock}` names the other"
             raise DirectoryInUse(
                 f"The log directory {dirname} is being used by another run, {who}. Stop it first, "
                 "or use another directory."

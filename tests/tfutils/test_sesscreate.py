@@ -7,6 +7,7 @@ import pytest
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils import NewSessionCreator, ReuseSessionCreator, SessionCreatorAdapter
+from tensorpack.tfutils.devices import tower_device
 
 
 def test_new_session_has_all_variables_and_tables_initialised(log_lines):
@@ -27,6 +28,8 @@ def test_new_session_takes_the_graph_and_config_it_is_given():
     graph = tf.Graph()
     with graph.as_default():
         v = tf.get_variable("v", initializer=1.0)
+        with tf.device(tower_device(0)):  # as towers do, also where there is no GPU
+            v = tf.identity(v)
     config = tf.ConfigProto(inter_op_parallelism_threads=3)
     creator = NewSessionCreator(graph=graph, config=config)
     assert creator.config is config

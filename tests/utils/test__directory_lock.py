@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -114,8 +115,11 @@ def test_a_child_that_survives_its_run_has_no_lock_or_the_error_says_so(
                 assert lock_owner(directory) == 0
                 DirectoryLock(directory).release()
             else:
-                with pytest.raises(DirectoryInUse, match=f"{run.pid} or one that it started"):
+                with pytest.raises(DirectoryInUse, match=f"{run.pid} or one that it st") as caught:
                     DirectoryLock(directory)
+                if shutil.which("fuser"):
+                    command = str(caught.value).split("`")[1]
+                    assert subprocess.check_output(command, shell=True).split() == [b"%d" % child]
         finally:
             os.kill(child, signal.SIGKILL)
 

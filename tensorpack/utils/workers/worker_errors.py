@@ -168,5 +168,5 @@ def _how(exitcode: int) -> str:
     if name == "SIGKILL":
         return how + " If the machine ran out of memory, dmesg says so."
     if name in _CRASHES:
-        return how + " It crashed in C code; PYTHONFAULTHANDLER=1 shows where."
+        return how + " It crashed in C code."
     return how + " This run did not send it."
