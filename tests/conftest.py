@@ -32,6 +32,7 @@ WITHOUT_TENSORFLOW = {
     "RL",
     "report",
     "runs",
+    "test_advice.py",
     "test_conftest.py",
     "test_docs.py",
     "test_import_cost.py",

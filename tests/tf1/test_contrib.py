@@ -1,12 +1,13 @@
 """`tf.contrib` on TensorFlow 2: what is gone raises an error that names a replacement."""
 
 import json
+import re
 
 import pytest
 
 from tensorpack.compat import is_tfv2
 from tensorpack.tf1._contrib import _package
-from tensorpack.tf1._replaced import advice, is_known
+from tensorpack.tf1._replaced import _REPLACEMENTS, advice, is_known
 from tests.tf1.run_script import run_script
 
 # Statements -> the type of their error, and words of its message.
@@ -34,6 +35,7 @@ GONE = {
     "from tensorflow.no_such import a": ("ModuleNotFoundError", "No module named 'tensorflow.no_"),
     "tf.no_such": ("AttributeError", "module 'tensorflow' has no attribute 'no_such'"),
 }
+ADVISED = sorted(set(re.findall(r"\btf(?:\.\w+)+", " ".join(_REPLACEMENTS.values()))))
 PROBE = """
 import json, sys
 import tensorflow as tf
@@ -55,8 +57,9 @@ def test_what_is_gone_raises_an_error_that_names_a_replacement(tmp_path):
     pytest.importorskip("tf_slim")
     script, results = tmp_path / "probe.py", tmp_path / "errors.json"
     script.write_text(PROBE)
-    assert run_script(script, json.dumps(list(GONE)), results).returncode == 0
+    assert run_script(script, json.dumps([*GONE, *ADVISED]), results).returncode == 0
     errors = json.loads(results.read_text())
+    assert errors.keys() == GONE.keys()
     for statement, (kind, words) in GONE.items():
         assert errors.get(statement, ["none", ""])[0] == kind, statement
         assert words in errors[statement][1], statement

@@ -1,6 +1,7 @@
 """Tests of `tensorpack.utils.optional`."""
 
 import json
+import re
 import sys
 import types
 
@@ -38,6 +39,21 @@ def test_the_versions_of_tensorflow_are_those_of_the_extra():
     comparison = "<" if sys.version_info < (3, 8) else ">="
     for each in packages:
         assert f"\"{each}; python_version {comparison} '3.8'" in text
+
+
+@pytest.mark.skipif(sys.version_info < (3, 10), reason="nothing says what a package has")
+def test_what_an_error_says_to_install_has_the_module():
+    from importlib.metadata import packages_distributions
+
+    asked = re.compile(r'\brequire\("(\w+)[\w.]*"(?:, "([\w-]+)")?\)')
+    sources = (path.read_text("utf-8") for path in (ROOT / "tensorpack").rglob("*.py"))
+    found = {each for source in sources for each in asked.findall(source)}
+    installed = packages_distributions()
+    for module, package in found - {("tensorflow", "")}:  # it names two, with versions
+        package = package or optional._PACKAGES.get(module, module)
+        packages = [each.lower().replace("_", "-") for each in installed.get(module, [package])]
+        alike = {"opencv-python": "opencv-python-headless"}
+        assert alike.get(package, package).replace("_", "-") in packages, module
 
 
 def test_a_package_of_another_name(monkeypatch):
