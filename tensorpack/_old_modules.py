@@ -38,7 +38,7 @@ _ADDRESSES = {  # package -> modules that it had; with its names, or with those 
     "trainv1": "base config distributed interface multigpu simple",
     "utils": """compatible_serialize debug=utils.of_2017.debug develop=utils.of_2017.develop
         discretize=utils.of_2017.discretize globvars=utils.of_2017.globvars
-        lut=utils.of_2017.lut utils""",
+        loadcaffe=utils.of_2017.loadcaffe lut=utils.of_2017.lut utils""",
 }
 _HELPERS = {  # module -> names that are public there, and in no package
     "_addresses.of_graph_builder": """AsyncMultiGPUBuilder GraphBuilder OverrideCachingDevice

@@ -90,6 +90,7 @@ def test_a_predictor_of_a_function():
     config = predict.PredictConfig(
         inputs_desc=inputs_desc(),
         tower_func=lambda x: tf.reduce_sum(x, name="total"),
+        input_var_names=["x"],
         output_names=["total"],
     )
     with predict.OfflinePredictor(config) as predictor:

@@ -153,7 +153,7 @@ TASKS = {
     "Weights and export": """weights howto/weights
         SmartInit SaverRestore DictRestore ChainInit InitFrom SessionInit SessionUpdate
         TryResumeTraining VariableMismatch
-        tfutils.sessinit: ExactRestore
+        tfutils.sessinit: CheckpointReaderAdapter ExactRestore
         tfutils.varmanip: fit_value known_of_graph load_named_values mismatch_table
         ModelExporter""",
     "Prediction": """predicting howto/prediction

@@ -136,6 +136,11 @@ class ReplayMemory:
         frames = self._check_frames("frames", frames, len(rows))
         actions = _check("actions", actions, count, np.integer)
         rewards = _check("rewards", rewards, count, np.number)
+        if np.isnan(rewards).any():
+            lane = rows[np.isnan(rewards)][0]
+            raise ValueError(
+                f"The reward of environment {lane} (its lane) is NaN: look at its game."
+            )
         terminated = _check("terminated", terminated, count, np.bool_)
         cut = _check("truncated", truncated, count, np.bool_) & ~terminated
         if cut.any():

@@ -6,6 +6,7 @@ So files are checked here first.
 
 import importlib.util
 import os
+import re
 from types import ModuleType
 from typing import Iterable, List
 
@@ -40,8 +41,9 @@ def find_rom(name: str) -> str:
             if os.path.isfile(path + suffix):
                 return path + suffix
     places = "".join(f"\n  {path}" for path in candidates)
-    games = _games_in(map(os.path.dirname, candidates))
-    near = did_you_mean(os.path.splitext(os.path.basename(name))[0].lower(), games)
+    game = re.sub("(NoFrameskip|Deterministic)?-v[0-9]+$|[.]bin$", "", os.path.basename(name))
+    games = _games_in(map(os.path.dirname, [candidates[0], *_candidates(game)]))
+    near = did_you_mean(re.sub("(?<=[a-z0-9])(?=[A-Z])", "_", game).lower(), games)
     raise FileNotFoundError(
         f"There is no ROM {name!r}.{near} Looked for as a path, in "
         f"$TENSORPACK_DATASET/atari_rom/ and among the games of ale-py:{places}\nGive the path of "

@@ -18,6 +18,7 @@ from tensorpack.tfutils.dependency import ancestors
 from tensorpack.tfutils.summary import add_moving_summary
 from tensorpack.tfutils.tower import get_current_tower_context
 from tensorpack.train import SimpleTrainer, SingleCostTrainer, SyncMultiGPUTrainerParameterServer
+from tensorpack.utils.argtools import accepts_old_keywords
 from tensorpack.utils.checks import check_kind
 from tensorpack.utils.gpu import get_num_gpu
 
@@ -44,6 +45,10 @@ class KerasPhaseCallback(Callback):
         return tf.train.SessionRunArgs(fetches=[], feed_dict=self._feeds)
 
 
+_of_2018 = accepts_old_keywords(inputs_desc="input_signature", targets_desc="target_signature")
+
+
+@_of_2018
 def setup_keras_trainer(
     trainer: SingleCostTrainer,
     get_model: Callable[..., Any],
@@ -93,6 +98,7 @@ class KerasModel:
       trainer: by default one on all GPUs, or on the CPU where there is none; also an attribute.
     """
 
+    @_of_2018
     def __init__(
         self,
         get_model: Callable[..., Any],

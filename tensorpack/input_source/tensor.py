@@ -56,7 +56,7 @@ class DummyConstantInput(TensorInput):
     def __init__(self, shapes: Sequence[Sequence[int]]) -> None:
         super().__init__(self._zeros)
         self.shapes = [list(shape) for shape in shapes]
-        logger.warning("Using dummy input for debug!")
+        logger.warn("Using dummy input for debug!")
 
     def _setup(self, input_signature: List[tf.TensorSpec]) -> None:
         if len(self.shapes) != len(input_signature):

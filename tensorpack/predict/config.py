@@ -59,7 +59,7 @@ class PredictConfig:
     """
 
     @_accepts_positions_of_2017
-    @accepts_old_keywords(inputs_desc="input_signature")
+    @accepts_old_keywords(inputs_desc="input_signature", input_var_names="input_names")
     def __init__(
         self,
         model: Optional[ModelDescBase] = None,

@@ -78,10 +78,13 @@ def get_checkpoint_path(path: PathLike) -> str:
 
     Raises:
       FileNotFoundError: there is no checkpoint.
+      ValueError: it is a SavedModel or a file of Keras.
       CheckpointCorrupt: the `checkpoint` file names no checkpoint beside it.
     """
     given = os.fspath(path)
     prefix = given
+    if os.path.isfile(os.path.join(prefix, "saved_model.pb")):
+        raise ValueError(f"{given} is a SavedModel: its weights are {prefix}/variables/variables.")
     if os.path.isdir(prefix):
         prefix = os.path.join(prefix, "checkpoint")
     if os.path.basename(prefix) == "checkpoint" and tf.io.gfile.exists(os.fsencode(prefix)):
@@ -97,6 +100,11 @@ def get_checkpoint_path(path: PathLike) -> str:
             f"There is no checkpoint {prefix!r}.{did_you_mean_file(prefix, '.index')} Give a path "
             "such as train_log/run/model-5000 (without .index), or train_log/run/checkpoint for "
             "the latest one there."
+        )
+    if prefix.endswith((".h5", ".hdf5", ".keras")):
+        raise ValueError(
+            f"{given} is a file of Keras. Load it with Keras, and give the arrays as a dictionary, "
+            "by the names of the variables in this graph: SmartInit({'conv0/W': array, ...})."
         )
     if prefix != given:
         logger.info(f"{given} means the checkpoint {prefix}.")

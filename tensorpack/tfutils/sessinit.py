@@ -16,6 +16,7 @@ from tensorpack.utils.checkpoints.variables import (
     known_of,
     match,
     take_present_names,
+    without_output,
 )
 from tensorpack.utils.checks import check_kind
 from tensorpack.utils.naming import LOSS_SCALE_NAMES
@@ -205,6 +206,28 @@ class DictRestore(SessionInit):
         self.missing = load_named_values(
             sess, "the dict", known_of(values), values.__getitem__, reshape=self.ignore_mismatch
         )
+
+
+class CheckpointReaderAdapter:
+    """A `tf.train.NewCheckpointReader` that lists names of tensors, as `W:0`, and reads by them."""
+
+    def __init__(self, reader: Any) -> None:
+        self._reader = reader
+        shapes = reader.get_variable_to_shape_map().items()
+        self._shapes = {f"{without_output(name)}:0": shape for name, shape in shapes}
+
+    def get_variable_to_shape_map(self) -> Dict[str, Any]:
+        return self._shapes
+
+    def get_tensor(self, name: str) -> Any:
+        return self._reader.get_tensor(self.get_real_name(name))
+
+    def has_tensor(self, name: str) -> bool:
+        return name in self._shapes
+
+    def get_real_name(self, name: str) -> str:
+        """Returns the name of a tensor in the checkpoint."""
+        return name if self._reader.has_tensor(name) else without_output(name)
 
 
 def ParamRestore(d: Dict[str, Any]) -> DictRestore:

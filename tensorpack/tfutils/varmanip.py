@@ -13,6 +13,11 @@ from tensorpack.utils.naming import is_training_name
 from .checkpoint import PathLike, load_checkpoint_vars, names_without_output, save_checkpoint_vars
 from .fed_input import cast, to_strings
 
+_OF_OBJECT = "/.ATTRIBUTES/VARIABLE_VALUE"
+_BY_NAME = (
+    "It is a checkpoint of objects (`tf.train.Checkpoint`, Keras): read each value by "
+    "tf.train.load_variable(path, key), and give SmartInit a dictionary by names of this graph."
+)
 # Their names in other versions of the API.
 load_chkpt_vars = load_checkpoint_vars
 dump_chkpt_vars = load_checkpoint_vars
@@ -155,8 +160,10 @@ def load_named_values(
         advice = f"With ignore_mismatch=True, SmartInit and DictRestore {what}."
         raise ValueError(f"{source}: {' '.join(errors)} {advice}\n{table}")
     if not _loads_something(fitting, variables, saved):
+        of_objects = any(name.endswith(_OF_OBJECT) for name in saved)
         raise ValueError(
-            f"No variable of this graph is in {source}. Is it that of another model?"
+            f"No variable of this graph is in {source}. "
+            f"{_BY_NAME if of_objects else 'Is it that of another model?'}"
             f"{scope_hint(variables, saved)}\n{table}"
         )
     text = f"The following variables are not loaded from {source}:\n{table}"

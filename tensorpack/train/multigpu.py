@@ -73,7 +73,8 @@ class SyncMultiGPUTrainerReplicated(MultiTowerTrainer):
       options: with a `TrainConfig` the value of `gpu_prefetch`, as in 2017; with towers those of
         `average` and `mode`, as later.
       average: whether gradients are averaged; else they are added up.
-      mode: how, see `allreduce_grads`; by default "gpu", from 8 towers on "hierarchical".
+      mode: how, see `allreduce_grads`; by default "gpu", from 8 towers on "hierarchical", also for
+        True and False, which were `use_nccl` in 2018.
 
     Attributes:
       BROADCAST_EVERY_EPOCH: whether the copies are set to the main variables before each epoch,
@@ -83,7 +84,7 @@ class SyncMultiGPUTrainerReplicated(MultiTowerTrainer):
     BROADCAST_EVERY_EPOCH = True
     _var_strategy = "replicated"
 
-    @accepts_old_keywords(gpus="config")
+    @accepts_old_keywords(gpus="config", use_nccl="mode")
     def __init__(
         self,
         config: Towers = None,
@@ -97,6 +98,7 @@ class SyncMultiGPUTrainerReplicated(MultiTowerTrainer):
         else:
             average, mode = _positional(options, average, mode)
         super().__init__(config, gpu_prefetch)
+        mode = None if isinstance(mode, bool) else mode
         if mode not in (None, *ALLREDUCE_MODES):
             raise ValueError(f"mode must be one of {', '.join(ALLREDUCE_MODES)}, got {mode!r}.")
         self._average, self._mode = average, mode

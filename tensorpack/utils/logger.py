@@ -167,12 +167,17 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-def auto_set_dir(action: Optional[str] = None, name: Optional[str] = None) -> None:
-    """Sets the log directory to `train_log/{script}` or `train_log/{script}:{name}`.
+def auto_set_dir(
+    action: Optional[str] = None, name: Optional[str] = None, overwrite: bool = True
+) -> None:
+    """Sets the log directory to `train_log/{script}` or `train_log/{script}:{name}`; not where one
+    is set already and `overwrite` is False, as in scripts of 2016.
 
     For the action see `set_logger_dir`. Raises RuntimeError where there is no script, as in a
     notebook.
     """
+    if get_logger_dir() and not overwrite:
+        return
     script = getattr(sys.modules["__main__"], "__file__", None)
     if script is None:
         raise RuntimeError("There is no script to name a directory after: use set_logger_dir().")

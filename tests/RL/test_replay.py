@@ -290,6 +290,7 @@ GOOD = {
         ({"actions": np.zeros(2)}, TypeError, "actions must be integer, got float64"),
         ({"rewards": np.zeros((2, 1))}, ValueError, r"rewards must have the shape \[2\]"),
         ({"rewards": np.array(["a", "b"])}, TypeError, "rewards must be number, got <U1"),
+        ({"rewards": np.array([0, np.nan])}, ValueError, "reward of environment 1 .* is NaN"),
         ({"terminated": np.zeros(2)}, TypeError, "terminated must be bool_?, got float64"),
         ({"truncated": np.zeros(2, int)}, TypeError, "truncated must be bool_?, got int64"),
         ({"truncated": np.ones(2, bool)}, ValueError, "give its last frame as final_frames"),

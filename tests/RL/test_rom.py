@@ -51,6 +51,9 @@ def test_the_error_names_the_nearest_games(dataset, tmp_path):
         find_rom("SpaceInvader.bin")
     with pytest.raises(FileNotFoundError, match=r"Did you mean pong\b"):
         find_rom("pongg")
+    for name in "SpaceInvadersNoFrameskip-v4", "ALE/SpaceInvaders-v5":
+        with pytest.raises(FileNotFoundError, match="Did you mean space_invaders"):
+            find_rom(name)
     with pytest.raises(FileNotFoundError) as caught:
         find_rom("qqqqqq")
     assert "Did you mean" not in str(caught.value)

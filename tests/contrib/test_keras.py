@@ -168,7 +168,8 @@ def test_a_callback_feeds_the_phase_of_a_graph_of_ones_own(phase):
 
 def test_towers_share_the_model_and_train_as_one_with_both_batches():
     trainer = SyncMultiGPUTrainerParameterServer([0, 1])
-    model = KerasModel(softmax_model, [IMAGES], [LABELS], data(batch=8), trainer)
+    names_of_2018 = {"inputs_desc": [IMAGES], "targets_desc": [LABELS]}
+    model = KerasModel(softmax_model, input=data(batch=8), trainer=trainer, **names_of_2018)
     model.compile(sgd(), "categorical_crossentropy", ["categorical_accuracy"])
     look = Look()
     model.fit(data(passes=1), steps_per_epoch=1, max_epoch=2, monitors=[look])
@@ -284,7 +285,7 @@ def test_errors_name_what_to_change(change, error, says):
     }
     given["trainer"] = given["trainer"]()  # in the graph of this test
     with pytest.raises(error, match=says):
-        setup_keras_trainer(input_signature=[IMAGES], target_signature=[LABELS], **given)
+        setup_keras_trainer(inputs_desc=[IMAGES], targets_desc=[LABELS], **given)
 
 
 def test_a_model_is_compiled_before_it_is_trained():

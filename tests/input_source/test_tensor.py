@@ -4,6 +4,7 @@ import pytest
 from tensorpack.compat import tfv1 as tf
 from tensorpack.input_source import DummyConstantInput, TensorInput
 from tensorpack.tfutils.tower import TowerContext
+from tensorpack.utils import logger
 from tests.contracts.input_source import InputSourceContract
 
 SIGNATURE = [tf.TensorSpec([2, 3], tf.float32, "image"), tf.TensorSpec([], tf.int32, "label")]
@@ -69,9 +70,11 @@ def test_what_reads_tf_data_has_a_position_that_is_not_kept(reads):
     assert bool(position.state_dict()) == reads
 
 
-def test_dummies_are_zeros_of_that_name(logged):
+def test_dummies_are_zeros_of_that_name(monkeypatch):
+    warned = []
+    monkeypatch.setattr(logger, "warn", warned.append)  # as scripts do
     source = DummyConstantInput([[2, 3], []])
-    assert logged == ["Using dummy input for debug!"]
+    assert warned == ["Using dummy input for debug!"]
     source.setup(SIGNATURE)
     with TowerContext("", is_training=True):
         image, label = source.get_input_tensors()

@@ -16,6 +16,7 @@ from tensorpack.tfutils.checkpoint import (
 )
 from tensorpack.tfutils.sessinit import (
     ChainInit,
+    CheckpointReaderAdapter,
     DictRestore,
     ExactRestore,
     InitFrom,
@@ -328,6 +329,33 @@ def test_smart_init_refuses_the_rest_with_advice_and_without_running_pickles(tmp
     with pytest.raises(CheckpointCorrupt, match=r"dict\.npy.* a pickle that needs \w+\.mkdir"):
         SmartInit(str(tmp_path / "dict.npy"))
     assert not (tmp_path / "harmed").exists()
+
+
+def test_weights_of_other_libraries_come_with_a_remedy(tmp_path, session):
+    (tmp_path / "saved").mkdir()
+    for name in "model.h5", "model.keras", "saved/saved_model.pb":
+        (tmp_path / name).write_bytes(b"something")
+    for name in "model.h5", "model.keras":
+        with pytest.raises(ValueError, match="a file of Keras. Load it with Keras, and give"):
+            SmartInit(str(tmp_path / name))
+    with pytest.raises(ValueError, match=r"saved is a SavedModel: its weights are .*/variables\.$"):
+        SmartInit(str(tmp_path / "saved"))
+    v = tf.get_variable("v", [], use_resource=True)
+    sess = session()
+    with sess:
+        sess.run(v.initializer)
+        path = tf.train.Checkpoint(v=v).save(str(tmp_path / "objects"), session=sess)
+        with pytest.raises(
+            ValueError, match="checkpoint of objects .* give SmartInit a dictionary"
+        ):
+            SmartInit(path).init(sess)
+
+
+def test_a_reader_with_names_of_tensors(prefix):
+    reader = CheckpointReaderAdapter(tf.train.NewCheckpointReader(prefix))
+    assert reader.get_variable_to_shape_map()["W:0"] == [2]
+    assert reader.has_tensor("W:0") and not reader.has_tensor("W")
+    assert [reader.get_tensor(name).tolist() for name in ("W", "W:0")] == [[1, 2]] * 2
 
 
 def test_keywords_and_names_of_2017(prefix, session):

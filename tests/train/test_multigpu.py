@@ -180,7 +180,8 @@ def parameter_server(device):
 
 
 def replicated(mode):
-    return lambda config: SyncMultiGPUTrainerReplicated(config, mode=mode)
+    key = "use_nccl" if isinstance(mode, bool) else "mode"  # as in 2018
+    return lambda config: SyncMultiGPUTrainerReplicated(config, **{key: mode})
 
 
 @pytest.mark.parametrize(
@@ -215,7 +216,7 @@ def test_towers_with_copies_of_the_variables_train_as_one(optimizer):
     check_copies(result, 2)
 
 
-@pytest.mark.parametrize("mode, towers", first_fast([("gpu", 2), ("hierarchical", 4), (None, 1)]))
+@pytest.mark.parametrize("mode, towers", first_fast([("gpu", 2), ("hierarchical", 4), (True, 1)]))
 def test_all_ways_to_add_up_gradients_train_as_one(mode, towers):
     result = train(replicated(mode), OPTIMIZERS["clipped"], towers)
     check_like_one_tower(result, "clipped")

@@ -319,6 +319,7 @@ def test_auto_set_dir_is_named_after_the_script(run_python, tmp_path):
     (tmp_path / "DQN.py").write_text(
         "from tensorpack.utils import logger\n"
         "logger.auto_set_dir(name='fast')\n"
+        "logger.auto_set_dir(name='slow', overwrite=False)\n"
         "logger.auto_set_dir()\n"
     )
     done = run_python("import runpy; runpy.run_path('DQN.py', run_name='__main__')")
