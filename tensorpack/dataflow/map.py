@@ -7,10 +7,12 @@ function may change the list or dict it gets, and None drops a datapoint.
 import copy
 import itertools
 import os
-from typing import Any, Callable, Hashable, Iterator, List, Optional, Sequence, Union
+from contextlib import closing
+from typing import Any, Callable, Generator, Hashable, Iterator, List, Optional, Sequence, Union
 
 import numpy as np
 
+from tensorpack.utils import logger
 from tensorpack.utils._tracebacks import add_note
 
 from .base import DataFlow, ProxyDataFlow
@@ -40,6 +42,28 @@ def apply_function(func: Callable[[Any], Any], datapoint: Any) -> Any:
         ) from error
 
 
+def drop_none(flow: DataFlow, results: Generator[Any, None, None]) -> Iterator[Any]:
+    """Yields the results of a pass that are not None; warns at its end if there is no other."""
+    dropped = kept = False
+    with closing(results):
+        for result in results:
+            if result is None:
+                dropped = True
+                continue
+            kept = True
+            yield result
+            result = None  # a process may wait for its memory
+    if dropped and not kept:
+        warn_of_nothing(flow)
+
+
+def warn_of_nothing(flow: DataFlow) -> None:
+    logger.warning(
+        f"{type(flow).__name__} has dropped every datapoint of a pass. Does its function lack a "
+        "return?"
+    )
+
+
 class DatapointMap(ProxyDataFlow):
     """A flow that makes each datapoint from one of the wrapped flow, or drops it.
 
@@ -54,14 +78,16 @@ class DatapointMap(ProxyDataFlow):
         return getattr(self.ds, "last_file", None)
 
     def _transform(self, datapoints: Iterator[Any]) -> Iterator[Any]:
+        return drop_none(self, self._results(datapoints))
+
+    def _results(self, datapoints: Iterator[Any]) -> Generator[Any, None, None]:
         for number, datapoint in enumerate(datapoints):
             try:
                 result = self._apply(datapoint)
             except Exception as error:
                 note_datapoint(error, type(self).__name__, number, datapoint, self.last_file)
                 raise
-            if result is not None:
-                yield result
+            yield result
 
 
 class MapData(DatapointMap):

@@ -20,7 +20,7 @@ from ._processes.worker_loop import apply_or_note, draw_seed
 from ._stack import aggregate
 from .base import DataFlow
 from .batch import BatchData, as_batch_size
-from .map import MapData, apply_function
+from .map import MapData, apply_function, drop_none
 
 _GIB = 2**30
 
@@ -81,29 +81,22 @@ class MultiProcessMapData(ProcessMap):
 
     def _begin(self) -> Iterator[Any]:
         if not self.strict:
-            return self._as_ready(ReadAhead(self))
+            source = ReadAhead(self)
+            return drop_none(self, self._results(_numbered(self.ds, source), source))
         _, _, number, over = self._take_loaded() or (None, None, 0, False)
         if over:
             return iter(self.ds)
         begin, seed = rng_state(self.rng), draw_seed(self.rng)
         source = ReadAhead(self, why_late(self.ds))
         self._position = source.place.state, begin, number, False
-        return self._in_order(source, seed, begin, number)
-
-    def _as_ready(self, source: ReadAhead) -> Iterator[Any]:
-        with closing(self._results(_numbered(self.ds, source), source)) as results:
-            for result in results:
-                if result is not None:
-                    yield result
-                result = None  # the pool may wait for its memory
+        return drop_none(self, self._in_order(source, seed, begin, number))
 
     def _in_order(self, source: ReadAhead, seed: int, begin: Any, number: int) -> Iterator[Any]:
         inputs = ({**item, "seed": seed} for item in _numbered(self.ds, source, number))
         with closing(self._results(inputs, source)) as results:
             for count, result in enumerate(results, number + 1):
                 self._position = source.place.state, begin, count, False
-                if result is not None:
-                    yield result
+                yield result
                 result = None  # the pool may wait for its memory
         self._position = source.place.state, rng_state(self.rng), 0, True
 

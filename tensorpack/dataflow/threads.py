@@ -18,7 +18,7 @@ from ._flow import ProcessLocal, in_order
 from ._threads.runner import MultiThreadPrefetchData, MultiThreadRunner  # noqa: F401
 from ._threads.workers import BUFFER_BYTES, Buffer, ThreadPool, nbytes_of
 from .base import DataFlow, StateNotKept
-from .map import apply_function, checked_function, note_datapoint
+from .map import apply_function, checked_function, note_datapoint, warn_of_nothing
 
 _POLL_SECONDS = 0.1
 
@@ -86,12 +86,16 @@ class MultiThreadMapData(ReadAheadFlow):
         return self._pass(this)
 
     def _pass(self, this: "_MapPass") -> Iterator[Any]:
+        kept = False
         with closing(this):
             for result in this.results():
                 if result.value is not None:
+                    kept = True
                     self._position = (this.source.place.state,)
                     yield result.value
             this.source.finish()
+        if not kept and this.source.read > 1:
+            warn_of_nothing(self)
         self._position = (this.source.place.state,)
 
     def reset_state(self) -> None:

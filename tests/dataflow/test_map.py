@@ -3,7 +3,15 @@
 import numpy as np
 import pytest
 
-from tensorpack.dataflow import FilterData, MapData, MapDataComponent, SelectComponent
+from tensorpack.dataflow import (
+    FilterData,
+    MapData,
+    MapDataComponent,
+    MultiProcessMapData,
+    MultiThreadMapData,
+    SelectComponent,
+)
+from tensorpack.utils import logger
 from tests.contracts.dataflow import contract_of
 from tests.dataflow.flows import flow_of, shuffled
 from tests.dataflow.process_functions import Unsized, odd
@@ -34,6 +42,30 @@ def test_map_drops_none_and_nothing_else():
     flow = MapData(flow_of([[0], [1], [2]]), lambda dp: None if dp == [1] else dp[:0])
     assert list(flow) == [[], []]
     assert len(flow) == 3  # that of the wrapped flow
+
+
+def forgets_to_return(datapoint):
+    datapoint[0] += 1
+
+
+def test_a_pass_of_which_nothing_is_left_is_warned_of(monkeypatch):
+    warnings = []
+    monkeypatch.setattr(logger, "warning", warnings.append)
+    flows = [
+        MapData(flow_of([[0], [1]]), forgets_to_return),
+        MultiThreadMapData(flow_of([[0], [1]]), 2, forgets_to_return),
+        MultiProcessMapData(flow_of([[0], [1]]), 1, forgets_to_return),
+        MultiProcessMapData(flow_of([[0], [1]]), 1, forgets_to_return, strict=True),
+    ]
+    for flow in flows:
+        assert list(flow) == []
+        assert warnings.pop().startswith(
+            f"{type(flow).__name__} has dropped every datapoint of a pass."
+        )
+        flow.close()
+    assert list(MapData(flow_of([]), forgets_to_return)) == []
+    list(MapData(flow_of([[0], [1]]), lambda dp: dp[0] or None))
+    assert warnings == []
 
 
 @pytest.mark.parametrize("datapoint", [[1, 2], {0: 1, 1: 2}])
