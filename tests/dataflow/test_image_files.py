@@ -98,7 +98,7 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path):
     (tmp_path / "empty.jpg").write_bytes(b"")
     for name, match in [
         ("text.png", "text.png is not an image that Pillow recognises"),
-        ("empty.jpg", r"empty.jpg is not an image that Pillow recognises \(0 bytes\)"),
+        ("empty.jpg", r"empty.jpg is empty\. max_errors=N skips N of them\.$"),
         ("missing.png", "missing.png cannot be read: .*No such file"),
     ]:
         with pytest.raises(ValueError, match=match):
@@ -276,6 +276,16 @@ def test_images_are_dumped(tmp_path):
     assert sorted(os.listdir(str(tmp_path / "two"))) == ["000.jpg", "001.jpg"]
 
 
+def test_images_come_with_their_paths_as_given(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "a.png", picture(1)), write(tmp_path / "b.png", picture(2))
+    flow = ImageFromFile(iter(["b.png", tmp_path / "a.png"]), names=True)
+    assert [(int(image[0, 0, 0]), name) for image, name in flow] == [
+        (int(picture(2)[0, 0, 0]), "b.png"),
+        (int(picture(1)[0, 0, 0]), str(tmp_path / "a.png")),
+    ]
+
+
 @pytest.mark.fault_row(58)
 def test_damaged_images_are_skipped_up_to_a_limit(tmp_path, capsys, monkeypatch):
     good = write(tmp_path / "good.jpg", noise(), ".jpg")
@@ -285,10 +295,11 @@ def test_damaged_images_are_skipped_up_to_a_limit(tmp_path, capsys, monkeypatch)
     (tmp_path / "bomb.jpg").write_bytes(with_size(data, ".jpg", 30000, 30000))
     monkeypatch.setattr(cv2, "imdecode", decode_small(cv2.imdecode))
     paths = [tmp_path / f"{name}.jpg" for name in ("cut", "good", "empty", "bomb", "good")]
-    assert len(list(ImageFromFile(paths, max_errors=3))) == 2
+    names = [name for _, name in ImageFromFile(paths, max_errors=3, names=True)]
+    assert names == [good, good]
     out = capsys.readouterr().out
     assert "Skipped 1 of at most 3: " in out and "cut.jpg is cut off after 1000 bytes" in out
-    assert "empty.jpg is not an image that Pillow recognises (0 bytes)" in out
+    assert "empty.jpg is empty." in out and "=N" not in out
     assert "bomb.jpg is not decoded: its header says 30000 x 30000 pixels" in out
     with pytest.raises(DamagedFile, match="bomb.jpg .* has skipped 2 already"):
         list(ImageFromFile(paths, max_errors=2))

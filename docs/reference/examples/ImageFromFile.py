@@ -8,4 +8,4 @@ for number in range(3):
 flow = ImageFromFile(["0.png", "1.png", "2.png"], channel=3, resize=(16, 16))
 flow.reset_state()
 for (image,) in flow:
-    print(image.shape)  # (16, 16, 3), BGR as in OpenCV
+    print(image.shape)  # (16, 16, 3), RGB

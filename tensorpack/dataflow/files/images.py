@@ -41,7 +41,9 @@ _Resize = Union[None, int, Sequence[int]]
 
 
 class ImageFromFile(RecordsFlow):
-    """Yields `[image]` for each file: uint8 `[h, w, 3]` in RGB, or `[h, w, 1]` in grey."""
+    """Yields `[image]` for each file, or with `names` `[image, path]`: uint8 `[h, w, 3]` in RGB, or
+    `[h, w, 1]` in grey.
+    """
 
     def __init__(
         self,
@@ -51,6 +53,7 @@ class ImageFromFile(RecordsFlow):
         shuffle: bool = False,
         max_errors: int = 0,
         *,
+        names: bool = False,
         max_pixels: Optional[int] = MOST_PIXELS,
     ) -> None:
         """
@@ -60,6 +63,7 @@ class ImageFromFile(RecordsFlow):
           resize: (height, width) in pixels, or one number for both; None to leave them.
           shuffle: whether each pass has its own order.
           max_errors: how many files that cannot be read a pass skips, see `RecordsFlow`.
+          names: whether each image comes with its path, as it was given.
           max_pixels: a file whose header says more, or is of no format that Pillow knows, is not
             decoded, but counts as damaged; None to decode all.
         """
@@ -68,8 +72,9 @@ class ImageFromFile(RecordsFlow):
                 f"ImageFromFile takes a list of files, but got {files!r}. For the files of a "
                 "folder use ImageFolder."
             )
-        self.files, self.channel, self.resize = list(map(os.path.abspath, files)), channel, resize
-        records = ImageRecords(self.files, None, channel, resize, max_pixels)
+        given = [os.fspath(each) for each in files]
+        self.files, self.channel, self.resize = list(map(os.path.abspath, given)), channel, resize
+        records = ImageRecords(self.files, given if names else None, channel, resize, max_pixels)
         super().__init__(records, shuffle, max_errors)
 
 
@@ -227,7 +232,7 @@ class ImageRecords:
     def __init__(
         self,
         files: List[str],
-        labels: Optional[List[int]],
+        labels: Optional[Sequence[Any]],
         channel: int = 3,
         resize: _Resize = None,
         max_pixels: Optional[int] = MOST_PIXELS,
@@ -276,14 +281,16 @@ def decode_image(
 ) -> np.ndarray:
     """Returns the image in a file's content, uint8 `[h, w, 3]`, or `[h, w]` for one channel."""
     cv2 = require("cv2")
+    if not data:
+        raise DamagedFile(f"{path} is empty.")
     if _is_cut_off(data):
         raise DamagedFile(f"{path} is cut off after {len(data)} bytes: its end is missing.")
     if max_pixels is not None:
         size = image_size(data)
         if size is None:
             raise DamagedFile(
-                f"{path} is not an image that Pillow recognises ({len(data)} bytes), so it is not "
-                "decoded. If OpenCV reads such files and you trust it, give max_pixels=None."
+                f"{path} is not an image that Pillow recognises ({len(data)} bytes). What only "
+                "OpenCV reads is decoded with max_pixels=None."
             )
         if size[0] * size[1] > max_pixels:
             raise DamagedFile(
@@ -292,7 +299,7 @@ def decode_image(
             )
     colour = cv2.IMREAD_COLOR if channel == 3 else cv2.IMREAD_GRAYSCALE
     try:
-        image = cv2.imdecode(np.frombuffer(data, np.uint8), colour) if data else None
+        image = cv2.imdecode(np.frombuffer(data, np.uint8), colour)
         if image is not None and channel == 3 and not bgr:
             image = cv2.cvtColor(image, cv2.COLOR_BGR2RGB)
     except cv2.error as error:

@@ -40,6 +40,8 @@ class ErrorLimit:
     def skip(self, error: DamagedFile) -> None:
         """Logs an error by which a record is lost; raises it if they are too many."""
         if self.max_errors == 0:
+            if type(error) is DamagedFile:  # others have no text of their own to add to
+                error.args = (f"{error} max_errors=N skips N of them.",)
             raise error
         if self.count >= self.max_errors:
             raise DamagedFile(
