@@ -33,7 +33,7 @@ def whole(tmp_path):
 
 def test_a_file_that_is_cut_off(whole, tmp_path):
     data = read_bytes(whole)
-    for size in PAGE + 100, 2 * PAGE, len(data) // 2, len(data) - PAGE, len(data) - 1:
+    for size in PAGE + 100, 2 * PAGE, len(data) // 2, len(data) * 4 // 5:
         path = tmp_path / f"cut-{size}"
         path.write_bytes(data[:size])
         with pytest.raises(DamagedLMDB, match=f"{path}: (It is cut off: it has {size} bytes|LMDB)"):
@@ -92,7 +92,7 @@ def test_a_whole_file_from_which_records_were_taken(tmp_path):
     assert [key for key, _ in LMDBData(path, shuffle=False)] == sorted(read_raw(path))
 
 
-def test_a_file_that_lacks_its_free_pages_can_be_copied(tmp_path):
+def test_a_file_that_lacks_its_free_pages_is_whole(tmp_path, capsys):
     """LMDB leaves pages out of the file that one transaction has filled and freed."""
     path = str(tmp_path / "file")
     with lmdb.open(path, map_size=2**26, subdir=False) as env:
@@ -101,13 +101,8 @@ def test_a_file_that_lacks_its_free_pages_can_be_copied(tmp_path):
                 transaction.put(b"a", b"%d" % number)
                 transaction.put(b"b", b"y" * 40000)
                 transaction.delete(b"b")
-    with pytest.raises(
-        DamagedLMDB, match=r"again; if records were deleted, by the `copy\(\.\.\., comp"
-    ):
-        len(LMDBData(path))
-    with lmdb.open(path, subdir=False, readonly=True) as env:
-        env.copy(str(tmp_path / "copy"), compact=True)
-    assert list(LMDBData(tmp_path / "copy")) == [[b"a", b"2"]]
+    assert list(LMDBData(path)) == [[b"a", b"2"]]
+    assert "lacks pages at its end" in capsys.readouterr().out
 
 
 def test_a_record_of_another_program_is_told_what_to_do(tmp_path):

@@ -13,6 +13,7 @@ import threading
 import weakref
 from typing import Any, Dict, List, Optional, Tuple
 
+from tensorpack.utils import logger
 from tensorpack.utils.optional import require
 
 from .records import DamagedFile, PathLike
@@ -119,9 +120,15 @@ def _open(path: str, size: int, readahead: bool) -> Any:
         env = lmdb.open(path, map_size=mapped, readahead=readahead, **options)
     except lmdb.Error as error:
         raise DamagedLMDB(path, f"LMDB cannot open it: {error}") from error
-    needed = (env.info()["last_pgno"] + 1) * env.stat()["psize"]
-    if size < needed:
+    pages, page = env.stat(), env.stat()["psize"]
+    used = 2 + pages["branch_pages"] + pages["leaf_pages"] + pages["overflow_pages"]
+    if size < used * page:
         env.close()
-        again = "Copy it again; if records were deleted, by the `copy(..., compact=True)` of lmdb."
-        raise DamagedLMDB(path, f"It is cut off: it has {size} bytes of {needed}. {again}")
+        said = f"It is cut off: it has {size} bytes, and at least {used * page} are used."
+        raise DamagedLMDB(path, f"{said} Copy it again.")
+    if size < env.info()["last_pgno"] * page:  # LMDB leaves out pages that were freed at once
+        logger.warning(
+            f"{path} has {size} bytes and lacks pages at its end. They are free if records were "
+            "deleted; if it was cut off, reading them ends the process."
+        )
     return env
