@@ -187,7 +187,7 @@ TASKS = {
     "Random and cached": """resuming
         get_rng fix_rng_seed memoized memoized_ignoreargs memoized_method graph_memoized
         execute_only_once map_arg shape2d shape4d
-        utils.argtools: call_only_once get_data_format
+        utils.argtools: axis_order call_only_once get_data_format
         utils.of_2017.discretize: UniformDiscretizer1D UniformDiscretizerND
         utils.of_2017.lut: LookUpTable""",
     "TensorFlow versions": """migration design/layers
