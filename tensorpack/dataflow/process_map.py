@@ -5,7 +5,7 @@ import hashlib
 import itertools
 import random
 from contextlib import closing
-from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
+from typing import Any, Callable, Dict, Generator, Iterator, List, Optional, Tuple
 
 import numpy as np
 
@@ -91,7 +91,9 @@ class MultiProcessMapData(ProcessMap):
         self._position = source.place.state, begin, number, False
         return drop_none(self, self._in_order(source, seed, begin, number))
 
-    def _in_order(self, source: ReadAhead, seed: int, begin: Any, number: int) -> Iterator[Any]:
+    def _in_order(
+        self, source: ReadAhead, seed: int, begin: Any, number: int
+    ) -> Generator[Any, None, None]:
         inputs = ({**item, "seed": seed} for item in _numbered(self.ds, source, number))
         with closing(self._results(inputs, source)) as results:
             for count, result in enumerate(results, number + 1):
