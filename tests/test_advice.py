@@ -20,7 +20,8 @@ CALLED = re.compile(r"(?<![\w.%'])([A-Za-z_][\w.]*)\(")
 GIVEN = re.compile(r"(?<![\w.$/#-])([a-z_]\w+)=(?=[\w\"'\[(.])")
 OTHERS = (  # of Python, numpy, TensorFlow and LMDB, by the last part of the name
     "Graph TensorSpec as_default disable_eager_execution reset_default_graph set_shape "
-    "variable_scope load_variable asarray filled float64 frombuffer int64 compact load_data parse_args tolist"
+    "variable_scope load_variable asarray filled float64 frombuffer int64 compact load_data "
+    "parse_args tolist"
 )
 ARGUMENTS = {node.arg for node in NODES if isinstance(node, (ast.arg, ast.keyword))}
 KNOWN = {*OTHERS.split(), *vars(builtins), *ARGUMENTS}
