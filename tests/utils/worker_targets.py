@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 import time
+import weakref
 from multiprocessing import util
 
 
@@ -61,6 +62,27 @@ def take_import_locks(ready):
     ready.set()
     for i in itertools.count():
         importlib._bootstrap._get_module_lock(f"module{i}")
+
+
+def drop(ready, kind):
+    """Is told to leave where Python prints what is raised and drops it."""
+
+    class Kept:
+        def __del__(self):
+            if kind == "__del__":
+                wait()
+
+    def wait():
+        ready.set()
+        time.sleep(0.5)
+
+    kept = Kept()
+    if kind == "finalize":
+        weakref.finalize(kept, wait)
+    elif kind == "Finalize":
+        util.Finalize(kept, wait)
+    del kept
+    sleep()
 
 
 def leave(code):

@@ -8,6 +8,7 @@ import signal
 import sys
 import threading
 import time
+import weakref
 from contextlib import suppress
 from multiprocessing import Pipe, context, forkserver, util
 from multiprocessing.connection import wait
@@ -25,6 +26,7 @@ _TOO_LONG = "AF_UNIX path too long"  # what Python says of a socket; it gives no
 _REAP_SECONDS = 0.5
 _REAP_POLL_SECONDS = 0.005
 _ANSWER_SECONDS = 1.0
+_WITH_CALLBACKS = (util.__file__, weakref.__file__, weakref.WeakSet.add.__code__.co_filename)
 _STATES = {
     "R": "running",
     "S": "waiting",
@@ -311,9 +313,20 @@ def _set_signals(held_back: Tuple[int, ...]) -> None:
 def _leave(signum: int, frame: Any) -> None:
     # once: what cleans up while this unwinds must not be hit again
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    if frame.f_code.co_filename != "<frozen importlib._bootstrap>":
+    if not _drops_exceptions(frame):
         raise SystemExit(LEFT)
-    # The import system runs code in callbacks of weak references, which print an exception and drop
-    # it, and this would not end.
     signal.signal(signal.SIGALRM, _leave)
     signal.setitimer(signal.ITIMER_REAL, 0.001)
+
+
+def _drops_exceptions(frame: Any) -> bool:
+    """Whether an exception raised in `frame` may be printed and dropped, so that it ends nothing:
+    in a finalizer, or a callback of a weak reference, as the import system has them, too.
+    """
+    if frame.f_code.co_filename == "<frozen importlib._bootstrap>":
+        return True  # but not above a module that is imported, which may be all that a program is
+    while frame is not None:
+        if frame.f_code.co_name == "__del__" or frame.f_code.co_filename in _WITH_CALLBACKS:
+            return True
+        frame = frame.f_back
+    return False

@@ -159,6 +159,14 @@ def test_sigterm_within_an_import_is_not_lost(running, capfd):
         assert worker.exitcode == 143 and capfd.readouterr() == ("", "")
 
 
+@pytest.mark.parametrize("kind", ["finalize", "Finalize", "__del__"])
+def test_sigterm_within_a_finalizer_is_not_lost(running, capfd, kind):
+    worker = running(targets.drop, kind)
+    worker.terminate()
+    worker.join(5)
+    assert worker.exitcode == 143 and capfd.readouterr() == ("", "")
+
+
 def test_a_stopped_one_is_said_to_be_and_can_be_told_to_leave(running):
     worker = running(targets.sleep)
     os.kill(worker.pid, signal.SIGSTOP)
