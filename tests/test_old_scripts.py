@@ -51,3 +51,38 @@ def test_a_script_trains_goes_on_and_predicts(script, tmp_path, zygote):
     loaded = "--load", log / "checkpoint"
     assert f"global_step={epochs[-1]['global_step']}" in run("--epochs", "1", *loaded)
     assert "prediction:" in run("--predict", *loaded)
+
+
+SOCKETS_AT_EXIT = """
+import atexit, sys, time
+sys.path.insert(0, {folder!r})
+import actor_critic_2017 as script
+
+def init(self, up, down, init=script.Master.__init__):
+    init(self, up, down)
+    atexit.register(clean, [self.incoming, self.outgoing], self.context)
+
+def clean(sockets, context):
+    for each in sockets:
+        each.close()
+    context.term()
+    print("closed")
+
+def act(self, action, act=script.Corridor.action):
+    time.sleep(script.np.random.rand() * 0.02)  # slower than the training
+    return act(self, action)
+
+script.Master.__init__, script.Corridor.action = init, act
+script.logger.auto_set_dir()
+script.QueueInputTrainer(script.get_config(1)).train()
+"""
+
+
+@pytest.mark.slow
+def test_a_program_may_close_at_its_exit_what_its_threads_have_read(tmp_path, zygote):
+    # ZeroMQ aborts, or hangs, if a thread is still in recv()
+    script = tmp_path / "train.py"
+    script.write_text(SOCKETS_AT_EXIT.format(folder=str(SCRIPTS[0].parent)))
+    child = zygote.run(tmp_path, script, env={"TF_USE_LEGACY_KERAS": "1"})
+    assert child.end(timeout=180) == 0, child.output[-8000:]
+    assert "closed" in child.output and "still runs" not in child.output

@@ -1,6 +1,7 @@
 """Predictors that serve many callers: in batches, by threads; and in processes of their own."""
 
 import threading
+import time
 from collections import deque
 from concurrent.futures import Future
 from multiprocessing.context import ForkProcess
@@ -10,6 +11,7 @@ import numpy as np
 
 from tensorpack.compat import is_closed
 from tensorpack.compat import tfv1 as tf
+from tensorpack.tfutils.common import PerGraph
 from tensorpack.tfutils.fed_input import to_strings
 from tensorpack.utils.argtools import call_only_once
 from tensorpack.utils.checks import as_count, as_list, check_kind
@@ -32,7 +34,11 @@ class MultiThreadAsyncPredictor(AsyncPredictorBase):
     A free thread takes the requests that wait, at most `batch_size` and at least one, stacks them
     along a new first dimension, and gives each request its row of the outputs. If a batch fails,
     its requests are computed one by one, so that only those that are wrong get the error. When the
-    session of a predictor closes, such as that of a training that ends, its requests are cancelled.
+    session of a predictor closes, its requests are cancelled.
+
+    If the predictors are those of a training, its end is theirs: `put_task` ends each thread that
+    still calls it, other than the main one, as `sys.exit` does, so that such a thread no longer
+    waits for requests. Those taken before are answered, and `train()` joins the threads.
 
     Where there is a default session at `start`, the threads and the callbacks of requests run under
     it.
@@ -58,11 +64,13 @@ class MultiThreadAsyncPredictor(AsyncPredictorBase):
         self._threads: List[threading.Thread] = []
         self._waiting: Deque[_Request] = deque()
         self._closed = False
-        self._changed = threading.Condition()  # guards the two above
+        self._ended = False  # the training whose predictors these are
+        self._changed = threading.Condition()  # guards the three above
 
     @call_only_once
     def start(self) -> None:
         """Starts the threads."""
+        _started.get(self._predictors[0].output_tensors[0].graph).append(self)
         has_session = tf.get_default_session() is not None
         for number, predictor in enumerate(self._predictors):
             name = f"{type(self).__name__}-{number}"
@@ -93,14 +101,22 @@ class MultiThreadAsyncPredictor(AsyncPredictorBase):
         if callback is not None:
             request.future.add_done_callback(callback)
         with self._changed:
-            own = threading.current_thread() in self._threads
-            self._changed.wait_for(lambda: own or self._closed or len(self._waiting) < self._most)
-            if self._closed:
+            thread = threading.current_thread()
+            own = thread in self._threads
+            self._changed.wait_for(
+                lambda: own or self._closed or self._ended or len(self._waiting) < self._most
+            )
+            if self._ended and not own and thread is not threading.main_thread():
+                raise SystemExit
+            if self._closed and not self._ended:
                 raise RuntimeError(
                     f"This {type(self).__name__} is closed: put tasks before close()."
                 )
-            self._waiting.append(request)
-            self._changed.notify_all()
+            if not self._closed:
+                self._waiting.append(request)
+                self._changed.notify_all()
+                return request.future
+        _cancel(request)
         return request.future
 
     def close(self) -> None:
@@ -108,6 +124,16 @@ class MultiThreadAsyncPredictor(AsyncPredictorBase):
 
         May be called again, and on any thread.
         """
+        self._close()
+
+    def _end_training(self) -> None:
+        """Ends the threads that go on putting tasks; called when the training is over."""
+        with self._changed:
+            self._ended = True
+            self._changed.notify_all()
+
+    def _close(self, seconds: Optional[float] = None) -> None:
+        """See `close`; waits for so long at most."""
         with self._changed:
             self._closed = True
             left = list(self._waiting)
@@ -115,9 +141,10 @@ class MultiThreadAsyncPredictor(AsyncPredictorBase):
             self._changed.notify_all()
         for request in left:
             _cancel(request)
+        deadline = None if seconds is None else time.monotonic() + seconds
         for thread in self._threads:
             if thread is not threading.current_thread():
-                thread.join()
+                thread.join(None if deadline is None else max(0.0, deadline - time.monotonic()))
 
     def _work(self, predictor: OnlinePredictor) -> None:
         for requests in iter(self._take, []):
@@ -133,6 +160,14 @@ class MultiThreadAsyncPredictor(AsyncPredictorBase):
             taken = [self._waiting.popleft() for _ in range(count)]
             self._changed.notify_all()
         return taken
+
+
+_started: PerGraph[List[MultiThreadAsyncPredictor]] = PerGraph(list)
+
+
+def predictors_of(graph: tf.Graph) -> List[MultiThreadAsyncPredictor]:
+    """Returns those that were started and have the predictors of this graph."""
+    return _started.get(graph)
 
 
 def _answer(predictor: OnlinePredictor, requests: List[_Request]) -> None:

@@ -6,6 +6,7 @@ from typing import Any, Callable, Deque, List, Optional, Sequence
 
 from tensorpack.dataflow import DataFlowTerminated
 from tensorpack.input_source import InputSource
+from tensorpack.predict.concurrency import predictors_of
 from tensorpack.tfutils.callback import StopTraining
 from tensorpack.tfutils.common import get_global_step_value
 from tensorpack.tfutils.queues import QueueControl, QueueDrain
@@ -20,6 +21,7 @@ __all__ = ["ENDLESS", "Lifecycle", "TrainLoop"]
 
 ENDLESS = 99999  # epochs: the default, of which the last is not waited for
 _HEAR_SECONDS = 0.5
+_REST_SECONDS = 1.0  # for a request that a predictor computes
 _LATEST = 20  # epochs whose time is averaged, so that one with an evaluation is not taken for all
 
 
@@ -109,6 +111,9 @@ class Lifecycle:
         """Stops, joins and closes everything; returns the first error on the way."""
         errors: List[Optional[BaseException]] = []
         self._token.request(Finished())
+        predictors = [] if self.sess is None else predictors_of(self.sess.graph)
+        for each in predictors:
+            each._end_training()
         try:
             if self.sess is not None:
                 with self.sess.graph.as_default(), self.sess.as_default():
@@ -117,11 +122,15 @@ class Lifecycle:
         except BaseException as error:
             errors.append(error)
         errors.append(self.release_inputs())
+        for each in predictors:
+            each._close(_REST_SECONDS)
         try:
             if closing is not None:
                 closing.close()
         except BaseException as error:
             errors.append(error)
+        for each in predictors:  # the session has cancelled what was under way
+            each._close(_REST_SECONDS)
         return next((each for each in errors if each is not None), None)
 
     def release_inputs(self) -> Optional[BaseException]:

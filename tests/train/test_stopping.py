@@ -15,6 +15,7 @@ from tensorpack.compat import is_tfv2
 from tensorpack.compat import tfv1 as tf
 from tensorpack.dataflow import DataFlow, DataFromList
 from tensorpack.input_source import FeedInput, QueueInput, TensorInput
+from tensorpack.predict import MultiThreadAsyncPredictor
 from tensorpack.train import (
     DataEnded,
     QueueClosed,
@@ -332,6 +333,39 @@ def test_games_in_threads_fill_the_users_own_shuffle_queue(kind, capfd):
     assert not any(each.is_alive() for each in players)
     printed = capfd.readouterr()
     assert "Skipping cancelled" not in printed.err
+
+
+def test_threads_that_ask_a_predictor_of_the_training_end_with_it(capsys):
+    futures, latest = [], []
+
+    class Asks(Callback):
+        def _setup_graph(self):
+            towers = self.trainer.get_predictors(["x"], ["predicted"], 2)
+            self.predictor = MultiThreadAsyncPredictor(towers)
+
+        def _before_train(self):
+            self.predictor.start()
+
+        def _after_train(self):
+            latest.append(self.predictor.put_task([np.float32(1)]).result(5))
+
+        def ask(self):
+            while True:
+                done = threading.Event()
+                futures.append(
+                    self.predictor.put_task([np.float32(1)], lambda _, done=done: done.set())
+                )
+                done.wait(5)
+
+    asks = Asks()
+    thread = threading.Thread(target=asks.ask, daemon=True)
+    callbacks = [asks, StartProcOrThread(thread)]
+    SimpleTrainer(config(data=QueueInput(flow()), callbacks=callbacks)).train()
+    assert not thread.is_alive() and not any(each.is_alive() for each in asks.predictor._threads)
+    assert futures and latest and not any(each.cancelled() for each in futures)
+    assert asks.predictor.put_task([np.float32(1)]).cancelled()
+    printed = capsys.readouterr().out
+    assert "still runs" not in printed and "failed" not in printed
 
 
 def test_a_deterministic_run_waits_for_the_data_of_its_step():
