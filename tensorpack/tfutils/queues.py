@@ -57,6 +57,12 @@ class QueueControl:
         """How many elements the queue holds."""
         return int(sess.run(self._size))
 
+    def is_full(self, sess: tf.Session) -> bool:
+        """Whether what is enqueued waits; False in a session that is closed."""
+        with suppress(RuntimeError, tf.errors.CancelledError):
+            return 0 < self.capacity <= self.size(sess)
+        return False
+
     def is_closed(self, sess: tf.Session) -> bool:
         """Whether the queue was closed."""
         return bool(sess.run(self._is_closed))

@@ -2,6 +2,7 @@
 
 import os
 import weakref
+from functools import partial
 from typing import Any, Callable, Dict, List, Optional, Sequence, Set
 
 from tensorpack.callbacks.base import Callback
@@ -247,7 +248,7 @@ class Trainer(TrainerContract):
         patience = self.stop_grace / 2 if config.deterministic else UNBLOCK_SECONDS
         request = self.signal_token.request
         self._guard = SignalGuard(
-            self.stop_token, self._life.unblock, request, self.stop_grace, patience
+            self.stop_token, partial(self._life.unblock, True), request, self.stop_grace, patience
         )
         phases = [] if is_set_up else [lambda: self._guard.run_setup(self.setup)]
         self._life.run(self, self._guard, *phases, self._loop)

@@ -1,5 +1,7 @@
 """The life of a run, top to bottom: its phases, its loop of epochs and steps, and its end."""
 
+import sys
+import threading
 import time
 from collections import deque
 from typing import Any, Callable, Deque, List, Optional, Sequence
@@ -14,7 +16,7 @@ from tensorpack.utils import humanize_time_delta, logger
 from tensorpack.utils.stopping import Finished, StopRequested, StopToken
 
 from .ending import QUEUE_ERRORS, Ending, judge, log_ending, log_late_failures
-from .signals import SignalGuard, TrainingInterrupted
+from .signals import SignalGuard, TrainingInterrupted, is_in_tensorflow
 from .state import Position
 
 __all__ = ["ENDLESS", "Lifecycle", "TrainLoop"]
@@ -47,6 +49,7 @@ class Lifecycle:
         self.queues: Sequence[QueueControl] = []
         self._end_wait: Optional[Callable[[], None]] = None
         self._unblocked = False
+        self._seen: Any = None  # the frame of the main thread at the last attempt to unblock it
 
     def run(self, trainer: Any, guard: SignalGuard, *phases: Callable[[], None]) -> None:
         """Runs the phases and the end; raises how the run ended."""
@@ -161,16 +164,25 @@ class Lifecycle:
         finally:
             self._end_wait = None
 
-    def unblock(self) -> None:
-        """Ends the wait of a step, or of a callback, for data. May be called on any thread."""
+    def unblock(self, patiently: bool = False) -> None:
+        """Ends the wait of a step, or of a callback, for data. May be called on any thread.
+
+        Args:
+          patiently: whether to leave a full queue open, for which only a producer waits, unless the
+            main thread is in the same call of TensorFlow as it was in the last attempt.
+        """
         self._unblocked = True
         end_wait = self._end_wait
         if end_wait is not None:
             end_wait()
         for source in self.inputs:
             source.unblock()
+        frame = sys._current_frames().get(threading.main_thread().ident or 0)
+        stuck = frame is self._seen and is_in_tensorflow(frame)
+        self._seen = frame
         for queue in self.queues:
-            queue.close(self.sess)
+            if stuck or not (patiently and queue.is_full(self.sess)):
+                queue.close(self.sess)
 
     def _closed_queues(self) -> List[str]:
         try:

@@ -21,6 +21,8 @@ _SETUP_SECONDS = 0.1
 _HEAR_SECONDS = 1.0  # from hearing a signal to the stop request
 _SAMPLE_SECONDS = 0.005  # between two looks for a moment to interrupt the main thread
 _ANNOUNCE_SECONDS = 0.5  # for the last words of a process that is ended without cleaning up
+_AGAIN_SECONDS = 0.1  # between two attempts to unblock a step
+_STOPPING = "Stopping when the running step or callback is over."
 _LAST_WARNING = "Stopping. One more signal ends the process at once, without cleaning up."
 _TENSORFLOW = ("tensorflow", "tensorflow_core", "tensorflow_estimator", "keras")
 
@@ -45,7 +47,8 @@ class SignalGuard:
 
     The first signal requests the stop, the second skips optional work. The third, or `grace`
     seconds after the first, kills the child processes and ends the process at once. `unblock` is
-    called if the main thread does not leave its step in time after a stop request of any source.
+    called, again and again, if the main thread does not leave its step in time after a stop request
+    of any source.
     SIGHUP counts unless it is ignored, as under `nohup`.
 
     The thread that hears the signals only counts them and watches the deadline. All that may block
@@ -77,6 +80,7 @@ class SignalGuard:
         self._signals = 0
         self._signum: Optional[int] = None
         self._requested_at = float("inf")
+        self._unblock_after = 0.0
         self._signalled_at = 0.0
         self._interrupt_after: Optional[float] = None
         self._overdue = False
@@ -196,12 +200,14 @@ class SignalGuard:
     def _tick_unblock(self, now: float) -> Optional[float]:
         if self._unblocked:
             return None
-        remaining = self._requested_at + self.unblock_seconds - now
+        remaining = max(self._requested_at + self.unblock_seconds, self._unblock_after) - now
         if remaining > 0:
             return remaining
-        self._unblocked = True
-        self._actions.put(self._unblock)
-        return None
+        if self._signum is not None and not self._unblock_after:
+            self._actions.put(lambda: logger.info(_STOPPING))
+        self._unblock_after = now + _AGAIN_SECONDS
+        self._actions.put(self._end_step)
+        return _AGAIN_SECONDS
 
     def _act(self) -> None:
         for action in iter(self._actions.get, None):
@@ -209,11 +215,6 @@ class SignalGuard:
                 action()
             except Exception:
                 logger.exception("Could not wake up the training.")
-
-    def _unblock(self) -> None:
-        if self._signum is not None:
-            logger.info("Stopping when the running step or callback is over.")
-        self._end_step()
 
     def end_process(self, why: str, code: Optional[int] = None) -> None:
         """Kills the child processes and ends this one. Waits for nothing without a limit.
@@ -247,13 +248,17 @@ def _signals_to_hear() -> List[int]:
     return [signal.SIGINT, signal.SIGTERM, *hangup]
 
 
+def is_in_tensorflow(frame: Any) -> bool:
+    """Whether a frame is that of a function of TensorFlow."""
+    return frame.f_globals.get("__name__", "").partition(".")[0] in _TENSORFLOW
+
+
 def _can_raise_in(frame: Any) -> bool:
     """Whether the setup is under way in `frame`, and neither TensorFlow nor a finalizer is."""
     while frame is not None:
         if frame.f_code is SignalGuard.interruptible.__code__:
             return True
-        package = frame.f_globals.get("__name__", "").partition(".")[0]
-        if package in _TENSORFLOW or frame.f_code.co_name == "__del__":
+        if is_in_tensorflow(frame) or frame.f_code.co_name == "__del__":
             return False
         frame = frame.f_back
     return False

@@ -13,7 +13,7 @@ import pytest
 from tensorpack.callbacks import Callback, ModelSaver, StartProcOrThread
 from tensorpack.compat import is_tfv2
 from tensorpack.compat import tfv1 as tf
-from tensorpack.dataflow import DataFlow, DataFromList
+from tensorpack.dataflow import DataFlow, DataFromList, RepeatedData
 from tensorpack.input_source import FeedInput, QueueInput, TensorInput
 from tensorpack.predict import MultiThreadAsyncPredictor
 from tensorpack.train import (
@@ -366,6 +366,31 @@ def test_threads_that_ask_a_predictor_of_the_training_end_with_it(capsys):
     assert asks.predictor.put_task([np.float32(1)]).cancelled()
     printed = capsys.readouterr().out
     assert "still runs" not in printed and "failed" not in printed
+
+
+def test_a_signal_while_a_callback_computes_cancels_no_enqueue(capfd):
+    class Computes(Callback):
+        def _trigger_epoch(self):
+            self.trainer.signal_token.request(Interrupted(signal.SIGTERM))
+            time.sleep(1.0)  # longer than a step is waited for
+
+    endless = RepeatedData(flow(), -1)
+    with pytest.raises(TrainingInterrupted):
+        SimpleTrainer(config(data=QueueInput(endless), callbacks=[Computes()])).train()
+    assert "cancelled" not in capfd.readouterr().err
+
+
+def test_a_step_that_waits_for_room_in_a_full_queue_is_ended():
+    full = tf.FIFOQueue(1, tf.float32, shapes=[[]])
+    waits = full.enqueue_many([tf.zeros([2])])
+
+    class Waits(Callback):
+        def _trigger_step(self):
+            self.trainer.signal_token.request(Interrupted(signal.SIGTERM))
+            self.trainer.sess.run(waits)
+
+    with pytest.raises(TrainingInterrupted):
+        SimpleTrainer(config(data=QueueInput(flow()), callbacks=[Waits()])).train()
 
 
 def test_a_deterministic_run_waits_for_the_data_of_its_step():
