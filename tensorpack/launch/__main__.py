@@ -12,12 +12,11 @@ import queue
 import sys
 import time
 from contextlib import suppress
-from pathlib import Path
 from typing import Callable, List, Optional, Sequence
 
 from tensorpack.utils._console import open_standard_descriptors
 from tensorpack.utils._words import number
-from tensorpack.utils.cluster import Cluster, is_loopback, trouble_at
+from tensorpack.utils.cluster import Cluster
 from tensorpack.utils.signals import SignalListener
 
 from . import _hosts
@@ -26,16 +25,9 @@ from ._group import Group, Outcome
 from ._output import say
 
 _PROGRAM = "python -m tensorpack.launch"
-_DEFAULT_PORT = 2222
 _USAGE_ERROR = 2
 _NOT_RESTARTED = (0, _USAGE_ERROR, 128 + signal.SIGINT, 128 + signal.SIGTERM)
-_CONNECT_SECONDS = 0.5
-_MISSED_CALLS = 3  # about one a second
 _LONGEST_PAUSE_SECONDS = 30.0
-_WARNING = (
-    "WARNING: the processes talk over the network. TensorFlow's servers have no authentication and "
-    "no encryption: who reaches their ports can run code in them. Use a private network."
-)
 _NOTE = (
     "TensorFlow's servers listen on all interfaces of this machine, without authentication: let no "
     "untrusted network reach it."
@@ -49,14 +41,10 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
     args = parser.parse_args(argv)
     try:
         command = _command(args)
-        place = _place(args)
-        clusters = place()
+        clusters = _hosts.on_this_machine(args.workers, args.ps, args.port)
     except (ValueError, OSError) as error:
         parser.error(str(error).rstrip(".") + ".")
-    addresses = [*clusters[0].workers, *clusters[0].ps]
-    if not all(is_loopback(each.rpartition(":")[0]) for each in addresses):
-        say(_WARNING)
-    elif len(addresses) > 1:
+    if len(clusters) > 1:
         say(_NOTE)
     events: queue.Queue[int] = queue.Queue()
     signums = [signal.SIGINT, signal.SIGTERM, signal.SIGCHLD]
@@ -72,7 +60,7 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
             signum = _wait(events, pause)
             if signum:
                 return 128 + signum
-            clusters = place()
+            clusters = _hosts.on_this_machine(args.workers, args.ps, args.port)
     raise AssertionError("the loop above ends by itself")
 
 
@@ -96,7 +84,6 @@ def _run_once(
         environments(clusters, divided, attempt),
         events,
         grace=args.grace,
-        workers_elsewhere=_WorkersElsewhere(clusters),
     )
     return group.run()
 
@@ -125,48 +112,6 @@ def _command(args: argparse.Namespace) -> List[str]:
     return [sys.executable, *command]
 
 
-def _place(args: argparse.Namespace) -> Callable[[], List[Cluster]]:
-    """Returns a function that gives the processes of this machine, with free ports each time."""
-    if args.hosts is None:
-        if args.host is not None:
-            raise ValueError("--host goes with --hosts")
-        workers = 1 if args.workers is None else args.workers
-        return lambda: _hosts.on_this_machine(workers, args.ps or 0, args.port)
-    if args.workers is not None or args.ps is not None:
-        raise ValueError("--workers and --ps do not go with --hosts: the file has these numbers")
-    try:
-        hosts = _hosts.read_hosts(Path(args.hosts).read_text(encoding="utf-8-sig"))
-        here = [args.host] if args.host is not None else _hosts.names_of_this_machine()
-        clusters = _hosts.on_host(hosts, here, args.port or _DEFAULT_PORT)
-    except ValueError as error:
-        raise ValueError(f"{args.hosts}: {error}") from error
-    return lambda: clusters
-
-
-class _WorkersElsewhere:
-    """Tells whether workers on other machines still run or are to come: what servers need to know.
-
-    One that has once accepted a connection and does not any more has ended. If this machine has
-    workers of its own, which have ended by now, those elsewhere have begun.
-    """
-
-    def __init__(self, clusters: Sequence[Cluster]) -> None:
-        own = {cluster.address for cluster in clusters}
-        has_workers = any(cluster.job == "worker" for cluster in clusters)
-        self._awaited = [address for address in clusters[0].workers if address not in own]
-        self._seen = set(self._awaited) if has_workers else set()
-        self._missed = 0
-
-    def __call__(self) -> bool:
-        running = {
-            address for address in self._awaited if not trouble_at(address, _CONNECT_SECONDS)
-        }
-        self._seen |= running
-        self._missed = 0 if running else self._missed + 1
-        to_come = len(self._seen) < len(self._awaited)
-        return bool(self._awaited) and (to_come or self._missed < _MISSED_CALLS)
-
-
 def make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=_PROGRAM,
@@ -180,14 +125,10 @@ def make_parser() -> argparse.ArgumentParser:
     )
     add = parser.add_argument
     text = "how many workers to start (1); worker 0 is the chief"
-    add("--workers", type=_number(1), metavar="N", help=text)
-    add("--ps", type=_number(0), metavar="N", help="how many parameter servers to start (0)")
-    text = "run on several machines: a file with a line 'host[:port] [workers=N] [ps=N]' for each. "
-    text += "Give the same command on each machine; it starts the processes of that machine"
-    add("--hosts", metavar="FILE", help=text)
-    text = "which lines of FILE are this machine's (those with its host name)"
-    add("--host", metavar="NAME", help=text)
-    text = f"port of the first process of a machine (a free one; with --hosts {_DEFAULT_PORT})"
+    add("--workers", type=_number(1), default=1, metavar="N", help=text)
+    text = "how many parameter servers to start (0)"
+    add("--ps", type=_number(0), default=0, metavar="N", help=text)
+    text = "port of the first process; the others have those that follow (free ones)"
     add("--port", type=_number(1, most=65535), metavar="PORT", help=text)
     text = "restart the group after a failure, up to N times (%(default)s). The script resumes "
     text += 'from its last state if it asks for that, by resume="auto"'

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
-from typing import Any, Callable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from tensorpack.utils._console import is_terminal, same_screen
 from tensorpack.utils.cluster import Cluster
@@ -45,7 +45,7 @@ class Group:
       which passes it on once. All are killed when this program dies, even by SIGKILL.
     * If one fails, the others are sent SIGTERM after a second (5 s if it has only missed another
       one), and have at most 5 s more to end.
-    * Parameter servers are ended when no worker is left, here or elsewhere.
+    * Parameter servers are ended when no worker is left.
 
     Args:
       clusters: the role of each process.
@@ -54,7 +54,6 @@ class Group:
       events: delivers the signals that this program hears, SIGCHLD among them; the group puts in
         zeros to wake itself. To be made before `run` by a `SignalListener`.
       grace: seconds from the first signal until the processes are killed.
-      workers_elsewhere: tells whether workers on other machines still run, or are to come.
     """
 
     def __init__(
@@ -65,7 +64,6 @@ class Group:
         events: "queue.Queue[int]",
         *,
         grace: float,
-        workers_elsewhere: Callable[[], bool] = lambda: False,
     ) -> None:
         coloured = is_terminal(sys.stdout) and not os.environ.get("NO_COLOR")
         self.output = Output(coloured, functools.partial(events.put, 0))
@@ -73,7 +71,6 @@ class Group:
         self._command = list(command)
         self._events = events
         self._grace = grace
-        self._workers_elsewhere = workers_elsewhere
         self._started_at = time.monotonic()
         self._signals: List[int] = []  # that this program was sent
         self._first_failed: Optional[_Member] = None
@@ -178,8 +175,6 @@ class Group:
         if any(member.is_alive and member.is_worker for member in self._members):
             return
         if not servers or all(server.told_at is not None for server in servers):
-            return
-        if not self._signals and self._workers_elsewhere():
             return
         for server in servers:
             server.send(signal.SIGTERM)

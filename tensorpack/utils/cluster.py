@@ -270,7 +270,8 @@ class _Workers:
                 "which: pass the list of 'mpirun --host' in TENSORPACK_HOSTS as well, such as "
                 "-x TENSORPACK_HOSTS=node1:2,node2:2."
             )
-        slots = _parse_slots(text) if text else [("127.0.0.1", size)]
+        found = re.findall(r"([\w.-]+)(?::(\d+))?", text)  # "node1:2,node2"
+        slots = [(host, int(count or 1)) for host, count in found] or [("127.0.0.1", size)]
         remedy = "Give both the same list, and start by 'mpirun --map-by slot'."
         job = self._get("PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid")[1]
         port = self._port(zlib.crc32(job.encode()))
@@ -326,19 +327,6 @@ class _Workers:
             what = repr(text) if text else "not set"
             raise ValueError(f"{name} is {what}: it must be a number from 0 on.")
         return int(text)
-
-
-def _parse_slots(text: str) -> List[Tuple[str, int]]:
-    """Parses "node1:2,node2": machines, and how many processes each has."""
-    slots = []
-    for part in text.split(","):
-        match = re.fullmatch(r"\s*([\w.-]+)(?::(\d{1,6}))?\s*", part)
-        if match is None:
-            raise ValueError(
-                f"TENSORPACK_HOSTS is {text!r}: it must be a list such as 'node1:2,node2:2'."
-            )
-        slots.append((match.group(1), int(match.group(2) or 1)))
-    return slots
 
 
 def _shorten(text: str) -> str:

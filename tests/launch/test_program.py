@@ -13,7 +13,7 @@ import pytest
 
 from tensorpack.launch.__main__ import main
 
-from .run_launcher import command, environment, is_gone, launch, started
+from .run_launcher import environment, is_gone, launch, started
 
 COUNTS = """
     heard = []
@@ -302,9 +302,6 @@ class TestCommandLine:
             (["missing.py"], "the script 'missing.py' does not exist"),
             (["--workers", "1_0", __file__], "'1_0' is not a number of 1 to"),
             (["--grace", "nan", __file__], "'nan' is not a number of seconds"),
-            (["--host", "a", __file__], "--host goes with --hosts"),
-            (["--hosts", "x", "--workers", "2", __file__], "do not go with --hosts"),
-            (["--hosts", "missing.txt", __file__], "No such file or directory: 'missing.txt'"),
         ],
     )
     def test_what_is_wrong_is_said(self, args, message, capsys):
@@ -321,46 +318,3 @@ class TestCommandLine:
             done = launch(tmp_path, "", "--port", str(port))
         assert done.returncode == 1
         assert f"port {port} of worker 0 cannot be used" in done.stderr
-
-
-@pytest.mark.one_row
-@pytest.mark.slow
-def test_two_machines(tmp_path):
-    """Two launchers with one host file; the server ends when the worker elsewhere has ended."""
-    body = """
-    import socket
-    host, _, port = me.address.rpartition(":")
-    print("seen", me.name, len(me.workers), flush=True)
-    with socket.socket() as s:
-        s.bind((host, int(port)))
-        s.listen(5)
-        while me.name == "worker 1":  # until the server has said what it saw
-            try:
-                host, _, port = me.ps[0].rpartition(":")
-                socket.create_connection((host, int(port)), 1).close()
-                break
-            except OSError:
-                time.sleep(0.1)
-        time.sleep({"worker": 1.5 * me.index, "ps": 60}[me.job])
-    """
-    with socket.socket() as probe:
-        probe.bind(("", 0))
-        port = probe.getsockname()[1]
-    (tmp_path / "hosts").write_text(
-        f"\ufeff127.0.0.1:{port} workers=1 ps=1\n127.0.0.2:{port + 2} workers=1\n", "utf-8"
-    )
-    options = ["--hosts", str(tmp_path / "hosts"), "--host"]
-    both = [
-        subprocess.Popen(
-            command(tmp_path, body, *options, name),
-            env=environment(),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-        for name in ("127.0.0.1", "127.0.0.2")
-    ]
-    texts = [process.communicate(timeout=30)[0] for process in both]
-    assert [process.returncode for process in both] == [0, 0], texts
-    assert "[worker 0] seen worker 0 2" in texts[0] and "[ps 0] seen ps 0 2" in texts[0]
-    assert "[worker 1] seen worker 1 2" in texts[1]

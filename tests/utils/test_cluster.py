@@ -42,6 +42,7 @@ class TestCluster:
     def test_roles(self):
         chief = Cluster(["a:1", "b:1"], ["p:1"])
         assert (chief.is_chief, chief.num_workers, chief.address) == (True, 2, "a:1")
+        assert Cluster(["[::1]:22"]).address == "[::1]:22"
         assert chief.as_dict() == {"worker": ["a:1", "b:1"], "ps": ["p:1"]}
         server = Cluster(("a:1",), ("p:1", "q:2"), "ps", 1)
         assert (server.is_chief, server.name, server.address) == (False, "ps 1", "q:2")
@@ -51,7 +52,6 @@ class TestCluster:
         [
             ([[]], "no worker"),
             ([["a:1", "a:1"]], "worker 1 and worker 0 have the same address a:1"),
-            ([["a:1"], ["a:1"]], "ps 0 and worker 0 have the same address"),
             ([["a"]], "worker 0 is 'a': it must be 'host:port'"),
             ([["::1:22"]], "IPv6"),
             ([["a:1"], [], "chief"], "'worker' or 'ps', got 'chief'"),
@@ -62,9 +62,6 @@ class TestCluster:
         with pytest.raises(ValueError) as error:
             Cluster(*args)
         assert message in str(error.value)
-
-    def test_ipv6(self):
-        assert Cluster(["[::1]:22"]).address == "[::1]:22"
 
     def test_there_and_back(self):
         for job, index in ("worker", 0), ("worker", 1), ("ps", 0):
@@ -97,7 +94,6 @@ class TestTFConfig:
             ("[1]", "must be an object such as"),
             ('{"cluster": ["a:1"]}', "'cluster' and 'task' must be objects"),
             (tf_config({"worker": ["a:1"]}, "evaluator"), "validation runs in the chief"),
-            (tf_config({"worker": ["a:1"], "evaluator": ["b:1"]}, "worker"), "no evaluators"),
             (tf_config({"workers": ["a:1"]}, "workers"), "'workers' is unknown: use worker, ps"),
             (tf_config({"worker": {"0": "a:1"}}, "worker"), "must be a list, got {'0': 'a:1'}"),
             (tf_config({"chief": ["a:1", "b:1"]}, "chief"), "one chief (or master), got"),
@@ -105,7 +101,6 @@ class TestTFConfig:
             (tf_config({"worker": ["a:1"]}, "worker", -1), "a number from 0 on, got -1"),
             (tf_config({"worker": ["a:1"]}, "worker", True), "a number from 0 on, got True"),
             (tf_config({"chief": ["a:1"], "worker": ["b:1"]}, "worker", 1), "no worker 1"),
-            (tf_config({"worker": ["a"]}, "worker"), "it must be 'host:port'"),
         ],
     )
     def test_refused(self, config, message):
@@ -127,6 +122,7 @@ class TestSlurm:
             f"gpu01:{port}",
         ]
         assert all(worker.workers == workers[0].workers for worker in workers)
+        assert Cluster.from_environment(of_slurm(0, SLURM_STEP_NUM_TASKS="1")) is None
 
     def test_the_variables_of_the_step_count_more(self):
         env = of_slurm(
@@ -139,16 +135,13 @@ class TestSlurm:
         )
         assert Cluster.from_environment(env).workers == ("node2:2222", "node3:2222")
 
-    @pytest.mark.parametrize("each, counts", [("2", [2, 2, 1]), (None, [2, 2, 1]), ("3", [3, 2])])
+    @pytest.mark.parametrize("each, counts", [(None, [2, 2, 1]), ("3", [3, 2])])
     def test_tasks_without_a_list_of_counts(self, each, counts):
         nodes = f"n[1-{len(counts)}]"
         env = of_slurm(0, SLURM_TASKS_PER_NODE=None, SLURM_JOB_NODELIST=nodes)
         env.update({"SLURM_NTASKS_PER_NODE": each} if each else {})
         hosts = [address.partition(":")[0] for address in Cluster.from_environment(env).workers]
         assert [hosts.count(host) for host in expand_hosts(nodes)] == counts
-
-    def test_one_task_is_alone(self):
-        assert Cluster.from_environment(of_slurm(0, SLURM_STEP_NUM_TASKS="1")) is None
 
     @pytest.mark.parametrize(
         "changes, message",
@@ -192,7 +185,7 @@ class TestOpenMPI:
         "changes, message",
         [
             ({"OMPI_COMM_WORLD_LOCAL_SIZE": "1"}, "-x TENSORPACK_HOSTS="),
-            ({"TENSORPACK_HOSTS": "a;b"}, "TENSORPACK_HOSTS is 'a;b': it must be a list"),
+            ({"TENSORPACK_HOSTS": "a:3"}, "has room for 3: [('a', 3)]"),
             ({"TENSORPACK_HOSTS": "a,b"}, "OMPI_COMM_WORLD_LOCAL_RANK is 1, but rank 1 would"),
             ({"OMPI_COMM_WORLD_RANK": ""}, "OMPI_COMM_WORLD_RANK is not set"),
         ],
@@ -209,30 +202,18 @@ class TestOpenMPI:
         ("node[1-3,7],gpu01", "node1 node2 node3 node7 gpu01"),
         ("n[08-10]", "n08 n09 n10"),
         ("r[1-2]n[1,3].x", "r1n1.x r1n3.x r2n1.x r2n3.x"),
-        ("localhost", "localhost"),
     ],
 )
 def test_host_lists(text, hosts):
     assert expand_hosts(text) == hosts.split()
 
 
-@pytest.mark.parametrize(
-    "text", ["", "a,", "n[3-1]", "n[]", "n[1-2", "n]1[", "n[1-2-3]", "n[0-999999]", "a b", "n[[1]]"]
-)
+@pytest.mark.parametrize("text", ["", "a,", "n[3-1]", "n[1-2", "n[1-2-3]", "n[0-999999]"])
 def test_what_is_not_a_host_list(text):
     with pytest.raises(ValueError, match="host"):
         expand_hosts(text)
 
 
-@pytest.mark.parametrize(
-    "host, expected",
-    [
-        ("127.0.0.1", True),
-        ("[::1]", True),
-        ("localhost", True),
-        ("10.0.0.1", False),
-        ("node1", False),
-    ],
-)
-def test_loopback(host, expected):
-    assert is_loopback(host) is expected
+def test_loopback():
+    hosts = ["127.0.0.1", "[::1]", "localhost", "10.0.0.1", "node1"]
+    assert list(map(is_loopback, hosts)) == [True, True, True, False, False]
