@@ -16,6 +16,7 @@ from tensorpack.compat import tfv1 as tf
 from tensorpack.dataflow import DataFlow, DataFromList, RepeatedData
 from tensorpack.input_source import FeedInput, QueueInput, TensorInput
 from tensorpack.predict import MultiThreadAsyncPredictor
+from tensorpack.tfutils.queues import all_queues
 from tensorpack.train import (
     DataEnded,
     QueueClosed,
@@ -370,7 +371,11 @@ def test_threads_that_ask_a_predictor_of_the_training_end_with_it(capsys):
 
 def test_a_signal_while_a_callback_computes_cancels_no_enqueue(capfd):
     class Computes(Callback):
+        def _setup_graph(self):
+            self.queues = all_queues(tf.get_default_graph())
+
         def _trigger_epoch(self):
+            wait_until(lambda: self.queues[0].is_full(self.trainer.sess))
             self.trainer.signal_token.request(Interrupted(signal.SIGTERM))
             time.sleep(1.0)  # longer than a step is waited for
 
