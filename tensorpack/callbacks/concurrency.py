@@ -1,7 +1,6 @@
 """Starts threads and processes before the training, and stops and joins them after it."""
 
 import multiprocessing.process
-import signal
 import threading
 import time
 from contextlib import ExitStack
@@ -10,18 +9,15 @@ from typing import Any, Optional, Sequence, Union
 
 from tensorpack.utils import logger
 from tensorpack.utils.concurrency import guard_thread, start_proc_mask_signal
-from tensorpack.utils.stopping import Failed, Interrupted
+from tensorpack.utils.stopping import Failed
 from tensorpack.utils.workers.worker import WorkerWatch, error_of
-from tensorpack.utils.workers.worker_errors import WorkerDied
+from tensorpack.utils.workers.worker_errors import WorkerDied, is_end_of_group
 
 from .base import Callback
 
 _Startable = Union[threading.Thread, multiprocessing.process.BaseProcess]
 _JOIN_SECONDS = 5.0  # for all together
 _JOIN_PLAIN_SECONDS = 0.5  # for a thread that cannot be told to stop
-# A signal to the whole process group ends the processes at once; this run hears it a little later.
-_GROUP_SECONDS = 0.5
-_GROUP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class StartProcOrThread(Callback):
@@ -74,11 +70,8 @@ class StartProcOrThread(Callback):
             self._token.request(Failed(error, name))
 
     def _process_ended(self, process: Any, error: Exception) -> None:
-        if isinstance(error, WorkerDied) and error.signum in _GROUP_SIGNALS:
-            self._token.wait(_GROUP_SECONDS)
-            if isinstance(self._token.reason, Interrupted):
-                return
-        self._failed(process.name, error)
+        if not is_end_of_group(error, self._token):
+            self._failed(process.name, error)
 
     def _after_train(self) -> None:
         self._forget.close()

@@ -12,6 +12,7 @@ from tensorpack.tfutils.callback import Callback
 from tensorpack.utils import logger
 from tensorpack.utils.concurrency import guard_thread
 from tensorpack.utils.stopping import Failed, Interrupted
+from tensorpack.utils.workers.worker_errors import is_end_of_group
 
 from .dequeue import ConsumedCount
 from .enqueue_thread import EnqueueThread, Positions
@@ -69,7 +70,8 @@ class EnqueueCallback(Callback):
         thread.positions = Positions(room if capacity > 0 else None)
 
         def on_error(error: Exception) -> None:
-            token.request(Failed(error, thread.name))
+            if not is_end_of_group(error, token):
+                token.request(Failed(error, thread.name))
             thread.close_queue()
 
         guard_thread(thread, on_error)

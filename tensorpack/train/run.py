@@ -14,6 +14,7 @@ from tensorpack.tfutils.common import get_global_step_value
 from tensorpack.tfutils.queues import QueueControl, QueueDrain
 from tensorpack.utils import humanize_time_delta, logger
 from tensorpack.utils.stopping import Finished, StopRequested, StopToken
+from tensorpack.utils.workers.worker_errors import is_end_of_group
 
 from .ending import QUEUE_ERRORS, Ending, judge, log_ending, log_late_failures
 from .signals import SignalGuard, TrainingInterrupted, is_in_tensorflow
@@ -156,9 +157,10 @@ class Lifecycle:
                 raise StopRequested(self._token.reason)
             return function()
         except Exception as error:
+            ended = is_end_of_group(error, self._token)
             if not self._token.requested:
                 raise
-            if not isinstance(error, DataFlowTerminated):
+            if not (ended or isinstance(error, DataFlowTerminated)):
                 logger.warning(f"While the run was ending, the data failed: {error!r}")
             raise StopRequested(self._token.reason) from error
         finally:

@@ -27,6 +27,7 @@ from tensorpack.train import (
 from tensorpack.utils import fix_rng_seed
 from tensorpack.utils.concurrency import ShareSessionThread
 from tensorpack.utils.stopping import Failed, Finished, Interrupted
+from tensorpack.utils.workers.worker_errors import WorkerDied
 from tests import helpers
 from tests.helpers import CallbackSpy, TinyModel
 from tests.processes import wait_until
@@ -396,6 +397,23 @@ def test_a_step_that_waits_for_room_in_a_full_queue_is_ended():
 
     with pytest.raises(TrainingInterrupted):
         SimpleTrainer(config(data=QueueInput(flow()), callbacks=[Waits()])).train()
+
+
+@pytest.mark.parametrize("deterministic", [False, True])
+def test_a_signal_to_the_group_that_a_worker_hears_first(deterministic):
+    fix_rng_seed(1)
+
+    class Dies(DataFlow):
+        def __iter__(self):
+            yield [np.float32([1]), np.float32([2])]
+            reason = Interrupted(signal.SIGTERM)
+            threading.Timer(0.1, lambda: trainer.signal_token.request(reason)).start()
+            raise WorkerDied("Loader-0", 1, -signal.SIGTERM)
+
+    trainer = SimpleTrainer(config(data=QueueInput(Dies()), deterministic=deterministic))
+    with pytest.raises(TrainingInterrupted) as caught:
+        trainer.train()
+    assert caught.value.code == 143 and trainer.loop.steps_taken == 1
 
 
 def test_a_deterministic_run_waits_for_the_data_of_its_step():

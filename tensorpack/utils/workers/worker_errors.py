@@ -8,6 +8,7 @@ import traceback
 from typing import Any, Dict, List, Optional
 
 from .._tracebacks import add_note, notes_of
+from ..stopping import Interrupted, StopToken
 
 _MOST_CHARACTERS = 20000  # of a traceback; together with the rest it fits into a pipe
 _MOST_CHARACTERS_OF_MESSAGE = 2000
@@ -30,6 +31,8 @@ _IMPORTED = (
 # may be another name of `__main__`.
 _SCRIPT = "__mp_main__"
 LEFT = 128 + signal.SIGTERM  # the exit code of workers that were told to leave
+_GROUP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_GROUP_SECONDS = 0.5
 _CRASHES = ("SIGSEGV", "SIGBUS", "SIGILL", "SIGFPE", "SIGABRT")
 
 
@@ -58,6 +61,16 @@ class WorkerDied(RuntimeError):
     def signum(self) -> Optional[int]:
         """The signal that ended it, or None."""
         return _signal_of(self.exitcode)
+
+
+def is_end_of_group(error: BaseException, token: StopToken) -> bool:
+    """Whether a worker has died of a signal to the whole process group, by which the run of `token`
+    ends as well; it may hear the signal a little later, which this waits for.
+    """
+    if not isinstance(error, WorkerDied) or error.signum not in _GROUP_SIGNALS:
+        return False
+    token.wait(_GROUP_SECONDS)
+    return isinstance(token.reason, Interrupted)
 
 
 class WorkerFailed(RuntimeError):
