@@ -29,8 +29,8 @@ class _Images(LMDBRecords):
 class CaffeLMDB(LMDBData):
     """Yields `[image, label]`: a new uint8 array `[height, width, channels]`, and an int.
 
-    Channels are in the order they were written with; encoded images are BGR, and need OpenCV and
-    Pillow. A record without a readable image counts as damaged. Caffe writes no list of keys, so
+    Channels are in the order they were written with; encoded images are BGR, and need OpenCV.
+    A record without a readable image counts as damaged. Caffe writes no list of keys, so
     all are read first, unless you give `keys`.
     """
 

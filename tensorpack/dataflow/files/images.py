@@ -7,10 +7,7 @@ that is cut off is an error here, where OpenCV would make up the rest of the ima
 import hashlib
 import io
 import os
-import re
-import struct
 import sys
-from importlib import import_module
 from typing import Any, List, Optional, Sequence, Tuple, Union
 
 import numpy as np
@@ -25,16 +22,8 @@ from ..base import DataFlow
 from .records import DamagedFile, PathLike, RecordsFlow, input_path
 
 _EXTENSIONS = (".bmp", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp")
-_JPEG, _JPEG_SCAN, _JPEG_END = b"\xff\xd8", 0xDA, b"\xff\xd9"
-_JPEG_FRAMES = {*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC}  # markers with the size of the image
+_JPEG, _JPEG_SCAN, _JPEG_END = b"\xff\xd8", b"\xda", b"\xff\xd9"
 _PNG, _PNG_END = b"\x89PNG\r\n\x1a\n", b"IEND"
-# How the files begin that OpenCV decodes, with the names of Pillow's plugins for their headers.
-_BEGINS = re.compile(
-    rb"(?P<Jpeg>\xff\xd8)|(?P<Png>\x89PNG\r\n\x1a\n)|(?P<WebP>RIFF....WEBP)|(?P<Gif>GIF8[79]a)"
-    rb"|(?P<Bmp>BM)|(?P<Tiff>II[*+]\0|MM\0[*+])|(?P<Ppm>P[1-6f]\s)|(?P<Sun>\x59\xa6\x6a\x95)"
-    rb"|(?P<Jpeg2K>\0\0\0\x0cjP  |\xff\x4f\xff\x51)|(?P<Avif>....ftyp)",
-    re.DOTALL,
-)
 MOST_PIXELS = 2**28  # 16,384 x 16,384; no camera has as many
 
 _Resize = Union[None, int, Sequence[int]]
@@ -64,8 +53,9 @@ class ImageFromFile(RecordsFlow):
           shuffle: whether each pass has its own order.
           max_errors: how many files that cannot be read a pass skips, see `RecordsFlow`.
           names: whether each image comes with its path, as it was given.
-          max_pixels: a file whose header says more, or is of no format that Pillow knows, is not
-            decoded, but counts as damaged; None to decode all.
+          max_pixels: a file that has more counts as damaged; None to decode all. Where Pillow is
+            installed, it is not decoded, and neither is one of a format that Pillow does not know,
+            or with more than twice `PIL.Image.MAX_IMAGE_PIXELS`.
         """
         if isinstance(files, (str, bytes, os.PathLike)):
             raise TypeError(
@@ -268,7 +258,6 @@ def check_decoding(channel: int, max_pixels: Optional[int]) -> None:
         raise ValueError(f"An image has 3 channels, or 1 for grey, but got channel={channel}.")
     require("cv2")  # to be missed now, and not in the middle of a run
     if max_pixels is not None:
-        require("PIL")
         as_count("Images", "max_pixels", max_pixels)
 
 
@@ -286,17 +275,7 @@ def decode_image(
     if _is_cut_off(data):
         raise DamagedFile(f"{path} is cut off after {len(data)} bytes: its end is missing.")
     if max_pixels is not None:
-        size = image_size(data)
-        if size is None:
-            raise DamagedFile(
-                f"{path} is not an image that Pillow recognises ({len(data)} bytes). What only "
-                "OpenCV reads is decoded with max_pixels=None."
-            )
-        if size[0] * size[1] > max_pixels:
-            raise DamagedFile(
-                f"{path} is not decoded: its header says {size[1]} x {size[0]} pixels, more than "
-                f"max_pixels={max_pixels}. If that is its size, give a higher limit."
-            )
+        _check_size(image_size(data, path), path, max_pixels)
     colour = cv2.IMREAD_COLOR if channel == 3 else cv2.IMREAD_GRAYSCALE
     try:
         image = cv2.imdecode(np.frombuffer(data, np.uint8), colour)
@@ -306,22 +285,37 @@ def decode_image(
         raise DamagedFile(f"{path} is not an image that OpenCV reads: {error}.") from error
     if image is None:
         raise DamagedFile(f"{path} is not an image that OpenCV reads ({len(data)} bytes).")
+    if max_pixels is not None:  # without Pillow, or if its header is not what OpenCV reads
+        _check_size(image.shape, path, max_pixels)
     return image
 
 
-def image_size(data: bytes) -> Optional[Tuple[int, int]]:
-    """Returns (height, width) in pixels of the image in a file; None if they are not known."""
-    require("PIL")  # but not `Image.open`, which has a limit of its own, for the whole process
-    begin = _BEGINS.match(data)
-    if begin is None:
-        return None
-    if begin.lastgroup == "Jpeg":
-        return _read_jpeg(data)[0]  # Pillow takes twenty times as long
+def _check_size(size: Sequence[int], path: str, max_pixels: int) -> None:
+    if size[0] * size[1] > max_pixels:
+        raise DamagedFile(
+            f"{path} is refused: it has {size[0]} x {size[1]} pixels, more than "
+            f"max_pixels={max_pixels}. If that is its size, give a higher limit."
+        )
+
+
+def image_size(data: bytes, path: str) -> Tuple[int, int]:
+    """Returns (height, width) in a file's header, or (0, 0) if Pillow is not installed."""
     try:
-        plugin = import_module(f"PIL.{begin.lastgroup}ImagePlugin")
-        width, height = getattr(plugin, f"{begin.lastgroup}ImageFile")(io.BytesIO(data)).size
-    except Exception:  # of any kind, for a header that is damaged on purpose
-        return None
+        pillow: Any = require("PIL.Image")
+    except ModuleNotFoundError:
+        return 0, 0
+    try:
+        with pillow.open(io.BytesIO(data)) as image:
+            width, height = image.size
+    except pillow.DecompressionBombError as error:
+        raise DamagedFile(
+            f"{path} is refused: {error} If that is its size, give max_pixels=None."
+        ) from error
+    except Exception as error:  # of any kind, for a header that is damaged
+        raise DamagedFile(
+            f"{path} is not an image that Pillow recognises ({len(data)} bytes). What only OpenCV "
+            "reads is decoded with max_pixels=None."
+        ) from error
     return height, width
 
 
@@ -329,19 +323,10 @@ def _is_cut_off(data: bytes) -> bool:
     """Whether these are the first bytes of a JPEG or PNG file whose end is missing."""
     if data.startswith(_PNG):
         return data.rfind(_PNG_END, len(_PNG)) < 0
-    # One before the pixels belongs to a small copy of the image in the metadata.
-    return data.startswith(_JPEG) and data.rfind(_JPEG_END, _read_jpeg(data)[1]) < 0
-
-
-def _read_jpeg(data: bytes) -> Tuple[Any, int]:
-    """Returns the size in a JPEG's header, or None, and where its pixels, or no marker, begin."""
-    # ITU-T T.81, B.1.1: 0xFF may be repeated; 1 and 0xD0 to 0xD9 have no length. What decodes skips
-    # all that is no marker, such as the padding of some cameras.
-    size, place = None, data.find(b"\xff", len(_JPEG))
-    while 0 <= place <= len(data) - 9 and data[place + 1] != _JPEG_SCAN:
-        kind, length = struct.unpack_from(">xBH", data, place)
-        if kind in _JPEG_FRAMES and size is None:
-            size = struct.unpack_from(">HH", data, place + 5)
-        bare = kind < 2 or 0xD0 <= kind <= 0xD9
-        place = data.find(b"\xff", place + (1 if kind == 0xFF else 2 if bare else 2 + length))
-    return size, len(data) if place < 0 else place
+    if not data.startswith(_JPEG):
+        return False
+    place = len(_JPEG)  # of a segment; one before the pixels may hold a small copy of the image
+    while data[place : place + 1] == b"\xff" and data[place + 1 : place + 2] != _JPEG_SCAN:
+        is_fill = data[place + 1 : place + 2] == b"\xff"
+        place += 1 if is_fill else 2 + int.from_bytes(data[place + 2 : place + 4], "big")
+    return data.rfind(_JPEG_END, place) < 0
