@@ -116,7 +116,7 @@ def write_imagenet(folder):
     paths = _images.write_photographs(folder / "train" / SYNSET)
     lines = [f"{SYNSET}/{Path(path).name} 0\n" for path in paths]
     (folder / "train.txt").write_text("".join(lines), encoding="utf-8")
-    (folder / "synset_words.txt").write_text(f"{SYNSET} tench\n", encoding="utf-8")
+    (folder / "synsets.txt").write_text(f"{SYNSET}\n", encoding="utf-8")
     return paths
 
 

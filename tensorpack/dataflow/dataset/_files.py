@@ -1,13 +1,12 @@
 """What the datasets share: their parts and published files, and images with labels."""
 
-import functools
 import gzip
 import io
 import os
 import tarfile
 import zlib
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -18,7 +17,7 @@ from tensorpack.utils.fs import get_dataset_path
 from tensorpack.utils.optional import require
 
 from ..files.images import ImageRecords
-from ..files.records import DamagedFile, PathLike, RecordsFlow
+from ..files.records import DamagedFile, PathLike
 from ..raw import DataFromList
 
 TRAIN_OR_TEST = ("train", "test")
@@ -52,12 +51,23 @@ class PublishedDataset(DataFromList):
     def _find(self, published: Mapping[str, Optional[str]]) -> List[str]:
         return find_files(type(self).__name__, self._directory, published, self._download)
 
+    def _read_archive(
+        self, url: str, sha256: str, folder: str, wanted: Callable[[str], bool]
+    ) -> Dict[str, bytes]:
+        """Returns the files whose names are `wanted`, of the folder if the archive is unpacked."""
+        root = Path(self._directory)
+        if not (root / folder).is_dir():
+            return read_members(self._find({url: sha256})[0], wanted)
+        paths = [each for each in (root / folder).glob("**/*") if each.is_file()]
+        names = [each.relative_to(root).as_posix() for each in paths]
+        return {name: (root / name).read_bytes() for name in names if wanted(name)}
+
 
 class LabelledImages:
     """The datapoints `[image, label]` by index: an image that is a new array each time, and an int.
 
-    `images` are uint8, `labels` integers `[N]` below `classes`, otherwise a `DamagedFile` names
-    `path`. With a `scale`, images are divided by it and float32. Both may be set to others.
+    `labels` are integers `[N]` from 0, below `classes`, otherwise a `DamagedFile` names `path`.
+    With a `scale`, images are divided by it and float32. Both may be set to others.
     """
 
     _scale = 0
@@ -65,11 +75,11 @@ class LabelledImages:
     def __init__(
         self, images: np.ndarray, labels: np.ndarray, classes: int, path: str, scale: int = 0
     ) -> None:
-        if not len(labels):
-            raise DamagedFile(f"{path} has no images.")
-        if labels.max() >= classes:
-            found = labels.max()
-            raise DamagedFile(f"{path} has the label {found}, but there are {classes} classes.")
+        if not 0 < len(labels) == len(images):
+            raise DamagedFile(f"{path} has {len(labels)} labels of {len(images)} images.")
+        if labels.min() < 0 or labels.max() >= classes:
+            found = f"labels from {labels.min()} to {labels.max()}"
+            raise DamagedFile(f"{path} has {found}, but there are {classes} classes.")
         self.images, self.labels, self._scale = images, labels, scale
 
     def __len__(self) -> int:
@@ -110,42 +120,29 @@ class LabelledDataset(PublishedDataset):
         return self.lst
 
 
-class UnpackedDataset(RecordsFlow):
+class UnpackedDataset(DataFromList):
     """A dataset of image files in a folder, which has to be unpacked."""
 
     _URL = ""  # of the archive
     # Returns the paths of the images of a part, below the folder, and their labels.
     _listed: Callable[[str], Tuple[List[str], List[int]]]
 
-    def __init__(
-        self, dir: PathLike, name: str, shuffle: Optional[bool] = None, *, max_errors: int = 0
-    ) -> None:
-        """
-        Args:
-          dir: the folder.
-          name: "train" or "val".
-          shuffle: whether each pass has its own order; None for "train" only.
-          max_errors: how many images that cannot be read a pass skips, see `RecordsFlow`.
-        """
+    def __init__(self, dir: PathLike, name: str, shuffle: Optional[bool] = None) -> None:
+        """Takes the folder, "train" or "val", and whether each pass has its own order."""
         check_split(name, ("train", "val"))
         self.dir = os.path.abspath(dir)
         files, labels = self._listed(name)
-        records = ImageRecords([os.path.join(self.dir, file) for file in files], labels, bgr=True)
-        super().__init__(records, name == "train" if shuffle is None else shuffle, max_errors)
+        images = ImageRecords([os.path.join(self.dir, file) for file in files], labels, bgr=True)
+        super().__init__(images, name == "train" if shuffle is None else shuffle)
 
     def _lines(self, name: str) -> List[str]:
-        path = self._existing(name)
-        return lines_of(Path(path).read_bytes(), path)
-
-    def _existing(self, name: str) -> str:
-        """Returns the path of a file or folder below the folder."""
         path = os.path.join(self.dir, name)
         if not os.path.exists(path):
             raise FileNotFoundError(
                 f"{type(self).__name__} needs {path}: download {self._URL}, unpack it, and give "
                 "its folder."
             )
-        return path
+        return lines_of(Path(path).read_bytes(), path)
 
 
 def check_split(name: str, parts: Sequence[str]) -> None:
@@ -157,18 +154,12 @@ def check_split(name: str, parts: Sequence[str]) -> None:
 
 
 def mean_of(
-    parts: Sequence[str], names: Iterable[str], images_of: Callable[[str], np.ndarray]
+    parts: Sequence[str], names: Sequence[str], images_of: Callable[[str], np.ndarray]
 ) -> np.ndarray:
     """Returns the mean image of some parts of a dataset, float32, in the range of uint8."""
-    total, count = np.zeros((), np.int64), 0
     for name in names:
         check_split(name, parts)
-        images = images_of(name)
-        total = total + images.sum(axis=0, dtype=np.int64)
-        count += len(images)
-    if not count:
-        raise ValueError(f"A mean is of some of {', '.join(map(repr, parts))}, but got {names!r}.")
-    return (total / count).astype(np.float32)
+    return np.concatenate([images_of(name) for name in names]).mean(axis=0).astype(np.float32)
 
 
 def find_files(
@@ -196,20 +187,13 @@ def find_files(
                 f"{directory}."
             ) from error
     for url in (each for each in published if each not in missing):
-        path, found = paths[url], os.stat(paths[url])
-        if published[url] not in (None, _hash(path, found.st_size, found.st_mtime_ns)):
+        if published[url] not in (None, hash_file(paths[url])[1]):
             log_once(
-                f"{path} is not the file of {url}: its SHA-256 is another one. It is used; remove "
-                "it to download the published one.",
+                f"{paths[url]} is not the file of {url}: its SHA-256 is another one. It is used; "
+                "remove it to download the published one.",
                 "warn",
             )
     return list(paths.values())
-
-
-@functools.lru_cache(maxsize=32)
-def _hash(path: str, size: int, changed: int) -> str:
-    """Returns the SHA-256 of a file; computed once for as long as the file is the same."""
-    return hash_file(path)[1]
 
 
 def lines_of(content: bytes, where: str) -> List[str]:
@@ -222,33 +206,24 @@ def lines_of(content: bytes, where: str) -> List[str]:
 
 
 def read_members(path: str, wanted: Callable[[str], bool]) -> Dict[str, bytes]:
-    """Returns the content of the files of a compressed archive whose names are `wanted`.
-
-    The whole archive is checked, and nothing is unpacked.
-    """
-    contents: Dict[str, bytes] = {}
+    """Returns the files of a compressed archive whose names are `wanted`; nothing is unpacked."""
     try:
-        with gzip.open(path) as stream:
-            with tarfile.open(fileobj=stream, mode="r|") as archive:
-                for member in archive:
-                    if member.isfile() and wanted(member.name):
-                        contents[member.name] = archive.extractfile(member).read()  # type: ignore
-            while stream.read(1 << 20):  # up to the checksum
-                pass
+        with gzip.open(path) as file:
+            archive = tarfile.open(fileobj=io.BytesIO(file.read()))  # all, up to the checksum
+        found = [each for each in archive if each.isfile() and wanted(each.name)]
+        return {each.name: archive.extractfile(each).read() for each in found}  # type: ignore
     except (EOFError, OSError, zlib.error, tarfile.TarError) as error:
         raise DamagedFile(f"{path} cannot be unpacked: {error}") from error
-    return contents
 
 
-def read_matlab(path: str, *names: str, content: Optional[bytes] = None) -> Dict[str, Any]:
+def read_matlab(path: str, *names: str, content: Optional[bytes] = None) -> List[np.ndarray]:
     """Returns variables of a file of MATLAB's version 5, or of `content` if it is in an archive."""
     matlab = require("scipy.io")
+    file = path if content is None else io.BytesIO(content)
     try:
-        file = path if content is None else io.BytesIO(content)
         found = matlab.loadmat(file, variable_names=names)
+        return [found[name] for name in names]
     except Exception as error:  # whatever the bytes at hand lead scipy to
-        raise DamagedFile(f"{path} is not a MATLAB file that scipy reads: {error}") from error
-    missing = [name for name in names if name not in found]
-    if missing:
-        raise DamagedFile(f"{path} has no variable {' and '.join(missing)}.")
-    return {name: found[name] for name in names}
+        raise DamagedFile(
+            f"{path} is not a MATLAB file of {' and '.join(names)} that scipy reads: {error!r}"
+        ) from error

@@ -1,11 +1,10 @@
 """ILSVRC12, known as ImageNet: images in folders, with lists of labels and XML files of boxes.
 
-The lists are in the archive that Caffe's tools use: `synset_words.txt` has a line for each class,
-`train.txt`, `val.txt` and `test.txt` have a line `path label` for each image, and
+The lists are in the archive that Caffe's tools use: `synsets.txt` and `synset_words.txt` have a
+line for each class, `train.txt`, `val.txt` and `test.txt` a line `path label` for each image, and
 `imagenet_mean.binaryproto` is a message `BlobProto` of Caffe.
 """
 
-import math
 import os
 import re
 import xml.etree.ElementTree
@@ -20,8 +19,9 @@ from tensorpack.utils.optional import require
 from tensorpack.utils.packing.old_values import BadRecord
 
 from ..files.caffe import message_fields
+from ..files.records import RecordsFlow
 from . import _files
-from ._files import DamagedFile, Folder, ImageRecords, PathLike, RecordsFlow
+from ._files import DamagedFile, Folder, ImageRecords, PathLike
 
 _PARTS = ("train", "val", "test")
 _STRUCTURES = ("original", "train")
@@ -29,8 +29,7 @@ _URL = (
     "http://dl.caffe.berkeleyvision.org/caffe_ilsvrc12.tar.gz",
     "e35c0c1994a21f7d8ed49d01881ce17ab766743d3b0372cdc0183ff4d0dfc491",
 )
-_SYNSETS, _MEAN = "synset_words.txt", "imagenet_mean.binaryproto"
-_MEMBERS = (_SYNSETS, _MEAN, *(f"{part}.txt" for part in _PARTS))
+_MEAN = "imagenet_mean.binaryproto"
 _SYNSET = re.compile(r"n\d{8}\Z")
 
 
@@ -133,20 +132,15 @@ class ILSVRCMeta:
     def __init__(self, dir: Folder = None, *, download: bool = False) -> None:
         self.dir = os.fspath(get_dataset_path("ilsvrc_metadata") if dir is None else dir)
         self._download = download
-        self._archive: Optional[Tuple[str, Dict[str, bytes]]] = None  # its path and its files
+        self._contents: Optional[Dict[str, bytes]] = None  # of the archive
 
     def get_synset_words_1000(self) -> Dict[int, str]:
         """Returns the line of each class, such as "n01440764 tench, Tinca tinca", by its label."""
-        lines = self._lines(_SYNSETS)
-        if any(_SYNSET.match(line.split()[0]) is None for line in lines):
-            raise DamagedFile(f"Lines of synset_words.txt of {self.dir} begin with no class.")
-        return dict(enumerate(lines))
+        return dict(enumerate(self._lines("synset_words.txt")))
 
     def get_synset_1000(self) -> Dict[int, str]:
         """Returns the name of the folder of each class, such as "n01440764", by its label."""
-        if self._unpacked("synsets.txt"):
-            return dict(enumerate(self._lines("synsets.txt")))
-        return {label: line.split()[0] for label, line in self.get_synset_words_1000().items()}
+        return dict(enumerate(self._lines("synsets.txt")))
 
     def get_image_list(self, name: str, dir_structure: str = "original") -> List[Tuple[str, int]]:
         """Returns the path of each image, below the folder of its part, and its label from 0.
@@ -196,22 +190,17 @@ class ILSVRCMeta:
     def _lines(self, name: str) -> List[str]:
         return _files.lines_of(self._read(name), f"{name} of {self.dir}")
 
-    def _unpacked(self, name: str) -> Optional[str]:
-        paths = [os.path.join(self.dir, part, name) for part in ("", "caffe_ilsvrc12")]
-        return next(filter(os.path.isfile, paths), None)
-
     def _read(self, name: str) -> bytes:
         """Returns the content of a file, from the archive if it does not lie beside it."""
-        path = self._unpacked(name)
-        if path is not None:
-            return Path(path).read_bytes()
-        if self._archive is None:
-            (path,) = _files.find_files("ILSVRCMeta", self.dir, dict([_URL]), self._download)
-            self._archive = path, _files.read_members(path, _MEMBERS.__contains__)
-        path, contents = self._archive
-        if name not in contents:
-            raise DamagedFile(f"{path} has no {name}.")
-        return contents[name]
+        for path in Path(self.dir, name), Path(self.dir, "caffe_ilsvrc12", name):
+            if path.is_file():
+                return path.read_bytes()
+        if self._contents is None:
+            (archive,) = _files.find_files("ILSVRCMeta", self.dir, dict([_URL]), self._download)
+            self._contents = _files.read_members(archive, bool)
+        if name not in self._contents:
+            raise DamagedFile(f"The archive in {self.dir} has no {name}.")
+        return self._contents[name]
 
 
 class _Images(ImageRecords):
@@ -238,20 +227,17 @@ def _listed(
     """Returns the folder of a part, and the images below it."""
     _files.check_split(name, _PARTS)
     root = os.path.abspath(os.path.join(dir, name))
-    if not os.path.isdir(root):
-        raise FileNotFoundError(
-            f"There is no folder {root} with images of ILSVRC12. They can be had from "
-            "https://image-net.org/; unpack them there."
-        )
     meta = ILSVRCMeta(meta_dir, download=download)
     if dir_structure is None:
-        dir_structure = "train" if name == "train" else meta.guess_dir_structure(root)
+        is_train = name == "train" or not os.path.isdir(root)
+        dir_structure = "train" if is_train else meta.guess_dir_structure(root)
     images = meta.get_image_list(name, dir_structure)
     first = os.path.join(root, images[0][0])
     if not os.path.exists(first):
         raise FileNotFoundError(
             f"There is no {first}, but that is the first image of the part {name!r} with the "
-            f"structure {dir_structure!r}. Unpack the images there, or pass another dir_structure."
+            f"structure {dir_structure!r}. Unpack the images of https://image-net.org/ there, or "
+            "pass another dir_structure."
         )
     return root, images
 
@@ -263,8 +249,6 @@ def _read_box(path: str) -> Optional[np.ndarray]:
         if found is None:
             return None
         box = [float(found.findtext(name, "")) for name in ("xmin", "ymin", "xmax", "ymax")]
-        if not all(map(math.isfinite, box)) or box[0] > box[2] or box[1] > box[3]:
-            raise ValueError(f"its box is {box}")
-    except (OSError, LookupError, ValueError, xml.etree.ElementTree.ParseError) as error:
+    except (OSError, ValueError, xml.etree.ElementTree.ParseError) as error:
         raise DamagedFile(f"{path} is not an XML file with boxes: {error}.") from error
     return np.array(box, np.float32)

@@ -51,12 +51,8 @@ class Mnist(LabelledDataset):
         images = {f"{start}-images-idx3-ubyte.gz": self._SHA256[f"{part}-images"]}
         labels = {f"{start}-labels-idx1-ubyte.gz": self._SHA256[f"{part}-labels"]}
         images_path, labels_path = self._find({**images, **labels})
-        pixels, numbers = _read_idx(images_path, 28, 28), _read_idx(labels_path)
-        found = LabelledImages(pixels, numbers, 10, labels_path, scale=255)
-        if len(pixels) != len(numbers):
-            counts = f"{len(pixels)} images, but {labels_path} {len(numbers)} labels"
-            raise DamagedFile(f"{images_path} has {counts}.")
-        return found
+        pixels, numbers = _read_idx(images_path, 3), _read_idx(labels_path, 1)
+        return LabelledImages(pixels, numbers, 10, labels_path, scale=255)
 
     @property
     def images(self) -> np.ndarray:
@@ -103,37 +99,26 @@ def maybe_download(url: str, work_directory: PathLike) -> str:
 
 def extract_images(filename: str) -> np.ndarray:
     """Returns the images of a file, float32 `[N, h, w, 1]` in [0, 1]."""
-    return np.divide(_read_idx(filename, None, None)[..., np.newaxis], 255, dtype=np.float32)
+    return np.divide(_read_idx(filename, 3)[..., np.newaxis], 255, dtype=np.float32)
 
 
 def extract_labels(filename: str) -> np.ndarray:
     """Returns the labels of a file, uint8 `[N]`."""
-    return _read_idx(filename)
+    return _read_idx(filename, 1)
 
 
 def _read32(bytestream: Any) -> Any:
     return np.frombuffer(bytestream.read(4), ">u4")[0]
 
 
-def _read_idx(path: str, *shape: Optional[int]) -> np.ndarray:
-    """Returns the content of a compressed IDX file, uint8 `[N, *shape]`; None is any size."""
+def _read_idx(path: str, axes: int) -> np.ndarray:
+    """Returns the content of a compressed IDX file, uint8 with so many axes."""
     try:
         with gzip.open(path, "rb") as file:
-            header = file.read(4 * (2 + len(shape)))
-            if len(header) < 4 * (2 + len(shape)):
-                raise DamagedFile(f"{path} ends after {len(header)} bytes.")
-            magic, count, *axes = struct.unpack(f">{2 + len(shape)}I", header)
-            expected = _UNSIGNED_BYTES + 1 + len(shape)
-            if magic != expected or any(a not in (None, b) for a, b in zip(shape, axes)):
-                raise DamagedFile(
-                    f"{path} begins with {magic} and arrays of {tuple(axes)}, but needs {expected} "
-                    f"and {shape}."
-                )
-            size = count * int(np.prod(axes, dtype=int))
-            content = file.read(size + 1)  # also reads the checksum
-    except (EOFError, OSError, zlib.error) as error:
-        raise DamagedFile(f"{path} cannot be unpacked: {error}") from error
-    if len(content) != size:
-        what = "more" if len(content) > size else str(len(content))
-        raise DamagedFile(f"{path} should have {size} bytes after its header, but has {what}.")
-    return np.frombuffer(content, np.uint8).reshape((count, *axes))
+            content = file.read()
+        magic, *shape = struct.unpack_from(f">{1 + axes}I", content)
+        if magic != _UNSIGNED_BYTES + axes:
+            raise ValueError(f"it begins with {magic} instead of {_UNSIGNED_BYTES + axes}")
+        return np.frombuffer(content, np.uint8, offset=4 * (1 + axes)).reshape(shape)
+    except (EOFError, OSError, ValueError, struct.error, zlib.error) as error:
+        raise DamagedFile(f"{path} cannot be read: {error}.") from error

@@ -2,7 +2,7 @@
 
 from typing import List, Tuple
 
-from ._files import DamagedFile, UnpackedDataset
+from ._files import UnpackedDataset
 
 
 class Places365Standard(UnpackedDataset):
@@ -18,9 +18,7 @@ class Places365Standard(UnpackedDataset):
 
     def _listed(self, name: str) -> Tuple[List[str], List[int]]:
         images = self._lines(f"{name}.txt")
-        if any(image.count("/") < 2 for image in images):
-            raise DamagedFile(f"{name}.txt of {self.dir} has no lines such as 'train/bar/1.jpg'.")
-        classes = [image.split("/", 1)[1].rpartition("/")[0] for image in images]
+        classes = [image.partition("/")[2].rpartition("/")[0] for image in images]
         self._names = sorted(set(classes))
         labels = {each: label for label, each in enumerate(self._names)}
         return images, [labels[each] for each in classes]

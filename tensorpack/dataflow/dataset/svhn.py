@@ -10,7 +10,6 @@ import numpy as np
 
 from ._files import DamagedFile, Folder, LabelledDataset, LabelledImages, mean_of, read_matlab
 
-_SHAPE = (32, 32, 3)
 _ADDRESS = "http://ufldl.stanford.edu/housenumbers/"
 _SHA256 = {  # by the part of the dataset
     "train": "435e94d69a87fde4fd4d7f3dd208dfc32cb6ae8af2240d066de1df7508d083b8",
@@ -29,14 +28,11 @@ class SVHNDigit(LabelledDataset):
 
     def _read(self, part: str) -> LabelledImages:
         (path,) = self._find({f"{_ADDRESS}{part}_32x32.mat": _SHA256[part]})
-        images, digits = read_matlab(path, "X", "y").values()
-        shapes = images.shape[:3], digits.shape
-        if images.dtype != np.uint8 or shapes != (_SHAPE, (*images.shape[3:], 1)):
-            raise DamagedFile(
-                f"{path} has images of {images.dtype} {images.shape} and labels of {digits.shape}, "
-                "but needs uint8 (32, 32, 3, N) and (N, 1)."
-            )
-        labels = np.where(digits[:, 0] == 10, 0, digits[:, 0]).astype(np.uint8)
+        images, digits = read_matlab(path, "X", "y")
+        if images.dtype != np.uint8 or images.shape[:-1] != (32, 32, 3):
+            found = f"{images.dtype} {images.shape}"
+            raise DamagedFile(f"{path} has images of {found}, but needs uint8 (32, 32, 3, N).")
+        labels = np.where(digits == 10, 0, digits).astype(np.uint8).ravel()
         return LabelledImages(np.ascontiguousarray(images.transpose(3, 0, 1, 2)), labels, 10, path)
 
     X, Y = LabelledDataset.images, LabelledDataset.labels

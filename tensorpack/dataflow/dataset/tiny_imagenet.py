@@ -1,9 +1,9 @@
 """TinyImageNet: 64 x 64 colour images of 200 classes, in the folders of its archive."""
 
 import os
-from typing import List, Sequence, Tuple
+from typing import List, Tuple
 
-from ._files import DamagedFile, UnpackedDataset
+from ._files import UnpackedDataset
 
 
 class TinyImageNet(UnpackedDataset):
@@ -16,25 +16,13 @@ class TinyImageNet(UnpackedDataset):
     _URL = "http://cs231n.stanford.edu/tiny-imagenet-200.zip"
 
     def _listed(self, name: str) -> Tuple[List[str], List[int]]:
-        classes = self._lines("wnids.txt")
-        labels = {synset: label for label, synset in enumerate(classes)}
-        listed = self._train(classes) if name == "train" else self._val()
-        unknown = sorted({synset for _, synset in listed} - set(labels))
-        if unknown or not listed:
-            raise DamagedFile(f"{self.dir} has {len(listed)} images; not in wnids.txt: {unknown}.")
-        return [path for path, _ in listed], [labels[synset] for _, synset in listed]
-
-    def _train(self, classes: Sequence[str]) -> List[Tuple[str, str]]:
-        found = []
-        for synset in classes:
-            folder = os.path.join("train", synset, "images")
-            names = sorted(os.listdir(self._existing(folder)))
-            images = [os.path.join(folder, name) for name in names if name.endswith(".JPEG")]
-            found += [(image, synset) for image in images]
-        return found
-
-    def _val(self) -> List[Tuple[str, str]]:
-        lines = [line.split("\t") for line in self._lines("val/val_annotations.txt")]
-        if min(map(len, lines)) < 2:
-            raise DamagedFile(f"val_annotations.txt of {self.dir} has lines without a class.")
-        return [(os.path.join("val", "images", name), synset) for name, synset, *_ in lines]
+        labels = {synset: label for label, synset in enumerate(self._lines("wnids.txt"))}
+        if name == "val":
+            lines = [line.split("\t") for line in self._lines("val/val_annotations.txt")]
+            return [f"val/images/{line[0]}" for line in lines], [labels[line[1]] for line in lines]
+        listed = []
+        for synset, label in labels.items():
+            folder = f"train/{synset}/images"
+            names = sorted(os.listdir(os.path.join(self.dir, folder)))
+            listed += [(f"{folder}/{each}", label) for each in names if each.endswith(".JPEG")]
+        return [path for path, _ in listed], [label for _, label in listed]

@@ -8,9 +8,9 @@ import collections
 import json
 import re
 from pathlib import Path
-from typing import Any, Dict, List
+from typing import Any, List
 
-from ..files.records import DamagedFile, PathLike, input_path
+from ..files.records import DamagedFile, PathLike
 from ..raw import DataFromList
 
 _WORD = re.compile(r"[^\W_]+(?:['-][^\W_]+)*")
@@ -25,16 +25,13 @@ class VisualQA(DataFromList):
     """
 
     def __init__(self, question_file: PathLike, annotation_file: PathLike) -> None:
-        questions = _read(question_file, "questions", "question")
-        annotations = _read(annotation_file, "annotations", "multiple_choice_answer")
-        pairs = [list(pair) for pair in zip(questions, annotations)]
-        alike = all(question["question_id"] == each["question_id"] for question, each in pairs)
-        if not alike or len(questions) != len(annotations):
-            raise DamagedFile(
-                f"{annotation_file} has {len(annotations)} answers, and {question_file} "
-                f"{len(questions)} questions, but not the same ones. Are they of one part?"
-            )
-        super().__init__(pairs, shuffle=False)
+        questions = json.loads(Path(question_file).read_text("utf-8"))["questions"]
+        annotations = json.loads(Path(annotation_file).read_text("utf-8"))["annotations"]
+        asked, answered = ([q["question_id"] for q in each] for each in (questions, annotations))
+        if asked != answered:
+            files = f"{annotation_file} and {question_file}"
+            raise DamagedFile(f"{files} are not of the same questions. Are they of one part?")
+        super().__init__(list(map(list, zip(questions, annotations))), shuffle=False)
 
     def get_common_answer(self, n: int) -> List[str]:
         """Returns the `n` most common answers of multiple choice, the most common one first."""
@@ -48,17 +45,3 @@ class VisualQA(DataFromList):
 
 def _most_common(texts: Any, n: int) -> List[str]:
     return [text for text, _ in collections.Counter(texts).most_common(n)]
-
-
-def _read(path: PathLike, name: str, needed: str) -> List[Dict[str, Any]]:
-    """Returns a list of objects, each with an id and one more key."""
-    path = input_path(path)
-    try:
-        found = json.loads(Path(path).read_bytes().decode("utf-8"))[name]
-        damaged = [each for each in found if not isinstance(each[needed], str)]
-        damaged += [each for each in found if not isinstance(each["question_id"], int)]
-    except (KeyError, TypeError, ValueError) as error:
-        raise DamagedFile(f"{path} is not a file of VisualQA with {name}: {error!r}") from error
-    if damaged or not found:
-        raise DamagedFile(f"{path} has {len(found)} {name}, of which {len(damaged)} are damaged.")
-    return found

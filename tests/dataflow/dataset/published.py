@@ -23,12 +23,6 @@ def write_mnist(folder, images, labels, part="train"):
     write_idx(folder / f"{prefix}-labels-idx1-ubyte.gz", labels)
 
 
-def cifar_records(images, *labels):
-    """Records of CIFAR as bytes: images uint8 `[N, 32, 32, 3]`, and labels uint8 `[N]`."""
-    planes = images.transpose(0, 3, 1, 2).reshape(len(images), -1)
-    return np.concatenate([*(each[:, None] for each in labels), planes], axis=1).tobytes()
-
-
 def write_archive(path, contents):
     """A compressed archive of files with these names and contents."""
     path.parent.mkdir(parents=True, exist_ok=True)

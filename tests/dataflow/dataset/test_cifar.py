@@ -1,4 +1,4 @@
-"""CIFAR is read from archives or unpacked folders of both versions, and no code in them runs."""
+"""CIFAR is read from its archives or their unpacked folders, and no code in them runs."""
 
 import pickle
 
@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from tensorpack.dataflow import DamagedFile
-from tensorpack.dataflow.dataset import Cifar10, Cifar100, CifarBase, _files
+from tensorpack.dataflow.dataset import Cifar10, Cifar100, CifarBase
 from tensorpack.utils import change_env
 from tests.contracts.dataflow import DataFlowContract
-from tests.dataflow.dataset.published import cifar_records, random_images, write_archive
+from tests.dataflow.dataset.published import random_images, write_archive
 from tests.dataflow.flows import Canary
 from tests.dataflow.old_bytes import pickle_of_python_2
 
@@ -18,21 +18,26 @@ TRAIN_LABELS, TEST_LABELS = np.array([9, 0, 2, 6, 5], np.uint8), np.array([7, 7,
 TEN = "airplane automobile bird cat deer dog frog horse ship truck".split()
 
 
+def pickled(images, labels, key="labels"):
+    planes = images.transpose(0, 3, 1, 2).reshape(len(images), -1)
+    found = {"batch_label": "part", key: labels.tolist(), "data": planes, "filenames": ["a.png"]}
+    return pickle_of_python_2(found)
+
+
 def contents_of_10(**others):
     """The files in the archive of CIFAR-10, with one image in each batch."""
     files = {
-        f"data_batch_{i + 1}.bin": cifar_records(TRAIN[i : i + 1], TRAIN_LABELS[i : i + 1])
-        for i in range(5)
+        f"data_batch_{i + 1}": pickled(TRAIN[i : i + 1], TRAIN_LABELS[i : i + 1]) for i in range(5)
     }
-    files["test_batch.bin"] = cifar_records(TEST, TEST_LABELS)
-    files["batches.meta.txt"] = ("\n".join(TEN) + "\n\n").encode()
+    files["test_batch"] = pickled(TEST, TEST_LABELS)
+    files["batches.meta"] = pickle_of_python_2({"num_vis": 3072, "label_names": TEN})
     files.update(others)
-    return {f"cifar-10-batches-bin/{name}": content for name, content in files.items()}
+    return {f"cifar-10-batches-py/{name}": content for name, content in files.items()}
 
 
 @pytest.fixture
 def folder(tmp_path):
-    write_archive(tmp_path / "cifar-10-binary.tar.gz", contents_of_10())
+    write_archive(tmp_path / "cifar-10-python.tar.gz", contents_of_10())
     return tmp_path
 
 
@@ -72,132 +77,74 @@ def test_means_and_names(folder):
     channels = flow.get_per_channel_mean(("test",))
     np.testing.assert_allclose(channels, TEST.mean(axis=(0, 1, 2)), rtol=1e-5)
     assert flow.get_label_names() == TEN
-    with pytest.raises(ValueError, match="some of 'train', 'test', but got"):
-        flow.get_per_pixel_mean([])
+    with pytest.raises(ValueError, match="'train' and 'test', but got 'val'"):
+        flow.get_per_pixel_mean(["train", "val"])
 
 
-def pickled(images, labels, key="labels"):
-    planes = images.transpose(0, 3, 1, 2).reshape(len(images), -1)
-    found = {"batch_label": "part", key: labels.tolist(), "data": planes, "filenames": ["a.png"]}
-    return pickle_of_python_2(found)
-
-
-def python_version_of_10(**others):
-    files = {
-        f"data_batch_{i + 1}": pickled(TRAIN[i : i + 1], TRAIN_LABELS[i : i + 1]) for i in range(5)
-    }
-    files["test_batch"] = pickled(TEST, TEST_LABELS)
-    files["batches.meta"] = pickle_of_python_2({"num_vis": 3072, "label_names": TEN})
-    files.update(others)
-    return {f"cifar-10-batches-py/{name}": content for name, content in files.items()}
-
-
-@pytest.mark.parametrize("is_archive", [True, False])
-def test_the_python_version_that_old_tensorpack_unpacked(tmp_path, is_archive):
-    if is_archive:
-        write_archive(tmp_path / "cifar-10-python.tar.gz", python_version_of_10())
-    else:
-        (tmp_path / "cifar-10-batches-py").mkdir()
-        for name, content in python_version_of_10().items():
-            (tmp_path / name).write_bytes(content)
+def test_the_folder_that_old_tensorpack_unpacked(tmp_path):
+    (tmp_path / "cifar-10-batches-py").mkdir()
+    for name, content in contents_of_10().items():
+        (tmp_path / name).write_bytes(content)
     flow = Cifar10("train", shuffle=False, dir=tmp_path)
     np.testing.assert_array_equal([image for image, _ in flow], TRAIN)
-    assert [label for _, label in flow] == TRAIN_LABELS.tolist()
-    assert [label for _, label in Cifar10("test", dir=tmp_path)] == TEST_LABELS.tolist()
-    assert flow.get_label_names() == TEN
     assert [label for _, label in flow.data] == TRAIN_LABELS.tolist() and len(flow.data) == 5
-
-
-def test_the_python_version_of_cifar_100(tmp_path):
-    folder = tmp_path / "cifar-100-python"
-    folder.mkdir()
-    (folder / "train").write_bytes(pickled(TRAIN, TRAIN_LABELS + 90, "fine_labels"))
-    (folder / "meta").write_bytes(pickle_of_python_2({"fine_label_names": ["apple", "baby"]}))
-    flow = Cifar100("train", shuffle=False, dir=tmp_path)
-    np.testing.assert_array_equal([image for image, _ in flow], TRAIN)
-    assert [label for _, label in flow] == (TRAIN_LABELS + 90).tolist()
-    assert flow.get_label_names() == ["apple", "baby"]
-
-
-def test_code_in_the_python_version_never_runs(tmp_path):
-    code = pickle.dumps({"labels": [1], "data": Canary(tmp_path / "ran")}, 2)
-    for wrong, match in [
-        (code, r"it is a pickle that needs \w+.mkdir"),
-        (pickled(TEST, TEST_LABELS + 5), "label 12"),
-        (pickled(TEST, TEST_LABELS[:2]), "test_batch of "),
-        (pickled(TEST, TEST_LABELS, "names"), "test_batch of "),
-        (b"any", "test_batch of "),
-    ]:
-        write_archive(tmp_path / "cifar-10-python.tar.gz", python_version_of_10(test_batch=wrong))
-        with pytest.raises(DamagedFile, match=f"(?i){match}"):
-            Cifar10("test", dir=tmp_path)
-    assert not (tmp_path / "ran").exists()
+    assert flow.get_label_names() == TEN
+    (tmp_path / "cifar-10-batches-py" / "data_batch_3").unlink()
+    with pytest.raises(DamagedFile, match="data_batch_3 of "):
+        Cifar10("train", dir=tmp_path)
 
 
 def test_the_fine_labels_of_cifar_100(tmp_path):
     folder = tmp_path / "cifar100_data"
-    coarse = np.array([1, 2, 3, 4, 5], np.uint8)
+    names = pickle_of_python_2({"fine_label_names": ["apple", "baby"]})
     contents = {
-        "cifar-100-binary/train.bin": cifar_records(TRAIN, coarse, TRAIN_LABELS + 90),
-        "cifar-100-binary/fine_label_names.txt": b"apple\nbaby\n",
-        "cifar-100-binary/coarse_label_names.txt": b"people\n",
+        "cifar-100-python/train": pickled(TRAIN, TRAIN_LABELS + 90, "fine_labels"),
+        "cifar-100-python/meta": names,
     }
-    write_archive(folder / "cifar-100-binary.tar.gz", contents)
+    write_archive(folder / "cifar-100-python.tar.gz", contents)
     with change_env("TENSORPACK_DATASET", str(tmp_path)):
         flow = Cifar100("train", shuffle=False)
         assert len(CifarBase("train", cifar_classnum=100)) == 5
     assert [label for _, label in flow] == (TRAIN_LABELS + 90).tolist()
     np.testing.assert_array_equal([image for image, _ in flow], TRAIN)
     assert flow.get_label_names() == ["apple", "baby"]
-    with pytest.raises(DamagedFile, match="has no cifar-100-binary/test.bin. Is it the published"):
-        Cifar100("test", dir=folder)
+
+
+def test_damaged_files_are_named_and_no_code_in_them_runs(tmp_path):
+    code = pickle.dumps({"labels": [1], "data": Canary(tmp_path / "ran")}, 2)
+    for wrong, match in [
+        (code, r"it is a pickle that needs \w+.mkdir"),
+        (pickled(TEST, TEST_LABELS + 5), "labels from 6 to 12"),
+        (pickled(TEST, TEST_LABELS[:2]), "test_batch of .* 2 labels of 3 images"),
+        (pickled(TEST, TEST_LABELS, "names"), "test_batch of "),
+        (b"any", "test_batch of "),
+    ]:
+        write_archive(tmp_path / "cifar-10-python.tar.gz", contents_of_10(test_batch=wrong))
+        with pytest.raises(DamagedFile, match=f"(?i){match}"):
+            Cifar10("test", dir=tmp_path)
+    assert not (tmp_path / "ran").exists()
 
 
 def test_nothing_is_unpacked(tmp_path):
     folder = tmp_path / "data"
     outside = {"../outside": b"x", "/tmp/outside": b"x"}
-    write_archive(folder / "cifar-10-binary.tar.gz", {**outside, **contents_of_10()})
+    write_archive(folder / "cifar-10-python.tar.gz", {**outside, **contents_of_10()})
     assert len(Cifar10("train", dir=folder)) == 5
-    assert [path.name for path in tmp_path.rglob("*")] == ["data", "cifar-10-binary.tar.gz"]
+    assert [path.name for path in tmp_path.rglob("*")] == ["data", "cifar-10-python.tar.gz"]
 
 
 def test_a_missing_or_damaged_archive_is_named(folder):
-    path = folder / "cifar-10-binary.tar.gz"
+    path = folder / "cifar-10-python.tar.gz"
     whole = path.read_bytes()
     flipped = bytearray(whole)
     flipped[-6] ^= 1  # in the checksum
     for content in whole[:-9], whole[: len(whole) // 2], bytes(flipped), b"<html>":
         path.write_bytes(content)
-        with pytest.raises(DamagedFile, match="cifar-10-binary.tar.gz cannot be unpacked"):
+        with pytest.raises(DamagedFile, match="cifar-10-python.tar.gz cannot be unpacked"):
             Cifar10("train", dir=folder)
     path.unlink()
-    with pytest.raises(FileNotFoundError, match="put https://.*/cifar-10-binary.tar.gz into"):
+    with pytest.raises(FileNotFoundError, match="put https://.*/cifar-10-python.tar.gz into"):
         Cifar10("train", dir=folder)
-
-
-def test_an_archive_is_hashed_again_only_when_it_changes(folder, monkeypatch):
-    hashed = []
-    original = _files.hash_file
-    monkeypatch.setattr(_files, "hash_file", lambda path: hashed.append(path) or original(path))
-    path = str(folder / "cifar-10-binary.tar.gz")
-    for _ in range(3):
-        Cifar10("train", dir=folder)
-    assert hashed == [path]
-    write_archive(folder / "cifar-10-binary.tar.gz", {**contents_of_10(), "more": b""})
-    Cifar10("train", dir=folder)
-    assert hashed == [path] * 2
-
-
-def test_records_of_another_size_and_labels_of_no_class(folder):
-    short, label = TRAIN[0].tobytes(), cifar_records(TEST, TEST_LABELS + 5)
-    for content, match in [
-        (short, "3072 bytes.* multiple of a record's 3073"),
-        (label, "label 12"),
-    ]:
-        changed = contents_of_10(**{"test_batch.bin": content})
-        write_archive(folder / "cifar-10-binary.tar.gz", changed)
-        with pytest.raises(DamagedFile, match=f"test_batch.bin of .*{match}"):
-            Cifar10("test", dir=folder)
 
 
 def test_wrong_arguments(folder):

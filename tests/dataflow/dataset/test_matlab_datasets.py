@@ -65,10 +65,9 @@ def test_digits_of_svhn_are_in_rgb_and_10_is_0(tmp_path):
 @pytest.mark.parametrize(
     "images, digits, match",
     [
-        (IMAGES, DIGITS + 1, "label 11, but there are 10 classes"),
-        (IMAGES, DIGITS[:3], r"images of uint8 \(32, 32, 3, 4\) and labels of \(3, 1\)"),
-        (IMAGES.astype(float), DIGITS, "images of float64"),
-        (IMAGES[:, :8], DIGITS, r"\(8, 32, 3, 4\)"),
+        (IMAGES, DIGITS + 1, "labels from 0 to 11, but there are 10 classes"),
+        (IMAGES, DIGITS[:3], "3 labels of 4 images"),
+        (IMAGES[:, :8], DIGITS, r"images of uint8 \(8, 32, 3, 4\)"),
     ],
 )
 def test_what_is_not_svhn(tmp_path, images, digits, match):
@@ -82,25 +81,18 @@ def test_damaged_files_of_matlab_are_named(tmp_path):
     whole = matlab(X=IMAGES.transpose(1, 2, 3, 0), y=DIGITS[:, np.newaxis])
     for content in b"", b"<html>", whole[:100], whole[: len(whole) // 2]:
         path.write_bytes(content)
-        with pytest.raises(DamagedFile, match="train_32x32.mat (is not a MATLAB file|has no var)"):
+        with pytest.raises(DamagedFile, match="train_32x32.mat is not a MATLAB file"):
             SVHNDigit("train", tmp_path)
     path.write_bytes(matlab(X=IMAGES))
-    with pytest.raises(DamagedFile, match="train_32x32.mat has no variable y"):
+    with pytest.raises(DamagedFile, match="train_32x32.mat is not .* of X and y .*'y'"):
         SVHNDigit("train", tmp_path)
 
 
 def test_missing_files_and_parts(tmp_path):
     with pytest.raises(FileNotFoundError, match="SVHNDigit needs .* put http://.*/test_32x32.mat"):
         SVHNDigit("test", tmp_path)
-    with pytest.raises(FileNotFoundError, match="put https://.*_split1.mat into .*download=True"):
-        Caltech101Silhouettes("val", dir=tmp_path)
-    with pytest.raises(FileNotFoundError, match=r"put https://.*/BSR_bsds500\.tgz into"):
-        BSDS500("val", tmp_path)
-    for make in SVHNDigit, Caltech101Silhouettes, BSDS500:
-        with pytest.raises(ValueError, match="the parts 'train'.* and '.*', but got 'all'"):
-            make("all")
-    with pytest.raises(ValueError, match="'train', 'test', 'extra', but got"):
-        SVHNDigit.get_per_pixel_mean(())
+    with pytest.raises(ValueError, match="the parts 'train', 'test' and 'extra', but got 'all'"):
+        SVHNDigit("all")
 
 
 def test_silhouettes(tmp_path, capsys):
@@ -116,14 +108,6 @@ def test_silhouettes(tmp_path, capsys):
     assert image.dtype == np.uint8 and type(label) is int
     np.testing.assert_array_equal(image, SILHOUETTES[0].reshape(28, 28))
     assert "SHA-256" not in capsys.readouterr().out  # it is not known
-    for wrong, match in (
-        (labels - 1, "label 0"),
-        (labels + 1, "label 101"),
-        (labels[:2], r"\(2, 1\)"),
-    ):
-        (folder / CALTECH).write_bytes(matlab(val_data=SILHOUETTES, val_labels=wrong))
-        with pytest.raises(DamagedFile, match=match):
-            Caltech101Silhouettes("val", dir=folder)
 
 
 def drawn(rows, columns):
@@ -135,7 +119,7 @@ def drawn(rows, columns):
     return image, first, second
 
 
-def bsds(**changed):
+def bsds():
     """The files of the part "val" of BSDS500: a photograph that lies, and one that stands."""
     contents = {"images/val/Thumbs.db": b"x", "images/test/1.jpg": b"x"}
     for name, size in ("2", (481, 321)), ("1", (321, 481)):
@@ -143,7 +127,6 @@ def bsds(**changed):
         jpeg = cv2.imencode(".jpg", image, [cv2.IMWRITE_JPEG_QUALITY, 95])[1].tobytes()
         contents[f"images/val/{name}.jpg"] = jpeg
         contents[f"groundTruth/val/{name}.mat"] = ground_truth(*boundaries)
-    contents.update(changed)
     return {f"BSR/BSDS500/data/{name}": content for name, content in contents.items()}
 
 
@@ -172,19 +155,6 @@ def test_contours_of_bsds500_from_the_archive_or_the_folder(tmp_path):
 
 
 def test_damaged_archives_of_bsds500_are_named(tmp_path):
-    path = tmp_path / "BSR_bsds500.tgz"
-    for changed, match in [
-        ({"images/val/3.jpg": b"x"}, "has 3 images, and contours of 2"),
-        ({"images/val/2.jpg": b"\xff\xd8x"}, "2 of .*tgz is cut off"),
-        ({"groundTruth/val/2.mat": b""}, "2 of .*tgz is not a MATLAB file"),
-        ({"groundTruth/val/2.mat": matlab(groundTruth=np.ones(3))}, "without Boundaries"),
-        ({"groundTruth/val/2.mat": ground_truth(np.ones((3, 4)))}, "2 of .* not an image of 481"),
-    ]:
-        write_archive(path, bsds(**changed))
-        with pytest.raises(DamagedFile, match=match):
-            BSDS500("val", tmp_path)
-    with pytest.raises(DamagedFile, match="has 0 images"):
+    write_archive(tmp_path / "BSR_bsds500.tgz", bsds())
+    with pytest.raises(DamagedFile, match="no images below BSR/BSDS500/data/images/train"):
         BSDS500("train", tmp_path)
-    path.write_bytes(path.read_bytes()[:-9])
-    with pytest.raises(DamagedFile, match="cannot be unpacked"):
-        BSDS500("val", tmp_path)

@@ -10,7 +10,7 @@ from tensorpack.dataflow import BatchData, DamagedFile
 from tensorpack.dataflow.dataset import FashionMnist, Mnist, mnist
 from tensorpack.utils import change_env
 from tests.contracts.dataflow import DataFlowContract
-from tests.dataflow.dataset.published import random_images, write_idx, write_mnist
+from tests.dataflow.dataset.published import random_images, write_mnist
 
 LABELS = np.array([3, 1, 4, 1, 5], np.uint8)
 IMAGES = random_images(5, 28, 28)
@@ -141,13 +141,11 @@ def test_missing_files_are_downloaded_when_asked_and_checked(tmp_path, folder, m
 @pytest.mark.parametrize(
     "labels, match",
     [
-        (b"", "ends after 0 bytes"),
-        (b"\0\0\x08\x03\0\0\0\x05", "begins with 2051 .* needs 2049"),
-        (b"\0\0\x08\x01\0\0\0\x05abc", "should have 5 bytes after its header, but has 3"),
-        (b"\0\0\x08\x01\0\0\0\x05abcdef", "should have 5 bytes after its header, but has more"),
-        (b"\0\0\x08\x01\0\0\0\x05\0\1\2\3\x0a", "has the label 10, but there are 10 classes"),
-        (b"\0\0\x08\x01\0\0\0\x04\0\1\2\3", "has 5 images, but .* 4 labels"),
-        (b"\0\0\x08\x01\0\0\0\0", "has no images"),
+        (b"", "requires a buffer of"),
+        (b"\0\0\x08\x03\0\0\0\x05", "begins with 2051 instead of 2049"),
+        (b"\0\0\x08\x01\0\0\0\x05abc", "array of size 3"),
+        (b"\0\0\x08\x01\0\0\0\x05\0\1\2\3\x0a", "labels from 0 to 10, but there are 10 classes"),
+        (b"\0\0\x08\x01\0\0\0\x04\0\1\2\3", "has 4 labels of 5 images"),
     ],
 )
 def test_a_file_of_another_format_is_named(folder, labels, match):
@@ -158,20 +156,12 @@ def test_a_file_of_another_format_is_named(folder, labels, match):
     assert str(path) in str(caught.value)
 
 
-def test_a_damaged_file_and_images_of_another_size(folder):
+def test_a_damaged_file_is_named(folder):
     path = folder / "train-images-idx3-ubyte.gz"
     whole = path.read_bytes()
     flipped = bytearray(whole)
     flipped[len(whole) // 2] ^= 8
-    for content in whole[:-4], whole[: len(whole) // 2], bytes(flipped), b"<html>":
+    for content in whole[:-4], bytes(flipped), b"<html>":
         path.write_bytes(content)
-        with pytest.raises(DamagedFile, match="images-idx3-ubyte.gz cannot be unpacked"):
+        with pytest.raises(DamagedFile, match="images-idx3-ubyte.gz cannot be read"):
             Mnist("train", dir=folder)
-    write_idx(path, random_images(5, 8, 8))
-    with pytest.raises(DamagedFile, match=r"arrays of \(8, 8\), but needs 2051 and \(28, 28\)"):
-        Mnist("train", dir=folder)
-
-
-def test_another_part_is_refused(folder):
-    with pytest.raises(ValueError, match="'train' and 'test', but got 'validation'"):
-        Mnist("validation", dir=folder)

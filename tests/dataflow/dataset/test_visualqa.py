@@ -53,25 +53,6 @@ def test_questions_come_with_their_answers(files):
     assert {"man's", "t-shirt"} < set(flow.get_common_question_words(99))
 
 
-@pytest.mark.parametrize(
-    "questions, annotations, match",
-    [
-        (QUESTIONS[::-1], ANNOTATIONS, "3 answers, and .* 3 questions, but not the same"),
-        ([], [], "has 0 questions"),
-        (QUESTIONS, [{"question_id": 1}], "with annotations: KeyError.*multiple_choice_answer"),
-        (QUESTIONS, [{**ANNOTATIONS[0], "question_id": "1"}], "of which 1 are damaged"),
-    ],
-)
-def test_files_that_are_something_else(files, questions, annotations, match):
-    with pytest.raises(DamagedFile, match=match):
-        VisualQA(*files(questions, annotations))
-
-
-def test_no_json_and_no_file(files, tmp_path):
-    questions, annotations = files()
-    for content in b"<html>", b"\xff":
-        annotations.write_bytes(content)
-        with pytest.raises(DamagedFile, match="annotations.json is not a file of VisualQA"):
-            VisualQA(questions, annotations)
-    with pytest.raises(FileNotFoundError, match="no file .*nothing"):
-        VisualQA(questions, tmp_path / "nothing")
+def test_files_of_two_parts(files):
+    with pytest.raises(DamagedFile, match="are not of the same questions"):
+        VisualQA(*files(questions=QUESTIONS[:2]))
