@@ -42,6 +42,7 @@ class EnqueueCallback(Callback):
         self._thread, self._enqueuer, self._consumed = thread, thread.enqueuer, consumed
         self._in_step = False
         self._asked = 0  # datapoints that steps of this deterministic run have asked for
+        self._before_step: Dict[str, Any] = {}
         self._begun = False
         self._begun_at = 0  # the count at which this run has begun
         self._warned = False
@@ -102,6 +103,7 @@ class EnqueueCallback(Callback):
     def _before_run(self, ctx: tf.train.SessionRunContext) -> None:
         if self._in_step:
             waiting = self._asked - self._consumed.read(ctx.session)
+            self._before_step = self._enqueuer.cursor.position()
             for _ in range(self._consumed.per_run - waiting):
                 self._asked += 1
                 self._enqueuer.put(*self._interruptibly(self._enqueuer.take))
@@ -144,6 +146,8 @@ class EnqueueCallback(Callback):
                 logger.warning(self._disorder())
             return self._position_at(self._begun_at + consumed)
         if consumed != self._asked:
+            if self._begun_at + consumed == self._before_step["count"]:
+                return self._before_step  # the step did not get its data
             raise RuntimeError(
                 f"The input is not at a step boundary: {self._asked} datapoints were asked for, "
                 f"{consumed} were consumed. Save after a step, not in it."

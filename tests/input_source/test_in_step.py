@@ -129,8 +129,7 @@ def test_an_error_of_the_flow_is_that_of_the_step():
         assert session.run(x) == 0
         with pytest.raises(OSError, match="disk gone"):
             session.run(x)
-        with pytest.raises(RuntimeError, match="2 datapoints were asked for, 1 were consumed"):
-            cbs[0].state_dict()
+        assert cbs[0].state_dict()["count"] == 1  # as before the step, which got no data
 
 
 def test_it_is_all_done_on_the_main_thread():

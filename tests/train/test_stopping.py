@@ -13,7 +13,7 @@ import pytest
 from tensorpack.callbacks import Callback, ModelSaver, StartProcOrThread
 from tensorpack.compat import is_tfv2
 from tensorpack.compat import tfv1 as tf
-from tensorpack.dataflow import DataFlow, DataFromList, RepeatedData
+from tensorpack.dataflow import BatchData, DataFlow, DataFromList, RepeatedData
 from tensorpack.input_source import FeedInput, QueueInput, TensorInput
 from tensorpack.predict import MultiThreadAsyncPredictor
 from tensorpack.tfutils.queues import all_queues
@@ -399,21 +399,50 @@ def test_a_step_that_waits_for_room_in_a_full_queue_is_ended():
         SimpleTrainer(config(data=QueueInput(flow()), callbacks=[Waits()])).train()
 
 
+class Dies(DataFlow):
+    """Its worker is ended by a signal, of which the run hears a little later."""
+
+    at, loaded = 0, None
+
+    def __init__(self, hear):
+        self._hear = hear
+
+    def __iter__(self):
+        while True:
+            self.at += 1
+            if self.at == 6 and self.loaded is None:  # the second of a batch
+                threading.Timer(0.1, self._hear).start()
+                raise WorkerDied("Loader-0", 1, -signal.SIGTERM)
+            yield [np.float32(1)] * 2
+
+    def state_dict(self):
+        return {"at": self.at}
+
+    def load_state_dict(self, state):
+        self.at = self.loaded = state["at"]
+
+
 @pytest.mark.parametrize("deterministic", [False, True])
-def test_a_signal_to_the_group_that_a_worker_hears_first(deterministic):
+def test_a_signal_to_the_group_that_a_worker_hears_first(deterministic, log_dir):
     fix_rng_seed(1)
 
-    class Dies(DataFlow):
-        def __iter__(self):
-            yield [np.float32([1]), np.float32([2])]
-            reason = Interrupted(signal.SIGTERM)
-            threading.Timer(0.1, lambda: trainer.signal_token.request(reason)).start()
-            raise WorkerDied("Loader-0", 1, -signal.SIGTERM)
+    def made():
+        token = []
+        flow = Dies(lambda: token[0].request(Interrupted(signal.SIGTERM)))
+        options = {"deterministic": deterministic, "resume": "auto", "callbacks": [ModelSaver()]}
+        trainer = SimpleTrainer(config(data=QueueInput(BatchData(flow, 4)), **options))
+        token.append(trainer.signal_token)
+        return trainer, flow
 
-    trainer = SimpleTrainer(config(data=QueueInput(Dies()), deterministic=deterministic))
+    trainer, flow = made()
     with pytest.raises(TrainingInterrupted) as caught:
         trainer.train()
     assert caught.value.code == 143 and trainer.loop.steps_taken == 1
+    with tf.Graph().as_default():
+        trainer, flow = made()
+        trainer.train()
+    assert flow.loaded == 4
+    assert flow.at == 20 * 4 or not deterministic
 
 
 def test_a_deterministic_run_waits_for_the_data_of_its_step():
