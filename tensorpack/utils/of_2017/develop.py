@@ -5,7 +5,6 @@ import functools
 import importlib
 import os
 import types
-from datetime import datetime
 from typing import Any, Callable, Counter, Dict, Optional, Sequence, Tuple, Union
 
 from .. import logger
@@ -117,8 +116,6 @@ def deprecated(
 
 def _warn(name: str, text: str, eos: str, max_num_warnings: Optional[int]) -> None:
     """Logs the warning with the line of the caller's caller."""
-    if eos:
-        datetime.strptime(eos, "%Y-%m-%d")
     _warnings[name, text] += 1
     if max_num_warnings is not None and _warnings[name, text] > max_num_warnings:
         return

@@ -12,10 +12,6 @@ class UniformDiscretizer1D:
     """Divides `[minv, maxv)` into bins of width `spacing`; the last may reach beyond `maxv`."""
 
     def __init__(self, minv: float, maxv: float, spacing: float) -> None:
-        if not (minv < maxv and spacing > 0):
-            raise ValueError(
-                f"Bins need minv < maxv and spacing > 0, but got {minv}, {maxv} and {spacing}."
-            )
         self.minv, self.maxv, self.spacing = float(minv), float(maxv), float(spacing)
         # 2.1 / 0.3 is a little more than 7, which does not add a bin.
         self.nr_bin = math.ceil(round((self.maxv - self.minv) / self.spacing, 9))
@@ -63,8 +59,6 @@ class UniformDiscretizerND:
     """
 
     def __init__(self, *min_max_spacing: Tuple[float, float, float]) -> None:
-        if not min_max_spacing:
-            raise ValueError("UniformDiscretizerND needs (minv, maxv, spacing) of each dimension.")
         self.discretizers = [UniformDiscretizer1D(*each) for each in min_max_spacing]
         self.nr_bins = [each.get_nr_bin() for each in self.discretizers]
 
@@ -78,8 +72,8 @@ class UniformDiscretizerND:
 
     def get_bin(self, v: Sequence[float]) -> int:
         """Returns the number of the bin of a point, given as one value for each dimension."""
-        pairs = zip(self.discretizers, self._checked(v))
-        return self.get_bin_from_nd_bin_ids([each.get_bin(value) for each, value in pairs])
+        ids = [each.get_bin(value) for each, value in zip(self.discretizers, v)]
+        return self.get_bin_from_nd_bin_ids(ids)
 
     def get_nd_bin_ids(self, bin_id: int) -> List[int]:
         """Returns the number of the bin in each dimension, of a bin of the box."""
@@ -87,16 +81,9 @@ class UniformDiscretizerND:
 
     def get_bin_from_nd_bin_ids(self, bin_ids: Sequence[int]) -> int:
         """Returns the number in the box of the bin that has these numbers in each dimension."""
-        return int(np.ravel_multi_index(tuple(self._checked(bin_ids)), self.nr_bins))
+        return int(np.ravel_multi_index(tuple(bin_ids), self.nr_bins))
 
     def get_bin_center(self, bin_id: int) -> List[float]:
         """Returns the point in the middle of a bin of the box."""
         pairs = zip(self.discretizers, self.get_nd_bin_ids(bin_id))
         return [each.get_bin_center(number) for each, number in pairs]
-
-    def _checked(self, values: Sequence) -> Sequence:
-        if len(values) != len(self.nr_bins):
-            raise ValueError(
-                f"There are {len(self.nr_bins)} dimensions, but got {len(values)} values."
-            )
-        return values

@@ -3,16 +3,12 @@
 import argparse
 import types
 
-from tensorpack.utils.checks import check_kind
-
 
 class GlobalNS(types.SimpleNamespace):
     """A namespace with what was set in it, as attributes."""
 
     def use_argument(self, args: argparse.Namespace) -> None:
         """Sets what `ArgumentParser.parse_args` returned; attributes of other names stay."""
-        advice = ", what parse_args() returns (or set attributes of globalns)"
-        check_kind("args of use_global_argument()", args, argparse.Namespace, advice)
         vars(self).update(vars(args))
 
 

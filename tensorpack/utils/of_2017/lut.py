@@ -1,6 +1,6 @@
 """Numbers the objects of a list, and finds objects by number and numbers by object."""
 
-from typing import Any, Dict, Iterable
+from typing import Any, Iterable
 
 
 class LookUpTable:
@@ -8,13 +8,7 @@ class LookUpTable:
 
     def __init__(self, objlist: Iterable[Any]) -> None:
         self.idx2obj = list(objlist)
-        self.obj2idx: Dict[Any, int] = {}
-        for index, each in enumerate(self.idx2obj):
-            if self.obj2idx.setdefault(each, index) != index:
-                raise ValueError(
-                    f"{each!r} is in the list twice, at {self.obj2idx[each]} and {index}: a "
-                    "look-up table needs different objects."
-                )
+        self.obj2idx = {each: index for index, each in enumerate(self.idx2obj)}
 
     def size(self) -> int:
         """Returns the number of objects."""

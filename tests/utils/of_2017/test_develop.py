@@ -47,11 +47,6 @@ def test_a_deprecated_function_warns_as_often_as_it_may_and_works(capsys):
     assert output.count("@test_develop.py:") == 2, "the line that calls"
 
 
-def test_the_end_is_a_day():
-    with pytest.raises(ValueError, match="soon"):
-        develop.log_deprecated("f", eos="soon")
-
-
 def test_what_stands_for_a_class_or_a_function_names_the_dependency():
     text = "Cannot import 'lmdb,zmq', therefore 'Thing' is not available"
     Thing = develop.create_dummy_class("Thing", ["lmdb", "zmq"])
