@@ -5,7 +5,7 @@ lists and arrays, with the red, green and blue planes. They are read without run
 """
 
 from operator import itemgetter
-from typing import Any, List, NamedTuple, Optional, Sequence
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence
 
 import numpy as np
 
@@ -17,31 +17,25 @@ _ADDRESS = "https://www.cs.toronto.edu/~kriz/"
 
 
 class _Files(NamedTuple):
-    archive: str
-    sha256: str
-    folder: str  # in the archive
-    train: List[str]
-    test: List[str]
+    sha256: str  # of the archive
+    folder: str  # in it
+    parts: Dict[str, List[str]]
     names: str  # of the classes
     key: str  # how the keys of labels and of their names begin
 
 
 _FILES = {  # by the number of classes
     10: _Files(
-        "cifar-10-python.tar.gz",
         "6d958be074577803d12ecdefd02955f39262c83c16fe9348329d7fe0b5c001ce",
         "cifar-10-batches-py",
-        [f"data_batch_{i}" for i in range(1, 6)],
-        ["test_batch"],
+        {"train": [f"data_batch_{i}" for i in range(1, 6)], "test": ["test_batch"]},
         "batches.meta",
         "label",
     ),
     100: _Files(
-        "cifar-100-python.tar.gz",
         "85cd44d02ba6437773c5bbd22e183051d648de2e7d6b014e1ef29b855ba677a7",
         "cifar-100-python",
-        ["train"],
-        ["test"],
+        {"train": ["train"], "test": ["test"]},
         "meta",
         "fine_label",
     ),
@@ -102,10 +96,9 @@ class CifarBase(LabelledDataset):
 
     def _read(self, part: str) -> LabelledImages:
         files = _FILES[self.cifar_classnum]
-        names = files.train if part == "train" else files.test
-        labels, data = zip(*self._load(names, f"{files.key}s", "data"))
+        labels, data = zip(*self._load(files.parts[part], f"{files.key}s", "data"))
         images = np.concatenate(data).reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1)
-        where = f"{', '.join(names)} of {self._directory}"
+        where = f"{', '.join(files.parts[part])} of {self._directory}"
         found = np.ascontiguousarray(images), np.concatenate(labels)
         return LabelledImages(*found, self.cifar_classnum, where)
 
@@ -113,7 +106,7 @@ class CifarBase(LabelledDataset):
         """Returns what the dicts in some files have: the value of a key, or of each in a list."""
         files = _FILES[self.cifar_classnum]
         paths = [f"{files.folder}/{name}" for name in names]
-        url = _ADDRESS + files.archive
+        url = f"{_ADDRESS}cifar-{self.cifar_classnum}-python.tar.gz"
         contents = self._read_archive(url, files.sha256, files.folder, paths.__contains__)
         loaded = []
         for path in paths:

@@ -95,14 +95,15 @@ class ILSVRC12(ILSVRC12Files):
           max_errors: how many images that cannot be read a pass skips, see `RecordsFlow`.
         """
         root, images = _listed(dir, name, meta_dir, dir_structure, download)
-        boxes = None
+        files = [os.path.join(root, path) for path, _ in images]
+        labels: List[Any] = [label for _, label in images]
+        records = ImageRecords(files, labels, bgr=True)
         if include_bb:
             if name != "train":
                 raise ValueError(f"Only the part 'train' has boxes, but name is {name!r}.")
             folder = os.path.join(dir, "bbox") if include_bb is True else include_bb
             boxes = self.get_training_bbox(folder, images)
-        files = [os.path.join(root, path) for path, _ in images]
-        records = _Images(files, [label for _, label in images], boxes)
+            records = _WithBoxes(files, list(zip(labels, boxes)), bgr=True)
         shuffle = name == "train" if shuffle is None else shuffle
         RecordsFlow.__init__(self, records, shuffle, max_errors)
 
@@ -203,20 +204,11 @@ class ILSVRCMeta:
         return self._contents[name]
 
 
-class _Images(ImageRecords):
-    """The datapoints `[image, label]` by index, and a box if there are boxes."""
-
-    def __init__(
-        self, files: List[str], labels: List[int], boxes: Optional[List[Optional[np.ndarray]]]
-    ) -> None:
-        super().__init__(files, labels, bgr=True)
-        self._boxes = boxes
+class _WithBoxes(ImageRecords):
+    """The datapoints `[image, label, box]` by index; the labels are pairs of a label and a box."""
 
     def __getitem__(self, index: int) -> List[Any]:
-        image, label = super().__getitem__(index)
-        if self._boxes is None:
-            return [image, label]
-        box = self._boxes[index]
+        image, (label, box) = super().__getitem__(index)
         whole = np.array([0, 0, *image.shape[1::-1]], np.float32)
         return [image, label, whole if box is None else box.copy()]
 

@@ -99,10 +99,9 @@ def test_validation_images_in_a_folder_for_each_class(folder):
 def test_a_damaged_image_is_named_or_skipped(folder):
     path = folder / "train" / TRAIN[0][0]
     meta_dir = folder / "ilsvrc_metadata"
-    for content in b"", path.read_bytes()[:-20]:
-        path.write_bytes(content)
-        with pytest.raises(DamagedFile, match=TRAIN[0][0]):
-            list(ILSVRC12(folder, "train", meta_dir))
+    path.write_bytes(b"")
+    with pytest.raises(DamagedFile, match=TRAIN[0][0]):
+        list(ILSVRC12(folder, "train", meta_dir))
     skipping = ILSVRC12(folder, "train", meta_dir, max_errors=1)
     assert [label for _, label in skipping] == [0]
 
@@ -122,25 +121,14 @@ def test_boxes(folder):
         assert flow.last_file == str(folder / "train" / TRAIN[1][0])
     path.write_text("<annotation/>")
     assert ILSVRC12.get_training_bbox(folder / "bbox", TRAIN) == [None, None]
+    for text in "<annotation>", XML.replace("<xmin>1", "<xmin>x"):
+        path.write_text(text)
+        with pytest.raises(DamagedFile, match=f"{path} is not an XML file with boxes: "):
+            ILSVRC12.get_training_bbox(folder / "bbox", TRAIN)
     with pytest.raises(ValueError, match="Only the part 'train' has boxes"):
         ILSVRC12(folder, "val", meta_dir, include_bb=True)
     with pytest.raises(NotADirectoryError, match="no folder nowhere with boxes"):
         ILSVRC12(folder, "train", meta_dir, include_bb="nowhere")
-
-
-@pytest.mark.parametrize(
-    "text, match",
-    [
-        ("<annotation>", "no element found"),
-        (XML.replace("<xmin>1", "<xmin>x"), "could not convert"),
-    ],
-)
-def test_damaged_boxes(tmp_path, text, match):
-    path = tmp_path / TRAIN[0][0].replace("JPEG", "xml")
-    path.parent.mkdir()
-    path.write_bytes(text.encode("utf-8", "surrogateescape"))
-    with pytest.raises(DamagedFile, match=f"{path} is not an XML file with boxes: .*{match}"):
-        ILSVRC12.get_training_bbox(tmp_path, TRAIN)
 
 
 def test_names_and_lists(tmp_path, folder):
