@@ -126,6 +126,11 @@ class MultiThreadAsyncPredictor(AsyncPredictorBase):
         """
         self._close()
 
+    @staticmethod
+    def _of(graph: tf.Graph) -> "List[MultiThreadAsyncPredictor]":
+        """Returns those that were started and have the predictors of this graph."""
+        return _started.get(graph)
+
     def _end_training(self) -> None:
         """Ends the threads that go on putting tasks; called when the training is over."""
         with self._changed:
@@ -163,11 +168,6 @@ class MultiThreadAsyncPredictor(AsyncPredictorBase):
 
 
 _started: PerGraph[List[MultiThreadAsyncPredictor]] = PerGraph(list)
-
-
-def predictors_of(graph: tf.Graph) -> List[MultiThreadAsyncPredictor]:
-    """Returns those that were started and have the predictors of this graph."""
-    return _started.get(graph)
 
 
 def _answer(predictor: OnlinePredictor, requests: List[_Request]) -> None:

@@ -8,7 +8,7 @@ from typing import Any, Callable, Deque, List, Optional, Sequence
 
 from tensorpack.dataflow import DataFlowTerminated
 from tensorpack.input_source import InputSource
-from tensorpack.predict.concurrency import predictors_of
+from tensorpack.predict import MultiThreadAsyncPredictor
 from tensorpack.tfutils.callback import StopTraining
 from tensorpack.tfutils.common import get_global_step_value
 from tensorpack.tfutils.queues import QueueControl, QueueDrain
@@ -115,7 +115,7 @@ class Lifecycle:
         """Stops, joins and closes everything; returns the first error on the way."""
         errors: List[Optional[BaseException]] = []
         self._token.request(Finished())
-        predictors = [] if self.sess is None else predictors_of(self.sess.graph)
+        predictors = [] if self.sess is None else MultiThreadAsyncPredictor._of(self.sess.graph)
         for each in predictors:
             each._end_training()
         try:
