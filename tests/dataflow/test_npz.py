@@ -249,56 +249,16 @@ def test_a_pickle_is_not_run_unless_the_user_trusts_it(tmp_path):
     assert (tmp_path / "ran").is_dir()
 
 
-@pytest.mark.parametrize(
-    "changes, match",
-    [
-        ({"version": 2}, "is of version 2, but this tensorpack reads 1"),
-        ({"format": "other"}, "that of something else"),
-        ({"kinds": ["objects"]}, "unknown kind of column 'objects'"),
-        ({"kinds": []}, "no columns"),
-        ({"length": -1}, "no length"),
-        ({"length": 3}, "column 0 is damaged: values of shape"),
-        ({"kinds": ["float"]}, "values of int64 in a column of float"),
-        ({"form": "dict"}, "unknown form 'dict'"),
-        ({"form": "dict", "keys": ["a", "b"]}, "wrong keys"),
-        ({"form": "dict", "keys": [1]}, "wrong keys"),
-        ({"kinds": ["int", "int"]}, "values_1.npy is damaged"),
-    ],
-)
-def test_a_header_that_is_made_up(tmp_path, changes, match):
+def test_a_file_of_another_version(tmp_path):
     path = str(tmp_path / "a.npz")
     values = {"values_0.npy": npy(np.arange(2))}
     rewrite(path, {"header.npy": header(), **values})
     assert load(path) == [[0], [1]]
-    rewrite(path, {"header.npy": header(**changes), **values})
-    with pytest.raises(ValueError, match=match):
-        load(path)
-
-
-@pytest.mark.parametrize("text", [b"", b"{", b"[1]", b"\xff", b"[" * 100000])
-def test_a_header_that_is_not_our_json(tmp_path, text):
-    path = str(tmp_path / "a.npz")
-    rewrite(path, {"header.npy": npy(np.frombuffer(b" " + text, np.uint8))})
-    with pytest.raises(ValueError, match="a.npz has a wrong header"):
-        load(path)
-
-
-@pytest.mark.parametrize("offsets", [[0, 5, 3], [1, 2, 3], [0, 1, 2], [0, 3], [0, -1, 3]])
-def test_offsets_that_are_made_up(tmp_path, offsets):
-    path = str(tmp_path / "a.npz")
-    contents = {"frames_0.npy": npy(np.zeros(3, np.uint8)), "offsets_0.npy": npy(offsets)}
-    rewrite(path, {"header.npy": header(kinds=["frames"]), **contents})
-    with pytest.raises(ValueError, match="column 0 is damaged: offsets"):
-        load(path)
-
-
-def test_a_size_that_is_made_up_sets_no_memory_aside(tmp_path):
-    path = str(tmp_path / "a.npz")
-    honest = npy(np.arange(2))
-    for shape in "(2**60,)", "(4611686018427387904,)", "(10000000000,)", "(-1,)", "(3,)", "(1,)":
-        text = honest.replace(b"(2,)", shape.encode())
-        lost = len(text) - len(honest)  # the header is filled up with blanks
-        text = text.replace(b" " * lost + b"\n", b"\n", 1) if lost > 0 else text
-        rewrite(path, {"header.npy": header(), "values_0.npy": text})
-        with pytest.raises(ValueError, match="values_0.npy at byte .* is damaged"):
+    for changes, match in [
+        ({"version": 2}, "is of version 2, but this tensorpack reads 1"),
+        ({"format": "other"}, "that of something else"),
+        ({"kinds": ["int", "int"]}, "values_1.npy is damaged"),
+    ]:
+        rewrite(path, {"header.npy": header(**changes), **values})
+        with pytest.raises(ValueError, match=match):
             load(path)

@@ -1,28 +1,19 @@
 """Decodes what old tensorpack and old numpy wrote, by msgpack or by pickle.
 
 The bytes have neither version nor checksum, so damage is found only where it breaks their
-structure. Only containers, numbers, text, bytes and numpy arrays come out of them, and no code
-runs: `pickletools` takes a pickle apart, and the few opcodes and functions that make plain values
-are carried out here. Time and memory are bounded by a multiple of the bytes.
+structure. No code runs: of what a pickle names, only the few functions are found that make
+containers, numbers, text, bytes and numpy arrays, and numpy itself sees no dtype or state of it.
 """
 
 import collections
-import importlib
 import io
 import pickle
-import types
-from typing import Any, Dict, List, Tuple
+from typing import Any, Dict, Tuple
 
 import numpy as np
 
 from ..optional import msgpack_codec, require
-from .packed_arrays import MAX_DIMENSIONS, check_text, dtype_of, nbytes_of
-
-_MOST = 64  # containers in containers, and elements of a key, whose hash is taken each time
-# A pickle can name one value again and again. For each of its bytes,
-_MAX_COPIES = 16  # bytes of arrays that are made of it, and
-_MAX_SHARED = 256  # objects in what it yields, as many times as they are in there
-_MAX_EMPTY = 1 << 24  # along one axis of an array without elements; numpy of 2018 asks for memory
+from .packed_arrays import dtype_of, nbytes_of
 
 
 class BadRecord(Exception):
@@ -78,9 +69,9 @@ def _restore(found: Dict[Any, Any]) -> Any:
     data: Any = found.get(b"data")
     if b"data" in found and b"nd" in found and b"type" in found:
         if found.get(b"kind") in (b"O", "O"):
-            return _unpickled(_checked(data, bytes))
+            return _unpickled(data)
         shape = found.get(b"shape") if found[b"nd"] else ()
-        array = array_of(data, _plain_dtype(found[b"type"]), shape)
+        array = _array_of(data, _plain_dtype(found[b"type"]), shape)
         return array if found[b"nd"] else array[()]
     if b"data" in found and found.get(b"complex") is True:
         return complex(data.decode("ascii") if isinstance(data, bytes) else data)
@@ -102,194 +93,114 @@ def _plain_dtype(name: Any) -> np.dtype:
         ) from error
 
 
-def array_of(data: Any, dtype: Any, shape: Any, order: Any = "C") -> np.ndarray:
+def _array_of(data: Any, dtype: np.dtype, shape: Any, order: Any = "C") -> np.ndarray:
     """Returns a new array; `order` is that of its bytes, or its list of objects: "C" or "F"."""
-    sizes: Any = tuple(_checked(shape, list, tuple))
-    if len(sizes) > MAX_DIMENSIONS or not all(type(n) is int and 0 <= n < 1 << 63 for n in sizes):
-        raise BadRecord("It has an array of a wrong shape.")
-    if _checked(dtype, np.dtype).hasobject:
-        flat = np.empty(len(_checked(data, list)), object)
+    sizes = tuple(shape)
+    if dtype.hasobject:
+        flat = np.empty(len(data), object)
         for index, each in enumerate(data):
             flat[index] = each
     else:
         data = data.encode("latin1") if isinstance(data, str) else data
-        data = _checked(data, bytes, bytearray, memoryview)
         flat = np.frombuffer(data, dtype) if data else np.empty(0, dtype)
-    if nbytes_of(dtype, sizes) != flat.nbytes or (not flat.size and max(sizes) > _MAX_EMPTY):
+    if nbytes_of(dtype, sizes) != flat.nbytes:
         raise BadRecord(f"An array of {dtype} {sizes} does not have as many bytes.")
-    return check_text(flat.reshape(sizes, order=order).copy())
+    return flat.reshape(sizes, order=order).copy()
 
 
-def _checked(found: Any, *kinds: type) -> Any:
-    if not isinstance(found, kinds):
+class _Unpickler(pickle.Unpickler):
+    """Finds nothing but what makes plain values, or stands for it."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        if (module, name) not in _KNOWN:
+            raise RefusedRecord(
+                f"It is a pickle that needs {module:.99}.{name:.99}, which could run any code: "
+                "only containers, numbers, text, bytes and numpy arrays are read. If you trust "
+                "the file, read it with allow_pickle=True, or in a script of your own."
+            )
+        return _KNOWN[module, name]
+
+
+def _unpickled(value: bytes) -> Any:
+    return _finished(_Unpickler(io.BytesIO(value), encoding="latin1").load())
+
+
+def _finished(found: Any) -> Any:
+    """Returns an object with arrays in the place of what stands for them."""
+    if isinstance(found, _Array):
+        found = found.made
+    if isinstance(found, np.ndarray):
+        if found.dtype.hasobject:
+            for place, each in np.ndenumerate(found):
+                found[place] = _finished(each)
+    elif isinstance(found, list):
+        found[:] = map(_finished, found)
+    elif isinstance(found, dict):
+        found.update([(key, _finished(each)) for key, each in found.items()])
+    elif isinstance(found, tuple):
+        return tuple(map(_finished, found))
+    elif not isinstance(found, _LEAVES):
         raise BadRecord(f"It is damaged: a {type(found).__name__} is in a wrong place.")
     return found
 
 
-class _File(io.BytesIO):
-    def readline(self, size: Any = None) -> bytes:
-        return super().readline(256)  # a number of many digits would take long
+class _Array:
+    """What numpy's `_reconstruct` makes; the array is `made` when its state is set."""
+
+    made: np.ndarray
+
+    def __init__(self, *_: Any) -> None:
+        pass
+
+    def __setstate__(self, state: Any) -> None:
+        _, shape, dtype, is_fortran, data = state
+        self.made = _array_of(data, dtype.made, shape, "F" if is_fortran else "C")
 
 
-def _unpickled(value: bytes) -> Any:
-    """Carries out the opcodes of a pickle; raises almost any error if it is damaged.
+class _Dtype:
+    """What `numpy.dtype` makes."""
 
-    None takes more time than the bytes before it. So nothing is hashed, copied or shown that is
-    nested: a tuple can have the same tuple twice, that one another, and so on.
-    """
-    tools = importlib.import_module("pickletools")  # a large module, rarely needed
-    stack, marks, memo = [], [], {}  # type: List[Any], List[int], Dict[int, Any]
-    left = _MAX_COPIES * len(value)
-    for opcode, argument, _ in tools.genops(_File(value)):
-        name, before = opcode.name, opcode.stack_before
-        if name in ("PROTO", "FRAME", "STOP"):
-            continue
-        if name == "MARK":
-            marks.append(len(stack))
-        elif name in ("BINPUT", "LONG_BINPUT", "MEMOIZE"):
-            memo[len(memo) if argument is None else argument] = stack[-1]
-        elif not before:
-            stack.append(_pushed(opcode, argument, memo))
-        else:
-            # Before values above a mark there can be the one that they change.
-            marked = before.index(tools.markobject) if tools.markobject in before else None
-            begin = len(stack) - len(before) if marked is None else marks.pop() - marked
-            if begin < 0:
-                raise BadRecord(f"It is a damaged pickle: {name} of values that are not there.")
-            if name in ("REDUCE", "NEWOBJ", "BUILD"):  # which copy what is in a tuple
-                left -= sum(len(e) for e in (stack[-1], *stack[-1]) if hasattr(e, "__len__"))
-                if left < 0:
-                    raise BadRecord("It is a damaged pickle: it copies more than it has.")
-            stack[begin:] = [_combined(name, stack[begin:])]
-    (found,) = stack
-    if _measure(found, {}, _MOST)[1] > _MAX_SHARED * len(value):
-        raise BadRecord("It is a damaged pickle: all of it is in there again and again.")
-    return found
+    def __init__(self, name: Any, *_: Any) -> None:
+        self._name = name
+        self.made = np.dtype(object) if name in ("O", "O4", "O8") else _plain_dtype(f"|{name}")
+
+    def __setstate__(self, state: Any) -> None:
+        _, order, *others = state
+        if not self.made.hasobject:
+            if self._name[:1] in "mM" or any(each is not None for each in others[:3]):
+                raise RefusedRecord(
+                    f"It has an array of dtype {self._name!r:.80}, with more to it."
+                )
+            self.made = _plain_dtype((order if order in ("<", ">") else "|") + self._name)
 
 
-def _pushed(opcode: Any, argument: Any, memo: Dict[int, Any]) -> Any:
-    """Returns what an opcode puts on the stack that takes nothing from there."""
-    if opcode.name in ("BINGET", "LONG_BINGET"):
-        return getattr(memo[argument], "made", memo[argument])
-    if opcode.name == "GLOBAL":
-        return _function(*argument.split(" "))
-    kind = opcode.stack_after[0].obtype
-    if kind is object:  # and not None, a number, text, bytes, or an empty container
-        raise BadRecord(f"It is a damaged pickle: the opcode {opcode.name}.")
-    return argument if opcode.arg else opcode.name == "NEWTRUE" or kind()
-
-
-def _combined(name: str, items: List[Any]) -> Any:
-    """Returns what an opcode makes of values on the stack; the first may be what is changed."""
-    if name.startswith("TUPLE"):
-        return tuple(items)
-    if name == "FROZENSET":
-        return frozenset(_keys(items))
-    if name == "STACK_GLOBAL":
-        return _function(*items)
-    first, *others = items
-    if name in ("APPEND", "APPENDS"):
-        _checked(first, list).extend(others)
-    elif name in ("SETITEM", "SETITEMS"):
-        _checked(first, dict).update(zip(_keys(others[::2]), others[1::2]))
-    elif name == "ADDITEMS":
-        _checked(first, set).update(_keys(others))
-    elif name in ("REDUCE", "NEWOBJ", "BUILD"):
-        kind = _Made if name == "BUILD" else types.FunctionType
-        return _checked(first, kind)(*_checked(others[0], tuple))
-    else:
-        raise BadRecord(f"It is a damaged pickle: the opcode {name}.")
-    return first
-
-
-def _function(module: Any, name: Any) -> Any:
-    """Returns what stands for a function that a pickle names."""
-    if (_checked(module, str), _checked(name, str)) not in _KNOWN:
-        raise RefusedRecord(
-            f"It is a pickle that needs {module:.99}.{name:.99}, which could run any code: only "
-            "containers, numbers, text, bytes and numpy arrays are read. If you trust the file, "
-            "read it with allow_pickle=True, or in a script of your own."
-        )
-    return _KNOWN[module, name]
-
-
-def _keys(found: Any) -> Any:
-    """Returns the keys of a dict or the elements of a set, if each is hashed quickly."""
-    for key in _checked(found, list, tuple):
-        for part in key if isinstance(key, tuple) and len(key) <= _MOST else (key,):
-            # Any number of NaN, or of large integers, have one hash.
-            is_many = part.bit_length() > 64 if type(part) is int else part != part
-            if not isinstance(part, _KEYS) or is_many:
-                raise BadRecord(f"It has a {type(part).__name__} as a key, or in a set.")
-    return found
-
-
-class _Made:
-    """What `_reconstruct` or, with a name, `numpy.dtype` makes; `made` once its state is set."""
-
-    def __init__(self, name: Any = None) -> None:
-        self._name, self.made = name, self  # type: Any, Any
-
-    def __call__(self, _: Any, *state: Any) -> Any:
-        if self._name is None:
-            shape, dtype, is_fortran, data = state
-            self.made = array_of(data, dtype, shape, "F" if is_fortran is True else "C")
-        elif self._name in ("O", "O4", "O8"):
-            self.made = np.dtype(object)
-        elif self._name[:1] in ("m", "M") or any(each is not None for each in state[1:4]):
-            raise RefusedRecord(f"It has an array of dtype {self._name!r:.80}, with more to it.")
-        else:
-            self.made = _plain_dtype((state[0] if state[0] in ("<", ">") else "|") + self._name)
-        return self.made
-
-
-def _from_buffer(data: Any, dtype: Any, shape: Any, order: Any, axes: Any = None) -> Any:
+def _from_buffer(data: Any, dtype: _Dtype, shape: Any, order: Any, axes: Any = None) -> Any:
     """Makes an array as a pickle of protocol 5 has it."""
-    made = array_of(data, dtype, shape, "F" if order == "F" else "C")
+    made = _array_of(data, dtype.made, shape, "F" if order == "F" else "C")
     return made if order != "K" or axes is None else made.transpose(axes)
 
 
-def _encoded(text: Any = "", encoding: Any = "latin1") -> bytes:
+def _scalar(dtype: _Dtype, data: Any) -> Any:
+    return _array_of(data, dtype.made, ())[()]
+
+
+def _encoded(text: Any = "", _: Any = None) -> bytes:
     """Makes bytes, which a pickle of protocol 2 has as text."""
-    return text if isinstance(text, bytes) else _checked(text, str).encode("latin1")
+    return text if isinstance(text, bytes) else text.encode("latin1")
 
 
+_LEAVES = (type(None), int, float, complex, str, bytes, bytearray, set, frozenset, np.generic)
 _KNOWN: Dict[Tuple[str, str], Any] = {
-    ("numpy", "dtype"): lambda name, *_: _Made(_checked(name, str)),
-    ("numpy", "ndarray"): _Made,  # only ever handed to `_reconstruct`
+    ("numpy", "dtype"): _Dtype,
+    ("numpy", "ndarray"): None,  # only ever handed to `_reconstruct`
     ("_codecs", "encode"): _encoded,
-    ("collections", "OrderedDict"): lambda pairs=(): collections.OrderedDict(
-        zip(_keys([key for key, _ in pairs]), [value for _, value in pairs])
-    ),
+    ("collections", "OrderedDict"): collections.OrderedDict,
 }
 for _core in "numpy.core", "numpy._core":
-    _KNOWN[f"{_core}.multiarray", "_reconstruct"] = lambda *_: _Made()
-    _KNOWN[f"{_core}.multiarray", "scalar"] = lambda dtype, data: array_of(data, dtype, ())[()]
+    _KNOWN[f"{_core}.multiarray", "_reconstruct"] = _Array
+    _KNOWN[f"{_core}.multiarray", "scalar"] = _scalar
     _KNOWN[f"{_core}.numeric", "_frombuffer"] = _from_buffer
 for _builtins in "builtins", "__builtin__":
     _KNOWN[_builtins, "bytes"] = _encoded
-    _KNOWN[_builtins, "complex"] = lambda *args: complex(*(_checked(n, float) for n in args))
-    _KNOWN[_builtins, "set"] = lambda found=(): set(_keys(found))
-    _KNOWN[_builtins, "frozenset"] = lambda found=(): frozenset(_keys(found))
-
-_KEYS = (type(None), int, float, str, bytes, np.bool_, np.integer)
-_LEAVES = (type(None), int, float, complex, str, bytes, bytearray, set, frozenset, np.generic)
-
-
-def _measure(found: Any, known: Dict[int, Tuple[int, int]], limit: int) -> Tuple[int, int]:
-    """Returns how deep an object is nested and how many it has, what is shared as often as it is
-    there; raises BadRecord if it is more than plain data. `known` has earlier results by id.
-    """
-    is_array = isinstance(found, np.ndarray)
-    if isinstance(found, _LEAVES) or (is_array and not found.dtype.hasobject):
-        return 0, 1
-    if id(found) not in known:
-        known[id(found)] = _MOST, 1  # as long as it is not done: if it is in itself
-        below = list(found.values()) if isinstance(found, dict) else found
-        below = found.ravel().tolist() if is_array else _checked(below, list, tuple)
-        measured = [_measure(each, known, limit - 1) for each in below if limit]
-        depths, counts = zip(*measured, (0, 1))
-        known[id(found)] = 1 + max(depths), sum(counts)
-    if not limit or known[id(found)][0] > _MOST:
-        raise BadRecord("It is nested too deep, or in itself.")
-    return known[id(found)]
+    for _kind in complex, set, frozenset:
+        _KNOWN[_builtins, _kind.__name__] = _kind
