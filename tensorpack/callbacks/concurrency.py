@@ -29,8 +29,8 @@ class StartProcOrThread(Callback):
     process that ends with an exit code other than 0 ends the run, too, with `WorkerDied`.
 
     A process of `utils.workers.worker.make_worker` also dies with this one, even by `kill -9`. It
-    ends the run with the exception that ended it, can be said to be needed until the end, and shows
-    its stacks in the report of a `Watchdog`. A plain process of `multiprocessing` does none of it.
+    ends the run with the exception that ended it, and can be said to be needed until the end. A
+    plain process of `multiprocessing` does none of it.
     """
 
     _chief_only = False

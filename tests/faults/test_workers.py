@@ -62,14 +62,13 @@ def test_the_end_of_a_worker_ends_the_run(case, run):
     assert requested - dying < (1.0 if case.name.startswith("worker") else 5.0)
 
 
-STOPPED = r"no stack: it is stopped by a signal and cannot answer\."
-HANGS = r"(.*\n)* +File \".*worker_actions.py\", line \d+ in hang\n"
-WORKS = r'work \(pid \d+\):\n(.*\n)* +File ".*", line \d+ in work\n'
+STACK = r"MainThread:\n(.*\n)+? +File .*, in run\n"
+SILENT = r"has given no data for \d+ seconds\. Waiting for:\nMultiProcessMapData \d"
 HANGING = [
-    ("worker_stop", "stop (pid", [rf"stop \(pid \d+\):\n{STOPPED}", WORKS]),
-    ("worker_hang", "hang (pid", [rf"hang \(pid \d+\):\n{HANGS}", WORKS]),
-    ("map_stop", "has given no data for", [rf"MapData \d: {STOPPED}"]),
-    ("map_hang", "has given no data for", [rf"MapData \d: {HANGS}"]),
+    ("worker_stop", "stop (pid", [STACK, r"stop \(pid \d+\): stopped by a signal\n"]),
+    ("worker_hang", "hang (pid", [STACK, r"hang \(pid \d+\): waiting\n"]),
+    ("map_stop", "has given no data", [rf"{SILENT} \(pid \d+\): stopped by a signal\n(?!Multi)"]),
+    ("map_hang", "has given no data", [rf"{SILENT} \(pid \d+\): waiting\n(?!Multi)"]),
 ]
 
 

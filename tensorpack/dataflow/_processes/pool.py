@@ -12,7 +12,7 @@ from typing import Any, Callable, Deque, Dict, List, NamedTuple, Optional, Seque
 from tensorpack.utils import logger
 from tensorpack.utils.packing.packed import Packed, pack
 from tensorpack.utils.workers.processes import ProcessGroup
-from tensorpack.utils.workers.worker import Worker, make_worker
+from tensorpack.utils.workers.worker import Worker, described, make_worker
 from tensorpack.utils.workers.worker_errors import failure_from_bytes
 
 from ..base import DataFlowTerminated
@@ -290,8 +290,13 @@ class WorkerPool:
         return DataFlowTerminated(f"{self._name} was closed while its data was waited for.")
 
     def _warn(self, seconds: float) -> None:
-        stacks = "\n".join(f"{each.worker.name}: {each.worker.stack()}" for each in self._members)
-        logger.warning(f"{self._name} has given no data for {seconds:.0f} seconds.\n{stacks}")
+        members = list(zip(self._members, self._in_flight))
+        # of those with inputs, unless they take orders
+        silent = [each for each, inputs in members if inputs > 0] or self._members
+        states = "\n".join(described(each.worker) for each in silent)
+        logger.warning(
+            f"{self._name} has given no data for {seconds:.0f} seconds. Waiting for:\n{states}"
+        )
 
 
 def _start_member(begin: Callable[[WorkerLoop], Worker], limits: Limits, inputs: Limits) -> _Member:

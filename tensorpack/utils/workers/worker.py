@@ -1,6 +1,4 @@
-"""Worker processes that end with the process that started them, report what ended them, and show
-where they hang.
-"""
+"""Worker processes that end with the process that started them, and report what ended them."""
 
 import faulthandler
 import os
@@ -25,7 +23,6 @@ _TOO_LONG = "AF_UNIX path too long"  # what Python says of a socket; it gives no
 # The end of a process is visible a little before its exit code.
 _REAP_SECONDS = 0.5
 _REAP_POLL_SECONDS = 0.005
-_ANSWER_SECONDS = 1.0
 _WITH_CALLBACKS = (util.__file__, weakref.__file__, weakref.WeakSet.add.__code__.co_filename)
 _STATES = {
     "R": "running",
@@ -46,7 +43,6 @@ class Worker(BaseProcess):
     * It ignores SIGINT and SIGHUP: the process that started it decides. SIGTERM ends it in order:
       SystemExit with code 143 is raised in its main thread.
     * An exception that ends it is not printed but handed over, see `error`.
-    * SIGUSR1 is used to ask for its stacks, see `stack`.
 
     End it by `ProcessGroup`, `StartProcOrThread`, or `terminate` and `join`.
     """
@@ -107,26 +103,12 @@ class Worker(BaseProcess):
             return None
         pid = self.pid or 0
         failure = failure_from_bytes(self._starter.report(), self.name, pid)
-        begun = self._is_forked or self._starter.can_be_asked()
+        begun = self._is_forked or self._starter.begun()
         if begun and failure is not None and not isinstance(failure, WorkerTraceback):
             return failure
-        died = WorkerDied(self.name, pid, exitcode, self._starter.crash(), begun)
+        died = WorkerDied(self.name, pid, exitcode, self._starter.crash_text(), begun)
         died.__cause__ = failure
         return died
-
-    def stack(self) -> str:
-        """The Python stacks of all its threads, as text, also if it hangs in C; or a sentence that
-        says why there are none and what state it is in.
-        """
-        state = state_of(self.pid)
-        if self._starter is None or not self.is_alive():
-            return "no stack: it does not run."
-        if not self._starter.can_be_asked():
-            return f"no stack: it has not begun yet; it is {state}."
-        if state.startswith("stopped"):
-            return f"no stack: it is {state} and cannot answer."
-        text = self._starter.ask_for_stacks(self.pid or 0, _ANSWER_SECONDS)
-        return text or f"no stack: it did not answer within a second; it is {state_of(self.pid)}."
 
     def run(self) -> None:
         """What happens in the process; called by `multiprocessing`."""
@@ -135,9 +117,8 @@ class Worker(BaseProcess):
         _set_signals(self._held_back)
         self._ends.die_with_starter()
         self._ends.arrived()
-        faulthandler.enable(file=self._ends.stacks, all_threads=True)
-        faulthandler.register(signal.SIGUSR1, file=self._ends.stacks, all_threads=True)
-        self._ends.offer_stacks()
+        self._ends.begin()
+        faulthandler.enable(file=self._ends.crash, all_threads=True)
         if self._is_forked:
             use_one_openmp_thread()
         try:
@@ -266,14 +247,9 @@ def error_of(process: BaseProcess) -> Optional[Exception]:
     return WorkerDied(process.name, process.pid or 0, exitcode) if exitcode else None
 
 
-def stack_of(process: BaseProcess) -> str:
-    """The Python stacks of a `Worker`, see there; for other processes a sentence with their state.
-
-    `process` was started by this one.
-    """
-    if isinstance(process, Worker):
-        return process.stack()
-    return f"no stack: it was not made by make_worker(); it is {state_of(process.pid)}."
+def described(process: BaseProcess) -> str:
+    """Returns the name, the number and the state of a process of `multiprocessing`."""
+    return f"{process.name} (pid {process.pid}): {state_of(process.pid)}"
 
 
 def state_of(pid: Optional[int]) -> str:

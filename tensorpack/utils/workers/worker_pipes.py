@@ -1,8 +1,8 @@
 """The three pipes between a worker process and the process that started it.
 
 The *lifeline* carries nothing: its end tells the worker that the other process is gone. The
-*report* carries the text of the exception that ended the worker. The *stacks* carry what
-`faulthandler` writes, on request or in a crash; a first byte says that it can be asked.
+*report* carries the text of the exception that ended the worker. The *crash* is
+what `faulthandler` writes in one, after a first byte which says that the worker has begun.
 """
 
 import fcntl
@@ -10,7 +10,6 @@ import os
 import signal
 import sys
 import threading
-import time
 from contextlib import suppress
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
@@ -19,20 +18,18 @@ from typing import Any, Dict, Optional, Tuple, Type
 
 from .worker_errors import failure_to_bytes
 
-# faulthandler does not say when it has done; it writes without a break.
-_QUIET_SECONDS = 0.1
 _CHUNK = 1 << 16
 
 
 class _Ends:
     """One end of each pipe."""
 
-    def __init__(self, lifeline: Connection, report: Connection, stacks: Connection) -> None:
-        self._lifeline, self._report, self.stacks = lifeline, report, stacks
+    def __init__(self, lifeline: Connection, report: Connection, crash: Connection) -> None:
+        self._lifeline, self._report, self.crash = lifeline, report, crash
 
     def close(self) -> None:
         """Closes the pipes; the starter's end of the lifeline kills a worker that still lives."""
-        for each in (self._lifeline, self._report, self.stacks):
+        for each in (self._lifeline, self._report, self.crash):
             each.close()
 
 
@@ -41,11 +38,11 @@ class StarterEnds(_Ends):
     cooperation: reading takes what is there.
     """
 
-    def __init__(self, lifeline: Connection, report: Connection, stacks: Connection) -> None:
-        super().__init__(lifeline, report, stacks)
-        self._reported = self._stacks_text = b""
+    def __init__(self, lifeline: Connection, report: Connection, crash: Connection) -> None:
+        super().__init__(lifeline, report, crash)
+        self._reported = self._crash_text = b""
         self._lock = threading.Lock()
-        for each in (report, stacks):
+        for each in (report, crash):
             os.set_blocking(each.fileno(), False)
 
     def report(self) -> bytes:
@@ -54,33 +51,18 @@ class StarterEnds(_Ends):
             self._reported += _read(self._report)
             return self._reported
 
-    def can_be_asked(self) -> bool:
-        """Whether the worker has started, so that it can give its stacks."""
+    def begun(self) -> bool:
+        """Whether the worker has started its work."""
         with self._lock:
-            self._stacks_text += _read(self.stacks)
-            return self._stacks_text != b""
+            self._crash_text += _read(self.crash)
+            return self._crash_text != b""
 
-    def crash(self) -> str:
+    def crash_text(self) -> str:
         """What `faulthandler` wrote when the worker crashed; empty if it did not."""
         with self._lock:
-            self._stacks_text += _read(self.stacks)
-            _, fatal, text = self._stacks_text.partition(b"Fatal Python error")
+            self._crash_text += _read(self.crash)
+            _, fatal, text = self._crash_text.partition(b"Fatal Python error")
             return (fatal + text).decode("utf-8", "replace").strip()
-
-    def ask_for_stacks(self, pid: int, timeout: float) -> str:
-        """Makes the worker write its stacks; empty if it does not within `timeout` seconds."""
-        with self._lock:
-            self._stacks_text += _read(self.stacks)
-            before, deadline = len(self._stacks_text), time.monotonic() + timeout
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGUSR1)
-            while wait([self.stacks], max(0.0, deadline - time.monotonic())):
-                new = _read(self.stacks)
-                if not new:
-                    break  # it has ended
-                self._stacks_text += new
-                deadline = time.monotonic() + _QUIET_SECONDS
-            return self._stacks_text[before:].decode("utf-8", "replace").strip()
 
 
 class WorkerEnds(_Ends):
@@ -115,11 +97,11 @@ class WorkerEnds(_Ends):
         wait([self._lifeline])
         os.kill(os.getpid(), signal.SIGKILL)
 
-    def offer_stacks(self) -> None:
-        """Tells the other side that stacks can be asked for."""
+    def begin(self) -> None:
+        """Tells the other side that the worker has started its work."""
         # A full pipe must not hold up what writes in a signal handler.
-        os.set_blocking(self.stacks.fileno(), False)
-        os.write(self.stacks.fileno(), b"\n")
+        os.set_blocking(self.crash.fileno(), False)
+        os.write(self.crash.fileno(), b"\n")
 
     def report(self, data: bytes) -> None:
         """Sends `data`, or as much of it as there is room for."""
@@ -141,9 +123,9 @@ def connect() -> Tuple[StarterEnds, WorkerEnds]:
     """Makes the pipes; returns the two sides."""
     lifeline, lifeline_held = Pipe(duplex=False)
     report, report_written = Pipe(duplex=False)
-    stacks, stacks_written = Pipe(duplex=False)
-    ours = StarterEnds(lifeline_held, report, stacks)
-    return ours, WorkerEnds(lifeline, report_written, stacks_written)
+    crash, crash_written = Pipe(duplex=False)
+    ours = StarterEnds(lifeline_held, report, crash)
+    return ours, WorkerEnds(lifeline, report_written, crash_written)
 
 
 def _read(connection: Connection) -> bytes:

@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from multiprocessing import util
 from multiprocessing.process import BaseProcess
 
@@ -16,7 +15,7 @@ import pytest
 
 from tensorpack.utils.signals import SignalListener
 from tensorpack.utils.workers.processes import ProcessGroup
-from tensorpack.utils.workers.worker import error_of, make_worker, stack_of, state_of
+from tensorpack.utils.workers.worker import described, error_of, make_worker, state_of
 from tensorpack.utils.workers.worker_errors import WorkerDied
 from tests.checks import ROOT
 from tests.processes import gone, run_python, wait_until
@@ -171,7 +170,6 @@ def test_a_stopped_one_is_said_to_be_and_can_be_told_to_leave(running):
     worker = running(targets.sleep)
     os.kill(worker.pid, signal.SIGSTOP)
     assert wait_until(lambda: state_of(worker.pid) == "stopped by a signal")
-    assert worker.stack() == "no stack: it is stopped by a signal and cannot answer."
     worker.terminate()
     worker.join(5)
     assert worker.exitcode == 143
@@ -274,43 +272,12 @@ def test_no_signal_that_ends_it_stays_blocked(method):
     assert ended(targets.blocked, method=method) is None
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_the_stack_of_one_that_hangs_in_c(running, method):
-    worker = running(targets.hang_in_c, method=method)
-    assert wait_until(lambda: "in hang_in_c" in worker.stack())
-
-
-def test_one_that_has_not_begun_is_not_asked():
-    event = ready("spawn")  # held, or its semaphore is gone before the worker has it
-    worker = make(targets.sleep, event, method="spawn")
-    assert worker.stack() == "no stack: it does not run."
-    with ProcessGroup(worker):
-        worker.start()
-        assert "it has not begun yet" in worker.stack()
-        time.sleep(0.1)
-        assert worker.is_alive()
-    assert worker.stack() == "no stack: it does not run."
-
-
-def test_a_stack_that_does_not_come_is_waited_for_only_so_long(running):
+def test_a_process_is_described_by_its_state(running):
     worker = running(targets.sleep)
-    assert wait_until(lambda: "in sleep" in worker.stack())
-    assert "worker_targets.py" in worker.stack()
-    assert worker.is_alive()
-    os.kill(worker.pid, signal.SIGSTOP)
-    begin = time.monotonic()
-    assert worker._starter.ask_for_stacks(worker.pid, 0.1) == ""
-    assert time.monotonic() - begin < 5
-    os.kill(worker.pid, signal.SIGCONT)
-
-
-def test_a_plain_process_has_a_state_but_no_stack():
-    process = FORK.Process(target=targets.sleep)
-    with ProcessGroup(process):
-        process.start()
-        assert wait_until(lambda: "it is waiting" in stack_of(process))
-        assert stack_of(process).startswith("no stack: it was not made by make_worker()")
-    assert state_of(process.pid) == "unknown"
+    assert wait_until(lambda: described(worker) == f"Loader (pid {worker.pid}): waiting")
+    worker.terminate()
+    worker.join(5)
+    assert described(worker) == f"Loader (pid {worker.pid}): unknown"
 
 
 def test_it_does_not_run_here_and_is_not_started_twice():
