@@ -124,7 +124,7 @@ def load_frame(buf: Any, max_bytes: int = MAX_BYTES, copy: bool = True) -> Any:
         raise FrameError(
             f"The checksum of a frame of {memory.nbytes} bytes is wrong: it was damaged."
         )
-    return _unpack(memory, structure_nbytes, _Copies(memory.nbytes) if copy else None)
+    return _unpack(memory, structure_nbytes, np.copy if copy else None)
 
 
 def _unpack(memory: np.ndarray, structure_nbytes: int, keep: Any) -> Any:
@@ -189,16 +189,3 @@ def _check_header(memory: Any, max_bytes: int, expected_flags: int) -> int:
             f"A structure of {structure_nbytes} bytes, and {MAX_STRUCTURE_BYTES} are allowed."
         )
     return structure_nbytes
-
-
-class _Copies:
-    """Copies arrays, up to a number of bytes: a frame may name one and the same array often."""
-
-    def __init__(self, nbytes: int) -> None:
-        self._left = nbytes
-
-    def __call__(self, array: np.ndarray) -> np.ndarray:
-        self._left -= array.nbytes
-        if self._left < 0:
-            raise ValueError("its arrays lie one over another")
-        return array.copy()

@@ -1,6 +1,5 @@
-"""Frames, structures and arrays made by hand, and little memory to read them in."""
+"""Frames, structures and arrays made by hand."""
 
-import resource
 import struct
 import zlib
 
@@ -9,7 +8,6 @@ import pytest
 msgpack = pytest.importorskip("msgpack")
 
 HEADER = struct.Struct("<4sBBHIIQQ32x")
-SPARE_BYTES = 256 << 20  # what one frame may take, with all else that is there
 
 
 def frame_of(data, area=b"", **changes):
@@ -37,10 +35,3 @@ def extension(code, data):
 def array_header(dtype, *shape):
     name = dtype.encode()
     return struct.pack("<BB", len(name), len(shape)) + name + struct.pack(f"<{len(shape)}Q", *shape)
-
-
-def limit_memory():
-    """From here on the process can have little more memory than it has."""
-    with open("/proc/self/statm") as file:
-        size = int(file.read().split()[0]) * resource.getpagesize()
-    resource.setrlimit(resource.RLIMIT_AS, (size + SPARE_BYTES, size + SPARE_BYTES))

@@ -2,12 +2,10 @@
 
 import pickle
 import struct
-import tracemalloc
 
 import numpy as np
 import pytest
 
-from tensorpack.utils.packing.packed_arrays import MAX_INTEGER_BYTES
 from tensorpack.utils.serialize import MAX_STRUCTURE_BYTES, FrameError, dumps, load_frame, loads
 from tests.dataflow.flows import Canary
 from tests.utils.frames import array_header, extension, frame_of
@@ -98,13 +96,7 @@ WRONG_HEADERS = [
     (frame_of(b"\x01", magic=b"PK\x03\x04"), "begin with"),
     (frame_of(b"\x01", version=2), "version 2"),
     (frame_of(b"\x01", flags=1), "flags 1"),
-    (frame_of(b"\x01", zeros=1), "version 1"),
     (frame_of(b"\x01", checksum=5), "checksum"),
-    (frame_of(b"\x01", structure=2**63), "structure of 9223372036854775808"),
-    (frame_of(b"\x01", structure=MAX_STRUCTURE_BYTES), "does not fit in"),
-    (frame_of(b"\x01", structure=65), "does not fit in"),
-    (frame_of(b"\x01", structure=0), "not the bytes of one object"),
-    (frame_of(b"\x01\x02"), "not the bytes of one object"),
     (dumps(1) + bytes(64), "192 bytes, and the frame says"),
     (dumps(np.zeros(100))[:-64], "the frame says"),
 ]
@@ -117,71 +109,17 @@ def test_a_wrong_header_is_named(number):
         loads(data)
 
 
-AREA = bytes(1024)
-
-
-def records(fields, shape, data):
-    return extension(8, msgpack.packb([fields, shape, False, msgpack.ExtType(1, data)]))
-
-
-BYTES4 = array_header("|u1", 4) + b"\xff" * 4
-WRONG_RECORDS = [
-    ([["a", "|O8"]], [0], array_header("|u1", 0)),
-    ([["a", "<M8[s/0]"]], [0], array_header("|u1", 0)),
-    ([["a", "<i4", [1 << 62]]], [0], array_header("|u1", 0)),
-    ([["a", "<i4"]], [2], BYTES4),
-    ([["a", "<i4"]], ["a"], BYTES4),
-    ([["a", "<U1"]], [1], BYTES4),
-    ([["a", [["b", "<U1"]]]], [1], BYTES4),
-    ([["a"]], [1], BYTES4),
-    ([[1, "<i4"]], [1], BYTES4),
-    ("<i4", [1], BYTES4),
-    ([], [4], BYTES4),
-    ([["a", "<i4"]], [1], array_header("<i4", 1) + b"1234"),
-]
 WRONG_STRUCTURES = [
     b"\xc1",
     b"\x92\x01",
-    b"\xdd\xff\xff\xff\xff",
-    b"\xa1\xff",
-    b"\x81\x90\x01",
-    b"\x81" + extension(1, array_header("<f4", 1) + b"1234") + b"\x01",
     b"\x91" * 100000,
-    extension(1, b""),
-    extension(1, b"\x03"),
     extension(1, array_header("<f4", 2) + b"123"),
-    extension(1, array_header("<f4", 2**62, 2**62)),
-    extension(1, array_header("<f4", *[1] * 33) + b"1234"),
-    extension(1, array_header("|O", 1) + bytes(8)),
     extension(1, array_header("|O8", 1) + bytes(8)),
-    extension(1, array_header("<M8[s/0]", 1) + bytes(8)),
-    extension(1, array_header("<M8[0s]", 1) + bytes(8)),
-    extension(1, array_header("|V8", 1) + bytes(8)),
     extension(1, array_header("i4,f4", 1) + bytes(8)),
-    extension(1, array_header("<f3", 1) + b"123"),
-    extension(1, array_header("|b9", 1) + bytes(9)),
-    extension(1, b"\xff\x01<f4" + bytes(8)),
-    extension(1, b"\x03\xff<f4" + bytes(8)),
-    extension(1, b"\x03\x00\xff\xff\xff" + bytes(8)),
-    extension(2, b""),
-    extension(2, array_header("<f4", 1)),
-    extension(2, array_header("<f4", 1) + struct.pack("<Q", 2**64 - 1)),
     extension(2, array_header("<f4", 1) + struct.pack("<Q", 1024)),
     extension(2, array_header("<f4", 257) + struct.pack("<Q", 0)),
-    extension(2, array_header("<f4", 2**62) + struct.pack("<Q", 0)),
-    extension(2, array_header("<f4", 2**32, 2**32) + struct.pack("<Q", 0)),
-    extension(2, array_header("<f4", 0) + struct.pack("<Q", 0)),
     extension(2, array_header("|O8", 8) + struct.pack("<Q", 0)),
-    extension(3, array_header("<f4") + b"123"),
-    extension(4, b""),
-    extension(4, msgpack.packb({1: 2})),
-    extension(4, b"\x92\x01"),
-    extension(7, bytes(MAX_INTEGER_BYTES + 1)),
-    extension(5, b"\xff"),
-    extension(8, b""),
-    extension(8, msgpack.packb([])),
-    extension(8, msgpack.packb([[["a", "<i4"]], [1], False, b"1234"])),
-    *[records(*each) for each in WRONG_RECORDS],
+    extension(8, msgpack.packb([[["a", "|O8"]], [0], False, b""])),
     extension(77, b""),
     extension(127, pickle.dumps([1])),
     pickle.dumps({"a": 1}, 0),
@@ -189,33 +127,9 @@ WRONG_STRUCTURES = [
 
 
 @pytest.mark.parametrize("number", range(len(WRONG_STRUCTURES)))
-@pytest.mark.parametrize("copy", [True, False])
-def test_a_wrong_structure_is_a_frame_error(number, copy):
-    structure = WRONG_STRUCTURES[number]
+def test_a_wrong_structure_is_a_frame_error(number):
     with pytest.raises(FrameError, match="not one that dumps"):
-        loads(frame_of(structure, AREA), copy=copy)
-
-
-def test_tuples_within_tuples_are_limited():
-    data = extension(4, b"\x90")
-    for _ in range(1000):
-        data = extension(4, b"\x91" + data)
-    with pytest.raises(FrameError, match="tuples nested more than 32 deep"):
-        loads(frame_of(data))
-
-
-def test_one_array_named_many_times_makes_no_more_copies_than_the_frame_has_bytes():
-    area = bytes(1 << 16)
-    reference = extension(2, array_header("|u1", len(area)) + struct.pack("<Q", 0))
-    frame = frame_of(b"\xdd" + struct.pack(">I", 10000) + reference * 10000, area)
-    tracemalloc.start()
-    try:
-        with pytest.raises(FrameError, match="lie one over another"):
-            loads(frame)
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-    assert peak < 1 << 24
+        loads(frame_of(WRONG_STRUCTURES[number], bytes(1024)))
 
 
 def test_any_changed_byte_is_found():

@@ -2,8 +2,8 @@
 
 Pipes, sockets, files, shared memory and saved states all use this one format: the bytes of an
 array are copied once, to their destination, and can be viewed there. The structure is msgpack with
-extensions of our own. Reading it never runs code, and takes time and memory in proportion to its
-length. Only between processes of one program, what it cannot hold is pickled.
+extensions of our own. Reading it never runs code. Only between processes of one program, what it
+cannot hold is pickled.
 
 An object in memory starts at a multiple of 64 bytes::
 
@@ -28,7 +28,6 @@ from .packed_arrays import (
     ALIGNMENT,
     MAX_INTEGER_BYTES,
     Rows,
-    check_text,
     header_of,
     nbytes_of,
     read_header,
@@ -271,16 +270,10 @@ class _Unpacking:
         self._pickles = pickles
         self._tuples = 0
         self._error: Optional[Exception] = None
-        self._msgpack = msgpack_codec()
 
     def object_of(self, structure: Any) -> Any:
         try:
-            # Scanned first: a list is given as much memory as it asks for, and msgpack before 1.2
-            # does not free what it has made when it finds an error.
-            scan = self._msgpack.Unpacker(max_buffer_size=len(structure) or 1)
-            scan.feed(structure)
-            scan.skip()
-            found = self._msgpack.unpackb(
+            found = msgpack_codec().unpackb(
                 structure,
                 ext_hook=self._decode,
                 strict_map_key=False,
@@ -312,7 +305,7 @@ class _Unpacking:
             if nbytes_of(dtype, shape) != len(data) - at:
                 raise ValueError(f"{len(data) - at} bytes for an array of {dtype} {shape}")
             # Not by np.empty: numpy before 1.20 gives (1 << 40, 0) the memory of (1 << 40, 1).
-            array = check_text(np.ndarray(shape, dtype, data, at))
+            array: np.ndarray = np.ndarray(shape, dtype, data, at)
             if code == _SCALAR:
                 return array[()]
             return array if self._keep is None or not array.size else self._keep(array)
@@ -335,7 +328,7 @@ class _Unpacking:
         dtype = record_dtype(fields)
         if type(data) is not np.ndarray or data.dtype != np.uint8:
             raise ValueError("records without their bytes")
-        records = check_text(data.reshape(-1).view(dtype).reshape(shape))
+        records = data.reshape(-1).view(dtype).reshape(shape)
         return records[()] if is_scalar else records
 
     def _placed(self, data: bytes) -> np.ndarray:
@@ -346,7 +339,7 @@ class _Unpacking:
         nbytes = nbytes_of(dtype, shape)
         if not nbytes or position % ALIGNMENT or position + nbytes > self._end:
             raise ValueError(f"an array of {dtype} {shape} at {position} of {self._end} bytes")
-        array = check_text(np.ndarray(shape, dtype, self._memory, position))
+        array: np.ndarray = np.ndarray(shape, dtype, self._memory, position)
         return array if self._keep is None else self._keep(array)
 
     def _inner(self, data: bytes) -> List[Any]:

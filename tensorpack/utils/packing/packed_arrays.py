@@ -5,7 +5,6 @@ Numpy never sees a dtype that was read from elsewhere before it is known to be h
 
 import re
 import struct
-import sys
 from typing import Any, List, Sequence, Tuple, Union
 
 import numpy as np
@@ -136,18 +135,6 @@ def read_header(data: bytes) -> Tuple[np.dtype, Tuple[int, ...], int]:
         raise ValueError(f"an array of {dimensions} dimensions, in {len(data)} bytes")
     dtype = dtype_of(data[_COUNTS.size : begin].decode("ascii"))
     return dtype, struct.unpack_from(f"<{dimensions}Q", data, begin), end
-
-
-def check_text(array: np.ndarray) -> np.ndarray:
-    """Raises ValueError if an array contains a character beyond the last one of Unicode."""
-    for name in array.dtype.names or ():
-        check_text(array[name])
-    if array.dtype.kind == "U" and array.size:
-        flat = np.ascontiguousarray(array).reshape(-1)
-        codes = flat.view(np.dtype("u4").newbyteorder(array.dtype.byteorder))
-        if codes.max() > sys.maxunicode:
-            raise ValueError("an array of text with characters that do not exist")
-    return array
 
 
 def nbytes_of(dtype: np.dtype, shape: Tuple[int, ...]) -> int:

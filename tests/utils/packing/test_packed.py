@@ -24,8 +24,7 @@ from tensorpack.utils.packing.packed_arrays import (
     Rows,
     aligned_empty,
 )
-from tests.tiers import first_fast
-from tests.utils.frames import array_header, extension, limit_memory  # noqa: F401
+from tests.utils.frames import array_header, extension
 
 msgpack = pytest.importorskip("msgpack")
 
@@ -348,12 +347,6 @@ def test_arrays_end_where_the_object_ends():
             unpack(memory, len(packed.structure), 0, end)
 
 
-def read(structure, area=bytes(1024)):
-    """What comes of a structure that was written by hand, with an area for arrays behind it."""
-    memory = np.frombuffer(structure + bytes(-len(structure) % 64) + area, np.uint8)
-    return unpack(memory, len(structure))
-
-
 NUMBERS = st.one_of(
     st.integers(0, 1100), st.sampled_from([2**31, 2**32, 2**62, 2**63, 2**64 - 64, 2**64 - 1])
 )
@@ -375,80 +368,6 @@ def test_no_array_lies_outside_of_the_area(dtype, shape, position):
     begin = array.__array_interface__["data"][0] - memory.__array_interface__["data"][0]
     assert array.nbytes > 0
     assert aligned(len(structure)) <= begin <= begin + array.nbytes <= memory.nbytes
-
-
-@pytest.fixture
-def in_little_memory(run_python):
-    """Runs code that gives no error in a Python that can have little more than it begins with."""
-
-    def run(code):
-        done = run_python("import tests.utils.packing.test_packed as t\nt.limit_memory()\n" + code)
-        assert done.returncode == 0, done.stdout + done.stderr
-
-    return run
-
-
-REFUSED = """
-try:
-    found = t.read({structure})
-except ValueError:
-    pass
-else:
-    raise AssertionError(type(found))
-"""
-
-
-@pytest.mark.parametrize(
-    "structure",
-    first_fast(
-        [
-            # Each of 1000 lists promises a million elements, which is no more than there are bytes.
-            "(b'\\xdd' + (1 << 20).to_bytes(4, 'big')) * 1000 + bytes(1 << 20)",
-            "t.extension(1, t.array_header('|S0', 1 << 40))",
-            "t.extension(1, t.array_header('<U0', 1 << 40))",
-            # In old numpy the size of an element is negative, and the array outside of the memory.
-            "t.extension(2, t.array_header('<U999999999', 1) + bytes(8))",
-        ],
-        2,
-    ),
-    ids=["nested lists", "bytes without a width", "text without a width", "negative width"],
-)
-def test_what_promises_much_takes_no_memory(structure, in_little_memory):
-    in_little_memory(REFUSED.format(structure=structure))
-
-
-def test_damaged_objects_leave_no_memory_behind(in_little_memory):
-    code = (
-        "bad = b'\\x92' * 200 + b'\\xdc\\x03\\xe8' + bytes(500) + b'\\xc1' + bytes(500)\n"
-        "for _ in range(20000):\n"
-        "    try:\n"
-        "        t.read(bad)\n"
-        "    except ValueError:\n"
-        "        pass\n"
-    )
-    in_little_memory(code)
-
-
-def test_text_with_characters_that_do_not_exist():
-    for dtype in "<U2", ">U2":
-        code = "<I" if dtype[0] == "<" else ">I"
-        for number in 0x110000, 2**32 - 1:
-            data = struct.pack(code, 65) + struct.pack(code, number)
-            for structure in [
-                extension(3, array_header(dtype) + data),
-                extension(1, array_header(dtype, 3) + bytes(16) + data),
-                extension(2, array_header(dtype, 128) + struct.pack("<Q", 0)),
-            ]:
-                with pytest.raises(ValueError, match="characters that do not exist"):
-                    read(structure, data * 128)
-
-
-def test_shapes_beyond_all_memory_are_empty_or_a_value_error():
-    for shape in ([0, 2**63], [2**64 - 1, 0], [0] + [2**32] * 3):
-        try:
-            assert read(extension(1, array_header("<f4", *shape))).size == 0
-        except ValueError:
-            pass
 
 
 def test_more_dimensions_than_can_be_read_are_not_written():
