@@ -38,16 +38,10 @@ class RecordedNvml(types.ModuleType):
         return index
 
     def nvmlDeviceGetHandleByUUID(self, uuid):
-        known = [self.nvmlDeviceGetUUID(index) for index in range(self.count)]
-        if uuid not in known:
-            raise self.NVMLError("Not Found")
-        return known.index(uuid)
+        return self.nvmlDeviceGetHandleByIndex(int(uuid[len("GPU-") :]))
 
     def nvmlDeviceGetName(self, handle):
         return b"NVIDIA H100"  # as old versions do
-
-    def nvmlDeviceGetUUID(self, handle):
-        return f"GPU-{handle}"
 
     def nvmlDeviceGetMemoryInfo(self, handle):
         return types.SimpleNamespace(total=80 << 30, used=1 << 30, free=79 << 30)

@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import Any, Dict, List, Optional
 
 from tensorpack.utils._words import without_secrets
-from tensorpack.utils.nvml import NVMLContext, has_driver, visible_devices
+from tensorpack.utils.nvml import NVMLContext, visible_devices
 from tensorpack.utils.workers.processes import usable_cores
 
 _CPU_INFO = "/proc/cpuinfo"
@@ -105,9 +105,7 @@ def _memory_bytes() -> Optional[int]:
 
 
 def _gpus() -> List[Dict[str, Any]]:
-    """The GPUs that the process may use, by NVML; it is asked only where there is a driver."""
-    if not has_driver():
-        return []
+    """The GPUs that the process may use, by NVML."""
     found: List[Dict[str, Any]] = []
     visible = visible_devices()
     with suppress(ImportError, RuntimeError, ValueError), NVMLContext() as nvml:

@@ -34,7 +34,7 @@ _HELPERS = {  # module -> names that others import from it, and that are not pub
         "GLOBAL_STEP_VAR_NAME LOCAL_STEP_OP_NAME LOCAL_STEP_VAR_NAME MOVING_SUMMARY_OPS_KEY "
         "PREDICT_TOWER SUMMARY_BACKUP_KEYS TOWER_FREEZE_KEYS is_training_name"
     ),
-    "nvml": "NvidiaDevice has_driver visible_devices",
+    "nvml": "NvidiaDevice visible_devices",
     "palette": "PALETTE_RGB",
     "rect": "FloatBox Rect",
     "serialize": (

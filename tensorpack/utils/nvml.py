@@ -6,8 +6,6 @@ from typing import Any, Dict, List, Optional, Union
 
 from .optional import require
 
-_DRIVER_FILES = ("/dev/nvidiactl", "/dev/dxg", "/proc/driver/nvidia/version")
-
 
 class NVMLContext:
     """Opens NVML, the library of the driver, for a `with` block; TensorFlow is not involved.
@@ -65,10 +63,6 @@ class NvidiaDevice:
         """Returns the name of the product."""
         return self._ask("nvmlDeviceGetName")
 
-    def uuid(self) -> str:
-        """Returns its UUID, such as `GPU-5a6d...`."""
-        return self._ask("nvmlDeviceGetUUID")
-
     def memory(self) -> Dict[str, int]:
         """Returns the bytes of its memory as "total", "used" and "free"."""
         info = self._ask("nvmlDeviceGetMemoryInfo")
@@ -87,11 +81,6 @@ class NvidiaDevice:
         except self._nvml.NVMLError as error:
             raise RuntimeError(f"{function} of NVML failed: {error}.") from error
         return answer.decode() if isinstance(answer, bytes) else answer  # before version 11.500
-
-
-def has_driver() -> bool:
-    """Returns whether this machine has a driver of NVIDIA."""
-    return any(map(os.path.exists, _DRIVER_FILES))
 
 
 def visible_devices() -> Optional[List[str]]:
