@@ -30,11 +30,6 @@ def interactive_imshow(
       lclick_cb, rclick_cb: called with (img, x, y) at a left and at a right click.
       **kwargs: `key_cb_<c>=f` calls `f(img)` when key c is pressed.
     """
-    prefix = "key_cb_"
-    wrong = sorted(name for name in kwargs if not name.startswith(prefix))
-    if wrong:
-        raise TypeError(f"Unknown arguments {', '.join(wrong)}: callbacks are key_cb_<c>.")
-    callbacks = {name[len(prefix) :]: callback for name, callback in kwargs.items()}
     cv2 = require("cv2")
     clicks = {cv2.EVENT_LBUTTONUP: lclick_cb, cv2.EVENT_RBUTTONUP: rclick_cb}
 
@@ -47,8 +42,8 @@ def interactive_imshow(
     cv2.setMouseCallback("tensorpack", on_mouse)
     while True:
         name = chr(cv2.waitKey(-1) & 0xFF)
-        if name in callbacks:
-            callbacks[name](img)
+        if f"key_cb_{name}" in kwargs:
+            kwargs[f"key_cb_{name}"](img)
         elif name == "s":
             cv2.imwrite("out.png", img)
         elif name == "x":
@@ -83,8 +78,6 @@ def stack_patches(
       uint8 [rows, columns, 3], BGR.
     """
     patches = [_to_bgr(patch) for patch in patch_list]
-    if not 0 < len(patches) <= nr_row * nr_col:
-        raise ValueError(f"A grid of {nr_row} x {nr_col} cannot hold {len(patches)} images.")
     sizes = {patch.shape for patch in patches}
     if len(sizes) > 1 and not pad:
         raise ValueError(f"The images have different sizes {sorted(sizes)}: resize, or pad=True.")
@@ -135,12 +128,12 @@ def gen_stack_patches(
     cols = nr_col or max(1, (max_width + border) // (width + border))
     for start in range(0, len(patch_list), rows * cols):
         page = patch_list[start : start + rows * cols]
-        on_click = None if lclick_cb is None else _shifted(lclick_cb, start)
+
+        def on_click(index: int, start: int = start) -> None:
+            if lclick_cb is not None:
+                lclick_cb(start + index)
+
         yield stack_patches(page, rows, cols, border, False, bgcolor, viz, on_click)
-
-
-def _shifted(callback: Callable[[int], Any], start: int) -> Callable[[int], Any]:
-    return lambda index: callback(start + index)
 
 
 def dump_dataflow_images(
@@ -175,13 +168,17 @@ def dump_dataflow_images(
     page: List[np.ndarray] = []
     count = 0
     df.reset_state()
-    for image in itertools.islice(_images(df, index, batched), number):
+    components = (datapoint[index] for datapoint in df)
+    images = itertools.chain.from_iterable(components) if batched else components
+    for image in itertools.islice(images, number):
         image = _to_bgr(np.clip(np.asarray(image, dtype=np.float32) * scale, 0, 255))
         image = image[:, :, ::-1] if flipRGB else image
         if resize is not None:
             image = cv2.resize(np.ascontiguousarray(image), tuple(resize))
         if output_dir is not None:
-            _write_image(os.path.join(output_dir, f"{count:03d}.jpg"), image)
+            path = os.path.join(output_dir, f"{count:03d}.jpg")
+            if not cv2.imwrite(path, image):  # OpenCV gives no reason
+                raise OSError(f"Cannot write {path}. Check the free space and the permissions.")
         count += 1
         page.append(image)
         if viz is not None and len(page) == viz[0] * viz[1]:
@@ -190,29 +187,6 @@ def dump_dataflow_images(
     if viz is not None and page:
         stack_patches(page, *viz, viz=True)
     return count
-
-
-def _write_image(path: str, image: np.ndarray) -> None:
-    cv2 = require("cv2")
-    what = f"Cannot write an image of shape {list(image.shape)} to {path}"
-    try:
-        written = cv2.imwrite(path, image)
-    except cv2.error as error:
-        raise OSError(f"{what}: {error}") from error
-    if not written:  # OpenCV gives no reason
-        raise OSError(f"{what}. Check the free space and the permissions.")
-
-
-def _images(df: Any, index: int, batched: bool) -> Iterator[np.ndarray]:
-    for datapoint in df:
-        try:
-            component = datapoint[index]
-        except LookupError as error:
-            is_dict = isinstance(datapoint, dict)
-            has = f"the keys {list(datapoint)}" if is_dict else f"{len(datapoint)} components"
-            what = f"index={index!r} must be the component with the image"
-            raise type(error)(f"{what}, but the datapoint has {has}.") from error
-        yield from component if batched else [component]
 
 
 def intensity_to_rgb(
@@ -226,8 +200,6 @@ def intensity_to_rgb(
       normalize: whether to stretch the values to [0, 1].
     """
     intensity = np.asarray(intensity, dtype=np.float32)
-    if intensity.ndim != 2:
-        raise ValueError(f"intensity must have shape [H, W], got {list(intensity.shape)}.")
     if normalize:
         low, high = intensity.min(), intensity.max()
         intensity = (intensity - low) / (high - low) if high > low else intensity - low
@@ -263,12 +235,8 @@ def draw_boxes(
     cv2 = require("cv2")
     image = np.ascontiguousarray(_to_bgr(im))
     boxes = np.asarray(boxes, dtype=np.int64).reshape(-1, 4)
-    if labels is not None and len(labels) != len(boxes):
-        raise ValueError(f"Got {len(labels)} labels for {len(boxes)} boxes: give one per box.")
     height, width = image.shape[:2]
     for number, (x1, y1, x2, y2) in enumerate(boxes.tolist()):
-        if not (0 <= x1 < x2 <= width and 0 <= y1 < y2 <= height):
-            raise ValueError(f"Box {[x1, y1, x2, y2]} is not inside an image {width} x {height}.")
         last = min(x2, width - 1), min(y2, height - 1)
         cv2.rectangle(image, (x1, y1), last, color or _BOX_COLOUR, 1)
         if labels is not None:
@@ -286,9 +254,5 @@ def _to_bgr(image: np.ndarray) -> np.ndarray:
     image = np.asarray(image)
     if image.ndim == 2:
         image = image[:, :, np.newaxis]
-    if image.ndim != 3 or image.shape[2] not in (1, 3):
-        raise ValueError(
-            f"An image must have shape [H, W], [H, W, 1] or [H, W, 3], got {list(image.shape)}."
-        )
     image = np.clip(image, 0, 255).astype(np.uint8)
     return np.repeat(image, 3, axis=2) if image.shape[2] == 1 else image

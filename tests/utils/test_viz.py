@@ -44,19 +44,6 @@ def test_padding_puts_small_images_in_the_middle():
     np.testing.assert_array_equal(grid[:, 4:, 0], expected)
 
 
-@pytest.mark.parametrize(
-    "patches, match",
-    [
-        (squares(5), "5 images"),
-        (squares(1) + squares(1, 3), "pad=True"),
-        ([np.zeros((2, 2, 4))], r"\[2, 2, 4\]"),
-    ],
-)
-def test_grids_that_cannot_be(patches, match):
-    with pytest.raises(ValueError, match=match):
-        stack_patches(patches, 2, 2)
-
-
 def test_pages_with_a_partial_last_one():
     pages = list(gen_stack_patches(squares(5), 1, 2, border=0, bgcolor=0))
     assert [page[0, :, 0].tolist() for page in pages] == [
@@ -105,25 +92,15 @@ def test_the_number_of_images_is_a_limit_and_they_need_not_be_a_batch(tmp_path):
     assert dump_dataflow_images(flow, batched=False, output_dir=str(tmp_path)) == 6
 
 
-@pytest.mark.parametrize(
-    "datapoint, index, error, has",
-    [
-        ([0, 1], 5, IndexError, "2 components"),
-        ({"image": 0}, 0, KeyError, r"the keys \['image'\]"),
-    ],
-)
-@pytest.mark.parametrize("batched", [True, False])
-def test_a_component_that_is_not_there_is_named(datapoint, index, error, has, batched):
-    with pytest.raises(error, match=rf"index={index} must be .* the datapoint has {has}\."):
-        dump_dataflow_images(Flow(datapoint), index=index, batched=batched)
-
-
 def test_an_image_that_cannot_be_written_is_an_error_that_names_it(tmp_path):
     (tmp_path / "001.jpg").mkdir()
-    with pytest.raises(OSError, match=r"shape \[4, 5, 3\] to .*001\.jpg\. Check the free space"):
+    with pytest.raises(OSError, match=r"write .*001\.jpg\. Check the free space"):
         dump_dataflow_images(Flow(), index=1, output_dir=str(tmp_path))
-    with pytest.raises(OSError, match=r"shape \[0, 4, 3\] to .*000\.jpg: "):
-        dump_dataflow_images(Flow([np.zeros((0, 4))]), batched=False, output_dir=str(tmp_path))
+
+
+def test_images_of_different_sizes_need_padding():
+    with pytest.raises(ValueError, match="pad=True"):
+        stack_patches(squares(1) + squares(1, 3), 2, 2)
 
 
 def test_boxes_are_drawn_into_a_copy():
@@ -137,22 +114,11 @@ def test_boxes_are_drawn_into_a_copy():
     assert drawn.sum() == 24 and not drawn[1:-1, 1:-1].any()  # all four edges
 
 
-@pytest.mark.parametrize("box", [[0, 0, 21, 5], [-1, 0, 5, 5], [5, 5, 5, 9], [5, 9, 6, 5]])
-def test_boxes_outside_or_empty_are_refused_and_so_are_labels_without_a_box(box):
-    image = np.zeros((20, 20), np.uint8)
-    with pytest.raises(ValueError, match="not inside"):
-        draw_boxes(image, [box])
-    with pytest.raises(ValueError, match="2 labels for 1 boxes"):
-        draw_boxes(image, [[0, 0, 5, 5]], labels=["a", "b"])
-
-
 def test_intensities():
     pytest.importorskip("matplotlib")
     colours = intensity_to_rgb(np.array([[0.0, 5.0]]), cmap="gray", normalize=True)
     assert colours.dtype == np.float32
     np.testing.assert_allclose(colours[0], [[0, 0, 0], [255, 255, 255]])
-    with pytest.raises(ValueError, match=r"\[H, W\]"):
-        intensity_to_rgb(np.zeros(3))
 
 
 def test_a_figure_as_an_image():
@@ -168,6 +134,22 @@ def test_a_figure_as_an_image():
         plt.close(figure)
 
 
-def test_keys_of_a_window_are_named_so():
-    with pytest.raises(TypeError, match="key_cb_"):
-        interactive_imshow(np.zeros((2, 2)), on_a=print)
+def test_a_click_on_a_grid_in_a_window_and_a_key(monkeypatch):
+    keys, clicked, window = iter("aq"), [], {}
+
+    def wait(delay):
+        window["mouse"](cv2.EVENT_LBUTTONUP, 3, 0)
+        return ord(next(keys))
+
+    for name, function in {
+        "imshow": lambda name, image: clicked.append(image.shape),
+        "setMouseCallback": lambda name, function: window.update(mouse=function),
+        "waitKey": wait,
+        "destroyWindow": lambda name: None,
+    }.items():
+        monkeypatch.setattr(cv2, name, function, raising=False)
+    interactive_imshow(np.zeros((2, 2)), key_cb_a=lambda image: clicked.append("a"))
+    assert clicked == [(2, 2), "a"]
+    keys = iter("q")
+    list(gen_stack_patches(squares(2), 1, 2, border=0, viz=True, lclick_cb=clicked.append))
+    assert clicked[2:] == [(2, 4, 3), 1]
