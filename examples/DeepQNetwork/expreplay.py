@@ -327,13 +327,13 @@ class ExpReplay(DataFlow, Callback):
           RuntimeError: a part of it is lost, or another rule has changed, and the run must be
             resumed exactly.
         """
-        theirs, ours = state.get("games", {}), self._player.identity
-        if theirs and theirs != ours:
+        theirs, ours = state["games"], self._player.identity
+        if theirs != ours:
             raise ValueError(
                 f"The state is of games with {theirs}, these are games with {ours}. Resume with "
                 "the same games, or start a new run with the weights (--load)."
             )
-        changed = check_rules(state.get("rules", {}), self._rules)
+        changed = check_rules(state["rules"], self._rules)
         if changed:
             self._accept_loss(f"The run continues with other rules: {changed}.")
         self._load_memory(state["memory"])

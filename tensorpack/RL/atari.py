@@ -1,19 +1,18 @@
 """Atari games as a `Player`: 84 x 84 grey frames, an action held for four, raw scores."""
 
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
 import numpy as np
 
 from tensorpack.utils.checks import as_count, as_number
 from tensorpack.utils.rng import SeedTree
 
-from ._emulator import FRAME_SIZE, Emulator, restore_emulator
+from ._emulator import FRAME_SIZE, Emulator, clones_well
 from .player import EpisodeTracker, Player, PlayerStep
 from .rom import check_rom, find_rom, load_ale
 
 _BACKENDS = ("auto", "single", "vector")
 _FIRE = "FIRE"
-_LATER_SETTINGS = {"sticky": 0.0, "fire_on_reset": False}  # older states have none
 # Before this one, resetting some of the games hangs (0.11.0, 0.11.2 and 0.12.0 were tried).
 _VECTOR_RELEASE = (0, 12, 1)
 # Options of the vector interface: no frame limit (2**30 is 19 years), keep the random streams.
@@ -38,8 +37,9 @@ class AtariPlayers(Player):
       frame_skip: emulator frames for which an action is held.
       seed: root of the environments' random streams, for the first `reset`.
       backend: "single" steps one emulator after the other in the calling thread; it can save its
-        state and show its screen. "vector" steps them in C++ threads, without Python's lock
-        (ale-py 0.12.1 and later). "auto" is "vector" for several environments if possible.
+        state and show its screen; a warning names a game that ale-py does not restore exactly and
+        that it does not save. "vector" steps them in C++ threads, without Python's lock (ale-py
+        0.12.1 and later). "auto" is "vector" for several environments if possible.
       max_noops: a game begins with fewer frames than this without an action; 0 for none.
       sticky: probability with which a frame repeats the action of the frame before, ale-py's
         `repeat_action_probability` (Machado et al., 2018, Revisiting the Arcade Learning
@@ -87,6 +87,8 @@ class AtariPlayers(Player):
         self.fire_on_reset = fire_on_reset and _FIRE in self.action_names
         self._waits = np.zeros(self.num_envs, dtype=bool)  # for FIRE
         self._settings = {"game": self.game, **options, "fire_on_reset": self.fire_on_reset}
+        self._settings["ale_py"] = load_ale().__version__  # reads its own states alone
+        self._clones = self.backend == "single" and clones_well(self.rom)
 
     @property
     def identity(self) -> Dict[str, Any]:
@@ -126,23 +128,25 @@ class AtariPlayers(Player):
         self._tracker.ended = self._tracker.ended | mask
 
     def _save_obstacle(self) -> str:
-        return "" if self.backend == "single" else "backend 'vector' has no state; use 'single'"
+        if self.backend == "vector":
+            return "backend 'vector' has no state; use 'single'"
+        return "" if self._clones else "ale-py does not restore this game exactly"
 
     def _state_dict(self) -> Dict[str, Any]:
         return {
             **self._settings,
             "waits": self._waits.copy(),
-            "ledger": self._tracker.state_dict(),  # its name in the states of all versions
+            "tracker": self._tracker.state_dict(),
             "emulators": self._games.state_dict(),
         }
 
     def _load_state_dict(self, state: Dict[str, Any]) -> None:
-        theirs = {name: {**_LATER_SETTINGS, **state}[name] for name in self._settings}
+        theirs = {name: state[name] for name in self._settings}
         if theirs != self._settings:
             raise ValueError(f"The state has {theirs}, this player has {self._settings}.")
         self._games.load_state_dict(state["emulators"])
-        self._tracker.load_state_dict(state["ledger"])
-        self._waits = np.array(state.get("waits", np.zeros_like(self._waits)))
+        self._tracker.load_state_dict(state["tracker"])
+        self._waits = np.array(state["waits"])
 
     def _close(self) -> None:
         self._games = None
@@ -177,9 +181,7 @@ class _SingleBackend:
     """
 
     def __init__(self, rom: str, seeds: List[int], **options: Any):
-        self._rom = rom
-        self._make: Callable[[int], Emulator] = lambda seed: Emulator(rom, seed, **options)
-        self.emulators = [self._make(seed) for seed in seeds]
+        self.emulators = [Emulator(rom, seed, **options) for seed in seeds]
         self.action_names = self.emulators[0].action_names
 
     def reset(self, seeds: Optional[List[int]]) -> Tuple[np.ndarray, np.ndarray]:
@@ -207,9 +209,8 @@ class _SingleBackend:
         return {str(i): emulator.state_dict() for i, emulator in enumerate(self.emulators)}
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
-        """Restores it, or raises ValueError and changes nothing."""
-        states = [state[str(i)] for i in range(len(self.emulators))]
-        self.emulators = [restore_emulator(each, self._rom, self._make) for each in states]
+        for i, emulator in enumerate(self.emulators):
+            emulator.load_state_dict(state[str(i)])
 
     def _new_frames(self) -> np.ndarray:
         return np.empty((len(self.emulators), FRAME_SIZE, FRAME_SIZE), dtype=np.uint8)

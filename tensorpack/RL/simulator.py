@@ -221,12 +221,12 @@ class Simulator(EpisodeCounter):
 
         Returns why the games cannot be restored; "" if they are.
         """
-        self.transitions = state.get("transitions", 0)  # older states have none
+        self.transitions = state["transitions"]
         self._agent.load_state_dict(state["agent"])
         lost = restore_games(self._player, state["player"])
         self.playing = not lost
         self._frames = None if lost else np.array(state["frames"])
-        self._lengths[:] = 0 if lost else state.get("lengths", 0)
+        self._lengths[:] = 0 if lost else state["lengths"]
         return lost
 
     def _store(self, actions: np.ndarray, step: PlayerStep) -> int:

@@ -106,8 +106,7 @@ class LimitLength(ProxyPlayer):
 
     def _load_state_dict(self, state: Dict[str, Any]) -> None:
         super()._load_state_dict(state)
-        # Older states have the lengths and scores alone, and no other count is used here.
-        self._tracker.load_state_dict({"ended": self._no_lives, "lives": self._no_lives, **state})
+        self._tracker.load_state_dict(state)
 
 
 class LimitIdle(LimitLength):

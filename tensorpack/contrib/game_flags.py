@@ -285,7 +285,7 @@ def rules_of_games(args: argparse.Namespace) -> Dict[str, Any]:
 def changed_rules(before: Dict[str, Any], now: Dict[str, Any]) -> Dict[str, str]:
     """Returns in words, by name, how the rules of a saved state differ from those of this run.
 
-    Rules, name to value, that only one of them has are not compared: older states have none.
+    Rules, name to value, that only one of them has are not compared: not all algorithms have all.
     """
     return {
         name: f"{name} was {value}, and is {now[name]}"

@@ -209,7 +209,7 @@ class Evaluator(Callback):
     def load_state_dict(self, state: Dict[str, Any]) -> None:
         """Restores what `state_dict` returned; of another `nr_eval`, the random stream alone."""
         set_rng_state(self._rng, state["rng"])
-        if state.get("nr_eval", state["eval_episode"]) == self._nr_eval:  # older states lack it
+        if state["nr_eval"] == self._nr_eval:
             self.eval_episode = state["eval_episode"]
             self._actions = bytearray(np.asarray(state.get("actions", []), np.int32).tobytes())
             self._rng_then, self._step = state.get("rng_then"), state.get("step")

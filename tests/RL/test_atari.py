@@ -109,22 +109,6 @@ def test_sticky_actions_repeat_the_one_before_in_each_frame(backend):
     np.testing.assert_allclose(shares, [0.25, 0.25, 0.5], atol=0.1)
 
 
-def test_a_state_from_before_these_settings_is_of_games_without_them():
-    with single() as player:
-        player.reset()
-        state = player.state_dict()
-        for name in ("sticky", "fire_on_reset", "waits"):
-            del state["inside"][name]
-        for emulator in state["inside"]["emulators"].values():
-            del emulator["sticky"]
-        steps = play(player, 3)
-    with single() as player:
-        player.load_state_dict(state)
-        np.testing.assert_array_equal(play(player, 3)[-1].frames, steps[-1].frames)
-    with single(sticky=0.1) as player, pytest.raises(ValueError, match="'sticky': 0.0"):
-        player.load_state_dict(state)
-
-
 @pytest.mark.parametrize("backend", first_fast(["single", "vector"]))
 def test_fire_is_pressed_at_the_start_and_after_a_lost_life(backend):
     if backend == "vector":

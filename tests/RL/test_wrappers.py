@@ -173,15 +173,3 @@ def test_mapped_frames_tell_their_shape():
 def test_a_map_that_drops_environments_is_refused():
     with pytest.raises(ValueError, match="keep the first axis"):
         MapPlayerState(CountingPlayer(), lambda frames: frames[:1])
-
-
-def test_a_state_of_an_older_version_has_lengths_and_scores_alone():
-    player, other = (LimitLength(CountingPlayer((9,)), 5) for _ in range(2))
-    player.reset()
-    for _ in range(3):
-        player.step([2])
-    state = player.state_dict()
-    del state["inside"]["ended"], state["inside"]["lives"]
-    other.load_state_dict(state)
-    step = [other.step([2]) for _ in range(2)][-1]
-    assert step.truncated[0] and step.episode_score[0] == 10

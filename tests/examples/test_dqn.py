@@ -149,10 +149,6 @@ def test_a_memory_too_small_for_its_players_is_refused(capsys, log_dir):
     assert "10" in refusal(capsys, DQN.main, command)
 
 
-# What a run of an earlier version has saved.
-OLD = {"algo": "Double", "discount": 0.99, "batch_size": 64, "update_frequency": 4}
-
-
 def parse(line=""):
     return flags.parse(["--rom", "breakout.bin", *line.split()])
 
@@ -217,10 +213,6 @@ def test_schedules_in_agent_steps_become_updates():
     assert DQN.exploration(parse("--preset rainbow"))["schedule"][1] == (62500, 0.01)
 
 
-def test_a_run_of_an_earlier_version_has_the_same_rules():
-    assert check_rules(OLD, rules()) == ""
-
-
 @pytest.mark.parametrize(
     "flag, message",
     [
@@ -258,15 +250,8 @@ def test_what_is_asked_for_in_other_words_is_the_same():
 
 @pytest.mark.parametrize("algo", ["DQN", "C51", "QR", "IQN"])
 def test_what_nothing_reads_is_not_a_rule(algo):
-    """A run that was saved when it still was one can be resumed."""
     found = rules(f"--algo {algo}")
     assert ("loss" in found, "atoms" in found) == (
         (True, False) if algo == "DQN" else (False, True)
     )
     assert check_rules({"loss": "mse", "atoms": 51, **found}, found) == ""
-
-
-def test_older_states_know_the_network_by_the_algorithm_alone():
-    assert check_rules({"algo": "Double"}, rules("--algo DQN")) == "algo was Double, and is DQN"
-    with pytest.raises(ValueError, match="algo was Dueling, and is Double"):
-        check_rules({"algo": "Dueling"}, rules())

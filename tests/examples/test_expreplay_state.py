@@ -229,13 +229,6 @@ def test_other_rules_of_learning_are_an_error_where_the_run_must_resume_exactly(
     assert [each.endswith(said) for each in warnings] == [True]
 
 
-def test_an_older_state_without_games_and_rules_is_taken(save, warnings):
-    state = save(Playing(small_catch(kind=NamedCatch)))
-    del state["games"], state["rules"]
-    Playing(other_game(), state, batch_size=5, rules={"algo": "DQN"})
-    assert warnings == []
-
-
 def test_after_a_run_in_which_a_thread_played_its_debts_are_paid_first(save):
     first = Playing(small_catch(kind=CountingCatch))
     state = save(first)
