@@ -49,14 +49,10 @@ class GraphProfiler(Callback):
         self._dump_metadata = dump_metadata
         self._dump_tracing = dump_tracing
         self._dump_event = dump_event
-        self._warned = False
         options = tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE)
         self._request = tf.train.SessionRunArgs(fetches=[], options=options)
 
     def _before_run(self, ctx: tf.train.SessionRunContext) -> tf.train.SessionRunArgs:
-        if not self._warned:
-            self._warned = True
-            logger.warning("GraphProfiler traces steps: those are much slower than the others.")
         return self._request
 
     def _after_run(self, ctx: tf.train.SessionRunContext, run_values: Any) -> None:
@@ -144,8 +140,9 @@ class GPUUtilizationTracker(Callback):
 
     def __init__(self, devices: Optional[Sequence[Union[int, str]]] = None) -> None:
         self._devices = None if devices is None else as_list(self, "devices", devices)
-        self._sampler: Optional[_Sampler] = None
-        self._percent: List[float] = []  # of each device, in the last epoch
+        self._samples: List[List[int]] = []  # percents of each device, in the last epoch
+        self._over = threading.Event()
+        self._thread: Optional[threading.Thread] = None
 
     def _setup_graph(self) -> None:
         if self._devices is None:
@@ -159,53 +156,36 @@ class GPUUtilizationTracker(Callback):
 
     def _before_epoch(self) -> None:
         self._after_train()  # a proxy may leave out the end of an epoch
-        self._percent = []
+        self._samples = []
         if self._devices:
-            self._sampler = _Sampler(self._devices)
-            self._sampler.start()
+            self._over.clear()
+            self._thread = threading.Thread(target=self._sample, name=str(self), daemon=True)
+            self._thread.start()
 
-    def _after_epoch(self) -> None:
-        sampler, self._sampler = self._sampler, None
-        if sampler is None:
-            return
-        sampler.finish()
-        if sampler.error is not None:
-            logger.warning(f"{self} stops: {sampler.error}")
-            self._devices = []
-            return
-        self._percent = np.mean(sampler.samples, axis=0).tolist()
-
-    def _trigger(self) -> None:
-        for device, percent in zip(self._devices or [], self._percent):
-            self.trainer.monitors.put_scalar(f"GPUUtil/{device}", percent)
-
-    def _after_train(self) -> None:
-        if self._sampler is not None:
-            self._sampler.finish()
-
-
-class _Sampler(threading.Thread):
-    """Takes the percent of each device once a second; one sample at least, at the end."""
-
-    def __init__(self, devices: Sequence[Union[int, str]]) -> None:
-        super().__init__(name="GPUUtilizationTracker", daemon=True)
-        self._devices = devices
-        self._finished = threading.Event()
-        self.samples: List[List[int]] = []
-        self.error: Optional[Exception] = None
-
-    def run(self) -> None:
+    def _sample(self) -> None:
+        """Takes the percent of each device once a second; one sample at least, at the end."""
         try:
             with NVMLContext() as nvml:
-                gpus = [nvml.device(each) for each in self._devices]
-                while not self._finished.wait(_SAMPLE_SECONDS) or not self.samples:
-                    self.samples.append([gpu.utilization()["gpu"] for gpu in gpus])
-        except Exception as error:  # for the owner
-            self.error = error
+                gpus = [nvml.device(each) for each in self._devices or []]
+                while not self._over.wait(_SAMPLE_SECONDS) or not self._samples:
+                    self._samples.append([gpu.utilization()["gpu"] for gpu in gpus])
+        except Exception as error:  # the training goes on without it
+            logger.warning(f"{self} stops: {error}")
+            self._devices, self._samples = [], []
 
-    def finish(self) -> None:
-        self._finished.set()
-        self.join()
+    def _after_epoch(self) -> None:
+        self._after_train()
+
+    def _trigger(self) -> None:
+        if self._samples:
+            for device, percent in zip(self._devices or [], np.mean(self._samples, axis=0)):
+                self.trainer.monitors.put_scalar(f"GPUUtil/{device}", percent)
+
+    def _after_train(self) -> None:
+        self._over.set()
+        if self._thread is not None:
+            self._thread.join()
+            self._thread = None
 
 
 class GPUMemoryTracker(Callback):
