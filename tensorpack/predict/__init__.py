@@ -14,6 +14,5 @@ _NAMES = {  # module -> its public names; then run scripts/public_names
     "feedfree": "FeedfreePredictor",
     "multigpu": "DataParallelOfflinePredictor MultiTowerOfflinePredictor",
 }
-_HELPERS = {"concurrency": "predictors_of"}  # for other packages, and not public
 _HOMES = {name: module for module, names in _NAMES.items() for name in names.split()}
 __all__ = sorted(_HOMES)
