@@ -173,7 +173,7 @@ class ExpReplay(DataFlow, Callback):
             lower = getattr(computing, "precision", None) != "bf16"
             first = "--precision bf16 (with TensorFlow 2), " if lower else ""
             return first + "a GPU, more cores or fewer summaries help"
-        if limit not in ("data", "draining") or self._player.num_envs >= _MANY_PLAYERS:
+        if limit != "data" or self._player.num_envs >= _MANY_PLAYERS:
             return None
         players = min(max(8, 2 * self._player.num_envs), _MANY_PLAYERS)
         return f"the players are the limit; try --num-players {players}"

@@ -36,7 +36,7 @@ _NAMES = {  # module -> its public names; then run scripts/public_names
     "schedules": "ScheduledHyperParamSetter",
     "steps": "MaintainStepCounter ProgressBar SessionRunTimeout StepTensorPrinter TensorPrinter",
     "summary": "MergeAllSummaries MovingAverageSummary SimpleMovingAverage",
-    "time_report.report": "TimeReport",
+    "time_report": "TimeReport",
     "trigger": "EnableCallbackIf PeriodicCallback PeriodicRunHooks PeriodicTrigger",
     "watchdog": "StalledTraining Watchdog",
 }

@@ -69,7 +69,7 @@ from .steps import TensorPrinter as TensorPrinter
 from .summary import MergeAllSummaries as MergeAllSummaries
 from .summary import MovingAverageSummary as MovingAverageSummary
 from .summary import SimpleMovingAverage as SimpleMovingAverage
-from .time_report.report import TimeReport as TimeReport
+from .time_report import TimeReport as TimeReport
 from .trigger import EnableCallbackIf as EnableCallbackIf
 from .trigger import PeriodicCallback as PeriodicCallback
 from .trigger import PeriodicRunHooks as PeriodicRunHooks

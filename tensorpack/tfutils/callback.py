@@ -6,7 +6,7 @@ public address of `Callback` is `tensorpack.callbacks`.
 
 import weakref
 from operator import is_
-from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.utils.stopping import StopToken
@@ -29,6 +29,7 @@ class TrainerContract:
       monitors: the `Monitors`, once the callbacks are set up.
       stop_token: the `StopToken` of the run; any thread may end the run through it.
       step_op: the op that a step runs, once and alone; None where a step does something else.
+      callback_seconds: how long `trigger_step` of each callback took so far, by its name.
       towers: the `TowerTensorHandles` of the towers built so far, or None.
       state_saver: the callback that saves the state of the run, or None.
       record: keeps `run.json`; functions in its list `on_complete` are called when that is done,
@@ -47,6 +48,7 @@ class TrainerContract:
     stop_token: StopToken
     step_op: Any = None
     all_callbacks: Sequence[Any] = ()
+    callback_seconds: Mapping[str, float] = {}
     towers: Any = None
     state_saver: Any = None
     record: Any = None

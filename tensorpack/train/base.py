@@ -188,6 +188,7 @@ class Trainer(TrainerContract):
         here = everyone if self.is_chief else of_other_workers(everyone)
         self._callbacks = Callbacks(here, leading=leading)
         self.all_callbacks = self._callbacks.cbs
+        self.callback_seconds = self._callbacks.step_seconds
         logger.info("Setup callbacks graph ...")
         self._callbacks.setup_graph(weakref.proxy(self))
 

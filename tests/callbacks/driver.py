@@ -41,11 +41,14 @@ class MiniTrainer(TrainerContract):
         self.train_op = train_op
         everyone = [MaintainStepCounter(), *callbacks, *monitors, self.monitors]
         self.callbacks = Callbacks(everyone)
+        self.callback_seconds = self.callbacks.step_seconds
 
     @property
     def loop(self):
         """What callbacks may ask of the loop of a trainer."""
-        return types.SimpleNamespace(steps_taken=self.global_step - self.in_run)
+        return types.SimpleNamespace(
+            steps_taken=self.global_step - self.in_run, in_step=self.in_run
+        )
 
     @contextmanager
     def session(self):

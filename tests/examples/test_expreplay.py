@@ -223,7 +223,7 @@ def test_sizes_are_checked(options, message):
     "num_envs, limit, hint",
     [
         (1, "data", "the players are the limit; try --num-players 8"),
-        (8, "draining", "the players are the limit; try --num-players 16"),
+        (8, "data", "the players are the limit; try --num-players 16"),
         (20, "data", "the players are the limit; try --num-players 32"),
         (32, "data", None),
         (1, "step", None),
