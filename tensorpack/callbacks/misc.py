@@ -5,7 +5,8 @@ import os
 import time
 from collections import deque
 from contextlib import suppress
-from typing import Any, Dict, Optional, Sequence
+from string import Formatter
+from typing import Any, Dict, Optional, Sequence, Union
 
 import numpy as np
 
@@ -19,18 +20,17 @@ from .monitor import LastValues
 
 
 class SendStat(Callback):
-    """Gives the shell a command line with scalars in it when triggered, which is every epoch by
-    default. Its output is logged.
+    """Runs a command with scalars in its arguments when triggered, which is every epoch by default.
 
     Args:
-      command: such as `"notify-send cost={cost:.3f}"`. The names in braces are filled in, by
-        `str.format`.
+      command: a list of arguments, such as `["notify-send", "cost={cost:.3f}"]`, or a command line
+        for the shell. The names in braces are filled in, by `str.format`. Its output is logged.
       names: names of scalars in `trainer.monitors`, at least those in braces.
     """
 
-    def __init__(self, command: str, names: Sequence[str]) -> None:
+    def __init__(self, command: Union[str, Sequence[str]], names: Sequence[str]) -> None:
         self._names = as_names(self, "names", names)
-        self._command = _checked(command, self._names)
+        self._command = _as_command(self, command, self._names)
 
     def _trigger(self) -> None:
         _send(self._command, {each: self.trainer.monitors.get_latest(each) for each in self._names})
@@ -39,10 +39,10 @@ class SendStat(Callback):
 class SendMonitorData(LastValues):
     """Runs a command as `SendStat` does, as soon as all scalars in `names` have a new value."""
 
-    def __init__(self, command: str, names: Sequence[str]) -> None:
+    def __init__(self, command: Union[str, Sequence[str]], names: Sequence[str]) -> None:
         super().__init__()
         self._names = as_names(self, "names", names)
-        self._command = _checked(command, self._names)
+        self._command = _as_command(self, command, self._names)
 
     def process_scalar(self, name: str, val: float) -> None:
         if name in self._names:
@@ -57,18 +57,36 @@ class SendMonitorData(LastValues):
             _send(self._command, values)
 
 
-def _checked(command: str, names: Sequence[str]) -> str:
-    command.format(**dict.fromkeys(names, 0.0))  # a KeyError now, not after an epoch
+class _Fields(Formatter):
+    """Fills in whole names, also if there are dots in them."""
+
+    def get_field(self, field_name: str, args: Any, kwargs: Any) -> Any:
+        return kwargs[field_name], field_name
+
+
+def _as_command(
+    owner: Callback, command: Union[str, Sequence[str]], names: Sequence[str]
+) -> Union[str, Sequence[str]]:
+    """Returns a command whose names in braces are all among some names."""
+    for part in as_names(owner, "command", command):
+        for _, field, _, _ in Formatter().parse(part):
+            if field is not None and field not in names:
+                raise ValueError(
+                    f"{owner}: the command has {{{field}}}, which is not among the names "
+                    f"{list(names)}. Add it there, or write {{{{ and }}}} for braces."
+                )
     return command
 
 
-def _send(command: str, values: Dict[str, float]) -> None:
-    output, code = subproc_call(command.format(**values))
+def _send(command: Union[str, Sequence[str]], values: Dict[str, float]) -> None:
+    parts = [command] if isinstance(command, str) else command
+    filled = [_Fields().vformat(each, (), values) for each in parts]
+    output, code = subproc_call(filled[0] if isinstance(command, str) else filled)
     text = output.decode(errors="replace").rstrip()
     if code != 0:
         logger.error(f"Command {command} with {values} failed with code {code}: {text}")
     elif text:
-        logger.info(f"{command}: {text}")
+        logger.info(f"{parts[0]}: {text}")
 
 
 class EstimatedTimeLeft(Callback):
@@ -133,6 +151,12 @@ class RunReport(Callback):
             logger.warning(f"There is no page about this run: {error}")
 
 
+_NO_IPYTHON = (
+    "IPython is not installed (pip install ipython), so this is Python's own shell. The run is "
+    "self.trainer; Ctrl-D continues the training."
+)
+
+
 class InjectShell(Callback):
     """Pauses the training for an interactive shell, each time it is triggered and a file exists.
 
@@ -162,7 +186,7 @@ class InjectShell(Callback):
             import IPython
         except ImportError:  # hours of training are not to end for it
             with suppress(SystemExit):  # exit() leaves the shell alone, as in IPython
-                code.interact(local={"self": self})
+                code.interact(_NO_IPYTHON, local={"self": self})
         else:
             IPython.embed()
 

@@ -7,6 +7,9 @@ from tensorpack.callbacks import EstimatedTimeLeft, InjectShell, SendMonitorData
 from tests.callbacks.driver import MiniTrainer, log_lines, when
 from tests.contracts.callback import contract_of
 
+WRITE = "import sys; open(sys.argv[1], 'a').write(sys.argv[2] + chr(10))"
+
+
 TestEstimatedTimeLeft = contract_of(EstimatedTimeLeft)
 TestInjectShell = contract_of(InjectShell)
 TestSendMonitorData = contract_of(lambda: SendMonitorData("true", ["cost"]))
@@ -17,26 +20,53 @@ def putting():
     return when(trigger_epoch=lambda cb: cb.trainer.monitors.put_scalar("cost", cb.epoch_num))
 
 
+def command(path):
+    return [sys.executable, "-c", WRITE, str(path), "cost={cost:.2f} $HOME | {{}}"]
+
+
+def test_a_list_of_arguments_gets_the_scalars_and_no_shell_sees_it(tmp_path):
+    sent = tmp_path / "sent"
+    MiniTrainer([putting(), SendStat(command(sent), "cost")], max_epoch=2).train()
+    assert sent.read_text() == "cost=1.00 $HOME | {}\ncost=2.00 $HOME | {}\n"
+
+
 @pytest.mark.parametrize("make", [SendStat, SendMonitorData])
-def test_a_command_line_goes_to_the_shell_once_for_each_value(make, tmp_path, capsys):
+def test_a_command_line_goes_to_the_shell(make, tmp_path):
     # as the documentation of 2017 has it
-    line = "echo -d body={{cost:.1f}} '$HOME' $((1 + 1)) 2>&1 | tr - + | tee -a {}/sent"
-    sender = make(line.format(tmp_path), "cost")
-    lists = [[putting(), sender]] if make is SendStat else [[putting()], [sender]]
-    MiniTrainer(*lists, max_epoch=2).train()
-    assert (tmp_path / "sent").read_text() == "+d body=1.0 $HOME 2\n+d body=2.0 $HOME 2\n"
-    assert log_lines(capsys)[0].endswith("/sent: +d body=1.0 $HOME 2")
+    line = f"echo -d body={{val_error:.1f}} '$HOME' $((1 + 1)) 2>&1 | tr - + > {tmp_path}/sent"
+    sender = make(line, "val_error")
+    put = when(trigger_epoch=lambda cb: cb.trainer.monitors.put_scalar("val_error", 0.25))
+    MiniTrainer([put, sender] if make is SendStat else [put], [sender][make is SendStat :]).train()
+    assert (tmp_path / "sent").read_text() == "+d body=0.2 $HOME 2\n"
 
 
 def test_a_name_in_braces_must_be_among_the_names():
-    with pytest.raises(KeyError, match="score"):
-        SendStat("echo {score}", ["cost"])
+    with pytest.raises(
+        ValueError, match=r"the command has \{score\}, which is not among the names"
+    ):
+        SendStat(["echo", "{score}"], ["cost"])
+    SendStat("echo {validation.error}", ["validation.error"])
+
+
+def test_a_monitor_sends_each_value_once(tmp_path):
+    sent = tmp_path / "sent"
+    MiniTrainer([putting()], [SendMonitorData(command(sent), ["cost"])], max_epoch=2).train()
+    assert sent.read_text() == "cost=1.00 $HOME | {}\ncost=2.00 $HOME | {}\n"
 
 
 def test_a_command_that_fails_is_an_error_in_the_log(capsys):
-    MiniTrainer([putting(), SendStat("false", ["cost"])]).train()
-    (failed,) = log_lines(capsys)
+    MiniTrainer([putting(), SendStat("false", ["cost"]), SendStat(["no such"], [])]).train()
+    failed, missing = log_lines(capsys)
     assert failed.startswith("Command false with {'cost': 1.0} failed with code 1")
+    assert missing.startswith("Command ['no such'] with {} failed with code -2: ")
+
+
+@pytest.mark.parametrize("make", [SendStat, SendMonitorData])
+def test_what_a_command_prints_is_logged(make, capsys):
+    sender = make(["echo", "{cost} of 100%\n2"], ["cost"])
+    callbacks = [[putting(), sender]] if make is SendStat else [[putting()], [sender]]
+    MiniTrainer(*callbacks).train()
+    assert log_lines(capsys)[0].startswith("echo: 1.0 of 100%")
 
 
 def test_a_scalar_without_a_value_is_an_error():
@@ -61,15 +91,16 @@ def test_without_ipython_it_is_the_shell_of_python(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "IPython", None)
     told = []
 
-    def interact(local):
-        told.append(local["self"].epoch_num)
+    def interact(banner, local):
+        told.append((banner, local["self"].epoch_num))
         raise SystemExit  # as exit() does, which the user of a shell types
 
     monkeypatch.setattr("code.interact", interact)
     path = tmp_path / "shell"
     path.write_text("")
     MiniTrainer([InjectShell(str(path))], max_epoch=2).train()
-    assert told == [1, 2] and not path.exists()
+    assert [epoch for _, epoch in told] == [1, 2] and not path.exists()
+    assert "pip install ipython" in told[0][0] and "self.trainer" in told[0][0]
 
 
 def test_an_unknown_shell_is_refused():
