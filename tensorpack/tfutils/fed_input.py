@@ -145,7 +145,7 @@ def _to_numbers(value: Any) -> np.ndarray:
         raise TypeError(
             f"numpy makes no array of it ({error}): its values must be numbers, its rows equally "
             "long"
-        ) from error
+        ) from None
 
 
 def to_strings(value: Any) -> np.ndarray:
