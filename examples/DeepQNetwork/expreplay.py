@@ -106,12 +106,11 @@ class ExpReplay(DataFlow, Callback):
         random_repeat: int = 1,
         rules: Optional[Mapping[str, Any]] = None,
     ) -> None:
-        batch_size = as_count("ExpReplay", "batch_size", batch_size)
-        update_frequency = as_count("ExpReplay", "update_frequency", update_frequency)
-        parts, n_step = (
-            as_count("ExpReplay", "parts", parts),
-            as_count("ExpReplay", "n_step", n_step),
-        )
+        count = partial(as_count, "ExpReplay")
+        self._batch_size = batch_size = count("batch_size", batch_size)
+        self.parts = parts = count("parts", parts)
+        self._n_step = n_step = count("n_step", n_step)
+        update_frequency = count("update_frequency", update_frequency)
         if batch_size % parts:
             raise ValueError(f"A batch of {batch_size} cannot be cut into {parts} equal parts.")
         if not 1 <= init_memory_size <= memory_size:
@@ -121,14 +120,11 @@ class ExpReplay(DataFlow, Callback):
             )
         self._predictor_io_names = predictor_io_names
         self._player = player
-        self._batch_size = batch_size
-        self.parts = parts
         self._init_memory_size = init_memory_size
         self._life_loss_ends = life_loss_ends
         self.exploration = self._init_exploration = init_exploration
         self._random_repeat = random_repeat
         self._history_len = history_len
-        self._n_step = n_step
         self._rules = {
             **(rules or {}),
             "batch_size": batch_size,
