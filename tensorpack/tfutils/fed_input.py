@@ -114,7 +114,8 @@ def _is_kept(array: np.ndarray, found: np.ndarray, may_round: bool) -> np.ndarra
         each if each.dtype.kind in "biufc" else each.astype(np.float32) for each in (array, found)
     )
     if may_round:
-        return np.isfinite(found) | ~np.isfinite(array)
+        kept = np.isfinite(found)
+        return kept if kept.all() else kept | ~np.isfinite(array)
     kept = (found.astype(array.dtype) == array) & ((found < 0) == (array < 0))
     for whole, real in (array, found), (found, array):
         if whole.dtype.kind in "iu" and real.dtype.kind == "f":
