@@ -61,7 +61,6 @@ class LMDBRecords(RecordFile):
         self._allow_pickle = allow_pickle
         self._known: Any = None  # the file whose keys were found: its number, size and time
         self._found: Any = None  # all keys, and whether each value has a checksum
-        os.stat(self.path)
 
     def open(self) -> OpenFile:
         file, status = open_shared(self.path, self._readahead), os.stat(self.path)
