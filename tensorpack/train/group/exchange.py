@@ -1,18 +1,14 @@
 """The ops by which workers add up their gradients in each step, and start with the same variables.
 
-A collective op waits for the other workers, and on TensorFlow 1.15 nothing ends that wait. So it
-does not run in the training step: the step puts its gradients into queues and takes the sums out of
-others, and a second session runs the collectives between them. A queue can be closed at any time.
+They are TensorFlow's collectives, and run inside the step. One waits until all workers run it.
 """
 
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
 
 import numpy as np
 
 from tensorpack.compat import tf_version
 from tensorpack.compat import tfv1 as tf
-from tensorpack.tfutils.dependency import dependency_of_fetches
-from tensorpack.tfutils.queues import hide_queue
 from tensorpack.utils import logger
 
 _BUCKET_BYTES = 4 << 20
@@ -97,136 +93,86 @@ class _Part(NamedTuple):
         return int(np.prod(self.shape, dtype=np.int64))
 
 
-class _Bucket:
-    """Parts that travel together, as one vector through one collective."""
-
-    def __init__(self, wire: tf.DType, key: int, parts: Sequence[_Part], flags: int) -> None:
-        self.parts, self.flags, self.wire = list(parts), flags, wire
-        self.length = sum(part.size for part in parts) + flags
-        self.sent, self.received = [
-            tf.queue.FIFOQueue(2, [wire], [[self.length]], shared_name=name, name=name)
-            for name in (f"exchange_sent_{key}", f"exchange_received_{key}")
-        ]
-        hide_queue(self.sent)
-        hide_queue(self.received)
-
-    def pack(self, flags: Optional[tf.Tensor]) -> tf.Tensor:
-        flat = [tf.reshape(tf.cast(part.tensor, self.wire), [-1]) for part in self.parts]
-        if flags is not None:
-            flat.append(tf.cast(flags, self.wire))
-        return tf.concat(flat, 0) if len(flat) > 1 else flat[0]
-
-    def unpack(self, vector: tf.Tensor) -> List[tf.Tensor]:
-        pieces = tf.split(vector, [part.size for part in self.parts] + [self.flags])
-        return [
-            tf.cast(tf.reshape(piece, part.shape), part.dtype)
-            for piece, part in zip(pieces, self.parts)
-        ]
-
-
 class Exchange:
     """Adds up gradients over a group of workers, and other tensors within the step.
 
-    With the gradients travels a **flag** of each worker, a small integer: 0 to continue. A positive
-    one announces that this worker wants all to leave after this step. A negative one says that the
-    worker has left already, so there are no sums, and the step of the others gets none.
-
     Args:
       wire: dtype in which float32 gradients travel: float32, or float16 for half the bytes.
-      first_key: of the collectives, and in the names of the queues. Different for each exchange of
-        a process, as its server lives on; the same on all workers.
+      first_key: of the collectives. Different for each exchange of a process, as its server lives
+        on; the same on all workers.
 
     Attributes:
-      send: the op that sends the gradients; the step must run it together with the update.
-      flags: float32 `[size]`, the flags of all workers in the step.
-      collect: float32 `[size]`; each run does the collectives of one step, and returns the flags.
-      close: the op that closes the queues, so that a step that waits for sums ends.
+      flags: float32 `[size]`, the sums of the flags that travel with the gradients.
+      waits: all tensors that wait for the other workers.
       bytes: how many bytes of gradients, and of other sums, a worker has in a step.
     """
 
     def __init__(
-        self,
-        size: int,
-        index: int,
-        average: bool = True,
-        wire: tf.DType = tf.float32,
-        first_key: int = 1,
+        self, size: int, average: bool = True, wire: tf.DType = tf.float32, first_key: int = 1
     ) -> None:
-        self._size, self._index, self._average = size, index, average
-        self._wire, self._first_key = wire, first_key
-        self._sums: List[Tuple[_Bucket, tf.Tensor]] = []  # with what comes back
-        self._grads: List[Tuple[_Bucket, tf.Tensor]] = []
-        with tf.device(_CPU), tf.name_scope("Exchange"):
-            self._flag = tf.get_variable(
-                "exchange_flag",
-                initializer=0.0,
-                trainable=False,
-                collections=[tf.GraphKeys.LOCAL_VARIABLES],
-                use_resource=True,
-            )
-            self._new_flag = tf.placeholder(tf.float32, [])
-            self._set_flag = self._flag.assign(self._new_flag, read_value=False)
+        self._size, self._average, self._wire, self._first_key = size, average, wire, first_key
+        self._sums = 0
+        self.waits: List[tf.Tensor] = []
+        self.bytes = 0
 
-    def reduce(self, grads: GradsAndVars) -> List[Tuple[Any, tf.Variable]]:
+    def reduce(self, grads: GradsAndVars, flags: tf.Tensor) -> List[Tuple[Any, tf.Variable]]:
         """Returns the (sum or average, variable) pairs of all workers' pairs. Called once.
 
         A gradient that is an `IndexedSlices` travels as a dense one, and comes back with the rows
         that any worker has.
+
+        Args:
+          flags: float32 `[size]`; small integers, so that they are exact in each type.
         """
         if not grads:
             raise ValueError("There is no gradient to exchange: no variable is trained.")
         with tf.device(_CPU), tf.name_scope("Exchange"):
             parts = [_parts_of(grad, variable) for grad, variable in grads]
-            buckets = self._buckets([part for each in parts for part in each])
-            received = self._connect(buckets)
+            sums = self._reduce_parts([part for each in parts for part in each], flags)
             pairs = []
             for own, (grad, variable) in zip(parts, grads):
-                sums = [received[id(part)] for part in own]
+                found = [sums[id(part)] for part in own]
                 is_sparse = isinstance(grad, tf.IndexedSlices)
-                pairs.append((_sparse(*sums) if is_sparse else sums[0], variable))
+                pairs.append((_sparse(*found) if is_sparse else found[0], variable))
         return pairs
 
     def add_up(self, tensor: tf.Tensor) -> tf.Tensor:
-        """Returns the sum of a tensor over the workers; for layers, so before `reduce`.
-
-        Each step exchanges it once, whatever depends on it; no other run may ask for it, see
-        `check_run`.
-        """
-        shape, dtype = tensor.shape, tensor.dtype.base_dtype
-        if not shape.is_fully_defined() or dtype not in _ON_THE_WIRE:
+        """Returns the sum of a tensor over the workers; for layers. Only a step may run it."""
+        dtype = tensor.dtype.base_dtype
+        if not tensor.shape.is_fully_defined() or dtype not in _ON_THE_WIRE:
             raise ValueError(
-                f"Workers cannot add up {tensor.name}, {dtype.name} {shape}: it needs a known "
-                "shape, and numbers with a fraction."
+                f"Workers cannot add up {tensor.name}, {dtype.name} {tensor.shape}: it needs a "
+                "known shape, and numbers with a fraction."
             )
         with tf.device(_CPU), tf.name_scope("Exchange/add_up"):
-            key = self._first_key + _FIRST_SUM + len(self._sums)
-            bucket = _Bucket(dtype, key, [_Part(tensor, shape.as_list(), dtype)], 0)
-            with tf.control_dependencies([bucket.sent.enqueue(bucket.pack(None))]):
-                vector = bucket.received.dequeue()
-            self._sums.append((bucket, vector))
-            return bucket.unpack(vector)[0]
+            self._sums += 1
+            return self._all_reduce(tensor, _FIRST_SUM + self._sums, average=False)
 
-    def check_run(self, fetches: Any) -> None:
-        """Raises RuntimeError if fetches need sums and are no step: they would wait for ever."""
-        if dependency_of_fetches(fetches, self.send):
-            return
-        for bucket, vector in [*self._sums, *self._grads]:
-            if dependency_of_fetches(fetches, vector):
-                raise RuntimeError(
-                    f"{bucket.parts[0].tensor.name} is summed over the workers inside the training "
-                    "step and cannot be fetched outside it. Fetch it along with the step, as "
-                    "MergeAllSummaries(run_alone=False) does, or use an inference tower."
-                )
+    def _all_reduce(self, tensor: tf.Tensor, number: int, average: bool) -> tf.Tensor:
+        self.waits.append(all_reduce(tensor, self._size, self._first_key + number, average))
+        self.bytes += tensor.shape.num_elements() * tensor.dtype.size
+        return self.waits[-1]
 
-    def set_flag(self, sess: tf.Session, flag: int) -> None:
-        """Sets the flag of this worker, from its next step on."""
-        sess.run(self._set_flag, {self._new_flag: flag})
+    def _reduce_parts(self, parts: Sequence[_Part], flags: tf.Tensor) -> Dict[int, tf.Tensor]:
+        """Returns the sum of each part, by its id; the parts travel packed."""
+        found: Dict[int, tf.Tensor] = {}
+        buckets = self._buckets(parts)
+        for number, (wire, bucket) in enumerate(buckets):
+            flat = [tf.reshape(tf.cast(part.tensor, wire), [part.size]) for part in bucket]
+            if number == len(buckets) - 1:
+                flat.append(tf.cast(flags, wire))
+            vector = tf.concat(flat, 0) if len(flat) > 1 else flat[0]
+            pieces = tf.split(
+                self._all_reduce(vector, number, self._average),
+                [each.shape.num_elements() for each in flat],
+            )
+            for part, piece in zip(bucket, pieces):
+                found[id(part)] = tf.cast(tf.reshape(piece, part.shape), part.dtype)
+        sums = tf.cast(pieces[-1], tf.float32)
+        self.flags = tf.round(sums * (self._size if self._average else 1), name="flags")
+        return found
 
-    def leave(self, sess: tf.Session, flag: int) -> None:
-        """Takes part in one more exchange, with nothing but a negative flag."""
-        sess.run(self._leave, {self._new_flag: flag})
-
-    def _buckets(self, parts: Sequence[_Part]) -> List[_Bucket]:
+    def _buckets(self, parts: Sequence[_Part]) -> List[Tuple[tf.DType, List[_Part]]]:
         """Packs the parts; the gradients of the last layers come first, as they are made."""
         by_wire: Dict[tf.DType, List[List[_Part]]] = {}
         for part in reversed(parts):
@@ -234,65 +180,12 @@ class Exchange:
             if sum(each.size * each.dtype.size for each in packs[-1]) >= _BUCKET_BYTES:
                 packs.append([])
             packs[-1].append(part)
-        loads = [(wire, load) for wire, each in by_wire.items() for load in each]
-        last = len(loads) - 1
-        return [
-            _Bucket(wire, self._first_key + number, load, self._size if number == last else 0)
-            for number, (wire, load) in enumerate(loads)
-        ]
+        return [(wire, bucket) for wire, each in by_wire.items() for bucket in each]
 
     def _wire_of(self, dtype: tf.DType) -> tf.DType:
         if dtype == tf.float32:
             return self._wire
         return dtype if dtype in _ON_THE_WIRE else tf.float32
-
-    def _connect(self, buckets: Sequence[_Bucket]) -> Dict[int, tf.Tensor]:
-        """Makes the ops between the queues; returns the sum of each part."""
-        last = buckets[-1]
-        slot = tf.one_hot(self._index, self._size)
-        packed = [each.pack(None) for each in buckets[:-1]]
-        # The flag says that this worker has all its gradients, so it is sent when it has.
-        with tf.control_dependencies([*packed, *(part.tensor for part in last.parts)]):
-            packed.append(last.pack(slot * self._flag.read_value()))
-        sends = [each.sent.enqueue(vector) for each, vector in zip(buckets, packed)]
-        self.send = tf.group(*sends, *[vector.op for _, vector in self._sums], name="send")
-        everyone = [*[each for each, _ in self._sums], *buckets]
-        zeros = [tf.zeros([each.length - each.flags], each.wire) for each in everyone]
-        zeros[-1] = tf.concat([zeros[-1], tf.cast(slot * self._new_flag, last.wire)], 0)
-        leaves = [each.sent.enqueue(vector) for each, vector in zip(everyone, zeros)]
-        self._leave = tf.group(*leaves, name="leave")
-        self._collect(buckets)
-        got = [each.received.dequeue() for each in buckets]
-        self._grads = list(zip(buckets, got))
-        self.flags = self._flags_in(got[-1], name="flags")
-        queues = [queue for each in everyone for queue in (each.sent, each.received)]
-        self.close = tf.group(*[queue.close(cancel_pending_enqueues=True) for queue in queues])
-        self.bytes = sum(each.length * each.wire.size for each in everyone)
-        return {
-            id(part): tensor
-            for each, vector in zip(buckets, got)
-            for part, tensor in zip(each.parts, each.unpack(vector))
-        }
-
-    def _collect(self, buckets: Sequence[_Bucket]) -> None:
-        sums = [
-            all_reduce(each.sent.dequeue(), self._size, self._first_key + number, self._average)
-            for number, each in enumerate(buckets)
-        ]
-        flags = self._flags_in(sums[-1])
-        all_stay = tf.reduce_min(flags) > -0.5
-        puts = [
-            each.received.enqueue(tf.raw_ops.Switch(data=vector, pred=all_stay).output_true)
-            for each, vector in zip(buckets, sums)
-        ]
-        for number, (each, _) in enumerate(self._sums):
-            key = self._first_key + _FIRST_SUM + number
-            puts.append(each.received.enqueue(all_reduce(each.sent.dequeue(), self._size, key)))
-        self.collect = (flags, tf.group(*puts, name="collect"))
-
-    def _flags_in(self, vector: tf.Tensor, name: Optional[str] = None) -> tf.Tensor:
-        flags = tf.cast(vector[-self._size :], tf.float32)
-        return tf.round(flags * (self._size if self._average else 1), name=name)
 
 
 def _parts_of(grad: Any, variable: tf.Variable) -> List[_Part]:

@@ -4,13 +4,17 @@ It has no authentication and no encryption, and listens on all network interface
 whatever the addresses of the cluster are: run it in a network that is closed to others.
 """
 
-from typing import Dict, Optional
+import time
+from typing import Any, Callable, Dict, Optional, Sequence
+
+import numpy as np
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.common import get_default_sess_config
 from tensorpack.utils import logger
-from tensorpack.utils.cluster import Cluster, is_loopback
+from tensorpack.utils.cluster import Cluster, is_loopback, trouble_at
 
+_CONNECT_SECONDS, _LOOK_SECONDS, _REPORT_SECONDS = 1.0, 0.05, 10.0
 _started: Dict[Cluster, tf.train.Server] = {}  # TensorFlow cannot stop a server
 
 
@@ -30,13 +34,9 @@ def make_server(cluster: Cluster, config: Optional[tf.ConfigProto] = None) -> tf
             f"{', '.join(remote)}: anyone who reaches the ports of this cluster can run any code "
             "in its processes. Keep them inside a closed network."
         )
-    config = worker_config(cluster, config)
     try:
         server = tf.train.Server(
-            tf.train.ClusterSpec(cluster.as_dict()),
-            job_name=cluster.job,
-            task_index=cluster.index,
-            config=config,
+            cluster.as_dict(), cluster.job, cluster.index, None, worker_config(cluster, config)
         )
     except (tf.errors.OpError, RuntimeError) as error:
         raise RuntimeError(
@@ -59,8 +59,99 @@ def worker_config(cluster: Cluster, config: Optional[tf.ConfigProto] = None) -> 
     """
     own = tf.ConfigProto()
     own.CopyFrom(get_default_sess_config() if config is None else config)
+    own.use_per_session_threads = False  # the threads of a server are for all of its sessions
     own.experimental.collective_group_leader = "/job:worker/replica:0/task:0"
     if cluster.job == "worker":
         seen = [f"/job:worker/task:{cluster.index}"] + ["/job:ps"] * bool(cluster.ps)
         own.device_filters.extend(each for each in seen if each not in own.device_filters)
     return own
+
+
+def wait_for_processes(cluster: Cluster, timeout: float, check_stop: Callable[[], None]) -> None:
+    """Blocks until all processes of a cluster listen; logs for whom it waits.
+
+    Raises:
+      RuntimeError: one of them does not within `timeout` seconds.
+    """
+    names = {
+        address: f"{job} {index} at {address}"
+        for job, addresses in cluster.as_dict().items()
+        for index, address in enumerate(addresses)
+    }
+
+    def missing() -> str:
+        silent = [each for each in names if trouble_at(each, _CONNECT_SECONDS) is not None]
+        return ", ".join(names[each] for each in silent)
+
+    _wait(missing, timeout, check_stop)
+
+
+def _wait(missing: Callable[[], str], timeout: float, check_stop: Callable[[], None]) -> None:
+    """Blocks until nobody is missing."""
+    start = reported = time.monotonic()
+    for who in iter(missing, ""):
+        check_stop()
+        seconds = time.monotonic() - start
+        if seconds > timeout:
+            raise RuntimeError(
+                f"{who} did not come within {seconds:.0f} seconds. Start all processes of the "
+                "cluster, with the same addresses, and look at the log of this one."
+            )
+        if time.monotonic() - reported > _REPORT_SECONDS:
+            reported = time.monotonic()
+            logger.info(f"Waiting for {who} ...")
+        time.sleep(_LOOK_SECONDS)
+
+
+class Gathering:
+    """Tells all workers the numbers of all, by variables on one process; before the training.
+
+    Args:
+      target: of sessions on the server of this process.
+      key: a number that is the same on all workers, and of this run only.
+      timeout, check_stop: see `wait_for_processes`.
+    """
+
+    def __init__(
+        self,
+        target: str,
+        cluster: Cluster,
+        key: int,
+        timeout: float,
+        check_stop: Callable[[], None],
+    ) -> None:
+        self.target, self._cluster, self._name = target, cluster, f"tensorpack_gather{key}"
+        self._timeout, self._check_stop = timeout, check_stop
+        self._host = "/job:ps/task:0" if cluster.ps else "/job:worker/task:0"
+        self._times = 0
+
+    def gather(self, values: Sequence[float]) -> np.ndarray:
+        """Returns the numbers of all workers, float64 `[workers, numbers]`, when all have called
+        it. Each must call it as often, with as many.
+        """
+        self._times += 1
+        workers, names = self._cluster.workers, f"{self._name}_{self._times}_"
+        with tf.Graph().as_default() as graph, tf.device(f"{self._host}/device:CPU:0"):
+            rows = [shared_variable(names + each, tf.float64, [len(values)]) for each in workers]
+            give = tf.raw_ops.AssignVariableOp(
+                resource=rows[self._cluster.index], value=tf.constant(values, tf.float64)
+            )
+            known = [tf.raw_ops.VarIsInitializedOp(resource=each) for each in rows]
+            table = [tf.raw_ops.ReadVariableOp(resource=each, dtype=tf.float64) for each in rows]
+        me = f"/job:worker/task:{self._cluster.index}"
+        config = tf.ConfigProto(device_filters=[self._host, me])
+        with tf.Session(self.target, graph, config) as session:
+            session.run(give)
+
+            def missing() -> str:
+                found = session.run(known)
+                absent = [i for i, is_known in enumerate(found) if not is_known]
+                return ", ".join(f"worker {i} at {workers[i]}" for i in absent)
+
+            _wait(missing, self._timeout, self._check_stop)
+            return np.array(session.run(table))
+
+
+def shared_variable(name: str, dtype: tf.DType, shape: Any) -> tf.Tensor:
+    """Returns the handle of the variable that has this name in all sessions on its device."""
+    return tf.raw_ops.VarHandleOp(dtype=dtype, shape=shape, shared_name=name)

@@ -6,7 +6,7 @@ from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.common import root_variable
 from tensorpack.tfutils.variables import VariablePairs
 
-from .table import shared_variable, vote_tensor
+from .server import shared_variable
 
 
 def is_on_server(variable: tf.Variable) -> bool:
@@ -50,58 +50,57 @@ class StepTurns:
 
     In each step a worker waits for its turn, updates, and ends its turn. When the last one has,
     each reads the variables; when all have read them, the first one may update again. So the order
-    of the updates is always that of the workers. Each wait is for a queue on the host.
+    of the updates is always that of the workers. Each wait is for a queue on the host; what comes
+    out of it are the flags of the workers that have updated, float32 `[workers]`.
+
+    Args:
+      key: a number that is the same on all workers, and of this run only.
     """
 
-    def __init__(self, device: str, index: int, number: int, rows: int) -> None:
-        self._device, self._index = device, index
-        self._number, self._rows = number, rows
+    def __init__(self, device: str, index: int, number: int, key: int) -> None:
+        self._device, self._index, self._number = device, index, number
         with tf.device(device):
-            self._turns = [_queue(f"turn_{i}", number) for i in range(number)]
-            self._ends = [_queue(f"end_{i}", number) for i in range(number)]
+            self._turns = [_queue(f"turn{key}_{i}", number) for i in range(number)]
+            self._ends = [_queue(f"end{key}_{i}", number) for i in range(number)]
 
-    def wait(self) -> tf.Operation:
-        """Returns an op that waits for the turn of this worker. That of the first one comes when
-        each worker has run `finish` once more: at the start, and after each step.
+    def wait(self) -> tf.Tensor:
+        """Returns the flags of those before this worker, when its turn comes. That of the first one
+        comes when each worker has run `finish` once more: at the start, and after each step.
         """
         with tf.device(self._device):
             if self._index == 0:
-                return self._turns[0].dequeue_many(self._number).op
-            return self._turns[self._index].dequeue().op
+                return tf.reduce_sum(self._turns[0].dequeue_many(self._number), 0)
+            return self._turns[self._index].dequeue()
 
-    def pass_on(self, updated: tf.Operation) -> tf.Operation:
+    def pass_on(self, updated: tf.Operation, flags: tf.Tensor) -> tf.Operation:
         """Returns an op that ends the turn of this worker, after `updated`."""
         with tf.device(self._device), tf.control_dependencies([updated]):
-            if self._index < self._number - 1:
-                return self._turns[self._index + 1].enqueue(tf.constant(0, tf.int64))
-            vote = vote_tensor(self._rows)
-            return tf.group(*[each.enqueue(vote) for each in self._ends])
+            last = self._index == self._number - 1
+            queues = self._ends if last else [self._turns[self._index + 1]]
+            return tf.group(*[each.enqueue(flags) for each in queues])
 
     def end(self, passed: tf.Operation) -> tf.Tensor:
-        """Returns the signal by which the group is to end, or 0, when all have updated."""
+        """Returns the flags of all workers, when all have updated."""
         with tf.device(self._device), tf.control_dependencies([passed]):
             return self._ends[self._index].dequeue()
 
     def finish(self, read: Sequence[tf.Operation]) -> tf.Operation:
         """Returns an op that tells, after `read`, that this worker has read the variables."""
         with tf.device(self._device), tf.control_dependencies(read):
-            return self._turns[0].enqueue(tf.constant(0, tf.int64))
-
-    @staticmethod
-    def closing(number: int) -> tf.Operation:
-        """Returns an op that ends all waits; for another graph, under the device of the host."""
-        names = [f"{kind}_{i}" for kind in ("turn", "end") for i in range(number)]
-        queues = [_queue(name, number) for name in names]
-        return tf.group(*[each.close(cancel_pending_enqueues=True) for each in queues])
+            return self._turns[0].enqueue(tf.zeros([self._number]))
 
 
 class StartValues:
-    """Gives other workers the values with which the chief's own variables start."""
+    """Gives other workers the values with which the chief's own variables start.
 
-    def __init__(self, variables: Sequence[tf.Variable], device: str) -> None:
+    Args:
+      key: see `StepTurns`.
+    """
+
+    def __init__(self, variables: Sequence[tf.Variable], device: str, key: int) -> None:
         self._known, self._gives, self._takes = [], [], []
         for each in variables:
-            name, dtype = f"tensorpack_start/{each.op.name}", each.dtype.base_dtype
+            name, dtype = f"tensorpack_start{key}/{each.op.name}", each.dtype.base_dtype
             with tf.device(device):
                 there = shared_variable(name, dtype, each.shape)
                 value = tf.raw_ops.ReadVariableOp(resource=there, dtype=dtype)
@@ -123,4 +122,4 @@ class StartValues:
 
 def _queue(name: str, number: int) -> Any:
     name = f"tensorpack_{name}"
-    return tf.FIFOQueue(number + 1, [tf.int64], [[]], shared_name=name, name=name)
+    return tf.FIFOQueue(number + 1, [tf.float32], [[number]], shared_name=name, name=name)
