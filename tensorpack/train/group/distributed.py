@@ -22,7 +22,7 @@ from tensorpack.utils.argtools import accepts_old_keywords
 from tensorpack.utils.cluster import Cluster
 
 from .server import make_server, worker_config
-from .server_graph import StartValues, StepTurns, is_assigned, is_on_server, move_to_servers
+from .server_graph import StepTurns, copies_on_server, is_assigned, is_on_server, move_to_servers
 from .trainer import GroupTrainer, StopVote
 
 Towers = Union[TrainConfig, int, Sequence[int], None]
@@ -83,16 +83,18 @@ class DistributedTrainerBase(GroupTrainer):
         self._join()
         with self.graph.as_default(), tf.device(self.worker_device):
             own = [each for each in tf.global_variables() if not is_on_server(each)]
-            start, sync = StartValues(own, _HOST, self._first_key), self._sync_op()
+            start = copies_on_server(own, f"tensorpack_start{self._first_key}/", _HOST)
+            give, take = VariablePairs(start, own), VariablePairs(own, start)
+            start_op = (give if self.is_chief else take).copy_op("start_values")
+            sync = self._sync_op()
             if not self.is_chief:
                 self._meet()
                 session_init = JustCurrentSession()  # the chief has loaded it
             super().initialize(_WorkerSessionCreator(self, creator), session_init)
+        if self.is_chief or not self.resumed:  # else it has loaded its own
+            self.sess.run(start_op)
         if self.is_chief:
-            start.give(self.sess)
             self._meet()
-        elif not self.resumed:  # else it has loaded its own
-            start.take(self.sess)
         self.sess.run(sync)
 
     def _meet(self) -> None:

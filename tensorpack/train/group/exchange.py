@@ -3,9 +3,7 @@
 They are TensorFlow's collectives, and run inside the step. One waits until all workers run it.
 """
 
-from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
-
-import numpy as np
+from typing import Any, Dict, List, Sequence, Tuple
 
 from tensorpack.compat import tf_version
 from tensorpack.compat import tfv1 as tf
@@ -17,13 +15,6 @@ _CPU = "/device:CPU:0"
 _FIRST_SUM = 1000  # the keys of sums are after those of gradients
 HAS_HALF = tf_version() >= (2,)  # whether collectives can add up float16
 _ON_THE_WIRE = (tf.float32, tf.float64, *[tf.float16] * HAS_HALF)
-_BROADCAST_AS = {  # the types of variables, and as what collectives can send them
-    **dict.fromkeys((tf.float32, tf.float16, tf.bfloat16), tf.float32),
-    **dict.fromkeys((tf.int32, tf.bool, tf.int8, tf.int16, tf.uint8, tf.uint16), tf.int32),
-    **dict.fromkeys((tf.int64, tf.uint32), tf.int64),
-    tf.float64: tf.float64,
-}
-
 GradsAndVars = Sequence[Tuple[Any, tf.Variable]]
 
 
@@ -59,8 +50,9 @@ def broadcast_op(
     with tf.name_scope("Broadcast"):
         for key, variable in enumerate(variables, first_key):
             dtype, shape = variable.dtype.base_dtype, variable.shape
-            sent = _BROADCAST_AS.get(dtype)
-            if sent is None or not shape.is_fully_defined():
+            sent = tf.int64 if dtype.is_integer or dtype.is_bool else tf.float32
+            sent = tf.float64 if dtype == tf.float64 else sent
+            if not (sent == tf.int64 or dtype.is_floating) or not shape.is_fully_defined():
                 left_out.append(variable.op.name)
                 continue
             options = {"group_size": size, "group_key": _GROUP_KEY, "instance_key": key}
@@ -79,18 +71,6 @@ def broadcast_op(
                 f"cannot be sent: {', '.join(left_out)}."
             )
         return tf.group(*ops, name="broadcast")
-
-
-class _Part(NamedTuple):
-    """A dense tensor that is sent, and where it belongs."""
-
-    tensor: tf.Tensor
-    shape: List[int]
-    dtype: tf.DType  # of the gradient; that on the wire may be another
-
-    @property
-    def size(self) -> int:
-        return int(np.prod(self.shape, dtype=np.int64))
 
 
 class Exchange:
@@ -127,13 +107,13 @@ class Exchange:
         if not grads:
             raise ValueError("There is no gradient to exchange: no variable is trained.")
         with tf.device(_CPU), tf.name_scope("Exchange"):
-            parts = [_parts_of(grad, variable) for grad, variable in grads]
+            parts = [_dense_parts(grad, variable) for grad, variable in grads]
             sums = self._reduce_parts([part for each in parts for part in each], flags)
-            pairs = []
-            for own, (grad, variable) in zip(parts, grads):
-                found = [sums[id(part)] for part in own]
-                is_sparse = isinstance(grad, tf.IndexedSlices)
-                pairs.append((_sparse(*found) if is_sparse else found[0], variable))
+        pairs = []
+        for own, (grad, variable) in zip(parts, grads):
+            found = [sums[part.name] for part in own]
+            is_sparse = isinstance(grad, tf.IndexedSlices)
+            pairs.append((_sparse(*found) if is_sparse else found[0], variable))
         return pairs
 
     def add_up(self, tensor: tf.Tensor) -> tf.Tensor:
@@ -150,58 +130,56 @@ class Exchange:
 
     def _all_reduce(self, tensor: tf.Tensor, number: int, average: bool) -> tf.Tensor:
         self.waits.append(all_reduce(tensor, self._size, self._first_key + number, average))
-        self.bytes += tensor.shape.num_elements() * tensor.dtype.size
+        self.bytes += _bytes(tensor)
         return self.waits[-1]
 
-    def _reduce_parts(self, parts: Sequence[_Part], flags: tf.Tensor) -> Dict[int, tf.Tensor]:
-        """Returns the sum of each part, by its id; the parts travel packed."""
-        found: Dict[int, tf.Tensor] = {}
+    def _reduce_parts(self, parts: Sequence[tf.Tensor], flags: tf.Tensor) -> Dict[str, tf.Tensor]:
+        """Returns the sum of each tensor, by its name; they travel packed."""
+        found: Dict[str, tf.Tensor] = {}
         buckets = self._buckets(parts)
         for number, (wire, bucket) in enumerate(buckets):
-            flat = [tf.reshape(tf.cast(part.tensor, wire), [part.size]) for part in bucket]
+            flat = [tf.reshape(tf.cast(part, wire), [-1]) for part in bucket]
             if number == len(buckets) - 1:
                 flat.append(tf.cast(flags, wire))
             vector = tf.concat(flat, 0) if len(flat) > 1 else flat[0]
-            pieces = tf.split(
-                self._all_reduce(vector, number, self._average),
-                [each.shape.num_elements() for each in flat],
-            )
+            total = self._all_reduce(vector, number, self._average)
+            pieces = tf.split(total, [each.shape.num_elements() for each in flat])
             for part, piece in zip(bucket, pieces):
-                found[id(part)] = tf.cast(tf.reshape(piece, part.shape), part.dtype)
+                found[part.name] = tf.cast(tf.reshape(piece, part.shape), part.dtype)
         sums = tf.cast(pieces[-1], tf.float32)
         self.flags = tf.round(sums * (self._size if self._average else 1), name="flags")
         return found
 
-    def _buckets(self, parts: Sequence[_Part]) -> List[Tuple[tf.DType, List[_Part]]]:
-        """Packs the parts; the gradients of the last layers come first, as they are made."""
-        by_wire: Dict[tf.DType, List[List[_Part]]] = {}
+    def _buckets(self, parts: Sequence[tf.Tensor]) -> List[Tuple[tf.DType, List[tf.Tensor]]]:
+        """Packs tensors; the gradients of the last layers come first, as they are made."""
+        by_wire: Dict[tf.DType, List[List[tf.Tensor]]] = {}
         for part in reversed(parts):
-            packs = by_wire.setdefault(self._wire_of(part.dtype), [[]])
-            if sum(each.size * each.dtype.size for each in packs[-1]) >= _BUCKET_BYTES:
+            dtype = part.dtype if part.dtype in _ON_THE_WIRE else tf.float32
+            packs = by_wire.setdefault(self._wire if dtype == tf.float32 else dtype, [[]])
+            if sum(map(_bytes, packs[-1])) >= _BUCKET_BYTES:
                 packs.append([])
             packs[-1].append(part)
         return [(wire, bucket) for wire, each in by_wire.items() for bucket in each]
 
-    def _wire_of(self, dtype: tf.DType) -> tf.DType:
-        if dtype == tf.float32:
-            return self._wire
-        return dtype if dtype in _ON_THE_WIRE else tf.float32
+
+def _bytes(tensor: tf.Tensor) -> int:
+    return tensor.shape.num_elements() * tensor.dtype.size
 
 
-def _parts_of(grad: Any, variable: tf.Variable) -> List[_Part]:
+def _dense_parts(grad: Any, variable: tf.Variable) -> List[tf.Tensor]:
     """The gradient; of a sparse one, a dense one and how often each row is in it."""
-    if not variable.shape.is_fully_defined():
+    shape = variable.shape
+    if not shape.is_fully_defined():
         raise ValueError(
             f"The gradient of {variable.op.name} cannot be exchanged: the variable has the shape "
-            f"{variable.shape}. Give it one that is known when the graph is built."
+            f"{shape}. Give it one that is known when the graph is built."
         )
-    shape, dtype = variable.shape.as_list(), grad.dtype.base_dtype
     if not isinstance(grad, tf.IndexedSlices):
-        return [_Part(grad, shape, dtype)]
-    rows = shape[0]
+        return [tf.reshape(grad, shape)]
+    rows, ones = shape.as_list()[0], tf.ones_like(grad.indices, grad.dtype)
     dense = tf.math.unsorted_segment_sum(grad.values, grad.indices, rows)
-    counts = tf.math.unsorted_segment_sum(tf.ones_like(grad.indices, dtype), grad.indices, rows)
-    return [_Part(dense, shape, dtype), _Part(counts, [rows], dtype)]
+    counts = tf.math.unsorted_segment_sum(ones, grad.indices, rows)
+    return [tf.reshape(dense, shape), tf.reshape(counts, [rows])]
 
 
 def _sparse(dense: tf.Tensor, counts: tf.Tensor) -> tf.IndexedSlices:

@@ -67,49 +67,14 @@ def worker_config(cluster: Cluster, config: Optional[tf.ConfigProto] = None) -> 
     return own
 
 
-def wait_for_processes(cluster: Cluster, timeout: float, check_stop: Callable[[], None]) -> None:
-    """Blocks until all processes of a cluster listen; logs for whom it waits.
-
-    Raises:
-      RuntimeError: one of them does not within `timeout` seconds.
-    """
-    names = {
-        address: f"{job} {index} at {address}"
-        for job, addresses in cluster.as_dict().items()
-        for index, address in enumerate(addresses)
-    }
-
-    def missing() -> str:
-        silent = [each for each in names if trouble_at(each, _CONNECT_SECONDS) is not None]
-        return ", ".join(names[each] for each in silent)
-
-    _wait(missing, timeout, check_stop)
-
-
-def _wait(missing: Callable[[], str], timeout: float, check_stop: Callable[[], None]) -> None:
-    """Blocks until nobody is missing."""
-    start = reported = time.monotonic()
-    for who in iter(missing, ""):
-        check_stop()
-        seconds = time.monotonic() - start
-        if seconds > timeout:
-            raise RuntimeError(
-                f"{who} did not come within {seconds:.0f} seconds. Start all processes of the "
-                "cluster, with the same addresses, and look at the log of this one."
-            )
-        if time.monotonic() - reported > _REPORT_SECONDS:
-            reported = time.monotonic()
-            logger.info(f"Waiting for {who} ...")
-        time.sleep(_LOOK_SECONDS)
-
-
 class Gathering:
-    """Tells all workers the numbers of all, by variables on one process; before the training.
+    """Tells all workers the numbers of all before the training, by variables on one process.
 
     Args:
       target: of sessions on the server of this process.
       key: a number that is the same on all workers, and of this run only.
-      timeout, check_stop: see `wait_for_processes`.
+      timeout: seconds to wait for the others, who are named in the log meanwhile.
+      check_stop: called while it waits; may raise.
     """
 
     def __init__(
@@ -125,31 +90,58 @@ class Gathering:
         self._host = "/job:ps/task:0" if cluster.ps else "/job:worker/task:0"
         self._times = 0
 
+    def wait_for_servers(self) -> None:
+        """Blocks until all processes of the cluster listen; RuntimeError as `gather`."""
+        names = {
+            address: f"{job} {index} at {address}"
+            for job, addresses in self._cluster.as_dict().items()
+            for index, address in enumerate(addresses)
+        }
+        self._wait(lambda: [names[each] for each in names if trouble_at(each, _CONNECT_SECONDS)])
+
     def gather(self, values: Sequence[float]) -> np.ndarray:
         """Returns the numbers of all workers, float64 `[workers, numbers]`, when all have called
         it. Each must call it as often, with as many.
+
+        Raises:
+          RuntimeError: one of them did not in time.
         """
         self._times += 1
-        workers, names = self._cluster.workers, f"{self._name}_{self._times}_"
+        workers, name = self._cluster.workers, f"{self._name}_{self._times}_"
         with tf.Graph().as_default() as graph, tf.device(f"{self._host}/device:CPU:0"):
-            rows = [shared_variable(names + each, tf.float64, [len(values)]) for each in workers]
-            give = tf.raw_ops.AssignVariableOp(
-                resource=rows[self._cluster.index], value=tf.constant(values, tf.float64)
-            )
+            rows = [shared_variable(name + each, tf.float64, [len(values)]) for each in workers]
+            own = tf.constant(values, tf.float64)
+            give = tf.raw_ops.AssignVariableOp(resource=rows[self._cluster.index], value=own)
             known = [tf.raw_ops.VarIsInitializedOp(resource=each) for each in rows]
             table = [tf.raw_ops.ReadVariableOp(resource=each, dtype=tf.float64) for each in rows]
         me = f"/job:worker/task:{self._cluster.index}"
         config = tf.ConfigProto(device_filters=[self._host, me])
         with tf.Session(self.target, graph, config) as session:
             session.run(give)
-
-            def missing() -> str:
-                found = session.run(known)
-                absent = [i for i, is_known in enumerate(found) if not is_known]
-                return ", ".join(f"worker {i} at {workers[i]}" for i in absent)
-
-            _wait(missing, self._timeout, self._check_stop)
+            self._wait(
+                lambda: [
+                    f"worker {index} at {workers[index]}"
+                    for index, is_known in enumerate(session.run(known))
+                    if not is_known
+                ]
+            )
             return np.array(session.run(table))
+
+    def _wait(self, missing: Callable[[], Sequence[str]]) -> None:
+        start = reported = time.monotonic()
+        for names in iter(missing, []):
+            self._check_stop()
+            now = time.monotonic()
+            if now - start > self._timeout:
+                raise RuntimeError(
+                    f"{', '.join(names)} did not come within {now - start:.0f} seconds. Start all "
+                    "processes of the cluster, with the same addresses, and look at the log of "
+                    "this one."
+                )
+            if now - reported > _REPORT_SECONDS:
+                reported = now
+                logger.info(f"Waiting for {', '.join(names)} ...")
+            time.sleep(_LOOK_SECONDS)
 
 
 def shared_variable(name: str, dtype: tf.DType, shape: Any) -> tf.Tensor:

@@ -1,17 +1,25 @@
 """What of a training graph is on parameter servers: variables, and the turns of the workers."""
 
-from typing import Any, Dict, Sequence
+from typing import Any, Dict, List, Sequence
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.common import root_variable
 from tensorpack.tfutils.variables import VariablePairs
 
-from .server import shared_variable
-
 
 def is_on_server(variable: tf.Variable) -> bool:
     """Whether a variable is on a parameter server."""
     return tf.DeviceSpec.from_string(variable.device).job == "ps"
+
+
+def copies_on_server(variables: Sequence[tf.Variable], scope: str, device: Any) -> List[Any]:
+    """Returns a new variable on `device` for each, of the same kind, under `scope` in its name."""
+    options = {"collections": [], "use_resource": True}
+    with tf.device(device):
+        return [
+            root_variable(scope + each.op.name, None, None, each.initial_value, **options)
+            for each in variables
+        ]
 
 
 def is_assigned(variable: tf.Variable) -> bool:
@@ -88,36 +96,6 @@ class StepTurns:
         """Returns an op that tells, after `read`, that this worker has read the variables."""
         with tf.device(self._device), tf.control_dependencies(read):
             return self._turns[0].enqueue(tf.zeros([self._number]))
-
-
-class StartValues:
-    """Gives other workers the values with which the chief's own variables start.
-
-    Args:
-      key: see `StepTurns`.
-    """
-
-    def __init__(self, variables: Sequence[tf.Variable], device: str, key: int) -> None:
-        self._known, self._gives, self._takes = [], [], []
-        for each in variables:
-            name, dtype = f"tensorpack_start{key}/{each.op.name}", each.dtype.base_dtype
-            with tf.device(device):
-                there = shared_variable(name, dtype, each.shape)
-                value = tf.raw_ops.ReadVariableOp(resource=there, dtype=dtype)
-                self._known.append(tf.raw_ops.VarIsInitializedOp(resource=there))
-            with tf.device(each.device):
-                own = each.read_value()
-                self._takes.append(each.assign(value, read_value=False))
-            with tf.device(device):
-                self._gives.append(tf.raw_ops.AssignVariableOp(resource=there, value=own))
-
-    def give(self, sess: tf.Session) -> None:
-        """Leaves the values; for the chief."""
-        sess.run(self._gives)
-
-    def take(self, sess: tf.Session) -> None:
-        """Takes the values that the chief has left. A variable that it does not have stays."""
-        sess.run([take for take, there in zip(self._takes, sess.run(self._known)) if there])
 
 
 def _queue(name: str, number: int) -> Any:

@@ -29,7 +29,7 @@ from tensorpack.utils.stopping import (
 )
 
 from .resume import agree_on_state
-from .server import Gathering, make_server, wait_for_processes
+from .server import Gathering, make_server
 
 _LEFT = 100.0  # the flag of a worker that ends its training; that of a signal is its number
 _KEYS_OF_A_RUN = 1000000
@@ -55,8 +55,8 @@ class GroupTrainer(MultiTowerTrainer):
         self.is_chief = cluster.is_chief
         self._timeout = as_positive(self, "timeout", timeout)
         self._gathering: Optional[Gathering] = None
-        self._waits_for, self._set_flag, self._flagged = "", None, False  # type: str, Any, bool
-        self._over, self._threads = threading.Event(), []  # type: Any, List[threading.Thread]
+        self._set_flag: Any = None  # an op, where steps wait for each other
+        self._waits_for, self._in_loop, self._flagged = "", False, False
         self._first_key = next(_runs) * _KEYS_OF_A_RUN + 1
         self.signal_token = StopToken()
         self.signal_token.on_request(self._on_signal)
@@ -90,7 +90,7 @@ class GroupTrainer(MultiTowerTrainer):
         self._gathering = Gathering(
             target, self.cluster, self._first_key, self._timeout, self.check_stop
         )
-        wait_for_processes(self.cluster, self._timeout, self.check_stop)
+        self._gathering.wait_for_servers()
 
     def _gather(self, values: Sequence[float]) -> np.ndarray:
         return self._gathering.gather(values)
@@ -123,18 +123,14 @@ class GroupTrainer(MultiTowerTrainer):
         if not self._has_group:
             super()._run(is_set_up)
             return
-        self._start(self._watch)
+        over = threading.Event()
+        watcher = threading.Thread(target=self._watch, args=[over], name="Group", daemon=True)
+        watcher.start()
         try:
             super()._run(is_set_up)
         finally:
-            self._over.set()
-            for each in self._threads:
-                each.join()
-
-    def _start(self, function: Any, *args: Any) -> None:
-        thread = threading.Thread(target=function, args=args, name="Group", daemon=True)
-        thread.start()
-        self._threads.append(thread)
+            over.set()
+            watcher.join()
 
     @contextmanager
     def _waiting(self, what: str) -> Iterator[None]:
@@ -145,35 +141,46 @@ class GroupTrainer(MultiTowerTrainer):
         finally:
             self._waits_for = ""
 
-    def _watch(self) -> None:
-        """Ends the process if it waits for others for too long: nothing else ends such a wait."""
-        seen, since = None, 0.0
-        while not self._over.wait(min(1.0, self._timeout / 4)):
-            step = f"the end of step {self.global_step}" if self.loop.in_step else ""
-            now = self._waits_for or step, self.stop_token.requested
-            if now != seen:
-                seen, since = now, time.monotonic()
-            limit = self.stop_grace / 4 if self.stop_token.requested else self._timeout
-            if now[0] and time.monotonic() - since > limit and self._guard is not None:
+    def _watch(self, over: threading.Event) -> None:
+        """Ends this worker alone, or its process, when it has waited for the others for too long:
+        nothing else ends a wait inside of TensorFlow.
+        """
+        seen: Any = None
+        while not over.wait(min(1.0, self._timeout / 4)):
+            signalled, alone = self.signal_token.reason, self.stop_token.requested
+            in_step = self._in_loop and self.loop.in_step
+            waits = self._waits_for or (f"the end of step {self.global_step}" if in_step else "")
+            if seen != (waits, signalled, alone):
+                seen, since = (waits, signalled, alone), time.monotonic()
+            seconds = time.monotonic() - since
+            if signalled is not None and not alone and seconds > self.stop_grace / 2:
+                self.stop_token.request(signalled)
+            limit = self.stop_grace / 4 if alone else self._timeout
+            if waits and seconds > limit and self._guard is not None:
                 self._guard.end_process(
-                    f"it has waited {limit:g} s for {now[0]}. Another process of the group is "
+                    f"it has waited {limit:g} s for {waits}. Another process of the group is "
                     "stopped, cannot be reached, or is slower than timeout allows",
-                    code=None if self.signal_token.requested else 1,
+                    code=1 if signalled is None else None,
                 )
 
     def _loop(self) -> None:
+        if not self._has_group:
+            super()._loop()
+            return
+        self._in_loop = True
         try:
             super()._loop()
         except (StopTraining, SystemExit) as error:
-            if self._has_group and not getattr(error, "code", None):
+            if not getattr(error, "code", None):
                 self._leave()
             raise
         except tf.errors.OpError as error:
-            if self._has_group and self.signal_token.requested:
+            if self.signal_token.requested:
                 raise StopRequested(self.signal_token.reason) from error
-            if self._has_group:
-                add_note(error, "In a group, the log of the process that ended first tells why.")
+            add_note(error, "In a group, the log of the process that ended first tells why.")
             raise
+        finally:
+            self._in_loop = False
 
     def _leave(self) -> None:
         """Takes part in one more step of the others, which ends their training."""
@@ -202,16 +209,10 @@ class GroupTrainer(MultiTowerTrainer):
         self.stop_token.request(reason)
 
     def _on_signal(self) -> None:
-        if not self.loop.begun:
-            self._stop_alone()
-            return
-        logger.info("Asked to end: all workers end after the same step.")
-        self._start(lambda: self._over.wait(self.stop_grace / 2) or self._stop_alone())
-
-    def _stop_alone(self) -> None:
-        reason = self.signal_token.reason
-        if reason is not None:
-            self.stop_token.request(reason)
+        if self.loop.begun:
+            logger.info("Asked to end: all workers end after the same step.")
+        else:
+            self.stop_token.request(self.signal_token.reason)
 
 
 class StopVote(Callback):
