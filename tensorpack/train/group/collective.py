@@ -9,7 +9,6 @@ from tensorpack.graph_builder.allreduce import average_grads
 from tensorpack.input_source import InputSource
 from tensorpack.tfutils.collectives import add_up_workers_by
 from tensorpack.tfutils.common import get_global_step_var
-from tensorpack.tfutils.sesscreate import NewSessionCreator
 from tensorpack.train.config import TrainConfig
 from tensorpack.train.tower import CostFn, OptFn
 from tensorpack.utils import logger
@@ -134,12 +133,7 @@ class CollectiveTrainer(GroupTrainer):
         if not self._has_group:
             super().initialize(session_creator, session_init)
             return
-        creator = session_creator or NewSessionCreator()
-        if not isinstance(creator, NewSessionCreator) or creator.target:
-            raise ValueError(
-                f"{type(self).__name__} makes a session on the server of its worker, so it takes a "
-                "NewSessionCreator without a target, or TrainConfig(session_config=...)."
-            )
+        creator = self._creator(session_creator)
         self._join()
         creator.target = self._gathering.target
         creator.config = worker_config(self.cluster, creator.config)

@@ -49,7 +49,7 @@ class DistributedTrainerBase(GroupTrainer):
         super().__init__(config)
         self._form_group(cluster, timeout)
         if self.config is not None:
-            _check_creator(self.config.session_creator)
+            self._creator(self.config.session_creator)
         self._servers = [f"/job:ps/task:{i}/device:CPU:0" for i in range(len(cluster.ps))]
         self.worker_device = f"/job:worker/task:{cluster.index}"
         self._cpu = f"{self.worker_device}/device:CPU:0"
@@ -79,11 +79,12 @@ class DistributedTrainerBase(GroupTrainer):
         """As in the base class. The chief initialises what is on the parameter servers; the others
         wait until it has, and take the values that its own variables start with.
         """
-        creator = _check_creator(session_creator or NewSessionCreator())
+        creator = self._creator(session_creator)
         self._join()
         with self.graph.as_default(), tf.device(self.worker_device):
             own = [each for each in tf.global_variables() if not is_on_server(each)]
-            start = copies_on_server(own, f"tensorpack_start{self._first_key}/", _HOST)
+            scope = f"tensorpack_start{self._first_key}/"
+            start = copies_on_server(own, _HOST, lambda name: scope + name)
             give, take = VariablePairs(start, own), VariablePairs(own, start)
             start_op = (give if self.is_chief else take).copy_op("start_values")
             sync = self._sync_op()
@@ -157,13 +158,14 @@ class DistributedReplicatedTrainer(DistributedTrainerBase):
         self._read_in_step = [pair for pair in copies if pair not in self._own]
         server_of = {id(local): copy for local, copy in copies}
         pairs = [(gradient, server_of[id(local)]) for gradient, local in grads]
-        self._turns = turns = StepTurns(
-            _HOST, self._worker, self.cluster.num_workers, self._first_key
-        )
-        before_me = turns.wait()
-        with tf.control_dependencies([before_me]), tf.device(setter):
-            updated = optimizer.apply_gradients(pairs)
-        flags = turns.end(turns.pass_on(updated, before_me + self._make_flag()))
+        workers = self.cluster.num_workers
+        self._turns = turns = StepTurns(_HOST, self._worker, workers, self._first_key)
+
+        def update() -> tf.Operation:
+            with tf.device(setter):
+                return optimizer.apply_gradients(pairs)
+
+        flags = turns.update(update, self._make_flag())
         computed = [values_of(gradient) for gradient, _ in grads]
         with tf.control_dependencies([flags, *computed]):
             read = [
@@ -302,15 +304,6 @@ def _cluster_of(server: tf.train.Server) -> Cluster:
             f"'ps' and 'worker', got {', '.join(sorted(jobs))}."
         )
     return Cluster(jobs["worker"], jobs["ps"], definition.job_name, definition.task_index)
-
-
-def _check_creator(creator: Any) -> NewSessionCreator:
-    if type(creator) is not NewSessionCreator or creator.target or creator.graph is not None:
-        raise ValueError(
-            "A distributed trainer makes its session on its server, so it takes no session_creator "
-            "of another kind: give TrainConfig(session_config=...)."
-        )
-    return creator
 
 
 def _columns(pairs: Sequence[Tuple[Any, Any]]) -> Tuple[List[Any], List[Any]]:

@@ -1,6 +1,6 @@
 """What of a training graph is on parameter servers: variables, and the turns of the workers."""
 
-from typing import Any, Dict, List, Sequence
+from typing import Any, Callable, List, Sequence
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.common import root_variable
@@ -12,12 +12,14 @@ def is_on_server(variable: tf.Variable) -> bool:
     return tf.DeviceSpec.from_string(variable.device).job == "ps"
 
 
-def copies_on_server(variables: Sequence[tf.Variable], scope: str, device: Any) -> List[Any]:
-    """Returns a new variable on `device` for each, of the same kind, under `scope` in its name."""
+def copies_on_server(
+    variables: Sequence[tf.Variable], device: Any, rename: Callable[[str], str]
+) -> List[tf.Variable]:
+    """Returns a new variable on a device for each, with the same initial value."""
     options = {"collections": [], "use_resource": True}
     with tf.device(device):
         return [
-            root_variable(scope + each.op.name, None, None, each.initial_value, **options)
+            root_variable(rename(each.op.name), None, None, each.initial_value, **options)
             for each in variables
         ]
 
@@ -39,18 +41,14 @@ def move_to_servers(variables: Sequence[tf.Variable], scope: str, setter: Any) -
     Returns:
       the pairs (variable, copy).
     """
-    copies: Dict[int, tf.Variable] = {}
-    for each in variables:
-        name = each.op.name[len(scope) + 1 :]
-        options = {"initializer": each.initial_value, "collections": [], "use_resource": True}
-        with tf.device(setter):
-            copies[id(each)] = root_variable(name, None, None, **options)
+    made = copies_on_server(variables, setter, lambda name: name[len(scope) + 1 :])
+    copies = {id(each): copy for each, copy in zip(variables, made)}
     graph = tf.get_default_graph()
     for key in graph.get_all_collection_keys():
         members = graph.get_collection_ref(key)
         members[:] = [copies.get(id(each), each) for each in members]
     graph.get_collection_ref(tf.GraphKeys.LOCAL_VARIABLES).extend(variables)
-    return VariablePairs(list(variables), [copies[id(each)] for each in variables])
+    return VariablePairs(list(variables), made)
 
 
 class StepTurns:
@@ -71,26 +69,28 @@ class StepTurns:
             self._turns = [_queue(f"turn{key}_{i}", number) for i in range(number)]
             self._ends = [_queue(f"end{key}_{i}", number) for i in range(number)]
 
-    def wait(self) -> tf.Tensor:
-        """Returns the flags of those before this worker, when its turn comes. That of the first one
-        comes when each worker has run `finish` once more: at the start, and after each step.
+    def update(self, apply: Callable[[], tf.Operation], flags: tf.Tensor) -> tf.Tensor:
+        """Returns the flags of all workers, when all have updated.
+
+        Args:
+          apply: returns the op that updates, when the turn of this worker has come. That of the
+            first one comes when each worker has run `finish` once more: at the start, and after
+            each step.
+          flags: those of this worker.
         """
+        queue, index = self._turns[self._index], self._index
         with tf.device(self._device):
-            if self._index == 0:
-                return tf.reduce_sum(self._turns[0].dequeue_many(self._number), 0)
-            return self._turns[self._index].dequeue()
-
-    def pass_on(self, updated: tf.Operation, flags: tf.Tensor) -> tf.Operation:
-        """Returns an op that ends the turn of this worker, after `updated`."""
+            first = index == 0
+            before = (
+                tf.reduce_sum(queue.dequeue_many(self._number), 0) if first else queue.dequeue()
+            )
+        with tf.control_dependencies([before]):
+            updated = apply()
         with tf.device(self._device), tf.control_dependencies([updated]):
-            last = self._index == self._number - 1
-            queues = self._ends if last else [self._turns[self._index + 1]]
-            return tf.group(*[each.enqueue(flags) for each in queues])
-
-    def end(self, passed: tf.Operation) -> tf.Tensor:
-        """Returns the flags of all workers, when all have updated."""
-        with tf.device(self._device), tf.control_dependencies([passed]):
-            return self._ends[self._index].dequeue()
+            next_ones = self._turns[index + 1 :][:1] or self._ends
+            passed = [each.enqueue(before + flags) for each in next_ones]
+        with tf.device(self._device), tf.control_dependencies(passed):
+            return self._ends[index].dequeue()
 
     def finish(self, read: Sequence[tf.Operation]) -> tf.Operation:
         """Returns an op that tells, after `read`, that this worker has read the variables."""

@@ -5,7 +5,7 @@ import signal
 import threading
 import time
 from contextlib import contextmanager
-from typing import Any, Iterator, List, Optional, Sequence
+from typing import Any, Iterator, List, Optional, Sequence, cast
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from tensorpack.callbacks.monitor import MonitorBase
 from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.callback import StopTraining
 from tensorpack.tfutils.dependency import dependency_of_fetches
+from tensorpack.tfutils.sesscreate import NewSessionCreator
 from tensorpack.train.multi_tower import MultiTowerTrainer
 from tensorpack.train.resume import find_state_saver
 from tensorpack.utils import logger
@@ -47,7 +48,7 @@ class GroupTrainer(MultiTowerTrainer):
     A subclass calls `_form_group` in its constructor, unless its process is alone.
     """
 
-    cluster: Optional[Cluster] = None
+    cluster: Any = None  # the `Cluster`; None for a process that was started alone
     _has_group = False
 
     def _form_group(self, cluster: Cluster, timeout: float) -> None:
@@ -91,6 +92,16 @@ class GroupTrainer(MultiTowerTrainer):
             target, self.cluster, self._first_key, self._timeout, self.check_stop
         )
         self._gathering.wait_for_servers()
+
+    def _creator(self, session_creator: Any) -> NewSessionCreator:
+        """Returns what makes a session on the server of this process."""
+        creator = session_creator or NewSessionCreator()
+        if type(creator) is not NewSessionCreator or creator.target or creator.graph is not None:
+            raise ValueError(
+                f"{type(self).__name__} makes a session on the server of its worker, so it takes a "
+                "NewSessionCreator without a target, or TrainConfig(session_config=...)."
+            )
+        return creator
 
     def _gather(self, values: Sequence[float]) -> np.ndarray:
         return self._gathering.gather(values)
@@ -212,7 +223,7 @@ class GroupTrainer(MultiTowerTrainer):
         if self.loop.begun:
             logger.info("Asked to end: all workers end after the same step.")
         else:
-            self.stop_token.request(self.signal_token.reason)
+            self.stop_token.request(cast(StopReason, self.signal_token.reason))
 
 
 class StopVote(Callback):
