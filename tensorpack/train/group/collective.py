@@ -101,7 +101,7 @@ class CollectiveTrainer(GroupTrainer):
             self.train_op = tf.group(update, name="train_op")
             return []
         exchange = self._exchange
-        waits = [each.op for each in exchange.waits]  # also a sum that no update needs
+        waits = [tensor.op for tensor in exchange.waits]  # also a sum that no update needs
         self.train_op = tf.group(update, exchange.flags.op, *waits, name="train_op")
         get_global_step_var()
         self._share(of_model)
@@ -110,23 +110,23 @@ class CollectiveTrainer(GroupTrainer):
 
     def _share(self, of_model: Sequence[tf.Variable]) -> None:
         """Makes the op that gives all workers the variables of worker 0."""
-        trained = {id(each) for each in tf.trainable_variables()}
-        own = {id(each) for each in of_model} - trained
+        trained = {id(var) for var in tf.trainable_variables()}
+        local = {id(var) for var in of_model} - trained
         everything = tf.global_variables()
-        self._shared = [each for each in everything if id(each) not in own]
+        self._shared = [var for var in everything if id(var) not in local]
         # a run that is resumed has what differs between the workers, such as moving averages
         sent = self._shared if self.resumed else everything
         key = self._first_key + _FIRST_BROADCAST
         self._broadcast = broadcast_op(sent, self.cluster.num_workers, self._worker, key)
-        text = "\n".join(f"{each.op.name} {each.shape} {each.dtype.name}" for each in everything)
+        text = "\n".join(f"{var.op.name} {var.shape} {var.dtype.name}" for var in everything)
         self._digest = zlib.crc32(text.encode())
 
     def variables_to_save(self) -> List[tf.Variable]:
         """All in the chief; in others the step, and those that they do not share with it."""
         if self.is_chief or not self._has_group:
             return super().variables_to_save()
-        shared = {id(each) for each in self._shared} - {id(get_global_step_var())}
-        return [each for each in tf.global_variables() if id(each) not in shared]
+        shared = {id(var) for var in self._shared} - {id(get_global_step_var())}
+        return [var for var in tf.global_variables() if id(var) not in shared]
 
     def initialize(self, session_creator: Any = None, session_init: Any = None) -> None:
         """As the base class; then all workers get the variables of worker 0."""

@@ -73,7 +73,7 @@ class DistributedTrainerBase(GroupTrainer):
     def variables_to_save(self) -> List[tf.Variable]:
         """All global variables in the chief; in others those that are not on a server."""
         variables = super().variables_to_save()
-        return [each for each in variables if self.is_chief or not is_on_server(each)]
+        return [var for var in variables if self.is_chief or not is_on_server(var)]
 
     def initialize(self, session_creator: Any = None, session_init: Any = None) -> None:
         """As in the base class. The chief initialises what is on the parameter servers; the others
@@ -82,10 +82,10 @@ class DistributedTrainerBase(GroupTrainer):
         creator = self._creator(session_creator)
         self._join()
         with self.graph.as_default(), tf.device(self.worker_device):
-            own = [each for each in tf.global_variables() if not is_on_server(each)]
+            local = [var for var in tf.global_variables() if not is_on_server(var)]
             scope = f"tensorpack_start{self._first_key}/"
-            start = copies_on_server(own, _HOST, lambda name: scope + name)
-            give, take = VariablePairs(start, own), VariablePairs(own, start)
+            start = copies_on_server(local, _HOST, lambda name: scope + name)
+            give, take = VariablePairs(start, local), VariablePairs(local, start)
             start_op = (give if self.is_chief else take).copy_op("start_values")
             sync = self._sync_op()
             if not self.is_chief:
@@ -142,16 +142,16 @@ class DistributedReplicatedTrainer(DistributedTrainerBase):
     ) -> List[Callback]:
         optimizer = get_opt_fn()  # here, so that its hyper-parameters belong to the worker
         get_global_step_var()
-        before = {id(each) for each in tf.global_variables()}
+        before = {id(var) for var in tf.global_variables()}
         get_grads = self._make_get_grad_fn(input, get_cost_fn, get_opt_fn)
         scopes = [f"tower{i}" for i in range(len(self.tower_ids))]
         towers = replicas().align(
             self.build_on_multi_tower(self.tower_ids, get_grads, self.devices, "replicated", scopes)
         )
-        made = [each for each in tf.global_variables() if id(each) not in before]
-        made = [each for each in made if each.op.name.startswith(scopes[0] + "/")]
+        new = [var for var in tf.global_variables() if id(var) not in before]
+        new = [var for var in new if var.op.name.startswith(scopes[0] + "/")]
         setter = LeastLoadedDeviceSetter(self._cpu, self._servers)
-        self._copies = copies = move_to_servers(made, scopes[0], setter)
+        self._copies = copies = move_to_servers(new, scopes[0], setter)
         grads = average_grads(towers)
         trained = {id(local) for _, local in grads}  # which are those of the servers
         self._own = [p for p in copies if is_assigned(p[0]) and id(p[0]) not in trained]
@@ -181,9 +181,9 @@ class DistributedReplicatedTrainer(DistributedTrainerBase):
         with tf.device(self._cpu):
             value = tf.identity(source.read_value())
         ops = []
-        for each in variables:
-            with tf.device(each.device):
-                ops.append(each.assign(value, read_value=False))
+        for var in variables:
+            with tf.device(var.device):
+                ops.append(var.assign(value, read_value=False))
         return ops
 
     def _meet(self) -> None:
@@ -201,8 +201,8 @@ class DistributedReplicatedTrainer(DistributedTrainerBase):
 
     def variables_to_save(self) -> List[tf.Variable]:
         """As in the base class; in other workers than the chief also the copies that are theirs."""
-        own = [] if self.is_chief else [local for local, _ in self._own]
-        return super().variables_to_save() + own
+        averages = [] if self.is_chief else [local for local, _ in self._own]
+        return super().variables_to_save() + averages
 
     def prepare_save(self) -> None:
         """Gives the servers the values of what belongs to the chief, so that they are saved."""
@@ -241,7 +241,7 @@ class DistributedTrainerParameterServer(DistributedTrainerBase):
     ) -> List[Callback]:
         optimizer = get_opt_fn()
         get_global_step_var()
-        devices = [LeastLoadedDeviceSetter(each, self._servers) for each in self.devices]
+        devices = [LeastLoadedDeviceSetter(device, self._servers) for device in self.devices]
         cached_on = self._cpu if self._caching_device == "cpu" else self.devices[0]
         shared = tf.variable_scope(
             tf.get_variable_scope(), use_resource=True, caching_device=cached_on
@@ -249,7 +249,7 @@ class DistributedTrainerParameterServer(DistributedTrainerBase):
         with shared:
             towers = self.build_towers(input, get_cost_fn, get_opt_fn, devices)
         towers = replicas().align(towers)
-        grads = allreduce_grads([[each for each, _ in pairs] for pairs in towers], True, "cpu")[0]
+        grads = allreduce_grads([[grad for grad, _ in pairs] for pairs in towers], True, "cpu")[0]
         pairs = [(gradient, variable) for gradient, (_, variable) in zip(grads, towers[0])]
         with tf.device(devices[0]):
             self.train_op = optimizer.apply_gradients(pairs, name="train_op")
@@ -263,13 +263,13 @@ class DistributedTrainerReplicated(DistributedReplicatedTrainer):
 class _WorkerSessionCreator(NewSessionCreator):
     """Makes the session of a worker on its server, and initialises what is this worker's."""
 
-    def __init__(self, trainer: DistributedTrainerBase, given: NewSessionCreator) -> None:
-        config = worker_config(trainer.cluster, given.config)
+    def __init__(self, trainer: DistributedTrainerBase, creator: NewSessionCreator) -> None:
+        config = worker_config(trainer.cluster, creator.config)
         super().__init__(trainer.server.target, config=config)
-        self.computing, self._is_chief = given.computing, trainer.is_chief
+        self.computing, self._is_chief = creator.computing, trainer.is_chief
 
     def _own(self, variables: Sequence[tf.Variable]) -> List[tf.Variable]:
-        return [each for each in variables if self._is_chief or not is_on_server(each)]
+        return [var for var in variables if self._is_chief or not is_on_server(var)]
 
 
 def _serve(cluster: Cluster, server: tf.train.Server) -> None:
@@ -307,4 +307,4 @@ def _cluster_of(server: tf.train.Server) -> Cluster:
 
 
 def _columns(pairs: Sequence[Tuple[Any, Any]]) -> Tuple[List[Any], List[Any]]:
-    return [each for each, _ in pairs], [each for _, each in pairs]
+    return [target for target, _ in pairs], [source for _, source in pairs]

@@ -108,12 +108,12 @@ class Exchange:
             raise ValueError("There is no gradient to exchange: no variable is trained.")
         with tf.device(_CPU), tf.name_scope("Exchange"):
             parts = [_dense_parts(grad, variable) for grad, variable in grads]
-            sums = self._reduce_parts([part for each in parts for part in each], flags)
+            sums = self._reduce_parts([part for of_var in parts for part in of_var], flags)
         pairs = []
-        for own, (grad, variable) in zip(parts, grads):
-            found = [sums[part.name] for part in own]
+        for of_var, (grad, variable) in zip(parts, grads):
+            reduced = [sums[part.name] for part in of_var]
             is_sparse = isinstance(grad, tf.IndexedSlices)
-            pairs.append((_sparse(*found) if is_sparse else found[0], variable))
+            pairs.append((_sparse(*reduced) if is_sparse else reduced[0], variable))
         return pairs
 
     def add_up(self, tensor: tf.Tensor) -> tf.Tensor:
@@ -135,7 +135,7 @@ class Exchange:
 
     def _reduce_parts(self, parts: Sequence[tf.Tensor], flags: tf.Tensor) -> Dict[str, tf.Tensor]:
         """Returns the sum of each tensor, by its name; they travel packed."""
-        found: Dict[str, tf.Tensor] = {}
+        totals: Dict[str, tf.Tensor] = {}
         buckets = self._buckets(parts)
         for number, (wire, bucket) in enumerate(buckets):
             flat = [tf.reshape(tf.cast(part, wire), [-1]) for part in bucket]
@@ -143,12 +143,12 @@ class Exchange:
                 flat.append(tf.cast(flags, wire))
             vector = tf.concat(flat, 0) if len(flat) > 1 else flat[0]
             total = self._all_reduce(vector, number, self._average)
-            pieces = tf.split(total, [each.shape.num_elements() for each in flat])
+            pieces = tf.split(total, [part.shape.num_elements() for part in flat])
             for part, piece in zip(bucket, pieces):
-                found[part.name] = tf.cast(tf.reshape(piece, part.shape), part.dtype)
+                totals[part.name] = tf.cast(tf.reshape(piece, part.shape), part.dtype)
         sums = tf.cast(pieces[-1], tf.float32)
         self.flags = tf.round(sums * (self._size if self._average else 1), name="flags")
-        return found
+        return totals
 
     def _buckets(self, parts: Sequence[tf.Tensor]) -> List[Tuple[tf.DType, List[tf.Tensor]]]:
         """Packs tensors; the gradients of the last layers come first, as they are made."""
@@ -159,7 +159,7 @@ class Exchange:
             if sum(map(_bytes, packs[-1])) >= _BUCKET_BYTES:
                 packs.append([])
             packs[-1].append(part)
-        return [(wire, bucket) for wire, each in by_wire.items() for bucket in each]
+        return [(wire, bucket) for wire, packs in by_wire.items() for bucket in packs]
 
 
 def _bytes(tensor: tf.Tensor) -> int:

@@ -85,8 +85,8 @@ class HorovodTrainer(CollectiveTrainer):
     def _reduce(self, gradient: Any) -> Any:
         """Returns the average, or the sum, of a gradient over the workers."""
         fp16 = self._compression == "fp16"
-        given = self.hvd.Compression.fp16 if fp16 else self._compression
-        options = {} if given is None else {"compression": given}
+        compression = self.hvd.Compression.fp16 if fp16 else self._compression
+        options = {} if compression is None else {"compression": compression}
         op = self.hvd.Average if self._average else self.hvd.Sum
         return self.hvd.allreduce(gradient, op=op, **options)
 
@@ -104,5 +104,5 @@ def _horovod() -> Optional[Any]:
     The one that `tensorpack.tf1` has for it cannot reduce anything.
     """
     is_there = importlib.util.find_spec("horovod") is not None
-    found = importlib.import_module("horovod.tensorflow") if is_there else None
-    return found if hasattr(found, "broadcast_global_variables") else None
+    module = importlib.import_module("horovod.tensorflow") if is_there else None
+    return module if hasattr(module, "broadcast_global_variables") else None

@@ -27,7 +27,7 @@ def make_server(cluster: Cluster, config: Optional[tf.ConfigProto] = None) -> tf
     """
     if cluster in _started:
         return _started[cluster]
-    hosts = {address.rpartition(":")[0] for each in cluster.as_dict().values() for address in each}
+    hosts = {name.rpartition(":")[0] for name in (*cluster.workers, *cluster.ps)}
     remote = sorted(host for host in hosts if not is_loopback(host))
     if remote:
         logger.warning(
@@ -57,14 +57,14 @@ def worker_config(cluster: Cluster, config: Optional[tf.ConfigProto] = None) -> 
     Args:
       config: what to begin with, not changed; by default `get_default_sess_config()`.
     """
-    own = tf.ConfigProto()
-    own.CopyFrom(get_default_sess_config() if config is None else config)
-    own.use_per_session_threads = False  # the threads of a server are for all of its sessions
-    own.experimental.collective_group_leader = "/job:worker/replica:0/task:0"
+    result = tf.ConfigProto()
+    result.CopyFrom(get_default_sess_config() if config is None else config)
+    result.use_per_session_threads = False  # the threads of a server are for all of its sessions
+    result.experimental.collective_group_leader = "/job:worker/replica:0/task:0"
     if cluster.job == "worker":
         seen = [f"/job:worker/task:{cluster.index}"] + ["/job:ps"] * bool(cluster.ps)
-        own.device_filters.extend(each for each in seen if each not in own.device_filters)
-    return own
+        result.device_filters.extend(name for name in seen if name not in result.device_filters)
+    return result
 
 
 class Gathering:
@@ -97,7 +97,8 @@ class Gathering:
             for job, addresses in self._cluster.as_dict().items()
             for index, address in enumerate(addresses)
         }
-        self._wait(lambda: [names[each] for each in names if trouble_at(each, _CONNECT_SECONDS)])
+        seconds = _CONNECT_SECONDS
+        self._wait(lambda: [name for at, name in names.items() if trouble_at(at, seconds)])
 
     def gather(self, values: Sequence[float]) -> np.ndarray:
         """Returns the numbers of all workers, float64 `[workers, numbers]`, when all have called
@@ -109,11 +110,11 @@ class Gathering:
         self._times += 1
         workers, name = self._cluster.workers, f"{self._name}_{self._times}_"
         with tf.Graph().as_default() as graph, tf.device(f"{self._host}/device:CPU:0"):
-            rows = [shared_variable(name + each, tf.float64, [len(values)]) for each in workers]
-            own = tf.constant(values, tf.float64)
-            give = tf.raw_ops.AssignVariableOp(resource=rows[self._cluster.index], value=own)
-            known = [tf.raw_ops.VarIsInitializedOp(resource=each) for each in rows]
-            table = [tf.raw_ops.ReadVariableOp(resource=each, dtype=tf.float64) for each in rows]
+            rows = [shared_variable(name + worker, tf.float64, [len(values)]) for worker in workers]
+            row = tf.constant(values, tf.float64)
+            give = tf.raw_ops.AssignVariableOp(resource=rows[self._cluster.index], value=row)
+            known = [tf.raw_ops.VarIsInitializedOp(resource=row) for row in rows]
+            table = [tf.raw_ops.ReadVariableOp(resource=row, dtype=tf.float64) for row in rows]
         me = f"/job:worker/task:{self._cluster.index}"
         config = tf.ConfigProto(device_filters=[self._host, me])
         with tf.Session(self.target, graph, config) as session:

@@ -19,8 +19,8 @@ def copies_on_server(
     options = {"collections": [], "use_resource": True}
     with tf.device(device):
         return [
-            root_variable(rename(each.op.name), None, None, each.initial_value, **options)
-            for each in variables
+            root_variable(rename(var.op.name), None, None, var.initial_value, **options)
+            for var in variables
         ]
 
 
@@ -41,14 +41,14 @@ def move_to_servers(variables: Sequence[tf.Variable], scope: str, setter: Any) -
     Returns:
       the pairs (variable, copy).
     """
-    made = copies_on_server(variables, setter, lambda name: name[len(scope) + 1 :])
-    copies = {id(each): copy for each, copy in zip(variables, made)}
+    new = copies_on_server(variables, setter, lambda name: name[len(scope) + 1 :])
+    copies = {id(var): copy for var, copy in zip(variables, new)}
     graph = tf.get_default_graph()
     for key in graph.get_all_collection_keys():
         members = graph.get_collection_ref(key)
-        members[:] = [copies.get(id(each), each) for each in members]
+        members[:] = [copies.get(id(var), var) for var in members]
     graph.get_collection_ref(tf.GraphKeys.LOCAL_VARIABLES).extend(variables)
-    return VariablePairs(list(variables), made)
+    return VariablePairs(list(variables), new)
 
 
 class StepTurns:
@@ -88,7 +88,7 @@ class StepTurns:
             updated = apply()
         with tf.device(self._device), tf.control_dependencies([updated]):
             next_ones = self._turns[index + 1 :][:1] or self._ends
-            passed = [each.enqueue(before + flags) for each in next_ones]
+            passed = [queue.enqueue(before + flags) for queue in next_ones]
         with tf.device(self._device), tf.control_dependencies(passed):
             return self._ends[index].dequeue()
 

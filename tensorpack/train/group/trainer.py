@@ -241,10 +241,10 @@ class StopVote(Callback):
 
     def run_along(self, sess: tf.Session, fetches: Any) -> List[tf.Operation]:
         if not dependency_of_fetches(fetches, self.trainer.train_op):
-            for each in self._waits:
-                if dependency_of_fetches(fetches, each):
+            for tensor in self._waits:
+                if dependency_of_fetches(fetches, tensor):
                     raise RuntimeError(
-                        f"{each.name} is summed over the workers inside the training step and "
+                        f"{tensor.name} is summed over the workers inside the training step and "
                         "cannot be fetched outside it. Fetch it along with the step, as "
                         "MergeAllSummaries(run_alone=False) does, or use an inference tower."
                     )
