@@ -5,6 +5,7 @@ import os
 import pickle
 import sys
 
+import numpy as np
 import pytest
 
 from tensorpack.dataflow import ProxyDataFlow
@@ -91,6 +92,11 @@ def test_a_format_of_keys(tmp_path):
     flow = LMDBData(path, shuffle=False, keys="image-{}")
     assert len(flow) == 12
     assert [tuple(record) for record in flow] == items
+
+
+def test_an_array_of_keys(seven):
+    for keys in np.array(["00000005", "00000001"]), np.array([b"00000005", b"00000001"]):
+        assert [key for key, _ in LMDBData(seven, False, keys)] == [b"00000005", b"00000001"]
 
 
 def test_a_list_of_keys_of_which_some_are_not_there(seven):

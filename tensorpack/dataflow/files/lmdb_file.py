@@ -170,7 +170,7 @@ def _read_header(file: OpenFile) -> Optional[int]:
     return count
 
 
-def _check_wanted(wanted: WantedKeys) -> Union[None, str, List[bytes]]:
+def _check_wanted(wanted: Any) -> Union[None, str, List[bytes]]:
     """Returns the argument `keys`, with keys as bytes."""
     if isinstance(wanted, str):
         with contextlib.suppress(LookupError, ValueError):
@@ -178,7 +178,7 @@ def _check_wanted(wanted: WantedKeys) -> Union[None, str, List[bytes]]:
                 return wanted
         raise ValueError(f"keys is a format for numbers such as {{:08d}}, but got {wanted!r}.")
     is_list = hasattr(wanted, "__iter__") and not isinstance(wanted, (bytes, dict))
-    keys = _as_keys(list(wanted or ()) if is_list else None)
+    keys = _as_keys(list(wanted) if is_list else None)
     if keys is None and wanted is not None:
         raise TypeError(f"keys is a list of bytes or text, or a format, but got {wanted!r:.80}.")
     return keys
