@@ -39,11 +39,6 @@ class StartProcOrThread(Callback):
         self, startable: Union[_Startable, Sequence[_Startable]], stop_at_last: bool = True
     ) -> None:
         everything: Any = list(startable) if isinstance(startable, (list, tuple)) else [startable]
-        for each in everything:
-            if not isinstance(each, (threading.Thread, multiprocessing.process.BaseProcess)):
-                raise TypeError(
-                    f"StartProcOrThread starts threads and processes, got {type(each).__name__}."
-                )
         self._processes = [each for each in everything if not isinstance(each, threading.Thread)]
         self._threads = [each for each in everything if isinstance(each, threading.Thread)]
         self._names = ", ".join(each.name for each in everything)

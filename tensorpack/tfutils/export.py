@@ -166,11 +166,6 @@ class ModelExporter:
           load: loads what is at a path into a session and its graph.
           has_tables: whether this kind of export has the values of tables.
         """
-        if check_inputs is not None and len(check_inputs) != len(self.config.input_names):
-            raise ValueError(
-                f"check_inputs takes an array for each of {', '.join(self.config.input_names)}, "
-                f"got {len(check_inputs)}."
-            )
         target = os.path.abspath(os.fspath(filename))
         os.makedirs(os.path.dirname(target), exist_ok=True)
         with ExitStack() as stack:

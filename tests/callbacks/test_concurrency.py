@@ -216,8 +216,3 @@ def fail_at_the_end(ready):
         targets.sleep(ready)
     finally:
         raise ValueError("cannot leave")
-
-
-def test_other_things_are_refused():
-    with pytest.raises(TypeError, match="got function"):
-        StartProcOrThread([_sleep])

@@ -55,10 +55,7 @@ class JSONWriter(LastValues):
         """Returns the epochs in the file of a directory, the log directory by default, the complete
         ones if it is truncated, with None for NaN; None if there is no file.
         """
-        directory = dir or logger.get_logger_dir()
-        if directory is None:
-            raise ValueError(f"Where is {FILENAME}? Give its directory, or set_logger_dir() first.")
-        loaded = _load(os.path.join(directory, FILENAME))
+        loaded = _load(os.path.join(dir or logger.get_logger_dir(), FILENAME))  # type: ignore
         return None if loaded is None else loaded.epochs
 
     @staticmethod
