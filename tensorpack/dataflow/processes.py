@@ -65,7 +65,7 @@ class MultiProcessRunner(ProcessFlow):
           num_proc: the number of processes.
           buffer_bytes: how many bytes may wait, at most; a single datapoint may have more.
           start_method: of `multiprocessing`. By default "fork" while this process has no
-            TensorFlow session, and no other thread that works or holds a lock, and else
+            TensorFlow session, and no other thread that works, and else
             "forkserver". All but "fork" need a flow that can be pickled.
         """
         super().__init__(ds, num_proc, buffer_bytes, start_method)
