@@ -5,7 +5,7 @@ import sys
 import time
 from typing import Any, Callable, Dict, Iterable, Optional
 
-from tqdm import tqdm
+from tqdm.std import tqdm  # not what a program may have put into its place
 
 from ._console import ForgivingStream, is_notebook, is_terminal
 
