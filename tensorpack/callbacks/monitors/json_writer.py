@@ -87,10 +87,10 @@ class JSONWriter(LastValues):
         return state
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
-        super().load_state_dict({"values": state.get("scalars"), **state})  # its earlier name
+        super().load_state_dict(state)
         self._resumed = "tail" in state
         self._epochs = [dict(each) for each in state.get("tail", ())]
-        self._given = state.get("given", len(self._epochs))  # earlier states have all values
+        self._given = state.get("given", 0)
 
     def _take_history(self) -> None:
         """Gives the epochs of an earlier run their values: the last ones up to the step of each."""
