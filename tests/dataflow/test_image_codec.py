@@ -83,8 +83,5 @@ def test_wrong_arguments():
         DecodeImageComponent(flow, channel=4)
     with pytest.raises(TypeError, match="Use one for each"):
         DecodeImageComponent(flow, [0, 1])
-    with pytest.raises(ValueError, match=r"'\.jpg' or '\.png', but got 'png'"):
-        EncodeImageComponent(flow, extension="png")
-    for quality in 0, 101:
-        with pytest.raises(ValueError, match="quality"):
-            EncodeImageComponent(flow, quality=quality)
+    with pytest.raises(ValueError, match="quality"):
+        EncodeImageComponent(flow, quality=101)

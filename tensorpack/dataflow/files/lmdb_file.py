@@ -153,10 +153,7 @@ def _read_header(file: OpenFile) -> Optional[int]:
         return None
     try:
         header = records.decode_value(value, is_new=True)
-        fields: Any = header if isinstance(header, dict) else {}
-        version, codec, count = map(fields.get, ("version", "codec", "count"))
-        if list(map(type, (version, codec, count))) != [int, str, int] or count < 0:
-            raise BadRecord(f"This is not a header: {header!r:.200}.")
+        version, codec, count = (header[name] for name in ("version", "codec", "count"))
         if (version, codec) != (VERSION, CODEC):
             raise ValueError(
                 f"{file.path} has version {version} (values: {codec}), but only version {VERSION} "

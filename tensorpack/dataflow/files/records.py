@@ -33,8 +33,6 @@ class ErrorLimit:
     """Lets a pass skip `max_errors` damaged records, each with a line in the log, but no more."""
 
     def __init__(self, max_errors: int, count: int = 0) -> None:
-        if max_errors < 0:
-            raise ValueError(f"max_errors is a number of damaged records, but got {max_errors}.")
         self.max_errors, self.count = max_errors, count  # so many were skipped already
 
     def skip(self, error: DamagedFile) -> None:
@@ -115,7 +113,7 @@ class RecordsFlow(DataFromList):
 
     def __init__(self, records: Any, shuffle: bool, max_errors: int = 0) -> None:
         super().__init__(records, shuffle)
-        self.max_errors = ErrorLimit(max_errors).max_errors
+        self.max_errors = max_errors
 
     @property
     def last_file(self) -> Optional[str]:
