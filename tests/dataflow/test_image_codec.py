@@ -9,6 +9,7 @@ from tensorpack.dataflow import (
     EncodeImageComponent,
     ImageFromFile,
 )
+from tensorpack.utils._tracebacks import notes_of
 from tests.contracts.dataflow import contract_of
 from tests.dataflow.flows import flow_of
 
@@ -68,8 +69,7 @@ def test_what_is_no_image_names_the_datapoint():
     ]:
         with pytest.raises(error, match=text) as caught:
             list(DecodeImageComponent(flow_of([[PNG], [data]])))
-        notes = getattr(caught.value, "__notes__", caught.value.__cause__)
-        assert "DecodeImageComponent failed on datapoint 1" in repr(notes)
+        assert "DecodeImageComponent failed on datapoint 1" in repr(notes_of(caught.value))
     with pytest.raises(DamagedFile, match="more than max_pixels=34"):
         list(DecodeImageComponent(flow_of([[PNG]]), max_pixels=34))
     for image in PICTURE / 255, PICTURE[..., :2], PICTURE[0, 0]:
