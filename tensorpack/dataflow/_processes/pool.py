@@ -179,12 +179,10 @@ class WorkerPool:
         self._take(index)
 
     def _give(self, index: int, packed: Packed, tag: int) -> bool:
-        try:
-            with self._using:
-                self._check_open()
-                return self._members[index].inputs.offer(packed, tag)
-        except BrokenPipeError as error:
-            raise self._error(index) from error
+        with contextlib.suppress(BrokenPipeError), self._using:
+            self._check_open()
+            return self._members[index].inputs.offer(packed, tag)
+        raise self._error(index)
 
     def _next(self, poll: Any, wait: bool) -> Any:
         """Returns a tag and an object, or None if what `poll` has is room, or is not waited for."""
@@ -311,6 +309,7 @@ def _start_member(begin: Callable[[WorkerLoop], Worker], limits: Limits, inputs:
         to_worker.attach()
         results.attach()
         worker = begin(WorkerLoop(taken, sender))
+        results.sender = f"Worker {worker.name!r} (pid {worker.pid})"
         on_error.pop_all()
     return _Member(worker, results, to_worker)
 

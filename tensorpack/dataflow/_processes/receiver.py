@@ -10,6 +10,7 @@ from typing import Any, Callable, Deque, Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
 
+from tensorpack.utils._tracebacks import add_note
 from tensorpack.utils.packing.packed_arrays import aligned_empty
 from tensorpack.utils.packing.packed_layouts import LayoutReader
 
@@ -63,6 +64,7 @@ class Receiver:
         self._freed: Deque[_View] = deque()  # filled by any thread, in the midst of anything
         self._told = 0  # how many slots the sender believes to be kept by us while we wait
         self._ended = False
+        self.sender = "The program"
 
     def attach(self) -> "Receiver":
         """Prepares the end that this process uses; called once."""
@@ -100,7 +102,11 @@ class Receiver:
                 self._leave(slot)
                 continue
             memory, keep = self._opened(slot, size)
-            obj = self._layouts.unpack(memory, structure, start, end, keep, layout)
+            try:
+                obj = self._layouts.unpack(memory, structure, start, end, keep, layout)
+            except Exception as error:
+                add_note(error, f"{self.sender} sent it as number {tag}, counted from 0.")
+                raise
             del memory
             if kind == LAST_OBJECT:
                 self._leave(slot)
