@@ -62,7 +62,7 @@ class ImageFromFile(RecordsFlow):
                 f"ImageFromFile takes a list of files, but got {files!r}. For the files of a "
                 "folder use ImageFolder."
             )
-        given = [os.fspath(each) for each in files]
+        given = [os.fsdecode(each) for each in files]
         self.files, self.channel, self.resize = list(map(os.path.abspath, given)), channel, resize
         records = ImageRecords(self.files, given if names else None, channel, resize, max_pixels)
         super().__init__(records, shuffle, max_errors)

@@ -318,15 +318,15 @@ def convert_old_lmdb(
     """Writes the datapoints of an old LMDB file to a new one, with checksums, without pickles."""
     old = LMDBDataPoint(old_path, shuffle=False, allow_pickle=allow_pickle)
     with contextlib.closing(old):
-        _write(old, new_path, write_frequency, os.fspath(old_path))
+        _write(old, new_path, write_frequency, os.fsdecode(old_path))
 
 
 def _write(df: DataFlow, path: PathLike, write_frequency: int, source: str) -> int:
     write_frequency = as_count("dump_dataflow_to_lmdb", "write_frequency", write_frequency)
-    target = os.path.join(path, "data.mdb") if os.path.isdir(path) else os.fspath(path)
+    target = os.path.join(path, "data.mdb") if os.path.isdir(path) else os.fsdecode(path)
     write_to = functools.partial(_writer, target, write_frequency)
     count = records.write_records(df, target, write_to, least=0)
-    logger.info("%s", f"{count} datapoints of {source} are in {os.fspath(path)}.")
+    logger.info("%s", f"{count} datapoints of {source} are in {os.fsdecode(path)}.")
     return count
 
 

@@ -143,7 +143,7 @@ class RecordsFlow(DataFromList):
 
 def input_path(path: PathLike) -> str:
     """Returns the absolute path of a file to read; raises OSError if there is no such file."""
-    path = os.fspath(path)
+    path = os.fsdecode(path)
     if os.path.isdir(path):
         raise IsADirectoryError(f"{path} is a folder. Give the path of one file in it.")
     if not os.path.exists(path):
@@ -169,7 +169,7 @@ def write_records(df: DataFlow, path: PathLike, writer: Writer, least: int = 1) 
                 "datapoints twice and lacks others. Give it one worker, or let MultiProcessMapData "
                 "do the work, which has each datapoint once."
             )
-    path = os.fspath(path)
+    path = os.fsdecode(path)
     folder = os.path.dirname(os.path.abspath(path))
     if not os.path.isdir(folder):
         raise FileNotFoundError(f"Cannot write {path}: there is no folder {folder}. Make it first.")
