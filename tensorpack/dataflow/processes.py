@@ -10,9 +10,9 @@ from tensorpack.utils.workers.worker_errors import WorkerDied, WorkerFailed  # n
 
 from ._combined import parts_of
 from ._length import length_or_none
+from ._processes.channel import Limits
 from ._processes.flows import ProcessFlow
 from ._processes.pool import WorkerPool
-from ._processes.sender import Limits
 from ._processes.start_method import choose_start_method, is_worker
 from ._processes.worker_loop import draw_seed, run_flow
 from .base import DataFlow, RNGDataFlow

@@ -10,14 +10,13 @@ from multiprocessing import Pipe
 from typing import Any, Callable, Deque, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from tensorpack.utils import logger
-from tensorpack.utils.packing.packed import Packed, pack
 from tensorpack.utils.workers.processes import ProcessGroup
 from tensorpack.utils.workers.worker import Worker, described, make_worker
 from tensorpack.utils.workers.worker_errors import failure_from_bytes
 
 from ..base import DataFlowTerminated
-from .receiver import Receiver, make_channel
-from .sender import Limits, Sender
+from .channel import Limits, Receiver, Sender, make_channel
+from .pickled import Packed, pack
 from .shared_memory import ToClose, close_after_fork, explain_file_limit, poll_of
 from .start_method import start
 from .worker_loop import BEGUN, FAILED, WorkerLoop
@@ -306,7 +305,7 @@ def _start_member(begin: Callable[[WorkerLoop], Worker], limits: Limits, inputs:
         to_worker, taken = make_channel(inputs)
         theirs.callback(taken.close)
         on_error.callback(to_worker.close)
-        to_worker.attach()
+        to_worker.attach(blocks=False)
         results.attach()
         worker = begin(WorkerLoop(taken, sender))
         results.sender = f"Worker {worker.name!r} (pid {worker.pid})"
