@@ -37,9 +37,8 @@ class MultiProcessRunner(ProcessFlow):
     TensorFlow. The memory is reused when the last array that views it is gone. A consumer that
     keeps many arrays gets copies.
 
-    **What can be sent**: whatever can be pickled, and it comes as what it was. Arrays inside of
-    lists, tuples and dicts go through shared memory; what is pickled, such as a named tuple or an
-    object of a class, is copied with its arrays.
+    **What can be sent**: whatever can be pickled, and it comes as what it was. Arrays in it, also
+    those of objects of a class, go through shared memory.
 
     **Processes** are started by `reset_state`, by the first pass or by `start_processes`, and end
     with `close`, with the flow itself, or with this process, however that ends. They have no
