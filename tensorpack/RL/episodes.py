@@ -71,6 +71,7 @@ class EpisodeLog:
 
     def __init__(self) -> None:
         self._columns: Dict[str, Any] = {name: array(code) for name, code in _TYPES.items()}
+        self._failed = False
 
     def __len__(self) -> int:
         """Returns how many games there are."""
@@ -83,7 +84,7 @@ class EpisodeLog:
                 column.append(value)
 
     def write(self) -> None:
-        """Writes the file, if there is a log directory; an error of the disk is only logged."""
+        """Writes the file, if there is a log directory; the first error of the disk is logged."""
         directory = logger.get_logger_dir()
         if directory is None:
             return
@@ -93,7 +94,9 @@ class EpisodeLog:
         try:
             write_atomic(path, "\n".join([",".join(_TYPES), *rows, ""]).encode())
         except OSError as error:
-            logger.error(f"Cannot write {path}, the next epoch tries again: {error}")
+            if not self._failed:
+                logger.error(f"Cannot write {path}, the training continues: {error}")
+            self._failed = True
 
     def state_dict(self) -> Dict[str, Any]:
         return {name: np.array(column) for name, column in self._columns.items()}

@@ -249,12 +249,7 @@ def _five_parts(result: Tuple[Any, ...]) -> Tuple[Any, float, bool, bool, Dict[s
     """Returns observation, reward, terminated, truncated and info, also for a step of gym."""
     if len(result) == 5:
         return result
-    if len(result) != 4:
-        raise ValueError(
-            f"The environment's step() returned {len(result)} parts; needed are the five of "
-            "gymnasium (observation, reward, terminated, truncated, info) or the four of gym."
-        )
-    observation, reward, done, info = result
+    observation, reward, done, info = result  # of gym
     truncated = bool(done and info.get("TimeLimit.truncated", False))
     return observation, reward, bool(done) and not truncated, truncated, info
 

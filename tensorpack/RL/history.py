@@ -49,17 +49,13 @@ class FrameHistory:
         """
         states = self._states
         frames, starts = np.asarray(frames), np.asarray(starts)
-        if frames.shape != states.shape[:-1] or starts.shape != states.shape[:1]:
+        alike = frames.shape == states.shape[:-1] and frames.dtype == states.dtype
+        if not alike or starts.shape != states.shape[:1]:
             raise ValueError(
-                f"frames must have the shape {list(states.shape[:-1])} and starts "
-                f"{list(states.shape[:1])}, got {list(frames.shape)} and {list(starts.shape)}."
+                f"frames must be {states.dtype} {list(states.shape[:-1])}, with a bool for each, "
+                f"got {frames.dtype} {list(frames.shape)} and {list(starts.shape)}."
             )
-        if frames.dtype != states.dtype or starts.dtype != np.bool_:
-            raise TypeError(
-                f"frames must be {states.dtype} and starts bool, got {frames.dtype} and "
-                f"{starts.dtype}."
-            )
-        self._waiting.append((frames.copy(), starts.copy()))
+        self._waiting.append((frames.copy(), starts.astype(np.bool_)))
 
     def states(self, rows: Optional[np.ndarray] = None) -> np.ndarray:
         """Returns the states that the frames so far make, `[N, *frame_shape, history]`.
@@ -143,8 +139,6 @@ def epsilon_greedy(q_values: np.ndarray, epsilon: float, rng: np.random.RandomSt
       rng: for random actions.
     """
     q_values = np.asarray(q_values)
-    if q_values.ndim != 2 or q_values.shape[1] == 0:
-        raise ValueError(f"q_values must have the shape [N, A], got {list(q_values.shape)}.")
     epsilon = as_number("epsilon_greedy", "epsilon", epsilon, least=0.0, most=1.0)
     count, num_actions = q_values.shape
     by_chance = rng.random_sample(count) < epsilon

@@ -190,16 +190,14 @@ class Player:
 
     def _check_actions(self, actions: np.ndarray) -> np.ndarray:
         actions = np.asarray(actions)
-        if actions.dtype.kind not in "iu":
-            raise TypeError(f"Actions must be integers, got an array of {actions.dtype}.")
-        if actions.shape != (self.num_envs,):
+        whole = actions.astype(np.int64)
+        fits = actions.shape == (self.num_envs,) and (whole == actions).all()
+        if not fits or whole.min() < 0 or whole.max() >= self.num_actions:
             raise ValueError(
-                f"Actions must have shape ({self.num_envs},), one for each environment, got "
-                f"{actions.shape}."
+                f"Actions are integers in [0, {self.num_actions}), one for each of {self.num_envs} "
+                f"environments, got {actions.tolist()}."
             )
-        if actions.min() < 0 or actions.max() >= self.num_actions:
-            raise ValueError(f"Actions must be in [0, {self.num_actions}), got {actions.tolist()}.")
-        return actions.astype(np.int64)
+        return whole
 
 
 class EpisodeTracker:

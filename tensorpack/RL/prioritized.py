@@ -4,7 +4,7 @@ from typing import Any, Dict, NamedTuple, Union
 
 import numpy as np
 
-from tensorpack.utils.checks import as_count, as_number, as_positive
+from tensorpack.utils.checks import as_count, as_number
 
 from .replay import Batch, NStepBatch, ReplayMemory
 from .sum_tree import SumTree
@@ -48,9 +48,7 @@ class PrioritizedReplay(ReplayMemory):
 
     def __init__(self, *sizes: Any, alpha: float = 0.5, beta: float = 0.5, **options: Any) -> None:
         super().__init__(*sizes, **options)
-        self._alpha = np.float32(as_positive("PrioritizedReplay", "alpha", alpha))
-        if alpha > 1:
-            raise ValueError(f"PrioritizedReplay: alpha must be at most 1, got {alpha}.")
+        self._alpha = np.float32(as_number("PrioritizedReplay", "alpha", alpha, 0.0, 1.0))
         self._beta = as_number("PrioritizedReplay", "beta", beta, least=0.0, most=1.0)
         # p^alpha of what can be sampled, else 0. All are numbers of float32, and saved as such.
         self._tree = SumTree(len(self._sampleable))

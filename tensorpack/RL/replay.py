@@ -120,7 +120,7 @@ class ReplayMemory:
         another one. Waits while a save reads the entry that would be overwritten.
 
         Args:
-          frames: `[L, *frame_shape]`, of the memory's dtype, seen before the action.
+          frames: `[L, *frame_shape]`, kept in the memory's dtype, seen before the action.
           actions: integers `[L]`.
           rewards: `[L]`, kept as float32.
           terminated: bool `[L]`, True where nothing follows, so nothing is to be bootstrapped; a
@@ -134,15 +134,15 @@ class ReplayMemory:
         rows = self._rings.check(lanes)
         count = (len(rows),)
         frames = self._check_frames("frames", frames, len(rows))
-        actions = _check("actions", actions, count, np.integer)
-        rewards = _check("rewards", rewards, count, np.number)
+        actions = _as("actions", actions, count, np.int64)
+        rewards = _as("rewards", rewards, count, np.float64)
         if np.isnan(rewards).any():
             lane = rows[np.isnan(rewards)][0]
             raise ValueError(
                 f"The reward of environment {lane} (its lane) is NaN: look at its game."
             )
-        terminated = _check("terminated", terminated, count, np.bool_)
-        cut = _check("truncated", truncated, count, np.bool_) & ~terminated
+        terminated = _as("terminated", terminated, count, np.bool_)
+        cut = _as("truncated", truncated, count, np.bool_) & ~terminated
         if cut.any():
             if final_frames is None:
                 raise ValueError("An episode was truncated: give its last frame as final_frames.")
@@ -229,7 +229,6 @@ class ReplayMemory:
             self._journal.restore([], self._rings.written)
             for ref in entries.refs:
                 arrays = entries.read(ref)
-                self._layout.check_entries(arrays, ref.meta["count"])
                 for name, column in self._entries(ref.meta).items():
                     column[...] = arrays[name]
             self._rings.written[:] = written
@@ -317,7 +316,7 @@ class ReplayMemory:
         return np.concatenate(drawn)
 
     def _check_frames(self, name: str, frames: np.ndarray, count: int) -> np.ndarray:
-        frames = _check(name, frames, (count,) + self._layout.frame_shape, self._frames.dtype.type)
+        frames = _as(name, frames, (count,) + self._layout.frame_shape, self._frames.dtype)
         return frames.reshape(count, self._frames.shape[1])
 
 
@@ -329,10 +328,12 @@ def _piece(layout: Layout, segment_entries: Optional[int]) -> int:
     return as_count("ReplayMemory", "segment_entries", segment_entries)
 
 
-def _check(name: str, values: np.ndarray, shape: Tuple[int, ...], kind: type) -> np.ndarray:
-    array = np.asarray(values)
-    if array.shape != shape:
-        raise ValueError(f"{name} must have the shape {list(shape)}, got {list(array.shape)}.")
-    if not issubclass(array.dtype.type, kind):
-        raise TypeError(f"{name} must be {kind.__name__}, got {array.dtype}.")
+def _as(name: str, values: Any, shape: Tuple[int, ...], dtype: Any) -> np.ndarray:
+    """Returns values as an array of a dtype which holds them all."""
+    given = np.asarray(values)
+    array = given.astype(dtype, copy=False)
+    held = np.can_cast(given.dtype, dtype) or np.array_equal(given, array)
+    if given.shape != shape or not held:
+        needed = f"{array.dtype} {list(shape)}"
+        raise ValueError(f"{name} must be {needed}, got {given.dtype} {list(given.shape)}.")
     return array

@@ -34,7 +34,7 @@ def find_rom(name: str) -> str:
       name: such as "breakout.bin", "breakout" or "games/breakout.bin"; FileNotFoundError if it is
         in none of these places.
     """
-    name = os.fspath(name)
+    name = os.fsdecode(name)
     candidates = [os.path.abspath(name), *_candidates(name)]
     for path in candidates:
         for suffix in ("", ".bin"):
@@ -67,7 +67,7 @@ def _candidates(name: str) -> List[str]:
 
 def check_rom(path: str) -> str:
     """Returns the name of the game in a file; ValueError if the emulator does not support it."""
-    path = os.fspath(path)
+    path = os.fsdecode(path)
     if not os.path.isfile(path):
         raise FileNotFoundError(f"There is no file {path}; find_rom(name) finds a ROM by its name.")
     with open(path, "rb") as file:

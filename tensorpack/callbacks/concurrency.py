@@ -1,6 +1,8 @@
 """Starts threads and processes before the training, and stops and joins them after it."""
 
+import ctypes
 import multiprocessing.process
+import signal
 import threading
 import time
 from contextlib import ExitStack
@@ -9,7 +11,7 @@ from typing import Any, Optional, Sequence, Union
 
 from tensorpack.utils import logger
 from tensorpack.utils.concurrency import guard_thread, start_proc_mask_signal
-from tensorpack.utils.stopping import Failed
+from tensorpack.utils.stopping import Failed, Interrupted
 from tensorpack.utils.workers.worker import WorkerWatch, error_of
 from tensorpack.utils.workers.worker_errors import WorkerDied, is_end_of_group
 
@@ -26,7 +28,8 @@ class StartProcOrThread(Callback):
 
     Threads that have a method `stop` are told as soon as the run is asked to end. An exception that
     ends a thread ends the run and is raised by `train()`; not SystemExit with the code 0 or None. A
-    process that ends with an exit code other than 0 ends the run, too, with `WorkerDied`.
+    process that ends with an exit code other than 0 ends the run, too, with `WorkerDied`. After a
+    signal, a thread without `stop` ends as by `sys.exit`, also where it waits for ZeroMQ.
 
     A process of `utils.workers.worker.make_worker` also dies with this one, even by `kill -9`. It
     ends the run with the exception that ended it, and can be said to be needed until the end. A
@@ -39,11 +42,6 @@ class StartProcOrThread(Callback):
         self, startable: Union[_Startable, Sequence[_Startable]], stop_at_last: bool = True
     ) -> None:
         everything: Any = list(startable) if isinstance(startable, (list, tuple)) else [startable]
-        for each in everything:
-            if not isinstance(each, (threading.Thread, multiprocessing.process.BaseProcess)):
-                raise TypeError(
-                    f"StartProcOrThread starts threads and processes, got {type(each).__name__}."
-                )
         self._processes = [each for each in everything if not isinstance(each, threading.Thread)]
         self._threads = [each for each in everything if isinstance(each, threading.Thread)]
         self._names = ", ".join(each.name for each in everything)
@@ -88,8 +86,10 @@ class StartProcOrThread(Callback):
             if stop is not None:
                 stop()
         deadline = time.monotonic() + _JOIN_SECONDS
+        in_main = threading.current_thread() is threading.main_thread()
+        interrupted = in_main and isinstance(self.trainer.stop_token.reason, Interrupted)
         for thread in threads:
-            _join_thread(thread, deadline)
+            _join_thread(thread, deadline, interrupted)
         for process in processes:
             process.join(max(0.0, deadline - time.monotonic()))
             if process.is_alive():
@@ -101,9 +101,11 @@ class StartProcOrThread(Callback):
                 logger.warning(f"{process.name} failed when it was told to stop: {error!r}")
 
 
-def _join_thread(thread: threading.Thread, deadline: float) -> None:
+def _join_thread(thread: threading.Thread, deadline: float, interrupted: bool) -> None:
     can_stop = hasattr(thread, "stop")
     thread.join(max(0.0, deadline - time.monotonic()) if can_stop else _JOIN_PLAIN_SECONDS)
+    if interrupted and not can_stop:
+        _exit_thread(thread)
     if thread.is_alive() and can_stop:
         logger.error(f"Cannot join thread {thread.name}.")
     elif thread.is_alive():
@@ -111,3 +113,19 @@ def _join_thread(thread: threading.Thread, deadline: float) -> None:
             f"Thread {thread.name} still runs: it has no stop(). Derive it from StoppableThread, "
             "and look at stopped() in its loop."
         )
+
+
+def _exit_thread(thread: threading.Thread) -> None:
+    """Raises SystemExit in a thread that is alive.
+
+    What it waits for may have ended by the same signal. Once the program closes the socket in which
+    a thread waits, ZeroMQ aborts it.
+    """
+    ident, error = ctypes.c_ulong(thread.ident or 0), ctypes.py_object(SystemExit)
+    if thread.is_alive() and ctypes.pythonapi.PyThreadState_SetAsyncExc(ident, error):
+        before = signal.signal(signal.SIGURG, lambda *_: None)
+        try:
+            signal.pthread_kill(thread.ident or 0, signal.SIGURG)  # ends a system call
+            thread.join(_JOIN_PLAIN_SECONDS)
+        finally:
+            signal.signal(signal.SIGURG, before)

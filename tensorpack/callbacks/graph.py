@@ -48,11 +48,8 @@ class RunOp(Callback):
 
     def _setup_graph(self) -> None:
         made = self._make_op()
-        op = made if isinstance(made, tf.Operation) else getattr(made, "op", None)
-        if not isinstance(op, tf.Operation):
-            raise TypeError(f"RunOp needs an op or a function that returns one, got {made!r}.")
-        self._op = op
-        self._request = tf.train.SessionRunArgs(op)
+        self._op = made if isinstance(made, tf.Operation) else made.op
+        self._request = tf.train.SessionRunArgs(self._op)
 
     def _before_train(self) -> None:
         if self.run_before and not self.trainer.resumed:

@@ -164,11 +164,6 @@ class InferenceRunnerBase(Callback):
 
     def _put(self, inferencer: Inferencer) -> None:
         scalars = inferencer.after_inference()
-        if scalars is not None and not isinstance(scalars, dict):
-            raise TypeError(
-                f"{inferencer}._after_inference() must return a dict of scalars by their names, or "
-                f"None, got {type(scalars).__name__}."
-            )
         for name, value in (scalars or {}).items():
             if np.size(value) != 1 or np.asarray(value).dtype.kind not in "biuf":
                 logger.warning(f"[{self}] {inferencer} has no number for {name!r}: {value!r:.80}")

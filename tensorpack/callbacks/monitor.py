@@ -215,11 +215,6 @@ class Monitors(Callback):
         self._history = {}
         for name, records in state.items():
             steps, values = records["steps"], records["values"]
-            if steps.ndim != 1 or steps.shape != values.shape:
-                raise ValueError(
-                    "The history of a scalar has a step for each value, got steps of shape "
-                    f"{steps.shape} and values of shape {values.shape}."
-                )
             numbers = array("d", values.astype(np.float64).tobytes())
             self._history[name] = _Records(array("q", steps.astype(np.int64).tobytes()), numbers)
 

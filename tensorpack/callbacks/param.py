@@ -2,11 +2,10 @@
 
 from typing import Any, Optional, Sequence, Union
 
-import numpy as np
-
 from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.common import get_op_tensor_name
 from tensorpack.tfutils.variables import replicas
+from tensorpack.tfutils.varmanip import fit_value
 from tensorpack.utils.checks import check_kind
 
 __all__ = ["GraphVarParam", "HyperParam", "ObjAttrParam", "as_hyper_param"]
@@ -72,22 +71,8 @@ class GraphVarParam(HyperParam):
         )
 
     def set_value(self, v: float) -> None:
-        """Sets the variable in the default session; a ValueError if its dtype does not have the
-        number.
-        """
-        value, dtype = np.asarray(v), self.var.dtype.base_dtype
-        fits = value.dtype.kind in "biuf"
-        if fits:
-            with np.errstate(all="ignore"):
-                cast = value.astype(dtype.as_numpy_dtype)
-            if dtype.is_floating:
-                same = np.isfinite(cast.astype(np.float64)) == np.isfinite(value)
-            else:
-                same = cast.astype(object) == value.astype(object)
-            fits = bool(np.all(same))
-        if not fits:
-            raise ValueError(f"The variable {self.name} holds {dtype.name}, it cannot become {v}.")
-        tf.get_default_session().run(self._assign, {self._value: cast})
+        """Sets the variable in the default session; an error if its dtype lacks the number."""
+        tf.get_default_session().run(self._assign, {self._value: fit_value(v, self.var)})
 
     def get_value(self) -> float:
         return tf.get_default_session().run(self.var)

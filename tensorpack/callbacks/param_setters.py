@@ -131,7 +131,7 @@ class HumanHyperParamSetter(HyperParamSetter):
     def __init__(self, param: Union[HyperParam, str], file_name: str = "hyper.txt") -> None:
         super().__init__(param)
         directory = "" if os.path.isabs(file_name) else needed_log_directory(self)
-        self.file_name = os.path.join(directory, file_name)
+        self.file_name = os.path.join(directory, os.fsdecode(file_name))
         logger.info(f"Use {self.file_name} to control hyperparam {self.param.readable_name}.")
 
     def _before_train(self) -> None:

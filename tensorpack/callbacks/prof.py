@@ -42,8 +42,6 @@ class GraphProfiler(Callback):
     def __init__(
         self, dump_metadata: bool = False, dump_tracing: bool = True, dump_event: bool = False
     ) -> None:
-        if not (dump_metadata or dump_tracing or dump_event):
-            raise ValueError("GraphProfiler writes nothing: switch one of its dumps on.")
         if dump_metadata or dump_tracing:
             self._files = LogFiles(self)
         self._dump_metadata = dump_metadata

@@ -17,7 +17,7 @@ from tensorpack.utils._directory_lock import absolute_directory
 from tensorpack.utils._words import size_text
 from tensorpack.utils.argtools import accepts_old_keywords
 from tensorpack.utils.checkpoints.segments import PendingSegments
-from tensorpack.utils.checks import as_names, as_positive
+from tensorpack.utils.checks import as_count, as_names, as_positive
 
 from ._disk import survive
 from .base import Callback
@@ -41,7 +41,7 @@ class ModelSaver(Callback):
     variables. It also saves when a signal ends the run.
 
     Args:
-      max_to_keep: how many checkpoints are kept, at least two; 0 for all.
+      max_to_keep: how many checkpoints are kept, at least two; 0 or -1 for all.
       keep_checkpoint_every_n_hours: one is kept for ever each time so many hours, such as 1e6 for
         none, have passed.
       checkpoint_dir: where to save, in UTF-8; the log directory by default. If there is none, one
@@ -76,7 +76,7 @@ class ModelSaver(Callback):
         collections = everything if var_collections is None else var_collections
         self._collections = as_names(self, "var_collections", collections)
         self.saves_all = self._collections == [everything]
-        self._max_to_keep = max_to_keep
+        self._max_to_keep = max(0, as_count(self, "max_to_keep", max_to_keep or 0, least=-1))
         hours = keep_checkpoint_every_n_hours
         self._keep_hours = as_positive(self, "keep_checkpoint_every_n_hours", hours)
         self.checkpoint_dir = absolute_directory(checkpoint_dir) or logger.get_logger_dir() or ""
@@ -177,7 +177,7 @@ class ModelSaver(Callback):
     def _tell_size(self) -> None:
         """Logs once what the checkpoints will take on the disk, if that is much."""
         files = [] if self._size_told else glob.glob(glob.escape(self._path) + ".*")
-        size, kept = sum(map(os.path.getsize, files)), max(self._max_to_keep or 0, 2)
+        size, kept = sum(map(os.path.getsize, files)), max(self._max_to_keep, 2)
         self._size_told = True
         if kept * size >= _MUCH:
             all_of = f"{kept} are kept, {size_text(kept * size)} in all"

@@ -39,13 +39,12 @@ class ScheduledHyperParamSetter(HyperParamSetter):
         super().__init__(param)
         if interp not in (None, "linear"):
             raise ValueError(f'interp must be None or "linear", got {interp!r}.')
-        points = list(schedule)
-        values = {
-            as_count("A schedule", "the time", when, 0): float(value) for when, value in points
+        points = {
+            (as_count("A schedule", "the time", when, 0), float(value)) for when, value in schedule
         }
-        if len(values) < len(points):
-            raise ValueError(f"A schedule has one value for each time, got {points}.")
-        self.schedule = sorted(values.items())
+        self.schedule = sorted(points)
+        if len(dict(points)) < len(points):
+            raise ValueError(f"A schedule has one value for each time, got {self.schedule}.")
         self._interp = interp
         self._step_based = step_based
         self._set_at_beginning = set_at_beginning

@@ -37,10 +37,11 @@ class ProcessLocal(Generic[T]):
 
     def current(self) -> Optional[T]:
         """Returns the value of this process, or None."""
-        if self._held is not None and self._held[0] != os.getpid():
-            self._inherited.append(self._held[1])
-            self._held = None
-        return None if self._held is None else self._held[1]
+        held = self._held  # read once, for another thread may take it
+        if held is not None and held[0] != os.getpid():
+            self._inherited.append(held[1])
+            self._held = held = None
+        return None if held is None else held[1]
 
     def take(self) -> Optional[T]:
         """Removes and returns the value of this process, or returns None."""

@@ -210,12 +210,10 @@ class EncodeImageComponent(MapDataComponent):
     ) -> None:
         """
         Args:
-          extension: ".jpg", or ".png", which loses nothing.
+          extension: ".jpg", ".png", which loses nothing, or another one that OpenCV writes.
           quality: of a JPEG, 1 to 100.
           bgr: whether colours are in OpenCV's order; otherwise RGB.
         """
-        if extension not in (".jpg", ".jpeg", ".png"):
-            raise ValueError(f"Images are encoded as '.jpg' or '.png', but got {extension!r}.")
         quality = int(as_number(self, "quality", quality, 1, 100))
         require("cv2")  # to be missed now, and not in the middle of a run
         encode = functools.partial(_encode, extension=extension, quality=quality, bgr=bgr)
@@ -238,5 +236,5 @@ def _encode(image: Any, extension: str, quality: int, bgr: bool) -> np.ndarray:
         raise ValueError(f"An image to be encoded is {needed}, got {dtype} {list(shape)}.")
     if not bgr and shape[2:] == (3,):
         image = image[:, :, ::-1]
-    options = [] if extension == ".png" else [cv2.IMWRITE_JPEG_QUALITY, quality]
+    options = [cv2.IMWRITE_JPEG_QUALITY, quality] if extension in (".jpg", ".jpeg") else []
     return cv2.imencode(extension, np.ascontiguousarray(image), options)[1].reshape(-1)

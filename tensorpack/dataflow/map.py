@@ -42,7 +42,7 @@ def apply_function(func: Callable[[Any], Any], datapoint: Any) -> Any:
         ) from error
 
 
-def drop_none(flow: DataFlow, results: Generator[Any, None, None]) -> Iterator[Any]:
+def drop_none(flow: DataFlow, results: Generator[Any, None, None]) -> Generator[Any, None, None]:
     """Yields the results of a pass that are not None; warns at its end if there is no other."""
     dropped = kept = False
     with closing(results):

@@ -194,7 +194,7 @@ class MultiProcessMapAndBatchData(ProcessMap):
         items = _numbered(self.ds, source)
         groups = iter(lambda: list(itertools.islice(items, self.batch_size)), [])
         rest: List[Any] = []
-        with closing(self._results(groups, source)) as results:
+        with closing(drop_none(self, self._results(groups, source))) as results:
             for result in results:
                 if isinstance(result, tuple):
                     yield result[0]
@@ -220,8 +220,8 @@ def _numbered(ds: Any, datapoints: Iterator[Any], first: int = 0) -> Iterator[Di
 def _map_and_batch(
     name: str, func: Callable[[Any], Any], batch_size: int, group: List[Dict[str, Any]]
 ) -> Any:
-    """Returns a tuple with a batch, or, if it is not full, a list of datapoints."""
+    """Returns a tuple with a batch, or, if it is not full, a list of datapoints; None for none."""
     apply = functools.partial(apply_function, func)
     mapped = [apply_or_note(name, apply, item) for item in group]
     kept = [datapoint for datapoint in mapped if datapoint is not None]
-    return kept if len(kept) < batch_size else (aggregate(kept, as_rows=True),)
+    return (kept or None) if len(kept) < batch_size else (aggregate(kept, as_rows=True),)

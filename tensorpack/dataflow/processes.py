@@ -10,9 +10,9 @@ from tensorpack.utils.workers.worker_errors import WorkerDied, WorkerFailed  # n
 
 from ._combined import parts_of
 from ._length import length_or_none
+from ._processes.channel import Limits
 from ._processes.flows import ProcessFlow
 from ._processes.pool import WorkerPool
-from ._processes.sender import Limits
 from ._processes.start_method import choose_start_method, is_worker
 from ._processes.worker_loop import draw_seed, run_flow
 from .base import DataFlow, RNGDataFlow
@@ -37,9 +37,8 @@ class MultiProcessRunner(ProcessFlow):
     TensorFlow. The memory is reused when the last array that views it is gone. A consumer that
     keeps many arrays gets copies.
 
-    **What can be sent**: whatever can be pickled, and it comes as what it was. Arrays inside of
-    lists, tuples and dicts go through shared memory; what is pickled, such as a named tuple or an
-    object of a class, is copied with its arrays.
+    **What can be sent**: whatever can be pickled, and it comes as what it was. Arrays in it, also
+    those of objects of a class, go through shared memory.
 
     **Processes** are started by `reset_state`, by the first pass or by `start_processes`, and end
     with `close`, with the flow itself, or with this process, however that ends. They have no
@@ -65,7 +64,7 @@ class MultiProcessRunner(ProcessFlow):
           num_proc: the number of processes.
           buffer_bytes: how many bytes may wait, at most; a single datapoint may have more.
           start_method: of `multiprocessing`. By default "fork" while this process has no
-            TensorFlow session, and no other thread that works or holds a lock, and else
+            TensorFlow session, and no other thread that works, and else
             "forkserver". All but "fork" need a flow that can be pickled.
         """
         super().__init__(ds, num_proc, buffer_bytes, start_method)

@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Mapping
+from queue import Empty
 from typing import Any, Callable, Dict, Iterable, Iterator, Optional, Sequence, Tuple, Union
 
 import numpy as np
@@ -11,7 +12,9 @@ from tensorpack.utils.rng import rng_state
 
 from ._flow import check_count, not_a_state
 from ._length import endless
-from .base import DataFlow, RNGDataFlow, UnknownLength
+from .base import DataFlow, DataFlowTerminated, RNGDataFlow, UnknownLength
+
+_POLL_SECONDS = 0.1
 
 
 class DataFromList(RNGDataFlow):
@@ -181,7 +184,8 @@ class DataFromGenerator(DataFromIterable):
 
 
 class DataFromQueue(DataFlow):
-    """Yields what `queue.get()` returns, forever; all passes take from the same queue.
+    """Yields what `queue.get()` returns, forever; all passes take from the same queue. A pass that
+    waits for it ends when the flow is closed, if `get` takes a time-out, as that of `queue.Queue`.
 
     >>> from queue import Queue
     >>> queue = Queue()
@@ -199,13 +203,27 @@ class DataFromQueue(DataFlow):
                 "DataFromList for a list, and DataFromIterable for any other iterable."
             )
         self.queue = queue
+        self._closed = 0  # how often
 
     def __len__(self) -> int:
         raise endless(self)
 
     def __iter__(self) -> Iterator[Any]:
+        return self._pass(self._closed)
+
+    def _pass(self, closed: int) -> Iterator[Any]:
+        options = {"timeout": _POLL_SECONDS} if hasattr(self.queue, "get_nowait") else {}
         while True:
-            yield self.queue.get()
+            try:
+                yield self.queue.get(**options)
+            except Empty:
+                if not options:
+                    raise
+                if closed != self._closed:
+                    raise DataFlowTerminated("DataFromQueue was closed during this pass.") from None
+
+    def close(self) -> None:
+        self._closed += 1
 
 
 def _is_iterable(value: Any) -> bool:

@@ -11,8 +11,7 @@ from typing import Any, Callable, Iterable, List, Sequence, Tuple, Union
 
 import numpy as np
 
-from tensorpack.utils.packing.packed import aligned, pack, unpack, write
-
+from ._processes.pickled import aligned, pack, unpack, write
 from ._processes.shared_memory import SharedFile
 
 _LEAST_BYTES = 1 << 20
@@ -43,7 +42,7 @@ class SharedList(Sequence[Any]):
         memory = np.empty(0, np.uint8)
         for index, element in enumerate(elements):
             try:
-                packed = pack(element, pickles=True)
+                packed = pack(element)
             except TypeError as error:
                 raise TypeError(f"Element {index} of the list: {error}") from error
             if end + packed.nbytes > capacity:
@@ -52,7 +51,7 @@ class SharedList(Sequence[Any]):
                 memory = self._file.view(capacity, writable=True)
             write(packed, memory, end)
             starts.append(end)
-            structures.append(len(packed.structure))
+            structures.append(len(packed.pickle))
             end += aligned(packed.nbytes)
         if end:
             self._file.resize(end)  # what is too much goes back
@@ -84,7 +83,8 @@ class SharedList(Sequence[Any]):
         if not 0 <= number < len(self):
             raise IndexError(f"SharedList has {len(self)} elements; index {index} is out of range.")
         structure, start = int(self._structures[number]), int(self._starts[number])
-        return unpack(self._memory, structure, start, pickles=True)
+        end = start + structure
+        return unpack(self._memory[start:end], self._memory, start + aligned(structure))
 
     def __reduce__(self) -> Tuple[Callable, Tuple]:
         if get_spawning_popen() is None:

@@ -27,7 +27,6 @@ def allreduce_grads(
         "cpu": all on the CPU.
 
     Raises:
-      TypeError: there are pairs with variables instead of gradients.
       ValueError: the lists differ in length, or a variable has a gradient in some towers only.
     """
     if mode not in ALLREDUCE_MODES:
@@ -36,8 +35,6 @@ def allreduce_grads(
     if len(set(lengths)) > 1:
         raise ValueError(f"Each tower must have the same gradients, but they have {lengths}.")
     count = len(all_grads)
-    if any(isinstance(each, tuple) for grads in all_grads for each in grads):
-        raise TypeError("allreduce_grads takes lists of gradients, without their variables.")
     if count < 2:
         return [list(each) for each in all_grads]
     if count < 4 and mode == "hierarchical":

@@ -26,8 +26,6 @@ class LeastLoadedDeviceSetter:
     ) -> None:
         self.worker_device = worker_device
         self.ps_devices = as_names(self, "ps_devices", ps_devices)
-        if not self.ps_devices:
-            raise ValueError("LeastLoadedDeviceSetter needs a device for the variables.")
         self._sizes = [0] * len(self.ps_devices)
 
     def place_with_balance(self, op: tf.Operation) -> str:

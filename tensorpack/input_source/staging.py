@@ -22,7 +22,8 @@ class StagingInput(FeedfreeInput):
 
     The tensors have values in runs of the trainer's hooked session only, which keep the buffers
     full, whether the caller or a callback asks for a tensor of the tower. A run of the plain
-    session (`trainer.sess`) takes a batch that is not replaced, and may wait for ever. A step for
+    session (`trainer.sess`) takes a batch that is not replaced, and may wait for ever; a warning
+    comes before it. A step for
     which the input has no further batch trains on nothing: when the data ends, `nr_stage` batches
     are left over. The position of a `QueueInput`, from which a resumed run continues, is after the
     last batch that a step has taken; those in the buffers are made again.

@@ -84,17 +84,3 @@ def check_sizes(layer_name: str, what: str, value: Any, dims: int = 2) -> List[i
         number = "two" if dims == 2 else "three"
         raise ValueError(f"{layer_name}: {what} must be one number or {number}, got {value!r}.")
     return [as_count(layer_name, what, each) for each in sizes]
-
-
-def check_steps(
-    layer_name: str, strides: Any, dilation_rate: Any, dims: int = 2
-) -> Tuple[List[int], List[int]]:
-    """Returns strides and dilation, a size for each axis; only one of them may be above 1."""
-    steps = check_sizes(layer_name, "strides", strides, dims)
-    dilation = check_sizes(layer_name, "dilation_rate", dilation_rate, dims)
-    if max(steps) > 1 and max(dilation) > 1:
-        raise ValueError(
-            f"{layer_name}: strides and dilation_rate cannot both be above 1, got {steps} and "
-            f"{dilation}."
-        )
-    return steps, dilation

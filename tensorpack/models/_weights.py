@@ -65,15 +65,11 @@ def activate(tensor: tf.Tensor, activation: Optional[Callable[..., Any]] = None)
     """
     if activation is None:
         return tf.identity(tensor, name="output")
-    if not callable(activation):
-        raise TypeError(
-            f"activation must be a function of a tensor, such as tf.nn.relu; got {activation!r}."
-        )
+    if isinstance(activation, str):
+        activation = getattr(tf.nn, activation)
     graph = tf.get_default_graph()
     wanted = graph.unique_name("output", mark_as_used=False)
     result = activation(tensor, name="output") if _takes_name(activation) else activation(tensor)
-    if not isinstance(result, tf.Tensor):
-        raise TypeError(f"activation {activation!r} must return a tensor, it returned {result!r}.")
     return result if result.op.name == wanted else tf.identity(result, name="output")
 
 

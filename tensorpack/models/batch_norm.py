@@ -131,9 +131,6 @@ def BatchRenorm(
         1, and a `dmax` of 0, this is BatchNorm.
       dmax: the limit of `d`, at least 0; likewise.
     """
-    for name, limit, least in [("rmax", rmax, 1), ("dmax", dmax, 0)]:
-        if not tf.is_tensor(limit) and not limit >= least:
-            raise ValueError(f"BatchRenorm: {name} must be at least {least}, got {limit!r}.")
     images, data_format = as_images("BatchRenorm", inputs, data_format)
     channels = channels_of(images, data_format)
     affine = get_affine(channels, images.dtype, center, scale, None, gamma_initializer)
@@ -179,10 +176,6 @@ def _normalize_in_parts(
 ) -> Tuple[tf.Tensor, Statistics]:
     """Normalizes each part of the batch by itself; also returns the mean of their statistics."""
     known = images.shape.as_list()
-    if known[0] is not None and known[0] % size:
-        raise ValueError(
-            f"BatchNorm: virtual_batch_size={size} must divide the batch size, {known[0]}."
-        )
     parts = tf.reshape(images, tf.concat([[size, -1], tf.shape(images)[1:]], 0))
     parts.set_shape([size, None, *known[1:]])
     axis = channel_axis(data_format) + 1

@@ -12,7 +12,6 @@ from ._checks import (
     check_image,
     check_padding,
     check_sizes,
-    check_steps,
     per_axis,
 )
 from ._legacy_names import RENAMED
@@ -69,11 +68,6 @@ def Conv2D(
     kernel_size = check_sizes("Conv2D", "kernel_size", kernel_size)
     channels = channels_of(inputs, data_format)
     split = as_count("Conv2D", "split", split)
-    if channels % split or filters % split:
-        raise ValueError(
-            f"Conv2D: split={split} must divide the input's {channels} channels and the {filters} "
-            "filters."
-        )
     weights = get_weights(
         inputs,
         [*kernel_size, channels // split, filters],
@@ -81,7 +75,8 @@ def Conv2D(
         (kernel_initializer or he_normal(), kernel_regularizer),
         (bias_initializer, bias_regularizer),
     )
-    steps, dilation = check_steps("Conv2D", strides, dilation_rate)
+    steps = check_sizes("Conv2D", "strides", strides)
+    dilation = check_sizes("Conv2D", "dilation_rate", dilation_rate)
     padding = check_padding("Conv2D", padding)
 
     def convolve(image: tf.Tensor, kernel: tf.Tensor) -> tf.Tensor:
@@ -89,7 +84,7 @@ def Conv2D(
             step = per_axis(steps, data_format)
             return tf.nn.conv2d(image, kernel, step, padding, data_format=data_format)
         # The op's own `dilations` have no gradient on the CPU in TF 1.15.
-        return tf.nn.convolution(image, kernel, padding, None, dilation, None, data_format)
+        return tf.nn.convolution(image, kernel, padding, steps, dilation, None, data_format)
 
     if split == 1:
         convolved = convolve(inputs, weights.W)
@@ -126,7 +121,8 @@ def Conv3D(
     inputs, data_format = check_image("Conv3D", inputs, data_format, 3)
     filters = as_count("Conv3D", "filters", filters)
     window = check_sizes("Conv3D", "kernel_size", kernel_size, 3)
-    steps, dilation = check_steps("Conv3D", strides, dilation_rate, 3)
+    steps = check_sizes("Conv3D", "strides", strides, 3)
+    dilation = check_sizes("Conv3D", "dilation_rate", dilation_rate, 3)
     weights = get_weights(
         inputs,
         [*window, channels_of(inputs, data_format), filters],
@@ -217,7 +213,7 @@ Deconv2D = Conv2DTranspose
 def DepthwiseConv2D(
     inputs: tf.Tensor,
     kernel_size: IntPair,
-    strides: int = 1,
+    strides: IntPair = 1,
     padding: str = "same",
     depth_multiplier: int = 1,
     *,
@@ -238,7 +234,7 @@ def DepthwiseConv2D(
     that are not listed are those of `Conv2D`.
 
     Args:
-      strides: step in pixels, the same in both directions.
+      strides: step in pixels; not every device takes two different ones.
       depth_multiplier: number of outputs for each channel; those of one channel are neighbours.
       kernel_initializer: of `W`; by default He's, an untruncated normal distribution of variance
         2 / (h * w).
@@ -250,9 +246,10 @@ def DepthwiseConv2D(
     layer_name = "DepthwiseConv2D"
     inputs, data_format = check_image(layer_name, inputs, data_format)
     window = check_sizes(layer_name, "kernel_size", kernel_size)
-    steps, dilation = check_steps(layer_name, strides, dilation_rate)
-    if steps[0] != steps[1]:
-        raise ValueError(f"{layer_name} needs equal strides down and across, got {strides!r}.")
+    steps = check_sizes(layer_name, "strides", strides)
+    dilation = check_sizes(layer_name, "dilation_rate", dilation_rate)
+    if max(steps) > 1 and max(dilation) > 1:  # TensorFlow computes something else
+        raise ValueError(f"{layer_name}: strides and dilation_rate cannot both be above 1.")
     multiplier = as_count(layer_name, "depth_multiplier", depth_multiplier)
     channels = channels_of(inputs, data_format)
     he = tf.random_normal_initializer(0.0, (2.0 / (window[0] * window[1])) ** 0.5)
@@ -279,9 +276,6 @@ def _parse_output_shape(layer_name: str, filters: Any) -> Any:
     """Returns the fixed (height, width), or None if strides decide, and the number of channels."""
     if not isinstance(filters, (list, tuple)):
         return None, as_count(layer_name, "filters", filters)
-    if len(filters) != 3:
-        needed = "an output shape has three numbers, (height, width, channels)"
-        raise ValueError(f"{layer_name}: {needed}; got {filters!r}.")
     height, width, channels = (as_count(layer_name, "output shape", each) for each in filters)
     return [height, width], channels
 

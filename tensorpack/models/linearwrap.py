@@ -47,11 +47,6 @@ class LinearWrap:
         def apply_layer(*args: Any, **kwargs: Any) -> "LinearWrap":
             if args and isinstance(args[0], str):
                 return LinearWrap(found(args[0], self._tensor, *args[1:], **kwargs))
-            if found.use_scope:
-                raise TypeError(
-                    f"LinearWrap.{name}() needs the name of the layer's variable scope first, "
-                    f"as in .{name}('name', ...); got {args!r}."
-                )
             return LinearWrap(found(self._tensor, *args, **kwargs))
 
         return apply_layer
@@ -59,7 +54,7 @@ class LinearWrap:
     @property
     def tf(self) -> "_Functions":
         """The functions of `tf.compat.v1`, applied to the tensor."""
-        return _Functions(tf, "tf", self._tensor)
+        return _Functions(tf, self._tensor)
 
     def apply(self, func: Callable[..., Any], *args: Any, **kwargs: Any) -> "LinearWrap":
         """Returns a wrap around `func(tensor, *args, **kwargs)`."""
@@ -67,11 +62,6 @@ class LinearWrap:
 
     def apply2(self, func: Callable[..., Any], *args: Any, **kwargs: Any) -> "LinearWrap":
         """Returns a wrap around `func(args[0], tensor, *args[1:], **kwargs)`."""
-        if not args:
-            raise TypeError(
-                "LinearWrap.apply2() puts the tensor second and needs the first argument, as in "
-                ".apply2(func, first); use .apply(func) to put the tensor first."
-            )
         return LinearWrap(func(args[0], self._tensor, *args[1:], **kwargs))
 
     def print_tensor(self) -> "LinearWrap":
@@ -89,19 +79,14 @@ class LinearWrap:
 class _Functions:
     """A module, or submodule, whose functions are applied to a tensor."""
 
-    def __init__(self, module: ModuleType, path: str, tensor: Any) -> None:
+    def __init__(self, module: ModuleType, tensor: Any) -> None:
         self._module = module
-        self._path = path
         self._tensor = tensor
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(self._module, name, None)
-        path = f"{self._path}.{name}"
+        found = getattr(self._module, name)
         if isinstance(found, ModuleType):
-            return _Functions(found, path, self._tensor)
-        if not callable(found):
-            known = [each for each in dir(self._module) if not each.startswith("_")]
-            raise AttributeError(f"{path} is not a function.{did_you_mean(name, known)}")
+            return _Functions(found, self._tensor)
 
         def apply_function(*args: Any, **kwargs: Any) -> LinearWrap:
             return LinearWrap(found(self._tensor, *args, **kwargs))

@@ -3,9 +3,8 @@
 from typing import Any, Optional
 
 from tensorpack.compat import tfv1 as tf
-from tensorpack.utils.checks import as_count, as_number, as_positive
+from tensorpack.utils.checks import as_count, as_number
 
-from ._checks import check_floating
 from ._legacy_names import RENAMED
 from .batch_norm import BatchNorm
 from .registry import VariableHolder, layer_register
@@ -120,12 +119,11 @@ def SoftMax(
     Returns:
       The op `<layer>/output`, like `inputs`; with a temperature it has the `.variables` `invtemp`.
     """
-    inputs = check_floating("SoftMax", tf.convert_to_tensor(inputs))
+    inputs = tf.convert_to_tensor(inputs)
     variables = VariableHolder()
     if use_temperature:
-        first = 1.0 / as_positive("SoftMax", "temperature_init", temperature_init)
         variables.invtemp = tf.get_variable(
-            "invtemp", [], inputs.dtype.base_dtype, tf.constant_initializer(first)
+            "invtemp", [], inputs.dtype.base_dtype, tf.constant_initializer(1.0 / temperature_init)
         )
         inputs = inputs * variables.invtemp
     output = tf.nn.softmax(inputs, name="output")

@@ -178,7 +178,8 @@ def ImageSample(inputs: Sequence[Any], borderMode: str = "repeat") -> tf.Tensor:
     """
     if borderMode not in _BORDERS:
         raise ValueError(f"ImageSample: borderMode must be one of {_BORDERS}, got {borderMode!r}.")
-    images, coordinates = _check_images_and_coordinates(inputs)
+    images = check_floating("ImageSample", check_rank("ImageSample", inputs[0]))
+    coordinates = tf.convert_to_tensor(inputs[1])
     size = tf.cast(tf.shape(images)[1:3], coordinates.dtype)
     nearest = tf.minimum(tf.maximum(coordinates, 0.0), size - 1.0)
     corner = tf.floor(nearest)
@@ -207,7 +208,6 @@ def _pool(
     dims: int = 2,
 ) -> tf.Tensor:
     data_format = axis_order(data_format, dims=dims)
-    inputs = check_rank(layer_name, inputs, dims + 2)
     window = check_sizes(layer_name, "pool_size", pool_size, dims)
     step = window if strides is None else check_sizes(layer_name, "strides", strides, dims)
     return pool(
@@ -224,24 +224,8 @@ def _unpool_matrix(unpool_mat: Any, block: Any, dtype: tf.DType) -> tf.Tensor:
     if unpool_mat is None:
         return tf.reshape(tf.one_hot(0, block[0] * block[1], dtype=dtype), block)
     matrix = tf.cast(tf.convert_to_tensor(unpool_mat), dtype)
-    if matrix.shape.as_list() != block:
-        raise ValueError(
-            f"FixedUnPooling: unpool_mat must have the shape {block}, got {matrix.shape}."
-        )
+    matrix.set_shape(block)
     return matrix
-
-
-def _check_images_and_coordinates(inputs: Any) -> Any:
-    if not isinstance(inputs, (list, tuple)) or len(inputs) != 2:
-        raise ValueError(f"ImageSample needs [images, coordinates], two tensors; got {inputs!r}.")
-    images = check_floating("ImageSample", check_rank("ImageSample", inputs[0]))
-    coordinates = check_floating("ImageSample", tf.convert_to_tensor(inputs[1]))
-    if coordinates.shape.ndims != 4 or coordinates.shape.as_list()[3] != 2:
-        raise ValueError(
-            "ImageSample needs coordinates of shape [N, H', W', 2], (y, x) for each pixel of the "
-            f"result; got {coordinates.name} with shape {coordinates.shape}."
-        )
-    return images, coordinates
 
 
 def _pixels(images: tf.Tensor, rows: tf.Tensor, columns: tf.Tensor) -> tf.Tensor:

@@ -10,9 +10,7 @@ from tensorpack.tfutils.tower import get_current_tower_context
 from tensorpack.tfutils.varreplace import frozen_variables
 from tensorpack.utils import logger
 from tensorpack.utils.argtools import accepts_old_keywords
-from tensorpack.utils.checks import as_number
 
-from ._checks import check_floating
 from ._legacy_names import RENAMED
 from .registry import layer_register
 
@@ -41,12 +39,7 @@ def Dropout(
     Returns:
       A tensor like `inputs`.
     """
-    inputs = check_floating("Dropout", tf.convert_to_tensor(inputs))
-    if not tf.is_tensor(keep_prob) and not 0 < keep_prob <= 1:
-        raise ValueError(
-            f"Dropout: the probability to keep must be in (0, 1], got keep_prob={keep_prob} "
-            f"(rate={1 - keep_prob})."
-        )
+    inputs = tf.convert_to_tensor(inputs)
     if training is None:
         tower = get_current_tower_context()
         training = tower is not None and tower.is_training
@@ -61,23 +54,21 @@ def Dropout(
 
 @accepts_old_keywords(x="scale")
 def l2_regularizer(scale: float, scope: Optional[str] = None) -> Callable[[Any], tf.Tensor]:
-    """Returns a function of a variable: `scale * sum(w ** 2) / 2`, with a scale of 0 or more.
+    """Returns a function of a variable: `scale * sum(w ** 2) / 2`.
 
     Args:
       scope: name of the resulting op, `l2_regularizer` by default.
     """
-    scale = as_number("l2_regularizer", "scale", scale, least=0)
     return _scaled(tf.nn.l2_loss, scale, scope or "l2_regularizer")
 
 
 @accepts_old_keywords(l="scale")
 def l1_regularizer(scale: float = 0.01, scope: Optional[str] = None) -> Callable[[Any], tf.Tensor]:
-    """Returns a function of a variable: `scale * sum(abs(w))`, with a scale of 0 or more.
+    """Returns a function of a variable: `scale * sum(abs(w))`.
 
     Args:
       scope: name of the resulting op, `l1_regularizer` by default.
     """
-    scale = as_number("l1_regularizer", "scale", scale, least=0)
     return _scaled(lambda w: tf.reduce_sum(tf.abs(w)), scale, scope or "l1_regularizer")
 
 

@@ -40,20 +40,11 @@ class StaticDynamicShape:
 
     Args:
       tensor: of known rank.
-
-    Raises:
-      ValueError: the rank is unknown.
     """
 
     def __init__(self, tensor: tf.Tensor) -> None:
-        rank = tensor.shape.ndims
-        if rank is None:
-            raise ValueError(
-                f"StaticDynamicShape needs a tensor of known rank, got {tensor.name}. "
-                "Give it one with set_shape()."
-            )
-        running = tf.unstack(tf.shape(tensor), num=rank)
         known = tensor.shape.as_list()
+        running = tf.unstack(tf.shape(tensor), num=len(known))
         self._axes = [StaticDynamicAxis(*pair) for pair in zip(known, running)]
 
     @property

@@ -162,10 +162,6 @@ def enable_argscope_for_module(module: ModuleType, log_shape: bool = True) -> No
         with argscope(tf.layers.conv2d, padding="same"):
             x = tf.layers.conv2d(x, 32, 3)
     """
-    if not isinstance(module, ModuleType):
-        raise TypeError(
-            f"enable_argscope_for_module() got {module!r}, it needs a module, such as tf.layers."
-        )
     functions = inspect.getmembers(module, inspect.isfunction)
     public = [(name, each) for name, each in functions if not name.startswith("_")]
     if not public:

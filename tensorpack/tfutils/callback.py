@@ -158,6 +158,7 @@ class Callback:
         with tf.name_scope(self.name_scope or type(self).__name__.strip("_")):
             self._setup_graph()
         for value in vars(self).values():  # there is no session yet, see `DataFlow`
+            value = list(value.values()) if isinstance(value, dict) else value
             for flow in value if isinstance(value, (list, tuple)) else [value]:
                 if hasattr(type(flow), "start_processes"):
                     flow.start_processes()

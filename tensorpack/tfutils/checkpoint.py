@@ -81,7 +81,7 @@ def get_checkpoint_path(path: PathLike) -> str:
       ValueError: it is a SavedModel or a file of Keras.
       CheckpointCorrupt: the `checkpoint` file names no checkpoint beside it.
     """
-    given = os.fspath(path)
+    given = os.fsdecode(path)
     prefix = given
     if os.path.isfile(os.path.join(prefix, "saved_model.pb")):
         raise ValueError(f"{given} is a SavedModel: its weights are {prefix}/variables/variables.")
@@ -113,7 +113,7 @@ def get_checkpoint_path(path: PathLike) -> str:
 
 def is_pattern(path: PathLike) -> bool:
     """Returns whether TensorFlow may take a path for a pattern, which that path does not match."""
-    return any(character in os.fspath(path) for character in "[\\")
+    return any(character in os.fsdecode(path) for character in "[\\")
 
 
 class CheckpointReader:
@@ -185,7 +185,7 @@ def load_checkpoint_vars(path: PathLike) -> Dict[str, np.ndarray]:
       FileNotFoundError: there is no checkpoint.
       CheckpointCorrupt: it cannot be read.
     """
-    path = os.fspath(path)
+    path = os.fsdecode(path)
     if not path.endswith(NAMED_ARRAYS):
         reader = CheckpointReader(path)
         return {name: reader.read(name) for name in reader.names}
@@ -202,7 +202,7 @@ def save_checkpoint_vars(dic: Dict[str, Any], path: PathLike) -> None:
       dic: name of the variable, with or without `:0`, to its value.
       path: `NAME.npz` for an archive, anything else is the prefix of a TensorFlow checkpoint.
     """
-    target = os.fspath(path)
+    target = os.fsdecode(path)
     arrays = {name: np.asarray(value) for name, value in by_name(dic).items()}
     for name, array in arrays.items():
         is_text = all(isinstance(each, (bytes, str)) for each in array.flat)  # asks one number

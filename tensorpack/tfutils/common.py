@@ -56,12 +56,9 @@ def get_default_sess_config(mem_fraction: float = 0.99) -> tf.ConfigProto:
     and the number of threads is left to TensorFlow.
 
     Args:
-      mem_fraction: share of the memory of each GPU that may be taken, in (0, 1].
+      mem_fraction: share of the memory of each GPU that may be taken; above 1 it is shared with the
+        memory of the machine.
     """
-    if not 0 < mem_fraction <= 1:
-        raise ValueError(
-            f"mem_fraction is a share of the GPU memory in (0, 1], got {mem_fraction}."
-        )
     config = tf.ConfigProto(allow_soft_placement=True)
     config.gpu_options.per_process_gpu_memory_fraction = mem_fraction
     config.gpu_options.allow_growth = True

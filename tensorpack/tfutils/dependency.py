@@ -39,12 +39,15 @@ def dependency_of_targets(targets: Sequence[OpOrTensor], op: OpOrTensor) -> bool
 
 def dependency_of_fetches(fetches: Any, op: OpOrTensor) -> bool:
     """Returns whether `Session.run(fetches)` makes `op` run, whatever kind of fetches they are."""
-    graph = _op_of(op).graph
-    targets = [
-        each if isinstance(each, tf.Variable) else graph.as_graph_element(each)
+    return dependency_of_targets(ops_of_fetches(fetches, _op_of(op).graph), op)
+
+
+def ops_of_fetches(fetches: Any, graph: tf.Graph) -> List[tf.Operation]:
+    """Returns the ops that compute fetches of whatever kind."""
+    return [
+        _op_of(each if isinstance(each, tf.Variable) else graph.as_graph_element(each))
         for each in _flatten(fetches)
     ]
-    return dependency_of_targets(targets, op)
 
 
 def _flatten(fetches: Any) -> List[Any]:

@@ -14,7 +14,7 @@ import math
 from typing import Any, List, Sequence, Union
 
 from tensorpack.compat import tfv1 as tf
-from tensorpack.utils.checks import as_count, check_kind
+from tensorpack.utils.checks import as_count
 
 _TINY = 1e-8  # a smaller probability or standard deviation counts as this one
 
@@ -55,7 +55,7 @@ class Distribution:
     def loglikelihood(self, x: Any, theta: Any) -> tf.Tensor:
         """Returns the logarithm of the probability or density of samples, float32 `[B]`."""
         with tf.name_scope(f"{self.name}_loglikelihood"):
-            x = self._rows("x", x, self.sample_dim)
+            x = self._rows(x, self.sample_dim)
             return self._loglikelihood(x, self._rows_of_parameters(theta, _length(x)))
 
     def entropy(self, x: Any, theta: Any) -> tf.Tensor:
@@ -73,20 +73,15 @@ class Distribution:
             batch_size = as_count(f"{self.name}.sample()", "batch_size", batch_size)
         with tf.name_scope(f"{self.name}_sample"):
             samples = self._sample(batch_size, self._rows_of_parameters(theta, batch_size))
-            return self._rows("samples", samples, self.sample_dim)
+            return self._rows(samples, self.sample_dim)
 
     def encoder_activation(self, dist_param: Any) -> tf.Tensor:
         """Returns valid parameters, float32 `[B, param_dim]`, for what a network computed."""
         with tf.name_scope(f"{self.name}_encoder_activation"):
-            return self._encoder_activation(self._rows("dist_param", dist_param, self.param_dim))
+            return self._encoder_activation(self._rows(dist_param, self.param_dim))
 
-    def _rows(self, what: str, value: Any, width: int) -> tf.Tensor:
+    def _rows(self, value: Any, width: int) -> tf.Tensor:
         rows = tf.identity(tf.cast(value, tf.float32))
-        if not rows.shape.is_compatible_with([None, width]):
-            raise ValueError(
-                f"Distribution {self.name!r}: {what} must have the shape [B, {width}], got "
-                f"{rows.shape}."
-            )
         rows.set_shape([None, width])
         return rows
 
@@ -94,13 +89,7 @@ class Distribution:
         theta = tf.cast(theta, tf.float32)
         if theta.shape.ndims == 1:
             theta = tf.tile(theta[tf.newaxis], [length, 1])
-        theta = self._rows("theta", theta, self.param_dim)
-        if isinstance(length, int) and not theta.shape[:1].is_compatible_with([length]):
-            raise ValueError(
-                f"Distribution {self.name!r}: theta has {theta.shape[0]} rows for {length} "
-                "samples. Give one row for each, or one vector for all."
-            )
-        return theta
+        return self._rows(theta, self.param_dim)
 
 
 class CategoricalDistribution(Distribution):
@@ -164,17 +153,13 @@ class ProductDistribution(Distribution):
     def __init__(self, name: str, dists: Sequence[Distribution]) -> None:
         super().__init__(name)
         self.dists = list(dists)
-        if not self.dists:
-            raise ValueError(f"ProductDistribution {name!r} needs at least one distribution.")
-        for each in self.dists:
-            check_kind(f"each of ProductDistribution {name!r}", each, Distribution)
         self.param_dim = sum(each.param_dim for each in self.dists)
         self.sample_dim = sum(each.sample_dim for each in self.dists)
 
     def entropy(self, x: Any, theta: Any) -> List[tf.Tensor]:  # type: ignore[override]
         """Returns the estimate of each factor, as a list of float32 scalars; see `Distribution`."""
         with tf.name_scope(f"{self.name}_entropy"):
-            x = self._rows("x", x, self.sample_dim)
+            x = self._rows(x, self.sample_dim)
             theta = self._rows_of_parameters(theta, _length(x))
             parts = zip(self.dists, self._samples(x), self._parameters(theta))
             return [each.entropy(*values) for each, *values in parts]

@@ -121,24 +121,14 @@ def _embeddings(*given: Any) -> List[tf.Tensor]:
     """The embeddings as tensors, after a check of their shapes."""
     tensors = [tf.cast(each, tf.float32) for each in given]
     shape = tf.TensorShape([None, None])
-    for each in tensors:
-        if not shape.is_compatible_with(each.shape):
-            shapes = ", ".join(str(one.shape) for one in tensors)
-            raise ValueError(
-                f"Embeddings have the shape [B, D], alike for all, got {shapes}. Flatten each with "
-                "batch_flatten."
-            )
+    for each in tensors:  # or they would be broadcast
         shape = shape.merge_with(each.shape)
     return tensors
 
 
 def _labels(y: Any, embedding: tf.Tensor) -> tf.Tensor:
     labels = tf.cast(y, tf.float32)
-    if not labels.shape.is_compatible_with(embedding.shape[:1]):
-        raise ValueError(
-            f"y has one label for each pair, so the shape {embedding.shape[:1]}, got "
-            f"{labels.shape}."
-        )
+    labels.shape.assert_is_compatible_with(embedding.shape[:1])
     return labels
 
 

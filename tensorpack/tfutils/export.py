@@ -109,8 +109,8 @@ class ModelExporter:
             )
         if os.path.isfile(filename) or (os.path.isdir(filename) and os.listdir(filename)):
             raise FileExistsError(
-                f"{os.fspath(filename)} exists. A SavedModel is a directory of its own: remove it, "
-                "or count versions, as in serving/1, serving/2."
+                f"{os.fsdecode(filename)} exists. A SavedModel is a directory of its own: remove "
+                "it, or count versions, as in serving/1, serving/2."
             )
         tags = [tags] if isinstance(tags, str) else list(tags or [tf.saved_model.SERVING])
 
@@ -136,13 +136,13 @@ class ModelExporter:
 
     def export_npz(self, filename: PathLike) -> None:
         """Writes the variables that the outputs depend on, for `SmartInit` or NumPy, as `.npz`."""
-        if not os.fspath(filename).endswith(".npz"):
-            raise ValueError(f"Arrays are written to NAME.npz, got {os.fspath(filename)!r}.")
+        if not os.fsdecode(filename).endswith(".npz"):
+            raise ValueError(f"Arrays are written to NAME.npz, got {os.fsdecode(filename)!r}.")
         with self._built() as model:
             used = set(ancestors(model.outputs, fed=model.inputs))
             variables = {v.op.name: v for v in tf.global_variables() if v.op in used}
             save_checkpoint_vars(model.sess.run(variables), filename)
-        logger.info(f"{len(variables)} variables are exported to {os.fspath(filename)}.")
+        logger.info(f"{len(variables)} variables are exported to {os.fsdecode(filename)}.")
 
     @contextmanager
     def _built(self) -> Iterator[Inference]:
@@ -166,12 +166,7 @@ class ModelExporter:
           load: loads what is at a path into a session and its graph.
           has_tables: whether this kind of export has the values of tables.
         """
-        if check_inputs is not None and len(check_inputs) != len(self.config.input_names):
-            raise ValueError(
-                f"check_inputs takes an array for each of {', '.join(self.config.input_names)}, "
-                f"got {len(check_inputs)}."
-            )
-        target = os.path.abspath(os.fspath(filename))
+        target = os.path.abspath(os.fsdecode(filename))
         os.makedirs(os.path.dirname(target), exist_ok=True)
         with ExitStack() as stack:
             model = stack.enter_context(self._built())
@@ -183,7 +178,7 @@ class ModelExporter:
                 _compare(model, check_inputs, load, path)
             os.replace(path, target)
         checked = "" if check_inputs is None else ", loaded and compared"
-        logger.info(f"The model is exported to {os.fspath(filename)}{checked}.")
+        logger.info(f"The model is exported to {os.fsdecode(filename)}{checked}.")
 
 
 class ModelExport:
@@ -219,7 +214,7 @@ class ModelExport:
             computing=ComputeOptions(),
             create_graph=True,
         )
-        target = os.path.join(os.fspath(export_path), str(version))
+        target = os.path.join(os.fsdecode(export_path), str(version))
         ModelExporter(config).export_serving(target, tags, signature_name)
 
 

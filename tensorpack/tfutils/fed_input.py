@@ -4,6 +4,7 @@ TensorFlow itself makes NaN of None, and 0 of 0.9 where the input has integers. 
 trainer (`input_source`) and what predictors are called with (`prepared`) are checked by this rule.
 """
 
+from contextlib import suppress
 from typing import Any, Optional, Sequence, Tuple
 
 import numpy as np
@@ -50,7 +51,7 @@ class FedInput:
             ) from error
 
     def _convert(self, value: Any) -> np.ndarray:
-        array = to_strings(value) if self._is_string else _to_numbers(value)
+        array = to_strings(value) if self._is_string else to_numbers(value, self._dtype)
         self._check_shape(array.shape)
         if self._is_string:
             return array
@@ -87,9 +88,13 @@ def cast(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
     """
     if array.dtype == dtype:
         return array
+    array = to_numbers(array, dtype) if array.dtype == object else array
     source, target = kind_of(array.dtype), kind_of(dtype)
     if array.dtype.kind in "SU" and target in ("integer", "floating"):
-        return cast(array.astype(np.int64 if target == "integer" else np.float64), dtype)
+        number = np.frompyfunc(int if target == "integer" else float, 1, 1)
+        return cast(to_numbers(number(array.astype(object)), dtype), dtype)
+    if array.dtype == bool and target == "floating":
+        array = array.astype(np.float32)  # bfloat16 of TensorFlow 1.15 is made of no bool
     if np.can_cast(array.dtype, dtype, "safe"):
         return array.astype(dtype)
     if target == "complex" != source:
@@ -129,19 +134,28 @@ def kind_of(dtype: np.dtype) -> str:
     return _KINDS.get(dtype.kind) or ("floating" if "float" in dtype.name else "other")
 
 
-def _to_numbers(value: Any) -> np.ndarray:
+def to_numbers(value: Any, dtype: np.dtype) -> np.ndarray:
+    """Returns what is given for numbers of `dtype` as an array, not cast yet."""
     if value is None:
         raise TypeError("None is not data")
     if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
         raise TypeError("masked values are not data: fill them first")
     try:
-        array = np.asarray(value)
-        if array.dtype.kind != "O":
-            return array
-        if any(each is None for each in array.flat):
-            raise TypeError("there is None among its values")
-        array = np.asarray(array.tolist())  # numbers of Python have a dtype
-        return array.astype(np.float64) if array.dtype.kind == "O" else array
+        array, given = np.asarray(value), value
+        if array.dtype == object:
+            if any(each is None for each in array.flat):
+                raise TypeError("there is None among its values")
+            given = array.tolist()
+            array = np.asarray(given)  # numbers of Python have a dtype
+            array = array.astype(np.float64) if array.dtype == object else array
+        if array is not given and array.dtype == np.float64 and dtype.kind in "iu":
+            # numpy has rounded integers beside floats, or of two types
+            with np.errstate(invalid="ignore"), suppress(OverflowError, ValueError):
+                if (abs(array) >= 2**53).any():
+                    exact = np.asarray(given, object)
+                    whole = exact.astype(dtype)
+                    return whole if (whole == exact).all() else array
+        return array
     except (NotImplementedError, OverflowError, TypeError, ValueError) as error:
         raise TypeError(
             f"numpy makes no array of it ({error}): its values must be numbers, its rows equally "
@@ -154,8 +168,8 @@ def to_strings(value: Any) -> np.ndarray:
 
     As strings of numpy, bytes would lose NULs at their end.
     """
-    array = value if isinstance(value, np.ndarray) else np.asarray(value, dtype=object)
-    if array.dtype.kind in "SU":
+    array = np.asarray(value, None if isinstance(value, np.ndarray) else object)
+    if array.dtype.kind in "SU" or not array.size:
         return array.astype(object)
     if array.dtype.kind != "O":
         raise TypeError(

@@ -52,6 +52,7 @@ class HookedSession:
         run_along: Callable[[tf.Session, List[Any]], List[tf.Operation]] = lambda sess, fetches: [],
     ) -> None:
         self._sess, self._run_along = sess, run_along
+        self._plain_run = sess.run  # that of a trainer warns of runs from elsewhere
         self._before: List[Callable[[Any], Any]] = []
         # `after_run`, and which of `structures` is that of the same hook, if it asks for any
         self._after: List[Tuple[Callable[..., None], Optional[int]]] = []
@@ -109,7 +110,7 @@ class HookedSession:
         """Runs `fetches` unseen by the hooks, with what must run along; returns their values."""
         if self._closed:
             raise RuntimeError(_CLOSED)
-        return self._sess.run([fetches, self._run_along(self._sess, [fetches])])[0]
+        return self._plain_run([fetches, self._run_along(self._sess, [fetches])])[0]
 
     def _run(self, context: Any, asked: List[Any], options: Any, metadata: Any) -> Any:
         own = context.original_args
@@ -145,7 +146,7 @@ class HookedSession:
         metadata = tf.RunMetadata() if metadata is None else metadata
         wanted = _wanted(structures)
         fetches = [structures[i] for i in wanted] + self._run_along(self._sess, structures)
-        values = self._sess.run(fetches, feeds, options, metadata)
+        values = self._plain_run(fetches, feeds, options, metadata)
         told = self._told(wanted, range(len(wanted)))
         self._tell(context, told, values, _Values(None, options, metadata))
         return values[0]

@@ -257,9 +257,9 @@ def SmartInit(obj: Any, ignore_mismatch: bool = False) -> SessionInit:
         return ChainInit([SmartInit(each, ignore_mismatch=ignore_mismatch) for each in obj])
     if isinstance(obj, dict):
         return DictRestore(obj, ignore_mismatch=ignore_mismatch)
-    if not isinstance(obj, (str, os.PathLike)):
+    if not isinstance(obj, (str, bytes, os.PathLike)):
         raise ValueError(f"A model is loaded from a path, a dict or a list of them, not {obj!r}.")
-    path = os.fspath(obj)
+    path = os.fsdecode(obj)
     if path.endswith(NAMED_ARRAYS):
         return DictRestore(load_checkpoint_vars(path), ignore_mismatch=ignore_mismatch)
     return SaverRestoreRelaxed(path) if ignore_mismatch else SaverRestore(path)

@@ -275,8 +275,6 @@ def _statistic(x: tf.Tensor, kind: str) -> tf.Tensor:
 
 
 def _check_types(types: Sequence[str]) -> None:
-    if isinstance(types, str):
-        raise ValueError(f"The types of a summary are a list: [{types!r}] instead of {types!r}.")
     for kind in types:
         if kind not in _SUMMARY_TYPES:
             raise ValueError(

@@ -179,9 +179,7 @@ def shapeless_placeholder(
       x: a tensor of known rank.
       axis: the dimension or dimensions to make unknown; negative ones count from the end.
     """
-    sizes = dict(enumerate(x.shape.as_list()))
-    opened = {range(len(sizes))[each]: None for each in np.atleast_1d(axis)}
-    already = [each for each in opened if sizes[each] is None]
-    if already:
-        raise ValueError(f"Dimension {already[0]} of {x.name} is open already: {x.shape}.")
-    return tf.placeholder_with_default(x, list({**sizes, **opened}.values()), name=name)
+    sizes = x.shape.as_list()
+    for each in np.atleast_1d(axis):
+        sizes[each] = None
+    return tf.placeholder_with_default(x, sizes, name=name)

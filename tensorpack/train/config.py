@@ -22,7 +22,7 @@ from tensorpack.tfutils.sesscreate import NewSessionCreator
 from tensorpack.tfutils.sessinit import JustCurrentSession, SaverRestore, SessionInit
 from tensorpack.utils import logger
 from tensorpack.utils._words import did_you_mean
-from tensorpack.utils.checks import as_count, as_number, check_kind
+from tensorpack.utils.checks import as_count, as_list, as_number, check_kind
 
 from .determinism import check_deterministic, one_thread
 from .resume import check_policy
@@ -228,9 +228,9 @@ def _check(argument: str, value: Any, kind: type) -> Any:
 
 
 def _check_all(argument: str, values: Any, kind: type = Callback) -> List[Any]:
-    if not isinstance(values, (list, tuple)):
-        raise TypeError(f"{argument} must be a list, got {type(values).__name__}.")
-    return [_check(f"each of {argument}", each, kind) for each in values]
+    given = as_list("TrainConfig", argument, values)
+    lists = [each if isinstance(each, (list, tuple)) else [each] for each in given]
+    return [_check(f"each of {argument}", each, kind) for part in lists for each in part]
 
 
 def _as_steps(value: Any) -> int:

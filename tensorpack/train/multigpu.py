@@ -7,7 +7,7 @@ import numpy as np
 from tensorpack.callbacks.base import Callback
 from tensorpack.compat import tfv1 as tf
 from tensorpack.graph_builder import allreduce_grads
-from tensorpack.graph_builder.allreduce import ALLREDUCE_MODES, average_grads
+from tensorpack.graph_builder.allreduce import average_grads
 from tensorpack.tfutils.gradproc import ScaleGradient
 from tensorpack.tfutils.optimizer import ProxyOptimizer, apply_to_replicas
 from tensorpack.tfutils.variables import replicas
@@ -98,10 +98,7 @@ class SyncMultiGPUTrainerReplicated(MultiTowerTrainer):
         else:
             average, mode = _positional(options, average, mode)
         super().__init__(config, gpu_prefetch)
-        mode = None if isinstance(mode, bool) else mode
-        if mode not in (None, *ALLREDUCE_MODES):
-            raise ValueError(f"mode must be one of {', '.join(ALLREDUCE_MODES)}, got {mode!r}.")
-        self._average, self._mode = average, mode
+        self._average, self._mode = average, None if isinstance(mode, bool) else mode
 
     def _update_op(self, towers: Any, get_opt_fn: OptFn, devices: Any) -> tf.Operation:
         self.register_callback(_Sync(self.BROADCAST_EVERY_EPOCH))

@@ -34,7 +34,7 @@ def find_state_saver(callbacks: Sequence[Callback]) -> Optional[ModelSaver]:
 
 def check_policy(resume: str) -> str:
     """Returns the policy."""
-    path = os.fspath(resume)
+    path = os.fsdecode(resume)
     if not (path in _WORDS or os.path.exists(path) or os.path.exists(path + ".index")):
         raise ValueError(
             f"resume is {', '.join(_WORDS)}, or the path of a checkpoint or log directory; "

@@ -6,7 +6,7 @@ from tensorpack.callbacks.base import Callback
 from tensorpack.compat import tfv1 as tf
 from tensorpack.dataflow import DataFlow
 from tensorpack.graph_builder import ModelDesc
-from tensorpack.input_source import FeedfreeInput, FeedInput, InputSource, QueueInput, StagingInput
+from tensorpack.input_source import FeedfreeInput, FeedInput, InputSource, QueueInput
 from tensorpack.tfutils.devices import tower_device
 from tensorpack.tfutils.tower import TowerContext
 from tensorpack.utils.checks import check_kind
@@ -59,16 +59,6 @@ class QueueInputTrainer(SimpleTrainer):
 
     def _input_of(self, dataflow: DataFlow) -> InputSource:
         return QueueInput(dataflow, self._input_queue)
-
-    def _setup_graph(
-        self, input: InputSource, get_cost_fn: CostFn, get_opt_fn: OptFn
-    ) -> List[Callback]:
-        if not isinstance(input, (QueueInput, StagingInput)):
-            raise TypeError(
-                "QueueInputTrainer reads a dataflow through a queue, but its data is a "
-                f"{type(input).__name__}: give TrainConfig(dataflow=...), or use SimpleTrainer."
-            )
-        return super()._setup_graph(input, get_cost_fn, get_opt_fn)
 
 
 class NoOpTrainer(SimpleTrainer):

@@ -15,6 +15,7 @@ from tensorpack.tfutils.devices import tower_device
 from tensorpack.tfutils.gradproc import FilterNoneGrad
 from tensorpack.tfutils.loss_scale import LossScaleOptimizer
 from tensorpack.tfutils.precision import ComputeOptions
+from tensorpack.tfutils.sesscreate import warn_of_taking
 from tensorpack.tfutils.tower import TowerFunc, TowerTensorHandle, TowerTensorHandles
 from tensorpack.utils import logger
 from tensorpack.utils.argtools import call_only_once, memoized_ignoreargs
@@ -183,6 +184,9 @@ class TowerTrainer(Trainer):
         super().initialize(session_creator, session_init)
         for predictor in self._predictors:
             predictor.bind(self.sess)
+        towers = self.towers.training() if self._tower_func else []
+        inputs = [each for tower in towers for each in tower.inputs]
+        warn_of_taking(self.sess, inputs, lambda: self.loop.in_step)
 
     @property
     def _predict_ids(self) -> List[Any]:

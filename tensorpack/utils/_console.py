@@ -216,7 +216,7 @@ class ConsoleHandler(_SinkHandler):
                     stream.write(line)
                 except UnicodeEncodeError:
                     stream.write(line.encode("ascii", "backslashreplace").decode("ascii"))
-                stream.flush()
+                getattr(stream, "flush", bool)()  # as logging does
             except BrokenPipeError:
                 point_at_devnull(stream)
                 raise

@@ -22,7 +22,7 @@ def absolute_directory(dirname: "Union[None, str, os.PathLike[str]]") -> str:
     """Returns the absolute path of a directory that a run will write to, "" for none; raises
     ValueError if that is not UTF-8.
     """
-    path = os.path.abspath(dirname) if dirname else ""
+    path = os.path.abspath(os.fsdecode(dirname)) if dirname else ""
     if path.encode("utf-8", "ignore").decode("utf-8") != path:
         raise ValueError(
             f"The path {os.fsencode(path)!r} is not UTF-8, so TensorFlow cannot write to it. Give "

@@ -10,7 +10,6 @@ from typing import Any, Callable, List, Sequence, Set, Tuple, TypeVar, Union
 from . import logger
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
-_LEVELS = ("critical", "debug", "error", "info", "warn", "warning")
 _FORMATS = {"NHWC": "NHWC", "channels_last": "NHWC", "NCHW": "NCHW", "channels_first": "NCHW"}
 
 
@@ -46,9 +45,6 @@ def map_arg(**maps: Callable[[Any], Any]) -> Callable[[_Function], _Function]:
 
     def decorate(func: _Function) -> _Function:
         signature = inspect.signature(func)
-        unknown = sorted(set(maps) - set(signature.parameters))
-        if unknown:
-            raise TypeError(f"{func.__qualname__}() has no argument {', '.join(unknown)} to map.")
 
         @functools.wraps(func)
         def wrapper(*args: Any, **kwargs: Any) -> Any:
@@ -107,18 +103,12 @@ def graph_memoized(func: _Function) -> _Function:
     """Decorator that computes once for each default graph and combination of hashable arguments.
 
     Results, including None, are kept on the graph and released with it. A call that raises is not
-    remembered. Before TensorFlow is imported there is no graph: a RuntimeError.
+    remembered. TensorFlow must have been imported.
     """
 
     @functools.wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
-        tensorflow = sys.modules.get("tensorflow")
-        if tensorflow is None:
-            raise RuntimeError(
-                f"{func.__qualname__}() computes once for each TensorFlow graph, and there is "
-                "none: import TensorFlow first, or use memoized."
-            )
-        graph = tensorflow.compat.v1.get_default_graph()
+        graph = sys.modules["tensorflow"].compat.v1.get_default_graph()
         results = getattr(graph, "_memoized_results", None)  # a graph may have no __dict__
         if results is None:
             results = graph._memoized_results = {}
@@ -160,8 +150,6 @@ def log_once(message: str, func: str = "info") -> None:
 
     `func` names a function of the logger: debug, info, warn, warning, error or critical.
     """
-    if func not in _LEVELS:
-        raise ValueError(f"Cannot log with {func!r}: use one of {', '.join(_LEVELS)}.")
     if (func, message) not in _logged_messages:
         _logged_messages.add((func, message))
         getattr(logger, func)(message, stacklevel=2)
@@ -180,10 +168,7 @@ def shape2d(a: Union[int, Sequence[int]]) -> List[int]:
     """Returns `[a, a]` for an integer, and a sequence of two integers as a list."""
     with suppress(TypeError):
         return [operator.index(a)] * 2  # type: ignore[arg-type]
-    try:
-        shape = [operator.index(n) for n in a]  # type: ignore[union-attr]
-    except TypeError:
-        raise TypeError(f"A 2D shape is an integer or two integers, got {a!r}.") from None
+    shape = [operator.index(n) for n in a]  # type: ignore[union-attr]
     if len(shape) != 2:
         raise ValueError(f"A 2D shape has two numbers, got {len(shape)}: {a!r}.")
     return shape

@@ -79,8 +79,6 @@ class Rect:
 
         It may leave the image.
         """
-        if frac <= 0:
-            raise ValueError(f"frac is positive, such as 1.2 for a fifth more, but got {frac}.")
         x, y = self.x + self.w * (1 - frac) / 2, self.y + self.h * (1 - frac) / 2
         w, h = self.w * frac, self.h * frac
         return Rect(int(x), int(y), int(w), int(h), allow_neg=True)

@@ -214,17 +214,6 @@ def test_one_environment_for_several_is_refused():
         assert player.envs == [env]
 
 
-def test_a_step_of_three_parts_is_refused():
-    class Short(NewStyle):
-        def step(self, action):
-            return super().step(action)[:3]
-
-    with GymPlayers(Short) as player:
-        player.reset()
-        with pytest.raises(ValueError, match="returned 3 parts"):
-            player.step([0])
-
-
 @pytest.fixture(params=[NewStyle, OldStyle])
 def made(request, monkeypatch):
     """Stands in for gymnasium; the list of (environment, keywords) that it has made."""

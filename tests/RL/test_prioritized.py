@@ -176,10 +176,9 @@ def test_wrong_priorities_are_refused_and_change_nothing(priority):
         memory.update_priorities(np.array([99]), np.array([1.0]))
 
 
-@pytest.mark.parametrize("option", [{"alpha": 0}, {"alpha": 1.5}, {"beta": -0.1}, {"beta": 1.1}])
-def test_exponents_are_checked(option):
-    with pytest.raises(ValueError, match=f"{next(iter(option))} must be"):
-        make_memory(20, **option)
+def test_exponents_are_checked():
+    with pytest.raises(ValueError, match="alpha must be"):
+        make_memory(20, alpha=1.5)
 
 
 @pytest.mark.parametrize("capacity, lanes", [(3, 1), (16, 1), (17, 1), (1001, 8), (5000, 3)])

@@ -251,18 +251,11 @@ def test_a_memory_without_a_whole_transition_cannot_be_sampled():
         memory.sample(1, np.random.RandomState(0))
 
 
-@pytest.mark.parametrize("sizes", [(0, 1), (1, 0)])
-def test_sizes_of_a_batch_are_checked(sizes):
-    with pytest.raises(ValueError, match="must be a whole number of at least 1, but got 0"):
-        make_memory(20, history=2).sample(sizes[0], np.random.RandomState(0), steps=sizes[1])
-
-
 @pytest.mark.parametrize(
     "arguments, message",
     [
         ((9, (2,), 4, 2), "history=4 and lanes=2 needs a capacity of at least 10.*got 9"),
         ((9, (2,), 0, 2), "history must be a whole number of at least 1, but got 0"),
-        ((9, (2,), 4, 0), "lanes must be a whole number of at least 1, but got 0"),
     ],
 )
 def test_sizes_are_checked(arguments, message):
@@ -282,29 +275,28 @@ GOOD = {
 
 
 @pytest.mark.parametrize(
-    "change, error, message",
+    "change, message",
     [
-        ({"frames": np.zeros((2, 3), np.uint8)}, ValueError, r"shape \[2, 2\], got \[2, 3\]"),
-        ({"frames": np.zeros((2, 2))}, TypeError, "frames must be uint8, got float64"),
-        ({"actions": np.zeros(3, int)}, ValueError, r"actions must have the shape \[2\]"),
-        ({"actions": np.zeros(2)}, TypeError, "actions must be integer, got float64"),
-        ({"rewards": np.zeros((2, 1))}, ValueError, r"rewards must have the shape \[2\]"),
-        ({"rewards": np.array(["a", "b"])}, TypeError, "rewards must be number, got <U1"),
-        ({"rewards": np.array([0, np.nan])}, ValueError, "reward of environment 1 .* is NaN"),
-        ({"terminated": np.zeros(2)}, TypeError, "terminated must be bool_?, got float64"),
-        ({"truncated": np.zeros(2, int)}, TypeError, "truncated must be bool_?, got int64"),
-        ({"truncated": np.ones(2, bool)}, ValueError, "give its last frame as final_frames"),
-        ({"lanes": np.array([0, 2])}, ValueError, "lanes must be from 0 to 1, got"),
-        ({"lanes": np.array([-1, 0])}, ValueError, "lanes must be from 0 to 1, got"),
-        ({"lanes": np.array([1, 1])}, ValueError, "A lane takes one transition at a time"),
-        ({"lanes": np.array([True, False])}, TypeError, "lanes must be integers, got bool"),
-        ({"lanes": np.array([1])}, ValueError, r"frames must have the shape \[1, 2\]"),
+        ({"frames": np.full((2, 2), 300)}, r"frames must be uint8 \[2, 2\], got int64 \[2, 2\]"),
+        ({"rewards": np.zeros((2, 1))}, r"rewards must be float64 \[2\], got float64 \[2, 1\]"),
+        ({"rewards": np.array([0, np.nan])}, "reward of environment 1 .* is NaN"),
+        ({"truncated": np.ones(2, bool)}, "give its last frame as final_frames"),
+        ({"lanes": np.array([0, 2])}, "lanes are different numbers below 2, got"),
+        ({"lanes": np.array([1, 1])}, "lanes are different numbers below 2, got"),
+        ({"lanes": np.array([True, False])}, "lanes are different numbers below 2, got"),
     ],
 )
-def test_wrong_arguments_are_refused_and_change_nothing(change, error, message):
+def test_wrong_arguments_are_refused_and_change_nothing(change, message):
     memory = ReplayMemory(20, (2,), history=2, lanes=2)
-    with pytest.raises(error, match=message):
+    with pytest.raises(ValueError, match=message):
         memory.append(**{**GOOD, **change})
     assert len(memory) == memory.num_sampleable == 0
     memory.append(**GOOD)
     assert len(memory) == 2
+
+
+def test_numbers_of_other_types_are_taken_where_nothing_is_lost():
+    memory = ReplayMemory(20, (2,), history=2, lanes=2)
+    memory.append(np.full((2, 2), 7.0), [1.0, 2.0], [True, 0], [0, 0], [0, 0.0])
+    memory.append(*GOOD.values())
+    assert sorted(memory.sample(50, np.random.RandomState(0)).action.tolist())[::49] == [1, 2]

@@ -263,19 +263,6 @@ def test_a_state_without_all_its_entries_is_refused():
         state["entries"].refs = all_refs
 
 
-def test_entries_of_another_type_are_refused_and_leave_nothing():
-    memory, disk = make_memory(20, history=2), Disk()
-    fill(memory, 9)
-    state = disk.save(memory)
-    wrong = state["entries"].refs[-1].name
-    disk._files[wrong]["reward"] = disk._files[wrong]["reward"].astype(np.float64)
-    with pytest.raises(ValueError, match=r"'reward' of 1 saved.* float32 \[1\], got float64 \[1\]"):
-        memory.load_state_dict(state)
-    assert len(memory) == memory.num_sampleable == 0
-    fill(memory, 3)
-    assert len(everything(memory, 2)) == 2
-
-
 def test_the_episodes_of_some_lanes_can_be_ended():
     memory = make_memory(20, history=2, lanes=2)
     append(memory, [1, 11])

@@ -100,9 +100,3 @@ def test_each_stratum_has_one_draw():
     for _ in range(20):
         assert tree.draw(64, rng).tolist() == list(range(64))
         assert (tree.draw(16, rng) // 4).tolist() == list(range(16))
-
-
-@pytest.mark.parametrize("size", [0, 2.5])
-def test_sizes_are_checked(size):
-    with pytest.raises(ValueError, match="SumTree: size must be"):
-        SumTree(size)

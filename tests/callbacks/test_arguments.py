@@ -53,11 +53,6 @@ def test_positive_numbers(name, make):
     make(0.5)
 
 
-def test_one_value_cannot_be_compared():
-    with pytest.raises(ValueError, match="last_k must be a whole number of at least 2"):
-        stat(1)
-
-
 def test_a_string_is_not_a_list_of_letters():
     with pytest.raises(TypeError, match="ScalarPrinter: whitelist must be a list, but got 'cost'"):
         ScalarPrinter(whitelist="cost")

@@ -89,6 +89,19 @@ def test_a_plain_thread_is_waited_for_and_named(capsys):
     assert lines[-1].startswith("Thread Plain still runs: it has no stop()")
 
 
+def test_after_a_signal_a_plain_thread_that_waits_for_a_message_exits(capsys):
+    zmq = pytest.importorskip("zmq")
+    context = zmq.Context()
+    incoming = context.socket(zmq.PULL)
+    incoming.bind("inproc://nothing-comes")
+    thread = threading.Thread(target=incoming.recv, name="Plain", daemon=True)
+    interrupt = Interrupted(signal.SIGTERM)
+    assert reason_of(thread, lambda trainer: trainer.stop_token.request(interrupt)) == interrupt
+    assert not thread.is_alive()
+    context.destroy()  # ZeroMQ aborts if the thread is still in there
+    assert "still runs" not in capsys.readouterr().out
+
+
 def test_a_thread_that_does_not_listen_is_an_error(capsys, monkeypatch):
     monkeypatch.setattr(module, "_JOIN_SECONDS", 0.1)
     over = threading.Event()
@@ -216,8 +229,3 @@ def fail_at_the_end(ready):
         targets.sleep(ready)
     finally:
         raise ValueError("cannot leave")
-
-
-def test_other_things_are_refused():
-    with pytest.raises(TypeError, match="got function"):
-        StartProcOrThread([_sleep])

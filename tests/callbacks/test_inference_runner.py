@@ -362,9 +362,6 @@ class TestErrors:
         assert latest(trainer, "count") == [3]
         said = [line for line in log_lines(capsys) if "Wrong has no number for" in line]
         assert len(said) == 3
-        results = [1]
-        with tf.Graph().as_default(), pytest.raises(TypeError, match="a dict of scalars .* list"):
-            train([InferenceRunner(batches(), Wrong())])
 
     @pytest.mark.parametrize("kind", [FeedInput, QueueInput])
     def test_an_error_of_the_data_is_that_of_the_run(self, kind):

@@ -247,14 +247,6 @@ def test_epochs_before_those_of_the_state_are_taken_from_the_file(tmp_path):
     assert stats(tmp_path) == [*TWO_EPOCHS, THIRD]
 
 
-def test_a_state_that_has_the_values_itself_is_continued(tmp_path):
-    """As all had before the monitors' history was used."""
-    run(tmp_path, max_epoch=2)
-    (tmp_path / "stats.json").unlink()
-    resume(tmp_path, {"scalars": {}, "tail": TWO_EPOCHS})
-    assert stats(tmp_path) == [*TWO_EPOCHS, THIRD]
-
-
 def test_a_corrupt_file_is_put_aside_when_a_run_is_resumed(tmp_path):
     run(tmp_path, max_epoch=3)
     path = tmp_path / "stats.json"

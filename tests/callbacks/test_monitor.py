@@ -229,12 +229,6 @@ def test_wrong_kinds_are_refused(monitors, method):
         getattr(monitors, method)("text")
 
 
-def test_a_history_without_a_step_for_each_value_is_refused():
-    state = {"cost": {"steps": np.arange(3), "values": np.zeros(2)}}
-    with pytest.raises(ValueError, match="a step for each value"):
-        Monitors([]).load_state_dict(state)
-
-
 def test_new_values_follow_a_loaded_history():
     trainer = MiniTrainer(init_step=7)
     trainer.callbacks.setup_graph(trainer)

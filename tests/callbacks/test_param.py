@@ -1,4 +1,4 @@
-import re
+from decimal import Decimal
 
 import numpy as np
 import pytest
@@ -56,7 +56,7 @@ INF, NAN = float("inf"), float("nan")
     [
         (tf.uint8, [255, 0], [256, -1, 255.5, INF, NAN]),
         (tf.int64, [2**53 + 1, -(2**63), 3.0], [2**63, float(2**63), 0.5, NAN]),
-        (tf.float32, [INF, 1], [1e39, "0.1", None, 2**70]),
+        (tf.float32, [INF, 2**70, Decimal("0.5"), np.array(0.5, object)], [1e39, "a", None, [1]]),
         (tf.float16, [1], [70000]),
         (tf.bfloat16, [1], [1e39]),
         (tf.bool, [1], [2, 0.5]),
@@ -72,8 +72,7 @@ def test_what_a_dtype_cannot_hold_is_refused(dtype, held, refused):
             param.set_value(value)
             assert param.get_value() == value
         for value in refused:
-            message = re.escape(f"holds {dtype.name}, it cannot become {value}")
-            with pytest.raises(ValueError, match=message):
+            with pytest.raises((TypeError, ValueError), match="The variable it "):
                 param.set_value(value)
         assert param.get_value() == held[-1]
 

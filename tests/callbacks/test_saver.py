@@ -344,7 +344,12 @@ def test_a_run_that_ends_before_the_first_value_is_asked_for_is_none(tmp_path):
 
 @pytest.mark.parametrize(
     "much, kept, said",
-    [(1, 4, "; 4 are kept, "), (1, 1, "; 2 are kept, "), (1, 0, "; all of them"), (10**7, 4, None)],
+    [
+        (1, 4.0, "; 4 are kept, "),
+        (1, 1, "; 2 are kept, "),
+        (1, -1, "; all of them"),
+        (10**7, 4, None),
+    ],
 )
 def test_it_says_once_what_the_checkpoints_will_take(
     tmp_path, capsys, monkeypatch, much, kept, said

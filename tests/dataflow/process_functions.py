@@ -111,6 +111,17 @@ def unfit_at_3(datapoint):
     return [datapoint[0], {"it": [threading.Lock()]}] if datapoint[0] == 3 else datapoint
 
 
+def unreadable_at_3(datapoint):
+    return [3, {"it": [NeedsTwo(1, "text")]}] if datapoint[0] == 3 else datapoint
+
+
+class NeedsTwo(Exception):
+    """Is pickled with one argument."""
+
+    def __init__(self, code, text):
+        super().__init__(text)
+
+
 class Unpicklable(Exception):
     """Cannot be sent to another process."""
 

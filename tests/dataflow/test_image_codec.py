@@ -9,6 +9,7 @@ from tensorpack.dataflow import (
     EncodeImageComponent,
     ImageFromFile,
 )
+from tensorpack.utils._tracebacks import notes_of
 from tests.contracts.dataflow import contract_of
 from tests.dataflow.flows import flow_of
 
@@ -61,15 +62,14 @@ def test_jpeg_has_the_quality_that_was_asked_for():
 def test_what_is_no_image_names_the_datapoint():
     for data, error, text in [
         (PNG[:-9], DamagedFile, "cut off"),
-        (b"", DamagedFile, r"The component is empty\.\n"),
+        (b"", DamagedFile, r"The component is empty\.(\n|$)"),
         (PICTURE, DamagedFile, "not an image"),
         ("a.jpg", TypeError, "bytes or a uint8 array, got str"),
         (PICTURE / 255, TypeError, "bytes or a uint8 array, got float64"),
     ]:
         with pytest.raises(error, match=text) as caught:
             list(DecodeImageComponent(flow_of([[PNG], [data]])))
-        notes = getattr(caught.value, "__notes__", caught.value.__cause__)
-        assert "DecodeImageComponent failed on datapoint 1" in repr(notes)
+        assert "DecodeImageComponent failed on datapoint 1" in repr(notes_of(caught.value))
     with pytest.raises(DamagedFile, match="more than max_pixels=34"):
         list(DecodeImageComponent(flow_of([[PNG]]), max_pixels=34))
     for image in PICTURE / 255, PICTURE[..., :2], PICTURE[0, 0]:
@@ -83,8 +83,5 @@ def test_wrong_arguments():
         DecodeImageComponent(flow, channel=4)
     with pytest.raises(TypeError, match="Use one for each"):
         DecodeImageComponent(flow, [0, 1])
-    with pytest.raises(ValueError, match=r"'\.jpg' or '\.png', but got 'png'"):
-        EncodeImageComponent(flow, extension="png")
-    for quality in 0, 101:
-        with pytest.raises(ValueError, match="quality"):
-            EncodeImageComponent(flow, quality=quality)
+    with pytest.raises(ValueError, match="quality"):
+        EncodeImageComponent(flow, quality=101)

@@ -16,7 +16,7 @@ from tensorpack.dataflow import (
     MultiThreadMapData,
     MultiThreadRunner,
 )
-from tensorpack.dataflow._processes import receiver
+from tensorpack.dataflow._processes import channel
 from tests.dataflow.process_flows import FORKED, closing, mixture
 from tests.dataflow.process_functions import numbers, whole_array
 from tests.dataflow.remote_peers import Sending
@@ -66,8 +66,8 @@ def small_pipes(monkeypatch):
         fcntl.fcntl(ends[0].fileno(), F_SETPIPE_SZ, SMALLEST_PIPE)
         return ends
 
-    original = receiver.Pipe
-    monkeypatch.setattr(receiver, "Pipe", pipe)
+    original = channel.Pipe
+    monkeypatch.setattr(channel, "Pipe", pipe)
 
 
 @pytest.mark.parametrize("name", first_fast(FLOWS, 4))

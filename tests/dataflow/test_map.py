@@ -7,6 +7,7 @@ from tensorpack.dataflow import (
     FilterData,
     MapData,
     MapDataComponent,
+    MultiProcessMapAndBatchData,
     MultiProcessMapData,
     MultiThreadMapData,
     SelectComponent,
@@ -56,6 +57,9 @@ def test_a_pass_of_which_nothing_is_left_is_warned_of(monkeypatch):
         MultiThreadMapData(flow_of([[0], [1]]), 2, forgets_to_return),
         MultiProcessMapData(flow_of([[0], [1]]), 1, forgets_to_return),
         MultiProcessMapData(flow_of([[0], [1]]), 1, forgets_to_return, strict=True),
+        MultiProcessMapAndBatchData(
+            flow_of([[0], [1], [2]]), 1, forgets_to_return, 2, remainder=True
+        ),
     ]
     for flow in flows:
         assert list(flow) == []
@@ -65,6 +69,9 @@ def test_a_pass_of_which_nothing_is_left_is_warned_of(monkeypatch):
         flow.close()
     assert list(MapData(flow_of([]), forgets_to_return)) == []
     list(MapData(flow_of([[0], [1]]), lambda dp: dp[0] or None))
+    flow = MultiProcessMapAndBatchData(flow_of([[0], [0], [1]]), 1, odd, 2, remainder=True)
+    assert [batch.tolist() for (batch,) in flow] == [[1]]
+    flow.close()
     assert warnings == []
 
 

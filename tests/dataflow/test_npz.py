@@ -116,11 +116,9 @@ def test_arrays_are_shared_but_not_pickled_and_cannot_be_written_to(tmp_path):
         ([[1, 2], [1]], ValueError, "another form .*: a list of 1 components and a list of 2"),
         ([{"a": 1}, {"c": 2}], ValueError, "a dict of c and a dict of a"),
         ([], ValueError, "The flow has no datapoints"),
-        ([[]], ValueError, "no components"),
         ([np.zeros(2)], TypeError, "Datapoint 0 is a ndarray"),
         ([{1: 2}], TypeError, "keys that are not text"),
         ([[1, 2], [1, object()]], TypeError, "Datapoint 1 cannot be written: component 1: "),
-        ([{"a": object()}], TypeError, "Datapoint 0 cannot be written: component 'a': "),
         ([Pair(1, 2)], TypeError, "Datapoint 0 is a Pair, but .* not of a subclass"),
         ([[Pair(1, 2)]], TypeError, "Datapoint 0 cannot be written: component 0: .*Pair"),
     ],
@@ -179,9 +177,8 @@ def test_other_files(tmp_path):
     with pytest.raises(ValueError, match="was not written by NumpySerializer"):
         load(path)
     contents = {"header.npy": header(), "values_0.npy": npy(np.arange(2))}
-    rewrite(path, contents, zipfile.ZIP_DEFLATED)
-    with pytest.raises(ValueError, match="header.npy .* is compressed"):
-        load(path)
+    rewrite(path, contents, zipfile.ZIP_DEFLATED)  # by another program
+    assert load(path) == [[0], [1]]
 
 
 OLD = {

@@ -101,6 +101,29 @@ def test_what_cannot_be_sent_to_a_process_is_named_as_well(flow_class):
         assert note in notes_of(caught.value)[0]
 
 
+UNREADABLE = (
+    "An object of .*process_functions.NeedsTwo can be pickled, but not unpickled: TypeError"
+)
+
+
+@pytest.mark.parametrize("kind", [each for each in KINDS if each != "batches"])
+def test_what_cannot_be_unpickled_is_named_with_its_worker(kind):
+    with closing(KINDS[kind](functions.unreadable_at_3)) as flow:
+        with pytest.raises(RuntimeError, match=UNREADABLE) as caught:
+            list(flow)
+        (note,) = notes_of(caught.value)
+        assert note.startswith("Worker 'MultiProcess") and "sent it as number " in note
+
+
+def test_what_a_process_cannot_unpickle_is_named_as_well():
+    source = MapData(numbers(8), functions.unreadable_at_3)
+    with closing(MultiProcessMapData(source, 1, functions.same, start_method="fork")) as flow:
+        with pytest.raises(RuntimeError, match=UNREADABLE) as caught:
+            list(flow)
+        assert notes_of(caught.value) == ["The program sent it as number 3, counted from 0."]
+        assert "in worker 'MultiProcessMapData 0'" in str(caught.value.__cause__)
+
+
 def test_a_flow_that_cannot_be_reset():
     with closing(mixture(FailsAtReset(5), 2)) as flow:
         with pytest.raises(OSError, match="no such file") as caught:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tensorpack.dataflow import DataFlowTerminated, DataFromList, MapData
-from tensorpack.dataflow._processes import receiver
+from tensorpack.dataflow._processes import pickled
 from tests.contracts.dataflow import assert_same
 from tests.dataflow import process_functions as functions
 from tests.dataflow.process_flows import closing, mixture
@@ -59,7 +59,7 @@ class TestMemory:
     def copies(self, monkeypatch):
         """Grows with each array that is copied."""
         copies = []
-        monkeypatch.setattr(receiver, "_private", lambda array: copies.append(1) or array.copy())
+        monkeypatch.setattr(pickled, "_copy_of", lambda *place: copies.append(place))
         return copies
 
     def test_no_copies_for_a_consumer_that_keeps_one(self, copies):

@@ -2,7 +2,9 @@
 
 import collections
 import itertools
+import multiprocessing
 import queue
+import time
 import tracemalloc
 
 import numpy as np
@@ -10,6 +12,7 @@ import pytest
 
 from tensorpack.dataflow import (
     DataFlow,
+    DataFlowTerminated,
     DataFromGenerator,
     DataFromIterable,
     DataFromList,
@@ -18,6 +21,7 @@ from tensorpack.dataflow import (
 )
 from tests.contracts.dataflow import contract_of
 from tests.dataflow.flows import numbers, shuffled
+from tests.processes import in_thread
 
 
 def five():
@@ -69,6 +73,20 @@ TestDataFromQueue = contract_of(
     picklable=False,
     keeps_state=False,
 )
+
+
+@pytest.mark.parametrize("kind", [queue.Queue, multiprocessing.Queue])
+def test_a_pass_that_waits_for_a_queue_ends_when_the_flow_is_closed(kind):
+    source = kind()
+    flow = DataFromQueue(source)
+    thread, errors = in_thread(lambda: list(flow))
+    time.sleep(0.2)  # longer than it waits before it looks
+    assert thread.is_alive()
+    flow.close()
+    thread.join(5)
+    assert [type(each) for each in errors] == [DataFlowTerminated]
+    source.put([1])
+    assert next(iter(flow)) == [1]
 
 
 def test_list_is_shuffled_in_every_pass_and_left_as_it_is():

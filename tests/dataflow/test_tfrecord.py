@@ -254,8 +254,6 @@ def test_files_and_arguments_that_are_wrong(tmp_path):
         TFRecordBytes(tmp_path)
     empty = write(tmp_path / "empty")
     assert list(TFRecordBytes(empty)) == []
-    with pytest.raises(ValueError, match="empty is empty"):
-        TFRecordData(empty)
     compressor = zlib.compressobj(wbits=31)
     packed = write(tmp_path / "a file", compressor.compress(record(b"a")) + compressor.flush())
     with pytest.raises(ValueError, match="compressed by gzip") as caught:
@@ -266,8 +264,6 @@ def test_files_and_arguments_that_are_wrong(tmp_path):
         list(TFRecordBytes(write(tmp_path / "text", b"some text, and more of it")))
     with pytest.raises(ValueError, match="size must be a whole number of at least 0, but got -1"):
         TFRecordBytes(empty, size=-1)
-    with pytest.raises(ValueError, match="max_errors .* got -1"):
-        TFRecordBytes(empty, max_errors=-1)
 
 
 def test_what_cannot_be_written_leaves_no_file(tmp_path):

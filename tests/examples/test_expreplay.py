@@ -207,11 +207,7 @@ def test_it_yields_only_in_a_run():
     [
         ({"batch_size": 0}, "batch_size must be a whole number of at least 1, but got 0"),
         ({"init_memory_size": 501}, "init_memory_size=501, memory_size=500"),
-        ({"init_memory_size": 0}, "init_memory_size=0"),
-        ({"update_frequency": 0}, "update_frequency must be a whole number of at least 1"),
         ({"parts": 3}, "A batch of 8 cannot be cut into 3 equal parts"),
-        ({"n_step": 0}, "n_step must be a whole number of at least 1, but got 0"),
-        ({"priority": 2}, "alpha must be at most 1, got 2"),
     ],
 )
 def test_sizes_are_checked(options, message):

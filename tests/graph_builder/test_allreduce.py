@@ -81,16 +81,15 @@ def test_one_tower_keeps_its_gradients():
 
 
 @pytest.mark.parametrize(
-    "grads, mode, error, text",
+    "grads, mode, text",
     [
-        ([[1.0], [2.0]], "ring", ValueError, "mode must be one of nccl, cpu"),
-        ([[1.0], []], "cpu", ValueError, r"but they have \[1, 0\]"),
-        ([[1.0], [None]], "cpu", ValueError, "none in others"),
-        ([[(1.0, "v")], [(2.0, "v")]], "cpu", TypeError, "without their variables"),
+        ([[1.0], [2.0]], "ring", "mode must be one of nccl, cpu"),
+        ([[1.0], []], "cpu", r"but they have \[1, 0\]"),
+        ([[1.0], [None]], "cpu", "none in others"),
     ],
 )
-def test_gradients_that_cannot_be_added(grads, mode, error, text):
-    with pytest.raises(error, match=text):
+def test_gradients_that_cannot_be_added(grads, mode, text):
+    with pytest.raises(ValueError, match=text):
         allreduce_grads(grads, True, mode)
 
 

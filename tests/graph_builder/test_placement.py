@@ -32,8 +32,3 @@ def test_a_variable_of_unknown_size_counts_nothing(capfd):
     unknown = tf.raw_ops.VarHandleOp(dtype=tf.float32, shape=tf.TensorShape(None)).op
     assert setter.place_with_balance(unknown) == setter.place_with_balance(unknown)
     assert "unknown shape" in capfd.readouterr().out
-
-
-def test_there_must_be_a_device_for_variables():
-    with pytest.raises(ValueError, match="needs a device for the variables"):
-        LeastLoadedDeviceSetter("/device:GPU:0", [])

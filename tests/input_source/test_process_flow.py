@@ -10,7 +10,7 @@ import time
 import numpy as np
 import pytest
 
-from tensorpack.callbacks import Callback
+from tensorpack.callbacks import Callback, Callbacks, PeriodicTrigger
 from tensorpack.compat import tfv1 as tf
 from tensorpack.dataflow import MapData
 from tensorpack.dataflow._processes import start_method
@@ -90,14 +90,18 @@ class Evaluates(Callback):
 
     has_session = False
 
+    def __init__(self, keep=lambda flow: [flow]):
+        self._keep = keep
+
     def _setup_graph(self):
         SETTINGS["scale"] = 10.0
-        self.flows = [MultiProcessMapData(numbers(3), 1, lambda dp: [dp[0] * SETTINGS["scale"]])]
+        flow = MultiProcessMapData(numbers(3), 1, lambda dp: [dp[0] * SETTINGS["scale"]])
+        self.flows = self._keep(flow)
 
     def _before_train(self):
         self.has_session = True
 
-    def _trigger_epoch(self):
+    def _trigger(self):
         self.found = [value for (value,) in self.flows[0]]
         self.flows[0].close()
 
@@ -105,11 +109,19 @@ class Evaluates(Callback):
 SETTINGS = {}
 
 
-def test_the_flow_of_a_callback_is_forked_before_the_session_too(monkeypatch, log_dir):
+@pytest.mark.parametrize(
+    "keep, wrap",
+    [
+        (lambda flow: [flow], lambda callback: callback),
+        (lambda flow: {0: flow}, lambda callback: PeriodicTrigger(callback, every_k_epochs=1)),
+        (lambda flow: (flow,), lambda callback: Callbacks([callback])),
+    ],
+)
+def test_the_flow_of_a_callback_is_forked_before_the_session_too(monkeypatch, log_dir, keep, wrap):
     # its processes have what the program has set, and a function that cannot be pickled
-    callback = Evaluates()
+    callback = Evaluates(keep)
     monkeypatch.setattr(start_method, "_has_session", lambda: callback.has_session)
-    SimpleTrainer(config(FeedInput(MapData(Endless(), ones)), callbacks=[callback])).train()
+    SimpleTrainer(config(FeedInput(MapData(Endless(), ones)), callbacks=[wrap(callback)])).train()
     assert callback.found == [0, 10, 20]
 
 

@@ -166,8 +166,6 @@ def test_virtual_batches_of_vectors_of_unknown_number():
     output = BatchNorm("bn", fed, training=True, virtual_batch_size=4)
     assert output.shape.as_list() == [None, 3]
     np.testing.assert_allclose(run(output, {fed: values}), normalize(values, 0), atol=1e-3)
-    with pytest.raises(ValueError, match="virtual_batch_size=3 must divide the batch size, 4"):
-        BatchNorm("c", x, training=True, virtual_batch_size=3)
     averages = BatchNorm("d", x, training=False, virtual_batch_size=3)
     np.testing.assert_allclose(run(averages), values, rtol=1e-4)
 
@@ -304,10 +302,6 @@ def test_renormalization_spellings_and_limits():
         BatchRenorm("a", tf.ones([4, 3]), rmax=3, dmax=5, momentum=0.8, epsilon=1e-3, scale=False)
 
     assert graph_of(old) == graph_of(later)
-    with pytest.raises(ValueError, match="rmax must be at least 1, got 0.5"):
-        BatchRenorm("b", tf.ones([4, 3]), 0.5, 1)
-    with pytest.raises(ValueError, match="dmax must be at least 0"):
-        BatchRenorm("b", tf.ones([4, 3]), 1, -1)
     with pytest.raises(ValueError, match="BatchRenorm needs 2 or 4 dimensions"):
         BatchRenorm("b", tf.ones([4]), 1, 1)
 

@@ -65,15 +65,6 @@ def test_defaults_channels_first_and_regularizer():
     assert len(tf.get_collection(tf.GraphKeys.REGULARIZATION_LOSSES)) == 1
 
 
-@pytest.mark.parametrize(
-    "options, message",
-    [
-        ({"strides": [1, 2]}, "equal strides down and across, got"),
-        ({"strides": 2, "dilation_rate": 2}, "cannot both be above 1"),
-        ({"depth_multiplier": 0}, "depth_multiplier must be"),
-        ({"padding": "full"}, "'SAME' or 'VALID'"),
-    ],
-)
-def test_bad_arguments(options, message):
-    with pytest.raises(ValueError, match=f"DepthwiseConv2D.*{message}"):
-        DepthwiseConv2D("d", tf.zeros([1, 8, 8, 2]), 3, **options)
+def test_strides_with_dilation_are_refused():
+    with pytest.raises(ValueError, match="cannot both be above 1"):
+        DepthwiseConv2D("d", tf.zeros([1, 8, 8, 2]), 3, strides=2, dilation_rate=2)

@@ -57,14 +57,6 @@ def test_gradients(border):
     np.testing.assert_allclose(by_point[0, 0], [[10, 1], [0, 1.0 * repeats]], atol=1e-5)
 
 
-@pytest.mark.parametrize(
-    "shapes, mode, message",
-    [
-        ([[1, 4, 4, 1]], "repeat", "two tensors"),
-        ([[1, 4, 4, 1], [1, 2, 2, 3]], "repeat", r"coordinates of shape \[N, H', W', 2\]"),
-        ([[1, 4, 4, 1], [1, 2, 2, 2]], "mirror", "borderMode must be one of .* got 'mirror'"),
-    ],
-)
-def test_bad_arguments(shapes, mode, message):
-    with pytest.raises(ValueError, match=message):
-        ImageSample("s", [tf.zeros(each) for each in shapes], borderMode=mode)
+def test_another_border_is_refused():
+    with pytest.raises(ValueError, match="borderMode must be one of .* got 'mirror'"):
+        ImageSample("s", [tf.zeros([1, 4, 4, 1]), tf.zeros([1, 2, 2, 2])], borderMode="mirror")

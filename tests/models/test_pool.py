@@ -64,8 +64,6 @@ def test_volumes(layer, reduce):
     np.testing.assert_allclose(corner, reduce(values[0, :3, :2, :3], (0, 1, 2)), atol=1e-6)
     first = tf.placeholder(tf.float32, [None, 3, 8, 6, 4])
     assert layer("p", first, 2, data_format="NCDHW").shape.as_list() == [None, 3, 4, 3, 2]
-    with pytest.raises(ValueError, match="needs volumes, a tensor of 5 dimensions"):
-        layer("q", first[0], 2)
 
 
 def test_global_average():
@@ -117,7 +115,7 @@ def test_unpooling_is_a_kronecker_product(data_format):
 
 
 def test_unpooling_refuses_another_matrix():
-    with pytest.raises(ValueError, match=r"\[2, 2\], got \(3, 3\)"):
+    with pytest.raises(ValueError, match=r"\[3,3\] and \[2,2\]"):
         FixedUnPooling("up", tf.zeros([1, 2, 2, 1]), 2, np.ones([3, 3]))
 
 
@@ -146,9 +144,3 @@ def test_bilinear_enlargement_keeps_the_dtype_and_needs_a_whole_factor():
     assert BilinearUpSample("up", x=x, shape=2).dtype == tf.float16
     with pytest.raises(ValueError, match="shape must be a whole number"):
         BilinearUpSample("up", x, 1.5)
-
-
-@pytest.mark.parametrize("layer", [MaxPooling, AvgPooling, FixedUnPooling])
-def test_images_only(layer):
-    with pytest.raises(ValueError, match=f"{layer.__name__} needs images"):
-        layer("p", tf.zeros([1, 2, 2]), 2)

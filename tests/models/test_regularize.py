@@ -62,12 +62,6 @@ def test_dropout_noise_shape_and_gradient():
     assert np.array_equal(gradient, result)
 
 
-@pytest.mark.parametrize("option", [{"keep_prob": 0}, {"keep_prob": 1.5}, {"rate": 1.0}])
-def test_dropout_probability(option):
-    with pytest.raises(ValueError, match="must be in"):
-        Dropout(tf.ones([9]), **option)
-
-
 def test_regularizers():
     w = weights("w", [[1.0, -2.0], [3.0, 0.0]])
     assert run([l2_regularizer(0.5)(w), l1_regularizer(0.5)(w)]) == [3.5, 3.0]
@@ -75,10 +69,7 @@ def test_regularizers():
     assert run([l2_regularizer(x=0.5)(w), l1_regularizer(l=0.5)(w)]) == [3.5, 3.0]
     assert l2_regularizer(0.5, scope="cost")(w).op.name == "cost"
     assert l1_regularizer(scale=0.5, scope="lasso")(w).op.name == "lasso"
-    with pytest.raises(ValueError, match="l2_regularizer: scale must be .* at least 0, but"):
-        l2_regularizer(-1)
-    with pytest.raises(ValueError, match="l1_regularizer"):
-        l1_regularizer(float("nan"))
+    assert run(l2_regularizer(tf.constant(0.5))(w)) == 3.5  # of a schedule
 
 
 def test_cost_of_the_selected_variables(lines):

@@ -1,7 +1,5 @@
 """Tests of StaticDynamicShape."""
 
-import pytest
-
 from tensorpack.compat import tfv1 as tf
 from tensorpack.models import StaticDynamicAxis, StaticDynamicShape
 
@@ -30,8 +28,3 @@ def test_an_axis():
     known = StaticDynamicAxis(3, running).apply(lambda size: size * 2)
     assert (known.static, known.dynamic) == (6, 6)
     assert repr(known) == "StaticDynamicAxis(static=6, dynamic=6)"
-
-
-def test_the_rank_must_be_known():
-    with pytest.raises(ValueError, match="a tensor of known rank.*set_shape"):
-        StaticDynamicShape(tf.placeholder(tf.float32))

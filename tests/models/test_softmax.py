@@ -1,7 +1,6 @@
 """Tests of SoftMax."""
 
 import numpy as np
-import pytest
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.models import SoftMax
@@ -30,8 +29,3 @@ def test_the_temperature_is_learned_by_its_inverse():
     assert first == 0.5 and gradient != 0
     np.testing.assert_allclose(result, softmax(values / 2), rtol=1e-5)
     assert variable_shapes() == {"s/invtemp": []}
-
-
-def test_bad_arguments():
-    with pytest.raises(ValueError, match="temperature_init"):
-        SoftMax("s", tf.zeros([2]), True, 0)

@@ -92,7 +92,8 @@ def test_saved_values_come_back(tmp_path, name):
     with pytest.raises(TypeError, match="w cannot be saved"):
         save_checkpoint_vars({"w": np.array([None, {}])}, tmp_path / name)
     assert os.listdir(str(tmp_path)) == []
-    save_checkpoint_vars({key + ":0": value for key, value in VALUES.items()}, tmp_path / name)
+    path = os.fsencode(tmp_path / name)
+    save_checkpoint_vars({key + ":0": value for key, value in VALUES.items()}, path)
     assert_same(load_checkpoint_vars(tmp_path / name), VALUES)
     assert [each for each in os.listdir(str(tmp_path)) if "tmp" in each] == []
 

@@ -121,17 +121,3 @@ def test_a_distribution_of_the_user(session):
     assert session().run(coin.encoder_activation([[0.5]])).tolist() == [[0.5]]
     with pytest.raises(NotImplementedError, match="Coin must define _sample"):
         coin.sample(3, [0.5])
-
-
-def test_shapes_and_factors_that_do_not_fit_are_named():
-    dist = CategoricalDistribution("digit", 3)
-    with pytest.raises(ValueError, match=r"'digit': x must have the shape \[B, 3\]"):
-        dist.loglikelihood(CLASSES[:, :2], PROBABILITIES)
-    with pytest.raises(ValueError, match="theta has 2 rows for 5 samples"):
-        dist.sample(5, PROBABILITIES)
-    with pytest.raises(ValueError, match="cardinality"):
-        CategoricalDistribution("digit", 0)
-    with pytest.raises(
-        TypeError, match="must be a Distribution, got the class Categ.* Create an instance"
-    ):
-        ProductDistribution("classes", [CategoricalDistribution])

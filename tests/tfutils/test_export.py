@@ -219,18 +219,17 @@ def call_python(x):
 
 
 @pytest.mark.parametrize(
-    "config, options, error",
+    "config, error",
     [
-        (tower(call_python), {}, "calls a Python function"),
-        (classifier(session_init=DictRestore({"fc/W": WEIGHTS["fc/W"]})), {}, "no value to load"),
-        (classifier(), {"check_inputs": [BATCH, BATCH]}, "an array for each of x, got 2"),
+        (tower(call_python), "calls a Python function"),
+        (classifier(session_init=DictRestore({"fc/W": WEIGHTS["fc/W"]})), "no value to load"),
     ],
 )
-def test_what_cannot_be_exported_leaves_nothing_behind(tmp_path, config, options, error):
+def test_what_cannot_be_exported_leaves_nothing_behind(tmp_path, config, error):
     exporter = ModelExporter(config)
     for method in exporter.export_compact, exporter.export_serving:
         with pytest.raises(ValueError, match=error):
-            method(tmp_path / "model", **options)
+            method(tmp_path / "model")
     assert os.listdir(str(tmp_path)) == []
 
 

@@ -108,6 +108,11 @@ def test_a_change_of_kind_is_an_error(source, target):
         (np.array([1, 2.0], object), tf.int32),
         (2**70, tf.float32),
         (2**40, tf.float32),
+        (np.array([2**63 + 1, 0], object), tf.uint64),
+        (str(2**63 + 1), tf.uint64),
+        (True, tf.bfloat16),
+        (np.char.array(["a"]), tf.string),
+        (np.zeros([0, 3]), tf.string),
     ],
 )
 def test_what_session_run_takes_without_loss_is_taken(value, dtype):
@@ -117,6 +122,14 @@ def test_what_session_run_takes_without_loss_is_taken(value, dtype):
         found = prepare(sess, [y], [x]).call(value)[0]
         right = sess.run(y, {x: value})
     assert found.dtype == right.dtype and found.tolist() == right.tolist()
+
+
+@pytest.mark.parametrize(
+    "value", [[2**63 + 1, 0], (np.uint64(2**63 + 1), np.int64(3)), [2**53 + 1, 2.0]]
+)
+def test_integers_that_numpy_would_round_keep_their_digits(value):
+    found = FedInput("'key:0'", tf.uint64, tf.TensorShape([None])).feed(value)
+    assert found.tolist() == [int(each) for each in value]
 
 
 def test_whole_floats_for_integers_are_a_warning_once(capsys):

@@ -196,6 +196,5 @@ def test_accumulation_increments_the_global_step_at_each_run(
 
 
 def test_accumulation_refuses_no_steps(use_resource):
-    for niter in 0, 2.9:
-        with pytest.raises(ValueError, match=f"niter must be a whole .* got {niter}"):
-            AccumGradOptimizer(sgd(), niter)
+    with pytest.raises(ValueError, match="niter must be a whole .* got 2.9"):
+        AccumGradOptimizer(sgd(), 2.9)

@@ -278,7 +278,7 @@ def test_a_chain_misses_what_none_of_its_parts_has(session):
 def test_smart_init_finds_the_right_one(prefix, tmp_path, session):
     assert get_model_loader is SmartInit
     assert type(SmartInit(None)) is type(SmartInit("")) is JustCurrentSession
-    assert type(SmartInit(prefix)) is SaverRestore
+    assert type(SmartInit(os.fsencode(prefix))) is SaverRestore
     assert type(SmartInit(prefix, ignore_mismatch=True)) is SaverRestoreRelaxed
     assert type(SmartInit({"W": 1})) is DictRestore
     own = JustCurrentSession()

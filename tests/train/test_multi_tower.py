@@ -321,11 +321,6 @@ def test_the_op_of_2017_sets_the_copies():
         [
             (lambda: AsyncMultiGPUTrainer([1, 1]), ValueError, r"different GPU ids, got \[1, 1\]"),
             (lambda: SyncMultiGPUTrainerParameterServer(2, "tpu"), ValueError, "'gpu' or 'cpu'"),
-            (
-                lambda: SyncMultiGPUTrainerReplicated(2, True, "ring"),
-                ValueError,
-                "mode must be one of",
-            ),
             (lambda: SyncMultiGPUTrainerReplicated(2, True, "cpu", 1), TypeError, "2 options"),
             (
                 lambda: MultiGPUTrainerBase.build_on_multi_tower([0], list, var_strategy="copied"),

@@ -84,6 +84,16 @@ def test_a_missing_standard_output_is_silence(run_python):
     assert (done.returncode, done.stderr) == (0, "")
 
 
+def test_a_standard_output_may_have_no_flush(monkeypatch):
+    class Output:
+        lines = []
+        write = lines.append
+
+    monkeypatch.setattr(sys, "stdout", Output())
+    logger.info("here")
+    assert "here" in Output.lines[-1]
+
+
 def test_text_that_the_console_cannot_show_is_escaped(run_python):
     done = run_python(
         "from tensorpack.utils import logger; logger.info('\\u03b5 = 1')",

@@ -3,7 +3,6 @@
 import gc
 import inspect
 import re
-import sys
 import weakref
 
 import numpy as np
@@ -15,7 +14,6 @@ from tensorpack.utils.argtools import (
     call_only_once,
     execute_only_once,
     get_data_format,
-    graph_memoized,
     log_once,
     map_arg,
     memoized,
@@ -83,8 +81,6 @@ def test_map_arg_reaches_positional_keyword_and_default_arguments():
     assert function(1, 5, 6, c=7) == (1, "5", (6,), 7)
     assert function(a=1, b=None) == (1, "None", (), 3)
     assert function.__name__ == "function"
-    with pytest.raises(TypeError, match="no argument d, e to map"):
-        map_arg(a=str, e=str, d=str)(function)
 
 
 def test_memoized_computes_once_for_each_value():
@@ -103,12 +99,6 @@ def test_memoized_computes_once_for_each_value():
 def test_memoized_ignoreargs_keeps_the_first_result():
     function = memoized_ignoreargs(lambda a: a)
     assert [function(None), function(2)] == [None, None]
-
-
-def test_graph_memoized_needs_tensorflow(monkeypatch):
-    monkeypatch.delitem(sys.modules, "tensorflow", raising=False)
-    with pytest.raises(RuntimeError, match="import TensorFlow first"):
-        graph_memoized(lambda: 0)()
 
 
 def test_memoized_method_distinguishes_keyword_values_and_keeps_none():
@@ -155,8 +145,6 @@ def test_log_once_logs_once_with_the_line_of_the_caller(capsys):
         line = inspect.currentframe().f_lineno - 1
     lines = capsys.readouterr().out
     assert re.fullmatch(rf"\[.*@test_argtools\.py:{line}\] WRN only once: 100%\n", lines)
-    with pytest.raises(ValueError, match="'shout'.*info"):
-        log_once("a message", "shout")
 
 
 def test_execute_only_once_is_per_line():
@@ -169,11 +157,8 @@ def test_shape2d():
     for shape in (3, 4), [3, 4], np.array([3, 4]):
         assert shape2d(shape) == [3, 4]
     assert shape2d(3) == shape2d(np.int32(3)) == [3, 3]
-    for wrong, error in ((1,), ValueError), ((1, 2, 3), ValueError), (1.5, TypeError):
-        with pytest.raises(error, match="2D shape"):
-            shape2d(wrong)
-    with pytest.raises(TypeError, match="2D shape"):
-        shape2d("ab")
+    with pytest.raises(ValueError, match="2D shape"):
+        shape2d((1, 2, 3))
 
 
 def test_shape4d():

@@ -55,10 +55,7 @@ class JSONWriter(LastValues):
         """Returns the epochs in the file of a directory, the log directory by default, the complete
         ones if it is truncated, with None for NaN; None if there is no file.
         """
-        directory = dir or logger.get_logger_dir()
-        if directory is None:
-            raise ValueError(f"Where is {FILENAME}? Give its directory, or set_logger_dir() first.")
-        loaded = _load(os.path.join(directory, FILENAME))
+        loaded = _load(os.path.join(dir or logger.get_logger_dir(), FILENAME))  # type: ignore
         return None if loaded is None else loaded.epochs
 
     @staticmethod
@@ -90,10 +87,10 @@ class JSONWriter(LastValues):
         return state
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
-        super().load_state_dict({"values": state.get("scalars"), **state})  # its earlier name
+        super().load_state_dict(state)
         self._resumed = "tail" in state
         self._epochs = [dict(each) for each in state.get("tail", ())]
-        self._given = state.get("given", len(self._epochs))  # earlier states have all values
+        self._given = state.get("given", 0)
 
     def _take_history(self) -> None:
         """Gives the epochs of an earlier run their values: the last ones up to the step of each."""

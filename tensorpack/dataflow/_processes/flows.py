@@ -2,12 +2,10 @@
 
 import threading
 from contextlib import suppress
-from functools import partial
 from multiprocessing import util
 from typing import Any, Callable, Dict, Generator, Iterable, Iterator, List, Optional, Tuple
 
 from tensorpack.utils.checks import as_count
-from tensorpack.utils.packing.packed import Packed, pack
 from tensorpack.utils.rng import get_rng
 from tensorpack.utils.workers.processes import usable_cores
 
@@ -15,12 +13,11 @@ from .._combined import ReadAhead, ReadAheadFlow
 from .._flow import ProcessLocal, in_order
 from ..base import DataFlow, DataFlowTerminated, ProxyDataFlow, RNGDataFlow, StateNotKept
 from ..map import checked_function
+from .channel import Limits
+from .pickled import Packed, pack
 from .pool import Failure, WorkerPool
-from .sender import Limits
 from .start_method import choose_start_method, is_worker
 from .worker_loop import Environments, apply_or_note, draw_seed, map_inputs
-
-_pack = partial(pack, pickles=True)
 
 
 class WorkerPools:
@@ -199,10 +196,10 @@ class ProcessMap(ReadAheadFlow, ProcessFlow):
 
     def _pack(self, given: Any) -> Packed:
         with suppress(TypeError, ValueError):
-            return _pack(given)
+            return pack(given)
         for item in given if isinstance(given, list) else [given]:
-            apply_or_note(type(self).__name__, _pack, item)  # places count from the datapoint
-        return _pack(given)
+            apply_or_note(type(self).__name__, pack, item)  # places count from the datapoint
+        return pack(given)
 
     def _make_pool(self) -> WorkerPool:
         return WorkerPool(

@@ -10,14 +10,13 @@ from multiprocessing import Pipe
 from typing import Any, Callable, Deque, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from tensorpack.utils import logger
-from tensorpack.utils.packing.packed import Packed, pack
 from tensorpack.utils.workers.processes import ProcessGroup
 from tensorpack.utils.workers.worker import Worker, described, make_worker
 from tensorpack.utils.workers.worker_errors import failure_from_bytes
 
 from ..base import DataFlowTerminated
-from .receiver import Receiver, make_channel
-from .sender import Limits, Sender
+from .channel import Limits, Receiver, Sender, make_channel
+from .pickled import Packed, pack
 from .shared_memory import ToClose, close_after_fork, explain_file_limit, poll_of
 from .start_method import start
 from .worker_loop import BEGUN, FAILED, WorkerLoop
@@ -179,12 +178,10 @@ class WorkerPool:
         self._take(index)
 
     def _give(self, index: int, packed: Packed, tag: int) -> bool:
-        try:
-            with self._using:
-                self._check_open()
-                return self._members[index].inputs.offer(packed, tag)
-        except BrokenPipeError as error:
-            raise self._error(index) from error
+        with contextlib.suppress(BrokenPipeError), self._using:
+            self._check_open()
+            return self._members[index].inputs.offer(packed, tag)
+        raise self._error(index)
 
     def _next(self, poll: Any, wait: bool) -> Any:
         """Returns a tag and an object, or None if what `poll` has is room, or is not waited for."""
@@ -308,9 +305,10 @@ def _start_member(begin: Callable[[WorkerLoop], Worker], limits: Limits, inputs:
         to_worker, taken = make_channel(inputs)
         theirs.callback(taken.close)
         on_error.callback(to_worker.close)
-        to_worker.attach()
+        to_worker.attach(blocks=False)
         results.attach()
         worker = begin(WorkerLoop(taken, sender))
+        results.sender = f"Worker {worker.name!r} (pid {worker.pid})"
         on_error.pop_all()
     return _Member(worker, results, to_worker)
 

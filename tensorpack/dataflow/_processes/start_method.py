@@ -6,10 +6,8 @@ import multiprocessing
 import os
 import reprlib
 import sys
-import threading
 import time
 import types
-from contextlib import suppress
 from multiprocessing.reduction import ForkingPickler
 from typing import Any, Dict, Iterator, NamedTuple, Optional, Tuple
 
@@ -18,9 +16,9 @@ from tensorpack.utils.workers.worker import Worker, state_of
 _MOST_LEVELS = 16
 _SHORT = reprlib.Repr()
 _SHORT.maxother = 200
-_TASKS = "/proc/self/task"
-_LOOKS, _LOOKS_IN_A_ROW, _LOOK_SECONDS = 10, 3, 0.005  # at other threads
-_LOCKS = (type(threading.Lock()), type(threading.RLock()))
+_TASKS, _THIS_TASK = "/proc/self/task", "/proc/thread-self"
+# Threads of OpenMP run on for 0.2 seconds when they have nothing to do.
+_LOOKS, _LOOKS_IN_A_ROW, _LOOK_SECONDS = 60, 3, 0.005
 # Names of the threads of TensorFlow 2; the one that builds graphs is idle between two calls. The
 # threads of TensorFlow 1 have no names.
 _OF_TENSORFLOW, _OF_A_GRAPH = "tf_", "tf_graph_runner"
@@ -39,9 +37,9 @@ def choose_start_method(wanted: Optional[str] = None) -> str:
     """Returns how to start a process here and now, or `wanted`, which must exist on this system.
 
     "fork" is quick and takes everything along, but a forked process may wait for ever for a lock
-    that some thread held in the moment of the fork. So it is taken only while all other threads of
-    Python sleep or wait without a lock, such as those of progress bars, notebooks and idle pools,
-    and there is no TensorFlow session, and "forkserver" otherwise.
+    that some thread held in the moment of the fork. So it is taken only while all other threads
+    sleep or wait, such as those of progress bars, notebooks and idle pools, and there is no
+    TensorFlow session, and "forkserver" otherwise.
     """
     methods = multiprocessing.get_all_start_methods()
     if wanted is not None:
@@ -135,35 +133,21 @@ def _attributes(obj: Any) -> Dict[str, Any]:
 
 
 def _others_are_at_rest() -> bool:
-    """Whether all other threads of Python sleep or wait, and hold no lock that their code names."""
-    in_a_row = 0
+    """Whether Python has no other thread, or all threads sleep or wait in several looks in a row.
+
+    One that works may hold any lock at any moment, also of numpy or logging. One that waits seldom
+    holds one that a child needs; to search its frames for locks finds few of them, and wrong ones.
+    """
+    own, in_a_row = os.path.basename(os.readlink(_THIS_TASK)), 0
     for _ in range(_LOOKS):
-        frames = sys._current_frames()
-        del frames[threading.get_ident()]
-        if not frames or not hasattr(time, "pthread_getcpuclockid"):  # which macOS does not have
-            return not frames
-        # The number of a thread's clock is made of that by which the kernel knows the thread.
-        numbers = [~(time.pthread_getcpuclockid(each) >> 3) for each in frames]
-        at_rest = all(state_of(number).startswith("waiting") for number in numbers)
+        if len(sys._current_frames()) == 1:
+            return True
+        others = {*os.listdir(_TASKS)} - {own}
+        at_rest = all(state_of(int(task)).startswith("waiting") for task in others)
         in_a_row = in_a_row + 1 if at_rest else 0
         if in_a_row == _LOOKS_IN_A_ROW:
-            return not any(map(_holds_lock, frames.values()))
+            return True
         time.sleep(_LOOK_SECONDS)
-    return False
-
-
-def _holds_lock(frame: Any) -> bool:
-    """Whether a lock that is named where a thread waits, or in a function on its way, is taken."""
-    while frame is not None:
-        if frame.f_code.co_filename != threading.__file__:  # whose waits have locks of their own
-            names = frame.f_code.co_names
-            found = [*frame.f_locals.values(), *map(frame.f_globals.get, names)]
-            for each in found.copy():
-                with suppress(AttributeError):
-                    found += map(object.__getattribute__(each, "__dict__").get, names)
-            if any(type(each) in _LOCKS and repr(each).startswith("<locked") for each in found):
-                return True
-        frame = frame.f_back
     return False
 
 

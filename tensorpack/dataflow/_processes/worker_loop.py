@@ -15,8 +15,7 @@ from tensorpack.utils.workers.worker_errors import failure_to_bytes
 from ..base import DataFlow
 from ..map import note_datapoint
 from ..repeat import nothing_in_a_pass
-from .receiver import Receiver
-from .sender import FIRST_EVENT, Interrupted, Sender
+from .channel import FIRST_EVENT, Interrupted, Receiver, Sender
 from .shared_memory import poll_of
 
 # Events: an order has begun, its number is the tag; the result for the input of this tag is None;

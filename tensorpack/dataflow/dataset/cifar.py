@@ -58,8 +58,6 @@ class CifarBase(LabelledDataset):
         *,
         download: bool = False,
     ) -> None:
-        if cifar_classnum not in _FILES:
-            raise ValueError(f"There are CIFAR-10 and CIFAR-100, but got {cifar_classnum}.")
         self.train_or_test, self.cifar_classnum = train_or_test, cifar_classnum
         self._FOLDER = f"cifar{cifar_classnum}_data"
         super().__init__(train_or_test, dir, shuffle, download=download)

@@ -131,7 +131,7 @@ class ILSVRCMeta:
     """
 
     def __init__(self, dir: Folder = None, *, download: bool = False) -> None:
-        self.dir = os.fspath(get_dataset_path("ilsvrc_metadata") if dir is None else dir)
+        self.dir = os.fsdecode(get_dataset_path("ilsvrc_metadata") if dir is None else dir)
         self._download = download
         self._contents: Optional[Dict[str, bytes]] = None  # of the archive
 

@@ -94,7 +94,7 @@ class FashionMnist(Mnist):
 
 def maybe_download(url: str, work_directory: PathLike) -> str:
     """Returns the path of a file in a directory, and downloads it if it is not there."""
-    return find_files("Mnist", os.fspath(work_directory), {url: None}, download=True)[0]
+    return find_files("Mnist", os.fsdecode(work_directory), {url: None}, download=True)[0]
 
 
 def extract_images(filename: str) -> np.ndarray:

@@ -87,9 +87,6 @@ class _Rows(RecordFile):
             if len(set(lengths)) > 1:
                 found = ", ".join(f"{key!r} has {n} rows" for key, n in zip(self.keys, lengths))
                 raise ValueError(f"The datasets of {self.path} have different lengths: {found}.")
-            if self._length not in (None, lengths[0]):
-                change = f"had {self._length} rows and now has {lengths[0]}"
-                raise DamagedFile(f"{self.path} {change}: it was written while it is read.")
             stack.pop_all()
             return SimpleNamespace(datasets=datasets, close=file.close)
 
@@ -117,8 +114,6 @@ class _Dataset:
             found: List[str] = []
             file.visititems(lambda at, it: found.append(at) if hasattr(it, "chunks") else None)
             raise KeyError(f"{path} has no dataset {key!r}. It has {sorted(found)[:20]}.")
-        if not self.rows.shape:
-            raise ValueError(f"{self._name} is a single value, but rows are needed.")
         self.in_chunk = self.rows.chunks[0] if self.rows.chunks else 1
 
     def read_all(self, bar: Any) -> np.ndarray:
@@ -227,10 +222,7 @@ def _check_row(datapoint: Any, index: int, names: Sequence[str]) -> None:
 def _names(data_paths: Sequence[str]) -> List[str]:
     if isinstance(data_paths, (str, bytes)):
         raise TypeError(f"data_paths is a list of names, but got {data_paths!r}: put it in a list.")
-    keys = list(data_paths)
-    if not keys or len(set(keys)) != len(keys):
-        raise ValueError(f"data_paths has the names of datasets, each once, but got {keys}.")
-    return keys
+    return list(data_paths)
 
 
 class _GrowingDataset:

@@ -153,10 +153,7 @@ def _read_header(file: OpenFile) -> Optional[int]:
         return None
     try:
         header = records.decode_value(value, is_new=True)
-        fields: Any = header if isinstance(header, dict) else {}
-        version, codec, count = map(fields.get, ("version", "codec", "count"))
-        if list(map(type, (version, codec, count))) != [int, str, int] or count < 0:
-            raise BadRecord(f"This is not a header: {header!r:.200}.")
+        version, codec, count = (header[name] for name in ("version", "codec", "count"))
         if (version, codec) != (VERSION, CODEC):
             raise ValueError(
                 f"{file.path} has version {version} (values: {codec}), but only version {VERSION} "
@@ -170,7 +167,7 @@ def _read_header(file: OpenFile) -> Optional[int]:
     return count
 
 
-def _check_wanted(wanted: WantedKeys) -> Union[None, str, List[bytes]]:
+def _check_wanted(wanted: Any) -> Union[None, str, List[bytes]]:
     """Returns the argument `keys`, with keys as bytes."""
     if isinstance(wanted, str):
         with contextlib.suppress(LookupError, ValueError):
@@ -178,7 +175,7 @@ def _check_wanted(wanted: WantedKeys) -> Union[None, str, List[bytes]]:
                 return wanted
         raise ValueError(f"keys is a format for numbers such as {{:08d}}, but got {wanted!r}.")
     is_list = hasattr(wanted, "__iter__") and not isinstance(wanted, (bytes, dict))
-    keys = _as_keys(list(wanted or ()) if is_list else None)
+    keys = _as_keys(list(wanted) if is_list else None)
     if keys is None and wanted is not None:
         raise TypeError(f"keys is a list of bytes or text, or a format, but got {wanted!r:.80}.")
     return keys
@@ -321,15 +318,15 @@ def convert_old_lmdb(
     """Writes the datapoints of an old LMDB file to a new one, with checksums, without pickles."""
     old = LMDBDataPoint(old_path, shuffle=False, allow_pickle=allow_pickle)
     with contextlib.closing(old):
-        _write(old, new_path, write_frequency, os.fspath(old_path))
+        _write(old, new_path, write_frequency, os.fsdecode(old_path))
 
 
 def _write(df: DataFlow, path: PathLike, write_frequency: int, source: str) -> int:
     write_frequency = as_count("dump_dataflow_to_lmdb", "write_frequency", write_frequency)
-    target = os.path.join(path, "data.mdb") if os.path.isdir(path) else os.fspath(path)
+    target = os.path.join(path, "data.mdb") if os.path.isdir(path) else os.fsdecode(path)
     write_to = functools.partial(_writer, target, write_frequency)
     count = records.write_records(df, target, write_to, least=0)
-    logger.info("%s", f"{count} datapoints of {source} are in {os.fspath(path)}.")
+    logger.info("%s", f"{count} datapoints of {source} are in {os.fsdecode(path)}.")
     return count
 
 

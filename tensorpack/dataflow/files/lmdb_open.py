@@ -33,7 +33,7 @@ class DamagedLMDB(DamagedFile):
 
 def data_file(path: PathLike) -> str:
     """Returns the path of a database: the file, or `data.mdb` if it is a directory."""
-    path = os.fspath(path)
+    path = os.fsdecode(path)
     if not os.path.isdir(path):
         return path
     if "data.mdb" not in os.listdir(path):

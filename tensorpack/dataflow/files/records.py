@@ -33,8 +33,6 @@ class ErrorLimit:
     """Lets a pass skip `max_errors` damaged records, each with a line in the log, but no more."""
 
     def __init__(self, max_errors: int, count: int = 0) -> None:
-        if max_errors < 0:
-            raise ValueError(f"max_errors is a number of damaged records, but got {max_errors}.")
         self.max_errors, self.count = max_errors, count  # so many were skipped already
 
     def skip(self, error: DamagedFile) -> None:
@@ -115,7 +113,7 @@ class RecordsFlow(DataFromList):
 
     def __init__(self, records: Any, shuffle: bool, max_errors: int = 0) -> None:
         super().__init__(records, shuffle)
-        self.max_errors = ErrorLimit(max_errors).max_errors
+        self.max_errors = max_errors
 
     @property
     def last_file(self) -> Optional[str]:
@@ -145,7 +143,7 @@ class RecordsFlow(DataFromList):
 
 def input_path(path: PathLike) -> str:
     """Returns the absolute path of a file to read; raises OSError if there is no such file."""
-    path = os.fspath(path)
+    path = os.fsdecode(path)
     if os.path.isdir(path):
         raise IsADirectoryError(f"{path} is a folder. Give the path of one file in it.")
     if not os.path.exists(path):
@@ -171,7 +169,7 @@ def write_records(df: DataFlow, path: PathLike, writer: Writer, least: int = 1) 
                 "datapoints twice and lacks others. Give it one worker, or let MultiProcessMapData "
                 "do the work, which has each datapoint once."
             )
-    path = os.fspath(path)
+    path = os.fsdecode(path)
     folder = os.path.dirname(os.path.abspath(path))
     if not os.path.isdir(folder):
         raise FileNotFoundError(f"Cannot write {path}: there is no folder {folder}. Make it first.")

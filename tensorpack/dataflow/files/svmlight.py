@@ -15,7 +15,6 @@ from tensorpack.utils.optional import require
 from ..raw import DataFromList
 from .records import DamagedFile, ErrorLimit, PathLike, input_path, refuse_gzip
 
-_MAX_FEATURES = 1 << 24  # unless told otherwise: a vector of 64 MB
 # Some lines: labels, how many features each has, and the indices and values of all features.
 _Lines = Tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
@@ -37,15 +36,14 @@ class SVMLightData(DataFromList):
         """
         Args:
           filename, shuffle: the file, which is read here, and whether each pass has its own order.
-          num_features: the length of the vectors; None for the largest index in the file, up to
-            2**24. Give it, and `zero_based`, where several files belong together.
+          num_features: the length of the vectors; None for the largest index in the file. Give
+            it, and `zero_based`, where several files belong together.
           zero_based: whether the first feature has the index 0, and not 1; None if index 0 tells.
           max_errors: how many wrong lines are skipped, see `RecordsFlow`.
         """
         num_features = as_count_or_none(self, "num_features", num_features)
         path, limit = input_path(filename), ErrorLimit(max_errors)
-        most = _MAX_FEATURES if num_features is None else num_features
-        rows = _Rows(path, _read(path, most, limit), num_features, zero_based)
+        rows = _Rows(path, _read(path, limit), num_features, zero_based)
         self.num_features = rows.width
         super().__init__(rows, shuffle)
 
@@ -56,8 +54,6 @@ class _Rows:
     def __init__(self, path: str, pieces: List[_Lines], num_features: Any, zero_based: Any) -> None:
         self._labels, counts, self._indices, self._values = map(np.concatenate, zip(*pieces))
         self._starts = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
-        if not len(self._labels):
-            raise DamagedFile(f"{path} has no datapoints.")
         least = self._indices.min() if len(self._indices) else 1
         if zero_based is False and least == 0:
             raise DamagedFile(f"{path} has an index 0, but zero_based=False says it begins at 1.")
@@ -81,39 +77,34 @@ class _Rows:
         return [features, self._labels[index]]
 
 
-def _read(path: str, most: int, limit: ErrorLimit) -> List[_Lines]:
+def _read(path: str, limit: ErrorLimit) -> List[_Lines]:
     with open(path, "rb") as file:
         refuse_gzip(path, file.read(2))
         file.seek(0)
         try:
-            return [_parse(file, most)]
+            return [_parse(file)]
         except (ValueError, OverflowError):
             file.seek(0)
             lines = file.readlines()
-    return [_parse(io.BytesIO(), most), *_pieces(lines, 1, path, most, limit)]
+    return [_parse(io.BytesIO()), *_pieces(lines, 1, path, limit)]
 
 
-def _pieces(
-    lines: List[bytes], first: int, path: str, most: int, limit: ErrorLimit
-) -> Iterator[_Lines]:
+def _pieces(lines: List[bytes], first: int, path: str, limit: ErrorLimit) -> Iterator[_Lines]:
     """Yields what the lines from number `first` hold; halves them until each wrong one is found."""
     try:
-        yield _parse(io.BytesIO(b"".join(lines)), most)
+        yield _parse(io.BytesIO(b"".join(lines)))
     except (ValueError, OverflowError) as error:
         if len(lines) == 1:
             limit.skip(DamagedFile(f"{path}: line {first}: {str(error).rstrip('.')}."))
             return
         half = len(lines) // 2
-        yield from _pieces(lines[:half], first, path, most, limit)
-        yield from _pieces(lines[half:], first + half, path, most, limit)
+        yield from _pieces(lines[:half], first, path, limit)
+        yield from _pieces(lines[half:], first + half, path, limit)
 
 
-def _parse(file: BinaryIO, most: int) -> _Lines:
+def _parse(file: BinaryIO) -> _Lines:
     load = require("sklearn.datasets").load_svmlight_file
     matrix, labels = load(file, dtype=np.float32, zero_based=True)
-    largest = matrix.indices.max() if len(matrix.indices) else 0
-    if largest > most:
-        raise ValueError(f"the index {largest} is larger than {most}. Give num_features")
     if not np.isfinite(labels).all() or not np.isfinite(matrix.data).all():
         raise ValueError("a number is not finite, or too large for float32")
     return np.asarray(labels, np.float64), np.diff(matrix.indptr), matrix.indices, matrix.data

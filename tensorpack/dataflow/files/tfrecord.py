@@ -53,7 +53,7 @@ class TFRecordBytes(ResumableDataFlow):
         size = as_count_or_none(self, "size", size, 0)
         require("google_crc32c")
         self.path = records.input_path(path)
-        self.max_errors = ErrorLimit(max_errors).max_errors
+        self.max_errors = max_errors
         self._size = size
 
     def __len__(self) -> int:
@@ -161,8 +161,6 @@ class TFRecordData(TFRecordBytes):
     ) -> None:
         super().__init__(path, size, max_errors)
         self._allow_pickle = allow_pickle
-        if os.path.getsize(self.path) == 0:
-            raise DamagedFile(f"{self.path} is empty. A file of datapoints has at least one.")
 
     def _decode(self, data: bytes) -> Any:
         return records.decode_value(data, False, self._allow_pickle)

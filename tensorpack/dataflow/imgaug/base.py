@@ -1,5 +1,6 @@
 """The contract of augmentors, in its present and its earlier spellings, and lists of them."""
 
+import functools
 import inspect
 import operator
 import os
@@ -17,6 +18,16 @@ from .transform import PhotometricTransform, Transform, TransformList
 
 class AugmentationError(ValueError):
     """An augmentor failed; names it, and the shape and dtype of the image that it got."""
+
+
+def _of_drawn(method: Any) -> Callable[..., Any]:
+    """Returns a method of 2017 that takes what was drawn also as the transform made of it."""
+
+    @functools.wraps(method)
+    def call(self: "ImageAugmentor", value: Any, param: Any) -> Any:
+        return method.__get__(self, type(self))(value, _drawn(self, param))
+
+    return call
 
 
 class ImageAugmentor:
@@ -105,8 +116,7 @@ class ImageAugmentor:
         augments = type(self)._augment is not ImageAugmentor._augment
         if isinstance(param, Transform):
             moves = type(self)._augment_coords is not ImageAugmentor._augment_coords
-            owner = vars(param).get("augmentor", vars(param).get("func"))
-            return self._wrap(param) if (augments or moves) and owner is not self else param
+            return self._wrap(param) if (augments or moves) and not _drew(self, param) else param
         if augments:
             return self._wrap(param)
         name = type(self).__name__
@@ -142,7 +152,11 @@ class ImageAugmentor:
             cls._get_augment_params = draw or own["get_transform"]  # type: ignore[method-assign]
         elif draw or "_augment" in own or "_augment_coords" in own:
             draw = draw or (lambda self, img: super(cls, self).get_transform(img))  # type: ignore
-            cls.get_transform = lambda self, img: self._as_transform(draw(self, img))  # type: ignore
+            cls.get_transform = lambda self, img: self._as_transform(  # type: ignore
+                draw.__get__(self, cls)(img)  # it may be a static method, or partial
+            )
+        for name in vars(cls).keys() & {"_augment", "_augment_coords"}:
+            setattr(cls, name, _of_drawn(vars(cls)[name]))
 
     def _as_augmentors(self, augmentors: Any) -> List["ImageAugmentor"]:
         """Returns augmentors as a list; a TypeError if one is something else."""
@@ -247,8 +261,13 @@ class _TransformOf2017(Transform):
     __hash__ = Transform.__hash__
 
     def __init__(self, augmentor: ImageAugmentor, param: Any) -> None:
-        self.augmentor, self.param = augmentor, param
-        self._name = type(augmentor).__name__
+        vars(self).update(augmentor=augmentor, param=param, _name=type(augmentor).__name__)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if self._is_drawn():
+            setattr(self.param, name, value)  # which is applied
+        else:
+            super().__setattr__(name, value)
 
     def apply_image(self, img: np.ndarray) -> np.ndarray:
         return self.augmentor._augment(img, self.param)
@@ -287,8 +306,13 @@ class _TransformOf2017(Transform):
 
 
 def _drawn(augmentor: ImageAugmentor, param: Any) -> Any:
-    own = isinstance(param, _TransformOf2017) and param.augmentor is augmentor
-    return param.param if own else param
+    return param.param if _drew(augmentor, param) else param
+
+
+def _drew(augmentor: ImageAugmentor, param: Any) -> bool:
+    """Whether a transform calls the methods of an augmentor."""
+    by_methods = isinstance(param, (_TransformOf2017, PhotometricTransform))
+    return by_methods and vars(param).get("augmentor", vars(param).get("func")) is augmentor
 
 
 def _check_image(img: Any) -> None:

@@ -87,7 +87,7 @@ def get_all_checkpoints(
         stem, _, suffix = name.rpartition(".")
         step = step_of("model" + stem[len(prefix) :]) if stem.startswith(prefix) else None
         if suffix == INDEX[1:] and step is not None:
-            found.append((os.path.join(os.fspath(dir), stem), step))
+            found.append((os.path.join(os.fsdecode(dir), stem), step))
     return sorted(found, key=lambda each: each[1])
 
 

@@ -59,7 +59,7 @@ class SegmentStore:
     """
 
     def __init__(self, directory: str) -> None:
-        self.directory = os.fspath(directory)
+        self.directory = os.fsdecode(directory)
         self._last = 0
 
     def names(self) -> Set[str]:

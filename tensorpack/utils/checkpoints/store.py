@@ -60,8 +60,6 @@ class CheckpointStore:
         keep_checkpoint_every_n_hours: float = 0.5,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        if max_to_keep is not None and max_to_keep < 0:
-            raise ValueError(f"max_to_keep is a number of checkpoints, or 0, got {max_to_keep}.")
         self.directory = directory
         self._max_to_keep = max(max_to_keep, 2) if max_to_keep else None
         self._keep_seconds = keep_checkpoint_every_n_hours * 3600

@@ -17,6 +17,7 @@ array.
 """
 
 import pickle
+import pickletools
 import struct
 from itertools import chain
 from typing import Any, Callable, List, NamedTuple, Optional, Tuple, Union
@@ -320,7 +321,7 @@ class _Unpacking:
         if code == _RECORDS:
             return self._records(*self._inner(data))
         if code == _PICKLED and self._pickles:
-            return pickle.loads(data)
+            return _unpickled(data)
         raise ValueError(f"unknown extension {code}")
 
     @staticmethod
@@ -351,6 +352,16 @@ class _Unpacking:
         if not isinstance(inner, list):
             raise ValueError("an extension that holds no list")
         return inner
+
+
+def _unpickled(data: bytes) -> Any:
+    try:
+        return pickle.loads(data)
+    except Exception as error:
+        texts = [arg for _, arg, _ in pickletools.genops(data) if isinstance(arg, str)]
+        raise RuntimeError(
+            f"An object of {'.'.join(texts[:2])} can be pickled, but not unpickled: {error!r}."
+        ) from error
 
 
 def _where_it_fails(obj: Any, error: TypeError, pickles: bool) -> Tuple[str, TypeError]:

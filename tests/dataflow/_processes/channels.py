@@ -4,9 +4,8 @@ import os
 
 import numpy as np
 
-from tensorpack.dataflow._processes.receiver import make_channel
-from tensorpack.dataflow._processes.sender import OBJECT, Limits
-from tensorpack.utils.packing.packed import pack
+from tensorpack.dataflow._processes.channel import OBJECT, Limits, make_channel
+from tensorpack.dataflow._processes.pickled import pack
 
 SIZE = 10000
 MIB = 1 << 20
@@ -16,8 +15,8 @@ PLENTY = 1 << 30
 class Channel:
     """Both ends in one process."""
 
-    def __init__(self, slots=4, items=1, nbytes=PLENTY, interrupt=None):
-        self.sender, self.receiver = make_channel(Limits(slots, items, nbytes))
+    def __init__(self, slots=4, items=None, nbytes=PLENTY, interrupt=None):
+        self.sender, self.receiver = make_channel(Limits(slots, items or slots, nbytes))
         self.sender.attach(interrupt)
         self.receiver.attach()
 

@@ -10,16 +10,14 @@ import threading
 import numpy as np
 import pytest
 
-from tensorpack.utils.packing.packed import pack
+from tensorpack.dataflow._processes.pickled import pack
 from tensorpack.utils.packing.packed_arrays import stays_as_it_is
-from tensorpack.utils.packing.packed_layouts import LayoutReader
 from tests.dataflow._processes.channels import SIZE, check, full
 from tests.processes import in_thread
 
 
-@pytest.mark.parametrize("items", [1, 3])
-def test_arrays_are_aligned_and_read_only(open_channel, items):
-    channel = open_channel(slots=8, items=items)
+def test_arrays_are_aligned_and_read_only(open_channel):
+    channel = open_channel(slots=8)
     kept = []
     for size in range(500, 4000, 97):  # from some on they are copies
         channel.put([full(size, size), np.arange(size + 0.5), {"x": np.ones(size, ">f8")}])
@@ -35,15 +33,6 @@ def test_arrays_are_aligned_and_read_only(open_channel, items):
         check(first, size)
         np.testing.assert_array_equal(second, np.arange(size + 0.5))
         assert set(third) == {1}
-
-
-def test_a_codec_that_returns_a_view_where_it_was_to_copy(open_channel, monkeypatch):
-    channel = open_channel(slots=4)
-    monkeypatch.setattr(LayoutReader, "unpack", lambda reader, memory, *_: [memory[:0]])
-    kept = []
-    with pytest.raises(RuntimeError, match="returned a view of shared memory"):
-        for number in range(10):
-            kept.append(channel.exchange(number))
 
 
 VIEWS = {
@@ -70,19 +59,6 @@ def test_what_anybody_looks_at_is_not_written_to(open_channel, name):
     del view
     gc.collect()
     assert channel.room() == 4
-
-
-def test_a_slot_comes_back_after_the_last_of_its_objects(open_channel):
-    channel = open_channel(slots=1, items=3)
-    for number in range(3):
-        assert channel.send(number)
-    assert not channel.send(3)
-    for _ in range(2):
-        channel.array()
-        assert not channel.send(3)
-    kept = channel.array()  # a copy, as there is no other slot
-    assert channel.send(3)
-    check(kept, 2)
 
 
 def test_what_is_kept_in_another_thread_stays(open_channel):
@@ -144,4 +120,4 @@ def test_it_says_once_that_it_waits(open_channel):
             channel.receiver.is_waiting()
     buffer = arrays.array("i", [0])
     fcntl.ioctl(channel.sender.waits_for, termios.FIONREAD, buffer)
-    assert buffer[0] <= 4 * 10
+    assert buffer[0] <= 10

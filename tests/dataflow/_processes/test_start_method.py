@@ -4,11 +4,13 @@ import _thread
 import contextlib
 import functools
 import multiprocessing
+import subprocess
 import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
+import numpy as np
 import pytest
 from tqdm import tqdm
 
@@ -49,8 +51,35 @@ def sleep_again_and_again(stack):
     stack.callback(stop.set)
 
 
+def start_one_after_the_other(stack):
+    stop = threading.Event()
+
+    def run():
+        while not stop.wait(0.02):
+            in_thread(int)[0].join()
+
+    thread, _ = in_thread(run)
+    stack.callback(thread.join)
+    stack.callback(stop.set)
+
+
+def wait_for_a_program(stack):
+    program = stack.enter_context(subprocess.Popen(["cat"], stdin=subprocess.PIPE))
+    thread, _ = in_thread(program.wait)  # which holds a lock of its own
+    stack.callback(thread.join)
+    stack.callback(program.stdin.close)
+
+
 @pytest.mark.parametrize(
-    "begin", [draw_a_bar, use_a_pool, listen_for_signals, sleep_again_and_again]
+    "begin",
+    [
+        draw_a_bar,
+        use_a_pool,
+        listen_for_signals,
+        sleep_again_and_again,
+        start_one_after_the_other,
+        wait_for_a_program,
+    ],
 )
 def test_threads_that_sleep_or_wait_are_forked_away(begin, no_session):
     with contextlib.ExitStack() as stack:
@@ -62,33 +91,22 @@ def test_threads_that_sleep_or_wait_are_forked_away(begin, no_session):
         flow.close()
 
 
-def works(end):
-    while not end.is_set():
-        sum(range(100))
+def counts():
+    sum(range(100))
 
 
-def waits_with_a_lock(end):
-    with LOCK:
-        end.wait()
+def draws():
+    np.random.rand(10000)  # with a lock and without the GIL
 
 
-class Sleeper:
-    def __init__(self):
-        self._lock = threading.RLock()
-
-    def __call__(self, end):
-        with self._lock:
-            while not end.is_set():
-                time.sleep(0.01)
-
-
-@pytest.mark.parametrize("work", [works, waits_with_a_lock, Sleeper()])
-def test_while_a_thread_works_or_holds_a_lock_it_does_not_fork(work, no_session):
+@pytest.mark.parametrize("work", [counts, draws])
+def test_while_a_thread_works_it_does_not_fork(work, no_session):
     end, begun = threading.Event(), threading.Event()
 
     def run():  # it need not be a thread of Python's own
         begun.set()
-        work(end)
+        while not end.is_set():
+            work()
 
     number = _thread.start_new_thread(run, ())
     try:

@@ -144,3 +144,46 @@ def test_joints_follow_a_pair_of_images():
         np.testing.assert_array_equal(tfm.apply_box([[10, 8, 31, 25]]), [[29, 8, 50, 25]])
         np.testing.assert_array_equal(tfm.apply_segmentation(mask), pair[1])
         assert tfm.apply_polygons([[1, 2]]) == [[2, 1]]
+
+
+class Brighter(imgaug.RandomCrop):
+    """A user's methods that use the transform that was drawn."""
+
+    def _augment(self, img, tfm):
+        return tfm.apply_image(img) + 1
+
+    def _augment_coords(self, coords, tfm):
+        return tfm.apply_coords(coords) + 1
+
+
+def test_a_loop_over_methods_and_what_they_drew_applies_each_once():
+    """As the lists that scripts of 2017 write themselves."""
+    image, coords = GIVEN["image"], GIVEN["coords"]
+    for augmentor in Brighter(30), imgaug.Brightness(30), Flip(vert=True, prob=1), Resize(20):
+        augmented, tfm = augmentor.augment_return_params(image)
+        np.testing.assert_array_equal(augmentor._augment(image, tfm), augmented)
+        moved = augmentor._augment_coords(coords, tfm)
+        np.testing.assert_array_equal(moved, tfm.apply_coords(coords))
+
+
+def test_what_is_set_on_a_transform_is_applied():
+    augmentor = Brighter(30)
+    _, tfm = augmentor.augment_return_params(GIVEN["image"])
+    tfm.y0 = tfm.x0 = 5
+    expected = GIVEN["image"][5:35, 5:35] + 1
+    np.testing.assert_array_equal(augmentor.augment_with_params(GIVEN["image"], tfm), expected)
+    np.testing.assert_array_equal(tfm.apply_coords(GIVEN["coords"]), GIVEN["coords"] - 4)
+
+
+def test_methods_may_be_static_or_partial():
+    class Added(imgaug.ImageAugmentor):
+        @staticmethod
+        def _augment(img, param):
+            return img + np.uint8(param)
+
+        def _drawn(self, number, img):
+            return number
+
+        _get_augment_params = functools.partialmethod(_drawn, 5)
+
+    np.testing.assert_array_equal(Added().augment(GIVEN["image"]), GIVEN["image"] + 5)
