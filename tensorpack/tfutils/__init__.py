@@ -66,7 +66,6 @@ _HELPERS = {  # module -> names that other modules import from it, and that are 
     "model_utils": "apply_slim_collections",
     "optimizer": "apply_to_replicas",
     "scope_utils": "under_variable_scope",
-    "sesscreate": "warn_of_taking",
     "sessinit": "CheckpointReaderAdapter ExactRestore",
     "summary": (
         "add_tagged_moving_summary average_states half_square op_name_of_tag root_mean_square "

@@ -2,19 +2,18 @@
 
 import os
 from contextlib import ExitStack
-from functools import lru_cache
-from typing import Any, Callable, FrozenSet, Optional, Sequence, Union
+from typing import Callable, Optional, Sequence, Union
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.utils import logger
 
 from .common import get_default_sess_config
-from .dependency import ancestors, ops_of_fetches
+from .dependency import ancestors
 from .devices import have_gpus
 from .precision import ComputeOptions
 
 # An initialiser that waits for one of these waits for ever: the input has no data yet.
-_BLOCKING_OPS = frozenset(
+BLOCKING_OPS = frozenset(
     "IteratorGetNext QueueDequeueManyV2 QueueDequeueUpToV2 QueueDequeueV2 Unstage".split()
 )
 
@@ -104,51 +103,12 @@ def _check_files() -> None:
 def _warn_of_blocking(graph: tf.Graph) -> None:
     keys = [tf.GraphKeys.GLOBAL_VARIABLES, tf.GraphKeys.LOCAL_VARIABLES]
     for variable in [each for key in keys for each in graph.get_collection(key)]:
-        blocking = [op.name for op in ancestors([variable.initializer]) if op.type in _BLOCKING_OPS]
+        blocking = [op.name for op in ancestors([variable.initializer]) if op.type in BLOCKING_OPS]
         if blocking:
             logger.warn(
                 f"The initial value of {variable.op.name} waits for {blocking[0]}, which has no "
                 "data before training starts: this may wait for ever."
             )
-
-
-def warn_of_taking(sess: Any, inputs: Sequence[tf.Tensor], in_step: Callable[[], bool]) -> None:
-    """Makes `sess.run`, and so `eval()`, warn before it takes a batch for these inputs.
-
-    Each set of fetches is looked at once. A run with a refill of a `StagingInput` is its own.
-
-    Args:
-      in_step: returns whether a step runs, which may read a queue by `sess.run` itself.
-    """
-    sources = {op for op in ancestors(inputs) if op.type in _BLOCKING_OPS}
-    if not sources:
-        return
-    run_unwatched = sess.run
-
-    @lru_cache(maxsize=None)
-    def look(ops: FrozenSet[tf.Operation], fed: FrozenSet[tf.Operation], stepping: bool) -> None:
-        run = set(ancestors(ops, fed)).difference(fed)
-        taken = [op for op in sources & run if op.type == "Unstage" or not stepping]
-        if taken and not any(op.type == "Stage" for op in run):
-            logger.warning(
-                f"A run of {', '.join(sorted(op.name for op in ops)[:3])} by trainer.sess.run() or "
-                "eval() takes a batch from the input that is not that of the step, and may wait "
-                "for it for ever. Return the tensors from _before_run() of a callback, which gets "
-                "their values in the step; or call trainer.hooked_sess.run() for another batch."
-            )
-
-    def run(fetches: Any, feed_dict: Any = None, *args: Any, **options: Any) -> Any:
-        try:
-            sets = [
-                frozenset(ops_of_fetches(x, sess.graph)) for x in (fetches, list(feed_dict or ()))
-            ]
-        except (KeyError, TypeError, ValueError):
-            pass  # it refuses them, or knows more kinds of them
-        else:
-            look(*sets, in_step())
-        return run_unwatched(fetches, feed_dict, *args, **options)
-
-    sess.run = run
 
 
 class ReuseSessionCreator(tf.train.SessionCreator):

@@ -10,12 +10,12 @@ from tensorpack.graph_builder import ModelDesc, ModelDescBase
 from tensorpack.input_source import InputSource, QueueInput
 from tensorpack.predict.base import OnlinePredictor
 from tensorpack.predict.factory import PredictorFactory
+from tensorpack.tfutils._taking import warn_of_taking
 from tensorpack.tfutils.collection import freeze_collection
 from tensorpack.tfutils.devices import tower_device
 from tensorpack.tfutils.gradproc import FilterNoneGrad
 from tensorpack.tfutils.loss_scale import LossScaleOptimizer
 from tensorpack.tfutils.precision import ComputeOptions
-from tensorpack.tfutils.sesscreate import warn_of_taking
 from tensorpack.tfutils.tower import TowerFunc, TowerTensorHandle, TowerTensorHandles
 from tensorpack.utils import logger
 from tensorpack.utils.argtools import call_only_once, memoized_ignoreargs
