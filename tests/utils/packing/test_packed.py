@@ -24,7 +24,7 @@ from tensorpack.utils.packing.packed_arrays import (
     Rows,
     aligned_empty,
 )
-from tests.utils.frames import array_header, extension
+from tests.utils.frames import array_header, assert_same_bits, extension
 
 msgpack = pytest.importorskip("msgpack")
 
@@ -42,25 +42,6 @@ def through(obj, start=0, keep=None, room=0):
     assert (memory[:start] == 0xAA).all() and (memory[end:] == 0xAA).all()
     memory.flags.writeable = False
     return unpack(memory, len(packed.structure), start, end, keep), memory
-
-
-def assert_same(found, expected):
-    """Equal, of the same types, with the same bytes."""
-    assert type(found) is type(expected)
-    if isinstance(expected, (list, tuple)):
-        assert len(found) == len(expected)
-        for each, other in zip(found, expected):
-            assert_same(each, other)
-    elif isinstance(expected, dict):
-        assert list(found) == list(expected)
-        for key in expected:
-            assert_same(found[key], expected[key])
-    elif isinstance(expected, (np.ndarray, np.generic)):
-        assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
-        assert found.dtype.byteorder == expected.dtype.byteorder
-        assert found.tobytes() == expected.tobytes()
-    else:
-        assert repr(found) == repr(expected)
 
 
 @st.composite
@@ -112,7 +93,7 @@ OBJECTS = st.recursive(
 @settings(max_examples=300)
 @given(OBJECTS, st.sampled_from([0, 64, 640]), st.sampled_from([0, 100]))
 def test_objects_come_back(obj, start, room):
-    assert_same(through(obj, start, room=room)[0], obj)
+    assert_same_bits(through(obj, start, room=room)[0], obj)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -120,13 +101,13 @@ def test_objects_come_back(obj, start, room):
 def test_arrays_of_every_dtype(dtype, shape):
     count = int(np.prod(shape, dtype=int))
     array = (np.arange(count) % 100).astype(dtype).reshape(shape)
-    assert_same(through([array])[0], [array])
+    assert_same_bits(through([array])[0], [array])
 
 
 def test_every_bit_of_floats_comes_back():
     for bits, dtype in [(np.arange(2**16, dtype="u2"), "f2"), (np.arange(2**16, dtype="u4"), "f4")]:
         array = (bits + 0x7F800000).astype("u4").view("f4") if dtype == "f4" else bits.view("f2")
-        assert_same(through(array)[0], array)
+        assert_same_bits(through(array)[0], array)
 
 
 INNER = np.dtype([("x", "<f4"), ("y", "i2", (2, 3))], align=True)
@@ -158,7 +139,7 @@ EXACT = [
 @pytest.mark.parametrize("number", range(len(EXACT)))
 def test_types_and_bits_are_kept(number):
     for obj in (EXACT[number], [0, {"k": (EXACT[number],)}]):
-        assert_same(through(obj)[0], obj)
+        assert_same_bits(through(obj)[0], obj)
 
 
 def test_the_largest_integers():
@@ -168,7 +149,7 @@ def test_the_largest_integers():
 
 def test_a_memory_map_is_read_as_an_array(tmp_path):
     mapped = np.memmap(str(tmp_path / "raw"), np.int16, "w+", shape=(3,))
-    assert_same(through([mapped])[0], [np.zeros(3, np.int16)])
+    assert_same_bits(through([mapped])[0], [np.zeros(3, np.int16)])
 
 
 def test_dtypes_of_other_libraries_are_refused():
@@ -213,7 +194,7 @@ def test_keep_sees_each_array_and_what_it_returns_is_taken():
 
     obj = {"a": np.arange(1000.0), "b": (np.arange(900.0), [np.arange(3.0)])}
     found, memory = through(obj, keep=keep)
-    assert_same(found, obj)
+    assert_same_bits(found, obj)
     assert [array.size for array in seen if array.nbytes > 512] == [1000, 900]
     assert not np.shares_memory(found["a"], memory)
     for array in (found["a"], found["b"][0], found["b"][1][0]):
@@ -292,7 +273,7 @@ def test_depth_is_limited():
     deep = []
     for _ in range(400):
         deep = [deep]
-    assert_same(through(deep)[0], deep)
+    assert_same_bits(through(deep)[0], deep)
     for _ in range(1000):
         deep = [deep]
     with pytest.raises(ValueError, match="recursion limit"):
@@ -307,11 +288,11 @@ def test_tuples_are_nested_no_deeper_than_they_can_be_read():
     deep = ()
     for _ in range(MAX_TUPLES - 1):
         deep = (deep,)
-    assert_same(through(deep)[0], deep)
+    assert_same_bits(through(deep)[0], deep)
     with pytest.raises(ValueError, match=f"at most {MAX_TUPLES} deep"):
         pack((deep,))
     many = [((1,), (2,))] * (2 * MAX_TUPLES)  # side by side they may be as many as one likes
-    assert_same(through(many)[0], many)
+    assert_same_bits(through(many)[0], many)
 
 
 @pytest.mark.parametrize("shape", [(), (3,), (20, 30)])
@@ -319,7 +300,7 @@ def test_tuples_are_nested_no_deeper_than_they_can_be_read():
 def test_rows_come_back_as_one_array(shape, dtype):
     parts = [np.full(shape, number, "i8") for number in range(5)]
     found, _ = through({"batch": Rows(parts, np.dtype(dtype))})
-    assert_same(found["batch"], np.stack(parts).astype(dtype))
+    assert_same_bits(found["batch"], np.stack(parts).astype(dtype))
 
 
 def test_memory_that_is_too_small_is_an_error():
