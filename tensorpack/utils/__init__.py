@@ -37,9 +37,7 @@ _HELPERS = {  # module -> names that others import from it, and that are not pub
     "nvml": "NvidiaDevice visible_devices",
     "palette": "PALETTE_RGB",
     "rect": "FloatBox Rect",
-    "serialize": (
-        "FrameError MAX_BYTES MAX_FILE_BYTES MAX_STRUCTURE_BYTES dump_hashed load_frame load_hashed"
-    ),
+    "serialize": "FrameError MAX_BYTES dump_hashed load_frame load_hashed",
     "viz": (
         "draw_boxes dump_dataflow_images gen_stack_patches intensity_to_rgb interactive_imshow "
         "pyplot2img stack_patches"

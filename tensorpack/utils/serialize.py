@@ -1,7 +1,7 @@
 """Converts objects to bytes and back, for sockets and files; reading bytes never runs code.
 
 An object is one frame: a header of 64 bytes, followed by the structure and the arrays of the object
-in the layout of `tensorpack.utils.packed`. The header is, in little endian::
+in the layout of `packing.codec`. The header is, in little endian::
 
     magic | version | flags | zeros | checksum | zeros | structure | frame | zeros
     4       1         1       2       4          4       8           8       32      bytes
@@ -19,21 +19,15 @@ from typing import Any, BinaryIO, List, Tuple
 
 import numpy as np
 
-from .packing import old_values
-from .packing.packed import ALIGNMENT, pack, unpack
-from .packing.packed_arrays import Rows
+from .packing.codec import Keep, aligned, pack, unpack
+from .packing.old_values import BadRecord, RefusedRecord, decode_old, kind_of_old
 
 #: Bytes of a frame at most, unless a caller wants it otherwise.
 MAX_BYTES = 1 << 30
-#: Bytes of a frame in a file of its own, at most.
-MAX_FILE_BYTES = 1 << 32
-#: Bytes of a frame without its arrays, at most; in memory it may take 60 times that.
-MAX_STRUCTURE_BYTES = 1 << 26
 
 _MAGIC = b"\xf7TPF"
 _VERSION = 1
 _HASHED = 1  # the flag of frames without a checksum
-_PIECE_BYTES = 1 << 20  # hashed while the processor still has it in its cache
 _BEGIN = struct.Struct("<4sBBHI")  # magic, version, flags, zeros, checksum
 _REST = struct.Struct("<4xQQ32x")  # length of the structure, length of the frame
 _HEADER_BYTES = _BEGIN.size + _REST.size
@@ -48,7 +42,7 @@ def dumps(obj: Any, max_bytes: int = MAX_BYTES) -> bytes:
 
     Args:
       obj: None, booleans, integers, floats, text, bytes, numpy arrays and scalars, and lists,
-        tuples and dicts of these.
+        tuples and dicts of these. What else has the buffer interface comes back as bytes.
       max_bytes: how many bytes it may have as a frame.
 
     Raises:
@@ -68,15 +62,11 @@ def dump_hashed(obj: Any, file: BinaryIO) -> Tuple[int, str]:
     Returns:
       The number of bytes, and their hexadecimal SHA-256, for `load_hashed`.
     """
-    parts = [_BEGIN.pack(_MAGIC, _VERSION, _HASHED, 0, 0), *_parts(obj, MAX_FILE_BYTES)]
     digest, size = hashlib.sha256(), 0
-    for part in parts:
-        view = memoryview(part)
-        for start in range(0, len(view), _PIECE_BYTES):
-            piece = view[start : start + _PIECE_BYTES]
-            digest.update(piece)
-            file.write(piece)
-        size += len(view)
+    for part in [_BEGIN.pack(_MAGIC, _VERSION, _HASHED, 0, 0), *_parts(obj)]:
+        digest.update(part)
+        file.write(part)
+        size += len(part)
     return size, digest.hexdigest()
 
 
@@ -85,8 +75,7 @@ def load_hashed(memory: np.ndarray) -> Any:
     been compared: uint8 `[nbytes]`, writable. The large arrays of the object are views of it. All
     of its arrays that have elements may be written to.
     """
-    structure_nbytes = _check_header(memory, MAX_FILE_BYTES, _HASHED)
-    return _unpack(memory, structure_nbytes, lambda a: a if a.flags.writeable else a.copy())
+    return _loaded(memory, _HASHED, lambda a: a if a.flags.writeable else a.copy())
 
 
 def loads(
@@ -105,87 +94,64 @@ def loads(
         which can run any code: only for bytes that you trust.
     """
     view = memoryview(buf)
-    begin = view.cast("B")[:3].tobytes() if view.nbytes else b""
-    if view.nbytes > max_bytes or not old_values.kind_of_old(begin):
-        return load_frame(view, max_bytes, copy)
-    try:
-        return old_values.decode_old(view.tobytes(), allow_pickle)
-    except (old_values.BadRecord, old_values.RefusedRecord) as error:
-        raise FrameError(str(error)) from error
+    if view.nbytes <= max_bytes and kind_of_old(view[:3].tobytes()):
+        try:
+            return decode_old(view.tobytes(), allow_pickle)
+        except (BadRecord, RefusedRecord) as error:
+            raise FrameError(str(error)) from error
+    return load_frame(view, max_bytes, copy)
 
 
 def load_frame(buf: Any, max_bytes: int = MAX_BYTES, copy: bool = True) -> Any:
     """Does what `loads` does, where no bytes of old versions can be."""
-    view = memoryview(buf)
-    memory: Any = np.frombuffer(view, np.uint8) if view.nbytes else np.empty(0, np.uint8)
+    memory = np.frombuffer(buf, np.uint8)
     memory.flags.writeable = False
-    structure_nbytes = _check_header(memory, max_bytes, 0)
-    if zlib.crc32(memory[_BEGIN.size :]) != _BEGIN.unpack_from(memory)[-1]:
-        raise FrameError(
-            f"The checksum of a frame of {memory.nbytes} bytes is wrong: it was damaged."
-        )
-    return _unpack(memory, structure_nbytes, np.copy if copy else None)
-
-
-def _unpack(memory: np.ndarray, structure_nbytes: int, keep: Any) -> Any:
-    try:
-        return unpack(memory, structure_nbytes, _HEADER_BYTES, keep=keep)
-    except (OverflowError, ValueError) as error:
-        raise FrameError(f"This frame is not one that dumps() writes: {error}") from error
-
-
-def _parts(obj: Any, max_bytes: int) -> List[Any]:
-    """Returns what follows the checksum in the frame of an object, as buffers in order."""
-    packed = pack(obj)
-    nbytes = _HEADER_BYTES + packed.nbytes
-    if nbytes > max_bytes:
-        raise ValueError(
-            f"This object has {nbytes} bytes, and {max_bytes} are allowed. Split it into smaller "
-            "ones; or, if you call dumps() and loads() yourself, give both a larger max_bytes."
-        )
-    if len(packed.structure) > MAX_STRUCTURE_BYTES:
-        raise ValueError(
-            f"What is not an array in this object has {len(packed.structure)} bytes, and "
-            f"{MAX_STRUCTURE_BYTES} are allowed. Make arrays of long lists and of long bytes."
-        )
-    header, gap = _REST.pack(len(packed.structure), nbytes), -len(packed.structure) % ALIGNMENT
-    parts: List[Any] = [header, packed.structure, bytes(gap)]
-    for array in packed.arrays:
-        whole = array.array() if isinstance(array, Rows) else np.ascontiguousarray(array)
-        parts += [whole.reshape(-1).view(np.uint8), bytes(-array.nbytes % ALIGNMENT)]
-    return parts
-
-
-def _check_header(memory: Any, max_bytes: int, expected_flags: int) -> int:
-    """Returns the length of the structure of a uint8 array, if all else in its header is right."""
-    if memory.nbytes < _HEADER_BYTES:
-        raise FrameError(
-            f"{memory.nbytes} bytes are not a frame, which has at least {_HEADER_BYTES}."
-        )
     if memory.nbytes > max_bytes:
         raise FrameError(
             f"A frame of {memory.nbytes} bytes, and {max_bytes} are allowed. If it is meant to be "
             "that large, give max_bytes."
         )
-    magic, version, flags, zeros, _ = _BEGIN.unpack_from(memory)
+    return _loaded(memory, 0, np.copy if copy else None)
+
+
+def _parts(obj: Any, max_bytes: float = float("inf")) -> List[Any]:
+    """Returns what follows the checksum in the frame of an object, as buffers of bytes."""
+    structure, arrays = pack(obj)
+    buffers = [np.ascontiguousarray(array).reshape(-1).view(np.uint8) for array in arrays]
+    nbytes = _HEADER_BYTES + sum(aligned(len(buffer)) for buffer in [structure, *buffers])
+    if nbytes > max_bytes:
+        raise ValueError(
+            f"This object has {nbytes} bytes, and {max_bytes} are allowed. Split it into smaller "
+            "ones; or, if you call dumps() and loads() yourself, give both a larger max_bytes."
+        )
+    parts: List[Any] = [_REST.pack(len(structure), nbytes)]
+    for buffer in [structure, *buffers]:
+        parts += [buffer, bytes(-len(buffer) % 64)]
+    return parts
+
+
+def _loaded(memory: Any, expected_flags: int, keep: Keep) -> Any:
+    """Returns the object of a frame, uint8 `[nbytes]`."""
+    magic = memory[: len(_MAGIC)].tobytes()
     if magic != _MAGIC:
-        hint = ""
-        if magic == bytes(4):
-            hint = (
-                " If old tensorpack wrote them by pyarrow: that is not read. Write them again "
-                "there, with TENSORPACK_SERIALIZE=pickle."
-            )
-        raise FrameError(f"These bytes begin with {magic!r}, and a frame with {_MAGIC!r}.{hint}")
+        arrow = " Write what pyarrow wrote again, with TENSORPACK_SERIALIZE=pickle."
+        raise FrameError(
+            f"These {memory.nbytes} bytes begin with {magic!r}, and a frame with {_MAGIC!r}."
+            + (arrow if magic == bytes(4) else "")
+        )
+    header = memory[:_HEADER_BYTES].tobytes().ljust(_HEADER_BYTES, b"\0")
+    _, version, flags, zeros, checksum = _BEGIN.unpack_from(header)
+    structure_nbytes, nbytes = _REST.unpack_from(header, _BEGIN.size)
     if (version, flags, zeros) != (_VERSION, expected_flags, 0):
         raise FrameError(
             f"A frame of version {version} with flags {flags}, and this is version {_VERSION}. "
             "Let both sides have the same tensorpack."
         )
-    structure_nbytes, nbytes = _REST.unpack_from(memory, _BEGIN.size)
     if nbytes != memory.nbytes:
         raise FrameError(f"{memory.nbytes} bytes, and the frame says that it has {nbytes}.")
-    if structure_nbytes > MAX_STRUCTURE_BYTES:
-        raise FrameError(
-            f"A structure of {structure_nbytes} bytes, and {MAX_STRUCTURE_BYTES} are allowed."
-        )
-    return structure_nbytes
+    if not flags and zlib.crc32(memory[_BEGIN.size :]) != checksum:
+        raise FrameError(f"The checksum of a frame of {nbytes} bytes is wrong: it was damaged.")
+    try:
+        return unpack(memory, _HEADER_BYTES, structure_nbytes, keep)
+    except ValueError as error:
+        raise FrameError(f"This frame is not one that dumps() writes: {error}") from error
