@@ -1,25 +1,30 @@
 """Converts objects to bytes and back, for sockets and files; reading bytes never runs code.
 
-An object is one frame: a header of 64 bytes, followed by the structure and the arrays of the object
-in the layout of `packing.codec`. The header is, in little endian::
+An object is one frame: a header of 64 bytes, its structure, which is msgpack, and its large arrays,
+each part followed by zeros up to a multiple of 64 bytes. The header is, in little endian::
 
     magic | version | flags | zeros | checksum | zeros | structure | frame | zeros
     4       1         1       2       4          4       8           8       32      bytes
 
 "structure" and "frame" are lengths in bytes, the latter of everything. The checksum is the CRC-32
 of all that follows it; a frame in a file whose SHA-256 is kept elsewhere has the flag 1 and no
-checksum. Arrays of more than 512 bytes begin at multiples of 64 bytes from the begin of the frame,
-so they are aligned in memory if the frame is.
+checksum. What msgpack does not know are extensions of the structure. That of an array holds the
+number of characters of its dtype (one byte), the number of its dimensions (one byte), the dtype,
+the shape (eight bytes each), and then its bytes in C order if it has at most 512, or else its
+position behind the structure (eight bytes). A tuple is a list; an array of records the list of its
+fields, its shape, whether it is a scalar, and its bytes as an array.
 """
 
+import functools
 import hashlib
 import struct
 import zlib
-from typing import Any, BinaryIO, List, Tuple
+from types import SimpleNamespace
+from typing import Any, BinaryIO, Callable, List, Optional, Tuple
 
 import numpy as np
 
-from .packing.codec import Keep, aligned, pack, unpack
+from .optional import msgpack_codec, require
 from .packing.old_values import BadRecord, RefusedRecord, decode_old, kind_of_old
 
 #: Bytes of a frame at most, unless a caller wants it otherwise.
@@ -31,6 +36,14 @@ _HASHED = 1  # the flag of frames without a checksum
 _BEGIN = struct.Struct("<4sBBHI")  # magic, version, flags, zeros, checksum
 _REST = struct.Struct("<4xQQ32x")  # length of the structure, length of the frame
 _HEADER_BYTES = _BEGIN.size + _REST.size
+# The codes of the extensions are in every file that this library has written.
+_INLINE, _PLACED, _SCALAR, _TUPLE, _NP_STR, _NP_BYTES, _INTEGER, _RECORDS = range(1, 9)
+_MAX_INLINE_BYTES = 512
+_MAX_TUPLES = 32  # in each other: msgpack needs 40 KB of the C stack for each
+_KINDS = "biufcSUmM"  # of dtypes
+_POSITION = struct.Struct("<Q")
+_Keep = Optional[Callable[[np.ndarray], np.ndarray]]
+_Placed = List[Tuple[int, np.ndarray]]  # arrays with their positions, as bytes
 
 
 class FrameError(ValueError):
@@ -116,21 +129,30 @@ def load_frame(buf: Any, max_bytes: int = MAX_BYTES, copy: bool = True) -> Any:
 
 def _parts(obj: Any, max_bytes: float = float("inf")) -> List[Any]:
     """Returns what follows the checksum in the frame of an object, as buffers of bytes."""
-    structure, arrays = pack(obj)
-    buffers = [np.ascontiguousarray(array).reshape(-1).view(np.uint8) for array in arrays]
-    nbytes = _HEADER_BYTES + sum(aligned(len(buffer)) for buffer in [structure, *buffers])
+    placed: _Placed = []
+    try:
+        structure = _encoded(obj, placed, 0)
+    except TypeError:
+        parts = enumerate(obj) if isinstance(obj, (list, tuple)) else ()
+        for key, part in obj.items() if isinstance(obj, dict) else parts:
+            try:
+                _parts(part)
+            except TypeError as error:
+                colon = "" if str(error).startswith("[") else ": "
+                raise TypeError(f"[{key!r}]{colon}{error}") from error
+        raise
+    buffers = [structure, *(array for _, array in placed)]
+    nbytes = _HEADER_BYTES + sum(len(buffer) + -len(buffer) % 64 for buffer in buffers)
     if nbytes > max_bytes:
         raise ValueError(
             f"This object has {nbytes} bytes, and {max_bytes} are allowed. Split it into smaller "
             "ones; or, if you call dumps() and loads() yourself, give both a larger max_bytes."
         )
-    parts: List[Any] = [_REST.pack(len(structure), nbytes)]
-    for buffer in [structure, *buffers]:
-        parts += [buffer, bytes(-len(buffer) % 64)]
-    return parts
+    header = _REST.pack(len(structure), nbytes)
+    return [header, *(part for buffer in buffers for part in (buffer, bytes(-len(buffer) % 64)))]
 
 
-def _loaded(memory: Any, expected_flags: int, keep: Keep) -> Any:
+def _loaded(memory: Any, expected_flags: int, keep: _Keep) -> Any:
     """Returns the object of a frame, uint8 `[nbytes]`."""
     magic = memory[: len(_MAGIC)].tobytes()
     if magic != _MAGIC:
@@ -151,7 +173,108 @@ def _loaded(memory: Any, expected_flags: int, keep: Keep) -> Any:
         raise FrameError(f"{memory.nbytes} bytes, and the frame says that it has {nbytes}.")
     if not flags and zlib.crc32(memory[_BEGIN.size :]) != checksum:
         raise FrameError(f"The checksum of a frame of {nbytes} bytes is wrong: it was damaged.")
+    end = _HEADER_BYTES + structure_nbytes
     try:
-        return unpack(memory, _HEADER_BYTES, structure_nbytes, keep)
-    except ValueError as error:
-        raise FrameError(f"This frame is not one that dumps() writes: {error}") from error
+        return _decoded(memory[_HEADER_BYTES:end], memory[end + -end % 64 :], keep)
+    except MemoryError:
+        raise
+    except Exception as error:  # damaged bytes can make msgpack and numpy fail in many ways
+        what = str(error) or type(error).__name__
+        raise FrameError(f"This frame is not one that dumps() writes: {what}") from error
+
+
+@functools.lru_cache(None)
+def _msgpack() -> Any:
+    codec = msgpack_codec()
+    return SimpleNamespace(
+        Packer=codec.Packer, unpackb=codec.unpackb, Ext=require("msgpack").ExtType
+    )
+
+
+def _encoded(obj: Any, placed: _Placed, depth: int) -> bytes:
+    if depth > _MAX_TUPLES:
+        raise ValueError(f"Tuples nest at most {_MAX_TUPLES} deep.")
+    default = functools.partial(_extension_of, placed, depth)
+    packer = _msgpack().Packer(default=default, strict_types=True, unicode_errors="surrogatepass")
+    return packer.pack(obj)  # type: ignore[no-any-return]
+
+
+def _extension_of(placed: _Placed, depth: int, obj: Any) -> Any:
+    """Returns an extension for an object that msgpack does not know."""
+    ext_type, kind = _msgpack().Ext, type(obj)
+    if kind is tuple:
+        return ext_type(_TUPLE, _encoded(list(obj), placed, depth + 1))
+    if kind is int:
+        size = obj.bit_length() // 8 + 1
+        return ext_type(_INTEGER, obj.to_bytes(size, "little", signed=True))
+    if kind is np.str_:  # as an array of one it would lose zeros at its end
+        return ext_type(_NP_STR, str.encode(obj, "utf-8", "surrogatepass"))
+    if kind is np.bytes_:
+        return ext_type(_NP_BYTES, bytes(obj))
+    is_array = kind in (np.ndarray, np.memmap)
+    dtype = obj.dtype if is_array or isinstance(obj, np.generic) else None
+    if dtype is not None and dtype.kind in _KINDS and dtype.isbuiltin != 2:  # of a library
+        name, shape = dtype.str.encode(), obj.shape
+        header = bytes([len(name), len(shape)]) + name + struct.pack(f"<{len(shape)}Q", *shape)
+        if not is_array or obj.nbytes <= _MAX_INLINE_BYTES:
+            return ext_type(_INLINE if is_array else _SCALAR, header + obj.tobytes())
+        end = placed[-1][0] + placed[-1][1].nbytes if placed else 0
+        position = end + -end % 64
+        placed.append((position, np.ascontiguousarray(obj).reshape(-1).view(np.uint8)))
+        return ext_type(_PLACED, header + _POSITION.pack(position))
+    if dtype is not None and dtype.type is np.void and dtype.names and not dtype.hasobject:
+        fields = np.lib.format.dtype_to_descr(dtype)
+        if np.lib.format.descr_to_dtype(fields) == dtype:
+            data = np.ascontiguousarray(obj).reshape(-1).view(np.uint8)
+            records = [fields, list(obj.shape), not is_array, data]
+            return ext_type(_RECORDS, _encoded(records, placed, depth + 1))
+    what = f"an array of {dtype}" if is_array else f"a {kind.__name__}"
+    raise TypeError(
+        f"{what} cannot be sent or stored. Supported are None, bool, int, float, str, bytes, numpy "
+        "arrays and scalars without objects, and lists, tuples and dicts of these."
+    )
+
+
+def _decoded(structure: Any, area: np.ndarray, keep: _Keep) -> Any:
+    return _msgpack().unpackb(
+        structure,
+        ext_hook=functools.partial(_object_of, area, keep),
+        strict_map_key=False,
+        unicode_errors="surrogatepass",
+    )
+
+
+def _object_of(area: np.ndarray, keep: _Keep, code: int, data: bytes) -> Any:
+    """Returns the object of an extension."""
+    if code in (_INLINE, _PLACED, _SCALAR):
+        end = 2 + data[0]
+        dtype = _without_objects(np.dtype(data[2:end].decode("ascii")))
+        shape = struct.unpack_from(f"<{data[1]}Q", data, end)
+        end += 8 * data[1]
+        memory: Any = data[end:]
+        if code == _PLACED:
+            memory = area[_POSITION.unpack(memory)[0] :]
+        array: Any = np.ndarray(shape, dtype, memory)
+        if code == _SCALAR:
+            return array[()]
+        return array if keep is None or not array.size else keep(array)
+    if code == _TUPLE:
+        return tuple(_decoded(data, area, keep))
+    if code == _NP_STR:
+        return np.str_(data.decode("utf-8", "surrogatepass"))
+    if code == _NP_BYTES:
+        return np.bytes_(data)
+    if code == _INTEGER:
+        return int.from_bytes(data, "little", signed=True)
+    if code == _RECORDS:
+        fields, shape, is_scalar, records = _decoded(data, area, keep)
+        dtype = _without_objects(np.lib.format.descr_to_dtype(fields))
+        records = records.view(dtype).reshape(shape)
+        return records[()] if is_scalar else records
+    raise ValueError(f"unknown extension {code}")
+
+
+def _without_objects(dtype: np.dtype) -> np.dtype:
+    if dtype.hasobject or not dtype.itemsize:
+        raise ValueError(f"an array of {dtype}")
+    return dtype
