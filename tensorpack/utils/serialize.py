@@ -212,12 +212,13 @@ def _extension_of(placed: _Placed, depth: int, obj: Any) -> Any:
     if kind is np.bytes_:
         return ext_type(_NP_BYTES, bytes(obj))
     is_array = kind in (np.ndarray, np.memmap)
-    dtype = obj.dtype if is_array or isinstance(obj, np.generic) else None
-    if dtype is not None and dtype.kind in _KINDS and dtype.isbuiltin != 2:  # of a library
+    is_scalar = isinstance(obj, np.generic) and kind is obj.dtype.type
+    dtype = obj.dtype if is_array or is_scalar else None
+    if dtype is not None and dtype.kind in _KINDS and dtype.isbuiltin != 2:  # 2: of another library
         name, shape = dtype.str.encode(), obj.shape
         header = bytes([len(name), len(shape)]) + name + struct.pack(f"<{len(shape)}Q", *shape)
-        if not is_array or obj.nbytes <= _MAX_INLINE_BYTES:
-            return ext_type(_INLINE if is_array else _SCALAR, header + obj.tobytes())
+        if is_scalar or obj.nbytes <= _MAX_INLINE_BYTES:
+            return ext_type(_SCALAR if is_scalar else _INLINE, header + obj.tobytes())
         end = placed[-1][0] + placed[-1][1].nbytes if placed else 0
         position = end + -end % 64
         placed.append((position, np.ascontiguousarray(obj).reshape(-1).view(np.uint8)))
@@ -226,7 +227,7 @@ def _extension_of(placed: _Placed, depth: int, obj: Any) -> Any:
         fields = np.lib.format.dtype_to_descr(dtype)
         if np.lib.format.descr_to_dtype(fields) == dtype:
             data = np.ascontiguousarray(obj).reshape(-1).view(np.uint8)
-            records = [fields, list(obj.shape), not is_array, data]
+            records = [fields, list(obj.shape), is_scalar, data]
             return ext_type(_RECORDS, _encoded(records, placed, depth + 1))
     what = f"an array of {dtype}" if is_array else f"a {kind.__name__}"
     raise TypeError(

@@ -36,14 +36,14 @@ def read_npz(path: str) -> Dict[str, np.ndarray]:
     """
     with open(path, "rb") as file:
         data = file.read()
-    where = "no dictionary of arrays" if data.startswith(_MAGIC) else "no archive of arrays"
+    where = "no archive of arrays"
     try:
         if data.startswith(_MAGIC):
+            where = "no dictionary of arrays"
             named = array_of_npy(data, objects=True).item()
             arrays = {name: np.asarray(array) for name, array in named.items()}
-            wrong = [name for name in arrays if type(name) is not str or arrays[name].dtype == "O"]
-            if wrong or not arrays:
-                raise ValueError(f"{wrong} in it")
+            if not arrays or any(type(k) is not str or arrays[k].dtype.hasobject for k in arrays):
+                raise ValueError(f"{list(arrays)} in it")
             return arrays
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             arrays = {}

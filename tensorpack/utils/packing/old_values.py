@@ -2,11 +2,12 @@
 
 The bytes have neither version nor checksum, so damage is found only where it breaks their
 structure. No code runs: of what a pickle names, only the few functions are found that make
-containers, numbers, text, bytes and numpy arrays. Stand-ins make the arrays: the state of a dtype
-in a pickle can have numpy's own take bytes for pointers to objects.
+containers, numbers, text, bytes and numpy arrays. Arrays are made by stand-ins: numpy itself can be
+led by the state of a dtype to take bytes for pointers to objects.
 """
 
 import collections
+import copy
 import io
 import pickle
 from typing import Any, Dict
@@ -77,11 +78,9 @@ def _restored(found: Dict[Any, Any]) -> Any:
     return found
 
 
-def _refused(name: Any) -> RefusedRecord:
-    return RefusedRecord(
-        f"It has an array of dtype {name!r:.80}, and not of plain numbers, text or objects: "
-        "write the file again where it can be read."
-    )
+def _refused(dtype: Any) -> RefusedRecord:
+    what = f"an array of dtype {dtype!r:.80}, and not of plain numbers, text or objects"
+    return RefusedRecord(f"It has {what}: write the file again where it can be read.")
 
 
 def _array_of(data: Any, dtype: np.dtype, shape: Any, order: Any = "C") -> np.ndarray:
@@ -89,19 +88,18 @@ def _array_of(data: Any, dtype: np.dtype, shape: Any, order: Any = "C") -> np.nd
     if dtype.hasobject:
         flat = np.empty(len(data), object)
         for index, part in enumerate(data):
-            flat[index] = _finished(part)
+            flat[index] = part
     else:
         flat = np.frombuffer(data.encode("latin1") if isinstance(data, str) else data, dtype)
     return flat.reshape(shape, order=order).copy()
 
 
 def _unpickled(value: bytes) -> Any:
-    return _finished(_Unpickler(io.BytesIO(value), encoding="latin1").load())
+    # A deep copy has the arrays in the place of what stands for them.
+    return copy.deepcopy(_Unpickler(io.BytesIO(value), encoding="latin1").load())
 
 
 class _Unpickler(pickle.Unpickler):
-    """Finds nothing but what makes plain values, or stands for it."""
-
     def find_class(self, module: str, name: str) -> Any:
         path = f"{module}.{name}".replace("._core.", ".core.").replace("__builtin__", "builtins")
         if path not in _KNOWN:
@@ -113,27 +111,17 @@ class _Unpickler(pickle.Unpickler):
         return _KNOWN[path]
 
 
-def _finished(found: Any) -> Any:
-    """Returns an object with arrays and dtypes in the place of what stands for them."""
-    if isinstance(found, (_Array, _Dtype)):
-        return found.made
-    if isinstance(found, list):
-        found[:] = map(_finished, found)
-    elif isinstance(found, dict):
-        found.update([(key, _finished(part)) for key, part in found.items()])
-    elif isinstance(found, tuple):
-        return tuple(map(_finished, found))
-    return found
-
-
 class _Array:
     """What numpy's `_reconstruct` makes; the array is `made` when its state is set."""
 
-    made: Any
+    made: np.ndarray
 
     def __setstate__(self, state: Any) -> None:
         _, shape, dtype, is_fortran, data = state
         self.made = _array_of(data, dtype.made, shape, "F" if is_fortran else "C")
+
+    def __deepcopy__(self, memo: Any) -> np.ndarray:
+        return copy.deepcopy(self.made, memo) if self.made.dtype.hasobject else self.made
 
 
 class _Dtype:
@@ -147,9 +135,11 @@ class _Dtype:
             raise _refused(self.made.str)
         self.made = self.made.newbyteorder(state[1])
 
+    def __deepcopy__(self, memo: Any) -> np.dtype:
+        return self.made
+
 
 def _from_buffer(data: Any, dtype: _Dtype, shape: Any, order: Any, axes: Any = None) -> Any:
-    """Makes an array as a pickle of protocol 5 has it."""
     made = _array_of(data, dtype.made, shape, "F" if order == "F" else "C")
     return made if order != "K" or axes is None else made.transpose(axes)
 

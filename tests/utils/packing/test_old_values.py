@@ -15,7 +15,11 @@ VALUES = [
     [1, -1, 2**40, 2.5, True, None, "text", b"bytes", 1j, {1, "a"}, frozenset([2])],
     {"image": np.arange(12, dtype=np.uint8).reshape(3, 4), 5: (np.float32(1), np.bool_(True))},
     [np.arange(6, dtype=">i4").reshape(2, 3).T, np.array(["ab", "c"]), np.zeros((2, 0))],
-    [np.array([{"W": np.ones(2)}, None, [1]], object), collections.OrderedDict(a=[1], b=2)],
+    [
+        np.array([{"W": np.ones(2)}, None, [1]], object),
+        np.dtype("<U3"),
+        collections.OrderedDict(a=[1], b=2),
+    ],
 ]
 OF_PYTHON_2 = {
     "data": np.arange(12, dtype=np.uint8).reshape(3, 4),
