@@ -1,10 +1,5 @@
-"""A process of a group that trains for as long as it is let, and resumes whatever is there.
+"""A process of a group that trains for as long as it is let, and resumes whatever is there."""
 
-With one more argument worker 1 kills itself in that step, unless the launcher has restarted it.
-"""
-
-import os
-import signal
 import sys
 import time
 
@@ -37,34 +32,29 @@ class Linear(ModelDesc):
         return tf.train.AdamOptimizer(0.01)
 
 
-class Fate(Callback):
-    """Makes steps slow enough to be hit, on each worker for itself; or ends them."""
+class Pause(Callback):
+    """Makes steps slow enough to be hit, on each worker for itself."""
 
     _chief_only = False
 
-    def __init__(self, seconds, last):
+    def __init__(self, seconds):
         self._seconds = seconds
-        self._last = last
 
     def _trigger_step(self):
         time.sleep(self._seconds)
-        if self.global_step == self._last:
-            os.kill(os.getpid(), signal.SIGKILL)
 
 
-def main(kind, log_dir, epochs, pause, last=None):
+def main(kind, log_dir, epochs, pause):
     """Trains with one of `TRAINERS` until that epoch."""
     cluster = Cluster.from_environment()
     fix_rng_seed(7 + cluster.index)
     logger.set_logger_dir(log_dir, "keep")
     chance = np.random.RandomState(cluster.index)
-    spared = cluster.index != 1 or os.environ.get("TENSORPACK_RESTART", "0") != "0"
-    fate = Fate(float(pause), None if spared or last is None else int(last))
     data = [[chance.rand(8, 3).astype(np.float32)] for _ in range(17)]
     config = TrainConfig(
         model=Linear(),
         dataflow=DataFromList(data),
-        callbacks=[ModelSaver(), fate],
+        callbacks=[ModelSaver(), Pause(float(pause))],
         extra_callbacks=[],
         monitors=[],
         steps_per_epoch=STEPS,
