@@ -27,7 +27,7 @@ _HELPERS = {  # module -> names that others import from it, and that are not pub
     "logger": (
         "LOG_DIR addFilter auto_set_dir close_logger_dir critical debug detail dir_of_process "
         "disable_logger error exception get_logger_dir info is_verbose setLevel set_logger_dir "
-        "traceback_to_file warn warning"
+        "warn warning"
     ),
     "naming": (
         "GLOBAL_STEP_INCR_OP_NAME GLOBAL_STEP_INCR_VAR_NAME GLOBAL_STEP_OP_NAME "
