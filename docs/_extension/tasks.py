@@ -174,8 +174,7 @@ TASKS = {
     "Logger and files": """runs
         logger log_once get_tqdm get_tqdm_kwargs download get_dataset_path mkdir_p normpath
         recursive_walk
-        utils.serialize: dumps loads load_frame dump_hashed load_hashed FrameError MAX_BYTES
-        utils.serialize: MAX_FILE_BYTES MAX_STRUCTURE_BYTES""",
+        utils.serialize: dumps loads load_frame dump_hashed load_hashed FrameError MAX_BYTES""",
     "Threads and processes": """design/threads
         StoppableThread LoopThread ShareSessionThread start_proc_mask_signal mask_sigint
         ensure_proc_terminate subproc_call change_env change_gpu get_num_gpu

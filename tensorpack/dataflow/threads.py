@@ -4,49 +4,46 @@ Threads share memory, so nothing is copied or sent, but Python runs only one of 
 help where the work releases the interpreter: files, sockets, numpy, OpenCV.
 """
 
+import sys
 import threading
+import time
+import traceback
 import weakref
-from contextlib import closing, contextmanager
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
+from contextlib import ExitStack, closing
+from queue import SimpleQueue
+from typing import Any, Callable, Dict, Generator, Iterable, Iterator, List, Optional
 
+from tensorpack.utils import logger
 from tensorpack.utils.argtools import accepts_old_keywords
 from tensorpack.utils.checks import as_count
 from tensorpack.utils.workers.processes import usable_cores
 
 from ._combined import ReadAhead, ReadAheadFlow
 from ._flow import ProcessLocal, in_order
-from ._threads.runner import MultiThreadPrefetchData, MultiThreadRunner  # noqa: F401
-from ._threads.workers import BUFFER_BYTES, Buffer, ThreadPool, nbytes_of
-from .base import DataFlow, StateNotKept
-from .map import apply_function, checked_function, note_datapoint, warn_of_nothing
+from ._length import length_of, length_or_none
+from .base import DataFlow, DataFlowTerminated, StateNotKept
+from .map import apply_function, checked_function, drop_none, note_datapoint
+from .repeat import RepeatedData
 
-_POLL_SECONDS = 0.1
+_POLL_SECONDS, _GRACE_SECONDS = 0.1, 2.0
+_END = object()
 
 
 class MultiThreadMapData(ReadAheadFlow):
     """Applies a function to every datapoint in several threads; None drops the datapoint.
 
-    A pass has the datapoints of a pass of `ds`, less those that are dropped, and then ends; in
-    earlier releases it was endless unless strict. `len` is that of the wrapped flow, dropped
-    datapoints included.
-
     Datapoints come in the order in which the function completes them. With `strict=True` they come
-    in that of `ds`, and the result is that of `MapData` whatever the threads do, provided that
-    calls of the function do not change what other calls see, and share no random stream.
+    in that of `ds`, and a pass is that of `MapData` if calls of the function share nothing, such as
+    a random stream; it keeps a state if `ds` does. `len` is that of `ds`, also if some are dropped.
 
-    Every pass has its own threads: they start with its first datapoint, and are joined when it
-    ends, raises, is closed or is abandoned. They read ahead in `ds`, one thread at a time. Of a
-    strict pass that is left early this does not show: before the next one begins, `ds` is put back
-    to behind what was yielded. If it keeps no state, the flow is not `seeded` from then on.
-
-    An error of the function or of `ds` is raised by the pass with the traceback of the thread, as
-    soon as it is known, or if strict in the place of the datapoint. A function that never returns
-    cannot be ended: its thread is left behind after two seconds, with a warning. If strict, it
-    keeps a state: that of `ds` after the datapoint that was yielded last.
+    The threads of a pass start with its first datapoint, and are joined however it ends; one whose
+    call does not return within two seconds is left behind, with a warning. They read ahead in `ds`,
+    one at a time. Of a strict pass that is left early this does not show: before the next one
+    begins, `ds` is put back to behind what was yielded. If it keeps no state, the flow is not
+    `seeded` from then on. An error is raised as soon as it is known, or if strict in its place.
     """
 
-    # The state of `ds` after what was yielded last, or why there is none.
-    _STATE = {"ds": None}
+    _STATE = {"ds": None}  # that of `ds` after what was yielded last, or why there is none
 
     @accepts_old_keywords(nr_thread="num_thread")
     def __init__(
@@ -56,18 +53,13 @@ class MultiThreadMapData(ReadAheadFlow):
         map_func: Optional[Callable[[Any], Any]] = None,
         buffer_size: int = 200,
         strict: bool = False,
-        *,
-        buffer_bytes: int = BUFFER_BYTES,
     ) -> None:
         """
         Args:
-          ds: the flow that gives the datapoints.
           num_thread: the number of threads; None for the number of cores that may be used.
           map_func: takes a datapoint and returns a datapoint, or None to drop it. It may change the
             list or dict it gets; the components in it are not copied.
           buffer_size: how many datapoints may be taken from `ds` and not yet be yielded.
-          buffer_bytes: no more are taken while finished ones of as many bytes wait. Arrays, texts
-            and the like are measured; datapoints that the threads are working on are not counted.
           strict: whether to keep the order of `ds`.
         """
         super().__init__(ds)
@@ -75,238 +67,284 @@ class MultiThreadMapData(ReadAheadFlow):
         self.num_thread = as_count(self, "num_thread", num_thread)
         self.map_func = checked_function(self, map_func)
         self.buffer_size = as_count(self, "buffer_size", buffer_size)
-        self.buffer_bytes = as_count(self, "buffer_bytes", buffer_bytes)
         self.strict = strict
-        self._passes = ProcessLocal(_Passes)  # threads do not survive a fork
+        self._lock: ProcessLocal[threading.Lock] = ProcessLocal(threading.Lock)
+        self._open: ProcessLocal[Any] = ProcessLocal(weakref.WeakValueDictionary)
 
     def __iter__(self) -> Iterator[Any]:
         """Begins a pass; its iterator raises DataFlowTerminated if the flow is closed or reset."""
-        this = _MapPass(self, self._passes.get())
+        with self._lock.get():
+            this = _MapPass(self)
+        self._open.get()[id(this)] = this
         self._position = (this.source.place.state,)
-        return self._pass(this)
+        return drop_none(self, self._pass(this))
 
-    def _pass(self, this: "_MapPass") -> Iterator[Any]:
-        kept = False
-        with closing(this):
-            for result in this.results():
-                if result.value is not None:
-                    kept = True
-                    self._position = (this.source.place.state,)
-                    yield result.value
+    def _pass(self, this: "_MapPass") -> Generator[Any, None, None]:
+        try:
+            for _, result in (in_order if self.strict else iter)(this.results()):
+                this.check()
+                this.room.put(None)
+                this.source.give()
+                if result[1] is not None:
+                    raise result.pop()  # the error refers to this frame, which must not keep it
+                self._position = (this.source.place.state,)
+                yield result.pop(0)
             this.source.finish()
-        if not kept and this.source.read > 1:
-            warn_of_nothing(self)
-        self._position = (this.source.place.state,)
+            self._position = (this.source.place.state,)
+        finally:
+            if this.close():
+                this.source.close()
 
     def reset_state(self) -> None:
         """Prepares the wrapped flow. Passes that are under way are over."""
-        passes = self._passes.get()
-        for each in passes.stop_all():
-            passes.join(each)
+        for this in self._passes():
+            this.close()
         super().reset_state()
 
     def close(self) -> None:
-        passes = self._passes.get()
-        stopped = passes.stop_all()
-        try:
+        with ExitStack() as stack:
+            for this in self._passes():
+                this.stop()
+                stack.callback(this.close)
             super().close()  # before the threads are joined: one may wait in that flow
-        finally:
-            for each in stopped:
-                passes.join(each)
+
+    def _passes(self) -> "List[_MapPass]":
+        return list(filter(None, (ref() for ref in self._open.get().valuerefs())))
 
     def _load_ds(self, state: Dict[str, Any]) -> None:
-        with self._passes.get().use():
+        with self._lock.get():
             super()._load_ds(state)
 
     @property
     def seeded(self) -> bool:
-        """Whether the wrapped flow is, and the order does not depend on the speed of threads."""
         return super().seeded and (self.strict or self.num_thread == 1)
 
     def _check_keeps_state(self) -> None:
         if not self.strict:
-            name = type(self).__name__
             raise StateNotKept(
-                f"{name} keeps no state in the order of completion, because the datapoints that "
-                "were yielded are not the first ones that were read. With strict=True it keeps one."
+                f"{type(self).__name__} keeps no state in the order of completion, because what "
+                "was yielded is not what was read first. With strict=True it keeps one."
             )
 
 
-ThreadedMapData = MultiThreadMapData
+class MultiThreadRunner(DataFlow):
+    """Iterates several flows, each in a thread of its own, and yields what comes first.
 
+    The flows are repeated forever. A pass has as many datapoints of the mixture as the first of the
+    flows has in one of its own; it has no end if that length is not known. Each pass continues
+    where the one before it was left, and passes at the same time share the datapoints.
 
-class _Result(NamedTuple):
-    number: int  # of the datapoint among those of the pass; -1 comes after all others of a thread
-    value: Any = None  # the datapoint to yield, or None to drop it
-    error: Optional[BaseException] = None  # raised in place of the value
-    file: Optional[str] = None  # that it was read from
-
-
-_END = _Result(-1)
-
-
-class _Passes:
-    """The open passes of a flow; lets the threads of one at a time use the wrapped flow."""
-
-    def __init__(self) -> None:
-        self._open: weakref.WeakSet[_MapPass] = weakref.WeakSet()
-        self._open_lock = threading.Lock()
-        self._lock = threading.Lock()
-        self._user = 0  # id of the pass whose thread had the lock last
-
-    def add(self, each: "_MapPass") -> None:
-        with self._open_lock:
-            self._open.add(each)
-
-    def stop_all(self) -> "List[_MapPass]":
-        """Tells all passes to stop; returns those to `join`."""
-        with self._open_lock:
-            passes = list(self._open)
-        for each in passes:
-            each.stop()
-        return passes
-
-    def join(self, each: "_MapPass") -> None:
-        """Waits for the threads of a pass that was told to stop, and closes it."""
-        if not each.join() and self._user == id(each):
-            self._lock = threading.Lock()  # a thread was left behind that has the other one
-
-    @contextmanager
-    def use(self, user: "Optional[_MapPass]" = None) -> Iterator[bool]:
-        """Waits until no other thread uses the wrapped flow, and keeps others out in the block.
-
-        Gives False, and keeps none out, if the pass `user` was stopped meanwhile.
-        """
-        lock = self._lock
-        while not lock.acquire(timeout=_POLL_SECONDS):
-            if user is not None and user.stopped:
-                yield False
-                return
-            lock = self._lock
-        self._user = id(user)
-        try:
-            yield True
-        finally:
-            lock.release()
-
-
-class _MapPass:
-    """The threads, the buffer and the open pass over `flow.ds`.
-
-    Each thread reserves room in the buffer, takes a datapoint from the flow while it holds the lock
-    of the flow, and then applies the function.
+    The threads start at `reset_state`, which replaces flows and threads, or when a pass begins, and
+    end at `close`, with this object, or at an error, which is raised as soon as it is known; the
+    next pass has new flows. No state is kept.
     """
 
-    def __init__(self, flow: Any, passes: _Passes) -> None:
-        self._name, self._passes, self._flow = type(flow).__name__, passes, flow
-        self._buffer = Buffer(self._name, flow.buffer_size, flow.buffer_bytes)
-        self._pool = ThreadPool(self._name)
-        self._over = False  # written only with the lock of the flow
-        with passes.use():
-            self.source = ReadAhead(flow)
-        passes.add(self)
-
-    @property
-    def stopped(self) -> bool:
-        """Whether `stop` was called or a thread has failed."""
-        return self._buffer.closed
-
-    def results(self) -> Iterator[_Result]:
-        """Starts the threads and yields results; those in order have what was dropped, too.
-
-        Raises an error with the traceback of its thread; DataFlowTerminated after `stop`.
+    @accepts_old_keywords(nr_prefetch="num_prefetch", nr_thread="num_thread")
+    def __init__(self, get_df: Callable[[], DataFlow], num_prefetch: int, num_thread: int) -> None:
         """
-        self._buffer.check()
-        in_turn = in_order if self._flow.strict else iter
-        for _, (result, nbytes) in in_turn(self._ready()):
-            self._buffer.check()
-            self._buffer.release(nbytes)
-            self.source.give()
-            if result.error is not None:
-                try:
-                    raise result.error
-                finally:
-                    del result  # the error refers to this frame, and would be kept alive by it
-            yield result
+        Args:
+          get_df: returns a flow, another one each time. It is called once for each thread, in the
+            thread that resets or iterates, where the flows are reset too.
+          num_prefetch: how many datapoints may be made and not yet be yielded.
+          num_thread: the number of threads and flows.
+        """
+        self.get_df = checked_function(self, get_df)
+        self.num_prefetch = as_count(self, "num_prefetch", num_prefetch)
+        self.num_thread = as_count(self, "num_thread", num_thread)
+        self._mixed = self.num_thread  # so many flows, in one pass
+        self._mixture: ProcessLocal[_Mixture] = ProcessLocal(_Mixture)
+
+    def __len__(self) -> int:
+        return length_of(self._mixture.get(self).flows[0].ds)
+
+    def __iter__(self) -> Iterator[Any]:
+        """Begins a pass; its iterator raises DataFlowTerminated if the flow is closed or reset."""
+        mixture = self._mixture.get(self)
+        try:
+            with mixture.starting:
+                if not mixture.threads:
+                    for flow in mixture.flows:
+                        flow.reset_state()
+                    mixture.start(mixture.flows)
+            length = length_or_none(mixture.flows[0].ds)
+        except BaseException:
+            self.close()
+            raise
+        return self._pass(mixture, length)
+
+    def _pass(self, mixture: "_Mixture", length: Optional[int]) -> Iterator[Any]:
+        for _ in range(sys.maxsize if length is None else length):
+            try:
+                dp = mixture.get()
+            except BaseException:
+                if mixture.error is not None and mixture is self._mixture.current():
+                    self.close()
+                raise
+            mixture.room.put(None)
+            yield dp
+
+    def reset_state(self) -> None:
+        """Makes and resets the flows, and starts the threads; ends those there were before."""
+        if getattr(self._mixture.current(), "threads", None):
+            self.close()
+        iter(self)
+
+    def start_processes(self) -> None:
+        for flow in self._mixture.get(self).flows:
+            flow.start_processes()
 
     def close(self) -> None:
-        """Stops the threads, waits for them, and leaves the pass."""
+        mixture = self._mixture.take()
+        if mixture is not None:
+            mixture.owner = None  # it refers to `mixture`
+            with closing(mixture):
+                mixture.stop()
+                for flow in mixture.flows:
+                    flow.close()
+
+    @property
+    def seeded(self) -> bool:
+        return self.num_thread == 1 and self._mixture.get(self).flows[0].seeded
+
+
+ThreadedMapData = MultiThreadMapData
+MultiThreadPrefetchData = MultiThreadRunner
+
+
+class _Workers:
+    """Daemon threads, and a queue of at most `size` results, in datapoints.
+
+    A thread takes one from `room` before it makes a result, so a result never waits to get in.
+    `stop` may run in garbage collection, within any call, where `queue.Queue` would deadlock.
+    """
+
+    closed = False
+    error: Optional[BaseException] = None
+
+    def __init__(self, name: str, size: int) -> None:
+        self.name = name
+        self.threads: List[threading.Thread] = []
+        self.queue: SimpleQueue[Any] = SimpleQueue()
+        self.room: SimpleQueue[None] = SimpleQueue()
+        for _ in range(size):
+            self.room.put(None)
+
+    def start(self, sources: Iterable[Any]) -> None:
+        for i, source in enumerate(sources):
+            thread = threading.Thread(None, self._work, f"{self.name}-{i}", (source,), daemon=True)
+            thread.start()
+            self.threads.append(thread)
+
+    def _work(self, source: Any) -> None:
+        try:
+            results = iter(source)
+            self.room.get()
+            while not self.closed:
+                self.queue.put(next(results))
+                self.room.get()
+        except StopIteration:
+            pass
+        except BaseException as error:  # a thread must not end silently
+            self.stop(error)
+        finally:
+            self.room.put(None)  # wakes the next thread that waits
+            self.queue.put(_END)
+
+    def get(self) -> Any:
+        """Waits for a result, or raises as `check`."""
+        result = self.queue.get()
+        if self.closed:
+            self.queue.put(result)  # wakes the next thread that waits
+        self.check()
+        return result
+
+    def check(self) -> None:
+        """Raises the error of `stop`, or DataFlowTerminated after it."""
+        if self.error is not None:
+            raise self.error
+        if self.closed:
+            raise DataFlowTerminated(
+                f"{self.name} was closed or reset during this pass. If two inputs read it, make "
+                "a flow for each of them; otherwise begin another pass."
+            )
+
+    def stop(self, error: Optional[BaseException] = None) -> None:
+        """Ends all waits, now and later; waits for nothing. The error of the first call counts."""
+        if not self.closed:
+            self.error = error
+        self.closed = True
+        self.room.put(None)
+        self.queue.put(None)
+
+    def close(self, _: Any = None) -> bool:
+        """Stops, waits for the threads, but not forever, and returns whether they have ended."""
         self.stop()
-        self._passes.join(self)
+        if threading.current_thread() in self.threads or sys.is_finalizing():
+            return False  # called by garbage collection, or daemons no longer run
+        deadline = time.monotonic() + _GRACE_SECONDS
+        for thread in self.threads:
+            thread.join(max(0.0, deadline - time.monotonic()))
+        alive = [thread for thread in self.threads if thread.is_alive()]
+        for thread in alive:
+            stack = "".join(traceback.format_stack(sys._current_frames().get(thread.ident or 0)))
+            logger.warning(
+                f"{thread.name} did not stop within {_GRACE_SECONDS:g} seconds and is left behind. "
+                f"Its stack:\n{stack.rstrip()}"
+            )
+        return not alive
 
-    def stop(self) -> None:
-        """Tells the threads and the consumer to stop; waits for none. Any thread may call it."""
-        self._buffer.close()
 
-    def join(self) -> bool:
-        """Waits for the threads after `stop`, leaves the pass, and returns whether they ended."""
-        if not self._pool.join():
-            return False
-        self.source.close()
-        return True
+class _MapPass(_Workers):
+    """An open pass over `flow.ds`: each thread takes a datapoint, calls the function, and puts."""
 
-    def _ready(self) -> Iterator[Tuple[int, Any]]:
-        """Yields results by number as they become ready, with their bytes, still to be released."""
+    def __init__(self, flow: MultiThreadMapData) -> None:
+        super().__init__(type(flow).__name__, flow.buffer_size)
+        self._flow, self.source, self._over = flow, ReadAhead(flow), False
+
+    def results(self) -> Iterator[Any]:
+        """Starts the threads and yields numbers and results, as they are ready; makes no room."""
         while not self._over:
-            working = self._flow.num_thread
-            self._pool.start(self._work, working)
-            while working:
-                item = self._buffer.get()
-                if item[0] is _END:
-                    working -= 1
-                else:
-                    yield item[0].number, item
+            sources = [iter(self._result, _END) for _ in range(self._flow.num_thread)]
+            self.start(sources)
+            for _ in sources:
+                yield from iter(self.get, _END)
             # They end, too, when another pass begins, and go on reading beside it if they have to.
             self._flow._astray = self._flow._astray or not self._over
 
-    def _work(self, number: int) -> None:
+    def _result(self) -> Any:
+        flow, lock = self._flow, self._flow._lock.get()
+        while not lock.acquire(timeout=_POLL_SECONDS):
+            if self.closed:
+                return _END
+        number, dp, file = self.source.read, _END, None
         try:
-            while self._buffer.reserve() and self._step():
-                pass
-        except BaseException as error:  # a thread must not end silently
-            self._buffer.fail(error)
-        finally:
-            self._buffer.put(_END, 0)
-
-    def _step(self) -> bool:
-        """Makes one result; returns False if the pass over the flow has ended."""
-        taken = self._take()
-        if taken is None:
-            self._buffer.release()  # lets the next thread see the end
-        else:
-            self._put(self._map(taken) if taken.error is None else taken)
-        return taken is not None
-
-    def _take(self) -> Optional[_Result]:
-        """Returns the next datapoint as the value of a result; None if there is none."""
-        with self._passes.use(self) as is_free:
-            source = self.source
-            if not is_free or self._over or self.stopped or source.is_left:
-                return None
             try:
-                datapoint = next(source, _END)
-            except BaseException as error:
-                self._over = True
-                return _Result(source.read - 1, error=error)
-            if datapoint is _END:
-                self._over = True
-                return None
-            file = getattr(self._flow.ds, "last_file", None)
-            return _Result(source.read - 1, datapoint, file=file)
-
-    def _map(self, taken: _Result) -> _Result:
-        try:
-            return taken._replace(value=apply_function(self._flow.map_func, taken.value))
+                if self._over or self.closed or self.source.is_left:
+                    return _END
+                dp = next(self.source, _END)
+                if dp is _END:
+                    self._over = True
+                    return _END
+                file = getattr(flow.ds, "last_file", None)
+            finally:
+                lock.release()
+            return number, [apply_function(flow.map_func, dp), None]
         except BaseException as error:
             self._over = True  # the other threads finish what they have
-            if isinstance(error, Exception):
-                note_datapoint(error, self._name, taken.number, taken.value, taken.file)
-            return taken._replace(value=None, error=error)
+            if dp is not _END and isinstance(error, Exception):
+                note_datapoint(error, self.name, number, dp, file)
+            if not flow.strict:
+                raise
+            return number, [None, error]
 
-    def _put(self, result: _Result) -> None:
-        if self._flow.strict or result.value is not None:
-            self._buffer.put(result, nbytes_of(result.value))
-        elif result.error is not None:
-            self._buffer.fail(result.error)
-        else:
-            self._buffer.release()
+
+class _Mixture(_Workers):
+    """The flows and their threads, which end on `close`, an error, or with their owner."""
+
+    def __init__(self, owner: Any) -> None:
+        super().__init__(type(owner).__name__, owner.num_prefetch)
+        self.flows = [RepeatedData(owner.get_df(), -1) for _ in range(owner.num_thread)]
+        if len({id(flow.ds) for flow in self.flows}) < len(self.flows):
+            raise ValueError(f"{self.name} got the same flow twice from get_df(): make a new one.")
+        self.starting = threading.Lock()
+        self.owner: Any = weakref.ref(owner, self.close)

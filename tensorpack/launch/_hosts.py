@@ -1,43 +1,49 @@
-"""The clusters of the processes of a group, and whether their ports are free."""
+"""What the processes of a group get on this machine: addresses, cores and GPUs."""
 
 import contextlib
+import os
 import socket
-from typing import List, Optional, Sequence
+from typing import Dict, List, Sequence
 
 from tensorpack.utils.cluster import Cluster
+from tensorpack.utils.gpu import get_num_gpu
+from tensorpack.utils.nvml import visible_devices
+from tensorpack.utils.workers.processes import usable_cores
 
-LOOPBACK = "127.0.0.1"
+_THREADS = ("OMP_NUM_THREADS", "TF_NUM_INTRAOP_THREADS")
 
 
-def on_this_machine(workers: int, ps: int, port: Optional[int] = None) -> List[Cluster]:
+def on_this_machine(workers: int, ps: int, port: int = 0) -> List[Cluster]:
     """Returns the clusters of a group on this machine alone: so many workers and servers.
 
-    They have the ports from `port` on; free ones by default.
+    They have the ports from `port` on, by default free ones. OSError if a port is in use.
     """
-    count = workers + ps
-    ports = _free_ports(count) if port is None else range(port, port + count)
-    addresses = tuple(f"{LOOPBACK}:{each}" for each in ports)
+    with contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(workers + ps)]
+        for number, each in enumerate(sockets):
+            if port:  # usable at once after a run that had it
+                each.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            each.bind(("", port and port + number))  # on all interfaces, as TensorFlow's servers do
+        addresses = tuple(f"127.0.0.1:{each.getsockname()[1]}" for each in sockets)
     roles = [("worker", i) for i in range(workers)] + [("ps", i) for i in range(ps)]
     return [Cluster(addresses[:workers], addresses[workers:], *role) for role in roles]
 
 
-def _free_ports(number: int) -> List[int]:
-    with contextlib.ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(number)]
-        for each in sockets:
-            each.bind(("", 0))  # on all interfaces, as the servers of TensorFlow do
-        return [each.getsockname()[1] for each in sockets]
+def environments(clusters: Sequence[Cluster]) -> List[Dict[str, str]]:
+    """Returns all variables of each process: those of this program, and its own.
 
-
-def busy_ports(clusters: Sequence[Cluster]) -> List[str]:
-    """Sentences about ports of processes of this machine that another program listens on."""
-    found = []
-    for cluster in clusters:
-        port = int(cluster.address.rpartition(":")[2])
-        with socket.socket() as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                probe.bind(("", port))
-            except OSError as error:
-                found.append(f"port {port} of {cluster.name} cannot be used ({error.strerror})")
+    Cores and GPUs are divided evenly among the workers; some may be left over. With fewer GPUs than
+    workers, several get the same one. Numbers of threads that the user has set stay.
+    """
+    workers, devices = clusters[0].num_workers, visible_devices()
+    devices = list(map(str, range(get_num_gpu()))) if devices is None else devices
+    names = [name for name in _THREADS if name not in os.environ] if workers > 1 else []
+    shared = dict.fromkeys(names, str(max(1, usable_cores() // workers)))
+    found = [{**os.environ, "PYTHONUNBUFFERED": "1", **shared} for _ in clusters]
+    for number, (env, cluster) in enumerate(zip(found, clusters)):
+        env["TF_CONFIG"] = cluster.as_tf_config()
+        if devices:  # a parameter server would take their memory
+            size = len(devices) // workers
+            share = devices[number * size : (number + 1) * size] or [devices[number % len(devices)]]
+            env["CUDA_VISIBLE_DEVICES"] = ",".join(share) if cluster.job == "worker" else ""
     return found

@@ -11,7 +11,7 @@ from tensorpack.tfutils._origin import line_of_failure
 from tensorpack.tfutils.callback import StopTraining
 from tensorpack.tfutils.queues import QueueClosed
 from tensorpack.utils import logger
-from tensorpack.utils._tracebacks import add_note, shorten_uncaught
+from tensorpack.utils._tracebacks import add_note
 from tensorpack.utils.stopping import (
     EndOfData,
     Failed,
@@ -174,13 +174,11 @@ def log_late_failures(token: StopToken) -> None:
 def log_ending(trainer: Any, ending: Ending) -> None:
     """Logs why a run failed, where the last checkpoint is and what can be done with it.
 
-    The traceback goes to `log.log`. What the interpreter prints of the error, if it is not caught,
-    is the part of it that lies in the user's own files.
+    The traceback goes to `log.log`; the interpreter prints it if it is not caught.
     """
     callbacks = [] if trainer._callbacks is None else trainer._callbacks.cbs
     try:
         if isinstance(ending.raises, Exception):
-            shorten_uncaught()
             _explain(trainer, callbacks, ending.raises)
         _log_model(trainer, callbacks, ending.result)
     except Exception:  # how the run has ended must not be replaced by what is said about it
@@ -194,7 +192,7 @@ def _explain(trainer: Any, callbacks: List[Any], error: Exception) -> None:
         if made is not None:
             add_note(error, made)
     finally:
-        logger.traceback_to_file(error)
+        logger.detail("The traceback:", exc_info=error)
 
 
 def _name_callback(error: Exception, callbacks: List[Any]) -> None:

@@ -27,7 +27,7 @@ _HELPERS = {  # module -> names that others import from it, and that are not pub
     "logger": (
         "LOG_DIR addFilter auto_set_dir close_logger_dir critical debug detail dir_of_process "
         "disable_logger error exception get_logger_dir info is_verbose setLevel set_logger_dir "
-        "traceback_to_file warn warning"
+        "warn warning"
     ),
     "naming": (
         "GLOBAL_STEP_INCR_OP_NAME GLOBAL_STEP_INCR_VAR_NAME GLOBAL_STEP_OP_NAME "
@@ -37,9 +37,7 @@ _HELPERS = {  # module -> names that others import from it, and that are not pub
     "nvml": "NvidiaDevice visible_devices",
     "palette": "PALETTE_RGB",
     "rect": "FloatBox Rect",
-    "serialize": (
-        "FrameError MAX_BYTES MAX_FILE_BYTES MAX_STRUCTURE_BYTES dump_hashed load_frame load_hashed"
-    ),
+    "serialize": "FrameError MAX_BYTES dump_hashed load_frame load_hashed",
     "viz": (
         "draw_boxes dump_dataflow_images gen_stack_patches intensity_to_rgb interactive_imshow "
         "pyplot2img stack_patches"

@@ -1,8 +1,6 @@
 """The directory of a run, and the lock that keeps two runs from overwriting each other's files."""
 
-import errno
 import os
-import shlex
 import time
 from contextlib import suppress
 from multiprocessing import util
@@ -14,8 +12,6 @@ except ImportError:  # not on this system: then there is no lock
     fcntl = None  # type: ignore[assignment]
 
 LOCK = ".lock"
-# The errors of file systems without locks, such as some network file systems.
-_UNSUPPORTED = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL)
 
 
 def absolute_directory(dirname: "Union[None, str, os.PathLike[str]]") -> str:
@@ -52,36 +48,19 @@ class DirectoryLock:
         self._file: Optional[int] = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
         util.register_after_fork(self, DirectoryLock.release)  # the parent still has it
         try:
-            self._acquire(dirname, self._file)
-        except BaseException as error:
+            if _acquire(self._file):
+                os.ftruncate(self._file, 0)
+                os.write(self._file, f"{os.getpid()}\n".encode("ascii"))
+        except BlockingIOError as error:
+            owner = _read_owner(self._file) or "unknown"
             self.release()
-            if isinstance(error, OSError) and error.errno:  # of a call that knows no path
-                raise OSError(error.errno, error.strerror, path) from None
-            raise
-
-    def _acquire(self, dirname: str, file: int) -> None:
-        if fcntl is None:
-            return
-        try:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:  # perhaps only `lock_owner` has it, for a moment
-                time.sleep(0.02)
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            if error.errno in _UNSUPPORTED:
-                return
-            owner = _read_owner(file)
-            who = f"process {owner or 'unknown'}"
-            if owner and not process_exists(owner):
-                lock = shlex.quote(os.path.join(dirname, LOCK))
-                who += f" or one that it started: it has ended, `fuser {lock}` names the other"
             raise DirectoryInUse(
-                f"The log directory {dirname} is being used by another run, {who}. Stop it first, "
-                "or use another directory."
+                f"The log directory {dirname} is being used by another run, process {owner} or one "
+                "that it started. Stop it first, or use another directory."
             ) from error
-        os.ftruncate(file, 0)
-        os.write(file, f"{os.getpid()}\n".encode("ascii"))
+        except OSError as error:
+            self.release()
+            raise OSError(error.errno, error.strerror, path) from None
 
     def release(self) -> None:
         """Releases the lock. May be called again."""
@@ -112,12 +91,24 @@ def lock_owner(dirname: str) -> Optional[int]:
 
 
 def process_exists(process: int) -> bool:
-    """Tells whether this machine has a process of that number, whosever it is."""
+    """Returns whether this machine has a process of that number, whosever it is."""
     with suppress(ProcessLookupError, OverflowError):
         with suppress(PermissionError):
             os.kill(process, 0)
         return process > 0
     return False
+
+
+def _acquire(file: int) -> bool:
+    """Locks a file; False where there are no locks. Raises BlockingIOError if another has it."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:  # perhaps only `lock_owner` has it, for a moment
+        time.sleep(0.02)
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (AttributeError, OSError):  # no such module, or a file system without locks
+        return False
+    return True
 
 
 def _read_owner(file: int) -> int:

@@ -17,11 +17,11 @@ import os
 import shutil
 import sys
 from contextlib import suppress
-from typing import Any, List, Optional
+from functools import partial
+from typing import Any, List, Optional, Tuple
 
 from ._console import ConsoleHandler, LogFileHandler, is_terminal, open_standard_descriptors
-from ._directory_lock import DirectoryInUse, DirectoryLock, absolute_directory  # noqa: F401
-from ._tracebacks import traceback_text
+from ._directory_lock import DirectoryInUse, DirectoryLock, absolute_directory
 from ._words import without_secrets
 from .atomic import move_to_backup, remove_temporaries
 from .cluster import Cluster
@@ -39,11 +39,9 @@ class _RunLog:
         self.logger = logging.getLogger("tensorpack")
         self.logger.propagate = False
         self.logger.setLevel(logging.INFO)
-        for handler in list(self.logger.handlers):  # where this module is loaded a second time
-            self.logger.removeHandler(handler)
-        self._console = ConsoleHandler()
-        self._console.addFilter(lambda record: not hasattr(record, "detail") or is_verbose())
-        self.logger.addHandler(self._console)
+        console = ConsoleHandler()
+        console.addFilter(lambda record: not hasattr(record, "detail") or is_verbose())
+        self.logger.handlers = [console]  # also where this module is loaded a second time
         self.directory: Optional[str] = None
         self._file: Optional[LogFileHandler] = None
 
@@ -52,82 +50,18 @@ class _RunLog:
         before, self._file = self._file, file
         self.directory = directory
         if file is not None:
-            self.logger.removeHandler(self._console)
-            self.logger.addHandler(file)  # before the console, which may block
-            self.logger.addHandler(self._console)
+            self.logger.handlers.insert(0, file)  # before the console, which may block
         if before is not None:
             self.logger.removeHandler(before)
             before.close()
-
-    def to_file(self, level: int, text: str) -> None:
-        """Logs to the open file alone, if there is one."""
-        if self._file is not None and self.logger.isEnabledFor(level):
-            path, line, function, _ = self.logger.findCaller()
-            details = (level, path, line, text, (), None, function)
-            self._file.handle(self.logger.makeRecord(self.logger.name, *details))
 
 
 _run_log = _RunLog()
 
 
-def debug(msg: object, *args: Any, **options: Any) -> None:
-    """Logs what only the developer of the program wants to see."""
-    _log(logging.DEBUG, msg, args, **options)
-
-
-def info(msg: object, *args: Any, **options: Any) -> None:
-    """Logs what goes as it should."""
-    _log(logging.INFO, msg, args, **options)
-
-
-def detail(msg: object, *args: Any, **options: Any) -> None:
-    """Logs what is of use now and then: to the file, and on the terminal if it is verbose."""
-    _log(logging.INFO, msg, args, detail=True, **options)
-
-
 def is_verbose() -> bool:
     """Returns whether the terminal shows details, as the variable TENSORPACK_VERBOSE says."""
     return os.environ.get("TENSORPACK_VERBOSE", "") not in ("", "0")
-
-
-def warning(msg: object, *args: Any, **options: Any) -> None:
-    """Logs what may not be what the user wants."""
-    _log(logging.WARNING, msg, args, **options)
-
-
-warn = warning  # the spelling of most scripts
-
-
-def error(msg: object, *args: Any, **options: Any) -> None:
-    """Logs what failed."""
-    _log(logging.ERROR, msg, args, **options)
-
-
-def exception(msg: object, *args: Any, **options: Any) -> None:
-    """Logs what failed, with the traceback of the exception being handled."""
-    _log(logging.ERROR, msg, args, **{"exc_info": True, **options})
-
-
-def critical(msg: object, *args: Any, **options: Any) -> None:
-    """Logs what makes the program give up."""
-    _log(logging.CRITICAL, msg, args, **options)
-
-
-def traceback_to_file(error: BaseException) -> None:
-    """Logs the whole traceback of an exception to the file alone: for a caller that raises it, so
-    that the terminal shows it anyway.
-    """
-    _run_log.to_file(logging.ERROR, f"The traceback:\n{traceback_text(error, full=True)}".rstrip())
-
-
-def setLevel(level: Any) -> None:
-    """Sets the least level that is logged, such as `logging.DEBUG` or "DEBUG"."""
-    _run_log.logger.setLevel(level)
-
-
-def addFilter(filter: Any) -> None:
-    """Adds a filter, which decides which records are logged; see `logging.Logger.addFilter`."""
-    _run_log.logger.addFilter(filter)
 
 
 def disable_logger() -> None:
@@ -136,7 +70,12 @@ def disable_logger() -> None:
 
 
 def _log(
-    level: int, msg: object, args: tuple, exc_info: Any = None, stacklevel: int = 1, detail: Any = 0
+    level: int,
+    msg: object,
+    *args: Any,
+    exc_info: Any = None,
+    stacklevel: int = 1,
+    extra: Any = None,
 ) -> None:
     target = _run_log.logger
     if not target.isEnabledFor(level):
@@ -145,13 +84,22 @@ def _log(
         exc_info = (type(exc_info), exc_info, exc_info.__traceback__)
     elif exc_info and not isinstance(exc_info, tuple):
         exc_info = sys.exc_info()
-    frame = sys._getframe(2)  # past this function and the public one
+    frame = sys._getframe(1)  # the caller, as a `partial` has no frame
     for _ in range(stacklevel - 1):
         frame = frame.f_back or frame
-    code, line = frame.f_code, frame.f_lineno
-    details = (level, code.co_filename, line, msg, args, exc_info, code.co_name)
-    extra = {"detail": True} if detail else None
-    target.handle(target.makeRecord(target.name, *details, extra))
+    code = frame.f_code
+    details = (level, code.co_filename, frame.f_lineno, msg, args, exc_info, code.co_name, extra)
+    target.handle(target.makeRecord(target.name, *details))
+
+
+debug = partial(_log, logging.DEBUG)
+info = partial(_log, logging.INFO)
+detail = partial(_log, logging.INFO, extra={"detail": True})  # see the top of this file
+warn = warning = partial(_log, logging.WARNING)
+error = partial(_log, logging.ERROR)
+exception = partial(_log, logging.ERROR, exc_info=True)
+critical = partial(_log, logging.CRITICAL)
+setLevel, addFilter = _run_log.logger.setLevel, _run_log.logger.addFilter
 
 
 def get_logger_dir() -> Optional[str]:
@@ -220,16 +168,31 @@ def set_logger_dir(dirname: str, action: Optional[str] = None) -> Optional[str]:
         if letter is None:
             return None
         close_logger_dir()  # and let go of its lock
-    news: List[str] = []  # told when there is a file to tell it to
-    done: Optional[str] = None
-    if _has_files(dirname):
+    done, news = None, []
+    if _names(dirname):
         done = letter or _ask(dirname)
-        dirname = _make_way(dirname, done, news)
-    os.makedirs(dirname, exist_ok=True)
-    _run_log.move_to(dirname, _new_log_file(dirname, news))
-    info("Argv: %s", " ".join(without_secrets(sys.argv)))
-    for line in news:
-        info(line)
+    if done == "q":
+        info(f"Quit; {dirname} was left as it is.")
+        raise SystemExit(1)
+    if done == "n":
+        lock, dirname = _take_new(dirname)
+    else:
+        if done in ("b", "d"):
+            with DirectoryLock(dirname):  # nothing is done to the files of a run that is alive
+                news += [_make_way(dirname, done)]
+        os.makedirs(dirname, exist_ok=True)
+        lock = DirectoryLock(dirname)
+    try:
+        path = os.path.join(dirname, _LOG)
+        if os.path.lexists(path):
+            news.append(f"Existing log file '{path}' backuped to '{move_to_backup(path)}'")
+        remove_temporaries(dirname, shared=False)
+        _run_log.move_to(dirname, LogFileHandler(path, lock))
+    except BaseException:
+        lock.release()
+        raise
+    for line in [f"Argv: {' '.join(without_secrets(sys.argv))}", *news]:
+        info("%s", line)
     return done
 
 
@@ -278,78 +241,36 @@ def _ask(dirname: str) -> str:
     return letter
 
 
-def _make_way(dirname: str, letter: str, news: List[str]) -> str:
-    """Acts on a directory with files in it; returns the directory to use."""
-    if letter == "q":
-        info(f"Quit; {dirname} was left as it is.")
-        raise SystemExit(1)
-    if letter == "n":
-        dirname = _make_numbered(dirname)
-        warning(f"This run logs to {dirname} instead.")
-        return dirname
-    with DirectoryLock(dirname):  # nothing is done to the files of a run that is alive
-        if letter == "b":
-            news.append(f"What was in {dirname} before is now in {move_to_backup(dirname)}.")
-        elif letter == "d":
-            _delete(dirname)
-    return dirname
+def _names(dirname: str) -> List[str]:
+    """Returns what is in a directory that may be missing; names with a leading dot do not count."""
+    names = os.listdir(dirname) if os.path.lexists(dirname) else []
+    return [name for name in names if not name.startswith(".")]
 
 
-def _new_log_file(dirname: str, news: List[str]) -> LogFileHandler:
-    lock, path = DirectoryLock(dirname), os.path.join(dirname, _LOG)
-    try:
-        if os.path.lexists(path):
-            news.append(f"Existing log file '{path}' backuped to '{move_to_backup(path)}'")
-        remove_temporaries(dirname, shared=False)
-        return LogFileHandler(path, lock)
-    except BaseException:
-        lock.release()
-        raise
-
-
-def _has_files(dirname: str) -> bool:
-    try:
-        return any(not name.startswith(".") for name in os.listdir(dirname))
-    except FileNotFoundError:
-        return False
-
-
-def _make_numbered(dirname: str) -> str:
-    """Returns the first one of `{dirname}-1`, ... that is free, or has nothing but the log of a
-    start that failed; of a worker `{...}-1-worker1`.
-    """
-    end = _end_of_names()
-    base = dirname[: len(dirname) - len(end)]
-    for number in itertools.count(1):
-        numbered = f"{base}-{number}{end}"
-        if _take_failed_start(numbered):
-            break
-        with suppress(FileExistsError):  # perhaps because another run was faster
-            os.mkdir(numbered)
-            break
-    return numbered
-
-
-def _take_failed_start(dirname: str) -> bool:
-    """Whether a directory that no run uses has logs alone, as of a start that failed. Its `log.log`
-    is renamed then, so that of several processes one takes it.
-    """
-    with suppress(OSError):
-        if _has_only_logs(dirname):
-            with DirectoryLock(dirname):
-                if _has_only_logs(dirname):
-                    move_to_backup(os.path.join(dirname, _LOG))
-                    return True
-    return False
-
-
-def _has_only_logs(dirname: str) -> bool:
-    names = [name for name in os.listdir(dirname) if not name.startswith(".")]
-    return _LOG in names and all(name.startswith(_LOG) for name in names)
-
-
-def _delete(dirname: str) -> None:
+def _make_way(dirname: str, letter: str) -> str:
+    """Renames or deletes a directory; returns what is to be logged about it."""
+    if letter == "b":
+        return f"What was in {dirname} before is now in {move_to_backup(dirname)}."
     doomed, here = os.path.realpath(dirname), os.path.realpath(os.getcwd())
     if os.path.commonpath([doomed, here]) == doomed:
         raise ValueError(f"The program runs inside {dirname}, which is therefore not deleted.")
     shutil.rmtree(dirname)
+    return f"What was in {dirname} before is deleted."
+
+
+def _take_new(dirname: str) -> Tuple[DirectoryLock, str]:
+    """Locks the first of `{dirname}-1`, ... (of a worker `{...}-1-worker1`) that no run uses and
+    that has nothing in it but logs, those of starts that failed.
+    """
+    end = _end_of_names()
+    base = dirname[: len(dirname) - len(end)]
+    for number in itertools.count(1):
+        path = f"{base}-{number}{end}"
+        with suppress(DirectoryInUse, FileExistsError):
+            os.makedirs(path, exist_ok=True)  # FileExistsError for a file
+            lock = DirectoryLock(path)
+            if all(name.startswith(_LOG) for name in _names(path)):
+                break
+            lock.release()
+    warning(f"This run logs to {path} instead.")
+    return lock, path

@@ -34,7 +34,9 @@ def get_tqdm_kwargs(**kwargs: Any) -> Dict[str, Any]:
     A bar is refreshed every 0.5 seconds in a terminal or a notebook and every 60 in a file.
     The environment variable TENSORPACK_PROGRESS_REFRESH, read in each call, sets other seconds.
     """
-    seconds = _refresh_seconds()
+    watched = is_terminal(sys.stderr) or is_notebook(sys.stderr)
+    default = _TERMINAL_SECONDS if watched else _FILE_SECONDS
+    seconds = float(os.environ.get("TENSORPACK_PROGRESS_REFRESH") or default)
     ours = {
         "file": ForgivingStream(sys.stderr),
         "ascii": True,
@@ -55,11 +57,3 @@ def get_tqdm(iterable: Optional[Iterable] = None, *args: Any, **kwargs: Any) -> 
     `desc`, `total` and `leave`.
     """
     return _Bar(iterable, *args, **get_tqdm_kwargs(**kwargs))
-
-
-def _refresh_seconds() -> float:
-    wish = os.environ.get("TENSORPACK_PROGRESS_REFRESH")
-    if not wish:
-        watched = is_terminal(sys.stderr) or is_notebook(sys.stderr)
-        return _TERMINAL_SECONDS if watched else _FILE_SECONDS
-    return float(wish)

@@ -1,42 +1,49 @@
 """Converts objects to bytes and back, for sockets and files; reading bytes never runs code.
 
-An object is one frame: a header of 64 bytes, followed by the structure and the arrays of the object
-in the layout of `tensorpack.utils.packed`. The header is, in little endian::
+An object is one frame: a header of 64 bytes, its structure, which is msgpack, and its large arrays,
+each part followed by zeros up to a multiple of 64 bytes. The header is, in little endian::
 
     magic | version | flags | zeros | checksum | zeros | structure | frame | zeros
     4       1         1       2       4          4       8           8       32      bytes
 
 "structure" and "frame" are lengths in bytes, the latter of everything. The checksum is the CRC-32
 of all that follows it; a frame in a file whose SHA-256 is kept elsewhere has the flag 1 and no
-checksum. Arrays of more than 512 bytes begin at multiples of 64 bytes from the begin of the frame,
-so they are aligned in memory if the frame is.
+checksum. What msgpack does not know are extensions of the structure. That of an array holds the
+number of characters of its dtype (one byte), the number of its dimensions (one byte), the dtype,
+the shape (eight bytes each), and then its bytes in C order if it has at most 512, or else its
+position behind the structure (eight bytes). A tuple is a list; an array of records the list of its
+fields, its shape, whether it is a scalar, and its bytes as an array.
 """
 
+import functools
 import hashlib
 import struct
 import zlib
-from typing import Any, BinaryIO, List, Tuple
+from types import SimpleNamespace
+from typing import Any, BinaryIO, Callable, List, Optional, Tuple
 
 import numpy as np
 
-from .packing import old_values
-from .packing.packed import ALIGNMENT, pack, unpack
-from .packing.packed_arrays import Rows
+from .optional import msgpack_codec, require
+from .packing.old_values import BadRecord, RefusedRecord, decode_old, kind_of_old
 
 #: Bytes of a frame at most, unless a caller wants it otherwise.
 MAX_BYTES = 1 << 30
-#: Bytes of a frame in a file of its own, at most.
-MAX_FILE_BYTES = 1 << 32
-#: Bytes of a frame without its arrays, at most; in memory it may take 60 times that.
-MAX_STRUCTURE_BYTES = 1 << 26
 
 _MAGIC = b"\xf7TPF"
 _VERSION = 1
 _HASHED = 1  # the flag of frames without a checksum
-_PIECE_BYTES = 1 << 20  # hashed while the processor still has it in its cache
 _BEGIN = struct.Struct("<4sBBHI")  # magic, version, flags, zeros, checksum
 _REST = struct.Struct("<4xQQ32x")  # length of the structure, length of the frame
 _HEADER_BYTES = _BEGIN.size + _REST.size
+# The codes of the extensions are in every file that this library has written.
+_INLINE, _PLACED, _SCALAR, _TUPLE, _NP_STR, _NP_BYTES, _INTEGER, _RECORDS = range(1, 9)
+_MAX_INLINE_BYTES = 512
+_MAX_TUPLES = 32  # in each other: msgpack needs 40 KB of the C stack for each
+_KINDS = "biufcSUmM"  # of dtypes
+_POSITION = struct.Struct("<Q")
+_Keep = Optional[Callable[[np.ndarray], np.ndarray]]
+_Placed = List[Tuple[int, np.ndarray]]  # arrays with their positions, as bytes
 
 
 class FrameError(ValueError):
@@ -48,7 +55,7 @@ def dumps(obj: Any, max_bytes: int = MAX_BYTES) -> bytes:
 
     Args:
       obj: None, booleans, integers, floats, text, bytes, numpy arrays and scalars, and lists,
-        tuples and dicts of these.
+        tuples and dicts of these. What else has the buffer interface comes back as bytes.
       max_bytes: how many bytes it may have as a frame.
 
     Raises:
@@ -68,15 +75,11 @@ def dump_hashed(obj: Any, file: BinaryIO) -> Tuple[int, str]:
     Returns:
       The number of bytes, and their hexadecimal SHA-256, for `load_hashed`.
     """
-    parts = [_BEGIN.pack(_MAGIC, _VERSION, _HASHED, 0, 0), *_parts(obj, MAX_FILE_BYTES)]
     digest, size = hashlib.sha256(), 0
-    for part in parts:
-        view = memoryview(part)
-        for start in range(0, len(view), _PIECE_BYTES):
-            piece = view[start : start + _PIECE_BYTES]
-            digest.update(piece)
-            file.write(piece)
-        size += len(view)
+    for part in [_BEGIN.pack(_MAGIC, _VERSION, _HASHED, 0, 0), *_parts(obj)]:
+        digest.update(part)
+        file.write(part)
+        size += len(part)
     return size, digest.hexdigest()
 
 
@@ -85,8 +88,7 @@ def load_hashed(memory: np.ndarray) -> Any:
     been compared: uint8 `[nbytes]`, writable. The large arrays of the object are views of it. All
     of its arrays that have elements may be written to.
     """
-    structure_nbytes = _check_header(memory, MAX_FILE_BYTES, _HASHED)
-    return _unpack(memory, structure_nbytes, lambda a: a if a.flags.writeable else a.copy())
+    return _loaded(memory, _HASHED, lambda a: a if a.flags.writeable else a.copy())
 
 
 def loads(
@@ -105,87 +107,175 @@ def loads(
         which can run any code: only for bytes that you trust.
     """
     view = memoryview(buf)
-    begin = view.cast("B")[:3].tobytes() if view.nbytes else b""
-    if view.nbytes > max_bytes or not old_values.kind_of_old(begin):
-        return load_frame(view, max_bytes, copy)
-    try:
-        return old_values.decode_old(view.tobytes(), allow_pickle)
-    except (old_values.BadRecord, old_values.RefusedRecord) as error:
-        raise FrameError(str(error)) from error
+    if view.nbytes <= max_bytes and kind_of_old(view[:3].tobytes()):
+        try:
+            return decode_old(view.tobytes(), allow_pickle)
+        except (BadRecord, RefusedRecord) as error:
+            raise FrameError(str(error)) from error
+    return load_frame(view, max_bytes, copy)
 
 
 def load_frame(buf: Any, max_bytes: int = MAX_BYTES, copy: bool = True) -> Any:
     """Does what `loads` does, where no bytes of old versions can be."""
-    view = memoryview(buf)
-    memory: Any = np.frombuffer(view, np.uint8) if view.nbytes else np.empty(0, np.uint8)
+    memory = np.frombuffer(buf, np.uint8)
     memory.flags.writeable = False
-    structure_nbytes = _check_header(memory, max_bytes, 0)
-    if zlib.crc32(memory[_BEGIN.size :]) != _BEGIN.unpack_from(memory)[-1]:
-        raise FrameError(
-            f"The checksum of a frame of {memory.nbytes} bytes is wrong: it was damaged."
-        )
-    return _unpack(memory, structure_nbytes, np.copy if copy else None)
-
-
-def _unpack(memory: np.ndarray, structure_nbytes: int, keep: Any) -> Any:
-    try:
-        return unpack(memory, structure_nbytes, _HEADER_BYTES, keep=keep)
-    except (OverflowError, ValueError) as error:
-        raise FrameError(f"This frame is not one that dumps() writes: {error}") from error
-
-
-def _parts(obj: Any, max_bytes: int) -> List[Any]:
-    """Returns what follows the checksum in the frame of an object, as buffers in order."""
-    packed = pack(obj)
-    nbytes = _HEADER_BYTES + packed.nbytes
-    if nbytes > max_bytes:
-        raise ValueError(
-            f"This object has {nbytes} bytes, and {max_bytes} are allowed. Split it into smaller "
-            "ones; or, if you call dumps() and loads() yourself, give both a larger max_bytes."
-        )
-    if len(packed.structure) > MAX_STRUCTURE_BYTES:
-        raise ValueError(
-            f"What is not an array in this object has {len(packed.structure)} bytes, and "
-            f"{MAX_STRUCTURE_BYTES} are allowed. Make arrays of long lists and of long bytes."
-        )
-    header, gap = _REST.pack(len(packed.structure), nbytes), -len(packed.structure) % ALIGNMENT
-    parts: List[Any] = [header, packed.structure, bytes(gap)]
-    for array in packed.arrays:
-        whole = array.array() if isinstance(array, Rows) else np.ascontiguousarray(array)
-        parts += [whole.reshape(-1).view(np.uint8), bytes(-array.nbytes % ALIGNMENT)]
-    return parts
-
-
-def _check_header(memory: Any, max_bytes: int, expected_flags: int) -> int:
-    """Returns the length of the structure of a uint8 array, if all else in its header is right."""
-    if memory.nbytes < _HEADER_BYTES:
-        raise FrameError(
-            f"{memory.nbytes} bytes are not a frame, which has at least {_HEADER_BYTES}."
-        )
     if memory.nbytes > max_bytes:
         raise FrameError(
             f"A frame of {memory.nbytes} bytes, and {max_bytes} are allowed. If it is meant to be "
             "that large, give max_bytes."
         )
-    magic, version, flags, zeros, _ = _BEGIN.unpack_from(memory)
+    return _loaded(memory, 0, np.copy if copy else None)
+
+
+def _parts(obj: Any, max_bytes: float = float("inf")) -> List[Any]:
+    """Returns what follows the checksum in the frame of an object, as buffers of bytes."""
+    placed: _Placed = []
+    try:
+        structure = _encoded(obj, placed, 0)
+    except TypeError:
+        parts = enumerate(obj) if isinstance(obj, (list, tuple)) else ()
+        for key, part in obj.items() if isinstance(obj, dict) else parts:
+            try:
+                _parts(part)
+            except TypeError as error:
+                colon = "" if str(error).startswith("[") else ": "
+                raise TypeError(f"[{key!r}]{colon}{error}") from error
+        raise
+    buffers = [structure, *(array for _, array in placed)]
+    nbytes = _HEADER_BYTES + sum(len(buffer) + -len(buffer) % 64 for buffer in buffers)
+    if nbytes > max_bytes:
+        raise ValueError(
+            f"This object has {nbytes} bytes, and {max_bytes} are allowed. Split it into smaller "
+            "ones; or, if you call dumps() and loads() yourself, give both a larger max_bytes."
+        )
+    header = _REST.pack(len(structure), nbytes)
+    return [header, *(part for buffer in buffers for part in (buffer, bytes(-len(buffer) % 64)))]
+
+
+def _loaded(memory: Any, expected_flags: int, keep: _Keep) -> Any:
+    """Returns the object of a frame, uint8 `[nbytes]`."""
+    magic = memory[: len(_MAGIC)].tobytes()
     if magic != _MAGIC:
-        hint = ""
-        if magic == bytes(4):
-            hint = (
-                " If old tensorpack wrote them by pyarrow: that is not read. Write them again "
-                "there, with TENSORPACK_SERIALIZE=pickle."
-            )
-        raise FrameError(f"These bytes begin with {magic!r}, and a frame with {_MAGIC!r}.{hint}")
+        arrow = " Write what pyarrow wrote again, with TENSORPACK_SERIALIZE=pickle."
+        raise FrameError(
+            f"These {memory.nbytes} bytes begin with {magic!r}, and a frame with {_MAGIC!r}."
+            + (arrow if magic == bytes(4) else "")
+        )
+    header = memory[:_HEADER_BYTES].tobytes().ljust(_HEADER_BYTES, b"\0")
+    _, version, flags, zeros, checksum = _BEGIN.unpack_from(header)
+    structure_nbytes, nbytes = _REST.unpack_from(header, _BEGIN.size)
     if (version, flags, zeros) != (_VERSION, expected_flags, 0):
         raise FrameError(
             f"A frame of version {version} with flags {flags}, and this is version {_VERSION}. "
             "Let both sides have the same tensorpack."
         )
-    structure_nbytes, nbytes = _REST.unpack_from(memory, _BEGIN.size)
     if nbytes != memory.nbytes:
         raise FrameError(f"{memory.nbytes} bytes, and the frame says that it has {nbytes}.")
-    if structure_nbytes > MAX_STRUCTURE_BYTES:
-        raise FrameError(
-            f"A structure of {structure_nbytes} bytes, and {MAX_STRUCTURE_BYTES} are allowed."
-        )
-    return structure_nbytes
+    if not flags and zlib.crc32(memory[_BEGIN.size :]) != checksum:
+        raise FrameError(f"The checksum of a frame of {nbytes} bytes is wrong: it was damaged.")
+    end = _HEADER_BYTES + structure_nbytes
+    try:
+        return _decoded(memory[_HEADER_BYTES:end], memory[end + -end % 64 :], keep)
+    except MemoryError:
+        raise
+    except Exception as error:  # damaged bytes can make msgpack and numpy fail in many ways
+        what = str(error) or type(error).__name__
+        raise FrameError(f"This frame is not one that dumps() writes: {what}") from error
+
+
+@functools.lru_cache(None)
+def _msgpack() -> Any:
+    codec = msgpack_codec()
+    return SimpleNamespace(
+        Packer=codec.Packer, unpackb=codec.unpackb, Ext=require("msgpack").ExtType
+    )
+
+
+def _encoded(obj: Any, placed: _Placed, depth: int) -> bytes:
+    if depth > _MAX_TUPLES:
+        raise ValueError(f"Tuples nest at most {_MAX_TUPLES} deep.")
+    default = functools.partial(_extension_of, placed, depth)
+    packer = _msgpack().Packer(default=default, strict_types=True, unicode_errors="surrogatepass")
+    return packer.pack(obj)  # type: ignore[no-any-return]
+
+
+def _extension_of(placed: _Placed, depth: int, obj: Any) -> Any:
+    """Returns an extension for an object that msgpack does not know."""
+    ext_type, kind = _msgpack().Ext, type(obj)
+    if kind is tuple:
+        return ext_type(_TUPLE, _encoded(list(obj), placed, depth + 1))
+    if kind is int:
+        size = obj.bit_length() // 8 + 1
+        return ext_type(_INTEGER, obj.to_bytes(size, "little", signed=True))
+    if kind is np.str_:  # as an array of one it would lose zeros at its end
+        return ext_type(_NP_STR, str.encode(obj, "utf-8", "surrogatepass"))
+    if kind is np.bytes_:
+        return ext_type(_NP_BYTES, bytes(obj))
+    is_array = kind in (np.ndarray, np.memmap)
+    is_scalar = isinstance(obj, np.generic) and kind is obj.dtype.type
+    dtype = obj.dtype if is_array or is_scalar else None
+    if dtype is not None and dtype.kind in _KINDS and dtype.isbuiltin != 2:  # 2: of another library
+        name, shape = dtype.str.encode(), obj.shape
+        header = bytes([len(name), len(shape)]) + name + struct.pack(f"<{len(shape)}Q", *shape)
+        if is_scalar or obj.nbytes <= _MAX_INLINE_BYTES:
+            return ext_type(_SCALAR if is_scalar else _INLINE, header + obj.tobytes())
+        end = placed[-1][0] + placed[-1][1].nbytes if placed else 0
+        position = end + -end % 64
+        placed.append((position, np.ascontiguousarray(obj).reshape(-1).view(np.uint8)))
+        return ext_type(_PLACED, header + _POSITION.pack(position))
+    if dtype is not None and dtype.type is np.void and dtype.names and not dtype.hasobject:
+        fields = np.lib.format.dtype_to_descr(dtype)
+        if np.lib.format.descr_to_dtype(fields) == dtype:
+            data = np.ascontiguousarray(obj).reshape(-1).view(np.uint8)
+            records = [fields, list(obj.shape), is_scalar, data]
+            return ext_type(_RECORDS, _encoded(records, placed, depth + 1))
+    what = f"an array of {dtype}" if is_array else f"a {kind.__name__}"
+    raise TypeError(
+        f"{what} cannot be sent or stored. Supported are None, bool, int, float, str, bytes, numpy "
+        "arrays and scalars without objects, and lists, tuples and dicts of these."
+    )
+
+
+def _decoded(structure: Any, area: np.ndarray, keep: _Keep) -> Any:
+    return _msgpack().unpackb(
+        structure,
+        ext_hook=functools.partial(_object_of, area, keep),
+        strict_map_key=False,
+        unicode_errors="surrogatepass",
+    )
+
+
+def _object_of(area: np.ndarray, keep: _Keep, code: int, data: bytes) -> Any:
+    """Returns the object of an extension."""
+    if code in (_INLINE, _PLACED, _SCALAR):
+        end = 2 + data[0]
+        dtype = _without_objects(np.dtype(data[2:end].decode("ascii")))
+        shape = struct.unpack_from(f"<{data[1]}Q", data, end)
+        end += 8 * data[1]
+        memory: Any = data[end:]
+        if code == _PLACED:
+            memory = area[_POSITION.unpack(memory)[0] :]
+        array: Any = np.ndarray(shape, dtype, memory)
+        if code == _SCALAR:
+            return array[()]
+        return array if keep is None or not array.size else keep(array)
+    if code == _TUPLE:
+        return tuple(_decoded(data, area, keep))
+    if code == _NP_STR:
+        return np.str_(data.decode("utf-8", "surrogatepass"))
+    if code == _NP_BYTES:
+        return np.bytes_(data)
+    if code == _INTEGER:
+        return int.from_bytes(data, "little", signed=True)
+    if code == _RECORDS:
+        fields, shape, is_scalar, records = _decoded(data, area, keep)
+        dtype = _without_objects(np.lib.format.descr_to_dtype(fields))
+        records = records.view(dtype).reshape(shape)
+        return records[()] if is_scalar else records
+    raise ValueError(f"unknown extension {code}")
+
+
+def _without_objects(dtype: np.dtype) -> np.dtype:
+    if dtype.hasobject or not dtype.itemsize:
+        raise ValueError(f"an array of {dtype}")
+    return dtype

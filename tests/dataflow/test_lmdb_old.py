@@ -87,7 +87,7 @@ def test_what_is_shared_within_a_pickle_is_shared_again(tmp_path):
     "wrong, reason",
     [
         (np.zeros(2, [("x", "f4")]), r"array of dtype '\|V4'"),
-        (np.zeros(2, "M8[s]"), "array of dtype 'M8'"),
+        (np.zeros(2, "M8[s]"), "array of dtype '<M8'"),
         (collections.Counter("ab"), "needs collections.Counter"),
     ],
 )
@@ -142,10 +142,9 @@ def array_of_2017(**changes):
         (array_of_2017(kind=b"O", type="|O"), "damaged"),
         (array_of_2017(type="|O"), "array of dtype"),
         (array_of_2017(type=[["x", "<f4"]]), "array of dtype"),
-        (array_of_2017(type="<f3"), "array of dtype"),
-        (array_of_2017(shape=[3]), "does not have as many bytes"),
+        (array_of_2017(type="<f3"), "damaged.*<f3"),
+        (array_of_2017(shape=[3]), "damaged.*cannot reshape"),
         (array_of_2017()[:-1], "damaged"),
-        (msgpack.packb([msgpack.ExtType(5, b"x")]), "extension 5"),
         (b"anything else", "a frame"),
     ],
 )

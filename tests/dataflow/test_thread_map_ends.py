@@ -14,11 +14,13 @@ from tensorpack.dataflow import (
     ProxyDataFlow,
     RepeatedData,
 )
-from tensorpack.dataflow.threads import MultiThreadMapData
+from tensorpack.dataflow.threads import MultiThreadMapData, MultiThreadRunner
 from tests.dataflow.flows import numbers
 from tests.dataflow.process_functions import same
 from tests.dataflow.thread_functions import Connection, both_orders, threads_of
 from tests.processes import LONG, run_python
+
+SHORT = 0.15  # for seeing that something does not happen
 
 
 @both_orders
@@ -113,14 +115,13 @@ def test_a_function_that_hangs_is_left_behind(capsys):
     left.join(LONG)
 
 
-def test_a_flow_that_hangs_does_not_stop_the_next_pass(capsys):
+def test_the_next_pass_waits_for_a_thread_that_is_still_in_the_flow(capsys):
     gate, hangs = threading.Event(), threading.Event()
 
     def source():
         yield [0]
-        if not hangs.is_set():
-            hangs.set()
-            assert gate.wait(LONG)
+        hangs.set()
+        assert gate.wait(LONG)
         yield [1]
 
     flow = MultiThreadMapData(DataFromGenerator(source), 2, same, strict=True)
@@ -131,10 +132,14 @@ def test_a_flow_that_hangs_does_not_stop_the_next_pass(capsys):
     out = capsys.readouterr().out
     assert out.count("did not stop within 2 seconds") == 1 and "in source" in out
     (left,) = threads_of("MultiThreadMapData")
-    assert list(flow) == [[0], [1]]
-    assert left.is_alive()  # and was not waited for
+    found = []
+    following = threading.Thread(target=lambda: found.extend(flow))
+    following.start()
+    following.join(SHORT)
+    assert found == [] and left.is_alive()  # two threads are not in the flow at the same time
     gate.set()
-    left.join(LONG)
+    following.join(LONG)
+    assert found == [[0], [1]] and not left.is_alive()
 
 
 @pytest.mark.parametrize("strict", ["False", "True"])
@@ -180,3 +185,23 @@ def test_a_forked_process_begins_its_own_passes():
     gate.set()
     assert process.exitcode == 0
     assert list(going) == [[1]]
+
+
+def test_a_thread_that_cannot_start_leaves_no_other(monkeypatch):
+    start, started = threading.Thread.start, []
+
+    def no_more_than_two(thread):
+        if len(started) == 2:
+            raise RuntimeError("can't start new thread")
+        started.append(thread)
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", no_more_than_two)
+    for flow in [
+        MultiThreadMapData(numbers(9), 3, same),
+        MultiThreadRunner(lambda: numbers(9), 5, 3),
+    ]:
+        started.clear()
+        with pytest.raises(RuntimeError, match="can't start new thread"):
+            next(iter(flow))
+        assert len(started) == 2 and not any(thread.is_alive() for thread in started)

@@ -170,13 +170,10 @@ def test_passes_continue_one_another(runner):
     assert list(first) == [[3], [4]]
 
 
-@pytest.mark.parametrize(
-    "num_prefetch, options, ahead",
-    [(1, {}, 1), (4, {}, 4), (9, {"buffer_bytes": 1}, 1), (9, {"buffer_bytes": 2.01e2}, 3)],
-)
-def test_the_buffer_is_filled_and_no_more_than_that(runner, num_prefetch, options, ahead):
-    ds = Watched(ahead)
-    ds.consume(runner(lambda: ds, num_prefetch, 1, **options), 10)
+@pytest.mark.parametrize("num_prefetch", [1, 4])
+def test_the_buffer_is_filled_and_no_more_than_that(runner, num_prefetch):
+    ds = Watched(num_prefetch)
+    ds.consume(runner(lambda: ds, num_prefetch, 1), 10)
 
 
 # Threads
@@ -267,7 +264,7 @@ def test_a_flow_without_a_datapoint_is_an_error(runner):
 @pytest.mark.parametrize(
     "arguments, error, message",
     [
-        ((numbers(3), 2, 2), TypeError, "takes a function that returns a flow.*DataFromList"),
+        ((numbers(3), 2, 2), TypeError, "applies a function, but got DataFromList"),
         ((seven, 0, 2), ValueError, "num_prefetch must be a whole number of at least 1, but got 0"),
         ((seven, 2, None), TypeError, "num_thread must be a number, but got None"),
     ],
@@ -281,9 +278,9 @@ def test_wrong_flows():
     shared = numbers(3)
     with pytest.raises(ValueError, match="the same flow twice"):
         iter(MultiThreadRunner(lambda: shared, 2, 2))
-    with pytest.raises(TypeError, match=r"needs a DataFlow from get_df\(\), but got a list"):
+    with pytest.raises(TypeError, match="DataFlow, but got a list"):
         iter(MultiThreadRunner(lambda: [[1]], 2, 2))
-    with pytest.raises(TypeError, match=r"from get_df\(\), but got the class DataFromList"):
+    with pytest.raises(TypeError, match="DataFlow, but got the class DataFromList"):
         iter(MultiThreadRunner(lambda: DataFromList, 2, 2))
 
 

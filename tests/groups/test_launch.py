@@ -8,9 +8,9 @@ import pytest
 from tests.checks import ROOT
 from tests.harness import Child
 
+pytestmark = [pytest.mark.one_row, pytest.mark.slow]
 
-@pytest.mark.one_row
-@pytest.mark.slow
+
 def test_workers_and_a_server_form_a_group(tmp_path):
     options = ["--workers", "2", "--ps", "1", "-m", "tests.groups.parameter_servers", tmp_path]
     child = Child("-m", "tensorpack.launch", *options)
@@ -19,21 +19,6 @@ def test_workers_and_a_server_form_a_group(tmp_path):
     assert sorted(ended) == ["worker 0", "worker 1"]
 
 
-@pytest.mark.one_row
-@pytest.mark.slow
-def test_a_restarted_group_continues_from_its_last_state(tmp_path):
-    options = ["--workers", "2", "--max-restarts", "1", "-m", "tests.groups.soaking"]
-    child = Child("-m", "tensorpack.launch", *options, "all-reduce", tmp_path / "log", 3, 0, 15)
-    assert child.end(timeout=150) == 0, child.output
-    assert re.search(r"First to fail: worker 1 .* was ended by SIGKILL", child.output)
-    for worker in "worker 0", "worker 1":
-        epochs = re.findall(rf"^\[{worker}\] .* Start Epoch (\d)", child.output, re.MULTILINE)
-        assert epochs == ["1", "2", "2", "3"]
-    assert (tmp_path / "log" / "model-30.state").exists()
-
-
-@pytest.mark.one_row
-@pytest.mark.slow
 @pytest.mark.skipif(find_spec("horovod") is not None, reason="about a machine without it")
 def test_a_script_of_horovod_runs_without_it(tmp_path):
     script = ROOT / "tests" / "tf1" / "scripts" / "horovod_train.py"

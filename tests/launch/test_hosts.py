@@ -1,29 +1,55 @@
-"""The addresses of a group, and what is known of the ports."""
+"""What the processes of a machine get: addresses, cores and GPUs."""
 
+import os
 import socket
+
+import pytest
 
 from tensorpack.launch import _hosts
 from tensorpack.utils.cluster import Cluster, trouble_at
 
-
-def test_a_group_on_this_machine():
-    first, second, server = _hosts.on_this_machine(2, 1, port=3000)
-    assert (second.name, second.address, server.address) == (
-        "worker 1",
-        "127.0.0.1:3001",
-        "127.0.0.1:3002",
-    )
-    assert first.as_dict() == server.as_dict()
-    free = _hosts.on_this_machine(3, 2)
-    assert len({each.address for each in free}) == 5 and _hosts.busy_ports(free) == []
+NAMES = ["OMP_NUM_THREADS", "TF_NUM_INTRAOP_THREADS", "CUDA_VISIBLE_DEVICES"]
 
 
-def test_busy_ports_and_who_accepts():
-    with socket.socket() as server:
-        server.bind(("127.0.0.1", 0))
-        server.listen(1)
-        address = f"127.0.0.1:{server.getsockname()[1]}"
-        assert trouble_at(address, 1.0) is None
-        (text,) = _hosts.busy_ports([Cluster([address])])
-        assert text.startswith(f"port {address[10:]} of worker 0 cannot be used (")
-    assert isinstance(trouble_at(address, 1.0), ConnectionRefusedError)
+@pytest.fixture(autouse=True)
+def machine(monkeypatch):
+    """Eight cores and four GPUs, whatever this machine has."""
+    for name in NAMES:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(_hosts, "usable_cores", lambda: 8)
+    monkeypatch.setattr(_hosts, "get_num_gpu", lambda: 4)
+
+
+def test_addresses_and_who_accepts_there():
+    port = 20000 + os.getpid() % 10000  # one that no other run of the tests has
+    first, second, server = _hosts.on_this_machine(2, 1, port)
+    assert (server.name, second.address) == ("ps 0", f"127.0.0.1:{port + 1}")
+    assert len({each.address for each in _hosts.on_this_machine(3, 2)}) == 5
+    with socket.socket() as listening, pytest.raises(OSError, match="in use"):
+        listening.bind(("127.0.0.1", port))
+        listening.listen(1)
+        assert trouble_at(first.address, 1.0) is None
+        _hosts.on_this_machine(2, 1, port)
+    assert isinstance(trouble_at(first.address, 1.0), ConnectionRefusedError)
+
+
+@pytest.mark.parametrize(
+    "visible, threads, gpus",
+    [
+        (None, "4", ["0,1", "2,3"]),
+        (None, "1", ["0", "1", "2", "3", "0", "1"]),
+        ("5,GPU-ab", "4", ["5", "GPU-ab"]),
+        (None, None, ["0,1,2,3"]),
+        ("", "4", ["", ""]),
+    ],
+)
+def test_cores_and_gpus_are_divided(visible, threads, gpus, monkeypatch):
+    if visible is not None:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    clusters = _hosts.on_this_machine(len(gpus), 1)
+    found = _hosts.environments(clusters)
+    *workers, server = ([env.get(name) for name in NAMES] for env in found)
+    assert workers == [[threads, threads, gpu] for gpu in gpus] and server[2] == ""
+    assert [Cluster.from_environment(env) for env in found] == clusters
+    monkeypatch.setenv("OMP_NUM_THREADS", "7")
+    assert _hosts.environments(clusters)[0]["OMP_NUM_THREADS"] == "7"

@@ -1,6 +1,5 @@
 """What the tests of this package share: a child Python, a terminal, a clock, a log to write to."""
 
-import contextlib
 import fcntl
 import os
 import pty
@@ -70,27 +69,3 @@ def run_in_terminal(run_python):
 def clock():
     """A clock that is set by hand, in seconds: `clock.now += 2`."""
     return FakeClock(100.0)
-
-
-@pytest.fixture
-def full_pipe():
-    """The writing end of a pipe that is full, as a stream, and a function that empties the pipe."""
-    reader, writer = os.pipe()
-    for each in (reader, writer):
-        os.set_blocking(each, False)
-
-    def drain():
-        read = []
-        with contextlib.suppress(BlockingIOError):
-            while True:
-                read.append(os.read(reader, 1 << 16))
-        return b"".join(read)
-
-    with contextlib.suppress(BlockingIOError):
-        while True:
-            os.write(writer, b"x" * 4096)
-    os.set_blocking(writer, True)
-    with os.fdopen(writer, "w") as stream:
-        yield stream, drain
-        drain()
-    os.close(reader)

@@ -1,8 +1,9 @@
-"""Frames, structures and arrays made by hand."""
+"""Frames, structures and arrays made by hand, and how exactly they come back."""
 
 import struct
 import zlib
 
+import numpy as np
 import pytest
 
 msgpack = pytest.importorskip("msgpack")
@@ -35,3 +36,22 @@ def extension(code, data):
 def array_header(dtype, *shape):
     name = dtype.encode()
     return struct.pack("<BB", len(name), len(shape)) + name + struct.pack(f"<{len(shape)}Q", *shape)
+
+
+def assert_same_bits(found, expected):
+    """Equal, of the same types, with the same bytes."""
+    assert type(found) is type(expected)
+    if isinstance(expected, (list, tuple)):
+        assert len(found) == len(expected)
+        for each, other in zip(found, expected):
+            assert_same_bits(each, other)
+    elif isinstance(expected, dict):
+        assert list(found) == list(expected)
+        for key in expected:
+            assert_same_bits(found[key], expected[key])
+    elif isinstance(expected, (np.ndarray, np.generic)):
+        assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
+        assert found.dtype.byteorder == expected.dtype.byteorder
+        assert found.tobytes() == expected.tobytes()
+    else:
+        assert repr(found) == repr(expected)

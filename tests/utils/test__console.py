@@ -4,14 +4,12 @@ import io
 import os
 import re
 import sys
-import time
 
 import pytest
 
-from tensorpack.utils import _console, logger
+from tensorpack.utils import logger
 from tensorpack.utils._console import (
     ForgivingStream,
-    can_write,
     is_notebook,
     is_terminal,
     open_standard_descriptors,
@@ -130,22 +128,6 @@ def test_files_apart_are_not_mixed(run_python):
     assert done.stderr.count(b"50%") == 1, "the bar is neither wiped nor drawn again"
 
 
-def test_a_reader_that_stops_costs_lines_on_the_console_only(log_dir, full_pipe, monkeypatch):
-    monkeypatch.setattr(_console, "_PATIENCE_SECONDS", 0.2)
-    stream, drain = full_pipe
-    monkeypatch.setattr(sys, "stdout", stream)
-    for number in range(50):
-        logger.info(f"line {number}.")
-    drain()
-    logger.info("line 50.")
-    shown = drain().decode().splitlines()
-    assert shown[0] == "(50 lines were not shown: nothing read them.)"
-    assert len(shown) == 2 and shown[1].endswith("line 50.")
-    with open(os.path.join(log_dir, "log.log")) as file:
-        text = file.read()
-    assert [number for number in range(51) if f"line {number}." not in text] == []
-
-
 class Failing(io.StringIO):
     """A stream that raises what it is given."""
 
@@ -192,20 +174,6 @@ def test_a_forgiving_stream_drops_what_it_cannot_write_and_hides_no_other_error(
         ForgivingStream(Failing(RuntimeError())).write("x")
 
 
-def test_a_forgiving_stream_does_not_wait_long_for_a_reader_that_stopped(full_pipe, monkeypatch):
-    monkeypatch.setattr(_console, "_PATIENCE_SECONDS", 0.2)
-    stream, drain = full_pipe
-    forgiving, begin = ForgivingStream(stream), time.monotonic()
-    for _ in range(100):
-        forgiving.write("lost")
-        forgiving.flush()
-    assert 0.2 <= time.monotonic() - begin < 1.0
-    drain()
-    forgiving.write("read")
-    forgiving.flush()
-    assert drain() == b"read"
-
-
 def test_a_forgiving_stream_is_its_stream_to_others():
     inner = io.StringIO()
     stream = ForgivingStream(inner)
@@ -224,13 +192,12 @@ def test_a_broken_pipe_becomes_the_null_device(closed_pipe):
         stream.flush()
 
 
-def test_a_stream_without_a_descriptor_is_left_alone_and_takes_everything():
+def test_a_stream_without_a_descriptor_is_left_alone():
     stream = io.StringIO()
     point_at_devnull(stream)
     point_at_devnull(None)
     stream.write("still here")
     assert stream.getvalue() == "still here"
-    assert can_write(None) and can_write(stream)
 
 
 def test_closed_standard_descriptors_are_opened_and_no_other():

@@ -2,7 +2,6 @@
 
 import fcntl
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -115,11 +114,8 @@ def test_a_child_that_survives_its_run_has_no_lock_or_the_error_says_so(
                 assert lock_owner(directory) == 0
                 DirectoryLock(directory).release()
             else:
-                with pytest.raises(DirectoryInUse, match=f"{run.pid} or one that it st") as caught:
+                with pytest.raises(DirectoryInUse, match=f"{run.pid} or one that it started"):
                     DirectoryLock(directory)
-                if shutil.which("fuser"):
-                    command = str(caught.value).split("`")[1]
-                    assert subprocess.check_output(command, shell=True).split() == [b"%d" % child]
         finally:
             os.kill(child, signal.SIGKILL)
 

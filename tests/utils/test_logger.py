@@ -241,6 +241,7 @@ def test_the_name_of_a_worker_comes_after_the_number(used_dir, monkeypatch):
 def test_several_programs_that_are_no_group(rank, end, log_dir, tmp_path, monkeypatch):
     monkeypatch.setenv("OMPI_COMM_WORLD_SIZE", "4")  # on machines that Open MPI does not name
     monkeypatch.setenv("OMPI_COMM_WORLD_RANK", rank)
+    monkeypatch.setenv("OMPI_COMM_WORLD_LOCAL_RANK", "0")
     logger.set_logger_dir(str(tmp_path / "run"))
     assert logger.LOG_DIR == str(tmp_path / "run") + end
 

@@ -81,7 +81,7 @@ def test_members_that_are_not_arrays(tmp_path):
     write_npz(path, ARRAYS)
     with zipfile.ZipFile(path, "a") as file:
         file.writestr("a.txt", "text")
-    with pytest.raises(ValueError, match="'a.txt' is not an array"):
+    with pytest.raises(ValueError, match="a.txt: "):
         read_npz(path)
 
 
