@@ -39,8 +39,8 @@ class Group:
             if namespaces is not None:
                 env["TEST_NAMESPACE"] = namespaces[each.index]
             if each.name not in absent:
-                child = Child(json.dumps(plans), env=env, zygote=zygote, module=MODULE)
-                self.children[each.name] = child
+                options = {"zygote": zygote, "module": MODULE, "env": env}
+                self.children[each.name] = Child(json.dumps(plans), **options)
         self.workers = [name for name in self.children if name.startswith("worker")]
 
     def __enter__(self):

@@ -75,20 +75,22 @@ def test_a_long_evaluation_of_the_chief_is_waited_for(start, ps):
 
 @pytest.mark.fault_row(28, 29)
 @pytest.mark.parametrize(
-    "ps, name", [(0, "worker 0"), (0, "worker 1"), (1, "worker 0"), (1, "worker 1"), (1, "ps 0")]
+    "ps, name",
+    [(n, each) for n in (0, 1) for each in ["worker 0", "worker 1", "launcher"]] + [(1, "ps 0")],
 )
 def test_the_launcher_ends_a_group_that_has_lost_one(ps, name):
+    signum = signal.SIGINT if name == "launcher" else signal.SIGKILL
     child = Launched(long(ps), ps=ps)
     try:
         for each in "worker 0", "worker 1":
             child.wait_for(f"[{each}] step 3\n")
-        pids = child.pids()
-        os.kill(pids[name], signal.SIGKILL)
-        assert child.end(SOON) == 128 + signal.SIGKILL, child.output
+        pids = {"launcher": child.process.pid, **child.pids()}
+        os.kill(pids[name], signum)
+        assert child.end(SOON) == 128 + signum, child.output
     finally:
         child.process.kill()
-    assert len(pids) == 2 + ps and all(gone(pid) for pid in pids.values())
-    assert f"First to end: {name} (127.0.0.1:" in child.output
+    assert len(pids) == 3 + ps and all(gone(pid) for pid in pids.values())
+    assert (f"First to end: {name} (127.0.0.1:" in child.output) == (signum == signal.SIGKILL)
 
 
 @pytest.mark.fault_row(29)
@@ -132,9 +134,8 @@ def test_one_that_is_lost_before_the_first_step(start, ps, name, slow, signum):
 def test_a_chief_that_never_comes(start, ps):
     group = start(long(ps), ps=ps, absent=["worker 0"])
     assert group.end(TIMEOUT + 10, "worker 1") == [1]
-    ((result,),) = group.results
-    who = f"worker 0 at {group.addresses['worker 0']}"
-    assert result["error"].startswith(f"RuntimeError: {who} did not come within 5 seconds.")
+    text = f"RuntimeError: worker 0 at {group.addresses['worker 0']} did not come within 5 seconds."
+    assert group.results[0][0]["error"].startswith(text)
 
 
 @pytest.mark.fault_row(53)
