@@ -166,7 +166,7 @@ class GroupTrainer(MultiTowerTrainer):
             seconds = time.monotonic() - since
             if signalled is not None and not alone and seconds > self.stop_grace / 2:
                 self.stop_token.request(signalled)
-            limit = self.stop_grace / 4 if alone else self._timeout
+            limit = self.stop_grace / 2 if alone else self._timeout
             if waits and seconds > limit and self._guard is not None:
                 self._guard.end_process(
                     f"it has waited {limit:g} s for {waits}. Another process of the group is "
@@ -189,6 +189,7 @@ class GroupTrainer(MultiTowerTrainer):
             if self.signal_token.requested:
                 raise StopRequested(self.signal_token.reason) from error
             add_note(error, "In a group, the log of the process that ended first tells why.")
+            self._waits_for = "the end of its session"  # which waits for a lost process for ever
             raise
         finally:
             self._in_loop = False
