@@ -1,8 +1,8 @@
 """Worker processes that end with the process that started them, and report what ended them.
 
 A pipe joins a worker and the process that started it. It carries a first byte, which says that the
-worker has begun, and then the exception that ended it, or what `faulthandler` wrote. When nobody is
-left to read it, the other process is gone.
+worker has begun, and then the exception that ended it, or what `faulthandler` wrote. When it has no
+reader left, the other process is gone.
 """
 
 import faulthandler
