@@ -188,7 +188,6 @@ from tensorpack.dataflow import RandomMixData as RandomMixData
 from tensorpack.dataflow import RecordFile as RecordFile
 from tensorpack.dataflow import RecordsFlow as RecordsFlow
 from tensorpack.dataflow import RemoteDataZMQ as RemoteDataZMQ
-from tensorpack.dataflow import RemoteSender as RemoteSender
 from tensorpack.dataflow import RepeatedData as RepeatedData
 from tensorpack.dataflow import RepeatedDataPoint as RepeatedDataPoint
 from tensorpack.dataflow import SVMLightData as SVMLightData

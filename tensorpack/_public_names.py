@@ -59,10 +59,10 @@ _NAMES = {  # package or module -> its public names
         "MultiProcessPrefetchData MultiProcessRunner MultiProcessRunnerZMQ MultiThreadMapData "
         "MultiThreadPrefetchData MultiThreadRunner NumpySerializer PrefetchData PrefetchDataZMQ "
         "PrefetchOnGPUs PrintData ProxyDataFlow RNGDataFlow RandomChooseData RandomMapData "
-        "RandomMixData RecordFile RecordsFlow RemoteDataZMQ RemoteSender RepeatedData "
-        "RepeatedDataPoint SVMLightData SelectComponent SharedList StateNotKept TFRecordBytes "
-        "TFRecordData TFRecordSerializer TestDataSpeed ThreadedMapData UnknownLength WorkerDied "
-        "WorkerFailed convert_old_lmdb make_remote_key send_dataflow_zmq write_records"
+        "RandomMixData RecordFile RecordsFlow RemoteDataZMQ RepeatedData RepeatedDataPoint "
+        "SVMLightData SelectComponent SharedList StateNotKept TFRecordBytes TFRecordData "
+        "TFRecordSerializer TestDataSpeed ThreadedMapData UnknownLength WorkerDied WorkerFailed "
+        "convert_old_lmdb make_remote_key send_dataflow_zmq write_records"
     ),
     "graph_builder": (
         "DataParallelBuilder InputDesc InputVar LeastLoadedDeviceSetter ModelDesc ModelDescBase "

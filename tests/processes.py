@@ -17,7 +17,7 @@ SOON = 2  # seconds; for what is to happen within one
 
 def gone(pid):
     """True if there is no process of this id, or one that is only to be reaped."""
-    return state_of(pid) in ("unknown", "dead")
+    return state_of(pid) in ("unknown", "zombie")
 
 
 def wait_until(condition, seconds=LONG):

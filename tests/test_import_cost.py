@@ -78,8 +78,8 @@ def test_dataflow_loads_none_of_its_modules_before_one_is_used():
 @pytest.mark.parametrize(
     "names, others",
     [
-        ("BatchData, DataFromList, MapData", "_processes _remote threads lmdb hdf5 npz"),
-        ("LMDBSerializer", "_processes _remote threads caffe hdf5 npz tfrecord"),
+        ("BatchData, DataFromList, MapData", "_processes remote threads lmdb hdf5 npz"),
+        ("LMDBSerializer", "_processes remote threads caffe hdf5 npz tfrecord"),
     ],
 )
 def test_a_flow_loads_only_the_modules_it_is_made_of(names, others):

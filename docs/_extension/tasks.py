@@ -23,7 +23,7 @@ TASKS = {
         MultiProcessMapAndBatchData WorkerDied WorkerFailed""",
     "Runners and machines": """dataflow howto/speed
         MultiProcessRunner MultiProcessRunnerZMQ MultiThreadRunner PrefetchOnGPUs RemoteDataZMQ
-        RemoteSender make_remote_key send_dataflow_zmq
+        make_remote_key send_dataflow_zmq
         dataflow.dftools: dump_dataflow_to_process_queue""",
     "Files": """dataflow howto/data howto/own-format
         LMDBSerializer LMDBData LMDBDataDecoder LMDBDataPoint CaffeLMDB convert_old_lmdb

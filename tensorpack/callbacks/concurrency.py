@@ -12,12 +12,13 @@ from typing import Any, Optional, Sequence, Union
 from tensorpack.utils import logger
 from tensorpack.utils.concurrency import guard_thread, start_proc_mask_signal
 from tensorpack.utils.stopping import Failed, Interrupted
-from tensorpack.utils.workers.worker import WorkerWatch, error_of
+from tensorpack.utils.workers.worker import Worker
 from tensorpack.utils.workers.worker_errors import WorkerDied, is_end_of_group
 
 from .base import Callback
 
 _Startable = Union[threading.Thread, multiprocessing.process.BaseProcess]
+_LOOK_SECONDS = 0.1  # how often it looks whether the processes live
 _JOIN_SECONDS = 5.0  # for all together
 _JOIN_PLAIN_SECONDS = 0.5  # for a thread that cannot be told to stop
 
@@ -47,7 +48,6 @@ class StartProcOrThread(Callback):
         self._names = ", ".join(each.name for each in everything)
         self._stop_at_last = stop_at_last
         self._forget = ExitStack()
-        self._watch: Optional[WorkerWatch] = None
 
     def _before_train(self) -> None:
         logger.info(f"Starting {self._names} ...")
@@ -55,7 +55,12 @@ class StartProcOrThread(Callback):
         # The trainer is held weakly, and threads may report when it is gone.
         token = self._token = self.trainer.stop_token
         if self._processes:
-            self._watch = WorkerWatch(self._processes, self._process_ended)
+            over = threading.Event()
+            watch = threading.Thread(target=self._watch, args=(over,), name="WorkerWatch")
+            watch.daemon = True
+            watch.start()
+            self._forget.callback(watch.join)
+            self._forget.callback(over.set)
         for thread in self._threads:
             guard_thread(thread, partial(self._failed, thread.name))
             thread.start()
@@ -67,14 +72,18 @@ class StartProcOrThread(Callback):
         if not isinstance(cause, SystemExit) or cause.code not in (None, 0):
             self._token.request(Failed(error, name))
 
-    def _process_ended(self, process: Any, error: Exception) -> None:
-        if not is_end_of_group(error, self._token):
-            self._failed(process.name, error)
+    def _watch(self, over: threading.Event) -> None:
+        watched, is_over = list(self._processes), False
+        while watched and not is_over:
+            is_over = over.wait(_LOOK_SECONDS)
+            for process in [each for each in watched if each.exitcode is not None]:
+                watched.remove(process)
+                error = _error_of(process)
+                if error is not None and not is_end_of_group(error, self._token):
+                    self._failed(process.name, error)
 
     def _after_train(self) -> None:
         self._forget.close()
-        if self._watch is not None:
-            self._watch.close()
         if not self._stop_at_last:
             return
         threads = [each for each in self._threads if each.ident is not None and each.is_alive()]
@@ -96,9 +105,17 @@ class StartProcOrThread(Callback):
                 logger.error(f"Cannot join process {process.name}. It is killed.")
                 process.kill()
                 process.join()
-            error = error_of(process) if process in alive else None
+            error = _error_of(process) if process in alive else None
             if error is not None and not isinstance(error, WorkerDied):
                 logger.warning(f"{process.name} failed when it was told to stop: {error!r}")
+
+
+def _error_of(process: Any) -> Optional[Exception]:
+    """How a process of `multiprocessing` ended; None if it runs or ended in order."""
+    if isinstance(process, Worker):
+        return process.error()
+    code = process.exitcode
+    return WorkerDied(process.name, process.pid, code) if code else None
 
 
 def _join_thread(thread: threading.Thread, deadline: float, interrupted: bool) -> None:

@@ -34,7 +34,7 @@ _NAMES = {  # module -> its public names; then run scripts/public_names
     ),
     "random_map": "RandomMapData",
     "raw": "DataFromGenerator DataFromIterable DataFromList DataFromQueue",
-    "remote": "RemoteDataZMQ RemoteSender make_remote_key send_dataflow_zmq",
+    "remote": "RemoteDataZMQ make_remote_key send_dataflow_zmq",
     "repeat": "FixedSizeData RepeatedData RepeatedDataPoint",
     "shared_list": "SharedList",
     "shuffle": "LocallyShuffleData",

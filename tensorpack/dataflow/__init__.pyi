@@ -67,7 +67,6 @@ from .raw import DataFromIterable as DataFromIterable
 from .raw import DataFromList as DataFromList
 from .raw import DataFromQueue as DataFromQueue
 from .remote import RemoteDataZMQ as RemoteDataZMQ
-from .remote import RemoteSender as RemoteSender
 from .remote import make_remote_key as make_remote_key
 from .remote import send_dataflow_zmq as send_dataflow_zmq
 from .repeat import FixedSizeData as FixedSizeData

@@ -26,7 +26,7 @@ def aggregate(datapoints: Sequence[Any], use_list: bool = False, as_rows: bool =
         raise ValueError("A batch needs at least one datapoint.")
     keep_freed_memory()
     first = datapoints[0]
-    _check_form(datapoints)
+    check_form(datapoints)
     indices = list(first) if isinstance(first, dict) else range(len(first))
     components = []
     for index in indices:
@@ -35,7 +35,7 @@ def aggregate(datapoints: Sequence[Any], use_list: bool = False, as_rows: bool =
     return dict(zip(indices, components)) if isinstance(first, dict) else components
 
 
-def _check_form(datapoints: Sequence[Any]) -> None:
+def check_form(datapoints: Sequence[Any]) -> None:
     """Raises unless all datapoints are dicts of the same keys, or lists of the same length."""
     first = datapoints[0]
     for datapoint in datapoints:
@@ -75,7 +75,7 @@ def _stack(values: List[Any], index: Hashable, as_rows: bool) -> Any:
         numpy_values = (each for each in values if isinstance(each, (np.ndarray, np.generic)))
         if any(each.dtype.char in "dg" for each in numpy_values):  # float64 and above are exact
             values = [np.float64(each) if type(each) is float else each for each in values]
-    arrays = [_as_array(value, index) for value in values]
+    arrays = [as_array(value, index) for value in values]
     _check_shapes(arrays, index)
     rows = Rows(arrays, _common_dtype(arrays, index))
     return rows if as_rows and rows.dtype.names is None else rows.array()
@@ -113,7 +113,7 @@ def _stack_strings(values: List[Any], index: Hashable) -> np.ndarray:
     return np.array([v.item() if isinstance(v, np.generic) else v for v in values])
 
 
-def _as_array(value: Any, index: Hashable) -> np.ndarray:
+def as_array(value: Any, index: Hashable) -> np.ndarray:
     if isinstance(value, np.ma.MaskedArray):
         raise TypeError(
             f"Component {index!r} is a masked array, whose mask a batch would lose. Yield "

@@ -3,13 +3,15 @@
 How components become arrays is in `_stack.py`; this file decides which datapoints go together.
 """
 
-from typing import Any, Dict, Hashable, Iterator, List, Sequence, Tuple, Union
+from typing import Any, Dict, Hashable, Iterable, Iterator, List, Mapping, Sequence, Tuple, Union
+
+import numpy as np
 
 from tensorpack.utils.checks import as_count
 
 from ._flow import not_a_state
 from ._length import length_or_none
-from ._stack import aggregate
+from ._stack import aggregate, as_array, check_form
 from .base import DataFlow, ProxyDataFlow
 from .map import component_of
 
@@ -52,7 +54,13 @@ class BatchData(ProxyDataFlow):
     """
 
     def __init__(
-        self, ds: DataFlow, batch_size: int, remainder: bool = False, use_list: bool = False
+        self,
+        ds: DataFlow,
+        batch_size: int,
+        remainder: bool = False,
+        use_list: bool = False,
+        *,
+        pad: Union[Iterable[Hashable], Mapping[Hashable, Any]] = (),
     ) -> None:
         """
         Args:
@@ -61,11 +69,16 @@ class BatchData(ProxyDataFlow):
           remainder: whether to yield a smaller last batch if some datapoints are left. If not,
             they are dropped.
           use_list: whether a component of a batch is a list of the components, as they are,
-            instead of an array. Needed if their shapes differ.
+            instead of an array. Needed if their shapes differ and are not padded.
+          pad: the components whose arrays are padded at the end of each axis, to the largest size
+            in the batch: a list of their positions or keys, for zeros, or a dict of their values.
         """
         super().__init__(ds)
         self.batch_size = as_batch_size(self, ds, batch_size, remainder)
         self.remainder, self.use_list = remainder, use_list
+        if isinstance(pad, (int, str, bytes)):
+            raise TypeError(f"pad takes a list of components, but got {pad!r}. Use [{pad!r}].")
+        self.pad = dict(pad) if isinstance(pad, Mapping) else dict.fromkeys(pad, 0)
 
     def __len__(self) -> int:
         whole, left = divmod(super().__len__(), self.batch_size)
@@ -76,11 +89,28 @@ class BatchData(ProxyDataFlow):
         for datapoint in datapoints:
             group.append(datapoint)
             if len(group) == self.batch_size:
-                batch = self.aggregate_batch(group, self.use_list)
+                batch = self._batch_of(group)
                 group = []
                 yield batch
         if group and self.remainder:
-            yield self.aggregate_batch(group, self.use_list)
+            yield self._batch_of(group)
+
+    def _batch_of(self, group: List[Any]) -> Any:
+        if self.pad:
+            check_form(group)
+            group = [dict(dp) if isinstance(dp, dict) else list(dp) for dp in group]
+        for index, value in self.pad.items():
+            arrays = [as_array(component_of(self, dp, index), index) for dp in group]
+            ranks = sorted({array.ndim for array in arrays})
+            if len(ranks) > 1:
+                raise ValueError(
+                    f"Component {index!r} of a batch is to be padded, but its arrays have "
+                    f"{' and '.join(map(str, ranks))} dimensions. Give them the same number."
+                )
+            shape = tuple(max(sizes) for sizes in zip(*(array.shape for array in arrays)))
+            for dp, array in zip(group, arrays):
+                dp[index] = array if array.shape == shape else _padded(array, shape, index, value)
+        return self.aggregate_batch(group, self.use_list)
 
     @staticmethod
     def aggregate_batch(data_holder: Sequence[Any], use_list: bool = False) -> Any:
@@ -92,6 +122,19 @@ class BatchData(ProxyDataFlow):
             does not fit.
         """
         return aggregate(data_holder, use_list)
+
+
+def _padded(array: np.ndarray, shape: Tuple[int, ...], index: Hashable, value: Any) -> np.ndarray:
+    padded = np.zeros(shape, array.dtype)
+    if value:
+        padded[...] = np.array(value).astype(array.dtype)
+        if array.dtype.kind in "biu" and padded.flat[0] != value:
+            raise ValueError(
+                f"Component {index!r} of a batch is {array.dtype}, which cannot be padded with "
+                f"{value!r}. Convert it by MapDataComponent, or pad it with another value."
+            )
+    padded[tuple(map(slice, array.shape))] = array
+    return padded
 
 
 _Groups = Dict[Tuple[int, ...], List[Any]]

@@ -13,11 +13,7 @@ from typing import Any, Optional, Tuple
 from tensorpack.utils import DIE
 from tensorpack.utils.rng import get_rng
 from tensorpack.utils.workers.worker import Worker, make_worker
-from tensorpack.utils.workers.worker_errors import (
-    WorkerFailed,
-    failure_from_bytes,
-    failure_to_bytes,
-)
+from tensorpack.utils.workers.worker_errors import failure_from_bytes, failure_to_bytes
 
 from ._flow import call_optional
 from ._processes.start_method import choose_start_method, find_unpicklable
@@ -103,7 +99,7 @@ class _FilledQueue(Queue):
                 if limited:
                     raise
         if number is None:
-            raise failure_from_bytes(*content) or WorkerFailed(content[1])
+            raise failure_from_bytes(*content)
         return number, pickle.loads(content)
 
 

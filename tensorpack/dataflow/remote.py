@@ -1,29 +1,34 @@
 """Datapoints that come over a socket from other processes, on this machine or on others.
 
-The programs that make the data call `send_dataflow_zmq`, or use a `RemoteSender`; the one that uses
-the data iterates a `RemoteDataZMQ`. Reading what comes never runs code. Without a key all of them
-stay on this machine.
+A message is the id of its sender, its kind, and the datapoint as `dumps` packs it, so reading it
+never runs code. Only `_END` is answered, because ZeroMQ drops what waits in a socket file (`ipc://`)
+when its sender closes it.
 """
 
-from typing import Any, Iterator, List, Optional, Tuple
+import os
+import threading
+import time
+from contextlib import suppress
+from functools import partial
+from types import SimpleNamespace
+from typing import Any, Callable, Iterator, List, Optional, Sequence, Set, Tuple
 
 from tensorpack.utils import get_tqdm, logger
 from tensorpack.utils.checks import as_count, as_positive
+from tensorpack.utils.cluster import is_loopback
 from tensorpack.utils.optional import require
-from tensorpack.utils.serialize import MAX_BYTES, FrameError
+from tensorpack.utils.serialize import MAX_BYTES, FrameError, dumps, load_frame
 
-from ._flow import ProcessLocal, call_optional, is_flow, what_instead
+from ._flow import ProcessLocal, call_optional
 from ._length import endless, length_or_none
-from ._remote.ends import RemoteReceiver, RemoteSender
-from ._remote.guard import load_key, make_remote_key, parse_address  # noqa: F401
-from ._remote.hub import Hub, attach
-from ._remote.message import DATA, END, Senders
 from .base import DataFlow, DataFlowTerminated
 from .repeat import RepeatedData
 
-_SEND = "send_dataflow_zmq"
-_FORMATS = (None, "zmq_op", "zmq_ops")
-_LOG_EVERY = 1000  # malformed messages
+_DATA, _END = b"tp1 data", b"tp1 end"
+_PART_BYTES = 1 << 16  # of a message with a key; of a peer without the key, no more is read
+_POLL_MS = 100  # until a receiver sees that it was closed
+_LAST_MS = 60000  # for a receiver to read that the flow has failed
+_KEY_TITLE = "tensorpack remote key 1"
 
 
 def send_dataflow_zmq(
@@ -38,20 +43,12 @@ def send_dataflow_zmq(
     key: Optional[str] = None,
     timeout: Optional[float] = None,
 ) -> None:
-    """Sends the datapoints of a flow to a `RemoteDataZMQ`, pass after pass.
+    """Sends the datapoints of a flow to a `RemoteDataZMQ`, or deals them out to several.
 
-    It waits for the receiver at the start, and whenever the receiver's buffer is full. Several
-    senders may send to one receiver. A receiver that is started again gets the datapoints that were
-    not yet under way. Ctrl-C ends the function: what was sent has a second to leave.
-
-    The receiver answers each datapoint. With `passes` the function returns only when all of them
-    have been taken, and raises an error if some were lost; the receiver gets an error, too, as it
-    does if the flow fails.
-
-    A sender that binds deals its datapoints out to all receivers that connect. Only one of them is
-    told that there is no more; the others need a `timeout`.
-
-    The positions of 2017, `(df, addr, hwm, print_interval, format)`, are understood too.
+    It waits for a receiver that is away, or whose buffer is full; what was under way to one that is
+    closed is lost. With `passes` it returns when a receiver has read the end of the data; other
+    receivers need a `timeout`. If the flow fails, so does the pass of the receiver. The positions
+    of 2017, `(df, addr, hwm, print_interval, format)`, are understood, too.
 
     Args:
       df: the flow; it is reset first and closed at the end.
@@ -63,66 +60,55 @@ def send_dataflow_zmq(
       print_interval: the progress bar is drawn at most once for so many datapoints.
       passes: how often to go through the flow; None to repeat it forever.
       key: path of a file that `make_remote_key` wrote; the receiver needs the same.
-      timeout: seconds without a datapoint that is taken until an error is raised; None for ever.
-
-    Raises:
-      DataFlowTerminated: nothing was taken within the timeout, or datapoints were lost.
-      ValueError: a datapoint is larger than the receiver's `max_bytes`; or the address leaves the
-        machine without a key.
+      timeout: seconds of waiting until a `DataFlowTerminated` is raised; None for ever.
     """
-    bind, print_interval = _either_order(format, bind, print_interval)
-    print_interval = as_count(_SEND, "print_interval", print_interval)
-    passes = None if passes is None else as_count(_SEND, "passes", passes)
-    hwm = as_count(_SEND, "hwm", hwm)
-    timeout = None if timeout is None else as_positive(_SEND, "timeout", timeout)
-    if not is_flow(df):
-        raise TypeError(f"{_SEND} sends the datapoints of a DataFlow, but got {what_instead(df)}")
-    flow = RepeatedData(df, -1 if passes is None else passes)
-    with RemoteSender(addr, hwm, bind=bind, key=key, timeout=timeout) as sender:
+    if isinstance(format, int):  # the order of 2017
+        print_interval, format, bind = format, bind or None, False  # type: ignore[assignment]
+    if format not in (None, "zmq_op", "zmq_ops"):
+        raise ValueError(f"There is no format {format!r} here: leave it out.")
+    name, flow = "send_dataflow_zmq", RepeatedData(df, -1 if passes is None else passes)
+    hwm = as_count(name, "hwm", hwm)
+    wait = -1 if timeout is None else int(1000 * as_positive(name, "timeout", timeout))
+    connection = _Connection("DEALER", [addr], hwm, key, partial(_attach, bind=bind, key=key))
+    try:
         logger.info(f"Serving data to {addr} ...")
-        try:
-            flow.reset_state()
-            total = length_or_none(flow)
-            with get_tqdm(total=total, miniters=print_interval, desc="Sending") as bar:
-                for datapoint in flow:
-                    sender.send(datapoint)
-                    bar.update()
-            sender.end()
-        except KeyboardInterrupt:
-            logger.warning(f"Interrupted after {sender.count} datapoints were sent to {addr}.")
-            raise
-        except Exception as error:
-            sender.fail(f"its flow failed with {type(error).__name__}: {error}")
-            raise
-        finally:
-            flow.close()
+        flow.reset_state()
+        total = length_or_none(flow)
+        with get_tqdm(total=total, miniters=print_interval, desc="Sending") as bar:
+            for number, datapoint in enumerate(flow):
+                try:
+                    frame = dumps(datapoint)
+                except (TypeError, ValueError) as error:
+                    kind = TypeError if isinstance(error, TypeError) else ValueError
+                    raise kind(f"Datapoint {number} cannot be sent: {error}") from error
+                connection.send(_DATA, frame, wait)
+                bar.update()
+        connection.send(_END, dumps(None), wait)
+    except _NothingTaken:
+        raise
+    except Exception as error:
+        failure = f"its flow failed with {type(error).__name__}: {error}"
+        logger.error(f"Telling the receiver at {addr}: {failure}")
+        frame = dumps(failure.encode("utf-8", "replace").decode("utf-8"))  # without surrogates
+        with suppress(_NothingTaken):  # the receiver is away
+            connection.send(_END, frame, _LAST_MS if wait < 0 else min(wait, _LAST_MS))
+        raise
+    finally:
+        connection.close(linger=1000)
+        flow.close()
 
 
 class RemoteDataZMQ(DataFlow):
     """Yields the datapoints that one or several `send_dataflow_zmq` send, in the order they come.
 
-    A pass has no end, unless senders go through their flows a given number of times: it ends when
-    all senders of a datapoint have said that there is no more. What they send after that is another
-    pass. A sender that is killed says nothing, and the pass continues with the others, and with a
-    sender that takes its place; use `timeout` to limit the wait.
+    A pass ends when all senders of a datapoint have said that there is no more; what comes after
+    that is another pass. A sender that is killed says nothing: use a `timeout`.
 
     All passes share one connection: what one of them yields, the others do not. It is opened by
-    `reset_state`, or by the first pass, stays open between passes, and is opened again after
-    `close`, and in a forked process. No state is kept, because the data is made elsewhere.
+    `reset_state`, or by the first pass, and again after `close`, and in a forked process. No state
+    is kept, because the data is made elsewhere.
 
-    A message that is not from `send_dataflow_zmq`, or larger than `max_bytes`, is dropped, counted
-    and logged. A sender whose datapoint was too large, or was lost otherwise, raises an error, and
-    so does the pass.
-
-    Memory: at most `hwm` messages of each sender wait, and each has at most `max_bytes`. Before a
-    peer has shown the key, ZeroMQ reads at most 65 KiB of it. A peer that has the key, or, without
-    a key, any program that can connect, is trusted not to send a message of endless parts, which
-    ZeroMQ collects before it can be refused. Use a key, or `ipc://` in a folder of your own, where
-    other users of the machine are not trusted.
-
-    Attributes:
-      cnt1, cnt2: how many datapoints came to the first address and to the second one.
-      malformed: how many messages were dropped.
+    Without a key any program of this machine can send, to `ipc://` any program of the same user.
     """
 
     seeded = False  # the senders do not start again with this process
@@ -137,40 +123,29 @@ class RemoteDataZMQ(DataFlow):
         key: Optional[str] = None,
         timeout: Optional[float] = None,
         senders: int = 1,
-        max_errors: int = 100,
         max_bytes: int = MAX_BYTES,
     ) -> None:
         """
         Args:
-          addr1: where the datapoints come to, as in `send_dataflow_zmq`. The port may be `*` for
-            any free one, see `endpoints`.
-          addr2: a second address, such as that of another network; both are read in turn.
+          addr1: as in `send_dataflow_zmq`; the port may be `*` for a free one, see `endpoints`.
+          addr2: a second address, such as that of another network.
           hwm: how many datapoints of each sender may wait on this side.
-          bind, key: as in `send_dataflow_zmq`.
-          timeout: seconds without a message until an error is raised; None for ever.
+          bind, key, timeout: as in `send_dataflow_zmq`.
           senders: a pass does not end before so many senders have said that there is no more.
-          max_errors: how many malformed messages are dropped before there is an error.
           max_bytes: how large the message of a datapoint may be.
         """
-        self._hwm = as_count(self, "hwm", hwm)
-        self._max_bytes = as_count(self, "max_bytes", max_bytes)
-        self._least = as_count(self, "senders", senders)
-        self._max_errors = as_count(self, "max_errors", max_errors, least=0)
+        self._addresses = [_checked(addr, key) for addr in (addr1, addr2) if addr is not None]
+        self._hwm, self._bind, self._key = as_count(self, "hwm", hwm), bind, key
         self._timeout = None if timeout is None else as_positive(self, "timeout", timeout)
-        if key is not None:
-            load_key(key)  # raises now, not in the middle of a run
-        self._addresses = [addr1] if addr2 is None else [addr1, addr2]
-        for addr in self._addresses:
-            parse_address(addr, bind, key is not None)
-        self._bind, self._key = bind, key
-        self._receiver: ProcessLocal[RemoteReceiver] = ProcessLocal(_connect)
-        self.cnt1 = self.cnt2 = self.malformed = 0
+        self._senders = as_count(self, "senders", senders)
+        self._max_bytes = as_count(self, "max_bytes", max_bytes)
+        self._connection: ProcessLocal[_Connection] = ProcessLocal(_connect)
 
     @property
     def endpoints(self) -> List[str]:
         """The addresses with their true ports; empty while there is no connection."""
-        receiver = self._receiver.current()
-        return [] if receiver is None else list(receiver.endpoints)
+        connection = self._connection.current()
+        return [] if connection is None else connection.endpoints
 
     def __len__(self) -> int:
         raise endless(self)
@@ -179,76 +154,189 @@ class RemoteDataZMQ(DataFlow):
         """Begins a pass.
 
         Raises:
-          DataFlowTerminated: `close` was called, nothing came within the timeout, or a sender says
-            that datapoints were lost.
-          FrameError: there were more malformed messages than allowed; a `ValueError`.
+          DataFlowTerminated: `close` was called, nothing came within the timeout, or the flow of a
+            sender has failed.
+          FrameError: a message is not from `send_dataflow_zmq`, or larger than `max_bytes`; a
+            `ValueError`, which names the address of the peer. Another pass reads what follows.
         """
-        return self._pass(self._receiver.get(self))
+        return self._pass(self._connection.get(self))
 
     def reset_state(self) -> None:
         """Connects if this process has no connection; keeps what waits in one."""
-        self._receiver.get(self)
+        self._connection.get(self)
 
     def close(self) -> None:
-        """Closes the connection. What had come and was not yielded is lost."""
-        call_optional(self._receiver.take(), "close")
+        """Closes the connection, and ends a pass; what had come and was not yielded is lost."""
+        call_optional(self._connection.take(), "close")
 
     def bind_or_connect(self, socket: Any, addr: str) -> None:
-        """Binds a ZeroMQ socket of this flow to an address, or connects it; OSError if it fails."""
-        attach(socket, addr, self._bind, self._loaded_key())
+        """Binds a ZeroMQ socket of this flow to an address, or connects it."""
+        _attach(socket, addr, self._bind, self._key)
 
-    def _loaded_key(self) -> Any:
-        return None if self._key is None else load_key(self._key)
-
-    def _pass(self, receiver: RemoteReceiver) -> Iterator[Any]:
+    def _pass(self, connection: "_Connection") -> Iterator[Any]:
         while True:
-            index, message = receiver.receive(self._timeout)
-            if isinstance(message, FrameError):
-                self._drop(self._addresses[index], message)
-            elif message.kind == DATA:
-                self.cnt1 += index == 0
-                self.cnt2 += index == 1
-                yield message.datapoint
-            elif message.kind == END:
-                over = receiver.senders.take_end()
-                if message.datapoint is not None:
-                    raise DataFlowTerminated(f"A sender says: {message.datapoint!s:.500}")
-                if over:
-                    return
+            sender, kind, value = connection.receive(self._timeout, self._max_bytes)
+            if kind == _DATA:
+                connection.open.add(sender)
+                yield value
+                continue
+            connection.open.discard(sender)
+            connection.ended += 1
+            over = not connection.open and connection.ended >= self._senders
+            if over:
+                connection.ended = 0
+            if value is not None:
+                raise DataFlowTerminated(f"A sender says: {value!s:.500}")
+            if over:
+                return
 
-    def _drop(self, addr: str, error: FrameError) -> None:
-        self.malformed += 1
-        if self.malformed > self._max_errors:
-            raise FrameError(
-                f"{self.malformed} malformed messages came, the last one to {addr}, and "
-                f"max_errors={self._max_errors} are allowed: {error}"
+
+def _connect(flow: RemoteDataZMQ) -> "_Connection":
+    return _Connection("ROUTER", flow._addresses, flow._hwm, flow._key, flow.bind_or_connect)
+
+
+class _Connection:
+    """A ZeroMQ socket of one end; one thread at a time may use it, and any may close it."""
+
+    def __init__(
+        self,
+        kind: str,
+        addresses: Sequence[str],
+        hwm: int,
+        key: Optional[str],
+        attach: Callable[[Any, str], None],
+    ) -> None:
+        zmq = require("zmq")
+        self._context, self._guard, self._again = zmq.Context(), None, zmq.Again
+        self._socket = self._context.socket(getattr(zmq, kind))
+        self._lock, self._closed, self._id = threading.Lock(), False, os.urandom(16)
+        self._part_bytes = 2 * MAX_BYTES if key is None else _PART_BYTES
+        self.open: Set[bytes] = set()  # senders of a datapoint that have not ended
+        self.ended = 0  # senders that have
+        self.endpoints: List[str] = []
+        try:
+            if key is not None:  # where it binds, this thread refuses peers without the key
+                public_key = _load_key(key)[2]
+                allowed = SimpleNamespace(callback=lambda domain, public: public == public_key)
+                self._guard = require("zmq.auth.thread").ThreadAuthenticator(self._context)
+                self._guard.start()
+                self._guard.configure_curve_callback("*", allowed)
+            self._socket.sndhwm = self._socket.rcvhwm = hwm
+            self._socket.maxmsgsize = self._part_bytes + 1024  # what encryption may add
+            self._socket.tcp_keepalive = 1
+            for addr in addresses:
+                attach(self._socket, addr)
+                self.endpoints.append(self._socket.last_endpoint.rstrip(b"\0").decode("utf-8"))
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self, linger: int = 0) -> None:
+        """Ends a `receive` that is under way; what was sent has `linger` milliseconds to leave."""
+        self._closed = True
+        with self._lock:
+            self._socket.close(linger)
+            if self._guard is not None:
+                self._guard.stop()
+            self._context.destroy(0)
+
+    def send(self, kind: bytes, frame: bytes, wait: int) -> None:
+        """Sends a message; waits `wait` milliseconds, or for ever if -1, also for an answer."""
+        parts = range(0, len(frame), self._part_bytes)
+        message = [self._id, kind, *(frame[i : i + self._part_bytes] for i in parts)]
+        self._socket.sndtimeo = self._socket.rcvtimeo = wait
+        try:
+            self._socket.send_multipart(message)
+            if kind == _END:
+                self._socket.recv()
+        except self._again as error:
+            raise _NothingTaken(
+                f"Nothing was taken at {self.endpoints[0]} for {wait / 1000} s: start the "
+                "receiver, or give a longer timeout."
             ) from error
-        if self.malformed % _LOG_EVERY == 1:
-            count = f"{self.malformed} so far"
-            logger.warning(f"Dropped a malformed message that came to {addr} ({count}): {error}")
+
+    def receive(self, timeout: Optional[float], max_bytes: int) -> Tuple[bytes, bytes, Any]:
+        """Waits for a message; returns the id of its sender, its kind, and what was sent."""
+        names, since = ", ".join(self.endpoints), time.monotonic()
+        with self._lock:
+            while not self._closed:
+                if self._socket.poll(_POLL_MS):
+                    peer, *frames = self._socket.recv_multipart(copy=False)
+                    message = _read(frames, max_bytes)
+                    if message[1] == _END:
+                        self._socket.send_multipart([peer, b""])
+                    return message
+                if timeout is not None and time.monotonic() - since > timeout:
+                    raise DataFlowTerminated(
+                        f"Nothing came to {names} for {timeout} s. Of those that have sent "
+                        f"datapoints, {len(self.open)} have not said that there is no more."
+                    )
+        raise DataFlowTerminated(f"The connection at {names} was closed.")
 
 
-def _connect(flow: RemoteDataZMQ) -> RemoteReceiver:
-    require("msgpack")
-    return RemoteReceiver(
-        flow._addresses,
-        flow._hwm,
-        flow._max_bytes,
-        Hub(flow._loaded_key(), flow._bind),
-        flow.bind_or_connect,
-        Senders(flow._least),
-    )
+class _NothingTaken(DataFlowTerminated):
+    """A receiver is away, or has no room."""
 
 
-def _either_order(format: Any, bind: Any, print_interval: int) -> Tuple[bool, int]:
-    """Sorts arguments that came in the order of 2017: a number first, then the format."""
-    if isinstance(format, int) and not isinstance(format, bool):
-        format, bind, print_interval = (None if bind is False else bind), False, format
-    if bind not in (False, True):
-        raise TypeError(f"bind is True or False, but got {bind!r}.")
-    if format not in _FORMATS:
+def _read(frames: List[Any], max_bytes: int) -> Tuple[bytes, bytes, Any]:
+    """Returns the id of a sender, the kind of its message, and what it sent."""
+    head, parts = [bytes(frame) for frame in frames[:2]], [frame.buffer for frame in frames[2:]]
+    try:
+        if len(head) < 2 or head[1] not in (_DATA, _END):
+            raise FrameError("It is not from a send_dataflow_zmq of this version.")
+        frame = parts[0] if len(parts) == 1 else b"".join(parts)
+        return head[0], head[1], load_frame(frame, max_bytes)
+    except FrameError as error:
+        peer = frames[-1].get("Peer-Address")
+        raise FrameError(f"A message of {peer} was not taken: {error}") from error
+
+
+def _attach(socket: Any, addr: str, bind: bool, key: Optional[str]) -> None:
+    addr = _checked(addr, key)
+    socket.ipv6 = "[" in addr
+    if key is not None:
+        keys = _load_key(key)
+        if bind:
+            socket.curve_server = True
+        else:
+            socket.curve_serverkey = keys[0]
+        socket.curve_publickey, socket.curve_secretkey = keys[:2] if bind else keys[2:]
+    (socket.bind if bind else socket.connect)(addr)
+    if bind and addr.startswith("ipc:///"):
+        os.chmod(addr[len("ipc://") :], 0o600)
+
+
+def _checked(addr: str, key: Optional[str]) -> str:
+    """Returns an address for ZeroMQ; a ValueError if it leaves the machine without a key."""
+    kind, _, rest = addr.partition("://")
+    if kind not in ("tcp", "ipc"):
+        raise ValueError(f"The address {addr!r} must be tcp://HOST:PORT or ipc://PATH.")
+    if kind == "tcp" and key is None and not is_loopback(rest.rpartition(":")[0]):
         raise ValueError(
-            f"There is no format {format!r} here: leave it out. There is one, which RemoteDataZMQ "
-            "and ZMQInput read."
+            f"{addr} needs a key, because every machine on the way could read the datapoints or "
+            "send others. Make one by tensorpack.dataflow.make_remote_key('remote.key'), copy the "
+            "file to the other machine, and give key='remote.key' on both sides. Or stay on this "
+            "machine: tcp://127.0.0.1:PORT or ipc://PATH."
         )
-    return bool(bind), print_interval
+    return addr.replace("tcp://localhost:", "tcp://127.0.0.1:")  # sockets are bound to numbers
+
+
+def make_remote_key(path: str) -> None:
+    """Makes a key for `send_dataflow_zmq` and `RemoteDataZMQ`, in a new file for you alone.
+
+    Copy the file to the other machine in a safe way, such as `scp`, and give its path as `key=` on
+    both sides. Anyone who has it can send datapoints to you, and receive yours.
+    """
+    zmq = require("zmq")
+    keys = [key.decode("ascii") for key in (*zmq.curve_keypair(), *zmq.curve_keypair())]
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        file.write("\n".join([_KEY_TITLE, *keys]) + "\n")
+
+
+def _load_key(path: str) -> List[bytes]:
+    """Returns two CURVE pairs, public and secret: of the end that binds, and of the other one."""
+    with open(path, "rb") as file:
+        title, *keys = file.read().splitlines() or [b""]
+    if title != _KEY_TITLE.encode("ascii") or list(map(len, keys)) != [40] * 4:
+        raise ValueError(f"{path} is not a key that make_remote_key() made.")
+    return keys

@@ -212,8 +212,8 @@ class ZMQInput(QueueInput):
     `resume="must"` refuses. In the spelling of 2017 the first argument is named `endpoint`.
 
     Args:
-      end_point, hwm, bind, options: as in `RemoteDataZMQ`; options are `key`, `timeout`, `senders`,
-        `max_errors` and `max_bytes`.
+      end_point, hwm, bind, options: as in `RemoteDataZMQ`; options are `key`, `timeout`, `senders`
+        and `max_bytes`.
     """
 
     @accepts_old_keywords(endpoint="end_point")

@@ -295,5 +295,5 @@ def enable_death_signal(_warn: bool = True) -> None:
             text = f"process {os.getpid()} may outlive its own. Let it end when its pipe breaks."
             logger.warning(f"{sys.platform} sends no signal when a parent dies: {text}")
     # The parent of a process of the fork server is the server.
-    elif started_by != parent and state_of(started_by) in ("unknown", "dead"):
+    elif started_by != parent and state_of(started_by) in ("unknown", "zombie"):
         os.kill(os.getpid(), signal.SIGHUP)

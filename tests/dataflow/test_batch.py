@@ -189,3 +189,72 @@ def test_batch_size_must_be_a_whole_number():
     for size in 4 / 2, "2", np.float32(2):
         flow = BatchData(flow_of([[1], [2], [3], [4]]), size)
         assert len(flow) == len(list(flow)) == 2
+
+
+# Padding
+def texts(kind=list):
+    """Datapoints with a text of 0 to 4 numbers, its length, and a table of two sizes."""
+    for i in range(11):
+        array = np.arange(1, i * 3 % 5 + 1, dtype="int16")
+        if kind is dict:
+            yield {"text": array, "size": len(array), "table": np.ones((i % 3, 2 + i % 2))}
+        else:
+            yield kind([array, len(array), np.ones((i % 3, 2 + i % 2))])
+
+
+TestPadded = contract_of(
+    lambda: BatchData(flow_of(list(texts())), 3, remainder=True, pad=[0, 2]), length=4
+)
+TestPaddedDicts = contract_of(
+    lambda: BatchData(flow_of(list(texts(dict))), 3, pad={"text": -1, "table": 0.5}), length=3
+)
+TestPaddedLists = contract_of(
+    lambda: BatchData(flow_of(list(texts())), 3, use_list=True, pad=[0]), length=3
+)
+
+
+@pytest.mark.parametrize("kind", [list, tuple, dict])
+@pytest.mark.parametrize("use_list", [False, True])
+@pytest.mark.parametrize("values", [None, (-7, 0.5)])
+def test_padded_to_the_largest_of_the_batch(kind, use_list, values):
+    keys = ("text", "table") if kind is dict else (0, 2)
+    pad = keys if values is None else dict(zip(keys, values))
+    datapoints = list(texts(kind))
+    before = [repr(dp) for dp in datapoints]
+    batches = list(BatchData(flow_of(datapoints), 4, True, use_list, pad=pad))
+    assert [repr(dp) for dp in datapoints] == before
+    assert [len(batch[keys[0]]) for batch in batches] == [4, 4, 3]
+    for start, batch in zip((0, 4, 8), batches):
+        for key, value in zip(keys, values or (0, 0)):
+            arrays = [dp[key] for dp in datapoints[start : start + 4]]
+            shape = tuple(max(array.shape[i] for array in arrays) for i in range(arrays[0].ndim))
+            assert isinstance(batch[key], list if use_list else np.ndarray)
+            for padded, array in zip(batch[key], arrays):
+                widths = [(0, most - size) for most, size in zip(shape, array.shape)]
+                expected = np.pad(array, widths, "constant", constant_values=value)
+                assert padded.dtype == array.dtype
+                np.testing.assert_array_equal(padded, expected)
+
+
+@pytest.mark.parametrize(
+    "datapoints, pad, error, message",
+    [
+        ([[np.ones(2)]] * 2, [1], IndexError, "takes component 1, but the datapoint has 1 comp"),
+        ([{"a": np.ones(2)}] * 2, ["b"], KeyError, "takes component 'b', but the datapoint has"),
+        ([[np.ones(2)], [np.ones((2, 2))]], [0], ValueError, "arrays have 1 and 2 dimensions"),
+        ([[np.ones(2)], [[1.0, 2.0]]], [0], TypeError, "Component 0 is list"),
+        ([[np.ones(2)], [np.ma.masked_array([1])]], [0], TypeError, "is a masked array"),
+        ([[np.ones(2)], {"a": 1}], [0], ValueError, "some are lists"),
+        ([[np.ones(i, "uint8")] for i in (1, 2)], {0: -1}, ValueError, "uint8.*padded with -1"),
+        ([[np.ones(i, "int8")] for i in (1, 2)], {0: 0.5}, ValueError, "int8.*padded with 0.5"),
+    ],
+)
+def test_what_cannot_be_padded(datapoints, pad, error, message):
+    with pytest.raises(error, match=message):
+        list(BatchData(flow_of(datapoints), 2, pad=pad))
+
+
+@pytest.mark.parametrize("pad", [0, "text"])
+def test_pad_is_a_list(pad):
+    with pytest.raises(TypeError, match="pad takes a list of components"):
+        BatchData(flow_of([[1]]), 1, pad=pad)

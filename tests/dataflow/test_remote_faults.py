@@ -1,33 +1,26 @@
-"""Datapoints come whatever becomes of who sends them; what else comes is dropped and counted."""
+"""Senders that die, messages that are not ours, and strangers without the key."""
 
 import contextlib
 import os
 import pickle
 import signal
 import socket
-import threading
+import stat
 
 import numpy as np
 import pytest
 
 from tensorpack.dataflow import DataFlowTerminated, DataFromList
-from tensorpack.dataflow._remote.message import (
-    DATA,
-    END,
-    SYNC,
-    Answer,
-    Message,
-    decode,
-    encode,
-)
-from tensorpack.dataflow.remote import make_remote_key
-from tensorpack.utils.serialize import MAX_BYTES, FrameError, dumps
+from tensorpack.dataflow.remote import RemoteDataZMQ, make_remote_key, send_dataflow_zmq
+from tensorpack.utils.serialize import FrameError, dumps
 from tests.dataflow.flows import Canary, numbers
-from tests.dataflow.remote_peers import SECONDS, A, Sending, free_address
+from tests.dataflow.remote_peers import ANY_PORT, SECONDS, Sending, free_address
 from tests.harness import Child
 
 zmq = pytest.importorskip("zmq")
 pytest.importorskip("msgpack")
+
+A = b"a" * 16
 
 
 @pytest.fixture
@@ -92,232 +85,176 @@ def test_a_sender_is_killed_and_another_takes_its_place(receive, start):
     others.append(start("c", addr, 1 << 20))
     take_until("c", 5)
     take_until("b", 5)
-    assert flow.malformed == 0
     for child in others:  # no datapoint is taken any more: they wait
         child.send(signal.SIGINT)
         assert child.end(SECONDS) == 0
-        assert "Interrupted after" in child.output and "ended in order" in child.output
+        assert "ended in order" in child.output
         assert "Traceback" not in child.output
 
 
 @pytest.mark.fault_row(31)
-def test_malformed_messages_are_dropped_counted_and_logged(receive, raw, tmp_path, capsys):
-    flow = receive(max_errors=50)
-    payload = pickle.dumps(Canary(str(tmp_path / "canary")))
-    good = encode(Message(DATA, A, 0, ["good"]))
-    frames = [
-        b"",
-        bytes(64),
-        payload,
-        dumps(payload),
-        dumps([1, A, 0, payload]) + b"\0",
-        dumps({"kind": 1}),
-        dumps([9, A, 0, None]),
-        good[:-1],
-        good[:64] + bytes(len(good) - 64),
-        b"\x91" * 60000,
-    ]
-    peer = raw(zmq.DEALER, flow.endpoints[0])
-    for frame in frames:
-        peer.send(frame)
-    for parts in [[good, b""], [b"", good], [good] * 1000]:
-        peer.send_multipart(parts)
-    peer.send(good)
-    capsys.readouterr()
-    assert next(iter(flow)) == ["good"]
-    assert flow.malformed == len(frames) + 3 and flow.cnt1 == 1
-    assert not (tmp_path / "canary").exists()
-    assert capsys.readouterr().out.count("Dropped a malformed message that came to tcp") == 1
-    peer.send_multipart([good] * 7)
-    peer.send(good)
-    assert next(iter(flow)) == ["good"]
+def test_a_sender_without_a_receiver_ends_by_ctrl_c(start):
+    child = start("a", free_address(), 10)
+    child.wait_for("Serving data")
+    child.send(signal.SIGINT)
+    assert child.end(10) == 0
+    assert "ended in order" in child.output
 
 
 @pytest.mark.fault_row(31)
-def test_too_many_malformed_messages_are_an_error(receive, raw):
-    flow = receive(max_errors=2)
-    peer = raw(zmq.DEALER, flow.endpoints[0])
-    for _ in range(3):
-        peer.send_multipart([b"x"] * 7)
-    with pytest.raises(FrameError, match="^3 malformed .* to tcp.* max_errors=2 .* in 7 parts"):
-        next(iter(flow))
-    assert flow.cnt1 == 0
-
-
-@pytest.mark.fault_row(31)
-def test_a_flood_of_small_frames(receive, raw, capsys):
-    count = 100000
-    flow = receive(max_errors=count, hwm=1000)
-    sent = threading.Thread(target=flood, args=(raw(zmq.DEALER, flow.endpoints[0]), count))
-    sent.start()
-    capsys.readouterr()
-    assert next(iter(flow)) == ["good"]
-    sent.join(SECONDS)
-    assert flow.malformed == count
-    lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == count // 1000
-    assert "(1 so far)" in lines[0] and "(99001 so far)" in lines[-1]
-
-
-def flood(peer, count):
-    for number in range(count):
-        peer.send(b"x" * (number % 9))
-    peer.send(encode(Message(DATA, A, 0, ["good"])))
-
-
-@pytest.mark.fault_row(49)
-def test_a_datapoint_that_is_too_large_is_an_error_at_both_ends(receive):
-    flow = receive(max_bytes=1 << 20)
-    sizes = 100 * [1000] + [3 << 20] + 99 * [1000]
-    source = DataFromList([[np.zeros(size, np.uint8)] for size in sizes], shuffle=False)
-    sending = Sending(source, flow.endpoints[0], passes=1)
-    taken = []
-    says = f"a datapoint of 3145[0-9]+ bytes was not taken at {flow.endpoints[0]}, .* at most"
-    with pytest.raises(DataFlowTerminated, match=f"A sender says: {says} max_bytes=1048576"):
-        taken.extend(flow)
-    assert len(taken) == 100 and flow.malformed == 0  # it was not even sent
-    with pytest.raises(ValueError, match=f"{says} max_bytes=1048576. Give the receiver a larger"):
-        sending.end()
-    sending = Sending(numbers(3), flow.endpoints[0], passes=1)
-    assert list(flow) == list(numbers(3))
-    sending.end()
-
-
-@pytest.mark.fault_row(49)
-def test_a_receiver_that_is_busy_hears_of_a_datapoint_that_is_too_large(receive):
-    flow = receive(max_bytes=1 << 20, hwm=1, timeout=5)
-    sizes = 20 * [1 << 19] + [3 << 20]  # more than fits into the buffers on the way
-    source = DataFromList([[np.zeros(size, np.uint8)] for size in sizes], shuffle=False)
-    sending = Sending(source, flow.endpoints[0], passes=1)
-    taken = [next(iter(flow))]
-    sending.join(1.5)  # longer than what was sent has to leave when a connection is closed
-    with pytest.raises(DataFlowTerminated, match="A sender says: .* of 3145[0-9]+ bytes"):
-        taken.extend(flow)
-    assert len(taken) == 20
-    with pytest.raises(ValueError, match="of 3145[0-9]+ bytes was not taken"):
-        sending.end()
-
-
-@pytest.mark.fault_row(49)
-def test_a_datapoint_is_too_large_before_the_limit_is_known(receive):
-    flow = receive(max_bytes=1000)
-    # The first one: any answer to one before it would have told the limit.
-    source = DataFromList([[np.zeros(size, np.uint8)] for size in (2000, 10, 10)], shuffle=False)
-    sending = Sending(source, flow.endpoints[0], passes=1)
-    taken = []
-    with pytest.raises(DataFlowTerminated, match="of 2[0-9]+ bytes was not .* max_bytes=1000"):
-        taken.extend(flow)
-    assert flow.malformed == 1 and len(taken) <= 2
-    with pytest.raises(ValueError, match="of 2[0-9]+ bytes was not .* max_bytes=1000"):
-        sending.end()
-
-
-@pytest.mark.fault_row(49)
-def test_datapoints_that_are_lost_on_the_way_are_an_error_at_both_ends(raw):
-    addr = free_address()
-    with zmq.Context() as context, context.socket(zmq.ROUTER) as router:
-        router.linger = 0
-        router.bind(addr)
-        sending = Sending(numbers(5), addr, passes=1)
-        said = None
-        while said is None:
-            assert router.poll(1000 * SECONDS)
-            peer, frame = router.recv_multipart()
-            message = decode(frame, MAX_BYTES)
-            said = message.datapoint if message.kind == END else None
-            taken = min(message.number + (message.kind == DATA), 3)
-            router.send_multipart([peer, Answer(message.kind, A, taken, MAX_BYTES).encode()])
-        assert f"2 of 5 datapoints sent to {addr} were lost" in said
-        with pytest.raises(DataFlowTerminated, match="2 of 5 datapoints .* Send them again"):
-            sending.end()
-
-
-def test_the_late_answer_to_an_earlier_question_does_not_make_a_loss(raw):
-    addr = free_address()
-    source = DataFromList([[np.zeros(2 << 20, np.uint8)]])  # so large that the sender asks first
-    with zmq.Context() as context, context.socket(zmq.ROUTER) as router:
-        router.linger = 0
-        router.bind(addr)
-        sending = Sending(source, addr, passes=1)
-
-        def take():
-            assert router.poll(1000 * SECONDS)
-            peer, *parts = router.recv_multipart()
-            return peer, decode(b"".join(parts), MAX_BYTES)
-
-        def answer(message, taken):
-            router.send_multipart([peer, Answer(message.kind, A, taken, MAX_BYTES).encode()])
-
-        (peer, first), (_, again) = take(), take()  # it has waited for a second
-        answer(first, 0)
-        (_, data), (_, last) = take(), take()
-        assert [each.kind for each in (first, again, data, last)] == [SYNC, SYNC, DATA, SYNC]
-        answer(again, 0)
-        answer(data, 1)
-        message = last
-        while message.kind != END:
-            answer(message, 1)
-            message = take()[1]
-        assert message.datapoint is None
-        answer(message, 1)
-        sending.end()
-
-
-@pytest.mark.fault_row(49)
-def test_a_peer_counts_from_its_first_datapoint(receive, raw):
+def test_a_message_that_is_not_ours_is_an_error_with_the_address_of_its_peer(
+    receive, raw, tmp_path
+):
     flow = receive()
-    forged = raw(zmq.DEALER, flow.endpoints[0])
-    for number in range(100):
-        forged.send(encode(Message(SYNC, number.to_bytes(16, "big"), 0)))
-    sending = Sending(numbers(3), flow.endpoints[0], passes=1)
-    assert list(flow) == list(numbers(3))
-    sending.end()
-    assert flow.malformed == 0
+    payload = pickle.dumps(Canary(str(tmp_path / "canary")))
+    good = dumps(["good"])
+    peer = raw(zmq.DEALER, flow.endpoints[0])
+    for message in [
+        [b""],
+        [payload],
+        [A, b"tp1 data"],
+        [A, b"tp2 data", good],
+        [A, b"tp1 data", payload],
+        [A, b"tp1 data", good[:-1]],
+        [A, b"tp1 data", good[:64] + bytes(len(good) - 64)],
+        [A, b"tp1 data", b"\x91" * 60000],
+        [A, b"tp1 data", good, b"x"],
+        [A, b"tp1 data", b"", b"", *[b"x"] * 1000],
+    ]:
+        peer.send_multipart(message)
+        with pytest.raises(FrameError, match=r"^A message of 127\.0\.0\.1 was not taken: "):
+            next(iter(flow))
+    peer.send_multipart([A, b"tp1 data", good])
+    assert next(iter(flow)) == ["good"]
+    assert not (tmp_path / "canary").exists()
 
 
 @pytest.mark.fault_row(49)
-@pytest.mark.parametrize("keyed", [True, False])
-def test_a_peer_that_sends_a_large_part_is_cut_off_with_and_without_a_key(receive, tmp_path, keyed):
-    options = {}
-    if keyed:
-        if not zmq.has("curve"):
-            pytest.skip("this ZeroMQ cannot encrypt")
-        options["key"] = str(tmp_path / "key")
-        make_remote_key(options["key"])
-    flow = receive(**options)
-    greeting = (
-        b"\xff" + bytes(8) + b"\x7f\x03\x00" + (b"CURVE" if keyed else b"NULL").ljust(20, b"\0")
-    )
+def test_a_datapoint_that_is_too_large_is_an_error_with_the_address_of_its_peer(receive, tmp_path):
+    for addr in ANY_PORT, f"ipc://{tmp_path}/socket":
+        flow = receive(addr, max_bytes=1 << 20)
+        sizes = [1000, 3 << 20, 1000]
+        source = DataFromList([[np.zeros(size, np.uint8)] for size in sizes], shuffle=False)
+        sending = Sending(source, flow.endpoints[0], passes=1)
+        datapoints = iter(flow)
+        assert next(datapoints)[0].nbytes == 1000
+        peer = "127.0.0.1" if addr == ANY_PORT else "localhost:.*"
+        with pytest.raises(FrameError, match=f"^A message of {peer} was .* 3145[0-9]+ bytes, "):
+            next(datapoints)
+        assert [array.nbytes for (array,) in flow] == [1000]
+        sending.end()
+
+
+@pytest.fixture
+def key(tmp_path):
+    if not zmq.has("curve"):
+        pytest.skip("this ZeroMQ cannot encrypt")
+    path = str(tmp_path / "remote.key")
+    make_remote_key(path)
+    return path
+
+
+@pytest.mark.fault_row(49)
+def test_a_peer_that_has_not_shown_the_key_is_cut_off_when_it_sends_a_large_part(receive, key):
+    flow = receive(key=key)
+    greeting = b"\xff" + bytes(8) + b"\x7f\x03\x00" + b"CURVE".ljust(20, b"\0")
+    host, port = flow.endpoints[0].replace("tcp://", "").split(":")
     for _ in range(6):
         sent = 0
-        with contextlib.closing(socket.create_connection(port_of(flow), SECONDS)) as peer:
+        with contextlib.closing(socket.create_connection((host, int(port)), SECONDS)) as peer:
             peer.sendall(greeting.ljust(64, b"\0"))
             peer.sendall(b"\x06" + (800 << 20).to_bytes(8, "big"))  # a command of 800 MiB
             with pytest.raises(OSError):
                 while sent < 64 << 20:
                     sent += peer.send(bytes(1 << 16))
         assert sent < 64 << 20
-    sending = Sending(numbers(3), flow.endpoints[0], passes=1, **options)
-    assert list(flow) == list(numbers(3))
+    source = DataFromList([[np.full(1 << 20, i, np.uint8)] for i in range(5)], shuffle=False)
+    sending = Sending(source, flow.endpoints[0], passes=1, key=key)
+    assert [array[-1] for (array,) in flow] == [0, 1, 2, 3, 4]
     sending.end()
 
 
-def port_of(flow):
-    host, port = flow.endpoints[0].replace("tcp://", "").split(":")
-    return host, int(port)
+def strangers(key):
+    """The options of sockets of those who have no key, or another one but know half of ours."""
+    with open(key, "rb") as file:
+        server_public = file.read().split(b"\n")[1]
+    public, secret = zmq.curve_keypair()
+    other_server = zmq.curve_keypair()[0]
+    yield {}
+    yield {"curve_serverkey": server_public, "curve_publickey": public, "curve_secretkey": secret}
+    yield {"curve_serverkey": other_server, "curve_publickey": public, "curve_secretkey": secret}
 
 
-@pytest.mark.fault_row(49)
-def test_a_socket_file_is_gone_after_its_socket_but_not_that_of_another_one(receive, tmp_path):
-    addr = f"ipc://{tmp_path}/socket"
-    first = receive(addr)
-    assert first.endpoints == [addr] and os.listdir(str(tmp_path)) == ["socket"]
-    first.close()
-    assert os.listdir(str(tmp_path)) == []
-    second = receive(addr)
-    os.rename(str(tmp_path / "socket"), str(tmp_path / "moved"))
-    third = receive(addr)
-    second.close()
-    sending = Sending(numbers(3), addr, passes=1)
-    assert list(third) == list(numbers(3))
+def test_a_stranger_without_the_key_gets_nothing_in(receive, raw, key):
+    flow = receive(key=key)
+    for options in strangers(key):
+        peer = raw(zmq.DEALER, flow.endpoints[0], **options)
+        with contextlib.suppress(zmq.Again):  # it was turned away already
+            peer.send_multipart([A, b"tp1 data", dumps(["of a stranger"])], zmq.NOBLOCK)
+    sending = Sending(numbers(5), flow.endpoints[0], passes=1, key=key)
+    assert list(flow) == list(numbers(5))
+    sending.end()
+    assert not flow._connection.current()._socket.poll(500)
+
+
+def test_a_stranger_without_the_key_gets_nothing_out(receive, raw, key):
+    addr = free_address()
+    sending = Sending(numbers(5), addr, passes=1, key=key, bind=True)
+    peers = [raw(zmq.ROUTER, addr, **options) for options in strangers(key)]
+    assert not any(peer.poll(300) for peer in peers)
+    assert list(receive(addr, bind=False, key=key)) == list(numbers(5))
+    sending.end()
+    assert not any(peer.poll(0) for peer in peers)
+
+
+def test_nothing_is_sent_to_a_receiver_without_the_key(receive, key):
+    flow = receive(timeout=1)
+    sending = Sending(numbers(200), flow.endpoints[0], key=key, hwm=2, timeout=0.5)
+    with pytest.raises(DataFlowTerminated, match="Nothing was taken"):
+        sending.end()
+    with pytest.raises(DataFlowTerminated, match="Nothing came"):
+        next(iter(flow))
+
+
+def test_a_key_is_for_its_owner_alone_and_stays(key, tmp_path):
+    assert stat.S_IMODE(os.stat(key).st_mode) == 0o600
+    with pytest.raises(FileExistsError):
+        make_remote_key(key)
+    with open(key) as file:
+        text = file.read()
+    for bad in "", text[:-10], text.replace("key 1", "key 2"):
+        with open(key, "w") as file:
+            file.write(bad)
+        with pytest.raises(ValueError, match=f"{key} is not a key that make_remote_key"):
+            RemoteDataZMQ(ANY_PORT, key=key).reset_state()
+
+
+@pytest.mark.parametrize(
+    "addr",
+    ["tcp://0.0.0.0:8877", "tcp://*:8877", "tcp://[::]:8877", "tcp://eth0:8877"]
+    + ["tcp://10.0.0.1:8877", "tcp://127.0.0.1.example.com:1", "tcp://127.0.0.1:0;example.com:1"],
+)
+def test_other_machines_need_a_key(addr):
+    says = r"needs a key.*make_remote_key\('remote.key'\)"
+    for bind in True, False:
+        with pytest.raises(ValueError, match=says):
+            RemoteDataZMQ(ANY_PORT, addr, bind=bind)
+        with pytest.raises(ValueError, match=says):
+            send_dataflow_zmq(numbers(1), addr, bind=bind)
+
+
+def test_other_kinds_of_addresses_are_refused():
+    for addr in "127.0.0.1:5555", "udp://127.0.0.1:5555", "inproc://x", "":
+        with pytest.raises(ValueError, match="must be tcp://HOST:PORT or ipc://PATH"):
+            RemoteDataZMQ(addr)
+
+
+@pytest.mark.parametrize("addr", ["tcp://localhost:*", "tcp://[::1]:*"])
+def test_names_of_this_machine(receive, addr):
+    try:
+        flow = receive(addr)
+    except zmq.ZMQError:
+        pytest.skip("this machine has no such address")
+    sending = Sending(numbers(3), flow.endpoints[0], passes=1)
+    assert list(flow) == list(numbers(3))
     sending.end()

@@ -76,7 +76,7 @@ def _after_a_session(kind):
         found = [next(going)[0] for _ in range(50)]
         if kind == "map":
             mark(f"in order {found == [10 * i for i in range(50)]}")
-        kinds = {type(each.worker).__name__ for each in flow._pools._all[0]._members}
+        kinds = {each.worker._start_method for each in flow._pools._all[0]._members}
         mark(f"started as {sorted(kinds)}")
         flow.close()
     mark("done")

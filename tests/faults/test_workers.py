@@ -65,10 +65,10 @@ def test_the_end_of_a_worker_ends_the_run(case, run):
 STACK = r"MainThread:\n(.*\n)+? +File .*, in run\n"
 SILENT = r"has given no data for \d+ seconds\. Waiting for:\nMultiProcessMapData \d"
 HANGING = [
-    ("worker_stop", "stop (pid", [STACK, r"stop \(pid \d+\): stopped by a signal\n"]),
-    ("worker_hang", "hang (pid", [STACK, r"hang \(pid \d+\): waiting\n"]),
-    ("map_stop", "has given no data", [rf"{SILENT} \(pid \d+\): stopped by a signal\n(?!Multi)"]),
-    ("map_hang", "has given no data", [rf"{SILENT} \(pid \d+\): waiting\n(?!Multi)"]),
+    ("worker_stop", "stop (pid", [STACK, r"stop \(pid \d+\): stopped\n"]),
+    ("worker_hang", "hang (pid", [STACK, r"hang \(pid \d+\): sleeping\n"]),
+    ("map_stop", "has given no data", [rf"{SILENT} \(pid \d+\): stopped\n(?!Multi)"]),
+    ("map_hang", "has given no data", [rf"{SILENT} \(pid \d+\): sleeping\n(?!Multi)"]),
 ]
 
 
@@ -93,7 +93,7 @@ def test_a_worker_that_hangs_is_reported_and_the_run_still_hears_ctrl_c(
 @pytest.mark.fault_row(16)
 @pytest.mark.parametrize("kind", KINDS)
 def test_processes_that_are_started_after_a_session_are_not_forked(kind, run):
-    says = ("PHASE started as ['_ForkServerWorker']", "PHASE done")
+    says = ("PHASE started as ['forkserver']", "PHASE done")
     says += ("PHASE in order True",) if kind == "map" else ()
     run(Case(16, f"{kind}_after_a_session", 0, says=says, never=()))
 

@@ -57,7 +57,7 @@ def test_processes_are_forked_before_the_session_and_ended_behind_it(
     source = make_source(forked(kind, Endless()))
     with running(source, SIGNATURE) as (_, sess, fetches, callbacks):
         workers = multiprocessing.active_children()
-        assert [type(each).__name__ for each in workers] == ["_ForkWorker"] * 2
+        assert [each._start_method for each in workers] == ["fork"] * 2
         if make_source is QueueInput:
             found = [sess.run(fetches[0]) for _ in range(60)]
             for number, array in enumerate(found):

@@ -25,8 +25,8 @@ def test_a_run_reads_what_another_program_sends(format):
 
 
 def test_the_keyword_of_2017_and_options_of_the_flow():
-    source = ZMQInput(endpoint=free_address(), max_errors=3)
-    assert source.ds._max_errors == 3
+    source = ZMQInput(endpoint=free_address(), max_bytes=300)
+    assert source.ds._max_bytes == 300
     with pytest.raises(TypeError, match="which are the same argument"):
         ZMQInput(endpoint=free_address(), end_point=free_address())
 

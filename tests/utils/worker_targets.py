@@ -26,11 +26,6 @@ def nothing(*args):
     pass
 
 
-def check_hook():
-    if sys.excepthook is not sys.__excepthook__:
-        raise RuntimeError(f"the hook is {sys.excepthook!r}")
-
-
 def sleep(ready=None):
     if ready is not None:
         ready.set()

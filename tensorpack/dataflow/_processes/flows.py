@@ -109,7 +109,7 @@ class ProcessFlow(ProxyDataFlow, RNGDataFlow):
           DataFlowTerminated: the flow was closed meanwhile.
           WorkerDied: a process died without a report, or could not start.
           Exception: what was raised in a process, with its traceback as the cause; a `WorkerFailed`
-            unless it is a builtin exception.
+            if it cannot be pickled.
         """
         return iter(self._without_processes()) if is_worker() else self._begin()
 

@@ -16,6 +16,7 @@ from tensorpack.utils.workers.worker import Worker, state_of
 _MOST_LEVELS = 16
 _SHORT = reprlib.Repr()
 _SHORT.maxother = 200
+_AT_REST = ("sleeping", "idle", "disk sleep")
 _TASKS, _THIS_TASK = "/proc/self/task", "/proc/thread-self"
 # Threads of OpenMP run on for 0.2 seconds when they have nothing to do.
 _LOOKS, _LOOKS_IN_A_ROW, _LOOK_SECONDS = 60, 3, 0.005
@@ -143,7 +144,7 @@ def _others_are_at_rest() -> bool:
         if len(sys._current_frames()) == 1:
             return True
         others = {*os.listdir(_TASKS)} - {own}
-        at_rest = all(state_of(int(task)).startswith("waiting") for task in others)
+        at_rest = all(state_of(int(task)) in _AT_REST for task in others)
         in_a_row = in_a_row + 1 if at_rest else 0
         if in_a_row == _LOOKS_IN_A_ROW:
             return True

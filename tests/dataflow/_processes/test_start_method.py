@@ -224,11 +224,9 @@ def test_a_process_that_cannot_be_started_says_what_to_do(method):
     assert text.startswith(f"ds.func cannot be sent to a process that is started by {method!r}: ")
     assert "lambda" in text and "at the top of a module" in text
     assert "start_processes()" in text and "start_method='fork'" in text
-    worker._starter.close()
 
 
 def test_other_errors_are_left_alone():
     worker = make_worker(functions.nothing, (LOCK,), name="W", method="spawn")
     with pytest.raises(TypeError, match="pickle"):
         start(worker, "spawn", "ds", numbers(3))
-    worker._starter.close()

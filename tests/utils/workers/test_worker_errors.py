@@ -18,16 +18,20 @@ REMEDIES = ("if __name__ == '__main__':", "start_processes()", "start_method='fo
 
 
 class Own(Exception):
-    """Cannot be pickled, nor made again from its arguments."""
+    """Comes back as it was."""
 
+
+class Unpicklable(Exception):
     def __init__(self, number, function):
         super().__init__(f"number {number}")
         self.function = function
 
 
-class Silent(Exception):
-    def __str__(self):
-        raise RuntimeError("no text")
+class Remade(Exception):
+    """Has another text when it is made again from its arguments."""
+
+    def __init__(self, number):
+        super().__init__(f"number {number}")
 
 
 def travel(error):
@@ -39,10 +43,18 @@ def travel(error):
 
 @pytest.mark.parametrize(
     "error",
-    [ValueError("broken"), KeyError("key"), KeyError(3), OSError(2, "gone"), ZeroDivisionError()],
+    [
+        ValueError("broken"),
+        KeyError("key"),
+        KeyError(3),
+        FileNotFoundError(2, "gone", "file"),
+        ZeroDivisionError(),
+        UnicodeDecodeError("ascii", b"\xff", 0, 1, "bad"),
+        Own("broken", 3),
+    ],
     ids=repr,
 )
-def test_a_builtin_exception_comes_back_as_it_was(error):
+def test_an_exception_comes_back_as_it_was(error):
     back = travel(error)
     assert (type(back), back.args, str(back)) == (type(error), error.args, str(error))
     text = str(back.__cause__)
@@ -51,20 +63,12 @@ def test_a_builtin_exception_comes_back_as_it_was(error):
     assert "in travel" in text
 
 
-def test_what_cannot_be_made_again_keeps_its_text():
-    with pytest.raises(FileNotFoundError) as caught:
-        open("/no/such/file")
-    back = travel(caught.value)
-    assert str(back) == str(caught.value) == "[Errno 2] No such file or directory: '/no/such/file'"
-    assert isinstance(back, OSError)
-
-
 @pytest.mark.parametrize(
     "error, name",
     [
-        (UnicodeDecodeError("ascii", b"\xff", 0, 1, "bad"), "UnicodeDecodeError"),
         (StopIteration("over"), "StopIteration"),
-        (Own(3, lambda: None), f"{__name__}.Own"),
+        (Unpicklable(3, lambda: None), f"{__name__}.Unpicklable"),
+        (Remade(3), f"{__name__}.Remade"),
     ],
 )
 def test_one_that_cannot_stand_for_itself_is_a_failure_that_names_it(error, name):
@@ -74,18 +78,14 @@ def test_one_that_cannot_stand_for_itself_is_a_failure_that_names_it(error, name
     assert "in travel" in str(back.__cause__)
 
 
-def test_a_broken_text_and_a_keyboard_interrupt_are_told():
-    assert "Silent: <no text" in str(travel(Silent()))
+def test_a_keyboard_interrupt_is_told():
     assert str(travel(KeyboardInterrupt())).endswith("failed with KeyboardInterrupt")
 
 
-def test_notes_travel_and_strange_ones_do_not():
-    error = ValueError("broken")
+@pytest.mark.parametrize("error", [ValueError("broken"), Unpicklable(3, lambda: None)], ids=repr)
+def test_notes_travel(error):
     add_note(error, "the note")
     assert notes_of(travel(error)) == ["the note"]
-    error = ValueError("broken")
-    error.__notes__ = 3
-    assert repr(travel(error)) == repr(error) and notes_of(travel(error)) == []
 
 
 @pytest.mark.parametrize("name, count", [("__main__", 0), ("__mp_main__", 1)])
@@ -97,26 +97,26 @@ def test_only_where_the_script_was_imported_again_a_note_says_so(monkeypatch, na
 def test_a_long_text_fits_into_a_pipe_and_its_end_is_kept():
     data = failure_to_bytes(ValueError("x" * 10**6 + "\udc80"))
     assert len(data) < 60000
-    back = failure_from_bytes(data, "Loader", 12)
-    assert isinstance(back, ValueError) and len(str(back)) == 2000
+    back = str(failure_from_bytes(data, "Loader", 12))
+    assert "ValueError: xxx" in back and 1900 < len(back) < 2100
+    data = failure_to_bytes(ValueError("x" * 10**4))
+    assert repr(failure_from_bytes(data, "Loader", 12)) == repr(ValueError("x" * 10**4))
 
 
 def test_a_report_that_is_cut_off_is_understood_as_far_as_it_goes():
     data = failure_to_bytes(ValueError("broken"))
-    back = failure_from_bytes(data[: data.index(b"\n") + 5], "Loader", 12)
+    back = failure_from_bytes(data[: data.rindex(b"broken")], "Loader", 12)
     assert repr(back) == repr(ValueError("broken"))
-    assert failure_from_bytes(data[:10], "Loader", 12) is None
-    assert failure_from_bytes(b"", "Loader", 12) is None
 
 
 @pytest.mark.parametrize(
     "exitcode, signum, how",
     [
         (-9, 9, "was killed by SIGKILL (signal 9). If the machine ran out of memory, dmesg"),
-        (-11, 11, "was killed by SIGSEGV (signal 11). It crashed in C code"),
+        (-11, 11, "was killed by SIGSEGV (signal 11)."),
         (-15, 15, "was killed by SIGTERM (signal 15)."),
         (143, 15, "was killed by SIGTERM (signal 15)."),
-        (-40, 40, "was killed by signal 40 (signal 40)."),
+        (-40, 40, "was killed by a signal (signal 40)."),
         (3, None, "ended with exit code 3."),
         (0, None, "ended in order, but it is needed until the end of the run."),
     ],

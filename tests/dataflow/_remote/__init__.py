@@ -1,1 +1,0 @@
-"""Tests of `tensorpack.dataflow._remote`."""
