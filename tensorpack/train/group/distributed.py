@@ -91,12 +91,14 @@ class DistributedTrainerBase(GroupTrainer):
             if not self.is_chief:
                 self._meet()
                 session_init = JustCurrentSession()  # the chief has loaded it
-            super().initialize(_WorkerSessionCreator(self, creator), session_init)
-        if self.is_chief or not self.resumed:  # else it has loaded its own
-            self.sess.run(start_op)
+            with self._waiting("the parameter servers"):
+                super().initialize(_WorkerSessionCreator(self, creator), session_init)
+                if self.is_chief or not self.resumed:  # else it has loaded its own
+                    self.sess.run(start_op)
         if self.is_chief:
             self._meet()
-        self.sess.run(sync)
+        with self._waiting("the parameter servers"):
+            self.sess.run(sync)
 
     def _meet(self) -> None:
         """Waits for the other workers; override to compare what they do."""

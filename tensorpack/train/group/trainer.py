@@ -33,6 +33,7 @@ from .resume import agree_on_state
 from .server import Gathering, make_server
 
 _LEFT = 100.0  # the flag of a worker that ends its training; that of a signal is its number
+_SPARE_SECONDS = 1.0  # for a wait with the same limit that can raise an error
 _KEYS_OF_A_RUN = 1000000
 _runs = itertools.count()  # of this process, whose server keeps what earlier ones have left there
 
@@ -104,7 +105,8 @@ class GroupTrainer(MultiTowerTrainer):
         return creator
 
     def _gather(self, values: Sequence[float]) -> np.ndarray:
-        return self._gathering.gather(values)
+        with self._waiting("the other workers"):
+            return self._gathering.gather(values)
 
     def _compare(self, **values: float) -> None:
         """Waits for all workers; raises ValueError if they do not do the same."""
@@ -166,10 +168,10 @@ class GroupTrainer(MultiTowerTrainer):
             seconds = time.monotonic() - since
             if signalled is not None and not alone and seconds > self.stop_grace / 2:
                 self.stop_token.request(signalled)
-            limit = self.stop_grace / 2 if alone else self._timeout
+            limit = self.stop_grace / 2 if alone else self._timeout + _SPARE_SECONDS
             if waits and seconds > limit and self._guard is not None:
                 self._guard.end_process(
-                    f"it has waited {limit:g} s for {waits}. Another process of the group is "
+                    f"it has waited {seconds:.0f} s for {waits}. Another process of the group is "
                     "stopped, cannot be reached, or is slower than timeout allows",
                     code=1 if signalled is None else None,
                 )
