@@ -4,28 +4,142 @@ import functools
 import hashlib
 import itertools
 import random
-from contextlib import closing
+from contextlib import closing, suppress
 from typing import Any, Callable, Dict, Generator, Iterator, List, Optional, Tuple
 
 import numpy as np
 
 from tensorpack.utils.argtools import accepts_old_keywords
 from tensorpack.utils.checks import as_count
-from tensorpack.utils.rng import rng_state, seed_datapoints
+from tensorpack.utils.rng import get_rng, rng_state, seed_datapoints
 from tensorpack.utils.workers.processes import usable_cores
 
-from ._combined import ReadAhead, why_late
-from ._processes.flows import ProcessMap
-from ._processes.worker_loop import apply_or_note, draw_seed
+from ._combined import ReadAhead, ReadAheadFlow, why_late
+from ._flow import in_order
+from ._processes.channel import Limits
+from ._processes.flows import ProcessFlow
+from ._processes.pickled import Packed, pack
+from ._processes.pool import WorkerPool
+from ._processes.start_method import choose_start_method
+from ._processes.worker_loop import Failure, Item, apply_or_note, draw_seed, map_inputs
 from ._stack import aggregate
-from .base import DataFlow
+from .base import DataFlow, ProxyDataFlow
 from .batch import BatchData, as_batch_size
-from .map import MapData, apply_function, drop_none
+from .map import MapData, apply_function, checked_function, drop_none
 
 _GIB = 2**30
 
 
-class MultiProcessMapData(ProcessMap):
+class _ProcessMap(ReadAheadFlow, ProcessFlow):
+    """A flow whose datapoints go to processes, which call `func`, and come back as something else.
+
+    At most `most` inputs may be in flight, `buffer_bytes` of results, and as many of inputs.
+    """
+
+    _work: Callable[[Any], Any]  # what a process calls with each input
+
+    def __init__(
+        self,
+        ds: DataFlow,
+        num_proc: Optional[int],
+        func: Optional[Callable[[Any], Any]],
+        most: int,
+        buffer_bytes: float,
+        start_method: Optional[str],
+    ) -> None:
+        num_proc = usable_cores() if num_proc is None else num_proc
+        super().__init__(ds, num_proc, buffer_bytes, start_method)
+        num_proc = self.num_proc
+        self.func = checked_function(self, func)
+        self._most = most = as_count(self, "buffer_size", most)
+        self._limits = Limits.of(most + num_proc, self._buffer_bytes, num_proc)
+
+    def reset_state(self) -> None:
+        super().reset_state()
+        self.start_processes()
+
+    def start_processes(self) -> None:
+        ProxyDataFlow.start_processes(self)
+        super().start_processes()
+
+    def _results(self, inputs: Iterator[Any], source: ReadAhead) -> Generator[Any, None, None]:
+        """Yields what the processes make of inputs, None among it; in their order if strict."""
+        early: Dict[int, Any] = {}
+        pool = self._pools.take(self._make_pool)
+        try:
+            ready = self._as_they_come(pool, inputs, early)
+            for _, result in in_order(ready, early) if self.strict else ready:
+                source.give()
+                if isinstance(result, Failure):
+                    raise result.error()
+                yield result
+                result = None  # the pool may wait for its memory
+            source.finish()
+        finally:
+            pool.in_use = False
+
+    def _as_they_come(
+        self, pool: WorkerPool, inputs: Iterator[Any], early: Dict[int, Any]
+    ) -> Iterator[Tuple[int, Any]]:
+        """Yields the numbers of inputs and their results.
+
+        At most `_most` inputs are in flight, less those in `early`, which the caller keeps back.
+        What the inputs raise comes after all results before that.
+        """
+        sent = received = 0
+        packed: Optional[Packed] = None
+        error: Optional[Exception] = None
+        is_over = False
+        inputs = map(self._pack, inputs)
+        pool.begin()
+        while True:
+            if packed is None and not is_over and sent - received + len(early) < self._most:
+                try:
+                    packed = next(inputs, None)
+                except Exception as caught:
+                    error = caught
+                is_over = packed is None
+            if packed is None:
+                if sent == received:
+                    break
+                item = pool.take()
+            elif pool.send(packed, sent):
+                packed, sent = None, sent + 1
+                item = pool.take(wait=False)
+            else:
+                item = pool.take(room=True)
+            if item is not None:
+                received += 1
+                yield item
+            item = None  # the pool may wait for its memory
+        if error is not None:
+            try:
+                raise error
+            finally:
+                error = None  # it would keep itself, by this frame
+
+    def _pack(self, inputs: Any) -> Packed:
+        with suppress(TypeError, ValueError):
+            return pack(inputs)
+        for item in inputs if isinstance(inputs, list) else [inputs]:
+            apply_or_note(type(self).__name__, pack, item)  # places count from the datapoint
+        return pack(inputs)
+
+    def _make_pool(self) -> WorkerPool:
+        name, seed = type(self).__name__, draw_seed(get_rng(self))
+        environments = self.environments or [{}] * self.num_proc
+        return WorkerPool(
+            map_inputs,
+            [(env, name, self._work, seed + i) for i, env in enumerate(environments)],
+            ("map_func", self.func),
+            self._limits,
+            choose_start_method(self._start_method),
+            name,
+            self._limits,
+        )
+
+
+class MultiProcessMapData(_ProcessMap):
     """Applies a function to every datapoint in several processes, and drops those for which it
     returns None.
 
@@ -82,7 +196,7 @@ class MultiProcessMapData(ProcessMap):
     def _begin(self) -> Iterator[Any]:
         if not self.strict:
             source = ReadAhead(self)
-            return drop_none(self, self._results(_numbered(self.ds, source), source))
+            return drop_none(self, self._results(_items(self.ds, source), source))
         _, _, number, over = self._take_loaded() or (None, None, 0, False)
         if over:
             return iter(self.ds)
@@ -94,7 +208,7 @@ class MultiProcessMapData(ProcessMap):
     def _in_order(
         self, source: ReadAhead, seed: int, begin: Any, number: int
     ) -> Generator[Any, None, None]:
-        inputs = ({**item, "seed": seed} for item in _numbered(self.ds, source, number))
+        inputs = _items(self.ds, source, number, seed)
         with closing(self._results(inputs, source)) as results:
             for count, result in enumerate(results, number + 1):
                 self._position = source.place.state, begin, count, False
@@ -113,14 +227,14 @@ class _Map:
         self._func = func
         self._seeds: Tuple[Optional[int], Any] = (None, None)
 
-    def __call__(self, item: Dict[str, Any]) -> Any:
-        seed = item.get("seed")
+    def __call__(self, item: Item) -> Any:
+        datapoint, number, _, seed = item
         if seed is not None:
             if seed != self._seeds[0]:
                 seed_datapoints()
                 self._seeds = seed, _DatapointSeeds(seed)
-            self._seeds[1](item["number"])
-        return apply_function(self._func, item["datapoint"])
+            self._seeds[1](number)
+        return apply_function(self._func, datapoint)
 
 
 class _DatapointSeeds:
@@ -143,7 +257,7 @@ class _DatapointSeeds:
         random.seed(int.from_bytes(digest[16:], "little"))
 
 
-class MultiProcessMapAndBatchData(ProcessMap):
+class MultiProcessMapAndBatchData(_ProcessMap):
     """Applies a function to every datapoint and makes batches, both in several processes.
 
     It is `BatchData(MultiProcessMapData(ds, num_proc, map_func), batch_size)`, but a process makes
@@ -191,7 +305,7 @@ class MultiProcessMapAndBatchData(ProcessMap):
 
     def _pass(self, source: ReadAhead) -> Iterator[Any]:
         # groups of `batch_size`, of which the last may be smaller
-        items = _numbered(self.ds, source)
+        items = _items(self.ds, source)
         groups = iter(lambda: list(itertools.islice(items, self.batch_size)), [])
         rest: List[Any] = []
         with closing(drop_none(self, self._results(groups, source))) as results:
@@ -211,14 +325,15 @@ class MultiProcessMapAndBatchData(ProcessMap):
 MultiProcessMapAndBatchDataZMQ = MultiProcessMapAndBatchData
 
 
-def _numbered(ds: Any, datapoints: Iterator[Any], first: int = 0) -> Iterator[Dict[str, Any]]:
-    """Yields datapoints with what an error says of them."""
+def _items(
+    ds: Any, datapoints: Iterator[Any], first: int = 0, seed: Optional[int] = None
+) -> Iterator[Item]:
     for number, datapoint in enumerate(datapoints, first):
-        yield {"datapoint": datapoint, "number": number, "file": getattr(ds, "last_file", None)}
+        yield datapoint, number, getattr(ds, "last_file", None), seed
 
 
 def _map_and_batch(
-    name: str, func: Callable[[Any], Any], batch_size: int, group: List[Dict[str, Any]]
+    name: str, func: Callable[[Any], Any], batch_size: int, group: List[Item]
 ) -> Any:
     """Returns a tuple with a batch, or, if it is not full, a list of datapoints; None for none."""
     apply = functools.partial(apply_function, func)

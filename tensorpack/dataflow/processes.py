@@ -71,8 +71,7 @@ class MultiProcessRunner(ProcessFlow):
         num_prefetch = as_count(self, "num_prefetch", num_prefetch)
         self._mixed = self.num_proc  # so many passes at a time, in one
         self._warn_of_processes_inside()
-        processes = self.num_proc
-        self._limits = Limits.of(num_prefetch, self._buffer_bytes, processes, others=processes)
+        self._limits = Limits.of(num_prefetch, self._buffer_bytes, self.num_proc)
 
     def _warn_of_processes_inside(self) -> None:
         for inner in filter(lambda part: isinstance(part, ProcessFlow), parts_of(self.ds)):
@@ -104,19 +103,18 @@ class MultiProcessRunner(ProcessFlow):
             if pool is None or pool.closed:
                 pools.stop_sharing()
                 pool = pools.shared = pools.take(self._make_pool)
-                pool.order([{"seed": draw_seed(self.rng)} for _ in range(len(pool))])
+                pool.begin([draw_seed(self.rng) for _ in range(self.num_proc)])
         for _ in rounds:
             with pools.sharing:
-                datapoint = pool.take()[1]
+                _, datapoint = pool.take()
             yield datapoint
             datapoint = None  # the pool may wait for its memory
 
     def _make_pool(self) -> WorkerPool:
         return WorkerPool(
             run_flow,
-            (self.environments, self.ds),
+            [(each, self.ds) for each in self.environments or [{}] * self.num_proc],
             ("ds", self.ds),
-            self.num_proc,
             self._limits,
             choose_start_method(self._start_method),
             f"{type(self).__name__} of {type(self.ds).__name__}",

@@ -37,7 +37,7 @@ class SharedList(Sequence[Any]):
         """
         self._own(SharedFile())
         starts: List[int] = []
-        structures: List[int] = []
+        pickles: List[int] = []  # where they begin
         end = capacity = 0
         memory = np.empty(0, np.uint8)
         for index, element in enumerate(elements):
@@ -49,20 +49,20 @@ class SharedList(Sequence[Any]):
                 capacity = max(_LEAST_BYTES, capacity + capacity // 2, end + packed.nbytes)
                 self._file.resize(capacity)
                 memory = self._file.view(capacity, writable=True)
-            write(packed, memory, end)
+            write(packed, memory[end:])
             starts.append(end)
-            structures.append(len(packed.pickle))
+            pickles.append(end + packed.begin)
             end += aligned(packed.nbytes)
         if end:
             self._file.resize(end)  # what is too much goes back
-        self._set(end, np.array(starts, np.int64), np.array(structures, np.int64))
+        self._set(end, np.array(starts, np.int64), np.array(pickles, np.int64))
 
     def _own(self, file: SharedFile) -> None:
         self._file = file
         weakref.finalize(self, file.close).atexit = False
 
-    def _set(self, nbytes: int, starts: np.ndarray, structures: np.ndarray) -> None:
-        self._starts, self._structures = starts, structures
+    def _set(self, nbytes: int, starts: np.ndarray, pickles: np.ndarray) -> None:
+        self._starts, self._pickles = starts, pickles
         self._memory = self._file.view(nbytes, writable=False) if nbytes else np.empty(0, np.uint8)
 
     @property
@@ -82,14 +82,14 @@ class SharedList(Sequence[Any]):
             number += len(self)
         if not 0 <= number < len(self):
             raise IndexError(f"SharedList has {len(self)} elements; index {index} is out of range.")
-        structure, start = int(self._structures[number]), int(self._starts[number])
-        end = start + structure
-        return unpack(self._memory[start:end], self._memory, start + aligned(structure))
+        start, begin = self._starts[number], self._pickles[number]
+        end = self._starts[number + 1] if number + 1 < len(self) else self.nbytes
+        return unpack(self._memory[begin:end], self._memory[start:])
 
     def __reduce__(self) -> Tuple[Callable, Tuple]:
         if get_spawning_popen() is None:
             return SharedList, (list(self),)
-        return _received, (self._file, self.nbytes, self._starts, self._structures)
+        return _received, (self._file, self.nbytes, self._starts, self._pickles)
 
 
 def _received(file: SharedFile, *parts: Any) -> SharedList:

@@ -24,6 +24,7 @@ from tensorpack.dataflow import DataFromList
 from tensorpack.tfutils.checkpoint import newest_valid, verify
 from tensorpack.train import SimpleTrainer, TrainingInterrupted
 from tensorpack.utils import logger
+from tensorpack.utils._directory_lock import DirectoryLock
 from tensorpack.utils.checkpoints import DirectoryReplaced
 from tests.callbacks.driver import MiniTrainer, log_directory, log_lines, when
 from tests.contracts.callback import contract_of
@@ -188,17 +189,22 @@ def test_the_arguments_of_2017(tmp_path):
 @pytest.mark.parametrize("asynchronous", [False, True])
 def test_a_run_whose_directory_was_replaced_ends_with_an_error(tmp_path, asynchronous):
     log = tmp_path / "log"
+    log.mkdir()
+    locks = [DirectoryLock(str(log))]
 
     def replace(callback):
         if callback.epoch_num == 2:
             saver.wait()
             log.rename(tmp_path / "renamed")
             log.mkdir()
+            locks.append(DirectoryLock(str(log)))
 
     saver = ModelSaver(checkpoint_dir=str(log), asynchronous=asynchronous)
-    with pytest.raises(DirectoryReplaced, match="log is not the one .* renamed"):
+    with pytest.raises(DirectoryReplaced, match="lock is not the one .* renamed"):
         run([when(before_epoch=replace), saver], max_epoch=4)
-    assert os.listdir(str(log)) == []
+    assert os.listdir(str(log)) == [".lock"]
+    for lock in locks:
+        lock.release()
     assert checkpoints(tmp_path / "renamed") == ["model-2"]
 
 

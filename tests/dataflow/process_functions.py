@@ -1,6 +1,7 @@
 """What worker processes of the tests do: functions and flows that any start method can send."""
 
 import collections
+import contextlib
 import ctypes
 import dataclasses
 import enum
@@ -15,6 +16,8 @@ import time
 import numpy as np
 
 from tensorpack.dataflow import DataFlow, DataFromList, ProxyDataFlow, RNGDataFlow, UnknownLength
+from tensorpack.dataflow._processes.channel import Interrupted
+from tensorpack.dataflow._processes.worker_loop import map_inputs, received
 
 LOCK = threading.Lock()
 
@@ -256,23 +259,23 @@ class Ragged(DataFlow):
         return self.count
 
 
-def count_up(loop, index, count):
-    """What a worker of a pool does: sends numbers behind a text of the order."""
-
-    def send_all(order, send):
-        for i in range(count):
-            send([order["text"], index, i], i)
-
-    loop.carry_out(send_all)
-
-
-def hang_at_order(loop, index):
-    loop.carry_out(lambda order, send: sleep())
+def count_up(inputs, sender, index, count):
+    """What a worker of a pool does: sends numbers behind its input, a text."""
+    sender.attach(interrupt=inputs.records.fd)
+    for tag, text in received(inputs):
+        with contextlib.suppress(Interrupted):
+            for i in range(count):
+                sender.send([text, index, i], tag + i)
 
 
-def answer_with(loop, index, function):
+def hang_at_input(inputs, sender, index):
+    for _ in received(inputs):
+        sleep()
+
+
+def answer_with(inputs, sender, index, function):
     """What a worker of a pool does: answers by a function."""
-    loop.answer(function)
+    map_inputs(inputs, sender, {}, "", function, index)
 
 
 def ones(datapoint):

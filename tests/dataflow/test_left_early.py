@@ -16,7 +16,6 @@ from tensorpack.dataflow import (
     MultiThreadMapData,
     MultiThreadRunner,
 )
-from tensorpack.dataflow._processes import channel
 from tests.dataflow.process_flows import FORKED, closing, mixture
 from tests.dataflow.process_functions import numbers, whole_array
 from tests.dataflow.remote_peers import Sending
@@ -61,13 +60,13 @@ FLOWS = {
 def small_pipes(monkeypatch):
     """Pipes to and from workers hold a sixteenth, so they are full after as many fewer passes."""
 
-    def pipe(duplex):
-        ends = original(duplex)
-        fcntl.fcntl(ends[0].fileno(), F_SETPIPE_SZ, SMALLEST_PIPE)
+    def pipe():
+        ends = original()
+        fcntl.fcntl(ends[0], F_SETPIPE_SZ, SMALLEST_PIPE)
         return ends
 
-    original = channel.Pipe
-    monkeypatch.setattr(channel, "Pipe", pipe)
+    original = os.pipe
+    monkeypatch.setattr(os, "pipe", pipe)
 
 
 @pytest.mark.parametrize("name", first_fast(FLOWS, 4))

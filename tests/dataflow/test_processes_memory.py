@@ -1,14 +1,16 @@
 """Nothing that came from a process changes, whoever keeps it, and all of its memory goes back."""
 
+import errno
 import gc
 import itertools
 import multiprocessing
+import os
 import time
 
 import numpy as np
 import pytest
 
-from tensorpack.dataflow import DataFlowTerminated, DataFromList, MapData
+from tensorpack.dataflow import DataFlowTerminated, DataFromList, MapData, MultiProcessMapData
 from tensorpack.dataflow._processes import pickled
 from tests.contracts.dataflow import assert_same
 from tests.dataflow import process_functions as functions
@@ -76,6 +78,50 @@ class TestMemory:
             for _ in range(100):
                 next(going)
         assert copies == []
+
+    def test_copies_for_a_consumer_that_keeps_many(self, monkeypatch):
+        copied, copy_of = [], pickled._copy_of
+        monkeypatch.setattr(
+            pickled, "_copy_of", lambda *place: copied.append(place[1]) or copy_of(*place)
+        )
+        ds = MapData(numbers(100), functions.whole_array)
+        with closing(mixture(ds, 1, 8)) as flow:
+            kept = [array for (array,) in flow]
+        assert 90 <= len(copied) < 100
+        for number, array in enumerate(kept):
+            assert array.min() == array.max() == number
+            with pytest.raises(ValueError):
+                array.setflags(write=True)
+
+
+WITH_PROCESSES = {
+    "runner": lambda ds, **options: mixture(ds, 1, 4, **options),
+    "map": lambda ds, **options: MultiProcessMapData(
+        ds, 1, functions.same, start_method="fork", **options
+    ),
+}
+both_kinds = pytest.mark.parametrize("kind", WITH_PROCESSES)
+
+
+@both_kinds
+def test_a_datapoint_of_more_than_buffer_bytes(kind):
+    ds = DataFromList([[np.full(300000, n), b"x" * 100000] for n in range(5)], shuffle=False)
+    with closing(WITH_PROCESSES[kind](ds, buffer_bytes=1000)) as flow:
+        assert_same(list(flow), list(ds))
+
+
+@both_kinds
+def test_a_machine_without_room_for_it_is_an_error_with_advice(kind, monkeypatch):
+    def refuse(*place):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    ds = MapData(numbers(3), functions.whole_array)
+    with closing(WITH_PROCESSES[kind](ds)) as flow:
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "posix_fallocate", refuse)
+            with pytest.raises(OSError, match=r"No room for 0\.1 MiB .*ENOSPC.*smaller buffer_by"):
+                list(flow)
+        assert len(list(flow)) == 3  # with new processes
 
 
 def test_datapoints_that_grow():

@@ -62,14 +62,14 @@ def test_pickled_it_takes_its_elements_along():
 
 def _report(shared, connection):
     connection.send_bytes(shared[3]["image"].tobytes())
-    connection.send_bytes(os.readlink(f"/proc/self/fd/{shared._file._fd}").encode())
+    connection.send_bytes(os.readlink(f"/proc/self/fd/{shared._file.fd}").encode())
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 def test_a_process_reads_the_same_memory(method):
     context = multiprocessing.get_context(method)
     shared = SharedList(ELEMENTS)
-    inode = os.fstat(shared._file._fd).st_ino
+    inode = os.fstat(shared._file.fd).st_ino
     here, there = context.Pipe()
     process = context.Process(target=_report, args=(shared, there))
     process.start()

@@ -155,7 +155,7 @@ def ladder(nursery, folder, call, fault):
 
 # How often each call is made by three saves at least, one of them of a step that was saved.
 RARE = [("ENOSPC", "link"), ("ENOSPC", "unlink")]
-LEAST = {"rename": 15, "unlink": 9, "link": 3, "openat": 20, "fsync": 20}
+LEAST = {"rename": 12, "unlink": 9, "link": 3, "openat": 20, "fsync": 19}
 
 
 @pytest.mark.one_row

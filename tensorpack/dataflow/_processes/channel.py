@@ -3,8 +3,8 @@
 A large object is written into one of a fixed number of *slots* of shared memory, each as large as
 the largest object that was in it, and announced by a record in a pipe; a small one is in the pipe
 itself. The receiver gives out arrays that view the slot. When the last of them is gone, it gives
-the slot back, by one byte in another pipe. A consumer that keeps many arrays gets copies, so that
-slots are free.
+the slot back, by one byte in another pipe; one more byte says that an object was taken. A consumer
+that keeps many arrays gets copies, so that slots are free.
 """
 
 import contextlib
@@ -12,33 +12,34 @@ import os
 import struct
 import weakref
 from collections import deque
-from multiprocessing import Pipe
-from multiprocessing.connection import Connection
-from typing import Any, Callable, Deque, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from multiprocessing import util
+from typing import Any, Deque, Dict, List, NamedTuple, Optional, Sequence, Tuple
+
+import numpy as np
 
 from tensorpack.utils._tracebacks import add_note
 
-from .pickled import Packed, aligned, pack, unpack, write
-from .shared_memory import SharedFile, ToClose, close_after_fork, poll_of
+from .pickled import Packed, pack, unpack, write
+from .shared_memory import Descriptor, SharedFile, poll_of
 
-OBJECT = 0  # the kind of a record
-FIRST_EVENT = 16  # kinds from here on are defined by the caller
-_RECORD = struct.Struct("<BBQQQ")  # kind, slot, bytes of the pickle, size of the slot, tag
-_IN_PIPE = 254  # in place of a slot
-_HUNGRY = 255  # in place of a slot that is given back: the consumer waits, and keeps some
+TAGS = 1 << 32  # what counts objects in a tag; the rest of it is their pass
+_RECORD = struct.Struct("<BQQQQ")  # slot, size of the slot, begin and end of the pickle, tag
+_NO_SLOT = 255  # in place of a slot: the object is in the pipe, or the receiver has taken one
+_TAKEN = bytes([_NO_SLOT])
 _PIPE_BUF = 4096  # bytes that are written at once, or not at all
 _SMALL_BYTES = _PIPE_BUF - _RECORD.size
 _STEP = 1 << 16  # bytes; sizes of slots are multiples of it
 _CHUNK = 1 << 17  # more than a pipe holds
+_NOTHING = np.empty(0, np.uint8)
 _MOST_ITEMS = 1000
 _MOST_SLOTS = 16
-_SLOTS_OF_ALL = 128  # a slot takes two descriptors, of 1024 that a process usually may have
+_SLOTS_OF_ALL = 64  # a slot takes two descriptors, of 1024 that a process usually may have
 
 
 class Limits(NamedTuple):
-    """How much may be on the way in a channel: so many `items`, of which `slots` are large.
+    """How many `items` may wait in a channel, of which `slots` are large.
 
-    `nbytes` bounds all slots; a single object may be larger.
+    `nbytes` bounds the memory of all slots; a single object may be larger.
     """
 
     slots: int
@@ -46,47 +47,53 @@ class Limits(NamedTuple):
     nbytes: int
 
     @classmethod
-    def of(cls, items: int, nbytes: int, channels: int = 1, others: int = 0) -> "Limits":
-        """Divides about `items` objects and `nbytes` bytes between equal channels.
-
-        Each has at least one object. `others` are channels that take descriptors as well.
-        """
-        items = min(-(-items // channels), _MOST_ITEMS)
-        most_slots = max(1, min(_MOST_SLOTS, _SLOTS_OF_ALL // (channels + others)))
-        return cls(min(items, most_slots), items, nbytes // channels)
+    def of(cls, items: int, nbytes: int, workers: int = 1) -> "Limits":
+        """Divides about `items` objects and `nbytes` bytes between workers, one object or more."""
+        items = min(-(-items // workers), _MOST_ITEMS)
+        most_slots = max(1, min(_MOST_SLOTS, _SLOTS_OF_ALL // workers))
+        return cls(min(items, most_slots), items, nbytes // workers)
 
 
 class Interrupted(Exception):
     """There is a new input, so nothing is sent for the present one."""
 
 
-class Sender:
-    """Sends objects through its ends of both pipes and the slots; used by one thread."""
+class _End:
+    """One end of a channel: the pipe of records, that of what is given back, and the slots.
+
+    Workers that are forked later close it: an open copy would keep memory allocated, and who reads
+    a pipe would not see its end.
+    """
 
     def __init__(
-        self, records: Connection, returned: Connection, files: Sequence[SharedFile], limits: Limits
+        self, records: Descriptor, returned: Descriptor, files: Sequence[SharedFile], limits: Limits
     ) -> None:
-        self._records, self._returned = records, returned
+        self.records, self._returned = records, returned
         self._files, self._limits = list(files), limits
-        self._to_close = ToClose(records, returned, *files)
-        self._sizes = [0] * len(files)
-        self._free = list(range(len(files)))  # the one that was used last is used next
-        self._in_pipe = 0  # small objects that are on the way
-        self._hungry = False
-        self._interrupt = -1
-        self._poll: Any = None
 
-    def attach(self, interrupt: Optional[int] = None, blocks: bool = True) -> "Sender":
+    def close(self) -> None:
+        """Closes the pipes and the memory; arrays that were given out stay valid."""
+        for each in (self.records, self._returned, *self._files):
+            each.close()
+
+
+class Sender(_End):
+    """Sends objects through its ends of both pipes and the slots; used by one thread."""
+
+    def attach(self, blocks: bool = True, interrupt: Optional[int] = None) -> "Sender":
         """Prepares the end that this process uses.
 
-        Args:
-          interrupt: a descriptor; while it can be read, `Interrupted` is raised and nothing sent.
-          blocks: whether a full pipe is waited for; else there is no room.
+        While the descriptor `interrupt` can be read, `Interrupted` is raised and nothing sent. A
+        full pipe is waited for if it `blocks`; else there is no room.
         """
-        self._interrupt = -1 if interrupt is None else interrupt
+        self.waits_for = self._returned.fd  # it can be read when there may be more room
+        self._interrupt = interrupt
         self._poll = poll_of(self.waits_for, *[] if interrupt is None else [interrupt])
-        os.set_blocking(self._records.fileno(), blocks)
-        close_after_fork(self)
+        self._memory = [_NOTHING] * len(self._files)
+        self._free = list(range(len(self._files)))  # the one that was used last is used next
+        self._waiting = 0  # objects that the receiver has not taken yet
+        os.set_blocking(self.records.fd, blocks)
+        util.register_after_fork(self, _End.close)
         return self
 
     def send(self, obj: Any, tag: int = 0) -> None:
@@ -102,212 +109,162 @@ class Sender:
     def offer(self, packed: Packed, tag: int = 0) -> bool:
         """Sends an object if there is room; returns whether it did."""
         self._take_back(0)
-        nbytes, in_pickle = packed.nbytes, len(packed.pickle)
-        in_pipe = nbytes == in_pickle <= _SMALL_BYTES
-        busy = len(self._files) - len(self._free) + self._in_pipe
-        if busy >= self._limits.items or not (in_pipe or self._has_room(nbytes)):
+        in_pipe = not packed.arrays and packed.nbytes <= _SMALL_BYTES
+        if self._waiting >= self._limits.items or not (in_pipe or self._has_room(packed.nbytes)):
             return False
+        if in_pipe:
+            data = _RECORD.pack(_NO_SLOT, 0, 0, packed.nbytes, tag) + packed.pickle
+        else:
+            memory = self._memory[self._free[-1]]
+            write(packed, memory)
+            data = _RECORD.pack(self._free[-1], len(memory), packed.begin, packed.nbytes, tag)
         try:
-            if in_pipe:
-                self._write(OBJECT, _IN_PIPE, in_pickle, 0, tag, data=packed.pickle)
-                self._in_pipe += 1
-                return True
-            slot = self._free[-1]
-            write(packed, self._files[slot].view(self._sizes[slot], writable=True))
-            self._write(OBJECT, slot, in_pickle, self._sizes[slot], tag)
+            os.write(self.records.fd, data)
         except BlockingIOError:
             return False
-        self._free.pop()
-        self._hungry = False
+        self._waiting += 1
+        if not in_pipe:
+            self._free.pop()
         return True
 
-    def event(self, kind: int, tag: int = 0) -> None:
-        """Sends a record without an object, in order with the objects."""
-        self._write(kind, 0, 0, 0, tag)
-
-    @property
-    def waits_for(self) -> int:
-        """A descriptor that can be read when there may be more room."""
-        return self._returned.fileno()
-
-    def close(self) -> None:
-        self._to_close.close()
-
-    def __reduce__(self) -> Tuple[Callable, Tuple]:
-        return Sender, (self._records, self._returned, self._files, self._limits)
-
-    def _write(self, kind: int, slot: int, *numbers: int, data: bytes = b"") -> None:
-        os.write(self._records.fileno(), _RECORD.pack(kind, slot, *numbers) + data)
-
     def _has_room(self, nbytes: int) -> bool:
-        """Makes the free slot that comes next large enough; returns whether it is."""
+        """Makes the free slot that comes next large enough; returns whether it is.
+
+        The bound does not hold while nothing waits: the receiver may keep other objects for ever.
+        """
         if not self._free:
             return False
         slot = self._free[-1]
-        growth = -(-nbytes // _STEP) * _STEP - self._sizes[slot]
-        if growth <= 0:
+        old = len(self._memory[slot])
+        if nbytes <= old:
             return True
+        new = -(-nbytes // _STEP) * _STEP
+        excess = sum(map(len, self._memory)) + new - old - self._limits.nbytes
         for other in self._free[:-1]:
-            if sum(self._sizes) + growth > self._limits.nbytes:
+            if excess > 0:
+                excess -= len(self._memory[other])
                 self._resize(other, 0)
-        is_alone = len(self._free) == len(self._files)
-        if sum(self._sizes) + growth > self._limits.nbytes and not (is_alone or self._hungry):
+        if excess > 0 and self._waiting:
             return False
-        self._resize(slot, self._sizes[slot] + growth)
+        self._resize(slot, new)
         return True
 
     def _resize(self, slot: int, nbytes: int) -> None:
-        self._sizes[slot] = 0
+        self._memory[slot] = _NOTHING
         self._files[slot].resize(nbytes)
-        self._sizes[slot] = nbytes
+        if nbytes:
+            self._memory[slot] = self._files[slot].view(nbytes, writable=True)
 
     def _take_back(self, timeout: Optional[int]) -> None:
         """Takes what the receiver has given back; waits for it at most so many milliseconds."""
-        descriptors = [fd for fd, _ in self._poll.poll(timeout)]
-        if not descriptors:
-            return
-        if self._interrupt in descriptors:
+        ready = dict(self._poll.poll(timeout))
+        if self._interrupt in ready:
             raise Interrupted
-        data = os.read(self.waits_for, _CHUNK)
+        if not ready:
+            return
+        data = os.read(self._returned.fd, _CHUNK)
         if not data:
             raise BrokenPipeError("the receiver is closed")
-        for slot in data:
-            if slot == _HUNGRY:
-                self._hungry = True
-            elif slot == _IN_PIPE:
-                self._in_pipe -= 1
-            else:
-                self._free.append(slot)
+        self._waiting -= data.count(_NO_SLOT)
+        self._free += data.replace(_TAKEN, b"")
 
 
 class _View(weakref.ref):
-    """Refers to the memory of a slot that is here; knows which one, and its size in bytes."""
-
-    __slots__ = ("nbytes", "slot")
+    """Refers to the memory of a slot that is here."""
 
     slot: int
     nbytes: int
 
 
-class Receiver:
-    """Receives objects; used by one thread, while their arrays may go to any.
+class Receiver(_End):
+    """Receives objects; used by one thread, while their arrays may go to any. `records` can be read
+    when something has been sent, or the sender is gone.
 
     When the last view of a slot is gone, a deque notes it, without any Python code: an exception
     that a signal handler raises within a finalizer, such as a KeyboardInterrupt, would be lost. The
     slot goes back with the next call of a method.
     """
 
-    def __init__(
-        self, records: Connection, back: Connection, files: Sequence[SharedFile], limits: Limits
-    ) -> None:
-        self._records, self._back = records, back
-        self._files, self._limits = list(files), limits
-        self._to_close = ToClose(records, back, *files)
-        self._data, self._begin = b"", 0  # that was sent, and what of it is not taken yet
-        self._held: Dict[int, _View] = {}
-        self._freed: Deque[_View] = deque()  # filled by any thread, in the midst of anything
-        self._taken = 0  # small objects that are not given back yet
-        self._is_hungry = self._ended = False
-        self.sender = "The program"  # in messages
+    sender = "The program"  # in messages
 
     def attach(self) -> "Receiver":
         """Prepares the end that this process uses; called once."""
-        os.set_blocking(self._records.fileno(), False)
-        close_after_fork(self)
+        self._data, self._begin = b"", 0  # that was sent, and what of it is not taken yet
+        self._held: Dict[int, _View] = {}
+        self._freed: Deque[_View] = deque()  # filled by any thread, in the midst of anything
+        self._taken = 0  # objects of which the sender does not know yet
+        os.set_blocking(self.records.fd, False)
+        util.register_after_fork(self, _End.close)
         return self
 
-    def fileno(self) -> int:
-        """A descriptor that can be read when something has been sent, or the sender is gone."""
-        return self._records.fileno()
-
-    @property
-    def ended(self) -> bool:
-        """Whether the sender is gone and nothing is left of what it sent."""
-        return self._ended and self._begin == len(self._data)
-
-    def receive(self) -> bool:
-        """Looks for what has been sent; returns whether there was something."""
+    def receive(self) -> Optional[bool]:
+        """Looks for what has been sent; returns whether there was something, None at the end."""
         try:
-            data = os.read(self._records.fileno(), _CHUNK)
+            data = os.read(self.records.fd, _CHUNK)
         except BlockingIOError:
             return False
-        self._ended = not data
         self._data, self._begin = self._data[self._begin :] + data, 0
-        return bool(data)
+        return True if data else None
 
-    def take(self) -> Optional[Tuple[int, int, Any]]:
-        """Returns what came next, as its kind, tag and object; None if nothing is there yet."""
+    def take(self) -> Optional[Tuple[int, Any]]:
+        """Returns what came next, as its tag and object; None if nothing is there yet."""
         if self._freed or self._taken > self._limits.items // 4:
             self.return_slots()
         if self._begin == len(self._data):
             return None
-        kind, slot, in_pickle, nbytes, tag = _RECORD.unpack_from(self._data, self._begin)
+        slot, size, start, end, tag = _RECORD.unpack_from(self._data, self._begin)
         begin = self._begin + _RECORD.size
-        self._begin = begin + in_pickle if kind == OBJECT and slot == _IN_PIPE else begin
-        if kind != OBJECT:
-            return kind, tag, None
-        self._is_hungry = False
+        self._begin = begin + end if slot == _NO_SLOT else begin
+        self._taken += 1
         try:
-            if slot != _IN_PIPE:
-                return kind, tag, self._from_slot(slot, in_pickle, nbytes)
-            self._taken += 1
-            return kind, tag, unpack(self._data[begin : self._begin])
+            if slot == _NO_SLOT:
+                return tag, unpack(self._data[begin : self._begin])
+            return tag, self._from_slot(slot, size, start, end)
         except Exception as error:
-            add_note(error, f"{self.sender} sent it as number {tag}, counted from 0.")
+            number = f"number {tag % TAGS}, counted from 0"
+            add_note(error, f"{self.sender} sent it as {number}.")
             raise
 
     def return_slots(self) -> None:
-        """Gives back the slots that are no longer viewed; called from time to time."""
-        words, self._taken = [_IN_PIPE] * self._taken, 0
+        """Tells the sender what was taken, and which slots are no longer viewed."""
+        words, self._taken = _TAKEN * self._taken, 0
         while self._freed:
             slot = self._freed.popleft().slot
             del self._held[slot]
-            words.append(slot)
+            words += bytes([slot])
         if words:
-            self._give_back(*words)
+            with contextlib.suppress(BrokenPipeError):  # it has ended; its owner reports how
+                os.write(self._returned.fd, words)
 
-    def is_waiting(self) -> None:
-        """Tells the sender that this end waits for it, with all slots that it has given out."""
-        self.return_slots()
-        if self._held and not self._is_hungry:  # once: a sender that is busy does not listen
-            self._is_hungry = True
-            self._give_back(_HUNGRY)
-
-    def close(self) -> None:
-        """Closes the pipes and the memory; arrays that were given out stay valid."""
-        self._to_close.close()
-        self._data = b""
-
-    def __reduce__(self) -> Tuple[Callable, Tuple]:
-        return Receiver, (self._records, self._back, self._files, self._limits)
-
-    def _from_slot(self, slot: int, in_pickle: int, nbytes: int) -> Any:
-        kept = sum(view.nbytes for view in self._held.values())
+    def _from_slot(self, slot: int, size: int, begin: int, end: int) -> Any:
+        kept = sum([view.nbytes for view in self._held.values()])
         # The rest are to be where objects come in while a consumer keeps these.
         most = max(self._limits.slots - 2, self._limits.slots // 2)
-        copies = len(self._held) >= most or 0 < kept > self._limits.nbytes // 2 - nbytes
-        memory = self._files[slot].view(nbytes, writable=False)
+        copies = len(self._held) >= most or 0 < kept > self._limits.nbytes // 2 - size
+        memory = self._files[slot].view(size, writable=False)
         # Views of views hold `memory` itself, so it lives as long as the last of them.
         view = self._held[slot] = _View(memory, self._freed.append)
-        view.slot, view.nbytes = slot, nbytes
-        return unpack(memory[:in_pickle], memory, aligned(in_pickle), copies)
-
-    def _give_back(self, *words: int) -> None:
-        with contextlib.suppress(BrokenPipeError):  # the sender has ended; its owner reports how
-            os.write(self._back.fileno(), bytes(words))
+        view.slot, view.nbytes = slot, size
+        return unpack(memory[begin:end], memory, copies)
 
 
-def make_channel(limits: Limits) -> Tuple[Sender, Receiver]:
-    """Makes both ends: one to `attach` here, one to give to a worker and then to close here."""
-    with contextlib.ExitStack() as on_error:
-        records, announced = Pipe(duplex=False)
-        returned, back = Pipe(duplex=False)
-        files: List[SharedFile] = []
-        copies: List[SharedFile] = []
-        for _ in range(limits.slots):
-            files.append(SharedFile())
-            on_error.callback(files[-1].close)
-            copies.append(files[-1].copy())
-            on_error.callback(copies[-1].close)
-        on_error.pop_all()
-    return Sender(announced, returned, copies, limits), Receiver(records, back, files, limits)
+def make_channels(*limits: Limits) -> List[Tuple[Sender, Receiver]]:
+    """Makes both ends of channels: one to `attach` here, one for a worker, then to close here."""
+    made: List[Any] = []
+    channels = []
+    try:
+        for limit in limits:
+            first = len(made)
+            for _ in range(2):
+                made += map(Descriptor, os.pipe())
+            for _ in range(limit.slots):
+                made.append(SharedFile())
+                made.append(SharedFile(os.dup(made[-1].fd)))
+            records, announced, returned, back, *files = made[first:]
+            sender = Sender(announced, returned, files[1::2], limit)
+            channels.append((sender, Receiver(records, back, files[::2], limit)))
+        return channels
+    except BaseException:
+        for each in made:
+            each.close()
+        raise

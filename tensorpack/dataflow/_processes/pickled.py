@@ -3,7 +3,7 @@
 Both ends are processes of one program, so whatever pickles is sent, as what it is. An object in
 memory starts at a multiple of 64 bytes::
 
-    pickle | gap | array | gap | array | ...        each array at a multiple of 64 bytes
+    array | gap | array | gap | ... | pickle        each array at a multiple of 64 bytes
 
 Small arrays are in the pickle: one that is kept would keep the memory of the whole object.
 """
@@ -12,7 +12,7 @@ import copyreg
 import functools
 import io
 import pickle
-from typing import Any, List, NamedTuple, Tuple
+from typing import Any, List, Tuple
 
 import numpy as np
 
@@ -26,22 +26,22 @@ _PROTOCOL = 4  # of Python 3.7
 _BY_NAME = "biufcmMSU"  # kinds of dtypes that their text describes
 
 
-class Packed(NamedTuple):
-    """An object that is ready to be written."""
+class Packed:
+    """An object that is ready to be written: its arrays, which are not copied yet, and its pickle.
 
-    pickle: bytes
-    arrays: List[Tuple[int, Any]]  # where they begin behind the pickle; an array or `Rows`
-    nbytes: int  # of all
-
-
-class _Arrays:
-    """What a pickler does with arrays."""
+    Attributes:
+      arrays: pairs of where one begins, and an array or `Rows`.
+      begin: where the pickle begins, behind them.
+      nbytes: of all.
+    """
 
     def __init__(self) -> None:
-        self.places: List[Tuple[int, Any]] = []
-        self.nbytes = 0
+        self.arrays: List[Tuple[int, Any]] = []
+        self.begin = self.nbytes = 0
+        self.pickle = b""
 
     def reduce(self, array: Any) -> Any:
+        """Takes an array out of the pickle; returns what is there instead."""
         dtype = array.dtype
         if dtype.hasobject:
             return array.__reduce_ex__(_PROTOCOL)
@@ -49,20 +49,17 @@ class _Arrays:
         if array.nbytes <= _SMALL_BYTES:
             array = array.array() if isinstance(array, Rows) else array
             return _small_array, (array.shape, name, array.tobytes())
-        start = self.nbytes
-        self.places.append((start, array))
-        self.nbytes = start + aligned(array.nbytes)
+        start = self.begin
+        self.arrays.append((start, array))
+        self.begin = start + -(-array.nbytes // _ALIGNMENT) * _ALIGNMENT
         return _large_array, (array.shape, name, start)
 
 
 def pack(obj: Any) -> Packed:
-    """Packs an object; its arrays are not copied yet.
-
-    Raises TypeError, which names the component that cannot be pickled.
-    """
-    file, arrays = io.BytesIO(), _Arrays()
+    """Packs an object. Raises TypeError, which names the component that cannot be pickled."""
+    packed, file = Packed(), io.BytesIO()
     pickler = pickle.Pickler(file, _PROTOCOL)
-    reduce = dict.fromkeys((np.ndarray, np.memmap, Rows), arrays.reduce)
+    reduce = dict.fromkeys((np.ndarray, np.memmap, Rows), packed.reduce)
     pickler.dispatch_table = {**copyreg.dispatch_table, **reduce}
     try:
         pickler.dump(obj)
@@ -73,35 +70,30 @@ def pack(obj: Any) -> Packed:
         where = f"{part.path}: " if part.path else ""
         what = f"a {type(part.value).__name__} cannot be pickled"
         raise TypeError(f"{where}{what}, so no process can get it ({part.reason}).") from error
-    data = file.getvalue()
-    nbytes = aligned(len(data)) + arrays.nbytes if arrays.places else len(data)
-    return Packed(data, arrays.places, nbytes)
+    packed.pickle = file.getvalue()
+    packed.nbytes = packed.begin + len(packed.pickle)
+    return packed
 
 
-def write(packed: Packed, memory: np.ndarray, start: int = 0) -> None:
-    """Writes an object to bytes, uint8, from a multiple of 64 bytes on."""
-    end = start + len(packed.pickle)
-    memory[start:end] = np.frombuffer(packed.pickle, np.uint8)
-    begin = start + aligned(len(packed.pickle))
-    for place, array in packed.arrays:
-        target: np.ndarray = np.ndarray(array.shape, array.dtype, memory, begin + place)
+def write(packed: Packed, memory: np.ndarray) -> None:
+    """Writes an object to bytes, uint8, that begin at a multiple of 64."""
+    for start, array in packed.arrays:
+        target: np.ndarray = np.ndarray(array.shape, array.dtype, memory, start)
         if isinstance(array, Rows):
             array.fill(target)
         else:
             np.copyto(target, array)
+    memory[packed.begin : packed.nbytes] = np.frombuffer(packed.pickle, np.uint8)
 
 
-def unpack(data: Any, memory: Any = None, begin: int = 0, copies: bool = False) -> Any:
-    """Returns an object of which `data` is the pickle, and whose arrays begin at `begin`.
+def unpack(data: Any, memory: Any = None, copies: bool = False) -> Any:
+    """Returns an object of which `data` is the pickle; bytes that follow it do not matter.
 
-    Args:
-      memory: the bytes that the arrays view, uint8.
-      copies: whether arrays are read-only copies instead.
-
-    Raises RuntimeError, which names the class, if one cannot be unpickled.
+    Its arrays view the `memory`, uint8, where it was written, or are read-only copies. Raises
+    RuntimeError, which names the class, if one cannot be unpickled.
     """
     unpickler = _Unpickler(io.BytesIO(data))
-    unpickler.large_array = functools.partial(_copy_of if copies else _view_of, memory, begin)
+    unpickler.large_array = functools.partial(_copy_of if copies else _view_of, memory)
     try:
         return unpickler.load()
     except Exception as error:
@@ -128,22 +120,22 @@ class _Unpickler(pickle.Unpickler):
         return super().find_class(module, name)
 
 
-def _large_array(shape: Any, dtype: Any, start: int) -> np.ndarray:
-    raise RuntimeError("An array that was packed is read without its memory: use unpack().")
+def _large_array(shape: Any, dtype: Any, start: int) -> None:
+    """Its name stands for `_Unpickler.large_array`."""
 
 
 def _small_array(shape: Any, dtype: Any, data: bytes) -> np.ndarray:
     return np.ndarray(shape, dtype, data)
 
 
-def _view_of(memory: Any, begin: int, shape: Any, dtype: Any, start: int) -> np.ndarray:
-    return np.ndarray(shape, dtype, memory, begin + start)
+def _view_of(memory: Any, shape: Any, dtype: Any, start: int) -> np.ndarray:
+    return np.ndarray(shape, dtype, memory, start)
 
 
-def _copy_of(memory: Any, begin: int, shape: Any, dtype: Any, start: int) -> np.ndarray:
+def _copy_of(memory: Any, shape: Any, dtype: Any, start: int) -> np.ndarray:
     """A copy that is read-only for good, as what is in shared memory is."""
     copy = aligned_empty(shape, dtype)
-    np.copyto(copy, _view_of(memory, begin, shape, dtype, start))
+    np.copyto(copy, _view_of(memory, shape, dtype, start))
     for array in (copy.base, copy):
         if array is not None:
             array.setflags(write=False)

@@ -1,29 +1,22 @@
 """Chooses how worker processes are started, and explains why one cannot be started."""
 
-import functools
 import gc
 import multiprocessing
 import os
 import reprlib
 import sys
 import time
-import types
 from multiprocessing.reduction import ForkingPickler
-from typing import Any, Dict, Iterator, NamedTuple, Optional, Tuple
+from typing import Any, Dict, NamedTuple, Optional
 
 from tensorpack.utils.workers.worker import Worker, state_of
 
-_MOST_LEVELS = 16
 _SHORT = reprlib.Repr()
 _SHORT.maxother = 200
 _AT_REST = ("sleeping", "idle", "disk sleep")
-_TASKS, _THIS_TASK = "/proc/self/task", "/proc/thread-self"
+_TASKS = "/proc/self/task"
 # Threads of OpenMP run on for 0.2 seconds when they have nothing to do.
 _LOOKS, _LOOKS_IN_A_ROW, _LOOK_SECONDS = 60, 3, 0.005
-# Names of the threads of TensorFlow 2; the one that builds graphs is idle between two calls. The
-# threads of TensorFlow 1 have no names.
-_OF_TENSORFLOW, _OF_A_GRAPH = "tf_", "tf_graph_runner"
-_SESSIONS = "tensorflow.python.client.session"
 
 
 class Unpicklable(NamedTuple):
@@ -87,50 +80,33 @@ def start(worker: Worker, method: str, name: str, sent: Any) -> None:
         ) from error
 
 
-def find_unpicklable(obj: Any, path: str, above: Tuple[int, ...] = ()) -> Optional[Unpicklable]:
-    """Returns the innermost part of `obj`, called `path`, that cannot be pickled.
-
-    `above` are the ids of the objects that it is a part of.
-    """
-    try:
-        ForkingPickler.dumps(obj)
-        return None
-    except Exception as error:
-        found = Unpicklable(path, obj, f"{type(error).__name__}: {error}")
-    if id(obj) in above or len(above) > _MOST_LEVELS:
-        return found
-    for step, part in _parts(obj):
-        inner = find_unpicklable(part, path + step, (*above, id(obj)))
-        if inner is not None:
-            return inner
+def find_unpicklable(obj: Any, path: str) -> Optional[Unpicklable]:
+    """Returns the innermost part of `obj`, called `path`, that cannot be pickled and has a name."""
+    found, parts, seen = None, {path: obj}, set()
+    while parts:
+        for path, part in parts.items():
+            try:
+                ForkingPickler.dumps(part)
+            except Exception as error:
+                found = Unpicklable(path, part, f"{type(error).__name__}: {error}")
+                break
+        else:
+            break
+        parts = {} if id(part) in seen else _parts(part, path)
+        seen.add(id(part))
     return found
 
 
-def _parts(obj: Any) -> Iterator[Tuple[str, Any]]:
-    """Yields the parts of an object, each with its step in the path."""
+def _parts(obj: Any, path: str) -> Dict[str, Any]:
+    """Returns what is pickled of a container or an object, by its path."""
+    if isinstance(obj, (list, tuple)):
+        return {f"{path}[{index}]": part for index, part in enumerate(obj)}
     if isinstance(obj, dict):
-        yield from ((f"[{key!r}]", part) for key, part in obj.items())
-    elif isinstance(obj, (list, tuple, set, frozenset)):
-        yield from ((f"[{index}]", part) for index, part in enumerate(obj))
-    elif isinstance(obj, functools.partial):
-        yield from ((".func", obj.func), (".args", obj.args), (".keywords", obj.keywords))
-    elif isinstance(obj, types.MethodType):
-        yield ".__self__", obj.__self__
-    elif not isinstance(obj, (type, types.FunctionType, types.ModuleType)):
-        yield from ((f".{name}", part) for name, part in _attributes(obj).items())
-
-
-def _attributes(obj: Any) -> Dict[str, Any]:
-    """The attributes of an object that are pickled with it."""
+        return {f"{path}[{key!r}]": part for key, part in obj.items()}
     try:
-        reduced = obj.__reduce_ex__(4)
-    except Exception:  # it is this object that cannot be pickled, not a part of it
+        return {f"{path}.{name}": part for name, part in obj.__reduce_ex__(4)[2].items()}
+    except Exception:  # it has no such state, or it is this object that cannot be pickled
         return {}
-    state = reduced[2] if isinstance(reduced, tuple) and len(reduced) > 2 else None
-    parts = state if isinstance(state, tuple) else (state,)  # of __dict__ and of __slots__
-    return {
-        str(name): part for each in parts if isinstance(each, dict) for name, part in each.items()
-    }
 
 
 def _others_are_at_rest() -> bool:
@@ -139,7 +115,7 @@ def _others_are_at_rest() -> bool:
     One that works may hold any lock at any moment, also of numpy or logging. One that waits seldom
     holds one that a child needs; to search its frames for locks finds few of them, and wrong ones.
     """
-    own, in_a_row = os.path.basename(os.readlink(_THIS_TASK)), 0
+    own, in_a_row = os.path.basename(os.readlink("/proc/thread-self")), 0
     for _ in range(_LOOKS):
         if len(sys._current_frames()) == 1:
             return True
@@ -158,13 +134,15 @@ def _has_session() -> bool:
         names = {_name_of(task) for task in os.listdir(_TASKS)}
     except OSError:  # not Linux; where there is "fork" there may be sessions
         return True
-    ours = {name for name in names if name.startswith(_OF_TENSORFLOW)}
-    if ours:
-        return ours != {_OF_A_GRAPH}
-    module = sys.modules.get(_SESSIONS)
-    if module is None:
-        return False
-    return any(issubclass(type(each), module.BaseSession) for each in gc.get_objects())
+    # Those of TensorFlow 2; its `tf_graph_runner` is idle between two calls.
+    names = {name for name in names if name.startswith("tf_")}
+    if names:
+        return names != {"tf_graph_runner"}
+    # The threads of TensorFlow 1 have no names.
+    module = sys.modules.get("tensorflow.python.client.session")
+    return module is not None and any(
+        issubclass(type(each), module.BaseSession) for each in gc.get_objects()
+    )
 
 
 def _name_of(task: str) -> str:

@@ -1,88 +1,111 @@
-"""What a worker process does: it takes inputs, calls a function, and sends what that makes."""
+"""What worker processes do: they take inputs, and send what they make of them."""
 
 import itertools
+import multiprocessing
 import os
 import random
 from contextlib import suppress
-from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
+from typing import Any, Callable, Dict, Iterator, NamedTuple, Optional, Tuple
 
 import numpy as np
 
 from tensorpack.utils.rng import SeedTree, fix_rng_seed
 from tensorpack.utils.workers.processes import keep_freed_memory
-from tensorpack.utils.workers.worker_errors import failure_to_bytes
+from tensorpack.utils.workers.worker_errors import failure_from_bytes, failure_to_bytes
 
 from ..base import DataFlow
 from ..map import note_datapoint
 from ..repeat import nothing_in_a_pass
-from .channel import FIRST_EVENT, Interrupted, Receiver, Sender
+from .channel import TAGS, Interrupted, Receiver, Sender
 from .shared_memory import poll_of
 
-# Events: an order has begun, its number is the tag; the result for the input of this tag is None;
-# or it is an exception, which comes next.
-BEGUN, DROPPED, FAILED = FIRST_EVENT, FIRST_EVENT + 1, FIRST_EVENT + 2
-
-Environments = Optional[List[Dict[str, str]]]  # what each worker adds to its environment
-
-_PATIENCE_MS = 50  # until a worker says that it waits
+Item = Tuple[Any, int, Optional[str], Optional[int]]  # datapoint, its number and file, and a seed
 
 
-class WorkerLoop:
-    """The worker's side of a `WorkerPool`: the end of its inputs, and that of what it makes."""
+class Failure(NamedTuple):
+    """Takes the place of a result: an exception in a worker, which continues."""
 
-    def __init__(self, inputs: Receiver, sender: Sender) -> None:
-        self._inputs, self._sender = inputs, sender
+    data: bytes
+    worker: str
+    pid: int
 
-    def carry_out(self, function: Callable[[Dict[str, Any], Callable[..., None]], None]) -> None:
-        """Calls a function with every order, and with a function that sends objects.
+    def error(self) -> Exception:
+        return failure_from_bytes(*self)
 
-        A new order interrupts an older one, at the next object that it sends.
-        """
-        sender = self._sender.attach(interrupt=self._inputs.fileno())
-        for number, order in self._items():
-            sender.event(BEGUN, number)
-            with suppress(Interrupted):
-                function(order, sender.send)
 
-    def answer(self, function: Callable[[Any], Any], name: str = "") -> None:
-        """Calls a function with every input, and sends back what it returns, with the same tag.
+def map_inputs(
+    inputs: Receiver,
+    sender: Sender,
+    environment: Dict[str, str],
+    name: str,
+    function: Callable[[Any], Any],
+    seed: int,
+) -> None:
+    """Sends back what a function returns for each input, with the same tag, or a `Failure`.
 
-        For None only the tag goes back. An exception goes back and does not end the worker; it has
-        a note of the input if that is an item of the flow `name`.
-        """
-        sender = self._sender.attach()
-        for tag, obj in self._items():
-            try:
-                result = function(obj)
-                if result is None:
-                    sender.event(DROPPED, tag)
-                else:
-                    sender.send(result, tag)
-            except Exception as error:
-                if name and isinstance(obj, dict):
-                    note_datapoint(error, name, obj["number"], obj["datapoint"], obj["file"])
-                sender.event(FAILED, tag)
-                sender.send(failure_to_bytes(error), tag)
-            obj = result = None  # release their memory before waiting
+    The worker has random streams of its own. An error has a note of the input if that is an `Item`
+    of the flow `name`.
+    """
+    os.environ.update(environment)
+    seed_process(seed)
+    sender.attach()
+    for tag, obj in received(inputs):
+        try:
+            sender.send(function(obj), tag)
+        except Exception as error:
+            if isinstance(obj, tuple):
+                note_datapoint(error, name, obj[1], obj[0], obj[2])
+            worker = multiprocessing.current_process().name
+            data = failure_to_bytes(error)
+            sender.send(Failure(data, worker, os.getpid()), tag)
+        obj = None  # release its memory before waiting
 
-    def _items(self) -> Iterator[Tuple[int, Any]]:
-        """Yields inputs and their tags until the owner of the pool is gone."""
-        keep_freed_memory()
-        inputs = self._inputs.attach()
-        poll = poll_of(inputs.fileno())
-        while not inputs.ended:
-            item = inputs.take()
-            if item is None:
-                if not poll.poll(_PATIENCE_MS):
-                    inputs.is_waiting()  # a function may keep what it was given
-                    poll.poll()
-                inputs.receive()
-                continue
-            _, tag, obj = item
+
+def run_flow(inputs: Receiver, sender: Sender, environment: Dict[str, str], ds: DataFlow) -> None:
+    """Sends the datapoints of a flow, pass after pass, from the seed that is the latest input."""
+    os.environ.update(environment)
+    sender.attach(interrupt=inputs.records.fd)
+    for tag, seed in received(inputs):
+        with suppress(Interrupted):
+            seed_process(seed)
+            ds.reset_state()
+            for finished in itertools.count(1):
+                number = -1
+                for number, datapoint in enumerate(ds):
+                    try:
+                        sender.send(datapoint, tag + number % TAGS)
+                    except (TypeError, ValueError) as error:  # it cannot be sent
+                        file = getattr(ds, "last_file", None)
+                        note_datapoint(error, "MultiProcessRunner", number, datapoint, file)
+                        raise
+                if number < 0:
+                    raise nothing_in_a_pass(ds, finished)
+
+
+def received(inputs: Receiver) -> Iterator[Tuple[int, Any]]:
+    """Yields inputs and their tags until the owner of the pool is gone."""
+    keep_freed_memory()
+    inputs.attach()
+    poll = poll_of(inputs.records.fd)
+    while True:
+        item = inputs.take()
+        inputs.return_slots()
+        if item is not None:
+            yield item
             item = None
-            inputs.return_slots()
-            yield tag, obj
-            obj = None
+        else:
+            poll.poll()
+            if inputs.receive() is None:
+                return
+
+
+def apply_or_note(name: str, func: Callable[[Any], Any], item: Item) -> Any:
+    """Calls a function with the datapoint of an item of the flow `name`; an error has a note."""
+    try:
+        return func(item[0])
+    except Exception as error:
+        note_datapoint(error, name, item[1], item[0], item[2])
+        raise
 
 
 def draw_seed(rng: np.random.RandomState) -> int:
@@ -99,49 +122,3 @@ def seed_process(seed: int) -> None:
     words = SeedTree(seed).child("process").sequence().generate_state(5)
     np.random.seed(words[:4])
     random.seed(int(words[4]))
-
-
-def map_inputs(
-    loop: WorkerLoop,
-    index: int,
-    environments: Environments,
-    name: str,
-    function: Callable[[Any], Any],
-    seed: int,
-) -> None:
-    """The worker of a `ProcessMap`: answers inputs, with random streams of its own."""
-    os.environ.update(environments[index] if environments else {})
-    seed_process(seed + index)
-    loop.answer(function, name)
-
-
-def apply_or_note(name: str, func: Callable[[Any], Any], item: Dict[str, Any]) -> Any:
-    """Calls a function with the datapoint of an item of the flow `name`; an error has a note."""
-    try:
-        return func(item["datapoint"])
-    except Exception as error:
-        note_datapoint(error, name, item["number"], item["datapoint"], item["file"])
-        raise
-
-
-def run_flow(loop: WorkerLoop, index: int, environments: Environments, ds: DataFlow) -> None:
-    """The worker of a `MultiProcessRunner`; an order has the seed of its passes."""
-    os.environ.update(environments[index] if environments else {})
-    loop.carry_out(lambda order, send: _send_for_ever(ds, order["seed"], send))
-
-
-def _send_for_ever(ds: DataFlow, seed: int, send: Callable[..., None]) -> None:
-    """Sends the datapoints of the flow, pass after pass."""
-    seed_process(seed)
-    ds.reset_state()
-    for finished in itertools.count():
-        number = -1
-        for number, datapoint in enumerate(ds):
-            try:
-                send(datapoint, number)
-            except (TypeError, ValueError) as error:  # it cannot be sent
-                file = getattr(ds, "last_file", None)
-                note_datapoint(error, "MultiProcessRunner", number, datapoint, file)
-                raise
-        if number < 0:
-            raise nothing_in_a_pass(ds, finished + 1)

@@ -1,20 +1,18 @@
 """The files of one checkpoint, and the manifest with their sizes and checksums.
 
 The checkpoint `model-5000` has the files `model-5000.index`, `model-5000.data-*` and perhaps
-`model-5000.state`. `model-5000.manifest.json` describes them, and has a checksum of itself. It
-names the files without their prefix, so a copy under another name has the same manifest. A
-checkpoint exists if its index does: the system renames one file at a time, so the index is renamed
-last and removed first.
+`model-5000.state`. `model-5000.manifest.json` describes them. It names the files without their
+prefix, so a copy under another name has the same manifest. A checkpoint exists if its index does:
+the system renames one file at a time, so the index is renamed last and removed first.
 """
 
 import errno
-import hashlib
 import json
 import os
 import re
 import shutil
 from contextlib import suppress
-from typing import Any, Dict, Iterable, List, Optional, Set, Union
+from typing import Any, Dict, Iterable, List, Optional, Set
 
 import numpy as np
 
@@ -74,8 +72,9 @@ def write_manifest(
         if path[len(prefix) :] not in files:
             size, sha256 = hash_file(path)
             files[path[len(prefix) :]] = {"sha256": sha256, "size": size}
-    with open(prefix + MANIFEST, "wb") as file:
-        file.write(_sealed({**more, "files": files, "format": _FORMAT, "step": int(step)}))
+    content = {**more, "files": files, "format": _FORMAT, "step": int(step)}
+    with open(prefix + MANIFEST, "w", encoding="ascii") as file:
+        json.dump(content, file, indent=1, sort_keys=True)
     return _in_order({*files, MANIFEST})
 
 
@@ -84,22 +83,17 @@ def read_manifest(prefix: str) -> Optional[Dict[str, Any]]:
     path = prefix + MANIFEST
     try:
         with open(path, "rb") as file:
-            data = file.read()
+            content: Dict[str, Any] = json.loads(file.read())
+        version, _ = content["format"], {**content["files"]}
     except FileNotFoundError:
         return None
     except OSError as error:
         raise corrupt(prefix, error) from error
-    try:
-        content = json.loads(data)
-        is_ours = type(content) is dict and bool(content.pop("sha256", None))
-        is_ours = is_ours and _sealed(content) == data
-    except ValueError as error:
-        raise CheckpointCorrupt(prefix, f"{path} is not JSON: {error}") from error
-    if not is_ours:
-        raise CheckpointCorrupt(prefix, f"{path} is not as it was written")
-    if content.get("format") != _FORMAT:
+    except (ValueError, KeyError, TypeError) as error:
+        raise CheckpointCorrupt(prefix, f"{path} is not as it was written: {error!r}") from error
+    if version != _FORMAT:
         raise CheckpointCorrupt(
-            prefix, f"{path} has format {content.get('format')}, this version reads {_FORMAT}"
+            prefix, f"{path} has format {version}, this version reads {_FORMAT}"
         )
     return content
 
@@ -129,7 +123,7 @@ def check_manifest(
     for suffix, expected in sorted(manifest["files"].items()):
         try:
             read_known(prefix + suffix, **expected, content=content and suffix not in except_for)
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, TypeError) as error:
             raise corrupt(prefix, error) from error
     if INDEX not in manifest["files"]:
         raise CheckpointCorrupt(prefix, f"{prefix + INDEX} is missing")
@@ -224,57 +218,45 @@ def discard(prefix: str) -> None:
                 os.remove(path)
 
 
-def corrupt(prefix: str, error: Union[OSError, ValueError]) -> Exception:
+def corrupt(prefix: str, error: Exception) -> Exception:
     """Returns what to raise where a file of a checkpoint cannot be read, or is not as it was
     written: the error itself if it may go away, such as a missing permission.
     """
     if isinstance(error, FileNotFoundError):
         return CheckpointCorrupt(prefix, f"{error.filename} is missing")
-    if isinstance(error, ValueError) or error.errno in _DAMAGED:
-        return CheckpointCorrupt(prefix, str(error))
-    return error
-
-
-def _sealed(content: Dict[str, Any]) -> bytes:
-    """Returns the bytes of a manifest: its content, and the checksum of that."""
-    sha256 = hashlib.sha256(_encode(content)).hexdigest()
-    return _encode({**content, "sha256": sha256})
-
-
-def _encode(content: Dict[str, Any]) -> bytes:
-    return (json.dumps(content, indent=1, sort_keys=True) + "\n").encode("ascii")
+    if isinstance(error, OSError) and error.errno not in _DAMAGED:
+        return error
+    return CheckpointCorrupt(prefix, str(error))
 
 
 class AtomicReplace:
     """A context in which a checkpoint with a manifest is written as `unfinished.*`, in the same
-    directory, and then renamed to `TARGET.*` by `publish`, as a whole or not at all.
+    directory, and then renamed to `TARGET.*` by `publish`.
 
-    A whole checkpoint that had the name before is kept as `TARGET.replaced` until the new one is
-    safe. If the block raises, also after `publish`, what was there before is restored as far as the
-    disk allows.
+    A whole checkpoint that had the name before has a second one, `TARGET.replaced`, until the new
+    one is safe, and gets its name back if the block raises, also after `publish`.
     """
 
     def __init__(self, target: str) -> None:
         self.unfinished = target + UNFINISHED
-        self._target = target
-        self._directory = os.path.dirname(target) or "."
+        self._target, self._backup = target, target + REPLACED
+        self._backing_up = self._moving = False
         self._moved: List[str] = []
-        self._backup_begun = False
-        self._withdrawn = False
 
     def __enter__(self) -> "AtomicReplace":
         discard(self.unfinished)
         return self
 
     def __exit__(self, kind: Optional[type], *_: object) -> None:
+        with suppress(OSError):  # a backup that cannot be put back, or removed, is found as it is
+            if kind is not None and self._moving:
+                for suffix in reversed(self._moved):
+                    os.remove(self._target + suffix)
+                _clone(self._backup, self._target)
+            if kind is None or self._moving or self._backing_up:
+                remove_checkpoint(self._backup)
         if kind is not None:
-            self._undo()
             discard(self.unfinished)
-            return
-        backup = self._target + REPLACED
-        if any(os.path.lexists(backup + suffix) for suffix in (MANIFEST, INDEX)):
-            with suppress(OSError):  # it is removed with the checkpoint that has its name now
-                remove_checkpoint(backup)
 
     def publish(self, parts: List[str]) -> None:
         """Brings the files to the disk, renames them, and brings their names to the disk.
@@ -283,48 +265,35 @@ class AtomicReplace:
         """
         for suffix in parts:
             fsync_path(self.unfinished + suffix)
-        fsync_path(self._directory)
         if os.path.lexists(self._target + INDEX):
             self._back_up()
+        self._moving = True
         for suffix in parts:
             os.replace(self.unfinished + suffix, self._target + suffix)
             self._moved.append(suffix)
-        fsync_path(self._directory)
+        fsync_path(os.path.dirname(self._target) or ".")
 
     def _back_up(self) -> None:
-        backup = self._target + REPLACED
         try:
-            known = check_manifest(self._target) is not None
-            whole = known or not os.path.exists(backup + INDEX)
+            self._backing_up = not os.path.exists(self._backup + INDEX)
+            self._backing_up = self._backing_up or check_manifest(self._target) is not None
         except CheckpointCorrupt:
-            whole = False  # an earlier backup is the better one
-        if whole:
-            self._backup_begun = True
-            remove_checkpoint(backup)
-            _clone(self._target, backup)
-            fsync_path(self._directory)
+            pass  # an earlier backup is the better one
+        if self._backing_up:
+            remove_checkpoint(self._backup)
+            _clone(self._target, self._backup)
+        self._moving = True
         os.remove(self._target + INDEX)
-        self._withdrawn = whole
-
-    def _undo(self) -> None:
-        with suppress(OSError):  # a backup that cannot be put back is as good where it is
-            for suffix in reversed(self._moved):
-                os.remove(self._target + suffix)
-            if self._withdrawn:
-                _clone(self._target + REPLACED, self._target)
-                fsync_path(self._directory)
-            if self._backup_begun:
-                remove_checkpoint(self._target + REPLACED)
 
 
 def _clone(source: str, target: str) -> None:
-    """Gives a checkpoint a second name, in place of the files that have it."""
+    """Gives a checkpoint a second name, and brings that to the disk."""
     for suffix in suffixes(source):
-        unfinished = target + suffix + UNFINISHED
-        discard(unfinished)
+        with suppress(FileNotFoundError):
+            os.remove(target + suffix)
         try:
-            os.link(source + suffix, unfinished)
+            os.link(source + suffix, target + suffix)
         except OSError:  # not every file system has links
-            shutil.copyfile(source + suffix, unfinished)
-            fsync_path(unfinished)
-        os.replace(unfinished, target + suffix)
+            shutil.copyfile(source + suffix, target + suffix)
+            fsync_path(target + suffix)
+    fsync_path(os.path.dirname(target) or ".")

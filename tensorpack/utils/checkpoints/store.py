@@ -10,7 +10,6 @@ import errno
 import os
 import shutil
 import time
-from contextlib import suppress
 from typing import Any, Callable, Dict, List, Optional, Set, Tuple
 
 from .. import logger
@@ -38,7 +37,7 @@ _WITH_SEGMENTS = 2  # how many states keep theirs
 
 
 class DirectoryReplaced(RuntimeError):
-    """The directory of a run, or the lock in it, was replaced, perhaps by another run."""
+    """The lock in the directory of a run was replaced, perhaps by another run."""
 
 
 class CheckpointStore:
@@ -69,7 +68,7 @@ class CheckpointStore:
         self._to_delete: List[str] = []
         self._segments = SegmentStore(os.path.join(directory, SEGMENTS))
         self._needed: Dict[str, Set[str]] = {}  # prefix to names of segments, the newest last
-        self._identities = {each: _identity(each) for each in (directory, f"{directory}/{LOCK}")}
+        self._lock = _inode(os.path.join(directory, LOCK))
         self._clean()
 
     def describe(self, prefix: str) -> Dict[str, Any]:
@@ -128,7 +127,7 @@ class CheckpointStore:
 
         Raises:
           OSError: it failed, or may have. Nothing has changed.
-          DirectoryReplaced: the directory is another one than that of the saves before.
+          DirectoryReplaced: the lock in the directory is not the one that was there before.
         """
         pending = PendingSegments(state, self._segments)
         final, saved = self.path_of(step), False
@@ -165,25 +164,22 @@ class CheckpointStore:
             raise OSError(errno.EIO, reason) from error
 
     def _open_directory(self) -> None:
-        """Makes the directory if it is missing, and makes sure that it and its lock are still the
-        same ones.
-        """
-        for path in self._identities:
-            before, found = self._identities[path], _identity(path)
-            if found is None and (path == self.directory or before is not None):
-                os.makedirs(self.directory, exist_ok=True)
-                fsync_path(os.path.dirname(os.path.abspath(self.directory)))
-                if before is not None:
-                    # Another run may not know that this one saves here.
-                    logger.warning(f"{path} was removed during the run; it is made again.")
-                    DirectoryLock(self.directory)  # held until the process ends
-                self._identities = {each: _identity(each) for each in self._identities}
-            elif before is not None and found != before:
-                raise DirectoryReplaced(
-                    f"{path} is not the one that this run had before: it was renamed or deleted, "
-                    "and another one has its name now, perhaps that of another run. Nothing more "
-                    "is saved. Resume this run from a directory that has its files alone."
-                )
+        """Makes the directory if it is missing, and compares the lock in it with that of before."""
+        path = os.path.join(self.directory, LOCK)
+        found = _inode(path)
+        if not os.path.isdir(self.directory):
+            os.makedirs(self.directory)
+            fsync_path(os.path.dirname(os.path.abspath(self.directory)))
+        if self._lock is not None and found is None:  # another run may not know of this one
+            logger.warning(f"{path} was removed during the run; it is made again.")
+            DirectoryLock(self.directory)  # held until the process ends
+            self._lock = _inode(path)
+        elif self._lock is not None and found != self._lock:
+            raise DirectoryReplaced(
+                f"{path} is not the one that this run had before: the directory was renamed or "
+                "deleted, and another one has its name now, perhaps that of another run. Nothing "
+                "more is saved. Resume this run from a directory that has its files alone."
+            )
 
     def _keep_segments(self, newest: str, needed: Set[str]) -> None:
         self._needed.pop(newest, None)
@@ -214,17 +210,7 @@ class CheckpointStore:
         names = [os.path.basename(prefix) for prefix in prefixes]
         lines = [f'model_checkpoint_path: "{names[-1]}"']
         lines += [f'all_model_checkpoint_paths: "{name}"' for name in names]
-        before = _content(path)
-        try:
-            write_atomic(path, ("\n".join(lines) + "\n").encode(), path + UNFINISHED)
-        except BaseException:
-            if _content(path) != before:  # only the last step failed
-                with suppress(OSError):  # readers accept the name of a checkpoint that is gone
-                    if before is None:
-                        os.remove(path)
-                    else:
-                        write_atomic(path, before, path + UNFINISHED)
-            raise
+        write_atomic(path, ("\n".join(lines) + "\n").encode(), path + UNFINISHED)
 
     def _delete(self) -> None:
         """Deletes what is due; what cannot be deleted is tried again after the next save."""
@@ -269,21 +255,9 @@ def copy_checkpoint(source: str, target: str) -> None:
         replace.publish(parts)
 
 
-def _identity(path: str) -> Optional[Tuple[int, int]]:
-    """Returns what tells a file or directory from others, whatever its name; None if it is not."""
-    try:
-        status = os.stat(path)
-    except FileNotFoundError:
-        return None
-    return status.st_dev, status.st_ino
-
-
-def _content(path: str) -> Optional[bytes]:
-    try:
-        with open(path, "rb") as file:
-            return file.read()
-    except OSError:
-        return None
+def _inode(path: str) -> Optional[int]:
+    """Returns what tells a file from others, whatever its name; None if there is none."""
+    return os.stat(path).st_ino if os.path.exists(path) else None
 
 
 def _is_unfinished(name: str) -> bool:

@@ -4,7 +4,7 @@ import os
 
 import numpy as np
 
-from tensorpack.dataflow._processes.channel import OBJECT, Limits, make_channel
+from tensorpack.dataflow._processes.channel import Limits, make_channels
 from tensorpack.dataflow._processes.pickled import pack
 
 SIZE = 10000
@@ -16,8 +16,8 @@ class Channel:
     """Both ends in one process."""
 
     def __init__(self, slots=4, items=None, nbytes=PLENTY, interrupt=None):
-        self.sender, self.receiver = make_channel(Limits(slots, items or slots, nbytes))
-        self.sender.attach(interrupt)
+        self.sender, self.receiver = make_channels(Limits(slots, items or slots, nbytes))[0]
+        self.sender.attach(interrupt=interrupt)
         self.receiver.attach()
 
     def send(self, number, size=SIZE):
@@ -39,15 +39,14 @@ class Channel:
 
     def array(self):
         """Returns the array that is there next."""
-        kind, _, (found,) = self.take()
-        assert kind == OBJECT
+        _, (found,) = self.take()
         return found
 
     def exchange(self, number, size=SIZE):
         """Sends and returns an array; there must be room after the receiver has waited."""
         if not self.send(number, size):
             assert self.take() is None
-            self.receiver.is_waiting()
+            self.receiver.return_slots()
             assert self.send(number, size), "the channel is stuck"
         return self.array()
 
@@ -62,7 +61,7 @@ class Channel:
 
     def allocated(self):
         """How many bytes of memory it takes."""
-        fds = [file._fd for file in self.sender._files]
+        fds = [file.fd for file in self.sender._files]
         return sum(os.fstat(fd).st_blocks for fd in fds) * 512
 
     def close(self):

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tensorpack.dataflow._processes.channel import FIRST_EVENT, OBJECT, Limits
+from tensorpack.dataflow._processes.channel import Limits
 from tests.dataflow._processes.channels import PLENTY, Channel, check, full
 from tests.processes import in_fork
 
@@ -21,15 +21,12 @@ def test_what_cannot_be_sent_does_no_harm(open_channel):
         check(channel.exchange(1), 1)
 
 
-def test_objects_and_events_come_in_order(open_channel):
+def test_objects_come_in_order_with_their_tags(open_channel):
     channel = open_channel(slots=2, items=8)
     tags = range(2**64 - 5, 2**64)
     for number, tag in enumerate(tags):
         channel.put([number], tag)
-        channel.sender.event(FIRST_EVENT + number, 100 + number)
-    found = [channel.take() for _ in range(10)]
-    assert found[::2] == [(OBJECT, tag, [number]) for number, tag in enumerate(tags)]
-    assert found[1::2] == [(FIRST_EVENT + number, 100 + number, None) for number in range(5)]
+    assert [channel.take() for _ in tags] == [(tag, [i]) for i, tag in enumerate(tags)]
     assert channel.take() is None
 
 
@@ -44,7 +41,7 @@ def test_a_sender_hears_that_the_receiver_is_gone(open_channel):
 def test_nothing_is_written_to_what_has_the_numbers_of_closed_pipes(open_channel):
     channel = open_channel(slots=4)
     kept = channel.exchange(1)
-    back = channel.receiver._back.fileno()
+    back = channel.receiver._returned.fd
     reader, writer = os.pipe()
     channel.close()
     os.dup2(writer, back)
@@ -90,7 +87,7 @@ def test_it_never_gets_stuck_and_keeps_what_is_kept(slots, more, nbytes, seed):
                 sent += 1
             if sent == taken:
                 assert channel.take() is None
-                channel.receiver.is_waiting()
+                channel.receiver.return_slots()
                 assert channel.send(sent, rng.choice(SIZES)), "the channel is stuck"
                 sent += 1
             kept[taken] = channel.array()
@@ -103,9 +100,9 @@ def test_it_never_gets_stuck_and_keeps_what_is_kept(slots, more, nbytes, seed):
         channel.close()
 
 
-@given(items=st.integers(1, 5000), nbytes=st.integers(1, 2**33), channels=st.integers(1, 200))
-def test_limits_divide_what_may_be_on_the_way(items, nbytes, channels):
-    limits = Limits.of(items, nbytes, channels)
-    share = min(-(-items // channels), 1000)
+@given(items=st.integers(1, 5000), nbytes=st.integers(1, 2**33), workers=st.integers(1, 200))
+def test_limits_divide_what_may_be_on_the_way(items, nbytes, workers):
+    limits = Limits.of(items, nbytes, workers)
+    share = min(-(-items // workers), 1000)
     assert limits.items == share and 1 <= limits.slots <= min(share, 16)
-    assert limits.nbytes == nbytes // channels
+    assert limits.nbytes == nbytes // workers

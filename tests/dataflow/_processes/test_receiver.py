@@ -1,10 +1,7 @@
 """What a channel gives stays as it is while anybody looks at it, and its memory goes back."""
 
-import array as arrays
-import fcntl
 import gc
 import sys
-import termios
 import threading
 
 import numpy as np
@@ -21,7 +18,7 @@ def test_arrays_are_aligned_and_read_only(open_channel):
     kept = []
     for size in range(500, 4000, 97):  # from some on they are copies
         channel.put([full(size, size), np.arange(size + 0.5), {"x": np.ones(size, ">f8")}])
-        first, second, inner = channel.take()[2]
+        first, second, inner = channel.take()[1]
         for array in first, second, inner["x"]:
             assert stays_as_it_is(array)
             assert array.nbytes <= 512 or array.ctypes.data % 64 == 0
@@ -82,7 +79,7 @@ def test_what_is_kept_in_another_thread_stays(open_channel):
     assert channel.room() == 4
 
 
-@pytest.mark.parametrize("look", ["take", "is_waiting", "return_slots"])
+@pytest.mark.parametrize("look", ["take", "return_slots"])
 def test_slots_go_back_at_the_next_look(open_channel, look):
     channel = open_channel(slots=3)
     kept = [channel.exchange(1), channel.exchange(2)]
@@ -108,16 +105,3 @@ def test_no_code_of_ours_runs_where_an_array_goes(open_channel):
         sys.setprofile(None)
     assert [name for event, name in called if event == "call"] == []
     assert len(channel.receiver._freed) == 1
-
-
-def test_it_says_once_that_it_waits(open_channel):
-    """A sender that is stopped does not listen: the pipe must not fill."""
-    channel = open_channel(slots=8)
-    kept = []
-    for number in range(5):
-        kept.append(channel.exchange(number))
-        for _ in range(20000):
-            channel.receiver.is_waiting()
-    buffer = arrays.array("i", [0])
-    fcntl.ioctl(channel.sender.waits_for, termios.FIONREAD, buffer)
-    assert buffer[0] <= 10

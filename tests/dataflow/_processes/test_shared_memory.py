@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tensorpack.dataflow._processes import shared_memory
-from tensorpack.dataflow._processes.shared_memory import SharedFile, ToClose
+from tensorpack.dataflow._processes.shared_memory import Descriptor, SharedFile
 from tests.processes import named_memory, open_files
 
 SIZE = 5000
@@ -22,33 +22,35 @@ def file():
     shared.close()
 
 
-def test_what_is_being_closed_is_left_alone_by_a_fork():
+def test_what_is_being_closed_is_left_alone_by_a_fork(monkeypatch):
     """Its number may be of another descriptor by then, which the fork needs."""
-    closed = []
+    reader, writer = os.pipe()
+    end, close, closed = Descriptor(writer), os.close, []
 
-    class Part:
-        def close(self):
-            closed.append(self)
-            fork.close()
+    def close_slowly(fd):
+        closed.append(fd)
+        close(fd)
+        end.close()  # as a worker does that another thread forks now
 
-    parts = [Part(), Part(), Part()]
-    fork = things = ToClose(*parts)
-    things.close()
-    assert sorted(map(id, closed)) == sorted(map(id, parts))
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "close", close_slowly)
+        end.close()
+    assert closed == [writer] and os.read(reader, 1) == b""
+    os.close(reader)
 
 
 def test_a_descriptor_is_closed_once():
     gc.collect()  # of tests before
     before = open_files()
     file = SharedFile()
-    copy = file.copy()
-    number = file._fd
+    copy = SharedFile(os.dup(file.fd))
+    number = file.fd
     file.close()
     other = os.open(os.devnull, os.O_RDONLY)
     assert other == number  # the number is somebody else's now
     file.close()
     os.fstat(other)
-    os.fstat(copy._fd)
+    os.fstat(copy.fd)
     os.close(other)
     copy.close()
     assert open_files() == before
@@ -73,7 +75,7 @@ def test_the_memory_has_no_name(memfd, monkeypatch):
 
 def test_views_see_what_is_written_and_the_system_forbids_to_write_to_readers(file):
     file.resize(SIZE)
-    copy = file.copy()
+    copy = SharedFile(os.dup(file.fd))
     reader, writer = copy.view(SIZE, writable=False), file.view(SIZE, writable=True)
     writer[:] = np.arange(SIZE) % 256
     copy.close()
@@ -98,7 +100,7 @@ def test_it_can_grow_while_it_is_viewed(file):
 
 
 def test_memory_is_taken_at_once_and_given_back(file):
-    fd = file._fd
+    fd = file.fd
     file.resize(1 << 20)
     assert os.fstat(fd).st_blocks * 512 == 1 << 20
     file.resize(0)
@@ -122,7 +124,7 @@ def test_without_memory_it_is_empty_and_says_what_to_do(file, monkeypatch):
         with pytest.raises(OSError, match=r"No room for 2\.0 MiB.*ENOSPC.*shm-size") as caught:
             file.resize(1 << 21)
     assert caught.value.errno == errno.ENOSPC
-    assert os.fstat(file._fd).st_size == 0
+    assert os.fstat(file.fd).st_size == 0
     file.resize(SIZE)
     assert len(file.view(SIZE, writable=True)) == SIZE
 
@@ -144,6 +146,8 @@ def test_no_descriptor_is_left_for_a_mapping(file, monkeypatch):
 
     file.resize(100)
     monkeypatch.setattr(mmap, "mmap", refuse)
-    with pytest.raises(OSError, match=r"Shared memory .* \(ulimit -n\)") as error:
+    with pytest.raises(
+        OSError, match=r"No room for shared memory .EMFILE.* \(ulimit -n\)"
+    ) as error:
         file.view(100, writable=False)
     assert error.value.errno == errno.EMFILE

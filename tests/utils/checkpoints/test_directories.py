@@ -35,26 +35,29 @@ def test_the_pointer_of_another_program(log):
 
 
 def test_a_run_does_not_save_into_the_directory_of_another(log):
-    store = CheckpointStore(str(log))
-    log.rename(log.parent / "renamed")
-    CheckpointStore(str(log)).save(7, write, {"step": 7})
-    before = sorted(os.listdir(str(log)))
-    for _ in range(2):
-        with pytest.raises(DirectoryReplaced, match="log is not the one .* renamed"):
-            store.save(3, write, {"step": 3})
-    assert sorted(os.listdir(str(log))) == before
+    with DirectoryLock(str(log)):
+        store = CheckpointStore(str(log))
+        log.rename(log.parent / "renamed")
+        log.mkdir()
+        with DirectoryLock(str(log)):
+            before = names(log)
+            for _ in range(2):
+                with pytest.raises(DirectoryReplaced, match="lock is not the one .* renamed"):
+                    store.save(3, write, {"step": 3})
+            assert names(log) == before
 
 
 @pytest.mark.fault_row(55)
 def test_a_directory_or_a_lock_that_was_removed_is_made_again_and_locked(log):
-    store = CheckpointStore(str(log))
-    removals = [lambda: log.rename(log.parent / "renamed"), (log / ".lock").unlink]
-    for step, remove in enumerate(removals):
-        remove()
-        store.save(step, write, {"step": step})
-        assert find_restore_point(str(log)).state == {"step": step}
-        with pytest.raises(OSError, match="used by another run"):
-            DirectoryLock(str(log))
+    with DirectoryLock(str(log)):
+        store = CheckpointStore(str(log))
+        removals = [lambda: log.rename(log.parent / "renamed"), (log / ".lock").unlink]
+        for step, remove in enumerate(removals):
+            remove()
+            store.save(step, write, {"step": step})
+            assert find_restore_point(str(log)).state == {"step": step}
+            with pytest.raises(OSError, match="used by another run"):
+                DirectoryLock(str(log))
 
 
 def names(directory):
