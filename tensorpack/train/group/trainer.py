@@ -198,7 +198,9 @@ class GroupTrainer(MultiTowerTrainer):
 
     def _leave(self) -> None:
         """Takes part in one more step of the others, which ends their training."""
-        if self._set_flag is not None and not self.stop_token.requested:
+        loop = self.loop
+        is_last = loop.epoch_num == loop.max_epoch and loop.steps_done == loop.steps_per_epoch
+        if self._set_flag is not None and not (is_last or self.stop_token.requested):
             with self._waiting("the last step"):
                 self.sess.run(self._set_flag, {self._new_flag: _LEFT})
                 self.sess.run(self.train_op)
