@@ -1,6 +1,5 @@
 """R13: what the coordination of workers costs."""
 
-import threading
 import time
 
 import numpy as np
@@ -18,10 +17,9 @@ def all_reduce(pairs=3, kilobytes=(1, 100, 1000, 10000, 100000)):
     """The exchange of a `CollectiveTrainer` against a bare `CollectiveReduce` graph, by size.
 
     Two processes on this machine, over loopback. Gradients of so many kB, in tensors of at most 4
-    MB, are averaged: "ours" by the `Exchange` of the trainer, which packs them, sends them through
-    the queues, and unpacks them; "bare" by one `CollectiveReduce` of that size in the session of
-    the step. They take turns, and the quickest of the rounds counts, since what else runs only
-    makes it slower.
+    MB, are averaged: "ours" by the `Exchange` of the trainer, which packs and unpacks them; "bare"
+    by one `CollectiveReduce` of that size. They take turns, and the quickest of the rounds counts,
+    since what else runs only makes it slower.
     """
     workers = list(_hosts.on_this_machine(2, 0)[0].workers)
     commands = [[work, workers, index, kilobytes, pairs] for index in range(2)]
@@ -62,17 +60,16 @@ def work(workers, index, sizes, rounds):
     for number, kilobytes in enumerate(sizes):
         with tf.Graph().as_default() as graph:
             session = tf.Session(target, graph=graph, config=config)
-            exchange, ops = build(tf, index, kilobytes, first_key=10000 * number + 1)
-            session.run([tf.global_variables_initializer(), tf.local_variables_initializer()])
-            other = tf.Session(target, graph=graph, config=config)
+            ops = build(tf, index, kilobytes, first_key=10000 * number + 1)
+            session.run(tf.global_variables_initializer())
             steps = int(np.clip(200000 // kilobytes, 5, 300))
-            found.append(measure(session, other, exchange, ops, steps, rounds))
+            found.append(measure(session, ops, steps, rounds))
     time.sleep(2)  # the other one may still be reading
     return found
 
 
 def build(tf, index, kilobytes, first_key):
-    """The exchange of some gradients, and the ops of our step and of a bare one."""
+    """The ops of our step and of a bare one."""
     from tensorpack.train.group.exchange import Exchange, all_reduce
 
     floats, start = kilobytes * 250, tf.ones_initializer()
@@ -81,23 +78,15 @@ def build(tf, index, kilobytes, first_key):
     with tf.device("/device:CPU:0"), tf.variable_scope(f"from{first_key}"):
         variables = [tf.get_variable(f"v{i}", [n], initializer=start) for i, n in enumerate(shapes)]
         whole = tf.get_variable("whole", [floats], initializer=start)
-        exchange = Exchange(2, index, first_key=first_key)
-        pairs = exchange.reduce([(each.read_value(), each) for each in variables])
-        ours = tf.group(exchange.send, *[gradient.op for gradient, _ in pairs])
+        exchange, flags = Exchange(2, first_key=first_key), tf.one_hot(index, 2)
+        pairs = exchange.reduce([(each.read_value(), each) for each in variables], flags)
+        ours = tf.group(exchange.flags, *[gradient.op for gradient, _ in pairs])
         bare = all_reduce(whole.read_value(), 2, first_key + 9000, average=True).op
-    return exchange, {"ours": ours, "bare CollectiveReduce": bare}
+    return {"ours": ours, "bare CollectiveReduce": bare}
 
 
-def measure(session, other, exchange, ops, steps, rounds):
+def measure(session, ops, steps, rounds):
     """Milliseconds of each op, the quickest of the rounds."""
-
-    def collect():
-        call = other.make_callable(list(exchange.collect))
-        while not call()[0].any():
-            pass
-
-    thread = threading.Thread(target=collect)
-    thread.start()
     calls = {name: session.make_callable(op) for name, op in ops.items()}
     best = dict.fromkeys(calls, np.inf)
     for _ in range(rounds):
@@ -108,6 +97,4 @@ def measure(session, other, exchange, ops, steps, rounds):
             for _ in range(steps):
                 call()
             best[name] = min(best[name], (time.perf_counter() - start) / steps * 1000)
-    exchange.leave(session, -1)
-    thread.join()
     return best

@@ -410,7 +410,6 @@ from tensorpack.train import FeedfreeTrainerBase as FeedfreeTrainerBase
 from tensorpack.train import HorovodTrainer as HorovodTrainer
 from tensorpack.train import MultiGPUTrainerBase as MultiGPUTrainerBase
 from tensorpack.train import NoOpTrainer as NoOpTrainer
-from tensorpack.train import PeerLost as PeerLost
 from tensorpack.train import QueueClosed as QueueClosed
 from tensorpack.train import QueueInputTrainer as QueueInputTrainer
 from tensorpack.train import SimpleFeedfreeTrainer as SimpleFeedfreeTrainer

@@ -117,7 +117,7 @@ _NAMES = {  # package or module -> its public names
         "AsyncMultiGPUTrainer AutoResumeTrainConfig BytePSTrainer CollectiveTrainer "
         "DEFAULT_CALLBACKS DEFAULT_MONITORS DataEnded DistributedReplicatedTrainer "
         "DistributedTrainerParameterServer DistributedTrainerReplicated FeedfreeTrainerBase "
-        "HorovodTrainer MultiGPUTrainerBase NoOpTrainer PeerLost QueueClosed QueueInputTrainer "
+        "HorovodTrainer MultiGPUTrainerBase NoOpTrainer QueueClosed QueueInputTrainer "
         "SimpleFeedfreeTrainer SimpleTrainer SingleCostFeedfreeTrainer SingleCostTrainer "
         "StopTraining SyncMultiGPUTrainer SyncMultiGPUTrainerParameterServer "
         "SyncMultiGPUTrainerReplicated TowerTrainer TrainConfig Trainer TrainingInterrupted "

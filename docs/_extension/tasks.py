@@ -102,7 +102,7 @@ TASKS = {
         tfutils.collection: clear_collection""",
     "Training": """quickstart resuming errors
         TrainConfig launch_train_with_config prepare_log_dir DEFAULT_CALLBACKS DEFAULT_MONITORS
-        StopTraining TrainingInterrupted DataEnded QueueClosed PeerLost""",
+        StopTraining TrainingInterrupted DataEnded QueueClosed""",
     "Trainers": """trainers
         SimpleTrainer Trainer TowerTrainer SingleCostTrainer NoOpTrainer NewSessionCreator
         ReuseSessionCreator SessionCreatorAdapter get_default_sess_config ComputeOptions

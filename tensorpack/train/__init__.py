@@ -13,7 +13,6 @@ _NAMES = {  # module -> its public names; then run scripts/public_names
         "DistributedTrainerReplicated"
     ),
     "group.horovod": "BytePSTrainer HorovodTrainer",
-    "group.peers": "PeerLost",
     "multi_tower": "MultiGPUTrainerBase",
     "multigpu": (
         "AsyncMultiGPUTrainer SyncMultiGPUTrainer SyncMultiGPUTrainerParameterServer "

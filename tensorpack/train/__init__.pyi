@@ -15,7 +15,6 @@ from .group.distributed import DistributedTrainerParameterServer as DistributedT
 from .group.distributed import DistributedTrainerReplicated as DistributedTrainerReplicated
 from .group.horovod import BytePSTrainer as BytePSTrainer
 from .group.horovod import HorovodTrainer as HorovodTrainer
-from .group.peers import PeerLost as PeerLost
 from .multi_tower import MultiGPUTrainerBase as MultiGPUTrainerBase
 from .multigpu import AsyncMultiGPUTrainer as AsyncMultiGPUTrainer
 from .multigpu import SyncMultiGPUTrainer as SyncMultiGPUTrainer

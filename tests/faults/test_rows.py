@@ -41,7 +41,7 @@ def number_of(node):
 
 def test_the_table_has_all_rows():
     rows = table()
-    assert sorted(rows) == list(range(1, 61))
+    assert sorted(rows) == list(range(1, 62))
     assert [number for number, event in sorted(rows.items()) if event == "withdrawn"] == WITHDRAWN
 
 

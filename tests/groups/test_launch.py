@@ -8,14 +8,15 @@ import pytest
 from tests.checks import ROOT
 from tests.harness import Child
 
+from .group import Launched
+
 pytestmark = [pytest.mark.one_row, pytest.mark.slow]
 
 
-def test_workers_and_a_server_form_a_group(tmp_path):
-    options = ["--workers", "2", "--ps", "1", "-m", "tests.groups.parameter_servers", tmp_path]
-    child = Child("-m", "tensorpack.launch", *options)
+def test_workers_and_a_server_form_a_group():
+    child = Launched({"kind": "servers"}, ps=1)
     assert child.end(timeout=120) == 0, child.output
-    ended = re.findall(r"^\[(\w+ \d)\] .* ends at step 30", child.output, re.MULTILINE)
+    ended = re.findall(r'^\[(\w+ \d)\] RESULT {"step": 16, ', child.output, re.MULTILINE)
     assert sorted(ended) == ["worker 0", "worker 1"]
 
 

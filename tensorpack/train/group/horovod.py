@@ -1,4 +1,4 @@
-"""The trainers of Horovod and BytePS, under their names; they need neither of the two."""
+"""The trainers of Horovod and BytePS, under their names; they use Horovod if it is there."""
 
 import importlib
 import importlib.util
@@ -30,27 +30,22 @@ class HorovodTrainer(CollectiveTrainer):
       hvd: the module of Horovod, None where it is not installed.
     """
 
-    _module = "horovod.tensorflow"
-
     def __init__(self, average: bool = True, compression: Any = None) -> None:
-        self.hvd = _installed(self._module)
+        self.hvd = _horovod()
         if self.hvd is None:
             super().__init__(average=average, compression=compression)
-            logger.info(
-                f"{type(self).__name__}: {self._module} is not installed, so this is a "
-                "CollectiveTrainer."
-            )
+            logger.info("Horovod is not installed, so this is a CollectiveTrainer.")
             return
         self.hvd.init()
         super().__init__(average=average, alone=True)
         self._compression = compression
         self._worker = self.hvd.rank()
         self.is_chief = self._worker == 0
-        logger.info(f"This is worker {self.hvd.rank()} of {self.hvd.size()} of {self._module}.")
+        logger.info(f"This is worker {self.hvd.rank()} of {self.hvd.size()} of Horovod.")
 
     def _setup_graph(self, *args: Any) -> List[Callback]:
         if self.hvd is not None and self.hvd.size() > 1:
-            add_up_workers_by(self._add_up)
+            add_up_workers_by(lambda tensor: self.hvd.allreduce(tensor, op=self.hvd.Sum))
         return super()._setup_graph(*args)
 
     def mpi_enabled(self) -> bool:
@@ -87,43 +82,27 @@ class HorovodTrainer(CollectiveTrainer):
         super().initialize(creator, session_init)
         self.broadcast()
 
-    def _add_up(self, tensor: tf.Tensor) -> tf.Tensor:
-        return self.hvd.allreduce(tensor, op=self.hvd.Sum)
-
     def _reduce(self, gradient: Any) -> Any:
         """Returns the average, or the sum, of a gradient over the workers."""
         fp16 = self._compression == "fp16"
-        given = self.hvd.Compression.fp16 if fp16 else self._compression
-        options = {} if given is None else {"compression": given}
+        compression = self.hvd.Compression.fp16 if fp16 else self._compression
+        options = {} if compression is None else {"compression": compression}
         op = self.hvd.Average if self._average else self.hvd.Sum
         return self.hvd.allreduce(gradient, op=op, **options)
 
 
 class BytePSTrainer(HorovodTrainer):
-    """As `HorovodTrainer`, by BytePS where that is installed: start it with `bpslaunch`."""
-
-    _module = "byteps.tensorflow"
+    """`HorovodTrainer` under another name; BytePS itself is not used."""
 
     def __init__(self, average: bool = True) -> None:
         super().__init__(average)
 
-    def mpi_enabled(self) -> bool:
-        """Returns False: BytePS does without MPI."""
-        return False
 
-    def _add_up(self, tensor: tf.Tensor) -> tf.Tensor:
-        return self.hvd.push_pull(tensor, average=False)
+def _horovod() -> Optional[Any]:
+    """Returns the module of Horovod, None if it is not installed; errors inside of it are raised.
 
-    def _reduce(self, gradient: Any) -> Any:
-        total = self._add_up(gradient)
-        return total / self.hvd.size() if self._average else total
-
-
-def _installed(module: str) -> Optional[Any]:
-    """Returns a module, None if its package is not installed; errors inside of it are raised.
-
-    The one that `tensorpack.tf1` has for Horovod cannot reduce anything.
+    The one that `tensorpack.tf1` has for it cannot reduce anything.
     """
-    is_there = importlib.util.find_spec(module.partition(".")[0]) is not None
-    found = importlib.import_module(module) if is_there else None
-    return found if hasattr(found, "broadcast_global_variables") else None
+    is_there = importlib.util.find_spec("horovod") is not None
+    module = importlib.import_module("horovod.tensorflow") if is_there else None
+    return module if hasattr(module, "broadcast_global_variables") else None

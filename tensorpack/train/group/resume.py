@@ -64,10 +64,10 @@ def common_step(directory: str, gather: Gather) -> Optional[int]:
     Raises:
       RuntimeError: there are states, but none that all have, and whole.
     """
-    own = _saved_steps(directory)
+    saved = _saved_steps(directory)
     # Who has no state, but the graph that a saver writes before the first step, lost nothing.
-    trained = bool(own or glob.glob(os.path.join(glob.escape(directory), "graph-*.meta")))
-    table = gather([trained, *own, *[-1] * (_MOST - len(own))]).astype(int)
+    trained = bool(saved or glob.glob(os.path.join(glob.escape(directory), "graph-*.meta")))
+    table = gather([trained, *saved, *[-1] * (_MOST - len(saved))]).astype(int)
     steps = [set(row[row >= 0].tolist()) for row in table[:, 1:]]
     common = set.intersection(*steps)
     for step in sorted(common, reverse=True):
@@ -75,7 +75,7 @@ def common_step(directory: str, gather: Gather) -> Optional[int]:
             return step
         logger.warning(f"The state at step {step} is damaged at a worker, so it is skipped.")
     if common or len(set.union(*steps)) > 1 or (any(steps) and not table[:, 0].all()):
-        newest = [max(each, default=None) for each in steps]
+        newest = [max(saved_at, default=None) for saved_at in steps]
         raise RuntimeError(
             f"The workers have no whole state in common; their newest ones are at the steps "
             f"{newest}. This one has looked in {directory}. Start as many workers as before, each "
@@ -86,9 +86,9 @@ def common_step(directory: str, gather: Gather) -> Optional[int]:
 
 
 def _saved_steps(directory: str) -> List[int]:
-    prefixes = [each for each in candidates(directory) if os.path.exists(each + STATE)]
-    steps = [step_of(os.path.basename(each)) for each in prefixes]
-    return sorted({each for each in steps if each is not None})[-_MOST:]
+    prefixes = [prefix for prefix in candidates(directory) if os.path.exists(prefix + STATE)]
+    steps = [step_of(os.path.basename(prefix)) for prefix in prefixes]
+    return sorted({step for step in steps if step is not None})[-_MOST:]
 
 
 def _is_whole(prefix: str) -> bool:

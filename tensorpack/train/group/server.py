@@ -4,13 +4,17 @@ It has no authentication and no encryption, and listens on all network interface
 whatever the addresses of the cluster are: run it in a network that is closed to others.
 """
 
-from typing import Dict, Optional
+import time
+from typing import Any, Callable, Dict, Optional, Sequence
+
+import numpy as np
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.common import get_default_sess_config
 from tensorpack.utils import logger
-from tensorpack.utils.cluster import Cluster, is_loopback
+from tensorpack.utils.cluster import Cluster, is_loopback, trouble_at
 
+_CONNECT_SECONDS, _LOOK_SECONDS, _REPORT_SECONDS = 1.0, 0.05, 10.0
 _started: Dict[Cluster, tf.train.Server] = {}  # TensorFlow cannot stop a server
 
 
@@ -23,20 +27,16 @@ def make_server(cluster: Cluster, config: Optional[tf.ConfigProto] = None) -> tf
     """
     if cluster in _started:
         return _started[cluster]
-    hosts = {address.rpartition(":")[0] for each in cluster.as_dict().values() for address in each}
+    hosts = {name.rpartition(":")[0] for name in (*cluster.workers, *cluster.ps)}
     remote = sorted(host for host in hosts if not is_loopback(host))
     if remote:
         logger.warning(
             f"{', '.join(remote)}: anyone who reaches the ports of this cluster can run any code "
             "in its processes. Keep them inside a closed network."
         )
-    config = worker_config(cluster, config)
     try:
         server = tf.train.Server(
-            tf.train.ClusterSpec(cluster.as_dict()),
-            job_name=cluster.job,
-            task_index=cluster.index,
-            config=config,
+            cluster.as_dict(), cluster.job, cluster.index, None, worker_config(cluster, config)
         )
     except (tf.errors.OpError, RuntimeError) as error:
         raise RuntimeError(
@@ -57,10 +57,94 @@ def worker_config(cluster: Cluster, config: Optional[tf.ConfigProto] = None) -> 
     Args:
       config: what to begin with, not changed; by default `get_default_sess_config()`.
     """
-    own = tf.ConfigProto()
-    own.CopyFrom(get_default_sess_config() if config is None else config)
-    own.experimental.collective_group_leader = "/job:worker/replica:0/task:0"
+    result = tf.ConfigProto()
+    result.CopyFrom(get_default_sess_config() if config is None else config)
+    result.use_per_session_threads = False  # the threads of a server are for all of its sessions
+    result.experimental.collective_group_leader = "/job:worker/replica:0/task:0"
     if cluster.job == "worker":
         seen = [f"/job:worker/task:{cluster.index}"] + ["/job:ps"] * bool(cluster.ps)
-        own.device_filters.extend(each for each in seen if each not in own.device_filters)
-    return own
+        result.device_filters.extend(name for name in seen if name not in result.device_filters)
+    return result
+
+
+class Gathering:
+    """Tells all workers the numbers of all before the training, by variables on one process.
+
+    Args:
+      target: of sessions on the server of this process.
+      key: a number that is the same on all workers, and of this run only.
+      timeout: seconds to wait for the others, who are named in the log meanwhile.
+      check_stop: called while it waits; may raise.
+    """
+
+    def __init__(
+        self,
+        target: str,
+        cluster: Cluster,
+        key: int,
+        timeout: float,
+        check_stop: Callable[[], None],
+    ) -> None:
+        self.target, self._cluster, self._name = target, cluster, f"tensorpack_gather{key}"
+        self._timeout, self._check_stop = timeout, check_stop
+        self._host = "/job:ps/task:0" if cluster.ps else "/job:worker/task:0"
+        self._times = 0
+
+    def wait_for_servers(self) -> None:
+        """Blocks until all processes of the cluster listen; RuntimeError as `gather`."""
+        names = {
+            address: f"{job} {index} at {address}"
+            for job, addresses in self._cluster.as_dict().items()
+            for index, address in enumerate(addresses)
+        }
+        seconds = _CONNECT_SECONDS
+        self._wait(lambda: [name for at, name in names.items() if trouble_at(at, seconds)])
+
+    def gather(self, values: Sequence[float]) -> np.ndarray:
+        """Returns the numbers of all workers, float64 `[workers, numbers]`, when all have called
+        it. Each must call it as often, with as many.
+
+        Raises:
+          RuntimeError: one of them did not in time.
+        """
+        self._times += 1
+        workers, name = self._cluster.workers, f"{self._name}_{self._times}_"
+        with tf.Graph().as_default() as graph, tf.device(f"{self._host}/device:CPU:0"):
+            rows = [shared_variable(name + worker, tf.float64, [len(values)]) for worker in workers]
+            row = tf.constant(values, tf.float64)
+            give = tf.raw_ops.AssignVariableOp(resource=rows[self._cluster.index], value=row)
+            known = [tf.raw_ops.VarIsInitializedOp(resource=row) for row in rows]
+            table = [tf.raw_ops.ReadVariableOp(resource=row, dtype=tf.float64) for row in rows]
+        me = f"/job:worker/task:{self._cluster.index}"
+        config = tf.ConfigProto(device_filters=[self._host, me])
+        with tf.Session(self.target, graph, config) as session:
+            session.run(give)
+            self._wait(
+                lambda: [
+                    f"worker {index} at {workers[index]}"
+                    for index, is_known in enumerate(session.run(known))
+                    if not is_known
+                ]
+            )
+            return np.array(session.run(table))
+
+    def _wait(self, missing: Callable[[], Sequence[str]]) -> None:
+        start = reported = time.monotonic()
+        for names in iter(missing, []):
+            self._check_stop()
+            now = time.monotonic()
+            if now - start > self._timeout:
+                raise RuntimeError(
+                    f"{', '.join(names)} did not come within {now - start:.0f} seconds. Start all "
+                    "processes of the cluster, with the same addresses, and look at the log of "
+                    "this one."
+                )
+            if now - reported > _REPORT_SECONDS:
+                reported = now
+                logger.info(f"Waiting for {', '.join(names)} ...")
+            time.sleep(_LOOK_SECONDS)
+
+
+def shared_variable(name: str, dtype: tf.DType, shape: Any) -> tf.Tensor:
+    """Returns the handle of the variable that has this name in all sessions on its device."""
+    return tf.raw_ops.VarHandleOp(dtype=dtype, shape=shape, shared_name=name)

@@ -1,17 +1,27 @@
 """What of a training graph is on parameter servers: variables, and the turns of the workers."""
 
-from typing import Any, Dict, Sequence
+from typing import Any, Callable, List, Sequence
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.common import root_variable
 from tensorpack.tfutils.variables import VariablePairs
 
-from .table import shared_variable, vote_tensor
-
 
 def is_on_server(variable: tf.Variable) -> bool:
     """Whether a variable is on a parameter server."""
     return tf.DeviceSpec.from_string(variable.device).job == "ps"
+
+
+def copies_on_server(
+    variables: Sequence[tf.Variable], device: Any, rename: Callable[[str], str]
+) -> List[tf.Variable]:
+    """Returns a new variable on a device for each, with the same initial value."""
+    options = {"collections": [], "use_resource": True}
+    with tf.device(device):
+        return [
+            root_variable(rename(var.op.name), None, None, var.initial_value, **options)
+            for var in variables
+        ]
 
 
 def is_assigned(variable: tf.Variable) -> bool:
@@ -31,18 +41,14 @@ def move_to_servers(variables: Sequence[tf.Variable], scope: str, setter: Any) -
     Returns:
       the pairs (variable, copy).
     """
-    copies: Dict[int, tf.Variable] = {}
-    for each in variables:
-        name = each.op.name[len(scope) + 1 :]
-        options = {"initializer": each.initial_value, "collections": [], "use_resource": True}
-        with tf.device(setter):
-            copies[id(each)] = root_variable(name, None, None, **options)
+    new = copies_on_server(variables, setter, lambda name: name[len(scope) + 1 :])
+    copies = {id(var): copy for var, copy in zip(variables, new)}
     graph = tf.get_default_graph()
     for key in graph.get_all_collection_keys():
         members = graph.get_collection_ref(key)
-        members[:] = [copies.get(id(each), each) for each in members]
+        members[:] = [copies.get(id(var), var) for var in members]
     graph.get_collection_ref(tf.GraphKeys.LOCAL_VARIABLES).extend(variables)
-    return VariablePairs(list(variables), [copies[id(each)] for each in variables])
+    return VariablePairs(list(variables), new)
 
 
 class StepTurns:
@@ -50,77 +56,48 @@ class StepTurns:
 
     In each step a worker waits for its turn, updates, and ends its turn. When the last one has,
     each reads the variables; when all have read them, the first one may update again. So the order
-    of the updates is always that of the workers. Each wait is for a queue on the host.
+    of the updates is always that of the workers. Each wait is for a queue on the host; what comes
+    out of it are the flags of the workers that have updated, float32 `[workers]`.
+
+    Args:
+      key: a number that is the same on all workers, and of this run only.
     """
 
-    def __init__(self, device: str, index: int, number: int, rows: int) -> None:
-        self._device, self._index = device, index
-        self._number, self._rows = number, rows
+    def __init__(self, device: str, index: int, number: int, key: int) -> None:
+        self._device, self._index, self._number = device, index, number
         with tf.device(device):
-            self._turns = [_queue(f"turn_{i}", number) for i in range(number)]
-            self._ends = [_queue(f"end_{i}", number) for i in range(number)]
+            self._turns = [_queue(f"turn{key}_{i}", number) for i in range(number)]
+            self._ends = [_queue(f"end{key}_{i}", number) for i in range(number)]
 
-    def wait(self) -> tf.Operation:
-        """Returns an op that waits for the turn of this worker. That of the first one comes when
-        each worker has run `finish` once more: at the start, and after each step.
+    def update(self, apply: Callable[[], tf.Operation], flags: tf.Tensor) -> tf.Tensor:
+        """Returns the flags of all workers, when all have updated.
+
+        Args:
+          apply: returns the op that updates, when the turn of this worker has come. That of the
+            first one comes when each worker has run `finish` once more: at the start, and after
+            each step.
+          flags: those of this worker.
         """
+        queue, index = self._turns[self._index], self._index
         with tf.device(self._device):
-            if self._index == 0:
-                return self._turns[0].dequeue_many(self._number).op
-            return self._turns[self._index].dequeue().op
-
-    def pass_on(self, updated: tf.Operation) -> tf.Operation:
-        """Returns an op that ends the turn of this worker, after `updated`."""
+            first = index == 0
+            before = (
+                tf.reduce_sum(queue.dequeue_many(self._number), 0) if first else queue.dequeue()
+            )
+        with tf.control_dependencies([before]):
+            updated = apply()
         with tf.device(self._device), tf.control_dependencies([updated]):
-            if self._index < self._number - 1:
-                return self._turns[self._index + 1].enqueue(tf.constant(0, tf.int64))
-            vote = vote_tensor(self._rows)
-            return tf.group(*[each.enqueue(vote) for each in self._ends])
-
-    def end(self, passed: tf.Operation) -> tf.Tensor:
-        """Returns the signal by which the group is to end, or 0, when all have updated."""
-        with tf.device(self._device), tf.control_dependencies([passed]):
-            return self._ends[self._index].dequeue()
+            next_ones = self._turns[index + 1 :][:1] or self._ends
+            passed = [queue.enqueue(before + flags) for queue in next_ones]
+        with tf.device(self._device), tf.control_dependencies(passed):
+            return self._ends[index].dequeue()
 
     def finish(self, read: Sequence[tf.Operation]) -> tf.Operation:
         """Returns an op that tells, after `read`, that this worker has read the variables."""
         with tf.device(self._device), tf.control_dependencies(read):
-            return self._turns[0].enqueue(tf.constant(0, tf.int64))
-
-    @staticmethod
-    def closing(number: int) -> tf.Operation:
-        """Returns an op that ends all waits; for another graph, under the device of the host."""
-        names = [f"{kind}_{i}" for kind in ("turn", "end") for i in range(number)]
-        queues = [_queue(name, number) for name in names]
-        return tf.group(*[each.close(cancel_pending_enqueues=True) for each in queues])
-
-
-class StartValues:
-    """Gives other workers the values with which the chief's own variables start."""
-
-    def __init__(self, variables: Sequence[tf.Variable], device: str) -> None:
-        self._known, self._gives, self._takes = [], [], []
-        for each in variables:
-            name, dtype = f"tensorpack_start/{each.op.name}", each.dtype.base_dtype
-            with tf.device(device):
-                there = shared_variable(name, dtype, each.shape)
-                value = tf.raw_ops.ReadVariableOp(resource=there, dtype=dtype)
-                self._known.append(tf.raw_ops.VarIsInitializedOp(resource=there))
-            with tf.device(each.device):
-                own = each.read_value()
-                self._takes.append(each.assign(value, read_value=False))
-            with tf.device(device):
-                self._gives.append(tf.raw_ops.AssignVariableOp(resource=there, value=own))
-
-    def give(self, sess: tf.Session) -> None:
-        """Leaves the values; for the chief."""
-        sess.run(self._gives)
-
-    def take(self, sess: tf.Session) -> None:
-        """Takes the values that the chief has left. A variable that it does not have stays."""
-        sess.run([take for take, there in zip(self._takes, sess.run(self._known)) if there])
+            return self._turns[0].enqueue(tf.zeros([self._number]))
 
 
 def _queue(name: str, number: int) -> Any:
     name = f"tensorpack_{name}"
-    return tf.FIFOQueue(number + 1, [tf.int64], [[]], shared_name=name, name=name)
+    return tf.FIFOQueue(number + 1, [tf.float32], [[number]], shared_name=name, name=name)

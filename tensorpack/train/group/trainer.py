@@ -1,49 +1,67 @@
-"""What trainers of several processes have in common: they resume, save and end together."""
+"""What trainers of several processes have in common: they start, resume, save and end together."""
 
+import itertools
+import signal
 import threading
-from typing import Any, Callable, List, Sequence
+import time
+from contextlib import contextmanager
+from typing import Any, Iterator, List, Optional, Sequence, cast
 
 import numpy as np
 
 from tensorpack.callbacks.base import Callback
 from tensorpack.callbacks.monitor import MonitorBase
 from tensorpack.compat import tfv1 as tf
+from tensorpack.tfutils.callback import StopTraining
+from tensorpack.tfutils.dependency import dependency_of_fetches
+from tensorpack.tfutils.sesscreate import NewSessionCreator
 from tensorpack.train.multi_tower import MultiTowerTrainer
 from tensorpack.train.resume import find_state_saver
 from tensorpack.utils import logger
-from tensorpack.utils.stopping import Failed, Interrupted, StopToken
+from tensorpack.utils._tracebacks import add_note
+from tensorpack.utils.checks import as_positive
+from tensorpack.utils.cluster import Cluster
+from tensorpack.utils.stopping import (
+    Finished,
+    Interrupted,
+    StopReason,
+    StopRequested,
+    StopToken,
+)
 
 from .resume import agree_on_state
+from .server import Gathering, make_server
 
-_JOIN_SECONDS = 2.0
+_LEFT = 100.0  # the flag of a worker that ends its training; that of a signal is its number
+_SPARE_SECONDS = 1.0  # for a wait with the same limit that can raise an error
+_KEYS_OF_A_RUN = 1000000
+_runs = itertools.count()  # of this process, whose server keeps what earlier ones have left there
 
 
 class GroupTrainer(MultiTowerTrainer):
-    """A worker of a group. A signal at one of them ends all after the same step; a worker whose
-    group does not come to an agreement in half of `stop_grace` ends alone.
+    """A worker of a group, whose steps wait for each other.
+
+    With each step travels a flag of each worker, 0 to go on. A signal, or the end of the training,
+    at one of them sets its flag, so that all end after the same step. A worker whose group does not
+    come to that step in half of `stop_grace` ends alone. One that waits for the others for longer
+    than `timeout` ends its process.
 
     A subclass calls `_form_group` in its constructor, unless its process is alone.
     """
 
+    cluster: Any = None  # the `Cluster`; None for a process that was started alone
     _has_group = False
-    # What a subclass has:
-    _join: Callable[[], None]  # waits for the others, unless it was called before
-    _gather: Callable[[Sequence[float]], np.ndarray]  # the values of all, [workers, values]
-    _vote: Callable[[Interrupted], None]  # asks all to end after a step; on any thread
-    _agree: Callable[[Any], None]  # ends the run after this step, for a vote that is not 0
-    _release: Callable[[], None]  # ends what this worker waits for in a step
-    _leave: Callable[[], None]  # lets go of the others; the run has ended
 
-    def _form_group(self, worker: int) -> None:
-        self._has_group, self._worker = True, worker
-        self._over = threading.Event()
-        self._waiting: List[threading.Thread] = []
+    def _form_group(self, cluster: Cluster, timeout: float) -> None:
+        self._has_group, self.cluster, self._worker = True, cluster, cluster.index
+        self.is_chief = cluster.is_chief
+        self._timeout = as_positive(self, "timeout", timeout)
+        self._gathering: Optional[Gathering] = None
+        self._set_flag: Any = None  # an op, where steps wait for each other
+        self._waits_for, self._in_loop, self._flagged = "", False, False
+        self._first_key = next(_runs) * _KEYS_OF_A_RUN + 1
         self.signal_token = StopToken()
         self.signal_token.on_request(self._on_signal)
-
-    def _can_agree(self) -> bool:
-        """Whether this worker comes to a step in which all can agree on the end."""
-        return self.loop.begun
 
     def setup(self) -> None:
         """As the base class, when the group has agreed on the state to resume from."""
@@ -63,69 +81,178 @@ class GroupTrainer(MultiTowerTrainer):
             saver.chief_only = False
         super().setup_callbacks(callbacks, monitors)
 
+    def _join(self) -> None:
+        """Starts the server of this process, and waits for those of the others."""
+        if self._gathering is None:
+            server = make_server(self.cluster, self._require_config().session_config)
+            self._meet_at(server.target)
+
+    def _meet_at(self, target: str) -> None:
+        """Waits for the others; `target` is of sessions on the server of this process."""
+        self._gathering = Gathering(
+            target, self.cluster, self._first_key, self._timeout, self.check_stop
+        )
+        self._gathering.wait_for_servers()
+
+    def _creator(self, session_creator: Any) -> NewSessionCreator:
+        """Returns what makes a session on the server of this process."""
+        creator = session_creator or NewSessionCreator()
+        if type(creator) is not NewSessionCreator or creator.target or creator.graph is not None:
+            raise ValueError(
+                f"{type(self).__name__} makes a session on the server of its worker, so it takes a "
+                "NewSessionCreator without a target, or TrainConfig(session_config=...)."
+            )
+        return creator
+
+    def _gather(self, values: Sequence[float]) -> np.ndarray:
+        with self._waiting("the other workers"):
+            return self._gathering.gather(values)
+
+    def _compare(self, **values: float) -> None:
+        """Waits for all workers; raises ValueError if they do not do the same."""
+        table = self._gather(list(values.values()))
+        for name, column in zip(values, table.T):
+            if (column != column[0]).any():
+                raise ValueError(
+                    f"The workers differ in {name}: {column.astype(int).tolist()}. All run the "
+                    "same program with the same options, such as TrainConfig(steps_per_epoch=...)."
+                )
+
+    def _make_flag(self) -> tf.Tensor:
+        """Returns float32 `[workers]`: the flag of this worker in its place, and zeros."""
+        with tf.device("/device:CPU:0"):
+            flag = tf.get_variable(
+                "group_flag",
+                initializer=0.0,
+                trainable=False,
+                collections=[tf.GraphKeys.LOCAL_VARIABLES],
+                use_resource=True,
+            )
+            self._new_flag = tf.placeholder(tf.float32, [])
+            self._set_flag = flag.assign(self._new_flag, read_value=False)
+            return tf.one_hot(self._worker, self.cluster.num_workers) * flag.read_value()
+
     def _run(self, is_set_up: bool = False) -> None:
+        if not self._has_group:
+            super()._run(is_set_up)
+            return
+        over = threading.Event()
+        watcher = threading.Thread(target=self._watch, args=[over], name="Group", daemon=True)
+        watcher.start()
         try:
             super()._run(is_set_up)
         finally:
-            if self._has_group:
-                self._end_group()
+            over.set()
+            watcher.join()
 
-    def _end_group(self) -> None:
-        self._over.set()
-        for each in self._waiting:
-            each.join(_JOIN_SECONDS)
-        self._leave()
+    @contextmanager
+    def _waiting(self, what: str) -> Iterator[None]:
+        """A block that waits for others, which `_watch` limits."""
+        self._waits_for = what
+        try:
+            yield
+        finally:
+            self._waits_for = ""
+
+    def _watch(self, over: threading.Event) -> None:
+        """Ends this worker alone, or its process, when it has waited for the others for too long:
+        nothing else ends a wait inside of TensorFlow.
+        """
+        seen: Any = None
+        while not over.wait(min(1.0, self._timeout / 4)):
+            signalled, alone = self.signal_token.reason, self.stop_token.requested
+            in_step = self._in_loop and self.loop.in_step
+            waits = self._waits_for or (f"the end of step {self.global_step}" if in_step else "")
+            if seen != (waits, signalled, alone):
+                seen, since = (waits, signalled, alone), time.monotonic()
+            seconds = time.monotonic() - since
+            if signalled is not None and not alone and seconds > self.stop_grace / 2:
+                self.stop_token.request(signalled)
+            limit = self.stop_grace / 2 if alone else self._timeout + _SPARE_SECONDS
+            if waits and seconds > limit and self._guard is not None:
+                self._guard.end_process(
+                    f"it has waited {seconds:.0f} s for {waits}. Another process of the group is "
+                    "stopped, cannot be reached, or is slower than timeout allows",
+                    code=1 if signalled is None else None,
+                )
+
+    def _loop(self) -> None:
+        if not self._has_group:
+            super()._loop()
+            return
+        self._in_loop = True
+        try:
+            super()._loop()
+        except (StopTraining, SystemExit) as error:
+            if not getattr(error, "code", None):
+                self._leave()
+            raise
+        except tf.errors.OpError as error:
+            if self.signal_token.requested:
+                raise StopRequested(self.signal_token.reason) from error
+            add_note(error, "In a group, the log of the process that ended first tells why.")
+            self._waits_for = "the end of its session"  # which waits for a lost process for ever
+            raise
+        finally:
+            self._in_loop = False
+
+    def _leave(self) -> None:
+        """Takes part in one more step of the others, which ends their training."""
+        loop = self.loop
+        is_last = loop.epoch_num == loop.max_epoch and loop.steps_done == loop.steps_per_epoch
+        if self._set_flag is not None and not (is_last or self.stop_token.requested):
+            with self._waiting("the last step"):
+                self.sess.run(self._set_flag, {self._new_flag: _LEFT})
+                self.sess.run(self.train_op)
+
+    def _end_step(self) -> None:
+        super()._end_step()
+        reason = self.signal_token.reason
+        if isinstance(reason, Interrupted) and self._has_group and not self._flagged:
+            self._flagged = True
+            self.sess.run(self._set_flag, {self._new_flag: reason.signum})
+
+    def _agree(self, flags: np.ndarray) -> None:
+        """Ends the run after this step, for the flags of all workers that are not all 0."""
+        who = ", ".join(f"worker {i} at {self.cluster.workers[i]}" for i in np.flatnonzero(flags))
+        signals = flags[flags < _LEFT]
+        if signals.any():
+            reason: StopReason = Interrupted(int(signals.max()))
+            logger.info(f"{signal.Signals(reason.signum).name} at {who} ends all workers.")
+        else:
+            reason = Finished()
+            logger.info(f"{who} has ended its training, so all workers do.")
+        self.stop_token.request(reason)
 
     def _on_signal(self) -> None:
-        reason = self.signal_token.reason
-        if not self._can_agree() or not isinstance(reason, Interrupted):
-            self._stop_alone()
-            return
-        logger.info("Asked to end: all workers end after the same step.")
-        self._vote(reason)
-        self._after(self.stop_grace / 2, self._stop_alone)
-
-    def _after(self, seconds: float, function: Callable[..., Any], *args: Any) -> None:
-        """Calls `function(*args)` on a thread in so many seconds, unless the run has ended then."""
-
-        def wait() -> None:
-            if not self._over.wait(seconds):
-                function(*args)
-
-        # a daemon: as a last resort it may wait for a process that hangs
-        thread = threading.Thread(target=wait, name="GroupTimer", daemon=True)
-        thread.start()
-        self._waiting.append(thread)
-
-    def _on_lost(self, error: BaseException) -> None:
-        """Ends this worker because the group has broken; called on any thread."""
-        self.stop_token.request(Failed(error, "the group of processes"))
-        self._release()
-        self._life.unblock()
-
-    def _stop_alone(self) -> None:
-        """Ends this worker because of a signal, also if others do not come to a step in time."""
-        reason = self.signal_token.reason
-        if reason is not None and not self._over.is_set():
-            self.stop_token.request(reason)
-            self._release()
+        if self.loop.begun:
+            logger.info("Asked to end: all workers end after the same step.")
+        else:
+            self.stop_token.request(cast(StopReason, self.signal_token.reason))
 
 
 class StopVote(Callback):
-    """Fetches with each step what the group has voted, and tells the trainer of a vote to end.
+    """Fetches the flags of all workers with each step, and tells the trainer if one is not 0.
 
     Args:
-      vote: 0, or a vector of zeros, where no worker asks for the end.
-      check_run: called with the fetches of each other run; raises if it would wait for the others.
+      flags: float32 `[workers]`.
+      waits: what waits for the other workers, so that no other run may fetch it.
     """
 
     _chief_only = False
 
-    def __init__(self, vote: tf.Tensor, check_run: Callable[[Any], None] = lambda _: None) -> None:
-        self._request, self._check_run = tf.train.SessionRunArgs(vote), check_run
+    def __init__(self, flags: tf.Tensor, waits: Sequence[tf.Tensor] = ()) -> None:
+        self._request, self._waits = tf.train.SessionRunArgs(flags), waits
 
     def run_along(self, sess: tf.Session, fetches: Any) -> List[tf.Operation]:
-        self._check_run(fetches)
+        if not dependency_of_fetches(fetches, self.trainer.train_op):
+            for tensor in self._waits:
+                if dependency_of_fetches(fetches, tensor):
+                    raise RuntimeError(
+                        f"{tensor.name} is summed over the workers inside the training step and "
+                        "cannot be fetched outside it. Fetch it along with the step, as "
+                        "MergeAllSummaries(run_alone=False) does, or use an inference tower."
+                    )
         return []
 
     def _before_run(self, ctx: tf.train.SessionRunContext) -> Any:

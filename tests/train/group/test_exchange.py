@@ -1,57 +1,76 @@
-"""The step's side of an exchange: what it sends and takes, with two alike workers pretended."""
-
-import threading
+"""What a worker sends and takes in a step, with alike workers pretended."""
 
 import numpy as np
 import pytest
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.train.group import exchange
-from tensorpack.train.group.exchange import Exchange
+from tensorpack.train.group.exchange import HAS_HALF, Exchange
+
+SIZE = 3
 
 
 @pytest.fixture
-def twice(monkeypatch):
-    """Both workers have the same, so a sum is twice one's own."""
-    monkeypatch.setattr(exchange, "all_reduce", lambda tensor, size, key, average=False: 2 * tensor)
+def sent(monkeypatch):
+    """All workers have the same, so a sum is a multiple of one's own, and an average is that."""
+    vectors = {}
+
+    def all_reduce(tensor, size, key, average=False):
+        assert vectors.setdefault(key, tensor) is tensor
+        return tensor if average else size * tensor
+
+    monkeypatch.setattr(exchange, "all_reduce", all_reduce)
+    return vectors
 
 
-def test_a_step_adds_up_what_layers_ask_for(twice):
-    both = Exchange(2, 0, average=False)
-    weight = tf.get_variable("weight", initializer=[1.0, 2.0])
-    step = tf.placeholder(tf.float32, [])
-    total = both.add_up(tf.stack([step, 3.0]))
-    both.add_up(tf.ones([2, 2], tf.float64))  # nothing depends on it
-    product = tf.multiply(total, weight, name="product")
-    [(gradient, _)] = both.reduce([(product, weight)])
-    assert both.bytes == 4 * (2 + 2 + 2) + 8 * 4
-    both.check_run([both.send, {"total": total}])
-    both.check_run(weight)
-    with pytest.raises(
-        RuntimeError,
-        match=r"stack:0 is summed .* cannot be fetched outside it\. .* along with the step",
-    ):
-        both.check_run([weight, {"cost": total + 1}])
-    with pytest.raises(RuntimeError, match=r"product:0 is summed .* along with the step"):
-        both.check_run(tf.norm(gradient))
-    with tf.Session() as sess:
-        sess.run([tf.global_variables_initializer(), tf.local_variables_initializer()])
-        for number in 1.0, 5.0:
-            thread = threading.Thread(target=sess.run, args=[both.collect], daemon=True)
-            thread.start()
-            found = sess.run([total, gradient, both.send], {step: number})
-            thread.join(30)
-            np.testing.assert_array_equal(found[0], [2 * number, 6])
-            np.testing.assert_array_equal(found[1], [4 * number, 24])
-        both.leave(sess, -1)
-        flags, _ = sess.run(both.collect)
-        assert flags.tolist() == [-2, 0]
-        sess.run(both.close)
-        with pytest.raises((tf.errors.OutOfRangeError, tf.errors.CancelledError)):
-            sess.run(total, {step: 1.0})
+def run(*tensors):
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        return session.run(list(tensors))
 
 
-@pytest.mark.parametrize("dtype, shape", [(tf.int32, [2]), (tf.float32, [None])])
-def test_what_cannot_be_added_up(dtype, shape):
-    with pytest.raises(ValueError, match="cannot add up x:0, .*needs a known shape"):
-        Exchange(2, 0).add_up(tf.placeholder(dtype, shape, name="x"))
+@pytest.mark.parametrize("average, factor", [(True, 1), (False, SIZE)])
+def test_gradients_come_back_as_they_went_in(average, factor, sent):
+    table = tf.get_variable("table", initializer=tf.ones([5, 2]))
+    double = tf.get_variable("double", initializer=tf.ones([2, 2], tf.float64))
+    small = tf.get_variable("small", initializer=tf.ones([2], tf.bfloat16))
+    rows = tf.IndexedSlices(tf.constant([[1.0, 2], [4, 4], [2, 1]]), tf.constant([3, 0, 3]))
+    grads = [(rows, table), (2 * double, double), (tf.ones_like(small), small)]
+    own = Exchange(SIZE, average, first_key=7)
+    (sparse, _), (dense, _), (half, _) = own.reduce(grads, tf.constant([0.0, 15, 100]))
+    assert sorted(sent) == [7, 8] and half.dtype == tf.bfloat16
+    indices, values, dense, half, flags = run(
+        sparse.indices, sparse.values, dense, tf.cast(half, tf.float32), own.flags
+    )
+    assert indices.tolist() == [0, 3]
+    np.testing.assert_array_equal(values, factor * np.float32([[4, 4], [3, 3]]))
+    np.testing.assert_array_equal(dense, factor * np.full([2, 2], 2.0))
+    np.testing.assert_array_equal(half, [factor, factor])
+    np.testing.assert_array_equal(flags, np.float32([0, 15, 100]) * SIZE)
+
+
+def test_large_gradients_travel_in_packs_and_the_last_layers_come_first(sent):
+    variables = [tf.get_variable(f"v{i}", [1 << 19]) for i in range(5)]  # 2 MiB each
+    own = Exchange(SIZE, wire=tf.float16 if HAS_HALF else tf.float32)
+    own.reduce([(each * 2, each) for each in variables], tf.zeros([SIZE]))
+    assert [each.shape.num_elements() for each in own.waits] == [2 << 19, 2 << 19, (1 << 19) + SIZE]
+    assert {each.dtype for each in own.waits} == {tf.float16 if HAS_HALF else tf.float32}
+
+
+def test_what_layers_ask_for_is_added_up(sent):
+    own = Exchange(SIZE)
+    total, _ = own.add_up(tf.constant([1.0, 3.0])), own.add_up(tf.ones([2, 2], tf.float64))
+    assert len(set(sent)) == 2 and own.bytes == 2 * 4 + 4 * 8
+    assert run(total)[0].tolist() == [SIZE, 3 * SIZE]
+
+
+def test_what_cannot_be_exchanged():
+    for dtype, shape in (tf.int32, [2]), (tf.float32, [None]):
+        with pytest.raises(ValueError, match="cannot add up x.*:0, .*needs a known shape"):
+            Exchange(2).add_up(tf.placeholder(dtype, shape, name="x"))
+    with pytest.raises(ValueError, match="no variable is trained"):
+        Exchange(2).reduce([], tf.zeros([2]))
+    start = tf.placeholder(tf.float32, [None])
+    free = tf.get_variable("free", initializer=start, validate_shape=False)
+    with pytest.raises(ValueError, match="gradient of free cannot be exchanged: .* the shape"):
+        Exchange(2).reduce([(tf.ones([2]), free)], tf.zeros([2]))

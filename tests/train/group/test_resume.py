@@ -32,11 +32,8 @@ def saved(log_dir):
 
 
 def gathering(*others, damaged=(), trained=True):
-    """Adds to the numbers of this worker those of others, each with states at these steps.
-
-    Args:
-      trained: whether the others have trained in their directories.
-      damaged: whether the state that is asked about is damaged at the others, question by question.
+    """Adds to the numbers of this worker those of others, each with states at these steps. They are
+    asked about one after the other, and have `damaged` or not; and `trained` in their directories.
     """
     answers = iter(damaged)
 
@@ -76,37 +73,30 @@ def test_a_group_that_was_ended_in_its_first_save_starts_again(saved, tmp_path):
     assert common_step(begun, gathering([2], [])) is None
 
 
-def test_a_state_is_not_passed_over_because_a_worker_has_another_directory(saved, tmp_path):
-    said = (
-        r"newest ones are at the steps \[{}\].* has looked in {}\. .* each with its log directory"
-    )
-    with pytest.raises(RuntimeError, match=said.format("None, 2", tmp_path / "new")):
-        common_step(str(tmp_path / "new"), gathering([2]))
-    for step in 2, 4:
+@pytest.mark.parametrize(
+    "has, others, damaged, newest",
+    [
+        ([2, 4, 6], [[3, 5], []], (), r"\[6, 5, None\]"),
+        ([], [[2]], (), r"\[None, 2\]"),  # this one has another directory
+        ([6], [[]], None, r"\[6, None\]"),  # the other has one
+        ([6], [[6]], [True], r"\[6, 6\]"),  # that of the other is damaged
+    ],
+)
+def test_states_without_a_whole_one_in_common_are_an_error(has, others, damaged, newest, saved):
+    for step in {2, 4, 6} - set(has):
         for path in saved.glob(f"model-{step}.*"):
             path.unlink()
-    with pytest.raises(RuntimeError, match=said.format("6, None", saved)):
-        common_step(str(saved), gathering([], trained=False))
-
-
-def test_states_without_a_common_one_are_an_error_that_names_the_newest(saved):
-    said = r"no whole state in common; their newest ones are at the steps \[6, 5, None\]"
+    if not has:
+        next(saved.glob("graph-*.meta")).unlink()
+    gather = gathering(*others, damaged=damaged or (), trained=damaged is not None)
+    said = rf"newest ones are at the steps {newest}\. .* has looked in .* each with its log dir"
     with pytest.raises(RuntimeError, match=said):
-        common_step(str(saved), gathering([3, 5], []))
+        common_step(str(saved), gather)
 
 
-def test_a_state_that_all_have_and_none_whole_is_no_start_from_nothing(saved):
-    for step in 2, 4:
-        for path in saved.glob(f"model-{step}.*"):
-            path.unlink()
-    with pytest.raises(RuntimeError, match=r"no whole state in common; .* at the steps \[6, 6\]"):
-        common_step(str(saved), gathering([6], damaged=[True]))
-
-
-def chosen(resume, gather, *callbacks):
+def chosen(resume, gather):
     """What a worker resumes from: its policy and its step, afterwards."""
-    trainer = Counting(config([*callbacks, ModelSaver()], max_epoch=4))
-    trainer.config.resume = resume
+    trainer = Counting(config([ModelSaver()], max_epoch=4, resume=resume))
     state = RunState(trainer)
     agree_on_state(trainer.config, state, gather)
     return trainer.config.resume, state.step
@@ -122,9 +112,7 @@ def test_the_policy_of_a_worker(saved):
 
 def test_without_a_state_must_is_an_error_and_auto_a_new_run(log_dir):
     assert chosen("auto", gathering([])) == ("never", None)
-    with pytest.raises(
-        FileNotFoundError, match='no state of all workers in .* resume="must" needs'
-    ):
+    with pytest.raises(FileNotFoundError, match='no state of all .* and resume="must" needs'):
         chosen("must", gathering([]))
     logger.close_logger_dir()
     with pytest.raises(RuntimeError, match="call logger.set_logger_dir"):

@@ -1,0 +1,179 @@
+"""How the processes of a group end together, whatever happens to one of them."""
+
+import dataclasses
+import os
+import re
+import signal
+
+import pytest
+
+from tests.harness import NEVER
+from tests.processes import gone, wait_until
+
+from .group import Launched
+
+pytestmark = pytest.mark.slow
+
+TIMEOUT = 5
+SOON = 30  # seconds until all of a group are gone, if one has died
+KINDS = ["all-reduce", "servers"]  # with 0 parameter servers, and with 1
+
+
+def long(ps, **options):
+    """The plan of a run that does not end by itself."""
+    return {"kind": KINDS[ps], "steps": 100000, "pause": 0.01, "timeout": TIMEOUT, **options}
+
+
+def check_alike(group):
+    """Checks that both workers have ended in order after the same step; returns that."""
+    ((chief,), (other,)) = group.results
+    assert chief == other and not [each for each in NEVER if each in group.outputs], group.outputs
+    return chief["step"]
+
+
+@pytest.mark.parametrize(
+    "signum, names",
+    [
+        (signal.SIGINT, ["worker 0", "worker 1"]),
+        (signal.SIGTERM, ["worker 1"]),
+        pytest.param(signal.SIGTERM, ["worker 0"], marks=pytest.mark.one_row),
+    ],
+)
+@pytest.mark.parametrize("ps, kind", [*enumerate(KINDS), (1, "asynchronous")])
+def test_a_signal_ends_all_after_the_same_step(start, tmp_path, ps, kind, signum, names):
+    group = start(long(ps, kind=kind, save_to=str(tmp_path / "log")), ps=ps)
+    group.wait_for("step 3\n")
+    waits = kind != "asynchronous"  # there each ends for itself
+    group.send(signum, *(names if waits else group.workers))
+    assert group.end(20) == [128 + signum] * 2, group.outputs
+    for end, (result,) in zip(["", "-worker1"], group.results):
+        assert (tmp_path / f"log{end}" / f"model-{result['step']}.state").exists()
+    if waits:
+        check_alike(group)
+        assert f"{signal.Signals(signum).name} at worker" in group.outputs
+
+
+@pytest.mark.parametrize("ps", [0, 1])
+def test_one_that_stops_training_ends_the_others_in_order(start, ps):
+    how = [([1, 5], "stop"), ([0, 16], "stop"), ([1, 5], "exit")]
+    group = start(*[{"kind": KINDS[ps], "at": at, "action": each} for at, each in how], ps=ps)
+    assert group.end(60) == [0, 0], group.outputs
+    chief, other = group.results
+    assert [each["weights"] for each in chief] == [each["weights"] for each in other]
+    # it takes part in one more step, if there is one
+    assert [each["step"] for each in chief] == [6, 16, 6]
+    assert [each["step"] for each in other] == [5, 16, 5]
+
+
+@pytest.mark.parametrize("ps", [0, 1])
+def test_a_long_evaluation_of_the_chief_is_waited_for(start, ps):
+    plan = {"steps": 5, "evaluation": 4, "stop_grace": 1, "timeout": 20}
+    group = start(long(ps, **plan), ps=ps)
+    assert group.end(60) == [0, 0], group.outputs
+    assert check_alike(group) == 10
+
+
+@pytest.mark.fault_row(28, 29)
+@pytest.mark.parametrize(
+    "ps, name",
+    [(n, each) for n in (0, 1) for each in ["worker 0", "worker 1", "launcher"]] + [(1, "ps 0")],
+)
+def test_the_launcher_ends_a_group_that_has_lost_one(ps, name):
+    signum = signal.SIGINT if name == "launcher" else signal.SIGKILL
+    child = Launched(long(ps), ps=ps)
+    try:
+        for each in "worker 0", "worker 1":
+            child.wait_for(f"[{each}] step 3\n")
+        pids = {"launcher": child.process.pid, **child.pids()}
+        os.kill(pids[name], signum)
+        assert child.end(SOON) == 128 + signum, child.output
+    finally:
+        child.process.kill()
+    assert len(pids) == 3 + ps and all(gone(pid) for pid in pids.values())
+    assert (f"First to end: {name} (127.0.0.1:" in child.output) == (signum == signal.SIGKILL)
+
+
+@pytest.mark.fault_row(29)
+@pytest.mark.one_row
+@pytest.mark.parametrize(
+    "ps, action, error",
+    [(0, "fail", "KeyError: 'broken'"), (1, "fail", "KeyError:"), (0, "no data", "DataEnded: ")],
+)
+def test_the_launcher_ends_a_group_in_which_one_has_failed(ps, action, error):
+    child = Launched(long(ps, at=[1, 6], action=action), ps=ps)
+    assert child.end(100) == 1, child.output
+    assert re.search(rf"^\[worker 1\] .*{error}", child.output, re.MULTILINE), child.output
+
+
+@pytest.mark.fault_row(28, 29)
+@pytest.mark.parametrize(
+    "ps, name", [(0, "worker 0"), (0, "worker 1"), (1, "worker 1"), (1, "ps 0")]
+)
+def test_one_that_is_stopped_ends_the_others_within_the_timeout(start, ps, name):
+    group = start(long(ps), ps=ps)
+    group.wait_for("step 3\n")
+    group.send(signal.SIGSTOP, name)
+    left = [each for each in group.workers if each != name]
+    assert group.end(TIMEOUT + 5, *left) == [1] * len(left)
+    for each in left:
+        assert re.search(
+            r"has waited [6-9] s for the end of step \d+\.", group.children[each].output
+        )
+
+
+@pytest.mark.fault_row(28, 29)
+@pytest.mark.parametrize("signum", [signal.SIGKILL, signal.SIGSTOP])
+@pytest.mark.parametrize("ps, name, slow", [(0, "worker 0", 0), (0, "worker 0", 1), (1, "ps 0", 1)])
+def test_one_that_is_lost_before_the_first_step(start, ps, name, slow, signum):
+    group = start(long(ps, slow=[slow, 3]), ps=ps)
+    group.wait_for("is set up")
+    group.send(signum, name)
+    left = [each for each in group.workers if each != name]
+    assert group.end(TIMEOUT + 10, *left) == [1] * len(left)
+
+
+@pytest.mark.parametrize("ps", [0, 1])
+def test_a_chief_that_never_comes(start, ps):
+    group = start(long(ps), ps=ps, absent=["worker 0"])
+    assert group.end(TIMEOUT + 10, "worker 1") == [1]
+    text = f"RuntimeError: worker 0 at {group.addresses['worker 0']} did not come within 5 seconds."
+    assert group.results[0][0]["error"].startswith(text)
+
+
+@pytest.mark.fault_row(53)
+def test_two_that_take_themselves_for_the_same_worker(start):
+    def believe(cluster):  # as where the list of hosts begins with the own one on each machine
+        if cluster.index == 0:
+            return cluster
+        return dataclasses.replace(cluster, workers=cluster.workers[::-1], index=0)
+
+    group = start(long(0), believe=believe)
+    assert group.end(TIMEOUT + 10) == [1, 1]
+    for (result,), other in zip(group.results, ["worker 1", "worker 0"]):
+        text = f"RuntimeError: worker 1 at {group.addresses[other]} did not come within 5 seconds."
+        assert result["error"].startswith(text)
+
+
+def hears_sigterm(child):
+    """Whether a process has a handler for SIGTERM."""
+    with open(f"/proc/{child.process.pid}/status") as status:
+        caught = re.search(r"SigCgt:\s*(\w+)", status.read()).group(1)
+    return int(caught, 16) >> (signal.SIGTERM - 1) & 1
+
+
+@pytest.mark.parametrize("ps", [0, 1])
+@pytest.mark.parametrize("waits_for", ["its start", "its variables", "its step"])
+def test_a_signal_ends_a_worker_that_waits_in_vain(start, ps, waits_for):
+    plan = long(ps, stop_grace=4, timeout=60)
+    if waits_for == "its start":
+        group = start(plan, ps=ps, absent=["worker 0"])
+        wait_until(lambda: hears_sigterm(group.children["worker 1"]))
+    elif waits_for == "its variables":
+        group = start({**plan, "slow": [0, 60]}, ps=ps)
+        group.wait_for("is set up")
+    else:
+        group = start(plan, ps=ps)
+        group.wait_for("step 3\n")
+        group.send(signal.SIGSTOP, "worker 0")
+    group.send(signal.SIGTERM, "worker 1")
+    assert group.end(10, "worker 1") == [143], group.outputs
