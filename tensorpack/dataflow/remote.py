@@ -87,9 +87,10 @@ def send_dataflow_zmq(
     except _NothingTaken:
         raise
     except Exception as error:
-        failure = f"its flow failed with {type(error).__name__}: {error}"
+        text = f"its flow failed with {type(error).__name__}: {error}"
+        failure = text.encode("utf-8", "replace").decode("utf-8")  # without surrogates
         logger.error(f"Telling the receiver at {addr}: {failure}")
-        frame = dumps(failure.encode("utf-8", "replace").decode("utf-8"))  # without surrogates
+        frame = dumps(failure)
         with suppress(_NothingTaken):  # the receiver is away
             connection.send(_END, frame, _LAST_MS if wait < 0 else min(wait, _LAST_MS))
         raise

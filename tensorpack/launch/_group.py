@@ -123,8 +123,9 @@ class Group:
     def _end_others(self) -> None:
         """Ends the others after a failure, the servers after the last worker, all that is late."""
         now, alive = time.monotonic(), [each for each in self._members if each.code is None]
-        untold = [each for each in alive if not each.is_told]
-        if untold and (now >= self._tell_at or not any(each.is_worker for each in alive)):
+        workers = [each for each in alive if each.is_worker]  # they may need the servers to save
+        untold = [each for each in workers or alive if not each.is_told]
+        if untold and (now >= self._tell_at or not workers):
             self._kill_at = now + min(self._grace, _TOLD_SECONDS)
             for each in untold:
                 each.send(signal.SIGTERM)

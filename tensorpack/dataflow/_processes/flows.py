@@ -50,7 +50,7 @@ class WorkerPools:
         raise DataFlowTerminated("The flow was closed while its processes were being started.")
 
     def stop_sharing(self) -> None:
-        """Has the next pass begin anew with the shared pool, if there is one."""
+        """Has the next pass start over with the shared pool, if there is one."""
         if self.shared is not None:
             self.shared.in_use, self.shared = False, None
 
