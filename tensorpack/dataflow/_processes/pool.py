@@ -1,5 +1,6 @@
 """Worker processes that do the same work, and how their owner feeds them and waits for them."""
 
+import contextlib
 import functools
 import operator
 import os
@@ -172,10 +173,9 @@ class WorkerPool:
         return True
 
     def _offer(self, member: _Member, packed: Packed, number: int) -> bool:
-        try:
+        with contextlib.suppress(BrokenPipeError):
             return member.inputs.offer(packed, self._tag + number)
-        except BrokenPipeError:
-            raise self._error(member) from None
+        raise self._error(member)
 
     def _wait(self, poll: Any, wait: bool) -> bool:
         """Waits for what `poll` has; returns whether results are ready.

@@ -160,6 +160,14 @@ class TestEnds:
                 pool.take()
         assert pool.closed
 
+    def test_an_input_for_a_worker_that_left_does_not_hide_where(self, make):
+        pool = answering(make, functions.At(0, functions.leave), count=1)
+        assert pool.send(pack([0]), 0)
+        assert wait_until(lambda: gone(pids(pool)[0]))
+        with pytest.raises(WorkerDied, match="exit code 3") as caught:
+            pool.send(pack([1]), 1)
+        assert "in leave" in str(caught.value.__cause__)
+
     def test_an_input_for_a_worker_that_is_gone(self, make):
         pool = answering(make, functions.same, count=1)
         os.kill(pids(pool)[0], signal.SIGKILL)
