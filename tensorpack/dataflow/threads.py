@@ -159,6 +159,15 @@ class MultiThreadRunner(DataFlow):
 
     def __iter__(self) -> Iterator[Any]:
         """Begins a pass; its iterator raises DataFlowTerminated if the flow is closed or reset."""
+        mixture = self._started()
+        try:
+            length = length_or_none(mixture.flows[0].ds)
+        except BaseException:
+            self.close()
+            raise
+        return self._pass(mixture, length)
+
+    def _started(self) -> "_Mixture":
         mixture = self._mixture.get(self)
         try:
             with mixture.starting:
@@ -166,11 +175,10 @@ class MultiThreadRunner(DataFlow):
                     for flow in mixture.flows:
                         flow.reset_state()
                     mixture.start(mixture.flows)
-            length = length_or_none(mixture.flows[0].ds)
         except BaseException:
             self.close()
             raise
-        return self._pass(mixture, length)
+        return mixture
 
     def _pass(self, mixture: "_Mixture", length: Optional[int]) -> Iterator[Any]:
         for _ in range(sys.maxsize if length is None else length):
@@ -187,7 +195,7 @@ class MultiThreadRunner(DataFlow):
         """Makes and resets the flows, and starts the threads; ends those there were before."""
         if getattr(self._mixture.current(), "threads", None):
             self.close()
-        iter(self)
+        self._started()
 
     def start_processes(self) -> None:
         for flow in self._mixture.get(self).flows:
