@@ -233,7 +233,8 @@ def test_a_pickle_in_a_record_is_not_run_unless_the_user_trusts_it(tmp_path):
 @pytest.mark.parametrize("data", [b"text", bytes(100)])
 def test_a_record_of_another_program_is_told_what_to_do(tmp_path, data):
     path = write(tmp_path / "a", record(data))
-    match = r"(a frame with b'.*'|SERIALIZE=pickle)\. Records of other programs are read by TFRecordBytes"
+    known = "(a frame with b'.*'|SERIALIZE=pickle)"
+    match = rf"{known}\. Records of other programs are read by TFRecordBytes"
     with pytest.raises(DamagedFile, match=match):
         list(TFRecordData(path))
     assert list(TFRecordBytes(path)) == [[data]]
