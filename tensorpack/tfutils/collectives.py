@@ -37,16 +37,15 @@ def has_other_terms(workers: bool = False) -> bool:
     context = get_current_tower_context()
     if context is None or not context.is_training:
         return False
-    # a tower without a name is the only one
-    return bool(context.ns_name) or (workers and has_workers())
+    return bool(context.ns_name) or (workers and has_workers())  # the only tower has no name
 
 
 def sum_over_towers(tensor: tf.Tensor, workers: bool = False) -> tf.Tensor:
     """Returns the sum of a tensor over the training towers, on the device of this one.
 
     It must be called in each of the towers, and gradients be asked for equally often in each. The
-    gradient is the sum of the gradients, so those of the towers' costs are to be averaged.
-    Elsewhere than in a training tower it returns the tensor.
+    gradient is the sum of the gradients, so those of the towers' costs are to be averaged. Outside
+    a training tower it returns the tensor.
 
     Args:
       tensor: of a dtype and a shape that are the same in each tower.
@@ -81,10 +80,9 @@ class _CrossTowerSum:
         self._results: List[tf.Operation] = []  # what takes the sum over the towers
         self._of_all: Optional[tf.Tensor] = None  # the sum over the workers, if there are any
         self._gradients: List[_CrossTowerSum] = []
-        self._asked: Dict[int, int] = {}  # gradients, by tower
 
     def enter(self, index: int, term: tf.Tensor, result: tf.Operation) -> None:
-        """Adds the term of a tower, of whose result the input is replaced by the sum."""
+        """Adds the term of a tower, and replaces the input of its result by the sum."""
         for other in self.terms.values():
             if other.dtype != term.dtype or not other.shape.is_compatible_with(term.shape):
                 raise ValueError(
@@ -92,44 +90,41 @@ class _CrossTowerSum:
                     f"({term.name}), and {other.dtype.name} {other.shape} ({other.name})."
                 )
         self.terms[index] = term
-        terms = [self.terms[each] for each in sorted(self.terms)]
+        terms = [self.terms[i] for i in sorted(self.terms)]
         where = terms[len(_sums.get()) % len(terms)]  # the sums take turns
         graph = tf.get_default_graph()
         with graph.control_dependencies(None), graph.colocate_with(where.op, ignore_existing=True):
             total = tf.add_n(terms, name="total") if len(terms) > 1 else term
             if self._workers and self._of_all is None:  # made once, whichever towers come later
-                self._results.append(tf.identity(term, name="of_worker").op)
-                self._of_all = _add_up_workers(self._results[0].outputs[0])
+                of_worker = tf.identity(term, name="of_worker")
+                self._results.append(of_worker.op)
+                with graph.colocate_with(None, ignore_existing=True):  # it may be on the CPU alone
+                    self._of_all = _of_workers.get()[-1](of_worker)
         if self._of_all is None:
             self._results.append(result)
         else:
             replace_input(result, 0, self._of_all)
-        for each in self._results:
-            replace_input(each, 0, total)
+        for op in self._results:
+            replace_input(op, 0, total)
 
     def gradient_of(self, index: int) -> "_CrossTowerSum":
         """Returns the sum to which a tower's next gradient belongs."""
-        number = self._asked[index] = self._asked.get(index, -1) + 1
-        if number == len(self._gradients):
-            self._gradients.append(_CrossTowerSum(self._workers))
-        return self._gradients[number]
+        for gradient in self._gradients:
+            if index not in gradient.terms:
+                return gradient
+        self._gradients.append(_CrossTowerSum(self._workers))
+        return self._gradients[-1]
 
 
 def _add_up(tensor: tf.Tensor, over_towers: _CrossTowerSum, index: int) -> tf.Tensor:
     results = []
 
     @tf.custom_gradient
-    def add_up(own: tf.Tensor) -> Tuple[tf.Tensor, Any]:
-        results.append(tf.identity(own, name="sum"))
+    def add_up(term: tf.Tensor) -> Tuple[tf.Tensor, Any]:
+        results.append(tf.identity(term, name="sum"))
         return results[0], lambda grad: _add_up(grad, over_towers.gradient_of(index), index)
 
     total = add_up(tensor)
     # Afterwards, as `custom_gradient` looks for variables among all that the result depends on.
     over_towers.enter(index, tensor, results[0].op)
     return total
-
-
-def _add_up_workers(tensor: tf.Tensor) -> tf.Tensor:
-    # free of what a gradient is colocated with: queues are on the CPU
-    with tf.get_default_graph().colocate_with(None, ignore_existing=True):
-        return _of_workers.get()[-1](tensor)

@@ -1,7 +1,7 @@
 """Trains the same model in several processes that add up their gradients in every step."""
 
 import zlib
-from typing import Any, List, Optional, Sequence, Tuple, Union
+from typing import Any, List, Optional, Sequence, Union
 
 from tensorpack.callbacks.base import Callback
 from tensorpack.compat import tfv1 as tf
@@ -14,11 +14,9 @@ from tensorpack.train.tower import CostFn, OptFn
 from tensorpack.utils import logger
 from tensorpack.utils.cluster import Cluster
 
-from .exchange import HAS_HALF, Exchange, broadcast_op
+from .exchange import HAS_HALF, Exchange, GradsAndVars
 from .server import worker_config
 from .trainer import GroupTrainer, StopVote
-
-_FIRST_BROADCAST = 500000  # the keys of variables are after those of gradients and sums
 
 
 class CollectiveTrainer(GroupTrainer):
@@ -71,10 +69,10 @@ class CollectiveTrainer(GroupTrainer):
         if self.cluster is not None and self.cluster.num_workers > 1:
             self._form_group(self.cluster, timeout)
 
-    def allreduce(self, grads: Sequence[Tuple[Any, tf.Variable]]) -> List[Tuple[Any, tf.Variable]]:
+    def allreduce(self, grads: GradsAndVars) -> GradsAndVars:
         """Returns the pairs with averages, or sums, over the workers; called once for a graph."""
         if not self._has_group:
-            return list(grads)
+            return grads
         return self._exchange.reduce(grads, self._make_flag())
 
     def broadcast(self, _: Any = None) -> None:
@@ -92,9 +90,9 @@ class CollectiveTrainer(GroupTrainer):
             add_up_workers_by(self._exchange.add_up)
         devices = self.variable_devices("cpu" if len(self.tower_ids) > 1 else "gpu")
         towers = self.build_towers(input, get_cost_fn, get_opt_fn, devices)
-        grads = average_grads(towers) if len(towers) > 1 else towers[0]
-        grads = self.allreduce(grads)
-        of_model = tf.global_variables()
+        grads = self.allreduce(average_grads(towers))
+        trained = {id(var) for var in tf.trainable_variables()}
+        of_worker = {id(var) for var in tf.global_variables()} - trained
         with tf.device(devices[0]):
             update = get_opt_fn().apply_gradients(grads)
         if not self._has_group:
@@ -104,25 +102,19 @@ class CollectiveTrainer(GroupTrainer):
         waits = [tensor.op for tensor in exchange.waits]  # also a sum that no update needs
         self.train_op = tf.group(update, exchange.flags.op, *waits, name="train_op")
         get_global_step_var()
-        self._share(of_model)
+        everything = tf.global_variables()
+        self._shared = [var for var in everything if id(var) not in of_worker]
+        # a run that is resumed has what differs between the workers, such as moving averages
+        self._broadcast = exchange.broadcast_op(
+            self._shared if self.resumed else everything, is_source=self.is_chief
+        )
+        text = "\n".join(f"{var.op.name} {var.shape} {var.dtype.name}" for var in everything)
+        self._digest = zlib.crc32(text.encode())
         logger.info(f"Each step exchanges {exchange.bytes:,} bytes of gradients and sums.")
         return [StopVote(exchange.flags, exchange.waits)]
 
-    def _share(self, of_model: Sequence[tf.Variable]) -> None:
-        """Makes the op that gives all workers the variables of worker 0."""
-        trained = {id(var) for var in tf.trainable_variables()}
-        local = {id(var) for var in of_model} - trained
-        everything = tf.global_variables()
-        self._shared = [var for var in everything if id(var) not in local]
-        # a run that is resumed has what differs between the workers, such as moving averages
-        sent = self._shared if self.resumed else everything
-        key = self._first_key + _FIRST_BROADCAST
-        self._broadcast = broadcast_op(sent, self.cluster.num_workers, self._worker, key)
-        text = "\n".join(f"{var.op.name} {var.shape} {var.dtype.name}" for var in everything)
-        self._digest = zlib.crc32(text.encode())
-
     def variables_to_save(self) -> List[tf.Variable]:
-        """All in the chief; in others the step, and those that they do not share with it."""
+        """All in the chief; in others the step, and those that are not the same in all workers."""
         if self.is_chief or not self._has_group:
             return super().variables_to_save()
         shared = {id(var) for var in self._shared} - {id(get_global_step_var())}
@@ -133,16 +125,9 @@ class CollectiveTrainer(GroupTrainer):
         if not self._has_group:
             super().initialize(session_creator, session_init)
             return
-        creator = self._creator(session_creator)
-        self._join()
-        creator.target = self._gathering.target
+        creator = self._check_creator(session_creator)
+        creator.target = self._join()
         creator.config = worker_config(self.cluster, creator.config)
         super().initialize(creator, session_init)
-        config = self._require_config()
-        self._compare(
-            variables=self._digest,
-            gradients=self._exchange.bytes,
-            steps_per_epoch=config.steps_per_epoch,
-            max_epoch=config.max_epoch,
-        )
+        self._compare(variables=self._digest, gradients=self._exchange.bytes)
         self.broadcast()

@@ -12,18 +12,15 @@ from tensorpack.utils import logger
 _BUCKET_BYTES = 4 << 20
 _GROUP_KEY = 1
 _CPU = "/device:CPU:0"
-_FIRST_SUM = 1000  # the keys of sums are after those of gradients
+_FIRST_SUM, _FIRST_VARIABLE = 1000, 500000  # of the keys; those of gradients are before
 HAS_HALF = tf_version() >= (2,)  # whether collectives can add up float16
 _ON_THE_WIRE = (tf.float32, tf.float64, *[tf.float16] * HAS_HALF)
 GradsAndVars = Sequence[Tuple[Any, tf.Variable]]
 
 
 def all_reduce(tensor: tf.Tensor, size: int, key: int, average: bool = False) -> tf.Tensor:
-    """Returns the sum, or the average, of a tensor over `size` workers.
-
-    Args:
-      tensor: of one shape and dtype on all workers.
-      key: which collective of the graph it is, the same on all workers.
+    """Returns the sum, or the average, of a tensor over `size` workers, which has one shape, dtype
+    and key on all of them.
     """
     return tf.raw_ops.CollectiveReduce(
         input=tensor,
@@ -36,45 +33,8 @@ def all_reduce(tensor: tf.Tensor, size: int, key: int, average: bool = False) ->
     )
 
 
-def broadcast_op(
-    variables: Sequence[tf.Variable], size: int, index: int, first_key: int
-) -> tf.Operation:
-    """Returns an op that sets variables to their values in worker 0. All workers must run it.
-
-    Args:
-      variables: the same on all workers, in this order. Those whose shape is not known, or of a
-        type that cannot be sent, such as strings, are left out, with a warning.
-      first_key: see `all_reduce`; the variables use as many as there are, from this on.
-    """
-    ops, left_out = [], []
-    with tf.name_scope("Broadcast"):
-        for key, variable in enumerate(variables, first_key):
-            dtype, shape = variable.dtype.base_dtype, variable.shape
-            sent = tf.int64 if dtype.is_integer or dtype.is_bool else tf.float32
-            sent = tf.float64 if dtype == tf.float64 else sent
-            if not (sent == tf.int64 or dtype.is_floating) or not shape.is_fully_defined():
-                left_out.append(variable.op.name)
-                continue
-            options = {"group_size": size, "group_key": _GROUP_KEY, "instance_key": key}
-            with tf.device(_CPU):
-                if index == 0:
-                    value = tf.cast(variable.read_value(), sent)
-                    send = tf.raw_ops.CollectiveBcastSend(input=value, shape=shape, **options)
-                    ops.append(send.op)
-                    continue
-                received = tf.raw_ops.CollectiveBcastRecv(T=sent, shape=shape, **options)
-                value = tf.cast(received, dtype)
-            ops.append(variable.assign(value, read_value=False))
-        if left_out:
-            logger.warning(
-                f"These variables may differ between the workers, because their shape or type "
-                f"cannot be sent: {', '.join(left_out)}."
-            )
-        return tf.group(*ops, name="broadcast")
-
-
 class Exchange:
-    """Adds up gradients over a group of workers, and other tensors within the step.
+    """Adds up the gradients of a group of workers, and other tensors, and copies variables to all.
 
     Args:
       wire: dtype in which float32 gradients travel: float32, or float16 for half the bytes.
@@ -108,10 +68,21 @@ class Exchange:
             raise ValueError("There is no gradient to exchange: no variable is trained.")
         with tf.device(_CPU), tf.name_scope("Exchange"):
             parts = [_dense_parts(grad, variable) for grad, variable in grads]
-            sums = self._reduce_parts([part for of_var in parts for part in of_var], flags)
+            buckets = self._buckets([part for of_grad in parts for part in of_grad])
+            totals: Dict[str, tf.Tensor] = {}
+            for number, (wire, bucket) in enumerate(buckets):
+                packed = bucket + [flags] * (number == len(buckets) - 1)
+                flat = [tf.reshape(tf.cast(part, wire), [-1]) for part in packed]
+                vector = tf.concat(flat, 0) if len(flat) > 1 else flat[0]
+                total = self._all_reduce(vector, number, self._average)
+                pieces = tf.split(total, [part.shape.num_elements() for part in flat])
+                for part, piece in zip(packed, pieces):
+                    totals[part.name] = tf.cast(tf.reshape(piece, part.shape), part.dtype)
+            factor = self._size if self._average else 1
+            self.flags = tf.round(factor * totals[flags.name], name="flags")
         pairs = []
-        for of_var, (grad, variable) in zip(parts, grads):
-            reduced = [sums[part.name] for part in of_var]
+        for (grad, variable), of_grad in zip(grads, parts):
+            reduced = [totals[part.name] for part in of_grad]
             is_sparse = isinstance(grad, tf.IndexedSlices)
             pairs.append((_sparse(*reduced) if is_sparse else reduced[0], variable))
         return pairs
@@ -128,27 +99,39 @@ class Exchange:
             self._sums += 1
             return self._all_reduce(tensor, _FIRST_SUM + self._sums, average=False)
 
+    def broadcast_op(self, variables: Sequence[tf.Variable], is_source: bool) -> tf.Operation:
+        """Returns an op that sets variables to their values in one worker. All must run it.
+
+        Args:
+          variables: the same on all workers, in this order. Those of an unknown shape, or of a type
+            that cannot be sent, are left out, with a warning.
+          is_source: whether this worker is that one.
+        """
+        ops, left_out = [], []
+        with tf.name_scope("Broadcast"):
+            for key, var in enumerate(variables, self._first_key + _FIRST_VARIABLE):
+                dtype = var.dtype.base_dtype
+                whole = dtype.is_integer or dtype.is_bool
+                if not (whole or dtype.is_floating) or not var.shape.is_fully_defined():
+                    left_out.append(var.op.name)
+                    continue
+                wire = tf.int64 if whole else tf.float64 if dtype == tf.float64 else tf.float32
+                with tf.device(_CPU):
+                    # -0.0 is what changes no other number, not even another -0.0
+                    value = tf.cast(var, wire) if is_source else -tf.zeros(var.shape, wire)
+                    total = tf.cast(all_reduce(value, self._size, key), dtype)
+                ops.append(var.assign(total, read_value=False))
+            if left_out:
+                logger.warning(
+                    "These variables may differ between the workers, because their shape or type "
+                    f"cannot be sent: {', '.join(left_out)}."
+                )
+            return tf.group(*ops, name="broadcast")
+
     def _all_reduce(self, tensor: tf.Tensor, number: int, average: bool) -> tf.Tensor:
         self.waits.append(all_reduce(tensor, self._size, self._first_key + number, average))
         self.bytes += _bytes(tensor)
         return self.waits[-1]
-
-    def _reduce_parts(self, parts: Sequence[tf.Tensor], flags: tf.Tensor) -> Dict[str, tf.Tensor]:
-        """Returns the sum of each tensor, by its name; they travel packed."""
-        totals: Dict[str, tf.Tensor] = {}
-        buckets = self._buckets(parts)
-        for number, (wire, bucket) in enumerate(buckets):
-            flat = [tf.reshape(tf.cast(part, wire), [-1]) for part in bucket]
-            if number == len(buckets) - 1:
-                flat.append(tf.cast(flags, wire))
-            vector = tf.concat(flat, 0) if len(flat) > 1 else flat[0]
-            total = self._all_reduce(vector, number, self._average)
-            pieces = tf.split(total, [part.shape.num_elements() for part in flat])
-            for part, piece in zip(bucket, pieces):
-                totals[part.name] = tf.cast(tf.reshape(piece, part.shape), part.dtype)
-        sums = tf.cast(pieces[-1], tf.float32)
-        self.flags = tf.round(sums * (self._size if self._average else 1), name="flags")
-        return totals
 
     def _buckets(self, parts: Sequence[tf.Tensor]) -> List[Tuple[tf.DType, List[tf.Tensor]]]:
         """Packs tensors; the gradients of the last layers come first, as they are made."""

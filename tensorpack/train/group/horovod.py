@@ -2,15 +2,15 @@
 
 import importlib
 import importlib.util
-from typing import Any, List, Optional, Sequence, Tuple
+from typing import Any, List, Optional
 
 from tensorpack.callbacks.base import Callback
-from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.collectives import add_up_workers_by
 from tensorpack.tfutils.sesscreate import NewSessionCreator
 from tensorpack.utils import logger
 
 from .collective import CollectiveTrainer
+from .exchange import GradsAndVars
 
 
 class HorovodTrainer(CollectiveTrainer):
@@ -52,11 +52,15 @@ class HorovodTrainer(CollectiveTrainer):
         """Returns whether Horovod is used and runs on MPI."""
         return bool(self.hvd is not None and self.hvd.mpi_enabled())
 
-    def allreduce(self, grads: Sequence[Tuple[Any, tf.Variable]]) -> List[Tuple[Any, tf.Variable]]:
+    def allreduce(self, grads: GradsAndVars) -> GradsAndVars:
         """See `CollectiveTrainer`."""
         if self.hvd is None:
             return super().allreduce(grads)
-        return [(self._reduce(gradient), variable) for gradient, variable in grads]
+        fp16 = self._compression == "fp16"
+        compression = self.hvd.Compression.fp16 if fp16 else self._compression
+        options = {} if compression is None else {"compression": compression}
+        op = self.hvd.Average if self._average else self.hvd.Sum
+        return [(self.hvd.allreduce(grad, op=op, **options), var) for grad, var in grads]
 
     def broadcast(self, _: Any = None) -> None:
         """See `CollectiveTrainer`."""
@@ -81,14 +85,6 @@ class HorovodTrainer(CollectiveTrainer):
             self._broadcast = self.hvd.broadcast_global_variables(0)
         super().initialize(creator, session_init)
         self.broadcast()
-
-    def _reduce(self, gradient: Any) -> Any:
-        """Returns the average, or the sum, of a gradient over the workers."""
-        fp16 = self._compression == "fp16"
-        compression = self.hvd.Compression.fp16 if fp16 else self._compression
-        options = {} if compression is None else {"compression": compression}
-        op = self.hvd.Average if self._average else self.hvd.Sum
-        return self.hvd.allreduce(gradient, op=op, **options)
 
 
 class BytePSTrainer(HorovodTrainer):

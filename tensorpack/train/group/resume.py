@@ -2,7 +2,7 @@
 
 import glob
 import os
-from typing import Any, Callable, List, Optional, Sequence
+from typing import Any, Callable, Optional, Sequence
 
 import numpy as np
 
@@ -20,18 +20,17 @@ Gather = Callable[[Sequence[float]], np.ndarray]
 
 
 def agree_on_state(config: Any, state: RunState, gather: Gather) -> None:
-    """Finds what the workers of a group resume from, before anything is built.
+    """Finds what the workers of a group resume from, before anything is built: sets the step of
+    `state`, or the policy of this worker's `TrainConfig` to "never" if there is nothing.
 
-    Args:
-      config: the `TrainConfig` of this worker; its `resume` becomes "never" if there is nothing.
-
-    Raises:
-      FileNotFoundError: `resume` is "must", and there is no state that all have.
-      RuntimeError: there is no log directory; or there are states, but none that all have.
+    The first `ModelSaver` runs on each worker: all save the state of their run, and what of the
+    variables is theirs, see `variables_to_save`.
     """
     saver = find_state_saver(config.callbacks)
-    if saver is not None and saver.checkpoint_dir:
-        saver.checkpoint_dir = logger.dir_of_process(saver.checkpoint_dir)
+    if saver is not None:
+        saver.chief_only = False
+        if saver.checkpoint_dir:
+            saver.checkpoint_dir = logger.dir_of_process(saver.checkpoint_dir)
     if config.resume == "never":
         return
     directory = state_directory(config.callbacks)
@@ -52,19 +51,18 @@ def agree_on_state(config: Any, state: RunState, gather: Gather) -> None:
 
 
 def common_step(directory: str, gather: Gather) -> Optional[int]:
-    """Returns the step of the newest state that each worker has, whole, in its own directory.
+    """Returns the step of the newest state that each worker has, whole, in its own directory. None
+    for a run from the start: no worker has a state, or they were ended in the first save.
 
     Args:
-      gather: takes some numbers, and returns those of all workers, `[workers, numbers]`; all
-        workers call it as often.
-
-    Returns:
-      None for a run from the start: no worker has a state, or they were ended in the first save.
+      gather: takes some numbers, and returns those of all workers, `[workers, numbers]`.
 
     Raises:
       RuntimeError: there are states, but none that all have, and whole.
     """
-    saved = _saved_steps(directory)
+    prefixes = [prefix for prefix in candidates(directory) if os.path.exists(prefix + STATE)]
+    named = {step_of(os.path.basename(prefix)) for prefix in prefixes}
+    saved = sorted(step for step in named if step is not None)[-_MOST:]
     # Who has no state, but the graph that a saver writes before the first step, lost nothing.
     trained = bool(saved or glob.glob(os.path.join(glob.escape(directory), "graph-*.meta")))
     table = gather([trained, *saved, *[-1] * (_MOST - len(saved))]).astype(int)
@@ -83,12 +81,6 @@ def common_step(directory: str, gather: Gather) -> Optional[int]:
             "TrainConfig(session_init=InitFrom(...))."
         )
     return None
-
-
-def _saved_steps(directory: str) -> List[int]:
-    prefixes = [prefix for prefix in candidates(directory) if os.path.exists(prefix + STATE)]
-    steps = [step_of(os.path.basename(prefix)) for prefix in prefixes]
-    return sorted({step for step in steps if step is not None})[-_MOST:]
 
 
 def _is_whole(prefix: str) -> bool:

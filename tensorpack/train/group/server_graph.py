@@ -1,6 +1,6 @@
 """What of a training graph is on parameter servers: variables, and the turns of the workers."""
 
-from typing import Any, Callable, List, Sequence
+from typing import Any, List, Sequence
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.common import root_variable
@@ -13,14 +13,14 @@ def is_on_server(variable: tf.Variable) -> bool:
 
 
 def copies_on_server(
-    variables: Sequence[tf.Variable], device: Any, rename: Callable[[str], str]
+    variables: Sequence[tf.Variable], names: Sequence[str], device: Any
 ) -> List[tf.Variable]:
     """Returns a new variable on a device for each, with the same initial value."""
     options = {"collections": [], "use_resource": True}
     with tf.device(device):
         return [
-            root_variable(rename(var.op.name), None, None, var.initial_value, **options)
-            for var in variables
+            root_variable(name, None, None, var.initial_value, **options)
+            for var, name in zip(variables, names)
         ]
 
 
@@ -30,34 +30,24 @@ def is_assigned(variable: tf.Variable) -> bool:
     return any("Assign" in op.type or "Scatter" in op.type for op in users)
 
 
-def move_to_servers(variables: Sequence[tf.Variable], scope: str, setter: Any) -> VariablePairs:
-    """Makes global copies of variables on parameter servers, and makes the variables local.
-
-    A copy is in the collections that its variable was in, and starts with the same initial value.
-
-    Args:
-      scope: the variable scope that they are in and the copies are not.
-
-    Returns:
-      the pairs (variable, copy).
+def move_to_servers(variables: Sequence[tf.Variable], prefix: str, setter: Any) -> VariablePairs:
+    """Makes copies of variables on parameter servers, without the prefix of their names. These take
+    their places in all collections; the variables become local. Returns the pairs (variable, copy).
     """
-    new = copies_on_server(variables, setter, lambda name: name[len(scope) + 1 :])
+    new = copies_on_server(variables, [var.op.name[len(prefix) :] for var in variables], setter)
     copies = {id(var): copy for var, copy in zip(variables, new)}
     graph = tf.get_default_graph()
     for key in graph.get_all_collection_keys():
         members = graph.get_collection_ref(key)
         members[:] = [copies.get(id(var), var) for var in members]
     graph.get_collection_ref(tf.GraphKeys.LOCAL_VARIABLES).extend(variables)
-    return VariablePairs(list(variables), new)
+    return VariablePairs(variables, new)
 
 
 class StepTurns:
-    """Lets the workers update in turn, and continue when all have read the result.
-
-    In each step a worker waits for its turn, updates, and ends its turn. When the last one has,
-    each reads the variables; when all have read them, the first one may update again. So the order
-    of the updates is always that of the workers. Each wait is for a queue on the host; what comes
-    out of it are the flags of the workers that have updated, float32 `[workers]`.
+    """Queues on a server, by which the workers update in the order of their numbers, and begin the
+    next step when all have read the result. The sum of their flags, float32 `[workers]`, travels
+    with the turn.
 
     Args:
       key: a number that is the same on all workers, and of this run only.
@@ -65,39 +55,31 @@ class StepTurns:
 
     def __init__(self, device: str, index: int, number: int, key: int) -> None:
         self._device, self._index, self._number = device, index, number
+
+        def make_queue(name: str) -> Any:
+            return tf.FIFOQueue(number + 1, [tf.float32], [[number]], shared_name=name, name=name)
+
         with tf.device(device):
-            self._turns = [_queue(f"turn{key}_{i}", number) for i in range(number)]
-            self._ends = [_queue(f"end{key}_{i}", number) for i in range(number)]
+            self._turns = [make_queue(f"turn{key}_{i}") for i in range(number)]
+            self._ends = [make_queue(f"end{key}_{i}") for i in range(number)]
 
-    def update(self, apply: Callable[[], tf.Operation], flags: tf.Tensor) -> tf.Tensor:
-        """Returns the flags of all workers, when all have updated.
-
-        Args:
-          apply: returns the op that updates, when the turn of this worker has come. That of the
-            first one comes when each worker has run `finish` once more: at the start, and after
-            each step.
-          flags: those of this worker.
+    def begin(self) -> tf.Tensor:
+        """Returns the flags of those who have updated in this step, when this worker may. The first
+        one may when each has run `finish` once more: at the start, and after each step.
         """
-        queue, index = self._turns[self._index], self._index
+        waits_for = 1 if self._index else self._number
         with tf.device(self._device):
-            first = index == 0
-            before = (
-                tf.reduce_sum(queue.dequeue_many(self._number), 0) if first else queue.dequeue()
-            )
-        with tf.control_dependencies([before]):
-            updated = apply()
+            return tf.reduce_sum(self._turns[self._index].dequeue_many(waits_for), 0)
+
+    def end(self, flags: tf.Tensor, updated: tf.Operation) -> tf.Tensor:
+        """Returns the flags of all workers, when all have updated; `flags` are with this one's."""
         with tf.device(self._device), tf.control_dependencies([updated]):
-            next_ones = self._turns[index + 1 :][:1] or self._ends
-            passed = [queue.enqueue(before + flags) for queue in next_ones]
-        with tf.device(self._device), tf.control_dependencies(passed):
-            return self._ends[index].dequeue()
+            next_ones = self._turns[self._index + 1 :][:1] or self._ends
+            passed = [queue.enqueue(flags) for queue in next_ones]
+            with tf.control_dependencies(passed):
+                return self._ends[self._index].dequeue()
 
     def finish(self, read: Sequence[tf.Operation]) -> tf.Operation:
         """Returns an op that tells, after `read`, that this worker has read the variables."""
         with tf.device(self._device), tf.control_dependencies(read):
             return self._turns[0].enqueue(tf.zeros([self._number]))
-
-
-def _queue(name: str, number: int) -> Any:
-    name = f"tensorpack_{name}"
-    return tf.FIFOQueue(number + 1, [tf.float32], [[number]], shared_name=name, name=name)

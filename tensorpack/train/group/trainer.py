@@ -5,22 +5,20 @@ import signal
 import threading
 import time
 from contextlib import contextmanager
-from typing import Any, Iterator, List, Optional, Sequence, cast
+from typing import Any, Callable, Iterator, List, Sequence, cast
 
 import numpy as np
 
 from tensorpack.callbacks.base import Callback
-from tensorpack.callbacks.monitor import MonitorBase
 from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.callback import StopTraining
 from tensorpack.tfutils.dependency import dependency_of_fetches
 from tensorpack.tfutils.sesscreate import NewSessionCreator
 from tensorpack.train.multi_tower import MultiTowerTrainer
-from tensorpack.train.resume import find_state_saver
 from tensorpack.utils import logger
 from tensorpack.utils._tracebacks import add_note
 from tensorpack.utils.checks import as_positive
-from tensorpack.utils.cluster import Cluster
+from tensorpack.utils.cluster import Cluster, trouble_at
 from tensorpack.utils.stopping import (
     Finished,
     Interrupted,
@@ -30,8 +28,9 @@ from tensorpack.utils.stopping import (
 )
 
 from .resume import agree_on_state
-from .server import Gathering, make_server
+from .server import make_server
 
+_CONNECT_SECONDS, _LOOK_SECONDS, _REPORT_SECONDS = 1.0, 0.05, 10.0
 _LEFT = 100.0  # the flag of a worker that ends its training; that of a signal is its number
 _SPARE_SECONDS = 1.0  # for a wait with the same limit that can raise an error
 _KEYS_OF_A_RUN = 1000000
@@ -56,9 +55,11 @@ class GroupTrainer(MultiTowerTrainer):
         self._has_group, self.cluster, self._worker = True, cluster, cluster.index
         self.is_chief = cluster.is_chief
         self._timeout = as_positive(self, "timeout", timeout)
-        self._gathering: Optional[Gathering] = None
+        self._workers = [f"worker {i} at {at}" for i, at in enumerate(cluster.workers)]
+        self._host = f"/job:{'ps' if cluster.ps else 'worker'}/task:0"  # of what all share
+        self.server: Any = None  # the tf.train.Server of this process
         self._set_flag: Any = None  # an op, where steps wait for each other
-        self._waits_for, self._in_loop, self._flagged = "", False, False
+        self._waits_for, self._in_loop, self._gathered = "", False, 0
         self._first_key = next(_runs) * _KEYS_OF_A_RUN + 1
         self.signal_token = StopToken()
         self.signal_token.on_request(self._on_signal)
@@ -70,32 +71,18 @@ class GroupTrainer(MultiTowerTrainer):
             agree_on_state(self._require_config(), self._state, self._gather)
         super().setup()
 
-    def setup_callbacks(
-        self, callbacks: Sequence[Callback], monitors: Sequence[MonitorBase]
-    ) -> None:
-        """As the base class. The first `ModelSaver` runs on each worker: all save the state of
-        their run, and what of the variables is theirs, see `variables_to_save`.
+    def _join(self) -> str:
+        """Starts the server of this process, and waits for those of the others; returns the target
+        of sessions on it.
         """
-        saver = find_state_saver(callbacks) if self._has_group and not self.is_chief else None
-        if saver is not None:
-            saver.chief_only = False
-        super().setup_callbacks(callbacks, monitors)
+        if self.server is None:
+            self.server = make_server(self.cluster, self._require_config().session_config)
+        jobs = self.cluster.as_dict().items()
+        all_of_them = [(f"{job} {i} at {at}", at) for job, ats in jobs for i, at in enumerate(ats)]
+        self._wait(lambda: [name for name, at in all_of_them if trouble_at(at, _CONNECT_SECONDS)])
+        return self.server.target
 
-    def _join(self) -> None:
-        """Starts the server of this process, and waits for those of the others."""
-        if self._gathering is None:
-            server = make_server(self.cluster, self._require_config().session_config)
-            self._meet_at(server.target)
-
-    def _meet_at(self, target: str) -> None:
-        """Waits for the others; `target` is of sessions on the server of this process."""
-        self._gathering = Gathering(
-            target, self.cluster, self._first_key, self._timeout, self.check_stop
-        )
-        self._gathering.wait_for_servers()
-
-    def _creator(self, session_creator: Any) -> NewSessionCreator:
-        """Returns what makes a session on the server of this process."""
+    def _check_creator(self, session_creator: Any) -> NewSessionCreator:
         creator = session_creator or NewSessionCreator()
         if type(creator) is not NewSessionCreator or creator.target or creator.graph is not None:
             raise ValueError(
@@ -105,11 +92,47 @@ class GroupTrainer(MultiTowerTrainer):
         return creator
 
     def _gather(self, values: Sequence[float]) -> np.ndarray:
-        with self._waiting("the other workers"):
-            return self._gathering.gather(values)
+        """Returns the numbers of all workers, float64 `[workers, numbers]`, when all have called
+        it. Each must call it as often, with as many; RuntimeError if one does not in time.
+        """
+        self._gathered += 1
+        name, row = f"gathered{self._first_key + self._gathered}", np.array(values, np.float64)
+        with tf.Graph().as_default() as graph, tf.device(f"{self._host}/device:CPU:0"):
+            rows = [
+                tf.get_variable(f"{name}_{worker}", initializer=0 * row, use_resource=True)
+                for worker in range(self.cluster.num_workers)
+            ]
+            give = rows[self._worker].assign(row, read_value=False)
+            known = tf.stack([tf.is_variable_initialized(row) for row in rows])
+            table = tf.stack(rows)
+        filters = [self._host, f"/job:worker/task:{self._worker}"]
+        session = tf.Session(self.server.target, graph, tf.ConfigProto(device_filters=filters))
+        with self._waiting("the other workers"), session:
+            session.run(give)
+            self._wait(lambda: [self._workers[i] for i in np.flatnonzero(~session.run(known))])
+            return session.run(table)
+
+    def _wait(self, missing: Callable[[], Sequence[str]]) -> None:
+        """Blocks until none of the processes that `missing` names is."""
+        start = reported = time.monotonic()
+        for names in iter(missing, []):
+            self.check_stop()
+            now = time.monotonic()
+            if now - start > self._timeout:
+                raise RuntimeError(
+                    f"{', '.join(names)} did not come within {now - start:.0f} seconds. Start all "
+                    "processes of the cluster, with the same addresses, and look at the log of "
+                    "this one."
+                )
+            if now - reported > _REPORT_SECONDS:
+                reported = now
+                logger.info(f"Waiting for {', '.join(names)} ...")
+            time.sleep(_LOOK_SECONDS)
 
     def _compare(self, **values: float) -> None:
-        """Waits for all workers; raises ValueError if they do not do the same."""
+        """Waits for all workers; raises ValueError if they differ in these or in their steps."""
+        config = self._require_config()
+        values.update(steps_per_epoch=config.steps_per_epoch, max_epoch=config.max_epoch)
         table = self._gather(list(values.values()))
         for name, column in zip(values, table.T):
             if (column != column[0]).any():
@@ -198,8 +221,7 @@ class GroupTrainer(MultiTowerTrainer):
 
     def _leave(self) -> None:
         """Takes part in one more step of the others, which ends their training."""
-        loop = self.loop
-        is_last = loop.epoch_num == loop.max_epoch and loop.steps_done == loop.steps_per_epoch
+        is_last = self.epoch_num == self.max_epoch and self.loop.steps_done == self.steps_per_epoch
         if self._set_flag is not None and not (is_last or self.stop_token.requested):
             with self._waiting("the last step"):
                 self.sess.run(self._set_flag, {self._new_flag: _LEFT})
@@ -208,13 +230,12 @@ class GroupTrainer(MultiTowerTrainer):
     def _end_step(self) -> None:
         super()._end_step()
         reason = self.signal_token.reason
-        if isinstance(reason, Interrupted) and self._has_group and not self._flagged:
-            self._flagged = True
+        if isinstance(reason, Interrupted):
             self.sess.run(self._set_flag, {self._new_flag: reason.signum})
 
     def _agree(self, flags: np.ndarray) -> None:
         """Ends the run after this step, for the flags of all workers that are not all 0."""
-        who = ", ".join(f"worker {i} at {self.cluster.workers[i]}" for i in np.flatnonzero(flags))
+        who = ", ".join(self._workers[i] for i in np.flatnonzero(flags))
         signals = flags[flags < _LEFT]
         if signals.any():
             reason: StopReason = Interrupted(int(signals.max()))
