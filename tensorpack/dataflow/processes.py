@@ -34,8 +34,8 @@ class MultiProcessRunner(ProcessFlow):
     one was fixed; several processes start over, with other data.
 
     **Memory.** Arrays are read-only views of shared memory, and are not copied on their way to
-    TensorFlow. The memory is reused when the last array that views it is gone. A consumer that
-    keeps many arrays gets copies.
+    TensorFlow. The memory is reused when the last array that views it is gone in this process: copy
+    what a process that you fork is to keep. A consumer that keeps many arrays gets copies.
 
     **What can be sent**: whatever can be pickled, and it comes as what it was. Arrays in it, also
     those of objects of a class, go through shared memory.

@@ -6,6 +6,8 @@ when its sender closes it.
 """
 
 import os
+import socket as socket_module
+import stat
 import threading
 import time
 from contextlib import suppress
@@ -209,8 +211,10 @@ class _Connection:
     ) -> None:
         zmq = require("zmq")
         self._context, self._guard, self._again = zmq.Context(), None, zmq.Again
+        self._error = zmq.ZMQError
         self._socket = self._context.socket(getattr(zmq, kind))
-        self._lock, self._closed, self._id = threading.Lock(), False, os.urandom(16)
+        # Reentrant: a signal handler may close it within a call.
+        self._lock, self._closed, self._id = threading.RLock(), False, os.urandom(16)
         self._part_bytes = 2 * MAX_BYTES if key is None else _PART_BYTES
         self.open: Set[bytes] = set()  # senders of a datapoint that have not ended
         self.ended = 0  # senders that have
@@ -261,7 +265,13 @@ class _Connection:
         names, since = ", ".join(self.endpoints), time.monotonic()
         with self._lock:
             while not self._closed:
-                if self._socket.poll(_POLL_MS):
+                try:
+                    ready = self._socket.poll(_POLL_MS)
+                except self._error:
+                    if self._closed:
+                        break
+                    raise
+                if ready and not self._closed:
                     peer, *frames = self._socket.recv_multipart(copy=False)
                     message = _read(frames, max_bytes)
                     if message[1] == _END:
@@ -302,9 +312,24 @@ def _attach(socket: Any, addr: str, bind: bool, key: Optional[str]) -> None:
         else:
             socket.curve_serverkey = keys[0]
         socket.curve_publickey, socket.curve_secretkey = keys[:2] if bind else keys[2:]
+    kind, _, path = addr.partition("://")
+    is_file = bind and kind == "ipc" and path[:1] not in "@*"
+    if is_file:
+        _check_free(path)
     (socket.bind if bind else socket.connect)(addr)
-    if bind and addr.startswith("ipc:///"):
-        os.chmod(addr[len("ipc://") :], 0o600)
+    if is_file:
+        os.chmod(path, 0o600)
+
+
+def _check_free(path: str) -> None:
+    """Raises FileExistsError for what ZeroMQ would remove: a file, or a socket that is in use."""
+    if not os.path.lexists(path):
+        return
+    if not stat.S_ISSOCK(os.lstat(path).st_mode):
+        raise FileExistsError(f"{path} is a file and no socket: give another address.")
+    with socket_module.socket(socket_module.AF_UNIX) as probe:
+        if probe.connect_ex(path) == 0:
+            raise FileExistsError(f"A program listens at {path}: end it, or give another address.")
 
 
 def _checked(addr: str, key: Optional[str]) -> str:

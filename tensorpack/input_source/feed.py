@@ -231,6 +231,8 @@ class _Feeder(Callback):
             self.trainer.stop_token.request(EndOfData(type(source).__name__))
             self.trainer.stop_token.raise_if_requested()
             raise
+        except tf.errors.OutOfRangeError as error:  # of the user, and not the end of the pass
+            raise RuntimeError(f"{type(source.ds).__name__} failed with {error!r}") from error
         return tf.train.SessionRunArgs(fetches=None, feed_dict=feed)
 
     def state_dict(self) -> Dict[str, Any]:

@@ -236,16 +236,18 @@ def _extension_of(placed: _Placed, depth: int, obj: Any) -> Any:
     )
 
 
-def _decoded(structure: Any, area: np.ndarray, keep: _Keep) -> Any:
+def _decoded(structure: Any, area: np.ndarray, keep: _Keep, depth: int = 0) -> Any:
+    if depth > _MAX_TUPLES:  # msgpack itself would overflow the stack
+        raise ValueError(f"tuples nested more than {_MAX_TUPLES} deep")
     return _msgpack().unpackb(
         structure,
-        ext_hook=functools.partial(_object_of, area, keep),
+        ext_hook=functools.partial(_object_of, area, keep, depth + 1),
         strict_map_key=False,
         unicode_errors="surrogatepass",
     )
 
 
-def _object_of(area: np.ndarray, keep: _Keep, code: int, data: bytes) -> Any:
+def _object_of(area: np.ndarray, keep: _Keep, depth: int, code: int, data: bytes) -> Any:
     """Returns the object of an extension."""
     if code in (_INLINE, _PLACED, _SCALAR):
         end = 2 + data[0]
@@ -260,7 +262,7 @@ def _object_of(area: np.ndarray, keep: _Keep, code: int, data: bytes) -> Any:
             return array[()]
         return array if keep is None or not array.size else keep(array)
     if code == _TUPLE:
-        return tuple(_decoded(data, area, keep))
+        return tuple(_decoded(data, area, keep, depth))
     if code == _NP_STR:
         return np.str_(data.decode("utf-8", "surrogatepass"))
     if code == _NP_BYTES:
@@ -268,7 +270,7 @@ def _object_of(area: np.ndarray, keep: _Keep, code: int, data: bytes) -> Any:
     if code == _INTEGER:
         return int.from_bytes(data, "little", signed=True)
     if code == _RECORDS:
-        fields, shape, is_scalar, records = _decoded(data, area, keep)
+        fields, shape, is_scalar, records = _decoded(data, area, keep, depth)
         dtype = _without_objects(np.lib.format.descr_to_dtype(fields))
         records = records.view(dtype).reshape(shape)
         return records[()] if is_scalar else records

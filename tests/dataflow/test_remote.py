@@ -3,6 +3,7 @@
 import itertools
 import multiprocessing
 import os
+import signal
 import stat
 import threading
 import time
@@ -185,6 +186,30 @@ def test_a_sender_that_binds_may_start_first_and_deals_out_to_two_receivers(rece
         thread.join(SECONDS)
         found += [each for each in outcome if isinstance(each, list)]
     assert sorted(found) == list(numbers(2000))
+
+
+def test_a_file_or_a_socket_in_use_is_not_taken_over(receive, tmp_path):
+    (tmp_path / "file").write_text("precious")
+    with pytest.raises(FileExistsError, match="file is a file and no socket"):
+        receive(f"ipc://{tmp_path}/file").reset_state()
+    assert (tmp_path / "file").read_text() == "precious"
+    first = receive(f"ipc://{tmp_path}/socket")
+    first.reset_state()
+    with pytest.raises(FileExistsError, match="A program listens at .*/socket"):
+        receive(f"ipc://{tmp_path}/socket").reset_state()
+    first.close()
+    receive(f"ipc://{tmp_path}/socket").reset_state()
+
+
+def test_a_signal_handler_may_close_a_flow_that_waits(receive):
+    flow = receive(ANY_PORT)
+    before = signal.signal(signal.SIGALRM, lambda *_: flow.close())
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.3)
+        with pytest.raises(DataFlowTerminated, match="was closed"):
+            next(iter(flow))
+    finally:
+        signal.signal(signal.SIGALRM, before)
 
 
 @pytest.mark.parametrize("bind", [True, False])

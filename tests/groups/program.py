@@ -54,6 +54,7 @@ class Plan:
     at, action = None, ""  # worker and step, and "stop", "exit", "fail" or "no data" there
     slow, evaluation = [0, 0.0], 0.0  # a worker, and seconds in its setup; seconds of the chief
     save_to, resume, deterministic, shuffle = None, "never", False, False
+    feed = False  # whether the data come by `FeedInput`
     run_alone = None  # a bool for `MergeAllSummaries`
     compare = False  # whether the chief trains alone, too, with the data of all
 
@@ -143,7 +144,7 @@ def train(plan, result, data, **options):
         trainer = TRAINERS[plan.kind](plan.towers, timeout=plan.timeout, **options)
         trainer.stop_grace = plan.stop_grace
         trainer.train_with_defaults(
-            data=FeedInput(data, infinite=not ends) if lacks else QueueInput(data),
+            data=FeedInput(data, infinite=not ends) if lacks or plan.feed else QueueInput(data),
             model=Model(plan.model),
             callbacks=callbacks,
             extra_callbacks=[],

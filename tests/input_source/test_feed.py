@@ -166,6 +166,18 @@ def test_errors_of_the_flow_and_of_the_check_reach_the_step(wrong, error):
             session.run(number)
 
 
+def test_an_error_of_the_flow_is_not_taken_for_the_end_of_a_pass():
+    def one_pass(number):
+        yield [1]
+        raise tf.errors.OutOfRangeError(None, None, "of the user")
+
+    with running(FeedInput(FlowOf(one_pass)), SIGNATURE) as (_, sess, (number,), callbacks):
+        session = hooked(sess, callbacks)
+        session.run(number)
+        with pytest.raises(RuntimeError, match="^FlowOf failed with OutOfRangeError"):
+            session.run(number)
+
+
 def test_the_pass_is_closed_after_the_training():
     tape = []
 

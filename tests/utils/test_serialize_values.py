@@ -1,15 +1,18 @@
 """Values come back as they were; from damaged frames come errors, or arrays within them."""
 
 import collections
+import functools
 import gc
 import struct
 import weakref
+from unittest import mock
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tensorpack.utils import serialize
 from tensorpack.utils.serialize import FrameError, dumps, loads
 from tests.utils.frames import array_header, assert_same_bits, extension, frame_of
 
@@ -199,6 +202,10 @@ def test_tuples_are_nested_no_deeper_than_they_can_be_read():
     assert_same_bits(through(deep), deep)
     with pytest.raises(ValueError, match="at most 32 deep"):
         dumps((deep,))
+    with mock.patch.object(serialize, "_MAX_TUPLES", 60):
+        crafted = serialize.dumps(functools.reduce(lambda inner, _: (inner,), range(60), 0))
+    with pytest.raises(FrameError, match="more than 32 deep"):  # where msgpack would crash
+        loads(crafted)
     many = [((1,), (2,))] * (64)  # side by side they may be as many as one likes
     assert_same_bits(through(many), many)
 

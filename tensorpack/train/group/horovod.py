@@ -2,6 +2,7 @@
 
 import importlib
 import importlib.util
+import os
 from typing import Any, List, Optional
 
 from tensorpack.callbacks.base import Callback
@@ -92,6 +93,15 @@ class BytePSTrainer(HorovodTrainer):
 
     def __init__(self, average: bool = True) -> None:
         super().__init__(average)
+        if (
+            self.hvd is None
+            and not self._has_group
+            and os.environ.get("DMLC_NUM_WORKER", "1") > "1"
+        ):
+            raise RuntimeError(
+                "bpslaunch has set DMLC_NUM_WORKER, but BytePS is not used here: start the workers "
+                "by `python -m tensorpack.launch --workers N`."
+            )
 
 
 def _horovod() -> Optional[Any]:

@@ -50,6 +50,7 @@ class GroupTrainer(MultiTowerTrainer):
 
     cluster: Any = None  # the `Cluster`; None for a process that was started alone
     _has_group = False
+    _set_flag: Any = None  # an op, where steps wait for each other
 
     def _form_group(self, cluster: Cluster, timeout: float) -> None:
         self._has_group, self.cluster, self._worker = True, cluster, cluster.index
@@ -58,8 +59,8 @@ class GroupTrainer(MultiTowerTrainer):
         self._workers = [f"worker {i} at {at}" for i, at in enumerate(cluster.workers)]
         self._host = f"/job:{'ps' if cluster.ps else 'worker'}/task:0"  # of what all share
         self.server: Any = None  # the tf.train.Server of this process
-        self._set_flag: Any = None  # an op, where steps wait for each other
         self._waits_for, self._in_loop, self._gathered = "", False, 0
+        self._unsaved = ""  # why this worker does not save where it ends
         self._first_key = next(_runs) * _KEYS_OF_A_RUN + 1
         self.signal_token = StopToken()
         self.signal_token.on_request(self._on_signal)
@@ -190,6 +191,7 @@ class GroupTrainer(MultiTowerTrainer):
                 seen, since = (waits, signalled, alone), time.monotonic()
             seconds = time.monotonic() - since
             if signalled is not None and not alone and seconds > self.stop_grace / 2:
+                self._unsaved = "the other workers did not come to the same step"
                 self.stop_token.request(signalled)
             limit = self.stop_grace / 2 if alone else self._timeout + _SPARE_SECONDS
             if waits and seconds > limit and self._guard is not None:
@@ -211,8 +213,12 @@ class GroupTrainer(MultiTowerTrainer):
                 self._leave()
             raise
         except tf.errors.OpError as error:
-            if self.signal_token.requested:
-                raise StopRequested(self.signal_token.reason) from error
+            reason = self.signal_token.reason
+            if reason is not None:
+                if self.loop.in_step and not isinstance(error, tf.errors.OutOfRangeError):
+                    self._unsaved = "a part of a step may be in the variables"
+                self.stop_token.request(reason)
+                raise StopRequested(reason) from error
             add_note(error, "In a group, the log of the process that ended first tells why.")
             self._waits_for = "the end of its session"  # which waits for a lost process for ever
             raise
@@ -222,16 +228,25 @@ class GroupTrainer(MultiTowerTrainer):
     def _leave(self) -> None:
         """Takes part in one more step of the others, which ends their training."""
         is_last = self.epoch_num == self.max_epoch and self.loop.steps_done == self.steps_per_epoch
-        if self._set_flag is not None and not (is_last or self.stop_token.requested):
-            with self._waiting("the last step"):
-                self.sess.run(self._set_flag, {self._new_flag: _LEFT})
-                self.sess.run(self.train_op)
+        if self._set_flag is None or is_last or self.stop_token.requested:
+            return
+        loop = self.loop
+        loop.local_step, loop.global_step = loop.steps_done, loop.steps_taken + 1
+        with self._waiting("the last step"):
+            self.sess.run(self._set_flag, {self._new_flag: _LEFT})
+            self.run_step()
+        loop.steps_done, loop.steps_taken = loop.steps_done + 1, loop.global_step
 
     def _end_step(self) -> None:
         super()._end_step()
         reason = self.signal_token.reason
-        if isinstance(reason, Interrupted):
+        if isinstance(reason, Interrupted) and self._set_flag is not None:
             self.sess.run(self._set_flag, {self._new_flag: reason.signum})
+
+    def _save_at_end(self) -> None:
+        if self._has_group and self._unsaved:
+            raise RuntimeError(self._unsaved)
+        super()._save_at_end()
 
     def _agree(self, flags: np.ndarray) -> None:
         """Ends the run after this step, for the flags of all workers that are not all 0."""

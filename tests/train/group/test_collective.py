@@ -13,8 +13,9 @@ from tensorpack.dataflow import DataFromList
 from tensorpack.launch import _hosts
 from tensorpack.train import CollectiveTrainer, TrainingInterrupted
 from tensorpack.train.group import trainer as group_trainer
+from tensorpack.train.multi_tower import MultiTowerTrainer
 from tensorpack.utils.cluster import Cluster
-from tensorpack.utils.stopping import Interrupted
+from tensorpack.utils.stopping import Interrupted, StopRequested
 from tests.callbacks.driver import log_lines
 from tests.helpers import TinyModel, config
 
@@ -66,3 +67,19 @@ def test_what_is_refused():
         CollectiveTrainer(cluster=Cluster(("localhost:1", "localhost:2"), ("localhost:3",)))
     with pytest.raises(ValueError, match="compression is None or 'fp16', got 'gzip'"):
         CollectiveTrainer(compression="gzip")
+
+
+def test_a_step_that_a_lost_worker_has_cut_off_after_a_signal_is_not_saved(monkeypatch):
+    def fail(self):
+        raise tf.errors.UnavailableError(None, None, "Socket closed")
+
+    monkeypatch.setattr(MultiTowerTrainer, "_loop", fail)
+    trainer = CollectiveTrainer(cluster=Cluster(("localhost:1", "localhost:2")))
+    trainer.loop.begun, trainer.loop.global_step, trainer.loop.steps_taken = True, 3, 2
+    trainer.signal_token.request(Interrupted(signal.SIGTERM))
+    assert not trainer.stop_token.requested  # until all have come to the same step
+    with pytest.raises(StopRequested):
+        trainer._loop()
+    assert trainer.stop_token.reason == Interrupted(signal.SIGTERM)
+    with pytest.raises(RuntimeError, match="a part of a step may be in the variables"):
+        trainer._save_at_end()
