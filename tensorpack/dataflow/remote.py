@@ -5,6 +5,7 @@ never runs code. Only `_END` is answered, because ZeroMQ drops what waits in a s
 when its sender closes it.
 """
 
+import math
 import os
 import socket as socket_module
 import stat
@@ -28,7 +29,7 @@ from .repeat import RepeatedData
 
 _DATA, _END = b"tp1 data", b"tp1 end"
 _PART_BYTES = 1 << 16  # of a message with a key; of a peer without the key, no more is read
-_POLL_MS = 100  # until a receiver sees that it was closed
+_POLL_MS = 100  # until a wait hears a signal, or that it was closed
 _LAST_MS = 60000  # for a receiver to read that the flow has failed
 _KEY_TITLE = "tensorpack remote key 1"
 
@@ -210,8 +211,7 @@ class _Connection:
         attach: Callable[[Any, str], None],
     ) -> None:
         zmq = require("zmq")
-        self._context, self._guard, self._again = zmq.Context(), None, zmq.Again
-        self._error = zmq.ZMQError
+        self._zmq, self._context, self._guard = zmq, zmq.Context(), None
         self._socket = self._context.socket(getattr(zmq, kind))
         # Reentrant: a signal handler may close it within a call.
         self._lock, self._closed, self._id = threading.RLock(), False, os.urandom(16)
@@ -249,16 +249,24 @@ class _Connection:
         """Sends a message; waits `wait` milliseconds, or for ever if -1, also for an answer."""
         parts = range(0, len(frame), self._part_bytes)
         message = [self._id, kind, *(frame[i : i + self._part_bytes] for i in parts)]
-        self._socket.sndtimeo = self._socket.rcvtimeo = wait
-        try:
-            self._socket.send_multipart(message)
-            if kind == _END:
-                self._socket.recv()
-        except self._again as error:
-            raise _NothingTaken(
-                f"Nothing was taken at {self.endpoints[0]} for {wait / 1000} s: start the "
-                "receiver, or give a longer timeout."
-            ) from error
+        self._until(self._zmq.POLLOUT, wait, self._socket.send_multipart, message)
+        if kind == _END:
+            self._until(self._zmq.POLLIN, wait, self._socket.recv)
+
+    def _until(self, event: int, wait: int, call: Callable[..., Any], *args: Any) -> None:
+        """Calls again and again; a call that blocked would not hear a signal just before it."""
+        end = time.monotonic() + (wait / 1000 if wait >= 0 else math.inf)
+        while True:
+            try:
+                call(*args, flags=self._zmq.NOBLOCK)
+                return
+            except self._zmq.Again as error:
+                if time.monotonic() > end:
+                    raise _NothingTaken(
+                        f"Nothing was taken at {self.endpoints[0]} for {wait / 1000} s: start the "
+                        "receiver, or give a longer timeout."
+                    ) from error
+            self._socket.poll(_POLL_MS, event)
 
     def receive(self, timeout: Optional[float], max_bytes: int) -> Tuple[bytes, bytes, Any]:
         """Waits for a message; returns the id of its sender, its kind, and what was sent."""
@@ -267,7 +275,7 @@ class _Connection:
             while not self._closed:
                 try:
                     ready = self._socket.poll(_POLL_MS)
-                except self._error:
+                except self._zmq.ZMQError:
                     if self._closed:
                         break
                     raise
