@@ -11,7 +11,9 @@ from typing import Any, Callable, Iterable, List, Sequence, Tuple, Union
 
 import numpy as np
 
-from ._processes.pickled import aligned, pack, unpack, write
+from tensorpack.utils.packing.packed_arrays import aligned
+
+from ._processes.pickled import pack, unpack, write
 from ._processes.shared_memory import SharedFile
 
 _LEAST_BYTES = 1 << 20

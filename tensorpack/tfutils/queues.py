@@ -8,7 +8,7 @@ queue is closed when its producers have left. Works on the op, so it serves any 
 import threading
 import time
 from contextlib import suppress
-from typing import Any, Dict, List, Sequence, Set
+from typing import Any, Dict, List, Sequence
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.utils import logger
@@ -103,7 +103,6 @@ class QueueControl:
 
 
 _controls: PerGraph[Dict[str, QueueControl]] = PerGraph(dict)
-_hidden: PerGraph[Set[tf.Operation]] = PerGraph(set)
 
 
 def control_of(queue: Any) -> QueueControl:
@@ -116,16 +115,9 @@ def control_of(queue: Any) -> QueueControl:
     return controls[op.name]
 
 
-def hide_queue(queue: tf.QueueBase) -> None:
-    """Keeps a queue, which its maker closes, out of `all_queues`."""
-    op = queue.queue_ref.op
-    _hidden.get(op.graph).add(op)
-
-
 def all_queues(graph: tf.Graph) -> List[QueueControl]:
-    """Returns the control of each queue in the graph that is neither hidden nor on a server."""
-    hidden = _hidden.get(graph)
-    queues = [op for op in graph.get_operations() if op.type in _QUEUE_OPS and op not in hidden]
+    """Returns the control of each queue in the graph that is not on a server."""
+    queues = [op for op in graph.get_operations() if op.type in _QUEUE_OPS]
     return [control_of(op) for op in queues if tf.DeviceSpec.from_string(op.device).job != "ps"]
 
 

@@ -300,3 +300,9 @@ class TrainLoop:
         self.epoch_num = epoch_num
         self.local_step = steps_done - 1
         self.steps_done = steps_done
+
+    def take_last_step(self, run_step: Callable[[], None]) -> None:
+        """Runs a step after the loop was left, without its callbacks' turn behind it."""
+        self.local_step, self.global_step = self.steps_done, self.steps_taken + 1
+        run_step()
+        self.steps_done, self.steps_taken = self.steps_done + 1, self.global_step

@@ -16,11 +16,10 @@ from typing import Any, List, Tuple
 
 import numpy as np
 
-from tensorpack.utils.packing.packed_arrays import Rows, aligned_empty
+from tensorpack.utils.packing.packed_arrays import Rows, aligned, aligned_empty
 
 from .start_method import find_unpicklable
 
-_ALIGNMENT = 64  # bytes; TensorFlow takes over an array aligned so without a copy
 _SMALL_BYTES = 512
 _PROTOCOL = 4  # of Python 3.7
 _BY_NAME = "biufcmMSU"  # kinds of dtypes that their text describes
@@ -51,7 +50,7 @@ class Packed:
             return _small_array, (array.shape, name, array.tobytes())
         start = self.begin
         self.arrays.append((start, array))
-        self.begin = start + -(-array.nbytes // _ALIGNMENT) * _ALIGNMENT
+        self.begin = start + aligned(array.nbytes)
         return _large_array, (array.shape, name, start)
 
 
@@ -100,11 +99,6 @@ def unpack(data: Any, memory: Any = None, copies: bool = False) -> Any:
         raise RuntimeError(
             f"An object of {unpickler.latest} can be pickled, but not unpickled: {error!r}."
         ) from error
-
-
-def aligned(nbytes: int) -> int:
-    """Returns the next multiple of 64."""
-    return -(-nbytes // _ALIGNMENT) * _ALIGNMENT
 
 
 class _Unpickler(pickle.Unpickler):

@@ -51,6 +51,7 @@ class GroupTrainer(MultiTowerTrainer):
     cluster: Any = None  # the `Cluster`; None for a process that was started alone
     _has_group = False
     _set_flag: Any = None  # an op, where steps wait for each other
+    _unsaved = ""  # why this worker does not save where it ends
 
     def _form_group(self, cluster: Cluster, timeout: float) -> None:
         self._has_group, self.cluster, self._worker = True, cluster, cluster.index
@@ -60,7 +61,6 @@ class GroupTrainer(MultiTowerTrainer):
         self._host = f"/job:{'ps' if cluster.ps else 'worker'}/task:0"  # of what all share
         self.server: Any = None  # the tf.train.Server of this process
         self._waits_for, self._in_loop, self._gathered = "", False, 0
-        self._unsaved = ""  # why this worker does not save where it ends
         self._first_key = next(_runs) * _KEYS_OF_A_RUN + 1
         self.signal_token = StopToken()
         self.signal_token.on_request(self._on_signal)
@@ -230,12 +230,9 @@ class GroupTrainer(MultiTowerTrainer):
         is_last = self.epoch_num == self.max_epoch and self.loop.steps_done == self.steps_per_epoch
         if self._set_flag is None or is_last or self.stop_token.requested:
             return
-        loop = self.loop
-        loop.local_step, loop.global_step = loop.steps_done, loop.steps_taken + 1
         with self._waiting("the last step"):
             self.sess.run(self._set_flag, {self._new_flag: _LEFT})
-            self.run_step()
-        loop.steps_done, loop.steps_taken = loop.steps_done + 1, loop.global_step
+            self.loop.take_last_step(self.run_step)
 
     def _end_step(self) -> None:
         super()._end_step()
@@ -244,7 +241,7 @@ class GroupTrainer(MultiTowerTrainer):
             self.sess.run(self._set_flag, {self._new_flag: reason.signum})
 
     def _save_at_end(self) -> None:
-        if self._has_group and self._unsaved:
+        if self._unsaved:
             raise RuntimeError(self._unsaved)
         super()._save_at_end()
 

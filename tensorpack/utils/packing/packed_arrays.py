@@ -31,6 +31,11 @@ class Rows:
         return array
 
 
+def aligned(nbytes: int) -> int:
+    """Returns the next multiple of 64."""
+    return -(-nbytes // _ALIGNMENT) * _ALIGNMENT
+
+
 def aligned_empty(shape: Sequence[int], dtype: Any) -> np.ndarray:
     """Returns an uninitialized array, not of objects, that begins at a multiple of 64 bytes.
 

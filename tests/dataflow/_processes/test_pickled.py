@@ -7,8 +7,8 @@ import threading
 import numpy as np
 import pytest
 
-from tensorpack.dataflow._processes.pickled import aligned, pack, unpack, write
-from tensorpack.utils.packing.packed_arrays import Rows
+from tensorpack.dataflow._processes.pickled import pack, unpack, write
+from tensorpack.utils.packing.packed_arrays import Rows, aligned
 
 Box = collections.namedtuple("Box", "corners name")
 
