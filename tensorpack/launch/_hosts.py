@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import random
 import socket
 from typing import Dict, List, Sequence
 
@@ -11,6 +12,7 @@ from tensorpack.utils.nvml import visible_devices
 from tensorpack.utils.workers.processes import usable_cores
 
 _THREADS = ("OMP_NUM_THREADS", "TF_NUM_INTRAOP_THREADS")
+_PORTS = range(20000, 32768)  # below those that Linux gives to connections
 
 
 def on_this_machine(workers: int, ps: int, port: int = 0) -> List[Cluster]:
@@ -20,13 +22,26 @@ def on_this_machine(workers: int, ps: int, port: int = 0) -> List[Cluster]:
     """
     with contextlib.ExitStack() as stack:
         sockets = [stack.enter_context(socket.socket()) for _ in range(workers + ps)]
-        for number, each in enumerate(sockets):
+        for number, listener in enumerate(sockets):
             if port:  # usable at once after a run that had it
-                each.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            each.bind(("", port and port + number))  # on all interfaces, as TensorFlow's servers do
-        addresses = tuple(f"127.0.0.1:{each.getsockname()[1]}" for each in sockets)
+                listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                listener.bind(("", port + number))  # on all interfaces, as TensorFlow's servers do
+            else:
+                _bind_free(listener)
+        addresses = tuple(f"127.0.0.1:{listener.getsockname()[1]}" for listener in sockets)
     roles = [("worker", i) for i in range(workers)] + [("ps", i) for i in range(ps)]
     return [Cluster(addresses[:workers], addresses[workers:], *role) for role in roles]
+
+
+def _bind_free(listener: socket.socket) -> None:
+    """Binds to a port that stays free for the seconds until TensorFlow takes it.
+
+    One of those that the system gives to connections could be gone by then.
+    """
+    for port in random.SystemRandom().sample(_PORTS, 100):
+        with contextlib.suppress(OSError):
+            return listener.bind(("", port))
+    return listener.bind(("", 0))
 
 
 def environments(clusters: Sequence[Cluster]) -> List[Dict[str, str]]:

@@ -1,10 +1,9 @@
 """Both ends of a connection for the tests of `remote`, and bare sockets beside them."""
 
-import contextlib
 import threading
-from socket import socket as Socket
 
 from tensorpack.dataflow.remote import send_dataflow_zmq
+from tensorpack.launch._hosts import on_this_machine
 
 SECONDS = 60  # what is awaited comes at once; this is for machines that stand still
 ANY_PORT = "tcp://127.0.0.1:*"
@@ -57,6 +56,4 @@ class Raw:
 
 def free_address():
     """The address of a free port, for an end that binds."""
-    with contextlib.closing(Socket()) as taken:
-        taken.bind(("127.0.0.1", 0))
-        return f"tcp://127.0.0.1:{taken.getsockname()[1]}"
+    return f"tcp://{on_this_machine(1, 0)[0].address}"
