@@ -19,7 +19,6 @@ __all__ = [
     "PreventStuckPlayer",
     "ProxyPlayer",
     "RLEnvironment",
-    "is_environment",
 ]
 
 
@@ -31,7 +30,7 @@ class ActionSpace:
 
     def sample(self) -> Any:
         """Returns an action by chance."""
-        raise NotImplementedError(f"{type(self).__name__} does not override sample.")
+        raise NotImplementedError
 
 
 class DiscreteActionSpace(ActionSpace):
@@ -69,22 +68,22 @@ class RLEnvironment:
 
     def current_state(self) -> Any:
         """Returns the observation to act on."""
-        raise NotImplementedError(f"{type(self).__name__} does not override current_state.")
+        raise NotImplementedError
 
     def action(self, act: Any) -> Tuple[float, bool]:
         """Takes an action; returns the reward, and whether the game is over."""
-        raise NotImplementedError(f"{type(self).__name__} does not override action.")
+        raise NotImplementedError
 
     def restart_episode(self) -> None:
         """Begins a new game, whether the present one is over or not."""
-        raise NotImplementedError(f"{type(self).__name__} does not override restart_episode.")
+        raise NotImplementedError
 
     def finish_episode(self) -> None:
         """Adds the statistics of the present game to `stats`. By default there are none."""
 
     def get_action_space(self) -> ActionSpace:
         """Returns the possible actions."""
-        raise NotImplementedError(f"{type(self).__name__} does not override get_action_space.")
+        raise NotImplementedError
 
     def reset_stat(self) -> None:
         """Forgets all statistics."""
@@ -103,8 +102,8 @@ class RLEnvironment:
         over = False
         while not over:
             _, over = self.action(func(self.current_state()))
-        found = self.stats
-        values = found[stat] if isinstance(stat, str) else [found[name] for name in stat]
+        stats = self.stats
+        values = stats[stat] if isinstance(stat, str) else [stats[name] for name in stat]
         self.reset_stat()
         return values
 
@@ -117,29 +116,29 @@ class NaiveRLEnvironment(RLEnvironment):
 
     def __init__(self) -> None:
         super().__init__()
-        self._actions = DiscreteActionSpace(2)
+        self._space = DiscreteActionSpace(2)
         self.restart_episode()
 
     def current_state(self) -> int:
-        return self._taken
+        return self._count
 
     def action(self, act: int) -> Tuple[float, bool]:
-        self._taken += 1
+        self._count += 1
         self._score += act
-        over = self._taken == 10
+        over = self._count == 10
         if over:
             self.finish_episode()
             self.restart_episode()
         return act, over
 
     def restart_episode(self) -> None:
-        self._taken = self._score = 0
+        self._count = self._score = 0
 
     def finish_episode(self) -> None:
         self.stats["score"].append(self._score)
 
     def get_action_space(self) -> DiscreteActionSpace:
-        return self._actions
+        return self._space
 
 
 class ProxyPlayer(RLEnvironment):
@@ -150,66 +149,51 @@ class ProxyPlayer(RLEnvironment):
 
     def __init__(self, player: RLEnvironment):
         self.player: Any = player
-        self._environment()
-
-    def _environment(self) -> RLEnvironment:
-        """Returns what is wrapped; raises TypeError if it has no `action`."""
-        if not is_environment(self.player):
-            raise TypeError(
-                f"{type(self).__name__} wraps a {type(self.player).__name__}, which is not an "
-                "RLEnvironment. A Player of N environments is played with reset() and "
-                "step(actions); its wrappers are LimitLength, PreventStuck and MapPlayerState."
-            )
-        return self.player
 
     @property
     def stats(self) -> DefaultDict[str, List[Any]]:  # type: ignore[override]
-        return self._environment().stats
+        return self.player.stats
 
     def current_state(self) -> Any:
-        return self._environment().current_state()
+        return self.player.current_state()
 
     def action(self, act: Any) -> Tuple[float, bool]:
-        return self._environment().action(act)
+        return self.player.action(act)
 
     def restart_episode(self) -> None:
-        self._environment().restart_episode()
+        self.player.restart_episode()
 
     def finish_episode(self) -> None:
-        self._environment().finish_episode()
+        self.player.finish_episode()
 
     def get_action_space(self) -> ActionSpace:
-        return self._environment().get_action_space()
+        return self.player.get_action_space()
 
     def reset_stat(self) -> None:
-        self._environment().reset_stat()
+        self.player.reset_stat()
 
     def close(self) -> None:
-        self._environment().close()
+        self.player.close()
 
 
 class PreventStuckPlayer(ProxyPlayer):
     """Takes another action where an agent asks for the same one again and again.
 
     The request that completes `nr_repeat` equal ones in a row, and all further ones of the same
-    action, are replaced, until the agent asks for another action or a new game begins.
-
-    Args:
-      player: the environment to wrap.
-      nr_repeat: equal requests in a row that count as stuck.
-      action: taken instead.
+    action, are replaced by `action`, until the agent asks for another one or a new game begins.
     """
 
     def __init__(self, player: RLEnvironment, nr_repeat: int, action: Any):
         super().__init__(player)
         self._nr_repeat = as_count(self, "nr_repeat", nr_repeat)
-        self._way_out = action
+        self._replacement = action
         self._last, self._repeats = None, 0
 
     def action(self, act: Any) -> Tuple[float, bool]:
         self._repeats = self._repeats + 1 if self._repeats and act == self._last else 1
         self._last = act
-        reward, over = super().action(self._way_out if self._repeats >= self._nr_repeat else act)
+        stuck = self._repeats >= self._nr_repeat
+        reward, over = super().action(self._replacement if stuck else act)
         if over:
             self._repeats = 0
         return reward, over
@@ -217,6 +201,19 @@ class PreventStuckPlayer(ProxyPlayer):
     def restart_episode(self) -> None:
         super().restart_episode()
         self._repeats = 0
+
+
+class AutoRestartPlayer(ProxyPlayer):
+    """Finishes a game that is over and begins the next one, for environments that do not, such as
+    `GymEnv(name, auto_restart=False)`.
+    """
+
+    def action(self, act: Any) -> Tuple[float, bool]:
+        reward, over = super().action(act)
+        if over:
+            self.finish_episode()
+            self.restart_episode()
+        return reward, over
 
 
 class LimitLengthPlayer(ProxyPlayer):
@@ -239,23 +236,3 @@ class LimitLengthPlayer(ProxyPlayer):
     def restart_episode(self) -> None:
         super().restart_episode()
         self._length = 0
-
-
-class AutoRestartPlayer(ProxyPlayer):
-    """Finishes a game that is over and begins the next one, for environments that do not, such as
-    `GymEnv(name, auto_restart=False)`.
-    """
-
-    def action(self, act: Any) -> Tuple[float, bool]:
-        reward, over = super().action(act)
-        if over:
-            self.finish_episode()
-            self.restart_episode()
-        return reward, over
-
-
-def is_environment(player: Any) -> bool:
-    """True for an environment of one game, False for a `Player` of N, also inside proxies."""
-    while isinstance(player, ProxyPlayer):
-        player = player.player
-    return hasattr(player, "action")

@@ -4,14 +4,13 @@ Understands gymnasium and gym 0.21 to 0.26: steps of four or five parts, resets 
 an info. Neither has to be installed for environments that only look like theirs.
 """
 
-import contextlib
 import importlib
 import importlib.util
 import inspect
 import operator
 import threading
 from functools import partial
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple, Union
+from typing import Any, Callable, Dict, List, Optional, Tuple, Union
 
 import numpy as np
 
@@ -21,7 +20,7 @@ from tensorpack.utils.optional import require
 from .envbase import DiscreteActionSpace, RLEnvironment
 from .player import EpisodeTracker, Player, PlayerStep
 
-_MAKING = threading.Lock()  # environments register and load things while they are made
+_ENV_LOCK = threading.Lock()  # environments register and load things while they are made
 
 
 class GymPlayers(Player):
@@ -48,18 +47,13 @@ class GymPlayers(Player):
     ):
         self.num_envs = as_count(self, "num_envs", num_envs)
         self._tracker = EpisodeTracker(self.num_envs, max_episode_actions)
-        make = _maker(make_env) if isinstance(make_env, str) else make_env
-        with contextlib.ExitStack() as stack:
-            self.envs: List[Any] = []
-            for _ in range(self.num_envs):
-                self.envs.append(make())
-                stack.callback(self.envs[-1].close)
-            if len({id(env) for env in self.envs}) < self.num_envs:
-                raise ValueError("make_env returned the same environment twice; make new ones.")
-            traits = [_traits(env) for env in self.envs]
-            if any(other != traits[0] for other in traits):
-                raise ValueError(f"The environments are not alike: {traits}.")
-            self._closing = stack.pop_all()
+        make = partial(_make, make_env) if isinstance(make_env, str) else make_env
+        self.envs: List[Any] = [make() for _ in range(self.num_envs)]
+        if len({id(env) for env in self.envs}) < self.num_envs:
+            raise ValueError("make_env returned the same environment twice; make new ones.")
+        traits = [_traits(env) for env in self.envs]
+        if any(other != traits[0] for other in traits):
+            raise ValueError(f"The environments are not alike: {traits}.")
         self.num_actions, self._first_action, self.frame_shape, self.frame_dtype = traits[0]
         self._seeds: Optional[List[int]] = self._seeds_from(seed)
 
@@ -69,16 +63,15 @@ class GymPlayers(Player):
     def _reset(self, seed: Optional[int]) -> np.ndarray:
         seeds = self._seeds if seed is None else self._seeds_from(seed)
         self._seeds = None  # they are used once
-        frames = self._new_frames()
-        lives = np.zeros(self.num_envs, dtype=np.int64)
+        frames, lives = self._new_frames()
         for i, env in enumerate(self.envs):
             observation, info = _reset_env(env, None if seeds is None else seeds[i])
-            frames[i], lives[i] = self._check(env, observation), _lives(info)
+            frames[i], lives[i] = self._frame(env, observation), _lives(info)
         self._tracker.begin(lives)
         return frames
 
     def _step(self, actions: np.ndarray) -> PlayerStep:
-        frames, lives = self._new_frames(), np.zeros(self.num_envs, dtype=np.int64)
+        frames, lives = self._new_frames()
         rewards = np.zeros(self.num_envs, dtype=np.float64)
         terminated, truncated = np.zeros((2, self.num_envs), dtype=bool)
         for i, env in enumerate(self.envs):
@@ -87,7 +80,7 @@ class GymPlayers(Player):
             else:
                 result = env.step(int(actions[i]) + self._first_action)
                 observation, rewards[i], terminated[i], truncated[i], info = _five_parts(result)
-            frames[i], lives[i] = self._check(env, observation), _lives(info)
+            frames[i], lives[i] = self._frame(env, observation), _lives(info)
         return self._tracker.record(frames, rewards, terminated, lives, truncated)
 
     def _truncate(self, mask: np.ndarray) -> None:
@@ -97,23 +90,25 @@ class GymPlayers(Player):
         return "gym has no common way to save an environment"
 
     def _close(self) -> None:
-        self._closing.close()
+        for env in self.envs:
+            env.close()
 
-    def _check(self, env: Any, observation: Any) -> np.ndarray:
+    def _frame(self, env: Any, observation: Any) -> np.ndarray:
         """Returns an observation as an array; an assignment would stretch, cut or wrap others."""
-        frame, wanted = np.asarray(observation), self.frame_dtype
-        fits = np.can_cast(frame.dtype, wanted, "same_kind")
-        if frame.dtype != wanted and frame.dtype.kind in "iu" and wanted.kind in "iu":
-            fits = np.array_equal(frame, frame.astype(wanted))
-        if not fits or frame.shape != self.frame_shape:
+        frame, dtype = np.asarray(observation), self.frame_dtype
+        same_kind = frame.dtype == dtype or frame.dtype.kind == dtype.kind == "f"
+        if frame.shape != self.frame_shape or not (
+            same_kind or np.array_equal(frame, frame.astype(dtype))
+        ):
             raise ValueError(
                 f"{env} returned an observation of {frame.dtype} {list(frame.shape)}, but its "
-                f"observation_space says {wanted} {list(self.frame_shape)}. Make them agree."
+                f"observation_space says {dtype} {list(self.frame_shape)}. Make them agree."
             )
         return frame
 
-    def _new_frames(self) -> np.ndarray:
-        return np.zeros((self.num_envs,) + self.frame_shape, dtype=self.frame_dtype)
+    def _new_frames(self) -> Tuple[np.ndarray, np.ndarray]:
+        shape = (self.num_envs,) + self.frame_shape
+        return np.zeros(shape, self.frame_dtype), np.zeros(self.num_envs, np.int64)
 
 
 class GymEnv(RLEnvironment):
@@ -124,7 +119,8 @@ class GymEnv(RLEnvironment):
     Args:
       name: id of the environment, such as "CartPole-v1".
       dumpdir: folder for videos of some games, by gymnasium's `RecordVideo`, which needs moviepy.
-      viz: shows the game in a window. A number, in 2017 the pause between frames, counts as true.
+      viz: shows the game in a window, without `dumpdir`. A number, in 2017 the pause between
+        frames, counts as true.
       auto_restart: a new game begins where one ends. Otherwise call `finish_episode` and
         `restart_episode`, or wrap this in an `AutoRestartPlayer`.
 
@@ -140,33 +136,26 @@ class GymEnv(RLEnvironment):
         auto_restart: bool = True,
     ):
         super().__init__()
-        if dumpdir and viz:
-            raise ValueError("GymEnv got both dumpdir and viz, but draws to one place; give one.")
         mode = "rgb_array" if dumpdir else "human" if viz else None
-        with _MAKING, contextlib.ExitStack() as stack:
-            self.gymenv = _maker(name)(**({"render_mode": mode} if mode else {}))
-            stack.callback(self.gymenv.close)
-            traits = _traits(self.gymenv)
+        with _ENV_LOCK:
+            self.gymenv = _make(name, **({"render_mode": mode} if mode else {}))
+            num_actions, self._first_action, _, _ = _traits(self.gymenv)
             if dumpdir:
                 self.gymenv = require(f"{_gym()}.wrappers").RecordVideo(self.gymenv, dumpdir)
-            stack.pop_all()
-        self._auto_restart, self._score, self._over = auto_restart, 0.0, False
-        self._actions = DiscreteActionSpace(traits.num_actions)
-        self._first_action = traits.first_action
+        self._auto_restart = auto_restart
+        self._space = DiscreteActionSpace(num_actions)
         self.restart_episode()
 
     def current_state(self) -> np.ndarray:
         return self._state.copy()
 
     def action(self, act: int) -> Tuple[float, bool]:
-        """Takes an action in [0, num_actions); RuntimeError if the game is over already."""
-        if self._over:
-            raise RuntimeError("The game is over: call finish_episode() and restart_episode().")
+        """Takes an action in [0, num_actions)."""
         result = self.gymenv.step(operator.index(act) + self._first_action)
         state, reward, terminated, truncated, _ = _five_parts(result)
         self._state = np.array(state)
         self._score += float(reward)
-        over = self._over = bool(terminated or truncated)
+        over = bool(terminated or truncated)
         if over and self._auto_restart:
             self.finish_episode()
             self.restart_episode()
@@ -175,34 +164,24 @@ class GymEnv(RLEnvironment):
     def restart_episode(self) -> None:
         self._state = np.array(_reset_env(self.gymenv, None)[0])
         self._score = 0.0
-        self._over = False
 
     def finish_episode(self) -> None:
         self.stats["score"].append(self._score)
 
     def get_action_space(self) -> DiscreteActionSpace:
-        return self._actions
+        return self._space
 
     def close(self) -> None:
         self.gymenv.close()
 
 
-class _Traits(NamedTuple):
-    """Properties that all environments must share."""
-
-    num_actions: int
-    first_action: int
-    frame_shape: Tuple[int, ...]
-    frame_dtype: np.dtype
-
-
-def _traits(env: Any) -> _Traits:
-    """Reads them from an environment; refuses one that does not fit a `Player`."""
+def _traits(env: Any) -> Tuple[int, int, Tuple[int, ...], np.dtype]:
+    """Returns number of actions, first action, shape and dtype of the observations."""
     actions, observations = env.action_space, env.observation_space
     if np.ndim(getattr(actions, "n", [])) != 0 or getattr(actions, "shape", None):  # MultiBinary
         raise ValueError(
-            f"{env} has the action space {actions}; only discrete actions, numbered in one row, "
-            "can be played. Wrap the environment so that it has a Discrete space."
+            f"{env} has the action space {actions}; only discrete actions can be played. Wrap the "
+            "environment so that it has a Discrete space."
         )
     shape, dtype = (getattr(observations, name, None) for name in ("shape", "dtype"))
     if shape is None or dtype is None:
@@ -210,21 +189,21 @@ def _traits(env: Any) -> _Traits:
             f"{env} has the observation space {observations}; observations must be arrays of one "
             "shape. Flatten them, with FlattenObservation for example."
         )
-    return _Traits(int(actions.n), int(getattr(actions, "start", 0)), tuple(shape), np.dtype(dtype))
-
-
-def _maker(env_id: str) -> Callable[[], Any]:
-    """Returns a function that makes an environment by its id, with gymnasium or else gym."""
-    gym = require(_gym())
-    # Of ale-py's games gymnasium 1.0 and later know nothing until it is imported.
-    if env_id not in getattr(gym, "registry", [env_id]) and importlib.util.find_spec("ale_py"):
-        importlib.import_module("ale_py")
-    return partial(gym.make, env_id)
+    return int(actions.n), int(getattr(actions, "start", 0)), tuple(shape), np.dtype(dtype)
 
 
 def _gym() -> str:
     installed = [name for name in ("gymnasium", "gym") if importlib.util.find_spec(name)]
     return (installed or ["gymnasium"])[0]
+
+
+def _make(env_id: str, **options: Any) -> Any:
+    """Makes an environment by its id, with gymnasium or else gym."""
+    gym = require(_gym())
+    # Of ale-py's games gymnasium 1.0 and later know nothing until it is imported.
+    if env_id not in getattr(gym, "registry", [env_id]) and importlib.util.find_spec("ale_py"):
+        importlib.import_module("ale_py")
+    return gym.make(env_id, **options)
 
 
 def _reset_env(env: Any, seed: Optional[int]) -> Tuple[Any, Dict[str, Any]]:

@@ -11,32 +11,22 @@ import numpy as np
 from tensorpack.utils.checks import as_count
 
 from . import envbase
-from .player import EpisodeTracker, Player, PlayerStep
+from .player import Player, PlayerStep
+
+_ATTRIBUTES = ("num_envs", "num_actions", "frame_shape", "frame_dtype")
 
 
 class ProxyPlayer(Player, envbase.ProxyPlayer):
     """Passes every call on to another player; the base of wrappers, which override a part.
 
-    Around an `RLEnvironment` it has the methods of that, `action` and so on, and those of `Player`
-    raise a TypeError; around a `Player` the other way round.
+    Around an `RLEnvironment` it has the methods of that, `action` and so on.
     """
 
     def __init__(self, player: Union[Player, envbase.RLEnvironment]):
         self.player: Any = player
-        if envbase.is_environment(player):
-            return
-        self.num_envs = player.num_envs
-        self.num_actions = player.num_actions
-        self.frame_shape = player.frame_shape
-        self.frame_dtype = player.frame_dtype
-
-    def _check_open(self) -> None:
-        if envbase.is_environment(self.player):
-            raise TypeError(
-                f"{type(self).__name__} wraps a {type(self.player).__name__}, an RLEnvironment of "
-                "one game: call current_state(), action(act) and restart_episode()."
-            )
-        super()._check_open()
+        for name in _ATTRIBUTES:
+            if hasattr(player, name):
+                setattr(self, name, getattr(player, name))
 
     @property
     def identity(self) -> Dict[str, Any]:
@@ -72,41 +62,42 @@ class LimitLength(ProxyPlayer):
       limit: actions in a game, at least 1.
     """
 
-    _counts_all = True  # actions; or only those in a row that `_overdue` counts
-
     def __init__(self, player: Player, limit: int):
-        _refuse_environment(player, type(self).__name__, "LimitLengthPlayer")
         super().__init__(player)
-        self._no_lives = np.zeros(self.num_envs, dtype=np.int64)  # the wrapped player counts them
         self._limit = as_count(self, "limit", limit)
-        self._tracker = EpisodeTracker(self.num_envs, self._limit if self._counts_all else None)
+        self._lengths = np.zeros(player.num_envs, dtype=np.int64)
+        self._scores = np.zeros(player.num_envs)
 
-    def _overdue(self, step: PlayerStep) -> np.ndarray:
-        return np.zeros(self.num_envs, dtype=bool)
+    def _count(self, step: PlayerStep) -> np.ndarray:
+        """Returns how many of the actions of each game count, with those of a step."""
+        return np.where(step.reset, 0, self._lengths + 1)
 
     def _reset(self, seed: Optional[int]) -> np.ndarray:
-        self._tracker.begin(self._no_lives)
+        self._lengths, self._scores = np.zeros_like(self._lengths), np.zeros_like(self._scores)
         return super()._reset(seed)
 
     def _step(self, actions: np.ndarray) -> PlayerStep:
         step = super()._step(actions)
-        self._tracker.ended = step.reset
-        truncated = step.truncated | self._overdue(step)
-        limited = self._tracker.record(
-            step.frames, step.reward, step.terminated, self._no_lives, truncated
-        )
-        cut = limited.truncated & ~step.truncated
+        self._lengths = self._count(step)
+        self._scores = np.where(step.reset, 0, self._scores + step.reward)
+        ended = step.terminated | step.truncated
+        cut = (self._lengths >= self._limit) & ~ended & ~step.reset
         if not cut.any():
             return step
         self.player.truncate(cut)
-        return limited._replace(life_lost=step.life_lost & ~cut, taken=step.taken)
+        return step._replace(
+            truncated=step.truncated | cut,
+            life_lost=step.life_lost & ~cut,
+            episode_score=np.where(cut, self._scores, step.episode_score),
+        )
 
     def _state_dict(self) -> Dict[str, Any]:
-        return {**super()._state_dict(), **self._tracker.state_dict()}
+        counts = {"lengths": self._lengths.copy(), "scores": self._scores.copy()}
+        return {**super()._state_dict(), **counts}
 
     def _load_state_dict(self, state: Dict[str, Any]) -> None:
         super()._load_state_dict(state)
-        self._tracker.load_state_dict(state)
+        self._lengths, self._scores = np.array(state["lengths"]), np.array(state["scores"])
 
 
 class LimitIdle(LimitLength):
@@ -116,25 +107,22 @@ class LimitIdle(LimitLength):
     of actions in a row; the rest is as in `LimitLength`.
     """
 
-    _counts_all = False
+    def _count(self, step: PlayerStep) -> np.ndarray:
+        changed = (step.frames != self._frames).reshape(self.num_envs, -1).any(1)
+        self._frames = step.frames.copy()
+        return np.where(changed | step.reset | (step.reward != 0), 0, self._lengths + 1)
 
     def _reset(self, seed: Optional[int]) -> np.ndarray:
-        self._idle = np.zeros(self.num_envs, dtype=np.int64)  # actions without a change
-        self._frames = super()._reset(seed).copy()
+        self._frames = super()._reset(seed)
         return self._frames.copy()
 
-    def _overdue(self, step: PlayerStep) -> np.ndarray:
-        changed = (step.frames != self._frames).reshape(self.num_envs, -1).any(1)
-        self._idle = np.where(changed | step.reset | (step.reward != 0), 0, self._idle + 1)
-        self._frames = step.frames.copy()
-        return self._idle >= self._limit
-
     def _state_dict(self) -> Dict[str, Any]:
-        return {**super()._state_dict(), "idle": self._idle.copy(), "frames": self._frames.copy()}
+        idle = self._lengths.copy()
+        return {**super()._state_dict(), "idle": idle, "frames": self._frames.copy()}
 
     def _load_state_dict(self, state: Dict[str, Any]) -> None:
         super()._load_state_dict(state)
-        self._idle, self._frames = np.array(state["idle"]), np.array(state["frames"])
+        self._lengths, self._frames = np.array(state["idle"]), np.array(state["frames"])
 
 
 class PreventStuck(ProxyPlayer):
@@ -151,23 +139,16 @@ class PreventStuck(ProxyPlayer):
     """
 
     def __init__(self, player: Player, num_repeat: int = 30, action: int = 1):
-        _refuse_environment(player, "PreventStuck", "PreventStuckPlayer")
         super().__init__(player)
         self._num_repeat = as_count(self, "num_repeat", num_repeat)
-        self._action = as_count(self, "action", action, 0)
-        if not 0 <= self._action < self.num_actions:
-            raise ValueError(
-                f"PreventStuck got action={action}, but the player has {self.num_actions} actions; "
-                f"give one of 0 to {self.num_actions - 1}."
-            )
-        self._forget()
-
-    def _forget(self) -> None:
-        self._last = np.full(self.num_envs, -1, dtype=np.int64)
-        self._repeats = np.zeros(self.num_envs, dtype=np.int64)
+        self._action = as_count(self, "action", action, least=0)
+        if self._action >= player.num_actions:
+            raise ValueError(f"PreventStuck: action must be below {player.num_actions}: {action}.")
+        self._last = np.full(player.num_envs, -1, dtype=np.int64)
+        self._repeats = np.zeros(player.num_envs, dtype=np.int64)
 
     def _reset(self, seed: Optional[int]) -> np.ndarray:
-        self._forget()
+        self._last = np.full_like(self._last, -1)
         return super()._reset(seed)
 
     def _step(self, actions: np.ndarray) -> PlayerStep:
@@ -204,11 +185,10 @@ class MapPlayerState(ProxyPlayer):
     ):
         super().__init__(player)
         self.func = func
-        if envbase.is_environment(player):
-            return
-        sample = self._map(np.zeros((self.num_envs,) + tuple(self.frame_shape), self.frame_dtype))
-        self.frame_shape = sample.shape[1:]
-        self.frame_dtype = sample.dtype
+        if hasattr(player, "num_envs"):
+            frames = np.zeros((self.num_envs,) + tuple(self.frame_shape), self.frame_dtype)
+            frames = self._map(frames)
+            self.frame_shape, self.frame_dtype = frames.shape[1:], frames.dtype
 
     def current_state(self) -> Any:
         return self.func(super().current_state())
@@ -228,11 +208,3 @@ class MapPlayerState(ProxyPlayer):
                 f"{self.num_envs} environments; keep the first axis."
             )
         return mapped
-
-
-def _refuse_environment(player: Any, wrapper: str, other: str) -> None:
-    if envbase.is_environment(player):
-        raise TypeError(
-            f"{wrapper} takes a Player of N environments, got a {type(player).__name__}, which is "
-            f"an RLEnvironment of one game; use {other}."
-        )

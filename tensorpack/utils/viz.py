@@ -3,16 +3,16 @@
 import io
 import itertools
 import os
-from typing import Any, Callable, Iterator, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Iterator, Optional, Sequence, Tuple
 
 import numpy as np
 
 from .fs import mkdir_p
 from .optional import require
 
+_WINDOW = "tensorpack"
 _BOX_COLOUR = (218, 120, 40)
 _LABEL_COLOUR = (255, 255, 255)
-_ESCAPE = "\x1b"
 
 _ClickCallback = Callable[[np.ndarray, int, int], Any]
 
@@ -34,23 +34,22 @@ def interactive_imshow(
     clicks = {cv2.EVENT_LBUTTONUP: lclick_cb, cv2.EVENT_RBUTTONUP: rclick_cb}
 
     def on_mouse(event: int, x: int, y: int, *_: Any) -> None:
-        callback = clicks.get(event)
-        if callback is not None:
-            callback(img, x, y)
+        if clicks.get(event):
+            clicks[event](img, x, y)
 
-    cv2.imshow("tensorpack", img)
-    cv2.setMouseCallback("tensorpack", on_mouse)
-    while True:
-        name = chr(cv2.waitKey(-1) & 0xFF)
-        if f"key_cb_{name}" in kwargs:
-            kwargs[f"key_cb_{name}"](img)
-        elif name == "s":
+    cv2.imshow(_WINDOW, img)
+    cv2.setMouseCallback(_WINDOW, on_mouse)
+    key = ""
+    while key not in ("q", "\x1b"):  # escape
+        key = chr(cv2.waitKey(-1) & 0xFF)
+        if f"key_cb_{key}" in kwargs:
+            kwargs[f"key_cb_{key}"](img)
+            key = ""
+        elif key == "s":
             cv2.imwrite("out.png", img)
-        elif name == "x":
+        elif key == "x":
             raise SystemExit(0)
-        elif name in ("q", _ESCAPE):
-            break
-    cv2.destroyWindow("tensorpack")
+    cv2.destroyWindow(_WINDOW)
 
 
 def stack_patches(
@@ -63,37 +62,34 @@ def stack_patches(
     viz: bool = False,
     lclick_cb: Optional[Callable[[int], Any]] = None,
 ) -> np.ndarray:
-    """Arranges images in a grid, row by row; empty cells show the background.
+    """Returns images in a grid, row by row, uint8 [rows, columns, 3] BGR.
 
     Args:
       patch_list: images [H, W], [H, W, 1] or [H, W, 3]; of one size unless `pad`.
-      nr_row, nr_col: rows and columns of the grid.
+      nr_row, nr_col: rows and columns of the grid; empty cells show the background.
       border: pixels between images; by default a tenth of the longer side, at most 10.
       pad: whether to centre smaller images in cells of the largest size.
       bgcolor: the background, a number or three (BGR).
       viz: whether to show the grid in a window.
       lclick_cb: called with the index of an image at a click on it.
-
-    Returns:
-      uint8 [rows, columns, 3], BGR.
     """
     patches = [_to_bgr(patch) for patch in patch_list]
-    sizes = {patch.shape for patch in patches}
+    sizes = sorted({patch.shape[:2] for patch in patches})
     if len(sizes) > 1 and not pad:
-        raise ValueError(f"The images have different sizes {sorted(sizes)}: resize, or pad=True.")
-    height, width = max(size[0] for size in sizes), max(size[1] for size in sizes)
-    border = _default_border(height, width) if border is None else border
-    grid = np.empty((nr_row * (height + border), nr_col * (width + border), 3), np.uint8)
+        raise ValueError(f"The images have different sizes {sizes}: resize, or pad=True.")
+    height, width = np.max(sizes, axis=0)
+    border = _border(height, width) if border is None else border
+    cell_height, cell_width = height + border, width + border
+    grid = np.empty((nr_row * cell_height - border, nr_col * cell_width - border, 3), np.uint8)
     grid[:] = bgcolor
     for index, patch in enumerate(patches):
         row, col = divmod(index, nr_col)
-        top = row * (height + border) + (height - patch.shape[0]) // 2
-        left = col * (width + border) + (width - patch.shape[1]) // 2
+        top = row * cell_height + (height - patch.shape[0]) // 2
+        left = col * cell_width + (width - patch.shape[1]) // 2
         grid[top : top + patch.shape[0], left : left + patch.shape[1]] = patch
-    grid = grid[: grid.shape[0] - border, : grid.shape[1] - border]
 
     def on_click(img: np.ndarray, x: int, y: int) -> None:
-        index = y // (height + border) * nr_col + x // (width + border)
+        index = y // cell_height * nr_col + x // cell_width
         if lclick_cb is not None and index < len(patches):
             lclick_cb(index)
 
@@ -113,17 +109,15 @@ def gen_stack_patches(
     viz: bool = False,
     lclick_cb: Optional[Callable[[int], Any]] = None,
 ) -> Iterator[np.ndarray]:
-    """Yields grids of images, page by page; the last one may have empty cells.
+    """Yields grids of images of one size, page by page; see `stack_patches` for the arguments.
 
-    Args:
-      patch_list, border, bgcolor, viz: see `stack_patches`; the images have one size.
-      nr_row, nr_col: of a page; by default as many as fit into `max_height` and `max_width` pixels.
-      lclick_cb: called with the index of an image in `patch_list` at a click on it.
+    By default a page has as many rows and columns as fit into `max_height` and `max_width` pixels.
+    `lclick_cb` gets the index in `patch_list`.
     """
     if not len(patch_list):
         return
     height, width = np.asarray(patch_list[0]).shape[:2]
-    border = _default_border(height, width) if border is None else border
+    border = _border(height, width) if border is None else border
     rows = nr_row or max(1, (max_height + border) // (height + border))
     cols = nr_col or max(1, (max_width + border) // (width + border))
     for start in range(0, len(patch_list), rows * cols):
@@ -165,57 +159,48 @@ def dump_dataflow_images(
     cv2 = require("cv2")
     if output_dir is not None:
         mkdir_p(output_dir)
-    page: List[np.ndarray] = []
-    count = 0
     df.reset_state()
     components = (datapoint[index] for datapoint in df)
     images = itertools.chain.from_iterable(components) if batched else components
-    for image in itertools.islice(images, number):
-        image = _to_bgr(np.clip(np.asarray(image, dtype=np.float32) * scale, 0, 255))
-        image = image[:, :, ::-1] if flipRGB else image
+    images = (_to_bgr(np.asarray(image, np.float32) * scale) for image in images)
+    images, count = itertools.islice(images, number), 0
+    page_size = np.prod(viz or 1)
+    for page in iter(lambda: list(itertools.islice(images, page_size)), []):
+        if flipRGB:
+            page = [np.ascontiguousarray(image[:, :, ::-1]) for image in page]
         if resize is not None:
-            image = cv2.resize(np.ascontiguousarray(image), tuple(resize))
-        if output_dir is not None:
-            path = os.path.join(output_dir, f"{count:03d}.jpg")
-            if not cv2.imwrite(path, image):  # OpenCV gives no reason
+            page = [cv2.resize(image, tuple(resize)) for image in page]
+        for image in page:
+            path = os.path.join(output_dir or "", f"{count:03d}.jpg")
+            count += 1
+            # OpenCV gives no reason
+            if output_dir is not None and not cv2.imwrite(path, image):
                 raise OSError(f"Cannot write {path}. Check the free space and the permissions.")
-        count += 1
-        page.append(image)
-        if viz is not None and len(page) == viz[0] * viz[1]:
+        if viz is not None:
             stack_patches(page, *viz, viz=True)
-            page = []
-    if viz is not None and page:
-        stack_patches(page, *viz, viz=True)
     return count
 
 
 def intensity_to_rgb(
     intensity: np.ndarray, cmap: str = "cubehelix", normalize: bool = False
 ) -> np.ndarray:
-    """Returns intensities as colours, float32 [H, W, 3] in [0, 255], RGB.
+    """Returns intensities [H, W] as colours, float32 [H, W, 3] in [0, 255], RGB.
 
-    Args:
-      intensity: [H, W], in [0, 1] unless `normalize`.
-      cmap: a colour map of matplotlib.
-      normalize: whether to stretch the values to [0, 1].
+    They are in [0, 1], or are stretched to it by `normalize`; `cmap` is a colour map of matplotlib.
     """
     intensity = np.asarray(intensity, dtype=np.float32)
     if normalize:
-        low, high = intensity.min(), intensity.max()
-        intensity = (intensity - low) / (high - low) if high > low else intensity - low
+        intensity = intensity - intensity.min()
+        intensity /= intensity.max() or 1
     colours = require("matplotlib.cm", "matplotlib").ScalarMappable(cmap=cmap).get_cmap()
     return (colours(intensity)[:, :, :3] * 255).astype(np.float32)
 
 
 def pyplot2img(plt: Any) -> np.ndarray:
-    """Returns a figure, or the current one of the module `matplotlib.pyplot`, as an image, uint8
-    [H, W, 3] BGR.
-    """
+    """Returns a figure, or the current one of `matplotlib.pyplot`, as uint8 [H, W, 3] BGR."""
     file = io.BytesIO()
     plt.savefig(file, format="png")
-    file.seek(0)
-    image = require("matplotlib.pyplot", "matplotlib").imread(file)  # RGBA in [0, 1]
-    return (255 * image[:, :, 2::-1]).round().astype(np.uint8)
+    return require("cv2").imdecode(np.frombuffer(file.getbuffer(), np.uint8), 1)
 
 
 def draw_boxes(
@@ -224,35 +209,28 @@ def draw_boxes(
     labels: Optional[Sequence[str]] = None,
     color: Optional[Tuple[int, int, int]] = None,
 ) -> np.ndarray:
-    """Returns a copy of an image with boxes, uint8 [H, W, 3], BGR.
+    """Returns a copy of an image [H, W] or [H, W, 3] with boxes, uint8 [H, W, 3] BGR.
 
-    Args:
-      im: [H, W] or [H, W, 3].
-      boxes: [N, 4], each (x1, y1, x2, y2) in pixels, inside the image.
-      labels: one text per box.
-      color: of the boxes, BGR.
+    Boxes [N, 4] are (x1, y1, x2, y2) in pixels, inside the image; `color` is BGR, and there is a
+    text in `labels` for each box.
     """
     cv2 = require("cv2")
     image = np.ascontiguousarray(_to_bgr(im))
-    boxes = np.asarray(boxes, dtype=np.int64).reshape(-1, 4)
     height, width = image.shape[:2]
-    for number, (x1, y1, x2, y2) in enumerate(boxes.tolist()):
-        last = min(x2, width - 1), min(y2, height - 1)
-        cv2.rectangle(image, (x1, y1), last, color or _BOX_COLOUR, 1)
+    for i, (x1, y1, x2, y2) in enumerate(np.asarray(boxes, np.int64).reshape(-1, 4).tolist()):
+        corner = min(x2, width - 1), min(y2, height - 1)
+        cv2.rectangle(image, (x1, y1), corner, color or _BOX_COLOUR, 1)
         if labels is not None:
-            place, font = (x1, max(y1 - 3, 10)), cv2.FONT_HERSHEY_SIMPLEX
-            cv2.putText(image, labels[number], place, font, 0.4, _LABEL_COLOUR, 1, cv2.LINE_AA)
+            origin, font = (x1, max(y1 - 3, 10)), cv2.FONT_HERSHEY_SIMPLEX
+            cv2.putText(image, labels[i], origin, font, 0.4, _LABEL_COLOUR, 1, cv2.LINE_AA)
     return image
 
 
-def _default_border(height: int, width: int) -> int:
+def _border(height: int, width: int) -> int:
     return min(10, max(height, width) // 10)
 
 
 def _to_bgr(image: np.ndarray) -> np.ndarray:
     """Returns a new uint8 [H, W, 3] of a grey or colour image."""
-    image = np.asarray(image)
-    if image.ndim == 2:
-        image = image[:, :, np.newaxis]
-    image = np.clip(image, 0, 255).astype(np.uint8)
+    image = np.atleast_3d(np.clip(image, 0, 255).astype(np.uint8))
     return np.repeat(image, 3, axis=2) if image.shape[2] == 1 else image

@@ -127,91 +127,52 @@ def test_a_space_that_starts_elsewhere_is_shifted():
     assert taken == [5, 6]
 
 
-def test_other_actions_are_refused_and_nothing_stays_open():
-    made = []
-
-    class Steering(NewStyle):
-        action_space = SimpleNamespace(shape=(2,))
-
-        def __init__(self):
-            super().__init__()
-            made.append(self)
-
-    with pytest.raises(ValueError, match="only discrete actions"):
-        GymPlayers(Steering, num_envs=2)
-    assert [env.closed for env in made] == [1, 1]
-
-
-def test_observations_without_one_shape_and_environments_that_differ_are_refused():
-    class Texts(NewStyle):
-        observation_space = SimpleNamespace(shape=None, dtype=None)
-
-    class Other(NewStyle):
-        action_space = SimpleNamespace(n=4)
-
-    with pytest.raises(ValueError, match="arrays of one shape"):
-        GymPlayers(Texts)
-    kinds = iter([NewStyle, Other])
-    with pytest.raises(ValueError, match="not alike"):
-        GymPlayers(lambda: next(kinds)(), num_envs=2)
-
-
-class Observes(NewStyle):
-    """Observes what it is given, in the first step or at the reset."""
-
-    def __init__(self, observation, dtype="float32", at_reset=False):
-        super().__init__()
-        self.observation_space = SimpleNamespace(shape=(2,), dtype=np.dtype(dtype))
-        self.observation, self.at_reset = observation, at_reset
-
-    def reset(self, seed=None):
-        return self.observation if self.at_reset else np.zeros(2, self.observation_space.dtype), {}
-
-    def step(self, action):
-        return self.observation, 1.0, False, False, {}
-
-    def __repr__(self):
-        return "<Observes>"
-
-
-@pytest.mark.parametrize("at_reset", [False, True])
 @pytest.mark.parametrize(
-    "dtype, observation, what",
+    "changes, message",
     [
-        ("float32", 0.5, r"float64 \[\]"),
-        ("float32", np.ones(1, "f"), r"float32 \[1\]"),
-        ("float32", np.ones(3, "f"), r"float32 \[3\]"),
-        ("float32", None, r"object \[\]"),
-        ("uint8", np.array([0.2, 0.9]), r"float64 \[2\]"),
-        ("uint8", np.array([0.2, np.nan]), r"float64 \[2\]"),
-        ("uint8", np.array([300, -1]), r"int64 \[2\]"),
-        ("float32", np.array(["a", "b"]), r"<U1 \[2\]"),
+        ({"action_space": SimpleNamespace(shape=(2,))}, "only discrete actions"),  # Box
+        (
+            {"action_space": SimpleNamespace(shape=(3,), n=3)},
+            "only discrete actions",
+        ),  # MultiBinary
+        ({"observation_space": SimpleNamespace(shape=None, dtype=None)}, "arrays of one shape"),
     ],
 )
-def test_an_observation_of_another_shape_or_type_is_refused(dtype, observation, what, at_reset):
-    with GymPlayers(lambda: Observes(observation, dtype, at_reset)) as player:
-        message = rf"<Observes> returned an observation of {what}.* says {dtype} \[2\]"
-        with pytest.raises(ValueError, match=message):
-            player.reset()
-            player.step([0])
+def test_environments_that_do_not_fit_are_refused(changes, message):
+    unfit, other = type("Unfit", (NewStyle,), changes), type("Other", (NewStyle,), {})
+    other.action_space, env = SimpleNamespace(n=4), NewStyle()
+    with pytest.raises(ValueError, match=message):
+        GymPlayers(unfit)
+    kinds = iter([NewStyle, other])
+    with pytest.raises(ValueError, match="not alike"):
+        GymPlayers(lambda: next(kinds)(), num_envs=2)
+    with pytest.raises(ValueError, match="the same environment twice"):
+        GymPlayers(lambda: env, num_envs=3)
 
 
 @pytest.mark.parametrize(
-    "dtype, observation", [("float32", [1, 2]), ("float32", (0.5, 2.0)), ("uint8", [0, 255])]
+    "dtype, observation, error",
+    [
+        ("float32", np.ones(1, "f"), r"float32 \[1\].* says float32 \[2\]"),
+        ("uint8", np.array([0.2, 0.9]), r"float64 \[2\].* says uint8 \[2\]"),
+        ("uint8", np.array([300, -1]), r"int64 \[2\].* says uint8 \[2\]"),
+        ("float32", [0.1, 2], ""),
+        ("uint8", [0, 255], ""),
+    ],
 )
-def test_an_observation_whose_values_fit_is_taken(dtype, observation):
-    with GymPlayers(lambda: Observes(observation, dtype)) as player:
-        player.reset()
-        frames = player.step([0]).frames
-    assert frames.dtype == dtype and frames.tolist() == [list(observation)]
+def test_an_observation_that_would_lose_something_is_refused(dtype, observation, error):
+    class Observes(NewStyle):
+        observation_space = SimpleNamespace(shape=(2,), dtype=np.dtype(dtype))
 
+        def reset(self, seed=None):
+            return observation, {}
 
-def test_one_environment_for_several_is_refused():
-    env = NewStyle()
-    with pytest.raises(ValueError, match="the same environment twice"):
-        GymPlayers(lambda: env, num_envs=3)
-    with GymPlayers(lambda: env) as player:
-        assert player.envs == [env]
+    with GymPlayers(Observes) as player:
+        if error:
+            with pytest.raises(ValueError, match=error):
+                player.reset()
+        else:
+            np.testing.assert_array_equal(player.reset(), np.array([observation], dtype))
 
 
 @pytest.fixture(params=[NewStyle, OldStyle])
@@ -254,8 +215,6 @@ def test_an_environment_of_2017(made):
 def test_a_game_that_is_over_waits_where_there_is_no_restart(made):
     env = GymEnv("Walk-v0", auto_restart=False)
     assert [env.action(2)[1] for _ in range(3)] == [False, False, True]
-    with pytest.raises(RuntimeError, match="game is over: call finish_episode"):
-        env.action(0)
     env.restart_episode()
     player = AutoRestartPlayer(env)
     assert [player.action(2)[1] for _ in range(6)] == [False, False, True] * 2
@@ -270,17 +229,6 @@ def test_where_an_environment_of_2017_draws(made):
         {"render_mode": "rgb_array"},
     ]
     assert env.gymenv.inside is made[1][0] and env.gymenv.folder == "videos"
-    with pytest.raises(ValueError, match="both dumpdir and viz"):
-        GymEnv("Walk-v0", "videos", viz=True)
-
-
-@pytest.mark.parametrize("space", [{"shape": (2,)}, {"shape": (3,), "n": 3}])  # Box, MultiBinary
-def test_an_environment_that_does_not_fit_is_closed(made, monkeypatch, space):
-    for style in (NewStyle, OldStyle):
-        monkeypatch.setattr(style, "action_space", SimpleNamespace(**space))
-    with pytest.raises(ValueError, match="only discrete actions"):
-        GymEnv("Walk-v0")
-    assert getattr(made[0][0], "new", made[0][0]).closed == 1
 
 
 def test_cart_pole_as_in_2017():

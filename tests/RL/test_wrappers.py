@@ -156,7 +156,7 @@ def test_requests_are_counted_within_a_game():
 def test_arguments_out_of_range_are_refused():
     with pytest.raises(ValueError, match="LimitIdle: limit must be .* at least 1, but got 0"):
         LimitIdle(CountingPlayer(), 0)
-    with pytest.raises(ValueError, match="4 actions"):
+    with pytest.raises(ValueError, match="action must be below 4: 4"):
         PreventStuck(CountingPlayer(), action=4)
 
 

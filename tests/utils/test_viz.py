@@ -42,6 +42,8 @@ def test_padding_puts_small_images_in_the_middle():
     expected = np.zeros((4, 4))
     expected[1:3, 1:3] = 10
     np.testing.assert_array_equal(grid[:, 4:, 0], expected)
+    with pytest.raises(ValueError, match="pad=True"):
+        stack_patches(squares(1) + squares(1, 3), 2, 2)
 
 
 def test_pages_with_a_partial_last_one():
@@ -52,9 +54,6 @@ def test_pages_with_a_partial_last_one():
         [14, 14, 0, 0],
     ]
     assert list(gen_stack_patches([])) == []
-
-
-def test_a_page_is_as_large_as_allowed():
     pages = list(gen_stack_patches(squares(9), border=1, max_width=8, max_height=5))
     assert [page.shape[:2] for page in pages] == [(5, 8), (5, 8)]
 
@@ -96,11 +95,6 @@ def test_an_image_that_cannot_be_written_is_an_error_that_names_it(tmp_path):
     (tmp_path / "001.jpg").mkdir()
     with pytest.raises(OSError, match=r"write .*001\.jpg\. Check the free space"):
         dump_dataflow_images(Flow(), index=1, output_dir=str(tmp_path))
-
-
-def test_images_of_different_sizes_need_padding():
-    with pytest.raises(ValueError, match="pad=True"):
-        stack_patches(squares(1) + squares(1, 3), 2, 2)
 
 
 def test_boxes_are_drawn_into_a_copy():
