@@ -215,7 +215,7 @@ class StatMonitorParamSetter(HyperParamSetter):
         self._value_func = value_func
         self._threshold = threshold
         self._reverse = reverse
-        self._seen: deque[float] = deque(maxlen=as_count(self, "last_k", last_k, least=2))
+        self._seen: deque[float] = deque(maxlen=as_count(self, "last_k", last_k))
         self._last_step = -1
 
     def _setup_graph(self) -> None:

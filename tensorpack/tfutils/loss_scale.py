@@ -8,7 +8,7 @@ from typing import Any, List, Optional
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.utils.checks import as_count, as_number
-from tensorpack.utils.naming import LOSS_SCALE_NAMES
+from tensorpack.utils.naming import is_loss_scale_name
 
 from .common import root_variable
 from .gradproc import map_values, values_of
@@ -27,7 +27,8 @@ class LossScaleOptimizer(ProxyOptimizer):
     `growth_steps` steps with finite gradients the scale is doubled. It stays in [1, 2**24].
 
     The scale and the count of good steps are the variables `loss_scale/scale` (float32) and
-    `loss_scale/good_steps` (int64), which are saved like all others.
+    `loss_scale/good_steps` (int64), which are saved like all others; those of a second one in the
+    graph begin with `loss_scale_1`.
 
     Args:
       opt: the optimizer, with its gradient processors; changed, if it is a `ProxyOptimizer`.
@@ -49,9 +50,11 @@ class LossScaleOptimizer(ProxyOptimizer):
             outer._opt = self._guard
         super().__init__(self._guard if outer is None else opt, "LossScale")
         first, zero = tf.constant_initializer(scale), tf.zeros_initializer()
-        of_scale, of_steps = LOSS_SCALE_NAMES
-        self._scale = root_variable(of_scale, [], tf.float32, first, use_resource=True)
-        self._good_steps = root_variable(of_steps, [], tf.int64, zero, use_resource=True)
+        others = sum(is_loss_scale_name(var.op.name) for var in tf.global_variables()) // 2
+        scope = f"loss_scale_{others}" if others else "loss_scale"
+        options = {"use_resource": True}
+        self._scale = root_variable(f"{scope}/scale", [], tf.float32, first, **options)
+        self._good_steps = root_variable(f"{scope}/good_steps", [], tf.int64, zero, **options)
 
     def compute_gradients(self, loss: tf.Tensor, *args: Any, **kwargs: Any) -> List[Any]:
         """Returns the gradients of the cost, computed from the scaled one, in its true size."""

@@ -19,7 +19,7 @@ from tensorpack.utils.checkpoints.variables import (
     without_output,
 )
 from tensorpack.utils.checks import check_kind
-from tensorpack.utils.naming import LOSS_SCALE_NAMES
+from tensorpack.utils.naming import is_loss_scale_name
 from tensorpack.utils.packing.npz import NAMED_ARRAYS
 
 from .checkpoint import (
@@ -182,7 +182,7 @@ def _is_minor(row: Match) -> bool:
     """
     known = {str(row.ours), str(row.theirs)}
     is_average = row.name.startswith("EMA/") and "float32 [2]" in known
-    return "None" in known and (is_average or row.name in LOSS_SCALE_NAMES)
+    return "None" in known and (is_average or is_loss_scale_name(row.name))
 
 
 class DictRestore(SessionInit):

@@ -4,7 +4,6 @@ GLOBAL_STEP_INCR_OP_NAME = "global_step_incr"  # the op that counts the steps; i
 GLOBAL_STEP_OP_NAME, GLOBAL_STEP_VAR_NAME = "global_step", "global_step:0"
 PREDICT_TOWER = "towerp"  # how the names of towers that predict begin
 GLOBAL_STEP_INCR_VAR_NAME = "global_step_incr:0"
-LOSS_SCALE_NAMES = ("loss_scale/scale", "loss_scale/good_steps")
 
 # For scripts of 2017. The number of the step in its epoch is kept by the trainer, not in the graph.
 LOCAL_STEP_OP_NAME = "local_step"
@@ -19,6 +18,11 @@ _SLOT_NAMES = frozenset(
     ["beta1_power", "beta2_power"]
     + "AccumGrad Adadelta Adagrad AdagradDA Adam Ftrl Momentum RMSProp".split()
 )
+
+
+def is_loss_scale_name(name: str) -> bool:
+    """Returns whether this names a variable of a `LossScaleOptimizer`."""
+    return name.startswith("loss_scale") and name.endswith(("/scale", "/good_steps"))
 
 
 def is_training_name(name: str) -> bool:

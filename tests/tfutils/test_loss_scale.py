@@ -76,6 +76,19 @@ def test_a_variable_without_a_gradient_is_left_alone(session):
     assert sess.run([v, unused]) == [-3.0, 5.0]
 
 
+def test_two_in_one_graph_have_a_scale_each(session):
+    v, w = (tf.get_variable(name, initializer=0.0) for name in "vw")
+    steps = [
+        LossScaleOptimizer(sgd(), 4.0).minimize(v * 1.0, var_list=[v]),
+        LossScaleOptimizer(sgd(), 8.0).minimize(w * np.inf, var_list=[w]),
+    ]
+    names = {var.op.name: var for var in tf.global_variables()}
+    sess = session()
+    sess.run(steps)
+    assert sess.run([names["loss_scale/scale"], names["loss_scale_1/scale"]]) == [4.0, 4.0]
+    assert sess.run([v, w]) == [-1.0, 0.0]
+
+
 def test_the_scale_has_bounds(trained):
     optimizer = LossScaleOptimizer(sgd(), initial_scale=2.0**24, growth_steps=1)
     found = trained(optimizer, [1] + [np.nan] * 30)
