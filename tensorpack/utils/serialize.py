@@ -35,7 +35,8 @@ _VERSION = 1
 _HASHED = 1  # the flag of frames without a checksum
 _BEGIN = struct.Struct("<4sBBHI")  # magic, version, flags, zeros, checksum
 _REST = struct.Struct("<4xQQ32x")  # length of the structure, length of the frame
-_HEADER_BYTES = _BEGIN.size + _REST.size
+_HEADER = struct.Struct(_BEGIN.format + _REST.format[1:])
+_HEADER_BYTES = _HEADER.size
 # The codes of the extensions are in every file that this library has written.
 _INLINE, _PLACED, _SCALAR, _TUPLE, _NP_STR, _NP_BYTES, _INTEGER, _RECORDS = range(1, 9)
 _MAX_INLINE_BYTES = 512
@@ -88,7 +89,7 @@ def load_hashed(memory: np.ndarray) -> Any:
     been compared: uint8 `[nbytes]`, writable. The large arrays of the object are views of it. All
     of its arrays that have elements may be written to.
     """
-    return _loaded(memory, _HASHED, lambda a: a if a.flags.writeable else a.copy())
+    return _loaded(memoryview(memory), _HASHED, lambda a: a if a.flags.writeable else a.copy())
 
 
 def loads(
@@ -117,14 +118,19 @@ def loads(
 
 def load_frame(buf: Any, max_bytes: int = MAX_BYTES, copy: bool = True) -> Any:
     """Does what `loads` does, where no bytes of old versions can be."""
-    memory = np.frombuffer(buf, np.uint8)
-    memory.flags.writeable = False
+    memory = memoryview(buf)
+    if not copy:
+        array = np.frombuffer(buf, np.uint8)
+        array.flags.writeable = False
+        memory = memoryview(array)
+    elif memory.format != "B" or memory.ndim != 1:
+        memory = memory.cast("B")
     if memory.nbytes > max_bytes:
         raise FrameError(
             f"A frame of {memory.nbytes} bytes, and {max_bytes} are allowed. If it is meant to be "
             "that large, give max_bytes."
         )
-    return _loaded(memory, 0, np.copy if copy else None)
+    return _loaded(memory, 0, np.ndarray.copy if copy else None)
 
 
 def _parts(obj: Any, max_bytes: float = float("inf")) -> List[Any]:
@@ -152,18 +158,18 @@ def _parts(obj: Any, max_bytes: float = float("inf")) -> List[Any]:
     return [header, *(part for buffer in buffers for part in (buffer, bytes(-len(buffer) % 64)))]
 
 
-def _loaded(memory: Any, expected_flags: int, keep: _Keep) -> Any:
-    """Returns the object of a frame, uint8 `[nbytes]`."""
-    magic = memory[: len(_MAGIC)].tobytes()
+def _loaded(memory: memoryview, expected_flags: int, keep: _Keep) -> Any:
+    """Returns the object of a frame."""
+    whole = memory.nbytes >= _HEADER_BYTES
+    header = memory if whole else memory.tobytes().ljust(_HEADER_BYTES, b"\0")
+    magic, version, flags, zeros, checksum, structure_nbytes, nbytes = _HEADER.unpack_from(header)
     if magic != _MAGIC:
+        magic = memory[: len(_MAGIC)].tobytes()
         arrow = " Write what pyarrow wrote again, with TENSORPACK_SERIALIZE=pickle."
         raise FrameError(
             f"These {memory.nbytes} bytes begin with {magic!r}, and a frame with {_MAGIC!r}."
             + (arrow if magic == bytes(4) else "")
         )
-    header = memory[:_HEADER_BYTES].tobytes().ljust(_HEADER_BYTES, b"\0")
-    _, version, flags, zeros, checksum = _BEGIN.unpack_from(header)
-    structure_nbytes, nbytes = _REST.unpack_from(header, _BEGIN.size)
     if (version, flags, zeros) != (_VERSION, expected_flags, 0):
         raise FrameError(
             f"A frame of version {version} with flags {flags}, and this is version {_VERSION}. "
@@ -236,7 +242,7 @@ def _extension_of(placed: _Placed, depth: int, obj: Any) -> Any:
     )
 
 
-def _decoded(structure: Any, area: np.ndarray, keep: _Keep, depth: int = 0) -> Any:
+def _decoded(structure: Any, area: memoryview, keep: _Keep, depth: int = 0) -> Any:
     if depth > _MAX_TUPLES:  # msgpack itself would overflow the stack
         raise ValueError(f"tuples nested more than {_MAX_TUPLES} deep")
     return _msgpack().unpackb(
@@ -247,13 +253,18 @@ def _decoded(structure: Any, area: np.ndarray, keep: _Keep, depth: int = 0) -> A
     )
 
 
-def _object_of(area: np.ndarray, keep: _Keep, depth: int, code: int, data: bytes) -> Any:
+@functools.lru_cache(1024)
+def _dtype_and_shape(header: bytes) -> Tuple[np.dtype, Tuple[int, ...]]:
+    end = 2 + header[0]
+    shape = struct.unpack_from(f"<{header[1]}Q", header, end)
+    return _without_objects(np.dtype(header[2:end].decode("ascii"))), shape
+
+
+def _object_of(area: memoryview, keep: _Keep, depth: int, code: int, data: bytes) -> Any:
     """Returns the object of an extension."""
     if code in (_INLINE, _PLACED, _SCALAR):
-        end = 2 + data[0]
-        dtype = _without_objects(np.dtype(data[2:end].decode("ascii")))
-        shape = struct.unpack_from(f"<{data[1]}Q", data, end)
-        end += 8 * data[1]
+        end = 2 + data[0] + 8 * data[1]
+        dtype, shape = _dtype_and_shape(data[:end])
         memory: Any = data[end:]
         if code == _PLACED:
             memory = area[_POSITION.unpack(memory)[0] :]
