@@ -10,11 +10,34 @@ from typing import Any, Hashable, List, Sequence
 
 import numpy as np
 
-from tensorpack.utils.packing.packed_arrays import Rows
 from tensorpack.utils.workers.processes import keep_freed_memory
 
 _MOST_SHAPES = 3  # that an error names
 _NUMBERS = (bool, int, float)  # in this order: a bool is an int as well
+
+
+class Rows:
+    """An array whose rows are separate until they are written; it is read as one array.
+
+    There is at least one row. All have the same shape, and are converted to `dtype`.
+    """
+
+    def __init__(self, arrays: Sequence[np.ndarray], dtype: np.dtype) -> None:
+        self.arrays = list(arrays)
+        self.dtype = np.dtype(dtype)
+        self.shape = (len(self.arrays), *self.arrays[0].shape)
+        self.nbytes = self.dtype.itemsize * len(self.arrays) * self.arrays[0].size
+
+    def fill(self, array: np.ndarray) -> None:
+        """Writes the rows into an array of this shape and dtype."""
+        for row, part in enumerate(self.arrays):
+            array[row] = part
+
+    def array(self) -> np.ndarray:
+        """The rows as a new array in C order."""
+        array: np.ndarray = np.empty(self.shape, self.dtype)
+        self.fill(array)
+        return array
 
 
 def aggregate(datapoints: Sequence[Any], use_list: bool = False, as_rows: bool = False) -> Any:

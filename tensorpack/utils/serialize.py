@@ -19,7 +19,6 @@ import functools
 import hashlib
 import struct
 import zlib
-from types import SimpleNamespace
 from typing import Any, BinaryIO, Callable, List, Optional, Tuple
 
 import numpy as np
@@ -190,33 +189,31 @@ def _loaded(memory: memoryview, expected_flags: int, keep: _Keep) -> Any:
 
 
 @functools.lru_cache(None)
-def _msgpack() -> Any:
+def _msgpack() -> Tuple[Any, Any, Any]:
     codec = msgpack_codec()
-    return SimpleNamespace(
-        Packer=codec.Packer, unpackb=codec.unpackb, Ext=require("msgpack").ExtType
-    )
+    return codec.Packer, codec.unpackb, require("msgpack").ExtType
 
 
 def _encoded(obj: Any, placed: _Placed, depth: int) -> bytes:
     if depth > _MAX_TUPLES:
         raise ValueError(f"Tuples nest at most {_MAX_TUPLES} deep.")
     default = functools.partial(_extension_of, placed, depth)
-    packer = _msgpack().Packer(default=default, strict_types=True, unicode_errors="surrogatepass")
+    packer = _msgpack()[0](default=default, strict_types=True, unicode_errors="surrogatepass")
     return packer.pack(obj)  # type: ignore[no-any-return]
 
 
 def _extension_of(placed: _Placed, depth: int, obj: Any) -> Any:
     """Returns an extension for an object that msgpack does not know."""
-    ext_type, kind = _msgpack().Ext, type(obj)
+    extension, kind = _msgpack()[2], type(obj)
     if kind is tuple:
-        return ext_type(_TUPLE, _encoded(list(obj), placed, depth + 1))
+        return extension(_TUPLE, _encoded(list(obj), placed, depth + 1))
     if kind is int:
         size = obj.bit_length() // 8 + 1
-        return ext_type(_INTEGER, obj.to_bytes(size, "little", signed=True))
+        return extension(_INTEGER, obj.to_bytes(size, "little", signed=True))
     if kind is np.str_:  # as an array of one it would lose zeros at its end
-        return ext_type(_NP_STR, str.encode(obj, "utf-8", "surrogatepass"))
+        return extension(_NP_STR, str.encode(obj, "utf-8", "surrogatepass"))
     if kind is np.bytes_:
-        return ext_type(_NP_BYTES, bytes(obj))
+        return extension(_NP_BYTES, bytes(obj))
     is_array = kind in (np.ndarray, np.memmap)
     is_scalar = isinstance(obj, np.generic) and kind is obj.dtype.type
     dtype = obj.dtype if is_array or is_scalar else None
@@ -224,17 +221,17 @@ def _extension_of(placed: _Placed, depth: int, obj: Any) -> Any:
         name, shape = dtype.str.encode(), obj.shape
         header = bytes([len(name), len(shape)]) + name + struct.pack(f"<{len(shape)}Q", *shape)
         if is_scalar or obj.nbytes <= _MAX_INLINE_BYTES:
-            return ext_type(_SCALAR if is_scalar else _INLINE, header + obj.tobytes())
+            return extension(_SCALAR if is_scalar else _INLINE, header + obj.tobytes())
         end = placed[-1][0] + placed[-1][1].nbytes if placed else 0
         position = end + -end % 64
         placed.append((position, np.ascontiguousarray(obj).reshape(-1).view(np.uint8)))
-        return ext_type(_PLACED, header + _POSITION.pack(position))
+        return extension(_PLACED, header + _POSITION.pack(position))
     if dtype is not None and dtype.type is np.void and dtype.names and not dtype.hasobject:
         fields = np.lib.format.dtype_to_descr(dtype)
         if np.lib.format.descr_to_dtype(fields) == dtype:
             data = np.ascontiguousarray(obj).reshape(-1).view(np.uint8)
             records = [fields, list(obj.shape), is_scalar, data]
-            return ext_type(_RECORDS, _encoded(records, placed, depth + 1))
+            return extension(_RECORDS, _encoded(records, placed, depth + 1))
     what = f"an array of {dtype}" if is_array else f"a {kind.__name__}"
     raise TypeError(
         f"{what} cannot be sent or stored. Supported are None, bool, int, float, str, bytes, numpy "
@@ -245,11 +242,9 @@ def _extension_of(placed: _Placed, depth: int, obj: Any) -> Any:
 def _decoded(structure: Any, area: memoryview, keep: _Keep, depth: int = 0) -> Any:
     if depth > _MAX_TUPLES:  # msgpack itself would overflow the stack
         raise ValueError(f"tuples nested more than {_MAX_TUPLES} deep")
-    return _msgpack().unpackb(
-        structure,
-        ext_hook=functools.partial(_object_of, area, keep, depth + 1),
-        strict_map_key=False,
-        unicode_errors="surrogatepass",
+    hook = functools.partial(_object_of, area, keep, depth + 1)
+    return _msgpack()[1](
+        structure, ext_hook=hook, strict_map_key=False, unicode_errors="surrogatepass"
     )
 
 

@@ -79,44 +79,13 @@ def test_objects_come_back(obj):
     assert_same_bits(through(obj), obj)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("shape", [(), (0,), (1,), (2, 0, 4), (600,), (20, 30), (1,) * 32])
-def test_arrays_of_every_dtype(dtype, shape):
-    count = int(np.prod(shape, dtype=int))
-    array = (np.arange(count) % 100).astype(dtype).reshape(shape)
-    assert_same_bits(through([array]), [array])
-
-
-def test_every_bit_of_floats_comes_back():
-    for bits, dtype in [(np.arange(2**16, dtype="u2"), "f2"), (np.arange(2**16, dtype="u4"), "f4")]:
-        array = (bits + 0x7F800000).astype("u4").view("f4") if dtype == "f4" else bits.view("f2")
-        assert_same_bits(through(array), array)
-
-
-INNER = np.dtype([("x", "<f4"), ("y", "i2", (2, 3))], align=True)
 EXACT = [
-    np.str_(""),
-    np.str_("a\0"),
-    np.str_("\U0001f600\udc80"),
-    np.bytes_(b""),
-    np.bytes_(b"a\0\0"),
-    np.bool_(0),
     np.longdouble(1) / 3,
-    np.datetime64("2020-01-02T03:04", "m"),
-    np.array((1, [[2, 3, 4], [5, 6, 7]]), INNER)[()],
-    np.array(["2020-01-02", "NaT"], "M8[D]"),
-    np.zeros((2, 30), INNER)[:, ::2],
-    np.array((1, 2), "u1,>f8"),
-    np.zeros(3, [("a", INNER), ("b", "S3"), ("c", "<U2")])[::2],
-    np.zeros((0, 2), INNER),
-    -(2**63) - 1,
     -(10**4000),
     "\ud83d\ude00",
-    {"\udc80": [np.arange(200), (2**70, np.zeros(2, INNER), np.arange(200))]},
-    msgpack.Timestamp(1, 2),
+    {"\udc80": [np.arange(200), (2**70, np.zeros(2, "u1,>f8"), np.arange(200))]},
     float.fromhex("0x1p-1074"),
-    struct.unpack("<d", bytes.fromhex("010000000000f8ff"))[0],
-]
+]  # beside those of `stored_values`
 
 
 @pytest.mark.parametrize("number", range(len(EXACT)))

@@ -16,8 +16,9 @@ from typing import Any, List, Tuple
 
 import numpy as np
 
-from tensorpack.utils.packing.packed_arrays import Rows, aligned, aligned_empty
+from tensorpack.utils.packing.packed_arrays import aligned, aligned_empty
 
+from .._stack import Rows
 from .start_method import find_unpicklable
 
 _SMALL_BYTES = 512

@@ -18,9 +18,9 @@ import numpy as np
 from tensorpack.utils import get_tqdm
 from tensorpack.utils.packing.npz import array_of_npy
 from tensorpack.utils.packing.old_values import BadRecord, RefusedRecord
-from tensorpack.utils.packing.packed_arrays import Rows
 from tensorpack.utils.serialize import load_frame
 
+from .._stack import Rows
 from ..base import DataFlow
 from ..raw import DataFromList
 from . import records

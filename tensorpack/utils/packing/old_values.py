@@ -1,16 +1,16 @@
 """Decodes what old tensorpack and old numpy wrote, by msgpack or by pickle.
 
 The bytes have neither version nor checksum, so damage is found only where it breaks their
-structure. No code runs: of what a pickle names, only the few functions are found that make
-containers, numbers, text, bytes and numpy arrays. Arrays are made by stand-ins: numpy itself can be
-led by the state of a dtype to take bytes for pointers to objects.
+structure. No code runs: a pickle finds only the functions of a list, which make containers,
+numbers, text, bytes and arrays. Arrays are made of stand-ins, for numpy itself crashes of a wrong
+list of objects, and can be led by the state of a dtype to take bytes for pointers to objects.
 """
 
 import collections
 import copy
 import io
 import pickle
-from typing import Any, Dict
+from typing import Any, Callable, Dict
 
 import numpy as np
 
@@ -41,17 +41,11 @@ def decode_old(value: bytes, trusted: bool = False) -> Any:
     else that a pickle names is an error and is not even imported, unless it is `trusted`: then
     Python unpickles it, which can run any code.
     """
-    is_pickle = kind_of_old(value) == "pickle"
-    unpackb = None if is_pickle else msgpack_codec().unpackb
+    unpackb = None if kind_of_old(value) == "pickle" else msgpack_codec().unpackb
     try:
-        if unpackb is not None:
-            return unpackb(value, object_hook=_restored, raw=False, strict_map_key=False)
-        try:
-            return _unpickled(value)
-        except RefusedRecord:
-            if not trusted:
-                raise
-        return pickle.loads(value, encoding="latin1")
+        if unpackb is None:
+            return _unpickled(value, trusted)
+        return unpackb(value, object_hook=_of_msgpack_numpy, raw=False, strict_map_key=False)
     except RefusedRecord:
         raise
     except Exception as error:  # damaged bytes can make it fail in almost every way
@@ -60,95 +54,114 @@ def decode_old(value: bytes, trusted: bool = False) -> Any:
         ) from error
 
 
-def _restored(found: Dict[Any, Any]) -> Any:
+def _of_msgpack_numpy(obj: Dict[Any, Any]) -> Any:
     """Returns the array, scalar or complex number that msgpack_numpy wrote as a dict."""
-    data: Any = found.get(b"data")
-    if found.keys() >= {b"data", b"nd", b"type"}:
-        if found.get(b"kind") in (b"O", "O"):
+    data: Any = obj.get(b"data")
+    if obj.keys() >= {b"data", b"nd", b"type"}:
+        if obj.get(b"kind") in (b"O", "O"):
             return _unpickled(data)
-        name = found[b"type"]
+        name = obj[b"type"]
         name = str(name, "latin1") if isinstance(name, bytes) else name
         dtype = np.dtype(name if isinstance(name, str) else "V")  # "V": a list, of fields
         if dtype.kind in "OV":
             raise _refused(name)
-        array = _array_of(data, dtype, found[b"shape"] if found[b"nd"] else ())
-        return array if found[b"nd"] else array[()]
-    if data is not None and found.get(b"complex") is True:
+        array = _array_of(data, dtype, obj[b"shape"] if obj[b"nd"] else ())
+        return array.copy() if obj[b"nd"] else array[()]
+    if data is not None and obj.get(b"complex") is True:
         return complex(str(data, "ascii") if isinstance(data, bytes) else data)
-    return found
+    return obj
 
 
 def _refused(dtype: Any) -> RefusedRecord:
-    what = f"an array of dtype {dtype!r:.80}, and not of plain numbers, text or objects"
-    return RefusedRecord(f"It has {what}: write the file again where it can be read.")
+    return RefusedRecord(f"It has an array of dtype {dtype!r:.80}: write it as plain numbers.")
 
 
 def _array_of(data: Any, dtype: np.dtype, shape: Any, order: Any = "C") -> np.ndarray:
-    """Returns a new array; `order` is that of its bytes, or its list of objects: "C" or "F"."""
+    """Returns an array of bytes or a list of objects, whose axes have this order: "C" or "F"."""
     if dtype.hasobject:
         flat = np.empty(len(data), object)
-        for index, part in enumerate(data):
-            flat[index] = part
+        for index, element in enumerate(data):
+            flat[index] = element
     else:
         flat = np.frombuffer(data.encode("latin1") if isinstance(data, str) else data, dtype)
-    return flat.reshape(shape, order=order).copy()
+    return flat.reshape(shape, order=order)
 
 
-def _unpickled(value: bytes) -> Any:
-    # A deep copy has the arrays in the place of what stands for them.
-    return copy.deepcopy(_Unpickler(io.BytesIO(value), encoding="latin1").load())
+def _unpickled(value: bytes, trusted: bool = False) -> Any:
+    try:
+        # A deep copy has writable arrays in the place of what stands for them, and no `_Function`.
+        return copy.deepcopy(_Unpickler(io.BytesIO(value), encoding="latin1").load())
+    except RefusedRecord:
+        if not trusted:
+            raise
+    return pickle.loads(value, encoding="latin1")
 
 
 class _Unpickler(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> Any:
         path = f"{module}.{name}".replace("._core.", ".core.").replace("__builtin__", "builtins")
-        if path not in _KNOWN:
+        if path not in _FUNCTIONS:
             raise RefusedRecord(
                 f"It is a pickle that needs {module:.99}.{name:.99}, which could run any code: "
                 "only containers, numbers, text, bytes and numpy arrays are read. If you trust "
                 "the file, read it with allow_pickle=True, or in a script of your own."
             )
-        return _KNOWN[path]
+        return _Function(_FUNCTIONS[path])
+
+
+class _Function:
+    """What a pickle finds by a name. It can be called, but neither be changed nor be a value."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
+
+    def __call__(self, *args: Any) -> Any:
+        return self._function(*args)
+
+    def __setstate__(self, _: Any) -> None:
+        raise RefusedRecord("It is a pickle that does more with a function than call it.")
+
+    __deepcopy__ = __setstate__
 
 
 class _Array:
-    """What numpy's `_reconstruct` makes; the array is `made` when its state is set."""
+    """What numpy's `_reconstruct` returns; its state has the array."""
 
-    made: np.ndarray
+    array: np.ndarray
 
     def __setstate__(self, state: Any) -> None:
         _, shape, dtype, is_fortran, data = state
-        self.made = _array_of(data, dtype.made, shape, "F" if is_fortran else "C")
+        self.array = _array_of(data, dtype.dtype, shape, "F" if is_fortran else "C")
 
     def __deepcopy__(self, memo: Any) -> np.ndarray:
-        return copy.deepcopy(self.made, memo) if self.made.dtype.hasobject else self.made
+        return copy.deepcopy(self.array, memo)
 
 
 class _Dtype:
-    """What `numpy.dtype` makes."""
+    """What `numpy.dtype` returns."""
 
     def __init__(self, name: Any, *_: Any) -> None:
-        self.made = np.dtype(str(name))
+        self.dtype = np.dtype(str(name))
 
     def __setstate__(self, state: Any) -> None:
-        if self.made.kind in "mMV" or state[2:5] != (None, None, None):
-            raise _refused(self.made.str)
-        self.made = self.made.newbyteorder(state[1])
+        if self.dtype.kind in "mMV" or state[2:5] != (None, None, None):
+            raise _refused(self.dtype.str)
+        self.dtype = self.dtype.newbyteorder(state[1])
 
     def __deepcopy__(self, memo: Any) -> np.dtype:
-        return self.made
+        return self.dtype
 
 
 def _from_buffer(data: Any, dtype: _Dtype, shape: Any, order: Any, axes: Any = None) -> Any:
-    made = _array_of(data, dtype.made, shape, "F" if order == "F" else "C")
-    return made if order != "K" or axes is None else made.transpose(axes)
+    array = _array_of(data, dtype.dtype, shape, "F" if order == "F" else "C")
+    return array if order != "K" or axes is None else array.transpose(axes)
 
 
-_KNOWN: Dict[str, Any] = {
+_FUNCTIONS: Dict[str, Any] = {
     "numpy.dtype": _Dtype,
     "numpy.ndarray": None,  # only ever handed to `_reconstruct`
     "numpy.core.multiarray._reconstruct": lambda *_: _Array(),
-    "numpy.core.multiarray.scalar": lambda dtype, data: _array_of(data, dtype.made, ())[()],
+    "numpy.core.multiarray.scalar": lambda dtype, data: _array_of(data, dtype.dtype, ())[()],
     "numpy.core.numeric._frombuffer": _from_buffer,
     "_codecs.encode": lambda text, _: text.encode("latin1"),  # bytes, in protocol 2
     "collections.OrderedDict": collections.OrderedDict,

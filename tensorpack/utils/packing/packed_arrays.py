@@ -1,34 +1,10 @@
-"""Where arrays lie in memory, and arrays whose rows are put together when they are written."""
+"""Where arrays lie in memory, and whether they can change."""
 
 from typing import Any, Sequence
 
 import numpy as np
 
 _ALIGNMENT = 64  # bytes; TensorFlow takes over an array aligned so without a copy
-
-
-class Rows:
-    """An array whose rows are separate until they are written; it is read as one array.
-
-    There is at least one row. All have the same shape, and are converted to `dtype`.
-    """
-
-    def __init__(self, arrays: Sequence[np.ndarray], dtype: np.dtype) -> None:
-        self.arrays = list(arrays)
-        self.dtype = np.dtype(dtype)
-        self.shape = (len(self.arrays), *self.arrays[0].shape)
-        self.nbytes = self.dtype.itemsize * len(self.arrays) * self.arrays[0].size
-
-    def fill(self, array: np.ndarray) -> None:
-        """Writes the rows into an array of this shape and dtype."""
-        for row, part in enumerate(self.arrays):
-            array[row] = part
-
-    def array(self) -> np.ndarray:
-        """The rows as a new array in C order."""
-        array: np.ndarray = np.empty(self.shape, self.dtype)
-        self.fill(array)
-        return array
 
 
 def aligned(nbytes: int) -> int:

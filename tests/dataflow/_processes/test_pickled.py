@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from tensorpack.dataflow._processes.pickled import pack, unpack, write
-from tensorpack.utils.packing.packed_arrays import Rows, aligned
+from tensorpack.dataflow._stack import Rows
+from tensorpack.utils.packing.packed_arrays import aligned
 
 Box = collections.namedtuple("Box", "corners name")
 

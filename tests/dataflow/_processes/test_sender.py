@@ -8,7 +8,7 @@ import pytest
 
 from tensorpack.dataflow._processes.channel import Interrupted
 from tensorpack.dataflow._processes.shared_memory import SharedFile
-from tensorpack.utils.packing.packed_arrays import Rows
+from tensorpack.dataflow._stack import Rows
 from tests.dataflow._processes.channels import MIB, SIZE, check, full
 
 

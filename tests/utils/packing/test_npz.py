@@ -83,8 +83,3 @@ def test_members_that_are_not_arrays(tmp_path):
         file.writestr("a.txt", "text")
     with pytest.raises(ValueError, match="a.txt: "):
         read_npz(path)
-
-
-def test_a_file_that_cannot_be_read(tmp_path):
-    with pytest.raises(FileNotFoundError):
-        read_npz(str(tmp_path / "missing.npz"))

@@ -49,6 +49,12 @@ HOSTILE = {
     "a new object": (b"cbuiltins\nobject\n)\x81.", "needs builtins.object"),
     "a state of a list": (b"]}b.", "damaged"),
     "an array without a state": (ARRAY[:-3] + b".", "damaged"),
+    "attributes of a function": (b"c_codecs\nencode\n}U\x01aK\x01sb.", "more with a function than"),
+    "its defaults": (b"cnumpy.core.numeric\n_frombuffer\nN}U\x0c__defaults__)s\x86b.", "more with"),
+    "attributes of a class": (b"cnumpy\ndtype\n}U\x01aK\x01sb.", "more with a function than call"),
+    "an object made without a call": (b"cnumpy\ndtype\n)\x81.", "damaged"),
+    "a class as a value": (b"]cbuiltins\nset\na.", "more with a function than call it"),
+    "a function as a key": (b"}c_codecs\nencode\nK\x01s.", "more with a function than call it"),
     "an array of pointers": (
         ARRAY + b"K\x01\x85" + TEXT % (b"O8", b"|") + b"\x89C\x08AAAAAAAAtb.",
         "cannot reshape",
