@@ -12,7 +12,7 @@ from tensorpack.utils.optional import cv2, require
 from .base import DataFlow
 from .files.images import MOST_PIXELS, check_decoding, decode_image
 from .imgaug import AugmentationError, AugmentorList, ImageAugmentor, Transform
-from .map import MapDataComponent, check_index, component_of
+from .map import MapDataComponent, check_index, component_of, summary_of
 from .random_map import RandomMap
 
 _SEVERAL = "AugmentImageComponents for several"
@@ -78,8 +78,8 @@ class AugmentImageComponents(RandomMap):
             **dict.fromkeys(as_list(self, "box_index", box_index), "apply_box"),
             **dict.fromkeys(as_list(self, "mask_index", mask_index), "apply_segmentation"),
         }
-        given: Any = augmentors
-        self.augs = given if isinstance(given, AugmentorList) else AugmentorList(given)
+        is_list = isinstance(augmentors, AugmentorList)
+        self.augs: Any = augmentors if is_list else AugmentorList(augmentors)
         self.copy, self.catch_exceptions = copy, catch_exceptions
 
     def reset_state(self) -> None:
@@ -96,10 +96,10 @@ class AugmentImageComponents(RandomMap):
         try:
             self.augs.use_rng(rng)
             size = getattr(image, "shape", ())[:2]
-            image, tfm = self.augs.augment_return_params(self._own(image))
+            image, tfm = self.augs.augment_return_params(self._writable(image))
             others = [
-                self._transformed(tfm, index, self._own(each), size)
-                for index, each in zip(self._others, others)
+                self._transformed(tfm, index, self._writable(component), size)
+                for index, component in zip(self._others, others)
             ]
         except Exception as error:
             if not self.catch_exceptions:
@@ -111,12 +111,11 @@ class AugmentImageComponents(RandomMap):
                 logger.warning("%s", f"{type(self).__name__} skipped {what}: {reason}")
             return None
         result: Any = dict(datapoint) if isinstance(datapoint, dict) else list(datapoint)
-        result[self._first] = image
-        for index, each in zip(self._others, others):
-            result[index] = each
+        for index, component in zip([self._first, *self._others], [image, *others]):
+            result[index] = component
         return result
 
-    def _own(self, component: Any) -> Any:
+    def _writable(self, component: Any) -> Any:
         return component.copy() if self.copy and isinstance(component, np.ndarray) else component
 
     def _transformed(self, tfm: Transform, index: _Index, component: Any, size: Any) -> Any:
@@ -127,11 +126,9 @@ class AugmentImageComponents(RandomMap):
                 raise ValueError(f"it must have the height and width of that, {size}")
             return getattr(tfm, method)(component)
         except Exception as error:
-            what = getattr(component, "shape", type(component).__name__)
             raise AugmentationError(
-                f"{method}() failed on component {index!r}, {what} "
-                f"{getattr(component, 'dtype', '')}, with what {self.augs} drew from component "
-                f"{self._first!r}: {error}"
+                f"{method}() failed on component {index!r}, {summary_of(component)}, with what "
+                f"{self.augs} drew from component {self._first!r}: {error}"
             ) from error
 
 
@@ -191,7 +188,7 @@ class DecodeImageComponent(MapDataComponent):
           bgr: whether colours are in OpenCV's order, as from `cv2.imdecode` and `dataset.ILSVRC12`;
             False for RGB, as from `ImageFromFile`.
         """
-        check_decoding(channel, max_pixels)
+        check_decoding(channel)
         decode = functools.partial(_decode, channel=channel, bgr=bgr, max_pixels=max_pixels)
         super().__init__(ds, decode, index)
 
@@ -223,17 +220,16 @@ class EncodeImageComponent(MapDataComponent):
 def _decode(data: Any, channel: int, bgr: bool, max_pixels: Optional[int]) -> np.ndarray:
     data = data.tobytes() if getattr(data, "dtype", None) == np.uint8 else data
     if not isinstance(data, bytes):
-        got = getattr(data, "dtype", type(data).__name__)
-        raise TypeError(f"An encoded image is bytes or a uint8 array, got {got}.")
+        raise TypeError(f"An encoded image is bytes or a uint8 array, got {summary_of(data)}.")
     image = decode_image(data, "The component", channel, bgr, max_pixels)
     return image[:, :, np.newaxis] if image.ndim == 2 else image
 
 
 def _encode(image: Any, extension: str, quality: int, bgr: bool) -> np.ndarray:
-    dtype, shape = getattr(image, "dtype", type(image).__name__), np.shape(image)
-    if dtype != np.uint8 or len(shape) not in (2, 3) or shape[2:] not in ((), (1,), (3,)):
+    shape = np.shape(image)
+    if image.dtype != np.uint8 or len(shape) < 2 or shape[2:] not in ((), (1,), (3,)):
         needed = "uint8 [h, w], [h, w, 1] or [h, w, 3]"
-        raise ValueError(f"An image to be encoded is {needed}, got {dtype} {list(shape)}.")
+        raise ValueError(f"An image to be encoded is {needed}, got {summary_of(image)}.")
     if not bgr and shape[2:] == (3,):
         image = image[:, :, ::-1]
     options = [cv2.IMWRITE_JPEG_QUALITY, quality] if extension in (".jpg", ".jpeg") else []

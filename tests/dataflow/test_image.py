@@ -306,7 +306,7 @@ def test_the_number_in_an_error_is_right_after_a_resumption():
 def test_an_error_of_another_component():
     datapoints = [[picture(), picture((4, 5))]]
     with pytest.raises(
-        AugmentationError, match=r"apply_coords\(\) failed on component 1, \(4, 5\) uint8.*Flip"
+        AugmentationError, match=r"apply_coords\(\) failed on component 1, uint8 \(4, 5\), .*Flip"
     ):
         list(AugmentImageCoordinates(flow_of(datapoints), [Flip(horiz=True, prob=1)]))
 

@@ -1,29 +1,24 @@
 """Images from files: a list of them, a folder with a subfolder for each class, or a list in a file.
 
-Files are read and decoded when they are wanted, by OpenCV, and turned as their EXIF says. A file
-that is cut off is an error here, where OpenCV would make up the rest of the image.
+Files are read and decoded when they are needed, by OpenCV, and turned as their EXIF says.
 """
 
 import hashlib
 import io
 import os
-import sys
-from typing import Any, List, Optional, Sequence, Tuple, Union
+from typing import Any, List, Optional, Sequence, Union
 
 import numpy as np
 
 from tensorpack.utils import logger, shape2d
-from tensorpack.utils.checks import as_count, as_names, as_number
+from tensorpack.utils.checks import as_names, as_number
 from tensorpack.utils.fs import recursive_walk
 from tensorpack.utils.optional import require
-from tensorpack.utils.viz import dump_dataflow_images as _dump_images
 
-from ..base import DataFlow
 from .records import DamagedFile, PathLike, RecordsFlow, input_path
 
 _EXTENSIONS = (".bmp", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp")
-_JPEG, _JPEG_SCAN, _JPEG_END = b"\xff\xd8", b"\xda", b"\xff\xd9"
-_PNG, _PNG_END = b"\x89PNG\r\n\x1a\n", b"IEND"
+_ENDS = {b"\xff\xd8": b"\xff\xd9", b"\x89PNG": b"IEND"}  # of JPEG and PNG, by how they begin
 MOST_PIXELS = 2**28  # 16,384 x 16,384; no camera has as many
 
 _Resize = Union[None, int, Sequence[int]]
@@ -52,19 +47,18 @@ class ImageFromFile(RecordsFlow):
           resize: (height, width) in pixels, or one number for both; None to leave them.
           shuffle: whether each pass has its own order.
           max_errors: how many files that cannot be read a pass skips, see `RecordsFlow`.
-          names: whether each image comes with its path, as it was given.
-          max_pixels: a file that has more counts as damaged; None to decode all. Where Pillow is
-            installed, it is not decoded, and neither is one of a format that Pillow does not know,
-            or with more than twice `PIL.Image.MAX_IMAGE_PIXELS`.
+          names: whether each image comes with its path, as in `files`.
+          max_pixels: a file that has more counts as damaged, as does one that Pillow does not read;
+            None to decode all. Without Pillow there is no limit but that of OpenCV.
         """
         if isinstance(files, (str, bytes, os.PathLike)):
             raise TypeError(
                 f"ImageFromFile takes a list of files, but got {files!r}. For the files of a "
                 "folder use ImageFolder."
             )
-        given = [os.fsdecode(each) for each in files]
-        self.files, self.channel, self.resize = list(map(os.path.abspath, given)), channel, resize
-        records = ImageRecords(self.files, given if names else None, channel, resize, max_pixels)
+        paths = [os.fsdecode(path) for path in files]
+        self.files, self.channel, self.resize = list(map(os.path.abspath, paths)), channel, resize
+        records = ImageRecords(self.files, paths if names else None, channel, resize, max_pixels)
         super().__init__(records, shuffle, max_errors)
 
 
@@ -115,16 +109,16 @@ class ImageFolder(RecordsFlow):
             raise ValueError(f"{directory} has no subfolders, but needs one for each class.")
         self.files: List[str] = []
         self.labels: List[int] = []
-        others, endings = 0, tuple(as_names(self, "extensions", extensions))
+        others, suffixes = 0, tuple(as_names(self, "extensions", extensions))
         for label, name in enumerate(self.classes):
-            found = list(recursive_walk(os.path.join(directory, name)))
-            images = [path for path in found if path.lower().endswith(endings)]
+            paths = list(recursive_walk(os.path.join(directory, name)))
+            images = [path for path in paths if path.lower().endswith(suffixes)]
             if not images:
                 raise ValueError(
-                    f"{os.path.join(directory, name)} has no images among its {len(found)} files. "
+                    f"{os.path.join(directory, name)} has no images among its {len(paths)} files. "
                     "Remove it, or give the right extensions."
                 )
-            others += len(found) - len(images)
+            others += len(paths) - len(images)
             if part is not None:
                 images = _part_of_class(images, directory, part == "test", test_share, seed)
             self.files += images
@@ -150,9 +144,10 @@ def _part_of_class(
 
 
 class ImageFromList(RecordsFlow):
-    """Yields `[image, label]` for the lines of a file, see `read_image_list`.
+    """Yields `[image, label]` for the lines `path label` of a UTF-8 file.
 
-    The other arguments are those of `ImageFromFile`.
+    A path may have spaces in it; relative ones begin at `directory`, by default the folder of the
+    list. The other arguments are those of `ImageFromFile`.
     """
 
     def __init__(
@@ -166,47 +161,23 @@ class ImageFromList(RecordsFlow):
         *,
         max_pixels: Optional[int] = MOST_PIXELS,
     ) -> None:
-        files, labels = map(list, zip(*read_image_list(list_file, directory)))
+        list_file = input_path(list_file)
+        root = os.path.abspath(os.path.dirname(list_file) if directory is None else directory)
+        files: List[str] = []
+        labels: List[int] = []
+        with open(list_file, encoding="utf-8-sig") as file:
+            for number, line in enumerate(map(str.strip, file), 1):
+                if not line:
+                    continue
+                try:
+                    path, label = line.rsplit(None, 1)
+                    labels.append(int(label))
+                except ValueError as error:
+                    where = f"{list_file}: line {number}"
+                    raise DamagedFile(f"{where} is not a path and a label: {line!r}.") from error
+                files.append(os.path.join(root, path))
         records = ImageRecords(files, labels, channel, resize, max_pixels)
         super().__init__(records, shuffle, max_errors)
-
-
-def read_image_list(
-    list_file: PathLike, directory: Optional[PathLike] = None
-) -> List[Tuple[str, int]]:
-    """Returns the paths and labels of a text file that has `path label` on each line.
-
-    A path may have spaces in it; lines without anything are left out. The text is UTF-8. Relative
-    paths begin at `directory`, by default the folder of the list.
-    """
-    list_file = input_path(list_file)
-    root = os.path.dirname(list_file) if directory is None else os.path.abspath(directory)
-    entries = []
-    with open(list_file, "rb") as file:
-        for number, line in enumerate(file, 1):
-            parts = line.strip().rsplit(None, 1)
-            if not parts:
-                continue
-            try:
-                path, label = (part.decode("utf-8-sig") for part in parts)
-                entries.append((os.path.join(root, path), int(label)))
-            except ValueError as error:
-                where = f"{list_file}: line {number}"
-                raise DamagedFile(f"{where} is not a path and a label: {error}.") from error
-    if not entries:
-        raise DamagedFile(f"{list_file} has no lines.")
-    return entries
-
-
-def dump_dataflow_images(
-    df: DataFlow, dirname: str, max_count: Optional[int] = None, index: int = 0
-) -> int:
-    """Writes up to `max_count` images as `000.jpg`, ... to a folder; returns their number.
-
-    Component `index` is `[h, w]`, `[h, w, 1]` or `[h, w, 3]` in BGR.
-    """
-    number = sys.maxsize if max_count is None else max_count
-    return _dump_images(df, index, batched=False, number=number, output_dir=dirname)
 
 
 class ImageRecords:
@@ -221,7 +192,7 @@ class ImageRecords:
         max_pixels: Optional[int] = MOST_PIXELS,
         bgr: bool = False,
     ) -> None:
-        check_decoding(channel, max_pixels)
+        check_decoding(channel)
         self._size = None if resize is None else shape2d(resize)
         self.files, self._labels, self._options = files, labels, (channel, bgr, max_pixels)
 
@@ -243,13 +214,11 @@ class ImageRecords:
         return [image] if self._labels is None else [image, self._labels[index]]
 
 
-def check_decoding(channel: int, max_pixels: Optional[int]) -> None:
-    """Raises what `decode_image` would with these options, and if a library is not installed."""
+def check_decoding(channel: int) -> None:
+    """Raises if `decode_image` has no such `channel`, or OpenCV is not installed."""
     if channel not in (1, 3):
         raise ValueError(f"An image has 3 channels, or 1 for grey, but got channel={channel}.")
     require("cv2")  # to be missed now, and not in the middle of a run
-    if max_pixels is not None:
-        as_count("Images", "max_pixels", max_pixels)
 
 
 def decode_image(
@@ -263,61 +232,41 @@ def decode_image(
     cv2 = require("cv2")
     if not data:
         raise DamagedFile(f"{path} is empty.")
-    if _is_cut_off(data):
-        raise DamagedFile(f"{path} is cut off after {len(data)} bytes: its end is missing.")
-    if max_pixels is not None:
-        _check_size(image_size(data, path), path, max_pixels)
-    colour = cv2.IMREAD_COLOR if channel == 3 else cv2.IMREAD_GRAYSCALE
+    pixels = 0 if max_pixels is None else _check_header(data, path, max_pixels)
+    for start, end in _ENDS.items():  # where OpenCV before 5 makes up the rest of the image
+        if data.startswith(start) and data.find(end, pixels) < 0:
+            raise DamagedFile(f"{path} is cut off after {len(data)} bytes: its end is missing.")
+    flags = cv2.IMREAD_GRAYSCALE if channel == 1 else cv2.IMREAD_COLOR
+    swap = channel == 3 and not bgr
+    if swap and hasattr(cv2, "IMREAD_COLOR_RGB"):  # since OpenCV 4.11
+        flags, swap = cv2.IMREAD_COLOR_RGB, False
     try:
-        image = cv2.imdecode(np.frombuffer(data, np.uint8), colour)
-        if image is not None and channel == 3 and not bgr:
-            image = cv2.cvtColor(image, cv2.COLOR_BGR2RGB)
+        image = cv2.imdecode(np.frombuffer(data, np.uint8), flags)
+        if image is None:
+            raise cv2.error("its content is damaged, or of another format")
     except cv2.error as error:
-        raise DamagedFile(f"{path} is not an image that OpenCV reads: {error}.") from error
-    if image is None:
-        raise DamagedFile(f"{path} is not an image that OpenCV reads ({len(data)} bytes).")
-    if max_pixels is not None:  # without Pillow, or if its header is not what OpenCV reads
-        _check_size(image.shape, path, max_pixels)
-    return image
+        what = f"{path} is not an image that OpenCV reads ({len(data)} bytes)"
+        raise DamagedFile(f"{what}: {error}.") from error
+    return cv2.cvtColor(image, cv2.COLOR_BGR2RGB) if swap else image
 
 
-def _check_size(size: Sequence[int], path: str, max_pixels: int) -> None:
-    if size[0] * size[1] > max_pixels:
-        raise DamagedFile(
-            f"{path} is refused: it has {size[0]} x {size[1]} pixels, more than "
-            f"max_pixels={max_pixels}. If that is its size, give a higher limit."
-        )
-
-
-def image_size(data: bytes, path: str) -> Tuple[int, int]:
-    """Returns (height, width) in a file's header, or (0, 0) if Pillow is not installed."""
+def _check_header(data: bytes, path: str, max_pixels: int) -> int:
+    """Checks the size in a header; returns where the pixels begin, 0 if Pillow is not installed."""
     try:
         pillow: Any = require("PIL.Image")
     except ModuleNotFoundError:
-        return 0, 0
+        return 0
+    file = io.BytesIO(data)
     try:
-        with pillow.open(io.BytesIO(data)) as image:
-            width, height = image.size
-    except pillow.DecompressionBombError as error:
-        raise DamagedFile(
-            f"{path} is refused: {error} If that is its size, give max_pixels=None."
-        ) from error
+        width, height = pillow.open(file).size
     except Exception as error:  # of any kind, for a header that is damaged
         raise DamagedFile(
-            f"{path} is not an image that Pillow recognises ({len(data)} bytes). What only OpenCV "
-            "reads is decoded with max_pixels=None."
+            f"{path} is not an image that Pillow reads ({len(data)} bytes): {error} "
+            "With max_pixels=None it is left to OpenCV."
         ) from error
-    return height, width
-
-
-def _is_cut_off(data: bytes) -> bool:
-    """Whether these are the first bytes of a JPEG or PNG file whose end is missing."""
-    if data.startswith(_PNG):
-        return data.rfind(_PNG_END, len(_PNG)) < 0
-    if not data.startswith(_JPEG):
-        return False
-    place = len(_JPEG)  # of a segment; one before the pixels may hold a small copy of the image
-    while data[place : place + 1] == b"\xff" and data[place + 1 : place + 2] != _JPEG_SCAN:
-        is_fill = data[place + 1 : place + 2] == b"\xff"
-        place += 1 if is_fill else 2 + int.from_bytes(data[place + 2 : place + 4], "big")
-    return data.rfind(_JPEG_END, place) < 0
+    if width * height > max_pixels:
+        raise DamagedFile(
+            f"{path} is refused: it has {height} x {width} pixels, more than "
+            f"max_pixels={max_pixels}. If that is its size, give a higher limit."
+        )
+    return file.tell()
