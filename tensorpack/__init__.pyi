@@ -35,7 +35,6 @@ from tensorpack.RL import LimitLength as LimitLength
 from tensorpack.RL import LimitLengthPlayer as LimitLengthPlayer
 from tensorpack.RL import MapPlayerState as MapPlayerState
 from tensorpack.RL import NStepBatch as NStepBatch
-from tensorpack.RL import NaiveRLEnvironment as NaiveRLEnvironment
 from tensorpack.RL import Pacer as Pacer
 from tensorpack.RL import Player as Player
 from tensorpack.RL import PlayerStep as PlayerStep

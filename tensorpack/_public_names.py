@@ -25,8 +25,8 @@ _NAMES = {  # package or module -> its public names
     "RL": (
         "Agent AtariPlayers AutoRestartPlayer Batch DiscreteActionSpace Episode EpisodeCounter "
         "EpisodeLog FrameHistory GameVideo GymEnv GymPlayers HistoryFramePlayer LimitIdle "
-        "LimitLength LimitLengthPlayer MapPlayerState NStepBatch NaiveRLEnvironment Pacer Player "
-        "PlayerStep PreventStuck PreventStuckPlayer PrioritizedReplay ProxyPlayer RLEnvironment "
+        "LimitLength LimitLengthPlayer MapPlayerState NStepBatch Pacer Player PlayerStep "
+        "PreventStuck PreventStuckPlayer PrioritizedReplay ProxyPlayer RLEnvironment "
         "RandomActions ReplayMemory RunScores Simulator SimulatorThread VideoFile WeightedBatch "
         "check_rom epsilon_greedy find_rom open_screen read_scores restore_games"
     ),

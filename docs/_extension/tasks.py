@@ -211,7 +211,7 @@ TASKS = {
         SimpleFeedfreeTrainer FeedfreeTrainerBase SingleCostFeedfreeTrainer MultiGPUTrainerBase
         DistributedReplicatedTrainer""",
     "Old players": """migration howto/reinforcement-learning
-        RL: RLEnvironment NaiveRLEnvironment GymEnv ProxyPlayer AutoRestartPlayer HistoryFramePlayer
+        RL: RLEnvironment GymEnv ProxyPlayer AutoRestartPlayer HistoryFramePlayer
         RL: LimitLengthPlayer PreventStuckPlayer MapPlayerState DiscreteActionSpace""",
     "Old tools": """migration
         get_tf_version_number get_nr_gpu DIE OrderedContainer

@@ -5,8 +5,8 @@ A module is loaded when one of its names is first used; `__init__.pyi` has the n
 
 _NAMES = {  # module -> its public names; then run scripts/public_names
     "atari": "AtariPlayers",
-    "envbase": """AutoRestartPlayer DiscreteActionSpace LimitLengthPlayer NaiveRLEnvironment
-        PreventStuckPlayer RLEnvironment""",
+    "envbase": """AutoRestartPlayer DiscreteActionSpace LimitLengthPlayer PreventStuckPlayer
+        RLEnvironment""",
     "episodes": "Episode EpisodeCounter EpisodeLog",
     "gymenv": "GymEnv GymPlayers",
     "history": "FrameHistory HistoryFramePlayer epsilon_greedy",

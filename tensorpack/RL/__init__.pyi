@@ -6,7 +6,6 @@ from .atari import AtariPlayers as AtariPlayers
 from .envbase import AutoRestartPlayer as AutoRestartPlayer
 from .envbase import DiscreteActionSpace as DiscreteActionSpace
 from .envbase import LimitLengthPlayer as LimitLengthPlayer
-from .envbase import NaiveRLEnvironment as NaiveRLEnvironment
 from .envbase import PreventStuckPlayer as PreventStuckPlayer
 from .envbase import RLEnvironment as RLEnvironment
 from .episodes import Episode as Episode

@@ -5,7 +5,7 @@ and Tetris continue differently, at least up to 0.12.1). So it is compared befor
 """
 
 import functools
-from typing import Any, Dict, List, Tuple
+from typing import Any, Dict, List, Sequence, Tuple
 
 import numpy as np
 
@@ -16,12 +16,11 @@ from tensorpack.utils.rng import SeedTree, rng_state, set_rng_state
 from .rom import load_ale
 
 FRAME_SIZE = 84
-# Of the comparison: a seed, and frames.
-_SEED, _FRAMES = 1, 60
+_COMPARED = 60  # frames of a game
 
 
 def open_emulator(rom: str, seed: int) -> Any:
-    """Returns an `ALEInterface` with a checked ROM loaded, without its own sticky actions."""
+    """Returns an `ALEInterface` with a checked ROM, without its own sticky actions."""
     ale = load_ale().ALEInterface()
     ale.setFloat("repeat_action_probability", 0.0)
     ale.setInt("random_seed", seed)
@@ -41,9 +40,7 @@ def clone_machine(ale: Any) -> bytes:
 def draw_noops(rng: np.random.RandomState, bound: int) -> int:
     """Draws a number of no-op frames, uniform in [0, bound), as the vector interface does.
 
-    It uses a Mersenne twister and multiplication with rejection, as the C++ library on Linux does
-    for bounded integers. On other systems its draws may differ; then both backends are still random
-    and reproducible, but not equal.
+    That is, with a Mersenne twister and multiplication with rejection, as the C++ library on Linux.
     """
     if bound <= 1:
         return 0
@@ -71,7 +68,7 @@ class Emulator:
         self.seed(seed)
         actions = list(self._ale.getMinimalActionSet())
         self.action_names = [action.name for action in actions]
-        self._actions = [*actions, load_ale().Action.NOOP]  # the last one for `_held`
+        self._actions = [*actions, load_ale().Action.NOOP]  # the last one for `_held` of -1
         # The last screen and the one before; after a step the first holds the maximum of both.
         self._screens = np.zeros((2, *self._ale.getScreenDims()), dtype=np.uint8)
 
@@ -151,30 +148,29 @@ def clones_well(rom: str) -> bool:
 
     Some frames of this game and of the next one are compared, by memory and screen.
     """
-    one, other = open_emulator(rom, _SEED), open_emulator(rom, _SEED)
-    rng, num_actions = np.random.RandomState(_SEED), len(one.getMinimalActionSet())
-    before, after, again = rng.randint(num_actions, size=(3, _FRAMES))
-    for ale in (one, other):
-        ale.reset_game()
-    _observe(one, before)
-    other.restoreState(load_ale().ALEState(clone_machine(one)))
-    for actions in (after, again):
-        if _observe(one, actions) != _observe(other, actions):
+    ale, clone = open_emulator(rom, 1), open_emulator(rom, 1)
+    actions = ale.getMinimalActionSet()
+    draws = np.random.RandomState(1).randint(len(actions), size=(3, _COMPARED))
+    before, after, next_game = ([actions[i] for i in row] for row in draws)
+    ale.reset_game()
+    clone.reset_game()
+    _play(ale, before)
+    clone.restoreState(load_ale().ALEState(clone_machine(ale)))
+    for part in (after, next_game):
+        if _play(ale, part) != _play(clone, part):
             logger.warning(
                 f"ale-py {load_ale().__version__} does not restore {rom} exactly: a run that is "
                 "resumed begins new games."
             )
             return False
-        one.reset_game()
-        other.reset_game()
+        ale.reset_game()
+        clone.reset_game()
     return True
 
 
-def _observe(ale: Any, actions: np.ndarray) -> List[Tuple[Any, ...]]:
-    """Plays actions, by number; returns all that is visible of the machine after each."""
-    seen, actions_of_game = [], ale.getMinimalActionSet()
-    for action in actions:
-        reward = ale.act(actions_of_game[action])
-        screen = np.array(ale.getScreenGrayscale())
-        seen.append((reward, ale.lives(), ale.getRAM().tobytes(), screen.tobytes()))
-    return seen
+def _play(ale: Any, actions: Sequence[Any]) -> List[Tuple[Any, ...]]:
+    """Returns all that is visible of the machine after each action."""
+    return [
+        (ale.act(action), ale.lives(), ale.getRAM().tobytes(), ale.getScreenGrayscale().tobytes())
+        for action in actions
+    ]

@@ -24,12 +24,8 @@ class Layout:
     ) -> None:
         self.history = as_count("ReplayMemory", "history", history)
         self.lanes = as_count("ReplayMemory", "lanes", lanes)
-        least = self.lanes * (self.history + 1)
-        if as_count("ReplayMemory", "capacity", capacity, least=0) < least:
-            raise ValueError(
-                f"A replay memory with history={history} and lanes={lanes} needs a capacity of at "
-                f"least {least} to hold one transition in each lane, got {capacity}."
-            )
+        # Room for one transition in each lane.
+        as_count("ReplayMemory", "capacity", capacity, least=self.lanes * (self.history + 1))
         self.lane_size = -(-int(capacity) // self.lanes)
         self.frame_shape = tuple(int(n) for n in frame_shape)
         self.frame_dtype = np.dtype(frame_dtype)
@@ -69,17 +65,13 @@ class Layout:
 
     def check_state(self, state: Dict[str, Any]) -> None:
         """Raises ValueError unless a memory of this layout can load entries of the saved one."""
-        ours = self.state_dict()
-        theirs = {name: state.get(name) for name in ours}
-        theirs["frame_shape"] = list(theirs["frame_shape"] or ())
-        differing = [name for name in ours if ours[name] != theirs[name]]
-        if differing:
-            saved, needed = (
-                ", ".join(f"{name}={sizes[name]}" for name in differing) for sizes in (theirs, ours)
-            )
+        needed = self.state_dict()
+        saved = {**state, "frame_shape": list(state["frame_shape"])}
+        names = [name for name in needed if saved[name] != needed[name]]
+        if names:
             raise ValueError(
-                f"The saved replay memory has {saved}, this one has {needed}. Use the same sizes, "
-                "or do not load the saved one."
+                f"The saved replay memory has {', '.join(f'{n}={saved[n]}' for n in names)}, this "
+                f"one has {', '.join(f'{n}={needed[n]}' for n in names)}. Use the same sizes."
             )
 
 
@@ -87,13 +79,8 @@ class Rings:
     """The rings of all lanes: entry number n of a lane is in place n % lane_size of its ring.
 
     Slots are counted over all lanes: lane k has those from k * lane_size on. An entry also has a
-    name that no other one ever has, so that an entry can be told from the one that replaced it.
-    Has no lock: callers hold that of the memory.
-
-    Attributes:
-      lanes, lane_size: how many lanes, and the slots of each.
-      all_lanes: the numbers of the lanes.
-      written: int64 `[lanes]`, entries so far, overwritten ones included.
+    name, by which it differs from the one that replaces it. Callers hold the lock of the memory.
+    `written`, int64 `[lanes]`, are the entries so far, overwritten ones included.
     """
 
     def __init__(self, lanes: int, lane_size: int) -> None:
@@ -118,13 +105,13 @@ class Rings:
         return slots
 
     def names(self, slots: np.ndarray) -> np.ndarray:
-        """Returns the names of the entries that are in these slots now, int64."""
+        """Returns the names of the entries in these slots, int64."""
         lane, place = slots // self.lane_size, slots % self.lane_size
         newest = self.written[lane] - 1
         return (newest - (newest - place) % self.lane_size) * self.lanes + lane
 
     def find(self, names: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
-        """Returns the slots of named entries, and a bool each: whether it is still there."""
+        """Returns the slots of named entries, and bools: which of them still hold their entry."""
         lane, number = names % self.lanes, names // self.lanes
         written = self.written[lane]
         if not ((number >= 0) & (number < written)).all():
@@ -144,21 +131,17 @@ class Rings:
 
 
 class Journal:
-    """Knows which entries of a memory are on the disk, and which a save still reads.
+    """Records which entries of a memory are on the disk, and which a save still reads.
 
-    An entry is identified by its lane and its number in the lane; number n is in slot
-    n % lane_size, where number n + lane_size will overwrite it. Has no lock: callers hold that of
-    the memory.
-
-    A segment has at most `piece` entries. It is kept as long as the memory has one of them, so up
-    to `lanes * (piece - 1)` further entries stay on the disk.
+    A segment has at most `piece` entries. It stays as long as the memory has one of them, so up to
+    `lanes * (piece - 1)` further entries stay on the disk. Callers hold the lock of the memory.
     """
 
     def __init__(self, lanes: int, lane_size: int, piece: int) -> None:
         self._lane_size = lane_size
         self._piece = piece
         self._refs: List[SegmentRef] = []
-        self._upto = np.zeros(lanes, np.int64)  # entries before these are saved
+        self._saved = np.zeros(lanes, np.int64)  # entries before these are saved
         self._pending: Optional[np.ndarray] = None  # the same after the current save
         self._limits = np.full(lanes, _NO_LIMIT)
 
@@ -168,9 +151,8 @@ class Journal:
         return self._pending is not None
 
     def blocks(self, lanes: np.ndarray, written: np.ndarray) -> bool:
-        """Returns whether the pending save still reads entries that would be overwritten.
-
-        `written` are the entries of each of these lanes after the writing, integers `[L]`.
+        """Returns whether the pending save reads entries that are overwritten when these lanes
+        have `written` entries, integers `[L]`.
         """
         return bool((written > self._limits[lanes]).any())
 
@@ -178,17 +160,16 @@ class Journal:
         """Begins a save of what is `written`, int64 `[lanes]`; `end` has to follow.
 
         Returns the segments that still hold an entry of the memory, and the new ones as "lane",
-        "first" and "count", none of which crosses the end of the ring. Raises RuntimeError if a
-        save is under way.
+        "first" and "count", none of which crosses the end of the ring.
         """
         if self.pending:
             raise RuntimeError(
-                "The replay memory is still being saved: wait until its segments are done (their "
-                "on_done is called) before it is saved again."
+                "The replay memory is still being saved: wait until the on_done of its segments is "
+                "called."
             )
         oldest = np.maximum(written - self._lane_size, 0)
         self._refs = [ref for ref in self._refs if _end(ref) > oldest[ref.meta["lane"]]]
-        first = np.maximum(self._upto, oldest)
+        first = np.maximum(self._saved, oldest)
         self._pending = written.copy()
         self._limits = np.where(first < written, first + self._lane_size, _NO_LIMIT)
         lanes = range(len(written))
@@ -198,12 +179,12 @@ class Journal:
     def end(self, refs: Optional[Sequence[SegmentRef]]) -> None:
         """Ends a save: records its segments; None if it failed."""
         if refs is not None and self._pending is not None:
-            self._refs, self._upto = list(refs), self._pending
+            self._refs, self._saved = list(refs), self._pending
         self._pending = None
 
     def restore(self, refs: Sequence[SegmentRef], written: np.ndarray) -> None:
         """Records that all entries so far are saved, in these segments."""
-        self._refs, self._upto = list(refs), written.copy()
+        self._refs, self._saved = list(refs), written.copy()
 
     def _pieces(self, lane: int, first: int, end: int) -> Iterator[Dict[str, Any]]:
         while first < end:
@@ -211,21 +192,6 @@ class Journal:
             stop = min(first + self._piece, around, end)
             yield {"lane": lane, "first": first, "count": stop - first}
             first = stop
-
-
-def check_complete(refs: Sequence[SegmentRef], written: np.ndarray, lane_size: int) -> None:
-    """Raises ValueError unless segments hold the entries that a memory holds, and no others."""
-    known = np.maximum(written - lane_size, 0)  # entries before these are found, or not needed
-    for ref in sorted(refs, key=lambda ref: (ref.meta["lane"], ref.meta["first"])):
-        lane, first = ref.meta["lane"], ref.meta["first"]
-        if not 0 <= lane < len(known) or first > known[lane]:
-            break
-        known[lane] = max(known[lane], _end(ref))
-    if not np.array_equal(known, written):
-        raise ValueError(
-            f"The saved replay memory has {written.tolist()} entries in its lanes, but its "
-            f"segments are complete only up to {known.tolist()}."
-        )
 
 
 def _end(ref: SegmentRef) -> int:

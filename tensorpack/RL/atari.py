@@ -1,5 +1,6 @@
 """Atari games as a `Player`: 84 x 84 grey frames, an action held for four, raw scores."""
 
+import re
 from typing import Any, Dict, List, Optional, Tuple
 
 import numpy as np
@@ -28,8 +29,7 @@ class AtariPlayers(Player):
     `life_lost` and does not end the game. A new game begins with a random number of frames without
     an action, from a random stream of each environment, so that no two are in step.
 
-    Both backends give the same steps for the same seed and actions (on Linux), but with `sticky`
-    they draw from different streams.
+    Both backends give the same steps for the same seed and actions (on Linux, without `sticky`).
 
     Args:
       rom: name or path of the game; FileNotFoundError if `find_rom` does not find it.
@@ -133,18 +133,20 @@ class AtariPlayers(Player):
         return "" if self._clones else "ale-py does not restore this game exactly"
 
     def _state_dict(self) -> Dict[str, Any]:
+        emulators = enumerate(self._games.emulators)
         return {
             **self._settings,
             "waits": self._waits.copy(),
             "tracker": self._tracker.state_dict(),
-            "emulators": self._games.state_dict(),
+            "emulators": {str(i): emulator.state_dict() for i, emulator in emulators},
         }
 
     def _load_state_dict(self, state: Dict[str, Any]) -> None:
-        theirs = {name: state[name] for name in self._settings}
-        if theirs != self._settings:
-            raise ValueError(f"The state has {theirs}, this player has {self._settings}.")
-        self._games.load_state_dict(state["emulators"])
+        settings = {name: state[name] for name in self._settings}
+        if settings != self._settings:
+            raise ValueError(f"The state has {settings}, this player has {self._settings}.")
+        for i, emulator in enumerate(self._games.emulators):
+            emulator.load_state_dict(state["emulators"][str(i)])
         self._tracker.load_state_dict(state["tracker"])
         self._waits = np.array(state["waits"])
 
@@ -158,27 +160,22 @@ def _choose(backend: str, num_envs: int, frame_skip: int) -> str:
         raise ValueError(f"backend must be one of {', '.join(_BACKENDS)}, got {backend!r}.")
     if backend == "single" or (backend == "auto" and num_envs == 1):
         return "single"
-    obstacle = _vector_obstacle(frame_skip)
+    ale_py = load_ale()
+    release = tuple(int(part) for part in re.findall("[0-9]+", ale_py.__version__)[:3])
+    obstacle = ""
+    if not hasattr(ale_py, "ALEVectorInterface"):
+        obstacle = f"ale-py {ale_py.__version__} has no vector interface (or gymnasium is missing)"
+    elif release < _VECTOR_RELEASE:
+        obstacle = f"ale-py {ale_py.__version__} hangs when some games are reset; 0.12.1 does not"
+    elif frame_skip == 1:
+        obstacle = "with frame_skip=1 it leaves out the screen before the last"
     if obstacle and backend == "vector":
         raise ValueError(f"backend='vector' is not possible: {obstacle}; use 'single'.")
     return "single" if obstacle else "vector"
 
 
-def _vector_obstacle(frame_skip: int) -> str:
-    ale_py = load_ale()
-    if not hasattr(ale_py, "ALEVectorInterface"):
-        return f"ale-py {ale_py.__version__} has no vector interface (or gymnasium is missing)"
-    numbers = ale_py.__version__.split("+")[0].split(".")
-    if tuple(int(each) for each in numbers if each.isdigit()) < _VECTOR_RELEASE:
-        return f"ale-py {ale_py.__version__} hangs when some games are reset; 0.12.1 does not"
-    return "with frame_skip=1 it leaves out the screen before the last" if frame_skip == 1 else ""
-
-
 class _SingleBackend:
-    """N emulators in the calling thread; `seeds` has one for each, in [1, 2**31).
-
-    The options are those of `Emulator`.
-    """
+    """N emulators in the calling thread, with `seeds` in [1, 2**31); options as of `Emulator`."""
 
     def __init__(self, rom: str, seeds: List[int], **options: Any):
         self.emulators = [Emulator(rom, seed, **options) for seed in seeds]
@@ -196,21 +193,13 @@ class _SingleBackend:
     def step(self, actions: np.ndarray, ended: np.ndarray) -> _Step:
         """Acts, or begins a new game where `ended`; returns frames, rewards, over and lives."""
         frames = self._new_frames()
-        rewards = np.zeros(len(self.emulators), dtype=np.float64)
-        over = np.zeros(len(self.emulators), dtype=bool)
+        rewards, over = np.zeros(len(frames)), np.zeros(len(frames), dtype=bool)
         for i, emulator in enumerate(self.emulators):
             if ended[i]:
                 emulator.reset(frames[i])
             else:
                 rewards[i], over[i] = emulator.act(actions[i], frames[i])
         return frames, rewards, over, self._lives()
-
-    def state_dict(self) -> Dict[str, Any]:
-        return {str(i): emulator.state_dict() for i, emulator in enumerate(self.emulators)}
-
-    def load_state_dict(self, state: Dict[str, Any]) -> None:
-        for i, emulator in enumerate(self.emulators):
-            emulator.load_state_dict(state[str(i)])
 
     def _new_frames(self) -> np.ndarray:
         return np.empty((len(self.emulators), FRAME_SIZE, FRAME_SIZE), dtype=np.uint8)

@@ -11,36 +11,24 @@ from tensorpack.utils.checks import as_count
 from tensorpack.utils.rng import get_rng
 
 __all__ = [
-    "ActionSpace",
     "AutoRestartPlayer",
     "DiscreteActionSpace",
     "LimitLengthPlayer",
-    "NaiveRLEnvironment",
     "PreventStuckPlayer",
     "ProxyPlayer",
     "RLEnvironment",
 ]
 
 
-class ActionSpace:
-    """The actions of an environment. Subclasses override `sample`."""
-
-    def __init__(self) -> None:
-        self.rng = get_rng(self)
-
-    def sample(self) -> Any:
-        """Returns an action by chance."""
-        raise NotImplementedError
-
-
-class DiscreteActionSpace(ActionSpace):
-    """The actions 0 to num - 1."""
+class DiscreteActionSpace:
+    """The actions 0 to num - 1; `sample` draws one by `rng`."""
 
     def __init__(self, num: int):
-        super().__init__()
         self.num = as_count(self, "num", num)
+        self.rng = get_rng(self)
 
     def sample(self) -> int:
+        """Returns a random action."""
         return int(self.rng.randint(self.num))
 
     def num_actions(self) -> int:
@@ -81,8 +69,8 @@ class RLEnvironment:
     def finish_episode(self) -> None:
         """Adds the statistics of the present game to `stats`. By default there are none."""
 
-    def get_action_space(self) -> ActionSpace:
-        """Returns the possible actions."""
+    def get_action_space(self) -> Any:
+        """Returns the possible actions, such as a `DiscreteActionSpace`."""
         raise NotImplementedError
 
     def reset_stat(self) -> None:
@@ -111,36 +99,6 @@ class RLEnvironment:
         """Releases what the environment holds; by default nothing."""
 
 
-class NaiveRLEnvironment(RLEnvironment):
-    """A game of ten actions for tests: the state counts them, and each is its own reward."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._space = DiscreteActionSpace(2)
-        self.restart_episode()
-
-    def current_state(self) -> int:
-        return self._count
-
-    def action(self, act: int) -> Tuple[float, bool]:
-        self._count += 1
-        self._score += act
-        over = self._count == 10
-        if over:
-            self.finish_episode()
-            self.restart_episode()
-        return act, over
-
-    def restart_episode(self) -> None:
-        self._count = self._score = 0
-
-    def finish_episode(self) -> None:
-        self.stats["score"].append(self._score)
-
-    def get_action_space(self) -> DiscreteActionSpace:
-        return self._space
-
-
 class ProxyPlayer(RLEnvironment):
     """Passes every call on to another environment, and shares its `stats`; the base of wrappers.
 
@@ -166,7 +124,7 @@ class ProxyPlayer(RLEnvironment):
     def finish_episode(self) -> None:
         self.player.finish_episode()
 
-    def get_action_space(self) -> ActionSpace:
+    def get_action_space(self) -> Any:
         return self.player.get_action_space()
 
     def reset_stat(self) -> None:

@@ -14,10 +14,8 @@ class FrameHistory:
     """The last frames of N environments that are stepped together.
 
     It returns the state that `ReplayMemory` later samples for the same step, if episodes start at
-    the same steps in both: with a new game, and after a lost life that counts as an end.
-
-    States, of `history` frames each, are built only when they are asked for: random play does not
-    pay for them.
+    the same steps in both: with a new game, and after a lost life that counts as an end. States, of
+    `history` frames, are built by `states`: random play does not pay for them.
     """
 
     def __init__(
@@ -31,8 +29,8 @@ class FrameHistory:
         history = as_count(self, "history", history)
         shape = (num_envs,) + tuple(frame_shape) + (history,)
         self._states: np.ndarray = np.zeros(shape, frame_dtype)
-        # Frames that are not in the states yet; more than `history` would push each other out.
-        self._waiting: Deque[Tuple[np.ndarray, np.ndarray]] = deque(maxlen=history)
+        # Frames that are not in the states yet, at most `history`.
+        self._pending: Deque[Tuple[np.ndarray, np.ndarray]] = deque(maxlen=history)
 
     def observe(self, frames: np.ndarray, starts: np.ndarray) -> np.ndarray:
         """Calls `push` with these arguments; returns what `states` does."""
@@ -40,7 +38,7 @@ class FrameHistory:
         return self.states()
 
     def push(self, frames: np.ndarray, starts: np.ndarray) -> None:
-        """Takes the next frame of each environment; copies what it is given.
+        """Takes the next frame of each environment, and copies it.
 
         Args:
           frames: `[N, *frame_shape]`, of the dtype given to the constructor.
@@ -48,14 +46,13 @@ class FrameHistory:
             forgotten.
         """
         states = self._states
-        frames, starts = np.asarray(frames), np.asarray(starts)
-        alike = frames.shape == states.shape[:-1] and frames.dtype == states.dtype
-        if not alike or starts.shape != states.shape[:1]:
+        frames = np.array(frames)
+        if frames.shape != states.shape[:-1] or frames.dtype != states.dtype:
             raise ValueError(
-                f"frames must be {states.dtype} {list(states.shape[:-1])}, with a bool for each, "
-                f"got {frames.dtype} {list(frames.shape)} and {list(starts.shape)}."
+                f"frames must be {states.dtype} {list(states.shape[:-1])}, got {frames.dtype} "
+                f"{list(frames.shape)}."
             )
-        self._waiting.append((frames.copy(), starts.astype(np.bool_)))
+        self._pending.append((frames, np.array(starts, np.bool_)))
 
     def states(self, rows: Optional[np.ndarray] = None) -> np.ndarray:
         """Returns the states that the frames so far make, `[N, *frame_shape, history]`.
@@ -65,8 +62,8 @@ class FrameHistory:
         """
         states = self._states
         values = states.reshape(-1)
-        while self._waiting:
-            frames, starts = self._waiting.popleft()
+        while self._pending:
+            frames, starts = self._pending.popleft()
             # One place to the left in all pixels at once, as one run of memory; what this moves
             # from each pixel into the one before it is where the new frame goes.
             values[:-1] = values[1:]
@@ -79,14 +76,14 @@ class FrameHistory:
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
         """Takes over the frames of another history."""
-        theirs, ours = np.asarray(state["states"]), self._states
-        if theirs.shape != ours.shape or theirs.dtype != ours.dtype:
+        saved, states = np.array(state["states"]), self._states
+        if saved.shape != states.shape or saved.dtype != states.dtype:
             raise ValueError(
-                f"The saved history is {theirs.dtype} {list(theirs.shape)}, this one is "
-                f"{ours.dtype} {list(ours.shape)} ([num_envs, *frame_shape, history])."
+                f"The saved history is {saved.dtype} {list(saved.shape)}, this one is "
+                f"{states.dtype} {list(states.shape)} ([num_envs, *frame_shape, history])."
             )
-        self._states = theirs.copy()
-        self._waiting.clear()
+        self._states = saved
+        self._pending.clear()
 
 
 class HistoryFramePlayer(ProxyPlayer):
@@ -94,24 +91,16 @@ class HistoryFramePlayer(ProxyPlayer):
 
     A state is `[H, W, hist_len * C, ...]`: frames `[H, W, C, ...]` side by side on axis 2, oldest
     first, zeros from before the game. The environment begins a new game by itself where one ends.
-    `FrameHistory` serves N environments.
     """
 
     def __init__(self, player: RLEnvironment, hist_len: int):
         super().__init__(player)
-        hist_len = as_count(self, "hist_len", hist_len)
-        frame = np.asarray(player.current_state())
-        if frame.ndim < 3:
-            raise ValueError(
-                f"HistoryFramePlayer needs frames [H, W, C], got the shape {list(frame.shape)}; "
-                "add axes with MapPlayerState."
-            )
-        self._history = FrameHistory(1, frame.shape, hist_len, frame.dtype.type)
+        self._hist_len = as_count(self, "hist_len", hist_len)
+        self._frames: Deque[np.ndarray] = deque(maxlen=self._hist_len)
         self._push(True)
 
     def current_state(self) -> np.ndarray:
-        frames = np.moveaxis(self._history.states()[0], -1, 2)
-        return frames.reshape(frames.shape[:2] + (-1,) + frames.shape[4:])
+        return np.concatenate(list(self._frames), axis=2)
 
     def action(self, act: Any) -> Tuple[float, bool]:
         reward, over = super().action(act)
@@ -123,8 +112,10 @@ class HistoryFramePlayer(ProxyPlayer):
         self._push(True)
 
     def _push(self, starts: bool) -> None:
-        frame = np.asarray(super().current_state())
-        self._history.push(frame[np.newaxis], np.array([bool(starts)]))
+        frame = np.array(super().current_state())
+        if starts:
+            self._frames.extend([np.zeros_like(frame)] * self._hist_len)
+        self._frames.append(frame)
 
 
 def epsilon_greedy(q_values: np.ndarray, epsilon: float, rng: np.random.RandomState) -> np.ndarray:

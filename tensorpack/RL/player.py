@@ -1,4 +1,4 @@
-"""The contract of N environments stepped together, and what keeps it by what they report."""
+"""The contract of N environments stepped together, and a helper to keep it."""
 
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
@@ -128,9 +128,10 @@ class Player:
         """
         self._check_open()
         self._check_can_save()
-        ours, theirs = self._kind(), {name: state.get(name) for name in self._kind()}
-        if theirs != ours:
-            raise ValueError(f"The state is of a player with {theirs}, this player has {ours}.")
+        kind = self._kind()
+        saved = {name: state.get(name) for name in kind}
+        if saved != kind:
+            raise ValueError(f"The state is of a player with {saved}, this player has {kind}.")
         self._load_state_dict(state["inside"])
         self._started = True
 
@@ -147,24 +148,23 @@ class Player:
         self.close()
 
     def _reset(self, seed: Optional[int]) -> np.ndarray:
-        raise NotImplementedError(f"{type(self).__name__} overrides neither _reset nor reset.")
+        raise NotImplementedError
 
     def _step(self, actions: np.ndarray) -> PlayerStep:
-        raise NotImplementedError(f"{type(self).__name__} overrides neither _step nor step.")
+        raise NotImplementedError
 
     def _truncate(self, mask: np.ndarray) -> None:
         raise RuntimeError(f"{type(self).__name__} cannot end a game from outside.")
 
     def _state_dict(self) -> Dict[str, Any]:
-        raise NotImplementedError(f"{type(self).__name__} does not override _state_dict.")
+        raise NotImplementedError
 
     def _load_state_dict(self, state: Dict[str, Any]) -> None:
-        raise NotImplementedError(f"{type(self).__name__} does not override _load_state_dict.")
+        raise NotImplementedError
 
     def _save_obstacle(self) -> str:
         """Returns why the state cannot be saved; "" if it can be."""
-        can = type(self)._state_dict is not Player._state_dict
-        return "" if can else "it has no _state_dict"
+        return "it has no _state_dict" if type(self)._state_dict is Player._state_dict else ""
 
     def _close(self) -> None:
         pass

@@ -13,12 +13,10 @@ from tensorpack.utils.checkpoints.segments import SegmentRef, Segments
 from tensorpack.utils.checks import as_count
 
 from ._replay_batch import Batch, BatchReader, NStepBatch
-from ._replay_storage import IMMUTABLE, Journal, Layout, Rings, check_complete
+from ._replay_storage import IMMUTABLE, Journal, Layout, Rings
 
-# Limits of a segment: bytes, entries, and the part (one in 16) of a lane.
-_SEGMENT_BYTES = 32 << 20
-_SEGMENT_ENTRIES = 1 << 16
-_SEGMENT_PART = 16
+# A segment has at most so many bytes, so many entries, and one in 16 of a lane.
+_SEGMENT_BYTES, _SEGMENT_ENTRIES, _SEGMENT_PART = 32 << 20, 1 << 16, 16
 
 
 class ReplayMemory:
@@ -28,22 +26,21 @@ class ReplayMemory:
     next frame is known, and until a frame of its state is overwritten. A truncated episode takes
     one more entry, for its final frame. One thread may append while another samples.
 
-    Each save (`state_dict`) writes only the entries since the previous save. With E new entries
-    each time, the last two states keep at most capacity + 2 E entries on the disk if all lanes
-    grow at the same rate, and always at most capacity + E and a sixteenth of the capacity (with the
-    default `segment_entries`).
+    Each save (`state_dict`) writes only the E entries since the previous save; the last two states
+    hold at most capacity + E entries on the disk and a sixteenth of the capacity (with the default
+    `segment_entries`).
 
     A subclass that draws in another way overrides `_draw`, and `_complete` and `_forget` to know
-    what there is to draw; and `_draw_state`, `_load_draw_state` and `_draw_bytes` if it keeps
-    anything more. All but the last are called with the lock held.
+    what there is to draw; and `_draw_state`, `_load_draw_state` and `_draw_bytes` if it has more
+    state. All but the last are called with the lock held.
 
     Args:
-      capacity: entries that are kept, over all lanes; rounded up to a multiple of `lanes`.
+      capacity: entries over all lanes; rounded up to a multiple of `lanes`.
       frame_shape: of one frame.
       history: frames that make one state.
       lanes: how many environments write to the memory.
       frame_dtype: of the frames.
-      segment_entries: entries that are saved in one piece, at most. Default: a sixteenth of a
+      segment_entries: entries that are saved in one segment, at most. Default: a sixteenth of a
         lane, or what makes 32 MB if that is less.
     """
 
@@ -68,7 +65,12 @@ class ReplayMemory:
         self._reader = BatchReader(layout, self._columns, self._rings)
         self._after = np.arange(self._history)  # distances to entries whose state one is part of
         self._episode = np.zeros(layout.lanes, np.int64)  # entries of the running one, <= history
-        self._journal = Journal(layout.lanes, layout.lane_size, _piece(layout, segment_entries))
+        if segment_entries is None:
+            part = -(-layout.lane_size // _SEGMENT_PART)
+            by_bytes = max(1, _SEGMENT_BYTES // layout.entry_bytes)
+            segment_entries = min(part, _SEGMENT_ENTRIES, by_bytes)
+        piece = as_count("ReplayMemory", "segment_entries", segment_entries)
+        self._journal = Journal(layout.lanes, layout.lane_size, piece)
         self._lock = threading.Lock()
         self._save_ended = threading.Condition(self._lock)
 
@@ -101,7 +103,7 @@ class ReplayMemory:
         return self._num_sampleable
 
     def __len__(self) -> int:
-        """Returns how many entries are kept, including those that cannot be sampled."""
+        """Returns how many entries there are, including those that cannot be sampled."""
         return int(self._rings.filled().sum())
 
     def append(
@@ -114,7 +116,7 @@ class ReplayMemory:
         lanes: Optional[np.ndarray] = None,
         final_frames: Optional[np.ndarray] = None,
     ) -> None:
-        """Stores one transition of each environment, or of some; copies what it is given.
+        """Stores one transition of each environment, or of some; copies its arguments.
 
         Where an episode ended, by `terminated` or `truncated`, the next entry of the lane begins
         another one. Waits while a save reads the entry that would be overwritten.
@@ -137,10 +139,7 @@ class ReplayMemory:
         actions = _as("actions", actions, count, np.int64)
         rewards = _as("rewards", rewards, count, np.float64)
         if np.isnan(rewards).any():
-            lane = rows[np.isnan(rewards)][0]
-            raise ValueError(
-                f"The reward of environment {lane} (its lane) is NaN: look at its game."
-            )
+            raise ValueError(f"The reward of environment {rows[np.isnan(rewards)][0]} is NaN.")
         terminated = _as("terminated", terminated, count, np.bool_)
         cut = _as("truncated", truncated, count, np.bool_) & ~terminated
         if cut.any():
@@ -204,23 +203,17 @@ class ReplayMemory:
                 "sampleable": np.packbits(self._sampleable),
                 **self._draw_state(),
             }
-            saved, pieces = self._journal.begin(self._rings.written)
-            new = [(meta, self._entries(meta)) for meta in pieces]
+            saved, metas = self._journal.begin(self._rings.written)
+            new = [(meta, self._entries(meta)) for meta in metas]
             return {**state, "entries": Segments(saved, new, self._end_save)}
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
-        """Replaces all entries by those of a saved memory of the same sizes.
+        """Replaces all entries by those of a saved memory; ValueError if it has other sizes.
 
-        If a segment cannot be read, the memory is empty.
-
-        Raises:
-          ValueError: the memory that was saved has another size or type, or the state does not
-            hold all entries.
-          RuntimeError: a save is under way, or a segment is damaged (`SegmentDamaged`).
+        If a segment is damaged (`SegmentDamaged`), the memory is empty. RuntimeError during a save.
         """
         self._layout.check_state(state["layout"])
         entries, written = state["entries"], np.array(state["written"], np.int64)
-        check_complete(entries.refs, written, self._rings.lane_size)
         with self._lock:
             if self._journal.pending:
                 raise RuntimeError("A replay memory cannot be loaded while it is being saved.")
@@ -254,7 +247,7 @@ class ReplayMemory:
         """Returns the next slot of each lane; entries that it overwrites cannot be sampled."""
         rings = self._rings
         slots = rings.claim(lanes)
-        if rings.written[lanes].max(initial=0) > rings.lane_size:  # else nothing was there before
+        if rings.written[lanes].max(initial=0) > rings.lane_size:  # else the slots were empty
             after = rings.neighbours(slots, self._after)
             # The slot itself, and states it is part of.
             lost = after[self._depth[after] >= self._after]
@@ -320,20 +313,12 @@ class ReplayMemory:
         return frames.reshape(count, self._frames.shape[1])
 
 
-def _piece(layout: Layout, segment_entries: Optional[int]) -> int:
-    """Entries of a segment, at most."""
-    if segment_entries is None:
-        part = -(-layout.lane_size // _SEGMENT_PART)
-        return min(part, _SEGMENT_ENTRIES, max(1, _SEGMENT_BYTES // layout.entry_bytes))
-    return as_count("ReplayMemory", "segment_entries", segment_entries)
-
-
 def _as(name: str, values: Any, shape: Tuple[int, ...], dtype: Any) -> np.ndarray:
-    """Returns values as an array of a dtype which holds them all."""
-    given = np.asarray(values)
-    array = given.astype(dtype, copy=False)
-    held = np.can_cast(given.dtype, dtype) or np.array_equal(given, array)
-    if given.shape != shape or not held:
+    """Returns values as an array of a dtype; ValueError if it cannot hold them all."""
+    values = np.asarray(values)
+    array = values.astype(dtype, copy=False)
+    exact = np.can_cast(values.dtype, dtype) or np.array_equal(values, array)
+    if values.shape != shape or not exact:
         needed = f"{array.dtype} {list(shape)}"
-        raise ValueError(f"{name} must be {needed}, got {given.dtype} {list(given.shape)}.")
+        raise ValueError(f"{name} must be {needed}, got {values.dtype} {list(values.shape)}.")
     return array

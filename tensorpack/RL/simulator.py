@@ -22,13 +22,10 @@ from .player import Player, PlayerStep
 class RandomActions:
     """Random actions in N environments, drawn epsilon-greedily and perhaps repeated.
 
-    A random action that is repeated n times takes an agent where n independent ones, which undo
-    each other, do not. The repetitions have lengths of `P(n) ~ n^-2`, at most `repeat`. The stream
-    `rng` is not saved with the state.
-
-    Reference: Dabney et al., "Temporally-Extended epsilon-Greedy Exploration", 2021. There epsilon
-    is the probability that a repetition begins, here the share of actions that are random, so that
-    schedules mean the same with and without repetitions.
+    The repetitions have lengths of `P(n) ~ n^-2`, at most `repeat` (Dabney et al.,
+    "Temporally-Extended epsilon-Greedy Exploration", 2021). There epsilon is the probability that a
+    repetition begins, here the fraction of actions that are random, so that schedules mean the same
+    with and without repetitions. The stream `rng` is not part of the state.
     """
 
     def __init__(
@@ -38,7 +35,7 @@ class RandomActions:
         self._num_actions = num_actions
         self._rng = rng
         weights = np.arange(1, repeat + 1, dtype=float) ** -2
-        self._up_to = np.cumsum(weights / weights.sum())  # P(length <= 1), P(length <= 2), ...
+        self._cumulative = np.cumsum(weights / weights.sum())  # P(length <= 1), ...
         self._mean = float(np.arange(1, repeat + 1) @ weights / weights.sum())
         self._actions = np.zeros(num_envs, np.int64)  # those that are repeated
         self._left = np.zeros(num_envs, np.int64)  # how many times more
@@ -46,7 +43,7 @@ class RandomActions:
     def draw(self, epsilon: float) -> Tuple[np.ndarray, np.ndarray]:
         """Draws random actions, int64 `[N]`, and bool `[N]`: True where they are to be taken.
 
-        That is a share of `epsilon`, in the long run.
+        That is a fraction of `epsilon`, in the long run.
         """
         epsilon = as_number(self, "epsilon", epsilon, least=0.0, most=1.0)
         count = len(self._left)
@@ -57,19 +54,20 @@ class RandomActions:
         begins &= self._left == 0
         self._actions[begins] = actions[begins]
         self._left[begins] = self._lengths(int(np.count_nonzero(begins)))
-        chosen = self._left > 0
-        self._left[chosen] -= 1
-        return self._actions.copy(), chosen
+        is_random = self._left > 0
+        self._left[is_random] -= 1
+        return self._actions.copy(), is_random
 
     def end(self, environments: np.ndarray) -> None:
         """Ends the repetitions that are under way in some environments, a bool mask `[N]`."""
         self._left[environments] = 0
 
     def _lengths(self, count: int) -> Any:
-        if len(self._up_to) == 1:
+        longest = len(self._cumulative)
+        if longest == 1:
             return 1
-        drawn = np.searchsorted(self._up_to, self._rng.random_sample(count), "right")
-        return np.minimum(drawn, len(self._up_to) - 1) + 1  # the last sum may be less than 1
+        drawn = np.searchsorted(self._cumulative, self._rng.random_sample(count), "right")
+        return np.minimum(drawn + 1, longest)  # the last sum may be less than 1
 
     def state_dict(self) -> Dict[str, Any]:
         return {"actions": self._actions.copy(), "left": self._left.copy()}
@@ -77,7 +75,7 @@ class RandomActions:
     def load_state_dict(self, state: Dict[str, Any]) -> None:
         """Restores them; repetitions end early where fewer are allowed."""
         self._actions[:] = state["actions"]
-        self._left[:] = np.minimum(state["left"], len(self._up_to) - 1)
+        self._left[:] = np.minimum(state["left"], len(self._cumulative) - 1)
 
 
 class Agent:
@@ -122,12 +120,12 @@ class Agent:
         self._random.end(starts)
 
     def act(self, epsilon: float) -> np.ndarray:
-        """Returns an action for each environment, int64 `[N]`; a share of `epsilon` is random.
+        """Returns an action for each environment, int64 `[N]`, random with probability `epsilon`.
 
         The network is called once, for the environments that do not act at random.
         """
-        actions, by_chance = self._random.draw(epsilon)
-        greedy = ~by_chance
+        actions, is_random = self._random.draw(epsilon)
+        greedy = ~is_random
         if greedy.any():
             states = self._history.states(None if greedy.all() else greedy)
             actions[greedy] = self._choose(self._predict(states)[0], self._rng)
@@ -138,7 +136,7 @@ class Agent:
         return epsilon_greedy(values, 0.0, rng)
 
     def state_dict(self) -> Dict[str, Any]:
-        """Returns the frames that are remembered and where chance is."""
+        """Returns the last frames and the state of the random actions."""
         return {
             "history": self._history.state_dict(),
             "rng": rng_state(self._rng),
@@ -153,19 +151,18 @@ class Agent:
 
 
 class Simulator(EpisodeCounter):
-    """Plays all environments of a player, tick after tick, and fills a replay memory.
+    """Plays all environments of a player, step after step (`tick`), and fills a replay memory.
 
-    A lost life ends an episode for learning, if wanted: its transition is terminal, and the agent
-    forgets the frames. It does not end the game, whose score is counted as a whole. Call it from
-    one thread at a time; only `take_episodes` is thread-safe.
+    Call it from one thread at a time; only `take_episodes` is thread-safe.
 
     Args:
       player: the environments; not touched until `begin` or `load_state_dict`.
       memory: a `ReplayMemory`, or what has its `append` and `end_episodes`; gets one frame per
-        environment and tick, in one lane for each environment. A game that was cut off between two
-        ticks ends there without a final frame.
+        environment and step, in one lane for each environment. A game that was cut off between two
+        steps ends there without a final frame.
       agent: chooses the actions.
-      life_loss_ends: whether a lost life ends an episode.
+      life_loss_ends: whether a lost life ends an episode for learning: its transition is terminal,
+        and the agent forgets the frames. The score is always that of the whole game.
     """
 
     def __init__(
@@ -188,26 +185,23 @@ class Simulator(EpisodeCounter):
         self._agent.observe(self._frames, starts=np.ones(self._player.num_envs, bool))
 
     def tick(self, epsilon: float) -> int:
-        """Takes one action in each environment; `playing` must be True.
+        """Takes one action in each environment, random with probability `epsilon`.
 
-        Returns how many transitions were stored, one for each environment but those that began a
-        new game. `epsilon` is the probability of a random action.
+        `playing` must be True. Returns how many transitions were stored, one for each environment
+        but those that began a new game.
         """
         actions = self._agent.act(epsilon)
         step = self._player.step(actions)
         if not self._life_loss_ends:
             step = step._replace(life_lost=np.zeros_like(step.life_lost))
-        stored = self._store(actions if step.taken is None else step.taken, step)
+        count = self._store(actions if step.taken is None else step.taken, step)
         self._count(step)
         self._frames = step.frames
         self._agent.observe(step.frames, starts=step.reset | step.life_lost)
-        return stored
+        return count
 
     def state_dict(self) -> Dict[str, Any]:
-        """Returns the games and the agent as they are between two ticks; not the memory.
-
-        `player` is None if the player cannot save its games.
-        """
+        """Returns the games (None if the player cannot save them) and the agent, not the memory."""
         return {
             "transitions": self.transitions,
             "lengths": self._lengths.copy(),
@@ -223,11 +217,11 @@ class Simulator(EpisodeCounter):
         """
         self.transitions = state["transitions"]
         self._agent.load_state_dict(state["agent"])
-        lost = restore_games(self._player, state["player"])
-        self.playing = not lost
-        self._frames = None if lost else np.array(state["frames"])
-        self._lengths[:] = 0 if lost else state["lengths"]
-        return lost
+        reason = restore_games(self._player, state["player"])
+        self.playing = not reason
+        self._frames = None if reason else np.array(state["frames"])
+        self._lengths[:] = 0 if reason else state["lengths"]
+        return reason
 
     def _store(self, actions: np.ndarray, step: PlayerStep) -> int:
         over = step.terminated | step.life_lost
@@ -257,11 +251,11 @@ def restore_games(player: Player, state: Optional[Dict[str, Any]]) -> str:
 
 
 class SimulatorThread(ShareSessionThread):
-    """Plays what is granted until it is stopped. Its errors go to the guard of the thread.
+    """Plays what the pacer grants until it is stopped. Its errors go to the guard of the thread.
 
     Args:
-      simulator: plays; only this thread may use it while it runs.
-      pacer: grants transitions; each tick is one of its pieces of work. Closed by `stop`.
+      simulator: only this thread may use it while it runs.
+      pacer: grants transitions; each step is one of its pieces of work. Closed by `stop`.
       epsilon: returns the current probability of a random action.
     """
 
@@ -279,6 +273,6 @@ class SimulatorThread(ShareSessionThread):
                 self._pacer.spend(self._simulator.tick(self._epsilon()))
 
     def stop(self) -> None:
-        """Asks the thread to end after the current tick, and wakes it if it waits."""
+        """Asks the thread to end after the current step, and wakes it if it waits."""
         super().stop()
         self._pacer.close()

@@ -10,12 +10,12 @@ from typing import Any, ContextManager, Optional, Union
 import numpy as np
 
 from tensorpack.utils import logger
-from tensorpack.utils.atomic import fsync_path
 from tensorpack.utils.optional import require
 
 FRAMES_PER_SECOND = 15.0  # the console has 60; the agent sees every fourth
 
 _HEIGHT = 420  # pixels of an enlarged screen, at most
+_TITLE = "tensorpack"  # of the window
 
 
 class VideoFile(ContextManager["VideoFile"]):
@@ -36,7 +36,15 @@ class VideoFile(ContextManager["VideoFile"]):
     def show(self, picture: np.ndarray) -> None:
         """Adds a picture, uint8 `[height, width, 3]`, red first; all have one size."""
         if self._writer is None:
-            self._writer = self._open(picture.shape[1], picture.shape[0])
+            os.makedirs(os.path.dirname(self.path), exist_ok=True)
+            codec = self._cv2.VideoWriter_fourcc(*"mp4v")
+            size = picture.shape[1], picture.shape[0]
+            self._writer = self._cv2.VideoWriter(self._temporary, codec, FRAMES_PER_SECOND, size)
+            if not self._writer.isOpened():
+                raise OSError(
+                    f"Cannot write a video to {self.path}: it must be a FILE.mp4, in a folder in "
+                    "which you may write."
+                )
         self._writer.write(np.ascontiguousarray(picture[..., ::-1]))
         self._count += 1
 
@@ -48,32 +56,17 @@ class VideoFile(ContextManager["VideoFile"]):
         writer.release()
         try:
             if keep:
-                self._check()
-                fsync_path(self._temporary)
+                video = self._cv2.VideoCapture(self._temporary)
+                count = int(video.get(self._cv2.CAP_PROP_FRAME_COUNT))
+                video.release()
+                if count != self._count:  # the writer does not report errors
+                    pictures = f"{count} of {self._count} pictures"
+                    raise OSError(f"{self.path} has {pictures}: is the disk full?")
                 os.replace(self._temporary, self.path)
                 logger.info(f"Video written to {self.path}.")
         finally:
             with suppress(OSError):
                 os.unlink(self._temporary)
-
-    def _open(self, width: int, height: int) -> Any:
-        os.makedirs(os.path.dirname(self.path), exist_ok=True)
-        codec = self._cv2.VideoWriter_fourcc(*"mp4v")
-        writer = self._cv2.VideoWriter(self._temporary, codec, FRAMES_PER_SECOND, (width, height))
-        if not writer.isOpened():
-            raise OSError(
-                f"Cannot write a video to {self.path}: it must be a FILE.mp4, in a folder in which "
-                "you may write."
-            )
-        return writer
-
-    def _check(self) -> None:
-        """Reads how many pictures the file has, because the writer tells no errors."""
-        written = self._cv2.VideoCapture(self._temporary)
-        count = int(written.get(self._cv2.CAP_PROP_FRAME_COUNT)) if written.isOpened() else 0
-        written.release()
-        if count != self._count:
-            raise OSError(f"{self.path} has {count} of {self._count} pictures: is the disk full?")
 
     def __exit__(self, kind: Any, *exc_info: object) -> None:
         self.close(keep=kind is None or issubclass(kind, KeyboardInterrupt))
@@ -82,24 +75,22 @@ class VideoFile(ContextManager["VideoFile"]):
 class Window(ContextManager["Window"]):
     """Shows pictures in a window, at the speed of the game; OSError if there can be no window."""
 
-    _title = "tensorpack"
-
     def __init__(self) -> None:
         self._cv2 = require("cv2", "opencv-python")
         if not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
             raise OSError("There is no screen.")
         try:
-            self._cv2.namedWindow(self._title)
+            self._cv2.namedWindow(_TITLE)
         except self._cv2.error as error:  # opencv-python-headless has no windows
             raise OSError("This OpenCV cannot open windows.") from error
 
     def show(self, picture: np.ndarray) -> None:
         """Shows a picture, uint8 `[height, width, 3]`, red first, for the time of one frame."""
-        self._cv2.imshow(self._title, np.ascontiguousarray(picture[..., ::-1]))
+        self._cv2.imshow(_TITLE, np.ascontiguousarray(picture[..., ::-1]))
         self._cv2.waitKey(int(1000 / FRAMES_PER_SECOND))
 
     def __exit__(self, *exc_info: object) -> None:
-        self._cv2.destroyWindow(self._title)
+        self._cv2.destroyWindow(_TITLE)
 
 
 def open_screen(path: Optional[str], path_without_screen: str) -> Union[VideoFile, Window]:
@@ -116,29 +107,26 @@ def open_screen(path: Optional[str], path_without_screen: str) -> Union[VideoFil
     return VideoFile(path)
 
 
-class GameVideo(ContextManager["GameVideo"]):
+class GameVideo(VideoFile):
     """Writes one game of an evaluation to a video; to be used in a `with` block.
 
     An error of the disk, or frames that are no pictures, are logged and end the video, not the
     evaluation.
     """
 
-    def __init__(self, path: str) -> None:
-        self._file = VideoFile(path)
-        self._error: Optional[Exception] = None
+    _error: Optional[Exception] = None
 
     def watch(self, frame: np.ndarray) -> None:
         """Adds a frame, uint8 `[H, W]` or `[H, W, 3]`, enlarged; see `play_n_episodes`."""
-        if self._error is not None:
-            return
-        try:
-            self._file.show(enlarge(frame))
-        except Exception as error:  # of any kind, if the frame is no picture
-            self._error = error
+        if self._error is None:
+            try:
+                self.show(enlarge(frame))
+            except Exception as error:  # of any kind, if the frame is no picture
+                self._error = error
 
     def __exit__(self, kind: Any, *exc_info: object) -> None:
         try:
-            self._file.close(keep=kind is None and self._error is None)
+            self.close(keep=kind is None and self._error is None)
         except OSError as error:
             self._error = error
         if self._error is not None:

@@ -5,7 +5,7 @@ import pytest
 
 from tensorpack.RL import envbase
 from tensorpack.RL.common import AutoRestartPlayer, LimitLengthPlayer, PreventStuckPlayer
-from tensorpack.RL.envbase import DiscreteActionSpace, NaiveRLEnvironment, RLEnvironment
+from tensorpack.RL.envbase import DiscreteActionSpace, RLEnvironment
 from tensorpack.RL.history import HistoryFramePlayer
 from tensorpack.RL.wrappers import MapPlayerState, ProxyPlayer
 
@@ -63,14 +63,6 @@ def test_a_discrete_space_samples_all_its_actions():
     assert {space.sample() for _ in range(100)} == {0, 1, 2}
     with pytest.raises(ValueError, match="num must be .* at least 1"):
         DiscreteActionSpace(0)
-
-
-def test_the_naive_environment_ends_with_the_tenth_action():
-    env = NaiveRLEnvironment()
-    assert env.action(1) == (1, False) and env.current_state() == 1
-    assert play(env, [0] * 9) == [False] * 8 + [True] and env.current_state() == 0
-    assert env.stats["score"] == [1]
-    assert env.get_action_space().num_actions() == 2
 
 
 @pytest.mark.parametrize("proxy_class", [ProxyPlayer, envbase.ProxyPlayer])
@@ -152,11 +144,9 @@ def test_a_history_has_zeros_before_the_game():
     assert player.current_state()[0, 0].tolist() == [0, 0, 1]
 
 
-def test_a_history_of_colour_frames_puts_them_side_by_side_and_needs_a_third_axis():
+def test_a_history_of_colour_frames_puts_them_side_by_side():
     frames = np.random.RandomState(0).rand(3, 2, 4, 3, 5)
     rest = iter(frames)
     player = HistoryFramePlayer(MapPlayerState(Steps(), lambda _: next(rest)), 2)
     play(player, [0, 0])
     np.testing.assert_array_equal(player.current_state(), np.concatenate(frames[1:], axis=2))
-    with pytest.raises(ValueError, match=r"needs frames \[H, W, C\], got the shape \[2, 1\]"):
-        HistoryFramePlayer(MapPlayerState(Steps(), lambda frame: frame[..., 0]), 4)

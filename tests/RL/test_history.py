@@ -69,25 +69,9 @@ def test_what_is_pushed_is_copied_and_states_of_some_are_new():
     assert memory.states()[:, 0, 0].tolist() == [[1, 3], [2, 4]]
 
 
-def test_frames_that_wait_are_forgotten_with_the_others():
-    memory, other = FrameHistory(2, (2, 3), history=2), FrameHistory(2, (2, 3), history=2)
-    other.push(frames(5, 6), NONE)
-    state = other.state_dict()
-    memory.push(frames(1, 2), NONE)
-    memory.load_state_dict(state)
-    assert memory.states()[:, 0, 0].tolist() == [[0, 5], [0, 6]]
-
-
-@pytest.mark.parametrize(
-    "given, starts, message",
-    [
-        (frames(1, 2), NONE[:1], r"got uint8 \[2, 2, 3\] and \[1\]"),
-        (frames(1, 2).astype(float), NONE, "frames must be uint8.*got float64"),
-    ],
-)
-def test_wrong_arguments_are_refused(given, starts, message):
-    with pytest.raises(ValueError, match=message):
-        FrameHistory(2, (2, 3)).observe(given, starts)
+def test_frames_of_another_type_are_refused():
+    with pytest.raises(ValueError, match="frames must be uint8.*got float64"):
+        FrameHistory(2, (2, 3)).observe(frames(1, 2).astype(float), NONE)
 
 
 def test_a_restored_history_continues_like_the_one_that_was_saved():
@@ -110,11 +94,6 @@ def test_a_history_of_other_sizes_is_refused(sizes):
     other = FrameHistory(*sizes)
     with pytest.raises(ValueError, match=r"is uint8 \[2, 2, 3, 4\], this one is"):
         other.load_state_dict(FrameHistory(2, (2, 3)).state_dict())
-
-
-def test_sizes_must_be_positive():
-    with pytest.raises(ValueError, match="history must be a whole number of at least 1, but got 0"):
-        FrameHistory(2, (2, 3), 0)
 
 
 def rng(seed=0):
@@ -146,8 +125,3 @@ def test_as_many_numbers_are_drawn_whatever_epsilon_is(epsilon):
     epsilon_greedy(np.zeros((5, 6)), epsilon, one)
     epsilon_greedy(np.ones((5, 6)), 0.5, other)
     assert one.randint(2**31 - 1) == other.randint(2**31 - 1)
-
-
-def test_epsilon_must_be_a_probability():
-    with pytest.raises(ValueError, match="epsilon must be a finite number of at least 0 and"):
-        epsilon_greedy(np.zeros((1, 2)), 1.1, rng())

@@ -158,13 +158,6 @@ def test_a_state_of_a_uniform_memory_is_taken_and_the_other_way_round():
     assert uniform.num_sampleable == 2
 
 
-def test_without_a_whole_transition_there_is_nothing_to_draw():
-    memory = make_memory(20)
-    fill(memory, [1])
-    with pytest.raises(RuntimeError, match="holds 1 entries and no whole transition"):
-        memory.sample_weighted(1, np.random.RandomState(0))
-
-
 @pytest.mark.parametrize("priority", [-1.0, np.nan, np.inf])
 def test_wrong_priorities_are_refused_and_change_nothing(priority):
     memory = make_memory(20)
@@ -179,10 +172,3 @@ def test_wrong_priorities_are_refused_and_change_nothing(priority):
 def test_exponents_are_checked():
     with pytest.raises(ValueError, match="alpha must be"):
         make_memory(20, alpha=1.5)
-
-
-@pytest.mark.parametrize("capacity, lanes", [(3, 1), (16, 1), (17, 1), (1001, 8), (5000, 3)])
-def test_the_memory_it_takes_is_known_beforehand(capacity, lanes):
-    memory = PrioritizedReplay(capacity, (4,), history=1, lanes=lanes, alpha=0.7)
-    size = PrioritizedReplay.required_bytes(capacity, (4,), history=1, lanes=lanes)
-    assert memory.nbytes == size > ReplayMemory.required_bytes(capacity, (4,), 1, lanes)

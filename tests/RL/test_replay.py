@@ -147,16 +147,6 @@ def test_it_is_like_the_slow_one(play, data):
     assert everything(memory, history) == expected
 
 
-def test_lanes_of_a_small_dtype_and_none_at_all():
-    memory = make_memory(2000, history=2, lanes=4)
-    append(memory, [1, 2], ["over"] * 2, lanes=np.array([3, 2], np.uint8))
-    none = np.zeros(0, int)
-    memory.append(np.zeros((0, 2), np.int32), none, none, none > 0, none > 0, lanes=none)
-    assert everything(memory, 2) == {1: ([0, 1, 0], True), 2: ([0, 2, 0], True)}
-    append(memory, [3, 4], ["over"] * 2, lanes=np.array([3, 2]))
-    assert memory.num_sampleable == len(everything(memory, 2)) == 4
-
-
 def test_every_transition_is_drawn_equally_often():
     memory = make_memory(150, history=4, lanes=3)
     for number in range(1, 80):  # lane 0 wraps around, the others are filled in part
@@ -199,26 +189,6 @@ def test_a_batch_is_new_typed_and_never_written_again():
     assert all(np.array_equal(one, other) for one, other in zip(batch, before))
 
 
-def test_transitions_of_several_steps_end_with_their_episode_or_the_newest_frame():
-    memory = make_memory(100, history=2)
-    for number, end in [(1, "goes on"), (2, "goes on"), (3, "over"), (4, "cut"), (5, "goes on")]:
-        append(memory, [number], [end])
-    append(memory, [6])
-    batch = memory.sample(300, np.random.RandomState(0), steps=2)
-    assert [array.dtype.name for array in batch] == ["int32", "int64", "float32", "bool", "int32"]
-    assert batch.frames.shape == (300, 4, 2) and batch.frames.flags.c_contiguous
-    assert batch.frames.ctypes.data % 64 == 0 and batch.reward.shape == (300, 2)
-    rows = zip(*(array.tolist() for array in (batch.frames[:, :, 0], *batch[1:])))
-    found = {row[1]: (row[0], *row[2:]) for row in rows}
-    assert found == {
-        1: ([0, 1, 2, 3], [1, 2], False, 2),
-        2: ([1, 2, 3, 0], [2, 3], True, 2),
-        3: ([2, 3, 3, 0], [3, 0], True, 1),
-        4: ([0, 4, 4, -5], [4, 0], False, 1),
-        5: ([0, 5, 5, 6], [5, 0], False, 1),
-    }
-
-
 def test_the_memory_it_takes_is_known_beforehand():
     memory = ReplayMemory(1001.0, (84, 84), history=4, lanes=8)  # a whole number of any type
     assert memory.nbytes == ReplayMemory.required_bytes(1001, (84, 84), history=4, lanes=8)
@@ -251,18 +221,10 @@ def test_a_memory_without_a_whole_transition_cannot_be_sampled():
         memory.sample(1, np.random.RandomState(0))
 
 
-@pytest.mark.parametrize(
-    "arguments, message",
-    [
-        ((9, (2,), 4, 2), "history=4 and lanes=2 needs a capacity of at least 10.*got 9"),
-        ((9, (2,), 0, 2), "history must be a whole number of at least 1, but got 0"),
-    ],
-)
-def test_sizes_are_checked(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        ReplayMemory(*arguments)
-    with pytest.raises(ValueError, match=message):
-        ReplayMemory.required_bytes(*arguments)
+@pytest.mark.parametrize("function", [ReplayMemory, ReplayMemory.required_bytes])
+def test_each_lane_has_room_for_a_transition(function):
+    with pytest.raises(ValueError, match="capacity must be .* at least 10, but got 9"):
+        function(9, (2,), 4, 2)
 
 
 GOOD = {
@@ -279,11 +241,10 @@ GOOD = {
     [
         ({"frames": np.full((2, 2), 300)}, r"frames must be uint8 \[2, 2\], got int64 \[2, 2\]"),
         ({"rewards": np.zeros((2, 1))}, r"rewards must be float64 \[2\], got float64 \[2, 1\]"),
-        ({"rewards": np.array([0, np.nan])}, "reward of environment 1 .* is NaN"),
+        ({"rewards": np.array([0, np.nan])}, "reward of environment 1 is NaN"),
         ({"truncated": np.ones(2, bool)}, "give its last frame as final_frames"),
         ({"lanes": np.array([0, 2])}, "lanes are different numbers below 2, got"),
         ({"lanes": np.array([1, 1])}, "lanes are different numbers below 2, got"),
-        ({"lanes": np.array([True, False])}, "lanes are different numbers below 2, got"),
     ],
 )
 def test_wrong_arguments_are_refused_and_change_nothing(change, message):

@@ -17,7 +17,6 @@ from tensorpack.RL import (
     SimulatorThread,
 )
 from tests.processes import wait_until
-from tests.RL.catch import CatchPlayer
 from tests.tiers import first_fast
 
 HISTORY = 2
@@ -176,48 +175,6 @@ def test_a_game_that_is_cut_off_would_have_continued():
     assert played.simulator.take_episodes() == []  # each game is reported once
 
 
-def test_a_game_without_a_number_for_its_score_is_one_too():
-    class Strange(Script):
-        def _step(self, actions):
-            return super()._step(actions)._replace(episode_score=np.full(1, np.nan))
-
-    memory = ReplayMemory(100, (1, 1), history=HISTORY)
-    player, network = Strange("..t.c"), Network(best=1, num_actions=2)
-    agent = Agent(network, player, HISTORY, np.random.RandomState(0))
-    simulator = Simulator(player, memory, agent)
-    simulator.begin()
-    for _ in range(6):
-        simulator.tick(epsilon=0.0)
-    assert [(each.step, each.length) for each in simulator.take_episodes()] == [(3, 3), (5, 2)]
-
-
-def test_several_environments_have_a_lane_each():
-    player, memory = CatchPlayer(num_envs=3), ReplayMemory(300, (84, 84), 4, 3)
-    agent = Agent(None, player, 4, np.random.RandomState(0))
-    simulator = Simulator(player, memory, agent)
-    simulator.begin()
-    # six steps and one that begins the next game
-    assert [simulator.tick(1.0) for _ in range(14)] == ([3] * 6 + [0]) * 2
-    assert len(memory) == 36
-    games = simulator.take_episodes()
-    assert [(each.step, each.length) for each in games] == [(18, 6)] * 3 + [(36, 6)] * 3
-
-
-def test_no_game_is_lost_between_threads():
-    simulator = Simulator(Script(""), None, None)
-    taken = []
-
-    def play():
-        for score in range(3000):
-            simulator._ended.extend([score])
-
-    thread = threading.Thread(target=play)
-    thread.start()
-    while thread.is_alive():
-        taken += simulator.take_episodes()
-    assert taken + simulator.take_episodes() == list(range(3000))
-
-
 class CountingSimulator:
     """Stores four transitions a tick."""
 
@@ -263,16 +220,6 @@ def make_agent(network, num_envs=2, seed=0):
 def frames(*values):
     """A frame for each environment, all of its pixels alike."""
     return np.array([[[value, value]] for value in values], np.uint8)
-
-
-def test_an_episode_begins_with_black_frames_and_leaves_the_others_alone():
-    network = Network(best=0)
-    agent = make_agent(network)
-    for i in range(1, 4):
-        agent.observe(frames(i, i), starts=np.array([False, False]))
-    agent.observe(frames(9, 4), starts=np.array([True, False]))
-    agent.act(0.0)
-    assert network.asked[0][:, 0, 1].tolist() == [[0, 0, 9], [2, 3, 4]]
 
 
 def test_with_chance_alone_the_network_is_not_asked():
@@ -333,12 +280,6 @@ def test_epsilon_is_the_share_of_random_actions(repeat, epsilon):
     assert np.mean(actions >= 0) == pytest.approx(epsilon, rel=0.1)
     assert np.bincount(actions[actions >= 0]).min() > 0.8 * epsilon * 40000 / 7
     assert np.mean(actions[:, 0] == actions[:, 1]) < 1 - epsilon + epsilon**2  # independent
-
-
-@pytest.mark.parametrize("repeat", [1, 100])
-def test_all_or_nothing_is_random(repeat):
-    assert (draw_many(repeat, 1.0, ticks=100) >= 0).all()
-    assert (draw_many(repeat, 0.0, ticks=100) < 0).all()
 
 
 def test_what_is_no_share_is_refused():
