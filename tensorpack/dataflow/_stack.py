@@ -6,13 +6,14 @@ unless there are wider ones: nothing is truncated, cast to another kind, or wrap
 
 import collections
 from contextlib import suppress
-from typing import Any, Hashable, List, Sequence
+from typing import Any, Dict, Hashable, List, Sequence
 
 import numpy as np
 
 from tensorpack.utils.workers.processes import keep_freed_memory
 
 _MOST_SHAPES = 3  # that an error names
+_LARGE = 1 << 14  # bytes of an array that is copied into its batch at once
 _NUMBERS = (bool, int, float)  # in this order: a bool is an int as well
 
 
@@ -40,6 +41,39 @@ class Rows:
         return array
 
 
+class Group(list):
+    """Datapoints of a batch; large arrays are copied into it while they are in a processor's cache.
+
+    Rows of `arrays`, by index of the component, then take their place in the datapoints.
+    """
+
+    def __init__(self, size: int) -> None:
+        """`size` is that of the batch; 0 to leave the datapoints as they are."""
+        super().__init__()
+        self._size = size
+        self.arrays: Dict[Hashable, np.ndarray] = {}
+
+    def add(self, datapoint: Any) -> None:
+        """Appends a datapoint, or what takes its place."""
+        if not self and self._size and isinstance(datapoint, (list, tuple, dict)):
+            for index, part in _parts_of(datapoint).items():
+                if type(part) is np.ndarray and part.nbytes >= _LARGE and part.dtype.kind != "O":
+                    self.arrays[index] = np.empty((self._size, *part.shape), part.dtype)
+        if self.arrays and isinstance(datapoint, (list, tuple, dict)):
+            parts = _parts_of(datapoint)
+            for index, array in self.arrays.items():
+                row, part = array[len(self)], parts.get(index)
+                if type(part) is np.ndarray and part.shape == row.shape and part.dtype == row.dtype:
+                    row[...] = part
+                    parts[index] = row
+            datapoint = parts if isinstance(datapoint, dict) else list(parts.values())
+        self.append(datapoint)
+
+
+def _parts_of(datapoint: Any) -> Dict[Hashable, Any]:
+    return dict(datapoint if isinstance(datapoint, dict) else enumerate(datapoint))
+
+
 def aggregate(datapoints: Sequence[Any], use_list: bool = False, as_rows: bool = False) -> Any:
     """Makes one datapoint whose components stack those of `datapoints`; see `BatchData`.
 
@@ -51,11 +85,20 @@ def aggregate(datapoints: Sequence[Any], use_list: bool = False, as_rows: bool =
     first = datapoints[0]
     check_form(datapoints)
     indices = list(first) if isinstance(first, dict) else range(len(first))
-    components = []
+    arrays = getattr(datapoints, "arrays", {})  # of a `Group`
+    components: List[Any] = []
     for index in indices:
         values = [datapoint[index] for datapoint in datapoints]
-        components.append(values if use_list else _stack(values, index, as_rows))
+        array = arrays.get(index)
+        if array is not None and len(array) == len(values) and _are_rows(values, array):
+            components.append(array)
+        else:
+            components.append(values if use_list else _stack(values, index, as_rows))
     return dict(zip(indices, components)) if isinstance(first, dict) else components
+
+
+def _are_rows(values: List[Any], array: np.ndarray) -> bool:
+    return all(getattr(value, "base", None) is array for value in values)
 
 
 def check_form(datapoints: Sequence[Any]) -> None:

@@ -11,7 +11,7 @@ from tensorpack.utils.checks import as_count
 
 from ._flow import not_a_state
 from ._length import length_or_none
-from ._stack import aggregate, as_array, check_form
+from ._stack import Group, aggregate, as_array, check_form
 from .base import DataFlow, ProxyDataFlow
 from .map import component_of
 
@@ -85,12 +85,13 @@ class BatchData(ProxyDataFlow):
         return whole + 1 if left and self.remainder else whole
 
     def _transform(self, datapoints: Iterator[Any]) -> Iterator[Any]:
-        group: List[Any] = []
+        size = 0 if self.use_list or self.pad else self.batch_size
+        group = Group(size)
         for datapoint in datapoints:
-            group.append(datapoint)
+            group.add(datapoint)
             if len(group) == self.batch_size:
                 batch = self._batch_of(group)
-                group = []
+                group = Group(size)
                 yield batch
         if group and self.remainder:
             yield self._batch_of(group)

@@ -258,3 +258,27 @@ def test_what_cannot_be_padded(datapoints, pad, error, message):
 def test_pad_is_a_list(pad):
     with pytest.raises(TypeError, match="pad takes a list of components"):
         BatchData(flow_of([[1]]), 1, pad=pad)
+
+
+@pytest.mark.parametrize("form", [list, tuple, lambda pair: dict(enumerate(pair))])
+def test_large_arrays_are_copied_at_once(form):
+    values = [np.full((100, 60, 3), i, np.uint8) for i in range(5)]
+    datapoints = [form([value, i]) for i, value in enumerate(values)]
+    first, second, rest = BatchData(flow_of(datapoints), 2, remainder=True)
+    for batch, expected in (first, [0, 1]), (second, [2, 3]), (rest, [4]):
+        np.testing.assert_array_equal(batch[0], np.stack([values[i] for i in expected]))
+        assert batch[1].tolist() == expected and batch[0].flags.c_contiguous
+    assert not np.shares_memory(first[0], second[0]) and rest[0].base is None
+    assert all(datapoint[0] is value for datapoint, value in zip(datapoints, values))
+
+
+def test_large_arrays_that_differ():
+    small, large = np.ones((100, 60), np.float32), np.ones((100, 90), np.float32)
+    (batch,) = BatchData(flow_of([[small], [small.astype(np.float64) / 3]]), 2)
+    assert batch[0].dtype == np.float64 and batch[0][1, 0, 0] == 1 / 3
+    with pytest.raises(ValueError, match=r"different shapes.*\(100, 60\) .*\(100, 90\)"):
+        list(BatchData(flow_of([[small], [large]]), 2))
+    rows = np.zeros((2, 100, 60), np.float32)  # of which the datapoints are views, in another order
+    rows[1] = 1
+    (batch,) = BatchData(flow_of([[rows[1]], [rows[0]]]), 2)
+    assert batch[0][:, 0, 0].tolist() == [1, 0] and batch[0] is not rows
