@@ -31,6 +31,7 @@ CONTRACTS = {
 NOT_FOR_USERS = {
     *(
         "BestValue",
+        "CombinedDataFlow",
         "LastValues",
         "StartQueueRunners",
         "ResumableDataFlow",

@@ -4,6 +4,7 @@ Every pass draws from its own stream, so that passes at the same time do not cha
 """
 
 import bisect
+import copy
 import itertools
 import math
 from typing import Any, Callable, Iterable, Iterator, List, Optional, Tuple, Union
@@ -12,9 +13,8 @@ import numpy as np
 
 from tensorpack.utils.rng import rng_state, set_rng_state
 
-from ._combined import CombinedDataFlow, listed
-from ._flow import check_count, not_a_state
 from .base import DataFlow, RNGDataFlow, UnknownLength
+from .join import CombinedDataFlow, listed
 
 _END = object()
 
@@ -37,20 +37,15 @@ class _DrawnDataFlow(RNGDataFlow, CombinedDataFlow):
         # All are begun, also where there is nothing left to yield: it uses up their loaded states.
         return self._pass(rng, left, [iter(flow) for flow in self.df_lists])
 
-    def _copy_left(self, left: Any) -> Any:
-        """Returns a copy of what is left; raises ValueError if it is not of this flow."""
-        return bool(left)
-
     def _save_position(self, draws: Optional[np.random.RandomState], left: Any) -> Tuple[Any, ...]:
-        return (None, None) if draws is None else (rng_state(draws), self._copy_left(left))
+        return (None, None) if draws is None else (rng_state(draws), copy.copy(left))
 
     def _restore_position(self, draws: Any, left: Any) -> Any:
-        left = left if left is None else self._copy_left(left)
         if draws is None:
             return None
-        stream = np.random.RandomState(0)
-        set_rng_state(stream, draws)
-        return stream, left
+        rng = np.random.RandomState(0)
+        set_rng_state(rng, draws)
+        return rng, copy.copy(left)
 
 
 class RandomChooseData(_DrawnDataFlow):
@@ -63,7 +58,7 @@ class RandomChooseData(_DrawnDataFlow):
     >>> list(flow)
     [[10], [1], [20], [30]]
 
-    It keeps a state, except where two of the flows are made from the same one.
+    For an exact resume, make a flow for each element of the list, as for `JoinData`.
     """
 
     _STATE = dict.fromkeys(["draws", "ended"])
@@ -75,7 +70,7 @@ class RandomChooseData(_DrawnDataFlow):
         super().__init__(flows)
         total = math.fsum(probabilities)
         # Not `any(... < 0)`: a NaN is neither less than 0 nor anything else.
-        if not all(each >= 0 for each in probabilities) or not math.isclose(total, 1, rel_tol=1e-6):
+        if not all(p >= 0 for p in probabilities) or not math.isclose(total, 1, rel_tol=1e-6):
             raise ValueError(
                 f"{type(self).__name__} needs probabilities that are not negative and add up to 1, "
                 f"but got {probabilities}, which is {total:.9g} together."
@@ -93,13 +88,13 @@ class RandomChooseData(_DrawnDataFlow):
     def _whole(self) -> bool:
         return False
 
-    def _pass(self, rng: np.random.RandomState, left: bool, passes: List[Any]) -> Iterator[Any]:
-        while not left:
+    def _pass(self, rng: np.random.RandomState, ended: bool, passes: List[Any]) -> Iterator[Any]:
+        while not ended:
             drawn = bisect.bisect_right(self._bounds, rng.random_sample())
             datapoint = next(passes[drawn], _END)
-            left = datapoint is _END
-            self._position = rng, left
-            if not left:
+            ended = datapoint is _END
+            self._position = rng, ended
+            if not ended:
                 yield datapoint
 
 
@@ -115,7 +110,7 @@ class RandomMixData(_DrawnDataFlow):
     Every order in which the datapoints of one flow follow one another as they do there is equally
     likely. A pass raises a RuntimeError if a flow yields more or fewer datapoints than its length.
 
-    It keeps a state, except where two of the flows are made from the same one.
+    For an exact resume, make a flow for each element of the list, as for `JoinData`.
     """
 
     def __init__(self, df_lists: Iterable[DataFlow]) -> None:
@@ -143,27 +138,14 @@ class RandomMixData(_DrawnDataFlow):
             if next(rest, _END) is not _END:
                 raise self._wrong_length(position, "it yielded more")
 
-    def _copy_left(self, left: Any) -> List[int]:
-        lengths = self._whole()
-        if not isinstance(left, list) or len(left) != len(lengths):
-            why = f"it has {len(lengths)} flows, and {left!r:.80} is what each has left"
-            raise not_a_state(self, why)
-        for count, length in zip(left, lengths):
-            check_count(self, count, length)
-        return list(left)
-
     def _whole(self) -> List[int]:
-        lengths = []
-        for position, flow in enumerate(self.df_lists):
-            try:
-                lengths.append(len(flow))
-            except UnknownLength as error:
-                raise UnknownLength(
-                    f"{type(self).__name__} needs the length of every flow, but that of flow "
-                    f"{position} (counted from 0), a {type(flow).__name__}, is not known. Use "
-                    "RandomChooseData, or give it a length."
-                ) from error
-        return lengths
+        try:
+            return [len(flow) for flow in self.df_lists]
+        except UnknownLength as error:
+            raise UnknownLength(
+                f"{type(self).__name__} needs the length of every flow. {error} Use "
+                "RandomChooseData, or give it a length."
+            ) from error
 
     def _wrong_length(self, position: int, problem: str) -> RuntimeError:
         flow = self.df_lists[position]
@@ -185,14 +167,7 @@ def _split(flow: DataFlow, elements: List[Any]) -> Tuple[List[DataFlow], List[fl
             f"{name}: number {paired.index(False)} of {len(elements)} (counted from 0) has no "
             "probability, but others have. Give one to every flow, or to none."
         )
-    for position, element in enumerate(elements):
-        try:
-            _, number = element
-            float(number)
-        except (TypeError, ValueError) as error:
-            kinds = ", ".join(type(each).__name__ for each in element)
-            raise TypeError(
-                f"{name} takes pairs (flow, probability), but number {position} (counted from 0) "
-                f"is ({kinds})."
-            ) from error
-    return [each for each, _ in elements], [float(number) for _, number in elements]
+    try:
+        return [flow for flow, _ in elements], [float(number) for _, number in elements]
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{name} takes pairs (flow, probability): {error}") from error

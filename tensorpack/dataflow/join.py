@@ -1,16 +1,83 @@
-"""Joins several flows: side by side (`JoinData`) or one after another (`ConcatData`).
+"""Flows made from several others: side by side (`JoinData`) or one after another (`ConcatData`).
 
 Neither draws random numbers; flows that are mixed at random are in `choose.py`.
 """
 
-from typing import Any, Dict, Iterable, Iterator, List, Sequence, Tuple
+import contextlib
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
 
 from tensorpack.utils import logger
 
-from ._combined import CombinedDataFlow
-from ._flow import check_count, not_a_state
+from ._combined import may_be_left, why_late
+from ._flow import call_optional, check_count, is_flow, not_a_state, what_instead
 from ._length import length_of, length_or_none
-from .base import DataFlow
+from .base import DataFlow, ResumableDataFlow, StateNotKept, state_of
+
+
+class CombinedDataFlow(ResumableDataFlow):
+    """A flow made from several others, `df_lists`, at least one.
+
+    To resume it, make a flow for each of them: of a flow that two of them read, the state is that
+    of one of its passes.
+    """
+
+    _INNER: Tuple[str, ...] = ("flows",)
+    _at_once = False  # whether a pass goes through all flows at the same time
+    _leaves = False  # whether a pass may end while those of its flows have not
+
+    def __init__(self, df_lists: Iterable[DataFlow]) -> None:
+        name = type(self).__name__
+        self.df_lists: List[DataFlow] = listed(self, df_lists)
+        for position, flow in enumerate(self.df_lists):
+            if not is_flow(flow):
+                raise TypeError(
+                    f"{name} is made from DataFlows, but number {position} of {len(self.df_lists)} "
+                    f"(counted from 0) is {what_instead(flow)}"
+                )
+        self._distinct = list({id(flow): flow for flow in self.df_lists}.values())
+        self._no_state: Optional[str] = next(filter(None, map(why_late, self._distinct)), None)
+        if self._at_once and len(self._distinct) < len(self.df_lists):
+            self._no_state = (
+                f"{name} keeps no state: it goes through one flow twice at the same time. Make a "
+                "flow for each."
+            )
+
+    def reset_state(self) -> None:
+        """Prepares every flow, each of them once."""
+        super().reset_state()
+        for flow in self._distinct:
+            flow.reset_state()
+
+    @property
+    def seeded(self) -> bool:
+        may_leave = not self._leaves or all(map(may_be_left, self._distinct))
+        return may_leave and all(getattr(flow, "seeded", True) for flow in self._distinct)
+
+    def start_processes(self) -> None:
+        for flow in self._distinct:
+            call_optional(flow, "start_processes")
+
+    def close(self) -> None:
+        """Closes every flow, and then raises the error of one of them, if any."""
+        with contextlib.ExitStack() as stack:
+            for flow in reversed(self._distinct):
+                stack.callback(call_optional, flow, "close")
+
+    def _check_keeps_state(self) -> None:
+        if self._no_state is not None:
+            raise StateNotKept(self._no_state)
+
+    def _state_of_flows(self) -> List[Dict[str, Any]]:
+        """Returns the states of the flows; of one that is in the list several times, only one."""
+        return [state_of(flow) for flow in self._distinct]
+
+    def _load_flows(self, states: Any) -> None:
+        if not isinstance(states, list) or len(states) != len(self._distinct):
+            count = len(states) if isinstance(states, list) else "no"
+            why = f"it needs the states of {len(self._distinct)} flows, but got {count}"
+            raise not_a_state(self, why)
+        for flow, state in zip(self._distinct, states):
+            flow.load_state_dict(state)
 
 
 class JoinData(CombinedDataFlow):
@@ -24,24 +91,24 @@ class JoinData(CombinedDataFlow):
     dict, whose keys must differ from flow to flow. The components are not copied. A pass raises a
     TypeError for other datapoints and for lists beside dicts, a ValueError for a key in two dicts.
 
-    It keeps a state, except where two of the flows are made from the same one.
+    For an exact resume, make a flow for each element of the list; none keeps a state if one flow is
+    in it twice.
     """
-
-    _at_once = True
-    _leaves = True
 
     # Whether the pass has ended. A flow that is longer than the others is then left in a pass that
     # must not be continued.
     _STATE = {"ended": False}
+    _at_once = True
+    _leaves = True
 
     def __init__(self, df_lists: Iterable[DataFlow]) -> None:
         """Logs if the flows have different lengths: some datapoints are then never yielded."""
         super().__init__(df_lists)
         lengths = [length_or_none(flow) for flow in self.df_lists]
         if len(set(lengths) - {None}) > 1:
-            found = ", ".join("unknown" if length is None else str(length) for length in lengths)
+            texts = ["unknown" if length is None else str(length) for length in lengths]
             logger.warning(
-                f"{type(self).__name__}: the flows have different lengths: {found}. "
+                f"{type(self).__name__}: the flows have different lengths: {', '.join(texts)}. "
                 "A pass ends with the shortest."
             )
 
@@ -64,21 +131,20 @@ class JoinData(CombinedDataFlow):
     def _join(self, parts: Sequence[Any]) -> Any:
         if all(isinstance(part, (list, tuple)) for part in parts):
             return [component for part in parts for component in part]
-        name = type(self).__name__
         if not all(isinstance(part, dict) for part in parts):
             kinds = ", ".join(type(part).__name__ for part in parts)
             raise TypeError(
-                f"{name} joins lists or tuples, or else dicts, but the flows yielded: {kinds}. "
-                "Make them of one form by MapData; for a single component, yield [component]."
+                f"{type(self).__name__} joins lists or tuples, or else dicts, but the flows "
+                f"yielded: {kinds}. Make them of one form by MapData; for a single component, "
+                "yield [component]."
             )
-        joined: Dict[Any, Any] = {}
-        for position, part in enumerate(parts):
-            for key in joined.keys() & part.keys():
-                raise ValueError(
-                    f"{name}: the datapoints of flow {position} (counted from 0) have a component "
-                    f"{key!r}, and so have those of a flow before it. Rename it by MapData."
-                )
-            joined.update(part)
+        joined = {key: value for part in parts for key, value in part.items()}
+        if len(joined) < sum(map(len, parts)):
+            keys = [list(part) for part in parts]
+            raise ValueError(
+                f"{type(self).__name__}: two of the flows have a component of the same name, in "
+                f"{keys}. Rename it by MapData."
+            )
         return joined
 
 
@@ -92,7 +158,7 @@ class ConcatData(CombinedDataFlow):
 
     # The index of the flow that the pass is in, and whether a pass of each flow was ever begun. If
     # so, its state is that of a pass that must not be continued, unless it is the one at the index.
-    # What is loaded is a whole state.
+    # Loaded are the index, and the state of the flow there.
     _STATE: Dict[str, Any] = {"index": 0, "begun": None}
 
     def __init__(self, df_lists: Iterable[DataFlow]) -> None:
@@ -104,8 +170,14 @@ class ConcatData(CombinedDataFlow):
         return sum(length_of(flow) for flow in self.df_lists)
 
     def __iter__(self) -> Iterator[Any]:
-        state = self._take_loaded()
-        index = 0 if state is None else self._go_back(state)
+        index, state = self._take_loaded() or (0, None)
+        if state is not None:
+            current = self.df_lists[index]
+            begun = {id(flow) for flow, is_begun in zip(self.df_lists, self._begun) if is_begun}
+            for flow in self._distinct:
+                if flow is not current and id(flow) in begun:
+                    iter(flow)  # the rest of a pass that was over; the next one is a full one
+            current.load_state_dict(state)  # again, for another may be made from the same flow
         return self._pass(index, self._open(index))
 
     def _pass(self, first: int, datapoints: Iterator[Any]) -> Iterator[Any]:
@@ -121,28 +193,9 @@ class ConcatData(CombinedDataFlow):
         self._position = index, self._begun
         return iter(self.df_lists[index])
 
-    def _go_back(self, state: Dict[str, Any]) -> int:
-        """Brings all flows to where they were, and returns the index of the one to begin with."""
-        current = self.df_lists[state["index"]]
-        states = dict(zip(map(id, self._distinct), state["flows"]))
-        begun = {id(flow) for flow, was_begun in zip(self.df_lists, self._begun) if was_begun}
-        for flow in self._distinct:
-            if flow is not current and id(flow) in begun:
-                flow.load_state_dict(states[id(flow)])
-                iter(flow)  # the rest of that pass; the next one is a full one
-        # Last, and therefore again: the others may be made from the same flow as this one.
-        current.load_state_dict(states[id(current)])
-        return state["index"]
-
     def reset_state(self) -> None:
         super().reset_state()
         self._begun = [False] * len(self.df_lists)
-
-    def state_dict(self) -> Dict[str, Any]:
-        if self._loaded is not None:
-            # Flows made from the same one cannot tell what each of them was given.
-            return self._loaded
-        return super().state_dict()
 
     def _first_position(self) -> Tuple[Any, ...]:
         return 0, self._begun
@@ -152,11 +205,23 @@ class ConcatData(CombinedDataFlow):
 
     def _restore_position(self, index: Any, begun: Any) -> Tuple[Any, ...]:
         check_count(self, index, len(self.df_lists) - 1)
-        if not isinstance(begun, list) or len(begun) != len(self.df_lists):
-            why = f"it has {len(self.df_lists)} flows, and {begun!r:.80} says which were begun"
-            raise not_a_state(self, why)
         return index, list(begun)
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
         super().load_state_dict(state)
-        (_, self._begun), self._loaded = self._position, state
+        index, self._begun = self._position
+        self._loaded = index, state["flows"][self._distinct.index(self.df_lists[index])]
+
+
+def listed(flow: DataFlow, df_lists: Any) -> List[Any]:
+    """Returns the flows of the argument `df_lists` in a new list, or raises an error."""
+    name = type(flow).__name__
+    if hasattr(df_lists, "reset_state") or not hasattr(df_lists, "__iter__"):
+        raise TypeError(
+            f"{name} takes a list of flows, but got a {type(df_lists).__name__}: {df_lists!r:.80}. "
+            "Put a single flow into a list."
+        )
+    elements = list(df_lists)
+    if not elements:
+        raise ValueError(f"{name} is made from at least one flow, but the list is empty.")
+    return elements

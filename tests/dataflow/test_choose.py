@@ -69,7 +69,7 @@ TestRandomMixDataOfAFlowThatContinues = contract_of(
 @given(st.integers(0, 2**20), st.integers(0, 30), st.lists(st.integers(0, 9), min_size=1))
 def test_it_resumes_from_anywhere(kind, seed, count, counts):
     fix_rng_seed(seed)
-    check_resumes(lambda: kind([shuffled(each) for each in counts]), count)
+    check_resumes(lambda: kind([shuffled(length) for length in counts]), count)
 
 
 @given(st.integers(0, 2**20), st.lists(st.integers(1, 6), min_size=1, max_size=4))
@@ -77,7 +77,7 @@ def test_choosing_ends_with_the_first_flow_that_is_drawn_in_vain(seed, counts):
     fix_rng_seed(seed)
     flows = [numbers(count, 10 * i) for i, count in enumerate(counts)]
     found = [datapoint for (datapoint,) in RandomChooseData(flows)]
-    parts = [[each for each in found if each // 10 == i] for i in range(len(counts))]
+    parts = [[number for number in found if number // 10 == i] for i in range(len(counts))]
     assert all(part == [10 * i + j for j in range(len(part))] for i, part in enumerate(parts))
     assert any(len(part) == count for part, count in zip(parts, counts))
 
@@ -98,22 +98,14 @@ def test_flows_are_drawn_by_their_probabilities():
 
 @pytest.mark.parametrize("probabilities", [[0.1] * 10, [0.3333333] * 3, [0.5, 0.5 + 9e-7], [0, 1]])
 def test_probabilities_add_up_but_for_rounding(probabilities):
-    flow = RandomChooseData([(always(i), each) for i, each in enumerate(probabilities)])
+    flow = RandomChooseData([[always(i), p] for i, p in enumerate(probabilities)])
     assert len(list(itertools.islice(flow, 20))) == 20
 
 
-@pytest.mark.parametrize(
-    "probabilities, message",
-    [
-        ([0.5, 0.5 + 2e-6], "1.000002 together"),
-        ([0.5, 0.5 - 2e-6], "0.999998 together"),
-        ([1.5, -0.5], "not negative"),
-        ([float("nan"), 1], "add up to 1"),
-    ],
-)
-def test_what_are_not_probabilities(probabilities, message):
-    with pytest.raises(ValueError, match=f"RandomChooseData needs probabilities .*{message}"):
-        RandomChooseData([(always(i), each) for i, each in enumerate(probabilities)])
+@pytest.mark.parametrize("wrong", [[0.5, 0.5 + 2e-6], [0.5, 0.4], [1.5, -0.5], [float("nan"), 1]])
+def test_what_are_not_probabilities(wrong):
+    with pytest.raises(ValueError, match="RandomChooseData needs probabilities .* together"):
+        RandomChooseData([(always(i), p) for i, p in enumerate(wrong)])
 
 
 def test_all_flows_have_a_probability_or_none_has():
@@ -122,11 +114,8 @@ def test_all_flows_have_a_probability_or_none_has():
     with pytest.raises(TypeError, match="number 1 of 2 .* is a list"):
         RandomChooseData([(always(0), 0.5), ([[1]], 0.5)])
     for wrong in (always(1), 0.5, 2), (0.5, always(1)), (always(1), None), (always(1), "half"):
-        kinds = ", ".join(type(each).__name__ for each in wrong)
-        with pytest.raises(TypeError, match=rf"pairs .*, but number 1 .* is \({kinds}\)"):
+        with pytest.raises(TypeError, match=r"takes pairs \(flow, probability\)"):
             RandomChooseData([(always(0), 0.5), wrong])
-    flow = RandomChooseData([[numbers(1), 0.5], [numbers(2), 0.5]])
-    assert [len(each) for each in flow.df_lists] == [1, 2]
 
 
 @given(st.integers(0, 2**20), st.lists(st.integers(0, 6), min_size=1, max_size=4))
@@ -137,7 +126,7 @@ def test_mixing_yields_every_datapoint_once_and_in_its_order(seed, counts):
         found = [datapoint for (datapoint,) in flow]
         assert len(found) == len(flow) == sum(counts)
         for i, count in enumerate(counts):
-            part = [each for each in found if each // 10 == i]
+            part = [number for number in found if number // 10 == i]
             assert part == list(range(10 * i, 10 * i + count))
 
 
@@ -156,5 +145,5 @@ def test_mixing_needs_lengths_that_are_true():
     ]:
         with pytest.raises(RuntimeError, match=f"flow 1 .*, {message}"):
             list(RandomMixData([numbers(4), wrong, numbers(2)]))
-    with pytest.raises(UnknownLength, match="that of flow 1 .*, a RepeatedData, is not known"):
+    with pytest.raises(UnknownLength, match="needs the length of every flow. RepeatedData has no"):
         RandomMixData([numbers(1), always(0)])

@@ -175,8 +175,6 @@ def pipeline(draw, ahead, processes, depth=0):
     """Draws a flow; the same one from the same stream, whether it reads `ahead` or not."""
 
     def other():
-        if draw.random() < 0.03:
-            return ds  # both read the same flow
         return pipeline(draw, ahead, processes, depth + 1)
 
     ds = source(draw)
@@ -333,16 +331,6 @@ def test_a_source_that_cannot_be_put_back_is_not_seeded(make):
         next(iter(flow))
         next(iter(flow))
         assert not flow.seeded
-
-
-def test_a_source_of_two_flows_is_not_seeded():
-    fix_rng_seed(1)
-    ds = endless(shuffled(7))
-    ahead = MultiThreadMapData(ds, 2, list, strict=True)
-    for flows in [ahead, ds], [ahead, ahead], [ahead, MapData(ahead, list)]:
-        assert not JoinData(flows).seeded
-    assert not ConcatData([MapData(ds, list), ahead]).seeded
-    assert JoinData([ds, ds]).seeded and ConcatData([ahead, ahead]).seeded
 
 
 def test_passes_at_the_same_time_are_not_seeded():
