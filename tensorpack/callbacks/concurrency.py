@@ -32,7 +32,7 @@ class StartProcOrThread(Callback):
     process that ends with an exit code other than 0 ends the run, too, with `WorkerDied`. After a
     signal, a thread without `stop` ends as by `sys.exit`, also where it waits for ZeroMQ.
 
-    A process of `utils.workers.worker.make_worker` also dies with this one, even by `kill -9`. It
+    A process of `utils.workers.worker.Worker` also dies with this one, even by `kill -9`. It
     ends the run with the exception that ended it, and can be said to be needed until the end. A
     plain process of `multiprocessing` does none of it.
     """

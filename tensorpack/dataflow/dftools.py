@@ -9,7 +9,7 @@ from typing import Any, Optional, Tuple
 from tensorpack.utils import DIE
 from tensorpack.utils import viz as _viz
 from tensorpack.utils.rng import get_rng
-from tensorpack.utils.workers.worker import Worker, make_worker
+from tensorpack.utils.workers.worker import Worker
 from tensorpack.utils.workers.worker_errors import failure_from_bytes, failure_to_bytes
 
 from ._flow import call_optional
@@ -62,7 +62,7 @@ def dump_dataflow_to_process_queue(df: DataFlow, size: int, nr_consumer: int) ->
     queue = _FilledQueue(size)
     arguments = (queue, df, nr_consumer, draw_seed(get_rng(df)))
     name = f"dump_dataflow_to_process_queue of {type(df).__name__}"
-    return queue, make_worker(_fill, arguments, name=name, method=method)
+    return queue, Worker(_fill, arguments, name=name, method=method)
 
 
 class _FilledQueue(Queue):

@@ -7,7 +7,6 @@ help where the work releases the interpreter: files, sockets, numpy, OpenCV.
 import sys
 import threading
 import time
-import traceback
 import weakref
 from contextlib import ExitStack, closing
 from queue import SimpleQueue
@@ -25,7 +24,7 @@ from .base import DataFlow, DataFlowTerminated, StateNotKept
 from .map import apply_function, checked_function, drop_none, note_datapoint
 from .repeat import RepeatedData
 
-_POLL_SECONDS, _GRACE_SECONDS = 0.1, 2.0
+_GRACE_SECONDS = 2.0
 _END = object()
 
 
@@ -97,8 +96,8 @@ class MultiThreadMapData(ReadAheadFlow):
 
     def reset_state(self) -> None:
         """Prepares the wrapped flow. Passes that are under way are over."""
-        for this in self._passes():
-            this.close()
+        for opened in self._passes():
+            opened.close()
         super().reset_state()
 
     def close(self) -> None:
@@ -294,10 +293,8 @@ class _Workers:
             thread.join(max(0.0, deadline - time.monotonic()))
         alive = [thread for thread in self.threads if thread.is_alive()]
         for thread in alive:
-            stack = "".join(traceback.format_stack(sys._current_frames().get(thread.ident or 0)))
             logger.warning(
-                f"{thread.name} did not stop within {_GRACE_SECONDS:g} seconds and is left behind. "
-                f"Its stack:\n{stack.rstrip()}"
+                f"{thread.name} did not stop within {_GRACE_SECONDS:g} seconds and is left behind."
             )
         return not alive
 
@@ -320,27 +317,22 @@ class _MapPass(_Workers):
             self._flow._astray = self._flow._astray or not self._over
 
     def _result(self) -> Any:
-        flow, lock = self._flow, self._flow._lock.get()
-        while not lock.acquire(timeout=_POLL_SECONDS):
-            if self.closed:
-                return _END
-        number, dp, file = self.source.read, _END, None
+        flow, number, dp, path = self._flow, 0, _END, None
         try:
-            try:
+            with flow._lock.get():
                 if self._over or self.closed or self.source.is_left:
                     return _END
+                number = self.source.read
                 dp = next(self.source, _END)
                 if dp is _END:
                     self._over = True
                     return _END
-                file = getattr(flow.ds, "last_file", None)
-            finally:
-                lock.release()
+                path = getattr(flow.ds, "last_file", None)
             return number, [apply_function(flow.map_func, dp), None]
         except BaseException as error:
             self._over = True  # the other threads finish what they have
             if dp is not _END and isinstance(error, Exception):
-                note_datapoint(error, self.name, number, dp, file)
+                note_datapoint(error, self.name, number, dp, path)
             if not flow.strict:
                 raise
             return number, [None, error]

@@ -11,15 +11,15 @@ from tensorpack.callbacks import StartProcOrThread
 from tensorpack.callbacks import concurrency as module
 from tensorpack.utils.concurrency import LoopThread, StoppableThread
 from tensorpack.utils.stopping import Failed, Finished, Interrupted, StopRequested
-from tensorpack.utils.workers.worker import make_worker
+from tensorpack.utils.workers.worker import Worker
 from tensorpack.utils.workers.worker_errors import WorkerDied
 from tests.callbacks.driver import MiniTrainer, log_lines, when
 from tests.contracts.callback import CallbackContract
 from tests.utils import worker_targets as targets
 
 
-class Worker(StoppableThread):
-    def __init__(self, name="Worker"):
+class Looper(StoppableThread):
+    def __init__(self, name="Looper"):
         super().__init__()
         self.name = name
         self.rounds = 0
@@ -32,17 +32,19 @@ class Worker(StoppableThread):
 
 class TestStartProcOrThread(CallbackContract):
     def make_callback(self):
-        return StartProcOrThread(Worker())
+        return StartProcOrThread(Looper())
 
 
 def test_threads_run_during_the_training_and_are_joined(capsys):
-    threads = [Worker("First"), Worker("Second")]
+    threads = [Looper("First"), Looper("Second")]
     alive = []
 
-    looking = when(trigger_step=lambda _: alive.append(all(each.is_alive() for each in threads)))
-    MiniTrainer([StartProcOrThread(threads), looking]).train()
+    def look(_):
+        alive.append(all(thread.is_alive() for thread in threads))
+
+    MiniTrainer([StartProcOrThread(threads), when(trigger_step=look)]).train()
     assert alive == [True, True]
-    assert not any(each.is_alive() for each in threads)
+    assert not any(thread.is_alive() for thread in threads)
     assert log_lines(capsys) == [
         "Starting First, Second ...",
         "Stopping First ...",
@@ -51,7 +53,7 @@ def test_threads_run_during_the_training_and_are_joined(capsys):
 
 
 def test_threads_are_told_as_soon_as_the_run_is_asked_to_end():
-    worker = Worker()
+    worker = Looper()
     trainer = MiniTrainer([StartProcOrThread(worker)])
     with trainer.session():
         trainer.callbacks.before_train()
@@ -119,16 +121,16 @@ def test_a_thread_that_does_not_listen_is_an_error(capsys, monkeypatch):
 
 
 def test_a_thread_can_be_left_alone(capsys):
-    worker = Worker()
+    worker = Looper()
     MiniTrainer([StartProcOrThread(worker, stop_at_last=False)]).train()
     assert worker.is_alive()
     worker.stop()
     worker.join(2)
-    assert log_lines(capsys) == ["Starting Worker ..."]
+    assert log_lines(capsys) == ["Starting Looper ..."]
 
 
 def test_what_was_started_is_stopped_if_the_next_one_cannot_be():
-    first, second = Worker("First"), Worker("Second")
+    first, second = Looper("First"), Looper("Second")
     second.stop()
     second.start()
     second.join()
@@ -164,7 +166,7 @@ def reason_of(startable, in_step=lambda trainer: None):
 
 
 def worker_of(target, *args, name="Loader", **options):
-    return make_worker(target, args, name=name, method="spawn", **options)
+    return Worker(target, args, name=name, method="spawn", **options)
 
 
 def test_a_plain_process_that_dies_ends_the_run():
@@ -204,12 +206,6 @@ def test_a_signal_to_the_group_is_not_the_fault_of_the_worker(capsys):
         trainer.stop_token.request(Interrupted(signal.SIGTERM))
 
     assert reason_of(worker, signalled) == Interrupted(signal.SIGTERM)
-
-
-def test_a_worker_that_is_terminated_from_outside_ends_the_run():
-    worker = worker_of(_sleep)
-    reason = reason_of(worker, lambda _: os.kill(worker.pid, signal.SIGTERM))
-    assert isinstance(reason.error, WorkerDied) and reason.error.signum == signal.SIGTERM
 
 
 @pytest.mark.one_row

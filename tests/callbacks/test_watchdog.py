@@ -33,8 +33,8 @@ def test_a_halt_is_reported_once_with_stacks_and_processes(watched, capsys):
     process = multiprocessing.get_context("fork").Process(
         target=time.sleep, args=[60], name="Plain"
     )
-    with ProcessGroup([process]) as group:
-        group.start()
+    with ProcessGroup(process):
+        process.start()
         watchdog.check(9.9)
         assert reports(capsys) == 0
         for seconds in 0.1, 100:

@@ -64,7 +64,7 @@ def test_a_process_that_is_killed_is_named_within_a_second(kind):
     [
         (functions.be_killed, WorkerDied, "SIGKILL"),
         (functions.crash, WorkerDied, "SIGSEGV(.|\n)*in string_at"),
-        (functions.leave, WorkerDied, "exit code 3"),
+        (functions.leave, WorkerFailed, "SystemExit: 3"),
         (functions.fail, LookupError, "no such datapoint"),
         (functions.fail_unpicklably, WorkerFailed, "it holds a function"),
     ],
@@ -75,7 +75,7 @@ def test_what_happens_at_a_datapoint(kind, action, error, message):
             with pytest.raises(error, match=message) as caught:
                 while True:
                     list(flow)
-            if error is not WorkerDied or action is functions.leave:
+            if error is not WorkerDied:
                 assert f"in {action.__name__}" in str(caught.value.__cause__)
     assert children() == []
 
@@ -341,8 +341,8 @@ if __name__ == "__main__":
 def test_a_process_that_cannot_begin_says_why(tmp_path, method, text, by_stdin, reason):
     output = run_script(tmp_path, NEEDS_A_GUARD + text, method, by_stdin).stdout
     assert re.search(reason, output)
-    died = re.search("WorkerDied: .* ended with exit code 1[.] It could not start; .*", output)
-    assert "`if __name__ == '__main__':`" in died.group() and "start_processes()" in died.group()
+    assert text == INNER and not by_stdin or "exit code 1. It could not start; " in output
+    assert "`if __name__ == '__main__':`" in output and "start_processes()" in output
     assert "freeze_support" not in output
 
 

@@ -15,7 +15,7 @@ from tensorpack.dataflow._processes import pool as pool_module
 from tensorpack.dataflow.process_map import MultiProcessMapData
 from tensorpack.dataflow.processes import MultiProcessRunner
 from tensorpack.train import QueueInputTrainer, TrainConfig
-from tensorpack.utils.workers.worker import make_worker
+from tensorpack.utils.workers.worker import Worker
 from tests.dataflow import process_functions as functions
 from tests.helpers import TinyModel
 
@@ -48,8 +48,7 @@ def _train(flow, *callbacks):
 def _with_workers(action, method):
     """Has two workers beside the training, whose step waits for data that does not come."""
     workers = [
-        make_worker(each, name=each.__name__, method=method)
-        for each in (worker_actions.work, action)
+        Worker(each, name=each.__name__, method=method) for each in (worker_actions.work, action)
     ]
     _train(Flow(30, blocks), StartProcOrThread(workers), Watchdog(timeout=3.0))
 

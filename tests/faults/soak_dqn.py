@@ -14,7 +14,7 @@ import flags
 
 import tensorpack as tp
 from tensorpack.utils import fix_rng_seed
-from tensorpack.utils.workers.worker import make_worker
+from tensorpack.utils.workers.worker import Worker
 from tests.examples.small_dqn import small_catch
 
 from .marks import mark
@@ -47,7 +47,7 @@ def make_callbacks(callbacks):
         def _setup_graph(self):
             mark("setup")
 
-    worker = make_worker(work, name="Worker", method="spawn")
+    worker = Worker(work, name="Worker", method="spawn")
     same = [MarkingSaver() if type(each) is tp.ModelSaver else each for each in callbacks]
     return [SaysSetup(), *same, tp.StartProcOrThread(worker)]
 

@@ -18,7 +18,7 @@ from tensorpack.predict import (
     SimpleDatasetPredictor,
 )
 from tensorpack.tfutils.sessinit import DictRestore
-from tensorpack.utils.concurrency import DIE, ProcessGroup
+from tensorpack.utils.concurrency import DIE, ProcessGroup, start_proc_mask_signal
 from tests.helpers import TinyModel
 
 CASES = {}
@@ -98,8 +98,8 @@ def queues():
     context = multiprocessing.get_context("fork")
     asked, answered = context.Queue(), context.Queue()
     workers = [MultiProcessQueuePredictWorker(i, asked, answered, config()) for i in range(2)]
-    with ProcessGroup(workers) as group:
-        group.start()
+    with ProcessGroup(workers):
+        start_proc_mask_signal(workers)
         for number in range(4):
             asked.put((number, [np.float32([number])]))
         for _ in workers:

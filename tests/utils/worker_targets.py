@@ -69,7 +69,7 @@ def drop(ready, kind):
 
     def wait():
         ready.set()
-        time.sleep(0.5)
+        time.sleep(0.2)
 
     kept = Kept()
     if kind == "finalize":
@@ -97,16 +97,10 @@ def clean_up(ready, path):
             file.write("cleaned up")
 
 
-def hear(signum):
-    os.kill(os.getpid(), signum)
+def hear(*signums):
+    for signum in signums:
+        os.kill(os.getpid(), signum)
     time.sleep(0.1)
-
-
-def blocked():
-    """Fails if it could not be told to leave."""
-    mask = signal.pthread_sigmask(signal.SIG_BLOCK, [])
-    if mask & {signal.SIGTERM, signal.SIGHUP}:
-        raise RuntimeError(f"{mask} are blocked")
 
 
 def calculate(library):
@@ -117,8 +111,3 @@ def calculate(library):
 def end_slowly():
     """Is told to leave when the work is over and the process is not."""
     util.Finalize(None, hear, (signal.SIGTERM,), exitpriority=0)
-
-
-def open_files():
-    """Ends with the number of its open descriptors."""
-    sys.exit(len(os.listdir("/proc/self/fd")))

@@ -11,7 +11,7 @@ from typing import Any, Callable, Deque, Dict, List, Sequence, Tuple
 
 from tensorpack.utils import logger
 from tensorpack.utils.workers.processes import ProcessGroup
-from tensorpack.utils.workers.worker import Worker, described, make_worker
+from tensorpack.utils.workers.worker import Worker, described
 
 from ..base import DataFlowTerminated
 from .channel import TAGS, Limits, Receiver, Sender, make_channels
@@ -86,7 +86,7 @@ class WorkerPool:
             with explain_shortage(f"{name} with {len(args)} processes"):
                 for index, own in enumerate(args):
                     (sender, results), (feeder, receiver) = make_channels(limits, inputs)
-                    worker = make_worker(
+                    worker = Worker(
                         target,
                         (receiver, sender, *own),
                         name=f"{name} {index}",

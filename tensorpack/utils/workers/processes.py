@@ -27,28 +27,20 @@ _Processes = Union[BaseProcess, Sequence[BaseProcess]]
 
 class ProcessGroup:
     """Owns one or several processes of `multiprocessing`, started or not; leaving its `with` block
-    terminates and joins them. In a forked copy `close` does nothing.
+    terminates and joins them.
     """
 
     def __init__(self, processes: _Processes):
         self.processes = _as_list(processes)
-        self._owner = os.getpid()
-
-    def start(self) -> None:
-        """Starts all processes with SIGINT masked, see `start_proc_mask_signal`."""
-        start_proc_mask_signal(self.processes)
 
     def close(self, grace: float = 2.0) -> None:
         """Terminates all that are alive, and kills those that are there after `grace` seconds."""
-        if os.getpid() != self._owner:
-            return
         started = [process for process in self.processes if process.pid is not None]
         for process in started:
             process.terminate()
         deadline = time.monotonic() + grace
         for process in started:
             process.join(max(0.0, deadline - time.monotonic()))
-        for process in started:
             process.kill()
             process.join()
 
@@ -60,11 +52,10 @@ class ProcessGroup:
 
 
 def ensure_proc_terminate(proc: _Processes) -> ProcessGroup:
-    """Ensures that one or several processes do not outlive this one; returns their group.
+    """Makes one or several processes daemonic; returns their group, whose `close` ends them.
 
-    They become daemonic: `multiprocessing` terminates them when the interpreter exits, and they
-    cannot have processes of their own. Better end them by `close()` of the group or its `with`
-    block. A parent that is killed terminates nothing: see `set_parent_death_signal`.
+    `multiprocessing` terminates them at the latest when the interpreter exits, and they cannot have
+    processes of their own. A parent that is killed terminates nothing: see `enable_death_signal`.
     """
     group = ProcessGroup(proc)
     for process in group.processes:
@@ -89,7 +80,7 @@ def mask_sigint() -> Iterator[bool]:
 
 
 def start_proc_mask_signal(proc: Any) -> None:
-    """Starts a process or thread, or several, that do not hear SIGINT. A Ctrl-C meanwhile is not
+    """Starts one or several processes or threads that do not hear SIGINT. A Ctrl-C meanwhile is not
     lost: this process hears it at the end of the call.
     """
     with sigint_blocked():
@@ -99,11 +90,9 @@ def start_proc_mask_signal(proc: Any) -> None:
 
 @contextmanager
 def sigint_blocked(*others: int) -> Iterator[None]:
-    """Within this block processes can be started as `start_proc_mask_signal` does it. They do not
-    hear the `others` either, until they unblock them.
+    """Processes that are started in this block do not hear SIGINT and `others` until they unblock
+    them; in this one, these signals wait for its end.
     """
-    # Blocked, not ignored: the children inherit that, while in this process the signal stays
-    # pending, or goes to another thread, whose handler flag the main thread sees.
     blocked = {signal.SIGINT, *others}
     before = signal.pthread_sigmask(signal.SIG_BLOCK, blocked)
     try:
@@ -120,13 +109,13 @@ def set_parent_death_signal(signum: int = signal.SIGTERM, parent_pid: Optional[i
     """Asks Linux to send this process, a child, a signal when its parent dies, even by SIGKILL.
 
     The "parent" is the *thread* that started the child: start such children from a thread that
-    lives as long as they do. With its process id `parent_pid`, taken there, the signal is sent now
-    if it is gone already. Returns False where the system has no such thing.
+    lives as long as they do. If it is not `parent_pid` any more, the signal is sent now. Returns
+    False on other systems.
     """
     if not sys.platform.startswith("linux"):
         return False
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signum), 0, 0, 0)
-    if parent_pid is not None and os.getppid() != parent_pid:
+    if parent_pid not in (None, os.getppid()):
         os.kill(os.getpid(), signum)
     return True
 
@@ -146,12 +135,9 @@ def use_one_openmp_thread() -> None:
 def subproc_call(
     cmd: Union[str, Sequence[str]], timeout: Optional[float] = None
 ) -> Tuple[bytes, int]:
-    """Runs a list of arguments, or a command line for the shell; returns its output and errors
-    together, and its exit code.
-
-    After `timeout` seconds it is killed, with the processes that it started, but for what has left
-    its group. The code is 128 + n if signal n ended it, -1 if it was killed by the timeout, -2 if
-    it could not be started (the output is then the reason).
+    """Runs a list of arguments, or a command line for the shell; returns output and errors
+    together, and its exit code: 128 + n if signal n ended it, -2 if it could not be started (the
+    output is then the reason), -1 if it was killed after `timeout` seconds, with its whole group.
     """
     try:
         process = subprocess.Popen(
@@ -164,16 +150,16 @@ def subproc_call(
         )
     except OSError as error:
         return str(error).encode(), -2
-    try:
-        output, _ = process.communicate(timeout=timeout)
-    except BaseException as error:
-        with suppress(ProcessLookupError), process:  # closes the pipe, which another may hold
-            os.killpg(process.pid, signal.SIGKILL)
-        if not isinstance(error, subprocess.TimeoutExpired):
-            raise
-        return error.output or b"", -1
-    code = process.returncode
-    return output, 128 - code if code < 0 else code
+    with process:
+        try:
+            output, _ = process.communicate(timeout=timeout)
+        except BaseException as error:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            if not isinstance(error, subprocess.TimeoutExpired):
+                raise
+            return error.output or b"", -1
+    return output, process.returncode if process.returncode >= 0 else 128 - process.returncode
 
 
 def _as_list(processes: Any) -> List[Any]:

@@ -5,6 +5,8 @@ import pickle
 import signal
 import sys
 import traceback
+from contextlib import suppress
+from typing import Any
 
 from .._tracebacks import add_note, notes_of
 from ..stopping import Interrupted, StopToken
@@ -16,17 +18,16 @@ _MOST_CHARACTERS_OF_MESSAGE = 2000
 _NEW_PROCESS = (
     "The worker is a new process, not a fork of this one, and imports the program's script again. "
     "Put what the script does below `if __name__ == '__main__':`, and functions that workers call "
-    "above it, at the top of a file that can be imported (not standard input or a notebook). What "
-    "is done below that line, such as filling a configuration, the worker lacks: give it what it "
-    "needs as arguments. Or fork the worker: start it before other threads and a TensorFlow "
-    "session exist (a dataflow by start_processes()), or pass start_method='fork'."
+    "above it, in a file that can be imported (not standard input or a notebook). What is done "
+    "below that line, such as filling a configuration, the worker lacks: pass it as arguments. Or "
+    "fork the worker: start it before other threads and a TensorFlow session exist (a dataflow by "
+    "start_processes()), or pass start_method='fork'."
 )
-_UNBEGUN = f" It could not start; the cause or standard error says why. {_NEW_PROCESS}"
 # What multiprocessing calls the program's script where a new process has imported it; elsewhere it
 # may be another name of `__main__`.
 _SCRIPT = "__mp_main__"
 LEFT = 128 + signal.SIGTERM  # the exit code of workers that were told to leave
-_SIGNALS = {each.value: each.name for each in signal.Signals}
+_SIGNALS = {signum.value: signum.name for signum in signal.Signals}
 _GROUP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _GROUP_SECONDS = 0.5
 
@@ -35,8 +36,7 @@ class WorkerDied(RuntimeError):
     """A worker ended without being told to, and could not report why.
 
     It has the name, pid and exit code (-n if signal n killed it) that `multiprocessing` gives, and
-    `signum`, the signal that ended it, or None. `stack` has the stacks of its threads at the end;
-    `begun` says whether it had started its work.
+    `signum`, the signal that ended it, or None.
     """
 
     def __init__(
@@ -50,9 +50,11 @@ class WorkerDied(RuntimeError):
         elif exitcode == 0:
             how = "ended in order, but it is needed until the end of the run."
         else:
-            how = f"ended with exit code {exitcode}." + _UNBEGUN * (not begun)
-        stacks = f"\nIts stacks at the end:\n{stack}" if stack else ""
-        super().__init__(f"Worker {name!r} (pid {pid}) {how}{stacks}")
+            how = f"ended with exit code {exitcode}."
+            if not begun:
+                how += f" It could not start; standard error says why. {_NEW_PROCESS}"
+        stack = f"\nIts stacks at the end:\n{stack.strip()}" if stack else ""
+        super().__init__(f"Worker {name!r} (pid {pid}) {how}{stack}")
         self.name, self.pid, self.exitcode, self.signum = name, pid, exitcode, signum
 
 
@@ -77,13 +79,13 @@ def is_end_of_group(error: BaseException, token: StopToken) -> bool:
 def failure_to_bytes(error: BaseException) -> bytes:
     """What a worker reports of its exception: a pickle, and then its traceback as text."""
     imported = getattr(sys.modules.get(_SCRIPT), "__name__", None) == _SCRIPT
-    if imported and isinstance(error, (KeyError, NameError, AttributeError)):
+    missing = isinstance(error, (KeyError, NameError, AttributeError))
+    if missing and (imported or "module '__main__'" in str(error)):
         add_note(error, _NEW_PROCESS)
     text = "".join(traceback.format_exception(type(error), error, error.__traceback__))
-    try:
+    pickled = b""
+    with suppress(Exception):  # the text says what it was
         pickled = pickle.dumps(error)
-    except Exception:  # the text tells of it
-        pickled = b""
     report = (_text_of(error), notes_of(error), pickled if len(pickled) < _MOST_BYTES else b"")
     return pickle.dumps(report) + text[-_MOST_CHARACTERS:].encode("utf-8", "backslashreplace")
 
@@ -92,23 +94,18 @@ def failure_from_bytes(data: bytes, name: str, pid: int) -> Exception:
     """The exception to raise for what a worker reported, whose traceback may be cut off.
 
     It is the worker's own, unless that does not come back from its pickle as it was; then it is a
-    `WorkerFailed`. Of a `sys.exit` only the traceback is returned: the exit code says the rest.
+    `WorkerFailed`.
     """
     stream = io.BytesIO(data)
-    what, notes, pickled = pickle.load(stream)
-    trace = stream.read().decode("utf-8", "replace").rstrip()
-    cause = WorkerTraceback(f"in worker {name!r} (pid {pid})\n{trace}")
-    try:
+    text, notes, pickled = pickle.load(stream)
+    error: Any = None
+    with suppress(Exception):  # it cannot be made again, or its class is not known here
         error = pickle.loads(pickled)
-    except Exception:  # it cannot be made again, or its class is not known here
-        error = None
-    if isinstance(error, SystemExit):
-        return cause
-    # StopIteration would end a loop or a generator on its way.
-    as_it_was = isinstance(error, Exception) and _text_of(error) == what
-    if not as_it_was or isinstance(error, StopIteration):
-        error = WorkerFailed(f"Worker {name!r} (pid {pid}) failed with {what}")
-    error.__cause__ = cause
+    is_same = isinstance(error, Exception) and _text_of(error) == text
+    if not is_same or isinstance(error, StopIteration):  # which would end a loop on its way
+        error = WorkerFailed(f"Worker {name!r} (pid {pid}) failed with {text}")
+    trace = stream.read().decode("utf-8", "replace").rstrip()
+    error.__cause__ = WorkerTraceback(f"in worker {name!r} (pid {pid})\n{trace}")
     for note in notes[len(notes_of(error)) :]:
         add_note(error, note)
     return error

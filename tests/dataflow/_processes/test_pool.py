@@ -14,7 +14,7 @@ from tensorpack.dataflow._processes.flows import WorkerPools
 from tensorpack.dataflow._processes.pickled import pack
 from tensorpack.dataflow._processes.pool import SEEDS, WorkerPool
 from tensorpack.utils.workers.worker import state_of
-from tensorpack.utils.workers.worker_errors import WorkerDied
+from tensorpack.utils.workers.worker_errors import WorkerDied, WorkerFailed
 from tests.dataflow import process_functions as functions
 from tests.processes import LONG, gone, in_fork, in_thread, wait_until
 
@@ -164,7 +164,7 @@ class TestEnds:
         pool = answering(make, functions.At(0, functions.leave), count=1)
         assert pool.send(pack([0]), 0)
         assert wait_until(lambda: gone(pids(pool)[0]))
-        with pytest.raises(WorkerDied, match="exit code 3") as caught:
+        with pytest.raises(WorkerFailed, match="SystemExit: 3") as caught:
             pool.send(pack([1]), 1)
         assert "in leave" in str(caught.value.__cause__)
 

@@ -18,7 +18,7 @@ from tensorpack.dataflow import DataFlow, DataFromList, MapData, MapDataComponen
 from tensorpack.dataflow._processes import start_method
 from tensorpack.dataflow._processes.start_method import choose_start_method, find_unpicklable, start
 from tensorpack.utils.signals import SignalListener
-from tensorpack.utils.workers.worker import make_worker
+from tensorpack.utils.workers.worker import Worker
 from tests.dataflow import process_functions as functions
 from tests.dataflow.process_functions import numbers
 from tests.processes import in_thread, wait_until
@@ -208,7 +208,7 @@ def test_circles_end():
 @pytest.mark.parametrize("method", ["spawn", "forkserver"])
 def test_a_process_that_cannot_be_started_says_what_to_do(method):
     flow = MapData(numbers(3), LAMBDA)
-    worker = make_worker(functions.nothing, (flow,), name="W", method=method)
+    worker = Worker(functions.nothing, (flow,), name="W", method=method)
     with pytest.raises(TypeError) as caught:
         start(worker, method, "ds", flow)
     text = str(caught.value)
@@ -218,6 +218,6 @@ def test_a_process_that_cannot_be_started_says_what_to_do(method):
 
 
 def test_other_errors_are_left_alone():
-    worker = make_worker(functions.nothing, (LOCK,), name="W", method="spawn")
+    worker = Worker(functions.nothing, (LOCK,), name="W", method="spawn")
     with pytest.raises(TypeError, match="pickle"):
         start(worker, "spawn", "ds", numbers(3))

@@ -1,7 +1,5 @@
 """Tests of `tensorpack.utils.workers.processes`."""
 
-import ctypes
-import ctypes.util
 import multiprocessing
 import os
 import platform
@@ -10,7 +8,6 @@ import subprocess
 import sys
 import threading
 import time
-from types import SimpleNamespace
 
 import pytest
 
@@ -20,7 +17,6 @@ from tensorpack.utils.workers.processes import (
     mask_sigint,
     start_proc_mask_signal,
     subproc_call,
-    use_one_openmp_thread,
 )
 from tests.checks import ROOT
 from tests.processes import gone, wait_until
@@ -51,49 +47,21 @@ def make(count=1, target=sleep_long, args=()):
 def test_a_group_ends_with_its_block_also_by_an_error():
     processes = make(2)
     with pytest.raises(KeyError):
-        with ProcessGroup(processes) as group:
-            group.start()
+        with ensure_proc_terminate(processes) as group:
+            assert group.processes == processes and all(process.daemon for process in processes)
+            start_proc_mask_signal(processes)
             assert all(process.is_alive() for process in processes)
             raise KeyError
     assert [process.exitcode for process in processes] == [-signal.SIGTERM] * 2
 
 
-def test_who_does_not_leave_is_killed():
+def test_a_process_that_does_not_leave_is_killed_and_one_not_started_is_left_alone():
     ready = FORK.Event()
-    processes = make(target=refuse_to_leave, args=(ready,))
-    group = ProcessGroup(processes)
-    group.start()
+    processes = make(target=refuse_to_leave, args=(ready,)) + make()
+    start_proc_mask_signal(processes[0])
     assert ready.wait(5)
-    group.close(grace=0.1)
-    group.close()
-    assert processes[0].exitcode == -signal.SIGKILL
-
-
-def test_closing_a_group_that_was_not_started_does_nothing():
-    processes = make(2)
-    ProcessGroup(processes).close()
-    assert [each.pid for each in processes] == [None, None]
-
-
-def test_a_forked_copy_of_a_group_ends_no_process():
-    ready = FORK.Event()
-    processes = make(args=(ready,))
-    with ProcessGroup(processes) as group:
-        group.start()
-        assert ready.wait(5)
-        other = FORK.Process(target=group.close)
-        other.start()
-        other.join(5)
-        assert other.exitcode == 0 and processes[0].is_alive()
-
-
-def test_ensured_processes_are_daemonic_and_owned():
-    processes = make(2)
-    with ensure_proc_terminate(processes) as group:
-        assert all(process.daemon for process in processes)
-        start_proc_mask_signal(processes)
-        assert group.processes == processes
-    assert not any(process.is_alive() for process in processes)
+    ProcessGroup(processes).close(grace=0.1)
+    assert processes[0].exitcode == -signal.SIGKILL and processes[1].pid is None
 
 
 def test_a_thread_can_be_started_without_sigint_as_well():
@@ -108,36 +76,23 @@ FORGETFUL = """
 import multiprocessing, time
 from tensorpack.utils.concurrency import ensure_proc_terminate, start_proc_mask_signal
 process = multiprocessing.get_context("fork").Process(target=time.sleep, args=(60,))
-for function in {}:
-    function(process)
+start_proc_mask_signal(process)
+ensure_proc_terminate(process)
 print(process.pid)
 """
 
 
-@pytest.mark.parametrize(
-    "calls",
-    [
-        "ensure_proc_terminate, start_proc_mask_signal",
-        "start_proc_mask_signal, ensure_proc_terminate",
-    ],
-)
-def test_ensured_processes_end_with_a_program_that_forgets_them(run_python, calls):
+def test_ensured_processes_end_with_a_program_that_forgets_them(run_python):
     begin = time.monotonic()
-    done = run_python(FORGETFUL.format(calls))
+    done = run_python(FORGETFUL)
     assert done.returncode == 0 and time.monotonic() - begin < 20
     assert wait_until(lambda: gone(int(done.stdout)), 5)
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn"])
-@pytest.mark.parametrize("from_thread", [False, True])
-def test_started_processes_do_not_hear_sigint(method, from_thread):
+def test_started_processes_do_not_hear_sigint(method):
     process = multiprocessing.get_context(method).Process(target=interrupt_self, args=(None,))
-    if from_thread:
-        thread = threading.Thread(target=start_proc_mask_signal, args=(process,))
-        thread.start()
-        thread.join(20)
-    else:
-        start_proc_mask_signal(process)
+    start_proc_mask_signal(process)
     process.join(20)
     assert process.exitcode == 0
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
@@ -157,33 +112,29 @@ def test_an_interrupt_during_the_start_is_not_lost():
         start_proc_mask_signal([Interrupter()])
 
 
-def test_mask_sigint_ignores_and_restores():
-    before = signal.getsignal(signal.SIGINT)
+def test_mask_sigint_ignores_and_restores_but_does_nothing_in_another_thread():
+    def look():
+        with mask_sigint() as masked:
+            seen.append((masked, signal.getsignal(signal.SIGINT)))
+
+    before, seen = signal.getsignal(signal.SIGINT), []
     with pytest.raises(KeyError):
         with mask_sigint() as masked:
             assert masked is True
             os.kill(os.getpid(), signal.SIGINT)
             raise KeyError
-    assert signal.getsignal(signal.SIGINT) is before
-
-
-def test_mask_sigint_does_nothing_in_another_thread():
-    seen = []
-
-    def look():
-        with mask_sigint() as masked:
-            seen.append((masked, signal.getsignal(signal.SIGINT)))
-
     thread = threading.Thread(target=look)
     thread.start()
     thread.join(5)
-    assert seen == [(False, signal.getsignal(signal.SIGINT))]
+    assert seen == [(False, before)]
 
 
 def test_subproc_call_returns_output_and_code_or_signal():
     assert subproc_call(cmd="echo out; echo err >&2; exit 3") == (b"out\nerr\n", 3)
     assert subproc_call(["echo", "a; b"]) == (b"a; b\n", 0)
     assert subproc_call(["sh", "-c", "kill -TERM $$"]) == (b"", 128 + signal.SIGTERM)
+    output, code = subproc_call(["no-such-program-here"])
+    assert code == -2 and b"no-such-program-here" in output
 
 
 def test_subproc_call_kills_the_family_at_the_timeout_without_what_has_left_the_group():
@@ -192,11 +143,6 @@ def test_subproc_call_kills_the_family_at_the_timeout_without_what_has_left_the_
     output, code = subproc_call(["sh", "-c", script], timeout=0.5)
     assert code == -1 and time.monotonic() - begin < 8
     assert wait_until(lambda: gone(int(output)), 5)
-
-
-def test_subproc_call_of_what_is_no_program():
-    output, code = subproc_call(["no-such-program-here"])
-    assert code == -2 and b"no-such-program-here" in output
 
 
 FAULTS = """
@@ -222,14 +168,3 @@ def test_freed_memory_is_kept_for_the_next_arrays():
     found = subprocess.run(command, stdout=subprocess.PIPE, cwd=str(ROOT), check=True).stdout
     without, with_it = map(int, found.split())
     assert without > 5000 and with_it < 500
-
-
-def test_libraries_use_one_openmp_thread_also_torch(monkeypatch):
-    name = ctypes.util.find_library("gomp")
-    if name is None:
-        pytest.skip("no OpenMP library is installed")
-    gomp, told = ctypes.CDLL(name), []
-    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(set_num_threads=told.append))
-    gomp.omp_set_num_threads(3)
-    use_one_openmp_thread()
-    assert told == [1] and gomp.omp_get_max_threads() == 1

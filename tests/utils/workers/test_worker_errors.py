@@ -46,9 +46,7 @@ def travel(error):
     [
         ValueError("broken"),
         KeyError("key"),
-        KeyError(3),
         FileNotFoundError(2, "gone", "file"),
-        ZeroDivisionError(),
         UnicodeDecodeError("ascii", b"\xff", 0, 1, "bad"),
         Own("broken", 3),
     ],
@@ -67,6 +65,7 @@ def test_an_exception_comes_back_as_it_was(error):
     "error, name",
     [
         (StopIteration("over"), "StopIteration"),
+        (SystemExit(3), "SystemExit"),
         (Unpicklable(3, lambda: None), f"{__name__}.Unpicklable"),
         (Remade(3), f"{__name__}.Remade"),
     ],
@@ -78,20 +77,23 @@ def test_one_that_cannot_stand_for_itself_is_a_failure_that_names_it(error, name
     assert "in travel" in str(back.__cause__)
 
 
-def test_a_keyboard_interrupt_is_told():
-    assert str(travel(KeyboardInterrupt())).endswith("failed with KeyboardInterrupt")
-
-
 @pytest.mark.parametrize("error", [ValueError("broken"), Unpicklable(3, lambda: None)], ids=repr)
 def test_notes_travel(error):
     add_note(error, "the note")
     assert notes_of(travel(error)) == ["the note"]
 
 
-@pytest.mark.parametrize("name, count", [("__main__", 0), ("__mp_main__", 1)])
-def test_only_where_the_script_was_imported_again_a_note_says_so(monkeypatch, name, count):
+@pytest.mark.parametrize(
+    "name, text, count",
+    [
+        ("__main__", "size", 0),
+        ("__mp_main__", "size", 1),
+        ("__main__", "no f on <module '__main__'>", 1),
+    ],
+)
+def test_a_note_says_that_the_script_was_imported_again(monkeypatch, name, text, count):
     monkeypatch.setitem(sys.modules, "__mp_main__", types.ModuleType(name))
-    assert len(notes_of(travel(KeyError("size")))) == count
+    assert len(notes_of(travel(AttributeError(text)))) == count
 
 
 def test_a_long_text_fits_into_a_pipe_and_its_end_is_kept():
@@ -128,9 +130,7 @@ def test_a_death_says_how(exitcode, signum, how):
     assert error.signum == signum
 
 
-def test_only_one_that_could_not_begin_is_told_what_to_do():
+def test_one_that_could_not_begin_is_told_what_to_do():
     text = str(WorkerDied("Loader", 12, 1, begun=False))
     assert text.startswith("Worker 'Loader' (pid 12) ended with exit code 1. It could not start;")
-    assert all(each in text for each in REMEDIES)
-    for error in WorkerDied("L", 12, 1), WorkerDied("L", 12, -9, begun=False):
-        assert not any(each in str(error) for each in REMEDIES)
+    assert all(remedy in text for remedy in REMEDIES)
