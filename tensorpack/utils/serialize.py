@@ -83,7 +83,7 @@ def dump_hashed(obj: Any, file: BinaryIO) -> Tuple[int, str]:
     return size, digest.hexdigest()
 
 
-def load_hashed(memory: np.ndarray) -> Any:
+def load_hashed(memory: Any) -> Any:
     """Returns the object that `dump_hashed` wrote, from the bytes of the file, whose SHA-256 has
     been compared: uint8 `[nbytes]`, writable. The large arrays of the object are views of it. All
     of its arrays that have elements may be written to.
@@ -119,7 +119,7 @@ def load_frame(buf: Any, max_bytes: int = MAX_BYTES, copy: bool = True) -> Any:
     """Does what `loads` does, where no bytes of old versions can be."""
     memory = memoryview(buf)
     if not copy:
-        array = np.frombuffer(buf, np.uint8)
+        array: Any = np.frombuffer(buf, np.uint8)
         array.flags.writeable = False
         memory = memoryview(array)
     elif memory.format != "B" or memory.ndim != 1:

@@ -6,7 +6,6 @@ import lmdb
 import numpy as np
 
 PAGE = 4096  # bytes
-COUNT = 64  # datapoints of the file `whole`
 
 
 def write_raw(path, items):
@@ -56,8 +55,6 @@ def damage(path, place, data):
     changed = bytearray(read_bytes(path))
     changed[place : place + len(data)] = data
     copy = path + "-damaged"
-    if os.path.exists(copy):
-        os.unlink(copy)  # not written over: it may be mapped
     with open(copy, "wb") as file:
         file.write(changed)
     return copy

@@ -1,26 +1,21 @@
 """Damaged LMDB files give the right data or an error that names them."""
 
-import os
 import pickle
 
 import lmdb
 import numpy as np
 import pytest
 
-from tensorpack.dataflow.files.lmdb_file import DamagedLMDB, LMDBData, LMDBSerializer
+from tensorpack.dataflow import DamagedFile, ProxyDataFlow
+from tensorpack.dataflow.files.lmdb_file import LMDBData, LMDBDataPoint, LMDBSerializer
+from tensorpack.utils.serialize import dumps
 from tests.dataflow.flows import flow_of
-from tests.dataflow.lmdb_files import (
-    COUNT,
-    PAGE,
-    damage,
-    read_bytes,
-    read_raw,
-    sample,
-    write_raw,
-)
-from tests.processes import run_python
+from tests.dataflow.lmdb_files import PAGE, change_values, damage, read_bytes, sample, write_raw
+from tests.dataflow.old_bytes import pack_of_2017
 
 pytestmark = pytest.mark.fault_row(32)
+
+COUNT = 64
 
 
 @pytest.fixture
@@ -33,63 +28,38 @@ def whole(tmp_path):
 
 def test_a_file_that_is_cut_off(whole, tmp_path):
     data = read_bytes(whole)
-    for size in PAGE + 100, 2 * PAGE, len(data) // 2, len(data) * 4 // 5:
+    for size in 0, 100, PAGE + 100, 2 * PAGE, len(data) // 2, len(data) * 4 // 5:
         path = tmp_path / f"cut-{size}"
         path.write_bytes(data[:size])
-        with pytest.raises(DamagedLMDB, match=f"{path}: (It is cut off: it has {size} bytes|LMDB)"):
-            len(LMDBData(str(path)))
-
-
-def test_files_that_are_none(tmp_path):
-    path = str(tmp_path / "file")
-    with pytest.raises(FileNotFoundError, match="no file .*file"):
-        LMDBData(path)
-    with pytest.raises(FileNotFoundError, match=r"directory without data\.mdb"):
-        LMDBData(str(tmp_path))
-    for content in b"", b"x", b"x" * 10000, pickle.dumps([1]):
-        with open(path, "wb") as file:
-            file.write(content)
-        with pytest.raises(DamagedLMDB, match="is empty|not an LMDB file|LMDB cannot"):
+        message = f"{path}( is cut off: it has|: LMDB cannot open its) {size} bytes"
+        with pytest.raises(DamagedFile, match=message):
             len(LMDBData(path))
 
 
-def test_a_file_with_a_named_database_is_whole(tmp_path):
+def test_files_of_other_formats(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"no file .*data\.mdb"):
+        LMDBData(tmp_path / "data.mdb")
+    path = tmp_path / "file"
+    for content in b"x" * 10000, pickle.dumps([1]):
+        path.write_bytes(content)
+        with pytest.raises(DamagedFile, match=f"{path}: LMDB cannot open.*not an LMDB file"):
+            len(LMDBData(path))
+
+
+def test_a_named_database_is_not_a_record(tmp_path):
     path = str(tmp_path / "named")
     with lmdb.open(path, subdir=False, max_dbs=2) as env:
         more = env.open_db(b"more")
         with env.begin(write=True) as transaction:
             transaction.put(b"a", b"1", db=more)
             transaction.put(b"b", b"2")
-            transaction.put(b"z", b"3")
-    assert list(LMDBData(path, shuffle=False, keys=[b"b", "z"])) == [[b"b", b"2"], [b"z", b"3"]]
-
-
-@pytest.mark.parametrize(
-    "items",
-    [
-        [(b"a", b"")],
-        [(b"%d" % number, b"x" * (number % 3000)) for number in range(3000)],
-        [(b"%d" % number * 100, b"x" * 9000) for number in range(300)],
-        [(b"k" * 511, b"x" * 2**20), (b"l" * 511, b"y" * 4079), (b"m", b"z" * 4080)],
-    ],
-    ids=["one", "small", "large", "extreme"],
-)
-def test_whole_files_of_others(tmp_path, capsys, items):
-    path = write_raw(tmp_path / "file", items)
-    assert [tuple(record) for record in LMDBData(path, shuffle=False)] == sorted(items)
-    found = f"{path} has no list of keys that can be read: all its keys are read"
-    assert found in capsys.readouterr().out
-
-
-def test_a_whole_file_from_which_records_were_taken(tmp_path):
-    path = write_raw(tmp_path / "file", [(b"%05d" % i, b"x" * (i % 5000)) for i in range(2000)])
-    with lmdb.open(path, map_size=2**26, subdir=False) as env:
-        for begin in range(3):
-            with env.begin(write=True) as transaction:
-                for number in range(begin, 2000, 4):
-                    transaction.delete(b"%05d" % number)
-                transaction.put(b"new%d" % begin, b"y" * 10000)
-    assert [key for key, _ in LMDBData(path, shuffle=False)] == sorted(read_raw(path))
+            transaction.put(b"z", b"3" * 48)
+    records = [[b"b", b"2"], [b"z", b"3" * 48]]
+    assert list(LMDBData(path, shuffle=False, keys=[b"b", "z"])) == records
+    datapoints = iter(LMDBData(path, shuffle=False, max_errors=5))
+    assert next(datapoints) == records[0]
+    with pytest.raises(ValueError, match=f"{path}, key b'more': This is a named database"):
+        next(datapoints)
 
 
 def test_a_file_that_lacks_its_free_pages_is_whole(tmp_path, capsys):
@@ -105,50 +75,55 @@ def test_a_file_that_lacks_its_free_pages_is_whole(tmp_path, capsys):
     assert "lacks pages at its end" in capsys.readouterr().out
 
 
-def test_a_record_of_another_program_is_told_what_to_do(tmp_path):
+def test_a_missing_key_is_named_and_may_be_skipped(tmp_path):
+    keys = pack_of_2017([b"0", b"1"])
+    path = write_raw(tmp_path / "file", [(b"0", b"value"), (b"__keys__", keys)])
+    with pytest.raises(DamagedFile, match=f"{path}, key b'1': There is no such key") as caught:
+        list(LMDBData(path, shuffle=False))
+    assert "The first one is b'0'" in str(caught.value)
+    flow = LMDBData(path, shuffle=False, keys=["gone", b"0"], max_errors=1)
+    assert list(flow) == [[b"0", b"value"]]
+
+
+def test_a_record_of_another_program(tmp_path):
     path = write_raw(tmp_path / "file", [(b"a", b"text")])
-    with pytest.raises(DamagedLMDB, match=r"a frame with .* read by LMDBData\.$"):
+    with pytest.raises(DamagedFile, match=r"a frame with .* read by LMDBData\. "):
         list(LMDBSerializer.load(path))
     assert list(LMDBData(path)) == [[b"a", b"text"]]
 
 
 def test_a_damaged_value_is_found_by_its_checksum(whole):
-    array = next(each for _, each in sample(COUNT) if len(each) == 5000)
+    array = next(array for _, array in sample(COUNT) if len(array) == 5000)
     place = read_bytes(whole).index(array.tobytes()[:64])
     damaged = damage(whole, place, np.uint8([array[0] ^ 1]).tobytes())
-    flow = LMDBSerializer.load(damaged, shuffle=False)
-    with pytest.raises(DamagedLMDB, match="b'00000007': The checksum of a frame") as caught:
-        list(flow)
-    assert caught.value.key == b"00000007"
-    whole_ones = [each for each in sample(COUNT) if each[0] != 7]
+    message = f"{damaged}, key b'00000007': .*The checksum of a frame"
+    with pytest.raises(DamagedFile, match=message):
+        list(LMDBSerializer.load(damaged, shuffle=False))
     flow = LMDBSerializer.load(damaged, shuffle=False, max_errors=1)
-    assert [number for number, _ in flow] == [number for number, _ in whole_ones]
+    assert [number for number, _ in flow] == [number for number in range(COUNT) if number != 7]
 
 
-def test_a_file_without_records(tmp_path):
-    path = write_raw(tmp_path / "file", [])
-    with pytest.raises(DamagedLMDB, match="no records in it"):
-        len(LMDBData(path))
-
-
-def test_files_of_lmdb_1(tmp_path):
-    if lmdb.__version__ < "3":
-        pytest.skip("this version of lmdb does not know them")
-    path = str(tmp_path / "file")
-    code = (
-        f"from {write_raw.__module__} import write_raw; write_raw({path!r}, [(b'a', bytes(9000))])"
-    )
-    run_python("-c", code, env={"LMDB_DEFAULT_LIB_VERSION": "1"}, check=True)
-    assert list(LMDBData(path)) == [[b"a", bytes(9000)]]
-    os.truncate(path, 3 * PAGE)
-    with pytest.raises(DamagedLMDB, match="cut off|LMDB c"):
-        len(LMDBData(path))
-
-
-def test_the_keys_of_a_file_that_changed_are_found_again(tmp_path):
-    path = write_raw(tmp_path / "file", [(b"a", b"1")])
-    flow = LMDBData(path)
-    assert list(flow) == [[b"a", b"1"]]
-    flow.close()
-    write_raw(path, [(b"b", b"2")])
-    assert sorted(flow) == [[b"a", b"1"], [b"b", b"2"]]
+@pytest.mark.parametrize(
+    "load",
+    [
+        LMDBSerializer.load,
+        lambda path, **options: LMDBDataPoint(LMDBData(path, shuffle=False), **options),
+        lambda path, **options: LMDBDataPoint(ProxyDataFlow(LMDBData(path, False)), **options),
+    ],
+    ids=["file", "records", "flow"],
+)
+def test_damaged_records_are_skipped_and_counted_for_each_pass(tmp_path, capsys, load):
+    path = str(tmp_path / "eight")
+    LMDBSerializer.save(flow_of(sample(8)), path)
+    value = bytearray(dumps(sample(8)[2]))
+    value[-1] ^= 1
+    change_values(path, {b"00000002": bytes(value), b"00000005": pickle.dumps([1])[:-2]})
+    flow = load(path, max_errors=2)
+    capsys.readouterr()
+    for _ in range(2):
+        assert sorted(number for number, _ in flow) == [0, 1, 3, 4, 6, 7]
+        out = capsys.readouterr().out
+        assert out.count("Skipped") == 2 and "key b'00000002'" in out and "key b'00000005'" in out
+    assert len(flow) == 8
+    with pytest.raises(DamagedFile, match=r"b'0000000[25]'.* skipped 1 already"):
+        list(load(path, max_errors=1))

@@ -46,7 +46,7 @@ def test_a_file_with_a_pickled_list_of_keys_is_converted(tmp_path, capsys):
     new = str(tmp_path / "new")
     assert "WRN" not in capsys.readouterr().out
     convert_old_lmdb(path, new, write_frequency=2)
-    assert f"3 datapoints of {path} are in {new}." in capsys.readouterr().out
+    assert f"3 datapoints of LMDBDataPoint are in {new}." in capsys.readouterr().out
     assert list(LMDBSerializer.load(new, shuffle=False)) == [[2], [10], [1]]
 
 

@@ -1,11 +1,10 @@
 """TFRecord files are equal to those of TensorFlow byte by byte; damage is reported or counted."""
 
+import gzip
 import os
 import pickle
 import struct
-import subprocess
 import sys
-import zlib
 
 import numpy as np
 import pytest
@@ -48,6 +47,12 @@ def record(data, length=None):
     """A record as the format describes it, perhaps with a length that is a lie."""
     length = struct.pack("<Q", len(data) if length is None else length)
     return length + masked(length) + data + masked(data)
+
+
+def flipped(data, place):
+    changed = bytearray(data)
+    changed[place] ^= 1 << place % 8
+    return bytes(changed)
 
 
 def write(path, *parts):
@@ -129,7 +134,7 @@ def test_a_file_cut_off_anywhere_in_its_last_record(tmp_path, max_errors):
         if max_errors:
             assert list(datapoints) == []
             continue
-        with pytest.raises(ValueError, match=f"a: record 2 at byte {len(begin)} is cut off"):
+        with pytest.raises(ValueError, match=f"a: record 2 at byte {len(begin)}: It is cut off"):
             next(datapoints)
 
 
@@ -142,17 +147,14 @@ def test_only_the_size_tells_that_whole_records_are_missing(tmp_path):
 
 
 @pytest.mark.fault_row(33)
-@pytest.mark.parametrize("max_errors", [0, 1, 9])
-def test_a_flipped_bit_in_the_length_or_its_checksum_loses_the_rest(tmp_path, max_errors):
-    begin, middle = record(b"first"), record(b"second")
+def test_a_flipped_bit_in_the_length_or_its_checksum_loses_the_rest(tmp_path):
+    begin = record(b"first")
     for place in range(12):
-        damaged = bytearray(middle)
-        damaged[place] ^= 1 << place % 8
-        path = write(tmp_path / "a", begin, damaged, record(b"third"))
-        datapoints = iter(TFRecordBytes(path, max_errors=max_errors))
+        path = write(tmp_path / "a", begin, flipped(record(b"second"), place), record(b"third"))
+        datapoints = iter(TFRecordBytes(path, max_errors=9))
         assert next(datapoints) == [b"first"]
-        match = f"a: record 1 at byte {len(begin)} has a wrong checksum of its length"
-        with pytest.raises(ValueError, match=match):
+        match = f"a: record 1 at byte {len(begin)}: A wrong checksum of its length"
+        with pytest.raises(DamagedFile, match=match):
             next(datapoints)
 
 
@@ -160,11 +162,9 @@ def test_a_flipped_bit_in_the_length_or_its_checksum_loses_the_rest(tmp_path, ma
 def test_a_flipped_bit_in_the_body_or_its_checksum_loses_one_record(tmp_path, capsys):
     begin, middle = record(b"first"), record(b"second")
     for place in range(12, len(middle)):
-        damaged = bytearray(middle)
-        damaged[place] ^= 1 << place % 8
-        path = write(tmp_path / "a", begin, damaged, record(b"third"))
-        where = f"a: record 1 at byte {len(begin)} has a wrong checksum"
-        with pytest.raises(ValueError, match=where):
+        path = write(tmp_path / "a", begin, flipped(middle, place), record(b"third"))
+        where = f"a: record 1 at byte {len(begin)}: A wrong checksum: its 6 bytes"
+        with pytest.raises(DamagedFile, match=where):
             list(TFRecordBytes(path))
         capsys.readouterr()
         assert list(TFRecordBytes(path, max_errors=1)) == [[b"first"], [b"third"]]
@@ -173,79 +173,83 @@ def test_a_flipped_bit_in_the_body_or_its_checksum_loses_one_record(tmp_path, ca
 
 
 @pytest.mark.fault_row(33)
-@pytest.mark.parametrize("length", [2**62, 2**63, 2**64 - 1, 2**64 - 16, 7])
-def test_a_length_beyond_the_end_sets_no_memory_aside(tmp_path, length):
-    begin = record(b"first")
-    path = write(tmp_path / "a", begin, record(b"second", length))
-    with pytest.raises(ValueError, match=f"record 1 .* has {length} bytes, but the file only 6"):
-        list(TFRecordBytes(path))
-    assert list(TFRecordBytes(path, max_errors=1)) == [[b"first"]]
-
-
-@pytest.mark.fault_row(33)
 def test_one_damaged_record_more_than_allowed_is_an_error(tmp_path):
-    bad = bytearray(record(b"bad"))
-    bad[-1] ^= 1
+    """Those that were skipped before a state count as well."""
+    bad = flipped(record(b"bad"), -1)
     path = write(tmp_path / "a", bad, record(b"good"), bad, record(b"good"), bad)
-    datapoints = iter(TFRecordBytes(path, max_errors=2))
-    assert [next(datapoints), next(datapoints)] == [[b"good"], [b"good"]]
-    with pytest.raises(ValueError, match=r"record 4 at byte \d+ .* has skipped 2 already"):
-        next(datapoints)
     assert len(list(TFRecordBytes(path, max_errors=3))) == 2
     assert list(TFRecordBytes(path, size=4, max_errors=2)) == [[b"good"], [b"good"]]
-
-
-def test_what_was_skipped_before_a_state_still_counts(tmp_path):
-    bad = bytearray(record(b"bad"))
-    bad[-1] ^= 1
-    path = write(tmp_path / "a", bad, record(b"good"), bad)
-    flow = TFRecordBytes(path, max_errors=1)
+    flow, twin = TFRecordBytes(path, max_errors=2), TFRecordBytes(path, max_errors=2)
     assert next(iter(flow)) == [b"good"]
-    twin = TFRecordBytes(path, max_errors=1)
     twin.load_state_dict(flow.state_dict())
-    with pytest.raises(ValueError, match="has skipped 1 already"):
-        list(twin)
-
-
-@pytest.mark.fault_row(33)
-def test_a_record_that_is_not_a_datapoint_of_ours(tmp_path):
-    path = str(tmp_path / "a")
-    TFRecordSerializer.save(datapoints_of(2), path)
-    with open(path, "ab") as file:
-        file.write(record(b"somebody else's") + record(b""))
-    with pytest.raises(ValueError, match=r"record 2 at byte \d+ is not a datapoint: ") as caught:
-        list(TFRecordData(path))
-    assert type(caught.value) is DamagedFile
-    assert len(list(TFRecordData(path, max_errors=2))) == 2
+    datapoints = iter(twin)
+    assert next(datapoints) == [b"good"]
+    with pytest.raises(DamagedFile, match=r"record 4 at byte \d+: .* has skipped 2 already"):
+        next(datapoints)
 
 
 @pytest.mark.fault_row(33)
 def test_a_pickle_in_a_record_is_not_run_unless_the_user_trusts_it(tmp_path):
     for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
         path = write(tmp_path / "a", record(pickle.dumps([Canary(tmp_path / "ran")], protocol)))
-        match = "record 0 at byte 0(:| is not a datapoint)"
-        with pytest.raises(ValueError, match=match):
+        with pytest.raises(ValueError, match="record 0 at byte 0: "):
             list(TFRecordData(path))
     assert not (tmp_path / "ran").exists()
     assert list(TFRecordData(path, allow_pickle=True)) == [[None]] and (tmp_path / "ran").is_dir()
 
 
-@pytest.mark.parametrize("data", [b"text", bytes(100)])
-def test_a_record_of_another_program_is_told_what_to_do(tmp_path, data):
+@pytest.mark.fault_row(33)
+@pytest.mark.parametrize("data", [b"text", bytes(100), b""])
+def test_a_record_of_another_program(tmp_path, data):
     path = write(tmp_path / "a", record(data))
-    known = "(a frame with b'.*'|SERIALIZE=pickle)"
-    match = rf"{known}\. Records of other programs are read by TFRecordBytes"
+    match = "record 0 at byte 0: It is not a datapoint: .* are read by TFRecordBytes"
     with pytest.raises(DamagedFile, match=match):
         list(TFRecordData(path))
+    assert list(TFRecordData(path, max_errors=1)) == []
     assert list(TFRecordBytes(path)) == [[data]]
 
 
 def test_records_of_old_tensorpack(tmp_path):
     """Those of 2017 are msgpack, later ones are pickles."""
-    path = write(tmp_path / "a", *[record(pack_of_2017(each)) for each in DATAPOINTS[:2]])
+    path = write(tmp_path / "a", *[record(pack_of_2017(dp)) for dp in DATAPOINTS[:2]])
     assert_same(list(TFRecordData(path)), DATAPOINTS[:2])
-    path = write(tmp_path / "b", *[record(pickle.dumps(each, 4)) for each in DATAPOINTS])
+    path = write(tmp_path / "b", *[record(pickle.dumps(dp, 4)) for dp in DATAPOINTS])
     assert_same(list(TFRecordSerializer.load(path)), DATAPOINTS)
+
+
+class TestCompressed(DataFlowContract):
+    length = 300
+
+    @pytest.fixture(autouse=True)
+    def file(self, tmp_path):
+        path = str(tmp_path / "whole")
+        TFRecordSerializer.save(datapoints_of(300), path)
+        with open(path, "rb") as file:
+            self.path = write(tmp_path / "a.gz", gzip.compress(file.read()))
+
+    def make_flow(self):
+        return TFRecordSerializer.load(self.path, size=300)
+
+
+@pytest.mark.fault_row(33)
+def test_damaged_files_of_gzip(tmp_path):
+    body = b"".join(record(np.random.RandomState(i).bytes(500)) for i in range(60))
+    path = write(tmp_path / "a", gzip.compress(flipped(body, 5000)))
+    with pytest.raises(DamagedFile, match="record 9 at byte 4644: A wrong checksum"):
+        list(TFRecordBytes(path))
+    assert len(list(TFRecordBytes(path, max_errors=1))) == 59
+    packed = gzip.compress(body)
+    for damaged in packed[:11], packed[:20000], packed[:-4], flipped(packed, 20000):
+        path = write(tmp_path / "a", damaged)
+        with pytest.raises(DamagedFile, match=r"a: record \d+ at byte \d+: "):
+            list(TFRecordBytes(path, max_errors=9))
+
+
+def test_a_length_that_begins_as_a_file_of_gzip_does(tmp_path):
+    path = write(tmp_path / "a", record(b"short", 0x88B1F))
+    assert (tmp_path / "a").read_bytes()[:3] == gzip.compress(b"")[:3]
+    with pytest.raises(DamagedFile, match="record 0 at byte 0: It is cut off"):
+        list(TFRecordBytes(path))
 
 
 def test_files_and_arguments_that_are_wrong(tmp_path):
@@ -255,13 +259,7 @@ def test_files_and_arguments_that_are_wrong(tmp_path):
         TFRecordBytes(tmp_path)
     empty = write(tmp_path / "empty")
     assert list(TFRecordBytes(empty)) == []
-    compressor = zlib.compressobj(wbits=31)
-    packed = write(tmp_path / "a file", compressor.compress(record(b"a")) + compressor.flush())
-    with pytest.raises(ValueError, match="compressed by gzip") as caught:
-        list(TFRecordBytes(packed, max_errors=5))
-    subprocess.run(str(caught.value).partition("first: ")[2], shell=True, check=True)
-    assert list(TFRecordBytes(tmp_path / "a file.unpacked")) == [[b"a"]]
-    with pytest.raises(ValueError, match="is this a TFRecord file"):
+    with pytest.raises(ValueError, match="Is this a TFRecord file"):
         list(TFRecordBytes(write(tmp_path / "text", b"some text, and more of it")))
     with pytest.raises(ValueError, match="size must be a whole number of at least 0, but got -1"):
         TFRecordBytes(empty, size=-1)
@@ -281,8 +279,6 @@ def test_a_state_of_another_file(tmp_path):
     state = TFRecordBytes(one).state_dict()
     with pytest.raises(ValueError, match="its file had 17 bytes, .*other has 34"):
         TFRecordBytes(other).load_state_dict(state)
-    with pytest.raises(ValueError, match="it is at 99"):
-        TFRecordBytes(one).load_state_dict({**state, "offset": 99})
 
 
 def test_going_on_does_not_read_what_was_read(tmp_path):

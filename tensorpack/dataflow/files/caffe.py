@@ -21,7 +21,7 @@ _MOST_VARINT_BYTES = 10
 
 
 class _Images(LMDBRecords):
-    def _element(self, key: bytes, value: bytes, is_new: bool) -> Any:
+    def _element(self, key: bytes, value: bytes) -> Any:
         datum = read_datum(value)
         return [datum_image(datum), datum.label]
 

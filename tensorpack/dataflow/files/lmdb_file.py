@@ -2,190 +2,201 @@
 
 The values of datapoints are frames of `tensorpack.utils.serialize`, so each has a checksum, and
 reading runs no code. Their keys are numbers, `00000000`, `00000001` and so on, with a list of them
-under `__keys__`, as it was in 2017; a record `__tensorpack__` says how many there are. In files of
-other programs all keys are read. A file must not be written to while it is read.
+under `__keys__`, as in 2017; in files of other programs all keys are read. liblmdb reads a file as
+memory, so damage to the tree of its pages may end the process. A file must not be written to while
+it is read.
 """
 
 import contextlib
 import errno
 import functools
 import os
+import threading
+import weakref
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple, Union
 
 from tensorpack.utils import logger
 from tensorpack.utils.checks import as_count
 from tensorpack.utils.optional import msgpack_codec, require
-from tensorpack.utils.packing.old_values import BadRecord, RefusedRecord, decode_old, kind_of_old
-from tensorpack.utils.serialize import dumps
+from tensorpack.utils.packing.old_values import BadRecord, RefusedRecord, decode_old
 
 from .._flow import is_flow
 from ..base import DataFlow, ProxyDataFlow
 from ..map import DatapointMap, checked_function
 from . import records
-from .lmdb_open import DamagedLMDB, OpenFile, data_file, open_shared
-from .records import ErrorLimit, PathLike, RecordFile, RecordsFlow, Writing
+from .records import DamagedFile, ErrorLimit, PathLike, RecordFile, RecordsFlow, Writing
 
-HEADER_KEY, LIST_KEY = b"__tensorpack__", b"__keys__"
-KEY_FORMAT = "{:08d}"
-VERSION, CODEC = 1, "frame"  # of tensorpack.utils.serialize
+LIST_KEY = b"__keys__"
+_HEADER_KEY = b"__tensorpack__"  # of a record that earlier versions wrote
+_KEY_FORMAT = "{:08d}"
+_KEYS_IN_ORDER = 10**8  # as long as they have 8 digits
+_MAP_BYTES = 2**40  # of addresses, which take neither memory nor disk
+_DATABASE_BYTES = 48  # of the record that stands for a named database
 
-_FIRST_MAP_BYTES = 2**26  # doubled whenever it is full; no space on the disk is taken by it
-_MOST_BATCH_BYTES = 2**28  # of values that wait for their transaction
-_KEY_BYTES = 8  # of a key as long as they are in order
-
-WantedKeys = Union[None, str, Sequence[Union[bytes, str]]]
+Keys = Union[None, str, Sequence[Union[bytes, str]]]
 
 
-class FormattedKeys(Sequence[bytes]):
-    """The keys that a format makes of 0, 1, 2 and so on; takes no memory."""
+class OpenFile:
+    """An LMDB file, open in this process for all its threads; closed when it is collected."""
 
-    def __init__(self, form: str, count: int) -> None:
-        self._form, self._numbers = form, range(count)
+    def __init__(self, path: str, env: Any) -> None:
+        self.path, self.env = path, env
 
-    def __len__(self) -> int:
-        return len(self._numbers)
+    def get(self, key: bytes) -> Optional[bytes]:
+        """Returns a copy of a value, or None if there is no such key."""
+        try:
+            with self.env.begin() as transaction:
+                value = transaction.get(key)
+        except require("lmdb").Error as error:
+            raise BadRecord(f"LMDB cannot read it: {error}") from error
+        if value is not None and len(value) == _DATABASE_BYTES:
+            self._refuse_database(key)
+        return value
 
-    def __getitem__(self, index: Any) -> Any:
-        return self._form.format(self._numbers[index]).encode()
+    def _refuse_database(self, key: bytes) -> None:
+        with contextlib.suppress(require("lmdb").IncompatibleError):  # a record of this length
+            self.env.open_db(key, create=False)
+            raise ValueError(
+                f"{self.path}, key {key!r}: This is a named database, not a record. Only records "
+                "of the main database are read: copy those of the named one to a file of its own."
+            )
+
+
+class _OpenFiles:
+    """The files that are open in this process, shared by all flows.
+
+    liblmdb forbids opening a file twice in a process, and using one that a parent process opened.
+    """
+
+    def __init__(self) -> None:
+        self._pid = os.getpid()
+        self._lock = threading.RLock()  # reentrant: garbage collection may call `_close` anywhere
+        # By device and number of the file. Environments are held here: `_close` has to wait for
+        # the end of one before the file can be opened again.
+        self._files: Dict[Tuple[int, int], Tuple[Any, Any]] = {}
+
+    def open(self, path: str, readahead: bool) -> OpenFile:
+        """Returns the file; opens it, with or without `readahead`, unless it is open already."""
+        if self._pid != os.getpid():
+            inherited = list(self._files.values())
+            self.__init__()  # type: ignore[misc]  # a thread that is not here may hold the lock
+            for _, env in inherited:
+                env.close()
+        with self._lock:
+            status = os.stat(path)
+            key = status.st_dev, status.st_ino
+            reference, env = self._files.pop(key, (lambda: None, None))  # so `_close` leaves it
+            file = reference()
+            if file is None:
+                file = OpenFile(path, env or _open(path, status.st_size, readahead))
+                reference = weakref.ref(file, functools.partial(self._close, key))
+            self._files[key] = reference, file.env
+            return file
+
+    def _close(self, key: Tuple[int, int], reference: Any) -> None:
+        if self._pid == os.getpid():
+            with self._lock:
+                if key in self._files and self._files[key][0] is reference:
+                    self._files.pop(key)[1].close()
+
+
+_open_shared = _OpenFiles().open
+
+
+def _open(path: str, size: int, readahead: bool) -> Any:
+    lmdb = require("lmdb")
+    options = {"subdir": False, "readonly": True, "create": False, "lock": False, "max_dbs": 1}
+    try:
+        env = lmdb.open(path, readahead=readahead, **options)
+    except lmdb.Error as error:
+        raise DamagedFile(f"{path}: LMDB cannot open its {size} bytes: {error}") from error
+    tree = env.stat()
+    used = 2 + tree["branch_pages"] + tree["leaf_pages"] + tree["overflow_pages"]
+    if size < used * tree["psize"]:
+        env.close()
+        raise DamagedFile(
+            f"{path} is cut off: it has {size} bytes, and at least {used * tree['psize']} are "
+            "used. Copy it again."
+        )
+    if size < env.info()["last_pgno"] * tree["psize"]:  # LMDB omits pages that were freed at once
+        logger.warning(
+            f"{path} has {size} bytes and lacks pages at its end. They are free if records were "
+            "deleted; if it was cut off, reading them ends the process."
+        )
+    return env
 
 
 class LMDBRecords(RecordFile):
-    """The records as `[key, value]`; keys of a file that changed while closed are found again."""
+    """The records as `[key, value]`."""
 
-    def __init__(
-        self, path: Any, keys: WantedKeys, shuffle: bool, allow_pickle: bool = False
-    ) -> None:
+    _keys: Optional[List[bytes]] = None
+
+    def __init__(self, path: Any, keys: Keys, shuffle: bool, allow_pickle: bool = False) -> None:
         require("lmdb")
-        super().__init__(data_file(path))
-        self._wanted, self._readahead = _check_wanted(keys), not shuffle
-        self._allow_pickle = allow_pickle
-        self._known: Any = None  # the file whose keys were found: its number, size and time
-        self._found: Any = None  # all keys, and whether each value has a checksum
+        path = os.fsdecode(path)
+        super().__init__(os.path.join(path, "data.mdb") if os.path.isdir(path) else path)
+        self._selection = keys if keys is None or isinstance(keys, str) else _as_keys(keys)
+        self._readahead, self._allow_pickle = not shuffle, allow_pickle
 
     def open(self) -> OpenFile:
-        file, status = open_shared(self.path, self._readahead), os.stat(self.path)
-        known = status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
-        if self._found is None or known != self._known:
-            count = _read_header(file)
-            self._found = self._find_keys(file, count), count is not None
-            if known != self._known:
-                logger.info("%s", f"Found {len(self._found[0])} entries in {self.path}")
-            self._known = known
-        return file
-
-    def _contents(self) -> Tuple[OpenFile, Sequence[bytes], bool]:
-        return (self.handle, *self._found)  # in this order: opening the file finds the keys
+        return _open_shared(self.path, self._readahead)
 
     @property
-    def keys(self) -> Sequence[bytes]:
+    def keys(self) -> List[bytes]:
         """The keys of the records, in their order."""
-        return self._contents()[1]
+        if self._keys is None:
+            self._keys = self._find_keys()
+            logger.info("%s", f"Found {len(self._keys)} entries in {self.path}")
+        return self._keys
 
     def __len__(self) -> int:
         return len(self.keys)
 
     def read(self, index: int) -> Any:
-        file, keys, is_new = self._contents()
-        value = file.get(keys[index])
-        if value is not None:
-            return self._element(keys[index], value, is_new)
-        if self._wanted is None:
-            raise BadRecord("There is no such key, though the file itself names it.")
-        known = [key for key in file.keys(3) if key not in (HEADER_KEY, LIST_KEY)]
-        such = f" The file has keys such as {known[0]!r}." if known else ""
-        advice = "Give those, or leave it out if tensorpack wrote the file."
-        raise BadRecord(f"There is no such key, which the argument `keys` asks for.{such} {advice}")
+        key = self.keys[index]
+        value = self.handle.get(key)
+        if value is None:
+            with self.handle.env.begin() as transaction, transaction.cursor() as cursor:
+                first = f" The first one is {cursor.key()!r}." if cursor.first() else ""
+            raise BadRecord(f"There is no such key in the file.{first}")
+        return self._element(key, value)
 
-    def _element(self, key: bytes, value: bytes, is_new: bool) -> Any:
+    def _element(self, key: bytes, value: bytes) -> Any:
         return [key, value]
 
     def where(self, index: int) -> str:
         return f"key {self.keys[index]!r}"
 
-    def damaged(self, index: int, reason: str) -> DamagedLMDB:
-        return DamagedLMDB(self.path, reason, self.keys[index])
-
-    def is_new(self) -> bool:
-        """Whether the file was written by this version, so that each value has a checksum."""
-        return self._contents()[2]
-
     def __getstate__(self) -> Dict[str, Any]:
-        return {**self.__dict__, "_found": None}  # much memory, and quickly found again
+        return {**self.__dict__, "_keys": None}  # much memory, and quickly found again
 
-    def _find_keys(self, file: OpenFile, count: Optional[int]) -> Sequence[bytes]:
-        listed = file.get(LIST_KEY)
-        if isinstance(self._wanted, str):
-            others = (listed is not None) + (count is not None)
-            return FormattedKeys(self._wanted, file.entries() - others)
-        if self._wanted is not None:
-            return self._wanted
-        if count is not None:
-            return FormattedKeys(KEY_FORMAT, count)
-        if file.entries() == 0:
-            raise DamagedLMDB(file.path, "There are no records in it.")
-        with contextlib.suppress(BadRecord, RefusedRecord):
-            keys = _as_keys(decode_old(listed)) if listed and kind_of_old(listed) else None
-            if keys is not None:
-                return keys
-        logger.warning(
-            "%s",
-            f"{file.path} has no list of keys that can be read: all its keys are read now, in the "
-            "order of the file.",
-        )
-        return [key for key in file.keys() if key not in (HEADER_KEY, LIST_KEY)]
+    def _find_keys(self) -> List[bytes]:
+        if isinstance(self._selection, list):
+            return self._selection
+        with self.handle.env.begin() as transaction:
+            own = {key: transaction.get(key) for key in (LIST_KEY, _HEADER_KEY)}
+            if self._selection is not None:
+                count = transaction.stat()["entries"] - sum(map(bool, own.values()))
+                return [self._selection.format(number).encode() for number in range(count)]
+            with contextlib.suppress(BadRecord, RefusedRecord, TypeError):
+                return _as_keys(decode_old(own[LIST_KEY] or b""))
+            logger.warning(
+                "%s",
+                f"{self.path} has no list of keys that can be read: all its keys are read now, in "
+                "the order of the file.",
+            )
+            return [key for key in transaction.cursor().iternext(values=False) if key not in own]
 
 
 class LMDBDatapoints(LMDBRecords):
     """The datapoints that the values of a file of tensorpack hold."""
 
-    def _element(self, key: bytes, value: bytes, is_new: bool) -> Any:
-        try:
-            return records.decode_value(value, is_new, self._allow_pickle)
-        except BadRecord as error:
-            others = "" if is_new else " Records of other programs are read by LMDBData."
-            raise BadRecord(f"{error}{others}") from error
+    def _element(self, key: bytes, value: bytes) -> Any:
+        return records.decode_value(value, self._allow_pickle, "LMDBData")
 
 
-def _read_header(file: OpenFile) -> Optional[int]:
-    """Returns the number of datapoints that the header of a file says; None without a header."""
-    value = file.get(HEADER_KEY)
-    if value is None:
-        return None
-    try:
-        header = records.decode_value(value, is_new=True)
-        version, codec, count = (header[name] for name in ("version", "codec", "count"))
-        if (version, codec) != (VERSION, CODEC):
-            raise ValueError(
-                f"{file.path} has version {version} (values: {codec}), but only version {VERSION} "
-                f"({CODEC}) is known here. Update tensorpack to read it."
-            )
-        found = file.entries() - 2  # without this record, and the list of keys
-        if found != count:
-            raise BadRecord(f"It was written with {count} datapoints, but has {found}.")
-    except BadRecord as error:
-        raise DamagedLMDB(file.path, str(error), HEADER_KEY) from error
-    return count
-
-
-def _check_wanted(wanted: Any) -> Union[None, str, List[bytes]]:
-    """Returns the argument `keys`, with keys as bytes."""
-    if isinstance(wanted, str):
-        with contextlib.suppress(LookupError, ValueError):
-            if wanted.format(0) != wanted.format(1):
-                return wanted
-        raise ValueError(f"keys is a format for numbers such as {{:08d}}, but got {wanted!r}.")
-    is_list = hasattr(wanted, "__iter__") and not isinstance(wanted, (bytes, dict))
-    keys = _as_keys(list(wanted) if is_list else None)
-    if keys is None and wanted is not None:
-        raise TypeError(f"keys is a list of bytes or text, or a format, but got {wanted!r:.80}.")
-    return keys
-
-
-def _as_keys(found: Any) -> Optional[List[bytes]]:
-    if not isinstance(found, list):
-        return None
-    keys = [key.encode() if isinstance(key, str) else key for key in found]
-    return keys if all(isinstance(key, bytes) for key in keys) else None
+def _as_keys(keys: Sequence[Union[bytes, str]]) -> List[bytes]:
+    return [key.encode() if isinstance(key, str) else bytes(key) for key in keys]
 
 
 class LMDBData(RecordsFlow):
@@ -197,11 +208,7 @@ class LMDBData(RecordsFlow):
     _RECORDS = LMDBRecords
 
     def __init__(
-        self,
-        lmdb_path: PathLike,
-        shuffle: bool = True,
-        keys: WantedKeys = None,
-        max_errors: int = 0,
+        self, lmdb_path: PathLike, shuffle: bool = True, keys: Keys = None, max_errors: int = 0
     ) -> None:
         """
         Args:
@@ -237,7 +244,7 @@ class LMDBDataPoint(ProxyDataFlow):
         self,
         lmdb_path: Union[PathLike, DataFlow],
         shuffle: bool = True,
-        keys: WantedKeys = None,
+        keys: Keys = None,
         max_errors: int = 0,
         allow_pickle: bool = False,
     ) -> None:
@@ -248,13 +255,13 @@ class LMDBDataPoint(ProxyDataFlow):
           allow_pickle: whether Python unpickles old values that are no lists, dicts, numbers,
             text or numpy arrays, which can run any code: only for files that you trust.
         """
-        if is_flow(lmdb_path):
-            if (shuffle, keys) != (True, None):
-                raise TypeError("LMDBDataPoint takes a flow, or what LMDBData takes, but not both.")
+        if not is_flow(lmdb_path):
+            datapoints = LMDBDatapoints(lmdb_path, keys, shuffle, allow_pickle)
+            super().__init__(RecordsFlow(datapoints, shuffle, max_errors))
+        elif (shuffle, keys) == (True, None):
             super().__init__(_Decoded(lmdb_path, max_errors, allow_pickle))
-            return
-        found = LMDBDatapoints(lmdb_path, keys, shuffle, allow_pickle)
-        super().__init__(RecordsFlow(found, shuffle, max_errors))
+        else:
+            raise TypeError("LMDBDataPoint takes a flow, or what LMDBData takes, but not both.")
 
 
 class _Decoded(DatapointMap):
@@ -270,12 +277,11 @@ class _Decoded(DatapointMap):
 
     def _apply(self, datapoint: Any) -> Any:
         key, value = datapoint
-        known = self.ds.lst if isinstance(self.ds, LMDBData) else None
-        source = type(self.ds).__name__ if known is None else known.path
+        source = self.ds.lst.path if isinstance(self.ds, LMDBData) else type(self.ds).__name__
         try:
-            return records.decode_value(value, bool(known and known.is_new()), self._allow_pickle)
+            return records.decode_value(value, self._allow_pickle, "LMDBData")
         except BadRecord as error:
-            self._limit.skip(DamagedLMDB(source, str(error), key))
+            self._limit.skip(DamagedFile(f"{source}, key {key!r}: {error}"))
             return None
         except RefusedRecord as error:
             raise ValueError(f"{source}, key {key!r}: {error}") from error
@@ -288,17 +294,19 @@ class LMDBSerializer:
     def save(df: DataFlow, path: PathLike, write_frequency: int = 5000) -> int:
         """Writes one pass of a flow; see `write_records`.
 
-        `path` may be a directory that exists, to make `data.mdb` in it. A transaction has
-        `write_frequency` datapoints, which wait in memory; fewer if they have more than 256 MiB.
+        `path` may be a directory that exists, to make `data.mdb` in it. A transaction, which is in
+        memory, has `write_frequency` datapoints.
         """
-        return _write(df, path, write_frequency, type(df).__name__)
+        write_frequency = as_count("LMDBSerializer", "write_frequency", write_frequency)
+        target = os.path.join(path, "data.mdb") if os.path.isdir(path) else os.fsdecode(path)
+        write_to = functools.partial(_writer, target, write_frequency)
+        count = records.write_records(df, target, write_to, least=0)
+        logger.info("%s", f"{count} datapoints of {type(df).__name__} are in {target}.")
+        return count
 
     @staticmethod
     def load(
-        path: PathLike,
-        shuffle: bool = True,
-        max_errors: int = 0,
-        allow_pickle: bool = False,
+        path: PathLike, shuffle: bool = True, max_errors: int = 0, allow_pickle: bool = False
     ) -> LMDBDataPoint:
         """Returns a flow of the datapoints that `save` wrote; see `LMDBDataPoint`."""
         return LMDBDataPoint(path, shuffle, None, max_errors, allow_pickle)
@@ -316,63 +324,34 @@ def convert_old_lmdb(
     write_frequency: int = 5000,
 ) -> None:
     """Writes the datapoints of an old LMDB file to a new one, with checksums, without pickles."""
-    old = LMDBDataPoint(old_path, shuffle=False, allow_pickle=allow_pickle)
-    with contextlib.closing(old):
-        _write(old, new_path, write_frequency, os.fsdecode(old_path))
-
-
-def _write(df: DataFlow, path: PathLike, write_frequency: int, source: str) -> int:
-    write_frequency = as_count("dump_dataflow_to_lmdb", "write_frequency", write_frequency)
-    target = os.path.join(path, "data.mdb") if os.path.isdir(path) else os.fsdecode(path)
-    write_to = functools.partial(_writer, target, write_frequency)
-    count = records.write_records(df, target, write_to, least=0)
-    logger.info("%s", f"{count} datapoints of {source} are in {os.fsdecode(path)}.")
-    return count
+    with contextlib.closing(LMDBDataPoint(old_path, False, allow_pickle=allow_pickle)) as old:
+        LMDBSerializer.save(old, new_path, write_frequency)
 
 
 @contextlib.contextmanager
 def _writer(target: str, write_frequency: int, file: Any) -> Writing:
     lmdb = require("lmdb")
-    # Synchronised once, at the end. No other process knows its name, so nothing is locked.
-    options = {"subdir": False, "sync": False, "lock": False, "max_dbs": 0}
-    batch: List[Tuple[bytes, bytes]] = []
-    count = size = 0
-
-    def write(datapoint: Any, index: int) -> None:
-        nonlocal count, size
-        value = records.encode_datapoint(datapoint, index)
-        batch.append((KEY_FORMAT.format(index).encode(), value))
-        count, size = index + 1, size + len(value)
-        if len(batch) == write_frequency or size >= _MOST_BATCH_BYTES:
-            _write_batch(env, batch)
-            batch.clear()
-            size = 0
-
+    # `open_atomic` synchronises the file. No other process knows its name, so nothing is locked.
+    options = {"subdir": False, "map_size": _MAP_BYTES, "sync": False, "lock": False}
+    keys: List[bytes] = []
     try:
-        with lmdb.open(file.name, map_size=_FIRST_MAP_BYTES, **options) as env:
+        with lmdb.open(file.name, **options) as env:
+            transaction = env.begin(write=True)
+
+            def write(datapoint: Any, index: int) -> None:
+                nonlocal transaction
+                keys.append(_KEY_FORMAT.format(index).encode())
+                value = records.encode_datapoint(datapoint, index)
+                # What is known to come last needs no search, and fills the pages.
+                transaction.put(keys[-1], value, append=index < _KEYS_IN_ORDER)
+                if len(keys) % write_frequency == 0:
+                    transaction.commit()
+                    transaction = env.begin(write=True)
+
             yield write
-            keys = list(FormattedKeys(KEY_FORMAT, count))
-            listed = LIST_KEY, msgpack_codec().Packer().pack(keys)
-            header = HEADER_KEY, dumps({"version": VERSION, "codec": CODEC, "count": count})
-            _write_batch(env, [*batch, listed, header])
-            # LMDB keeps the last two states of a file, and takes that of the higher number. Now
-            # both are whole, so damage to such a number does not hide data.
-            _write_batch(env, [header])
-            env.sync(True)
+            transaction.put(LIST_KEY, msgpack_codec().Packer().pack(keys))
+            transaction.commit()
     except lmdb.Error as error:
-        is_full = isinstance(error, lmdb.DiskError)  # nearly always
-        code, why = (errno.ENOSPC, "the disk is full") if is_full else (errno.EIO, "LMDB failed")
-        raise OSError(code, f"Nothing was written, for {why} ({error})", target) from error
-
-
-def _write_batch(env: Any, batch: List[Tuple[bytes, bytes]]) -> None:
-    """Writes some records in one transaction; makes the map larger until they fit."""
-    while True:
-        try:
-            with env.begin(write=True) as transaction:
-                for key, value in batch:
-                    # What is known to come last needs no search, and fills the pages.
-                    transaction.put(key, value, append=len(key) == _KEY_BYTES)
-            return
-        except require("lmdb").MapFullError:
-            env.set_mapsize(2 * env.info()["map_size"])
+        raise OSError(
+            errno.EIO, f"Nothing was written, for LMDB failed ({error})", target
+        ) from error

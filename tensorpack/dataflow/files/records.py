@@ -7,7 +7,7 @@ for `write_records`.
 import os
 import shlex
 import typing
-from typing import Any, Callable, Iterator, Optional, Union
+from typing import Any, Callable, Dict, Iterator, Optional, Sequence, Union
 
 from tensorpack.utils import get_tqdm, logger
 from tensorpack.utils.atomic import open_atomic, remove_temporaries
@@ -25,6 +25,9 @@ Writing = Iterator[Callable[[Any, int], None]]  # of the function that a writer 
 Writer = Callable[[Any], typing.ContextManager[Callable[[Any, int], None]]]
 
 
+_ADVICE = "max_errors=N skips N of them"
+
+
 class DamagedFile(ValueError):
     """What a file holds cannot be used; the message names the file, the record and the place."""
 
@@ -33,19 +36,13 @@ class ErrorLimit:
     """Lets a pass skip `max_errors` damaged records, each with a line in the log, but no more."""
 
     def __init__(self, max_errors: int, count: int = 0) -> None:
-        self.max_errors, self.count = max_errors, count  # so many were skipped already
+        self.max_errors, self.count = max_errors, count  # of those skipped
 
     def skip(self, error: DamagedFile) -> None:
         """Logs an error by which a record is lost; raises it if they are too many."""
-        if self.max_errors == 0:
-            if type(error) is DamagedFile:  # others have no text of their own to add to
-                error.args = (f"{error} max_errors=N skips N of them.",)
-            raise error
         if self.count >= self.max_errors:
-            raise DamagedFile(
-                f"{error} This pass has skipped {self.count} already, all that "
-                f"max_errors={self.max_errors} allows."
-            ) from error
+            limit = f"This pass has skipped {self.count} already" if self.count else _ADVICE
+            raise DamagedFile(f"{error} {limit}.") from error
         self.count += 1
         logger.warning("%s", f"Skipped {self.count} of at most {self.max_errors}: {error}")
 
@@ -104,9 +101,9 @@ class RecordFile:
 class RecordsFlow(DataFromList):
     """A `DataFromList` over a `RecordFile`, or other records that may be damaged.
 
-    A record that raises `DamagedFile` is skipped: `max_errors` of them in a pass or a share of it,
-    each with a warning in the log; one more is an error. `len` counts them. A pass that is resumed
-    counts those that it skips from there.
+    A record that raises `DamagedFile` is skipped: `max_errors` of them in a pass, each with a
+    warning in the log; one more is an error. `len` counts them. A pass that is resumed counts those
+    that it skips from there.
     """
 
     _last = 0  # the index of the record that was read last
@@ -121,20 +118,18 @@ class RecordsFlow(DataFromList):
         files = getattr(self.lst, "files", None)
         return None if files is None else files[self._last]
 
-    def _reader(self) -> Callable[[int], Any]:
-        limit = ErrorLimit(self.max_errors)
-
-        def read(index: int) -> Any:  # None if it is damaged
+    def _pass(self, begin: Dict[str, Any], order: Sequence[int], first: int) -> Iterator[Any]:
+        limit, read = ErrorLimit(self.max_errors), self.lst.__getitem__
+        for count, index in enumerate(order[first:], first + 1):
             self._last = index
             try:
-                return self.lst[index]
+                datapoint = read(index)
             except DamagedFile as error:
                 limit.skip(error)
-
-        return read
-
-    def _pass(self, *args: Any) -> Iterator[Any]:
-        return (each for each in super()._pass(*args) if each is not None)
+                datapoint = None
+            self._position = begin, count
+            if datapoint is not None:
+                yield datapoint
 
     def close(self) -> None:
         """Closes the file that has the records; it is opened again when one is needed."""
@@ -170,11 +165,8 @@ def write_records(df: DataFlow, path: PathLike, writer: Writer, least: int = 1) 
                 "do the work, which has each datapoint once."
             )
     path = os.fsdecode(path)
-    folder = os.path.dirname(os.path.abspath(path))
-    if not os.path.isdir(folder):
-        raise FileNotFoundError(f"Cannot write {path}: there is no folder {folder}. Make it first.")
     _refuse_existing(path)
-    remove_temporaries(folder)  # of killed processes
+    remove_temporaries(os.path.dirname(os.path.abspath(path)))  # of killed processes
     with open_atomic(path) as file:
         df.reset_state()
         total, count = length_or_none(df), 0
@@ -206,18 +198,19 @@ def encode_datapoint(datapoint: Any, index: int, problem: str = " cannot be writ
         raise kind(f"Datapoint {index}{problem}: {error}") from error
 
 
-def decode_value(value: bytes, is_new: bool, allow_pickle: bool = False) -> Any:
-    """Returns the datapoint in a value of a file: a frame, or msgpack or a pickle of old versions.
+def decode_value(value: bytes, allow_pickle: bool, reader: str) -> Any:
+    """Returns the datapoint in a record: a frame, or msgpack or a pickle of old versions.
 
-    With `is_new` anything but a frame is damage, a `BadRecord`; `RefusedRecord` is raised for
-    pickles that can run code, unless `allow_pickle`.
+    Raises `BadRecord`, which names the `reader` of other records; and `RefusedRecord` for a pickle
+    that can run code, unless `allow_pickle`.
     """
-    if not is_new and kind_of_old(value):
-        return decode_old(value, allow_pickle)
     try:
-        return load_frame(value)
-    except FrameError as error:
-        raise BadRecord(str(error)) from error
+        return decode_old(value, allow_pickle) if kind_of_old(value) else load_frame(value)
+    except (FrameError, BadRecord) as error:
+        reason = str(error).rstrip(".")
+        raise BadRecord(
+            f"It is not a datapoint: {reason}. Records of other programs are read by {reader}."
+        ) from error
 
 
 def refuse_gzip(path: str, start: bytes) -> None:

@@ -1,20 +1,23 @@
 """TFRecord files, written and read without TensorFlow; `utils.serialize` encodes the datapoints.
 
 Such a file is a sequence of records, each with a checksum of its length and one of its bytes, and
-nothing else: no header, no index, no mark at the end. It is read from front to back; a file that
-ends between two records looks whole unless `size` is given. Reading runs no code.
+nothing else: no header, no index, no mark at the end. It is read from front to back, also if gzip
+has compressed it; a file that ends between two records looks whole unless `size` is given.
 """
 
+import gzip
+import io
 import os
 import struct
+import zlib
 from contextlib import contextmanager
-from typing import Any, BinaryIO, Iterator, NamedTuple, Optional, Tuple
+from typing import Any, BinaryIO, Callable, Iterator, Optional, Tuple
 
 from tensorpack.utils.checks import as_count_or_none
 from tensorpack.utils.optional import require
 from tensorpack.utils.packing.old_values import BadRecord, RefusedRecord
 
-from .._flow import check_count, not_a_state
+from .._flow import not_a_state
 from ..base import DataFlow, ResumableDataFlow, UnknownLength
 from . import records
 from .records import DamagedFile, ErrorLimit, PathLike, Writing
@@ -22,24 +25,19 @@ from .records import DamagedFile, ErrorLimit, PathLike, Writing
 _HEADER = struct.Struct("<QI")  # the length, and the checksum of its 8 bytes
 _CHECKSUM = struct.Struct("<I")
 _FRAMING = _HEADER.size + _CHECKSUM.size
-_MASK_DELTA = 0xA282EAD8
-
-
-class _Place(NamedTuple):
-    """Where a pass is: the next byte, and how many records were read and how many skipped."""
-
-    offset: int = 0
-    records: int = 0
-    skipped: int = 0
+_BUFFER_BYTES = 1 << 18
+_GZIP_ERRORS = (EOFError, zlib.error, getattr(gzip, "BadGzipFile", OSError))  # from Python 3.8 on
 
 
 class TFRecordBytes(ResumableDataFlow):
     """Yields the records of any TFRecord file as `[bytes]`, in the order of the file.
 
-    Its state is a place in the file, so another process that resumes from it reads nothing twice.
+    Its state is a place in the file, so another process that resumes from it decodes nothing twice.
     """
 
-    _STATE = dict.fromkeys(["bytes", *_Place._fields])  # the length of the file, and a `_Place`
+    # The length of the file; in `_position`: the next byte of what is in it, and how many records
+    # were read and how many skipped.
+    _STATE = dict.fromkeys(["bytes", "offset", "records", "skipped"])
 
     def __init__(self, path: PathLike, size: Optional[int] = None, max_errors: int = 0) -> None:
         """
@@ -47,8 +45,8 @@ class TFRecordBytes(ResumableDataFlow):
           path: of the file.
           size: the number of records in a pass, which stops there; a file of fewer is an error at
             its end. None if the file alone decides.
-          max_errors: how many damaged records a pass skips, see `RecordsFlow`. A damaged length is
-            always an error: it makes all later records unreadable.
+          max_errors: how many damaged records a pass skips, see `RecordsFlow`. A damaged length, or
+            damage to a compressed file, is always an error: it makes later records unreadable.
         """
         size = as_count_or_none(self, "size", size, 0)
         require("google_crc32c")
@@ -58,92 +56,55 @@ class TFRecordBytes(ResumableDataFlow):
 
     def __len__(self) -> int:
         if self._size is None:
-            raise UnknownLength(
-                f"The length of {type(self).__name__} is not known, for a TFRecord file does not "
-                "tell it: give size= if you know the number of records."
-            )
+            raise UnknownLength("A TFRecord file does not tell its length: give size= if you know.")
         return self._size
 
     def __iter__(self) -> Iterator[Any]:
-        self._position = self._take_loaded() or _Place()
-        return self._pass(self._position)
+        self._position = self._take_loaded() or self._first_position()
+        return self._pass(*self._position)
 
-    def _pass(self, place: _Place) -> Iterator[Any]:
-        limit = ErrorLimit(self.max_errors, place.skipped)
-        with open(self.path, "rb") as file:
-            end = os.fstat(file.fileno()).st_size
-            file.seek(place.offset)
-            while place.offset < end and place.records != self._size:
-                where = f"{self.path}: record {place.records} at byte {place.offset}"
-                length = self._read_length(file, place, where)
+    def _pass(self, offset: int, count: int, skipped: int) -> Iterator[Any]:
+        limit, crc = ErrorLimit(self.max_errors, skipped), _crc()
+        with _open(self.path) as file:
+            file.seek(offset)
+            while count != self._size:
+                datapoint = None
                 try:
-                    datapoint = self._read(file, length, end - place.offset - _FRAMING, where)
-                except DamagedFile as error:
-                    limit.skip(error)
-                    datapoint = None
-                after = end if length is None else min(place.offset + _FRAMING + length, end)
-                place = _Place(after, place.records + 1, limit.count)
+                    data = _read_record(file, crc)
+                    if data is None:
+                        break
+                    datapoint = self._decode(data)
+                    offset += _FRAMING + len(data)
+                except (BadRecord, RefusedRecord, *_GZIP_ERRORS) as error:
+                    damage = DamagedFile(f"{self.path}: record {count} at byte {offset}: {error}")
+                    if not isinstance(error, BadRecord):
+                        raise damage from error
+                    limit.skip(damage)
+                    offset = file.tell()
+                count += 1
                 if datapoint is not None:
-                    self._position = place
+                    self._position = offset, count, limit.count
                     yield datapoint
-        if self._size is not None and place.records < self._size:
+        if self._size is not None and count < self._size:
             raise DamagedFile(
-                f"{self.path} has {place.records} records, but size={self._size}. Was it cut off? "
+                f"{self.path} has {count} records, but size={self._size}. Was it cut off? "
                 "Otherwise give the true size, or none."
             )
-
-    def _read_length(self, file: BinaryIO, place: _Place, where: str) -> Optional[int]:
-        """Returns the length of the next record, or None if it is cut off."""
-        header = file.read(_HEADER.size)
-        if len(header) < _HEADER.size:
-            return None
-        length, checksum = _HEADER.unpack(header)
-        if masked_crc32c(header[:8]) != checksum:
-            records.refuse_gzip(self.path, header if place.offset == 0 else b"")
-            advice = "what follows cannot be found." if place.offset else "is this a TFRecord file?"
-            raise DamagedFile(f"{where} has a wrong checksum of its length: {advice}")
-        return length
-
-    def _read(self, file: BinaryIO, length: Optional[int], left: int, where: str) -> Any:
-        """Returns the datapoint of a record, for whose bytes the file has `left`."""
-        if length is None:
-            raise DamagedFile(f"{where} is cut off in its length: the file ends there.")
-        # Before anything is read: a length that is made up must not have memory set aside for it.
-        if length > left:
-            lengths = f"it has {length} bytes, but the file only {max(left, 0)} for it"
-            raise DamagedFile(f"{where} is cut off: {lengths}.")
-        data, tail = file.read(length), file.read(_CHECKSUM.size)
-        if len(data) + len(tail) < length + _CHECKSUM.size:
-            raise DamagedFile(f"{where} is cut off: the file became shorter.")
-        if masked_crc32c(data) != _CHECKSUM.unpack(tail)[0]:
-            raise DamagedFile(f"{where} has a wrong checksum: its {length} bytes changed.")
-        try:
-            return self._decode(data)
-        except BadRecord as error:
-            reason = str(error).rstrip(".")
-            raise DamagedFile(
-                f"{where} is not a datapoint: {reason}. Records of other programs are read by "
-                "TFRecordBytes."
-            ) from error
-        except RefusedRecord as error:
-            raise ValueError(f"{where}: {error}") from error
 
     def _decode(self, data: bytes) -> Any:
         return [data]
 
     def _first_position(self) -> Tuple[Any, ...]:
-        return _Place()
+        return 0, 0, 0
 
     def _save_position(self, *place: Any) -> Tuple[Any, ...]:
         return (os.path.getsize(self.path), *place)
 
-    def _restore_position(self, length: Any, *place: Any) -> Tuple[Any, ...]:
+    def _restore_position(self, nbytes: Any, *place: Any) -> Tuple[Any, ...]:
         size = os.path.getsize(self.path)
-        if length != size:
-            raise not_a_state(self, f"its file had {length} bytes, {self.path} has {size}")
-        for count, limit in zip(place, (size, size, self.max_errors)):
-            check_count(self, count, limit)
-        return _Place(*place)
+        if nbytes != size:
+            raise not_a_state(self, f"its file had {nbytes} bytes, {self.path} has {size}")
+        return place
 
 
 class TFRecordData(TFRecordBytes):
@@ -163,7 +124,7 @@ class TFRecordData(TFRecordBytes):
         self._allow_pickle = allow_pickle
 
     def _decode(self, data: bytes) -> Any:
-        return records.decode_value(data, False, self._allow_pickle)
+        return records.decode_value(data, self._allow_pickle, "TFRecordBytes")
 
 
 class TFRecordSerializer:
@@ -185,19 +146,57 @@ class TFRecordSerializer:
 dump_dataflow_to_tfrecord = TFRecordSerializer.save  # its name of 2017
 
 
-def masked_crc32c(data: bytes) -> int:
+def _crc() -> Callable[[bytes], int]:
     """Returns the checksum that TFRecord files have: CRC-32C turned by 15 bits, plus a constant."""
-    crc = require("google_crc32c").value(data)
-    return ((crc >> 15 | crc << 17) + _MASK_DELTA) & 0xFFFFFFFF
+    crc32c = require("google_crc32c").value
+
+    def masked(data: bytes) -> int:
+        crc = crc32c(data)
+        return ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
+
+    return masked
+
+
+def _open(path: str) -> BinaryIO:
+    file = open(path, "rb", _BUFFER_BYTES)
+    header = file.read(_HEADER.size)
+    file.seek(0)
+    # A record of some lengths begins as a file of gzip does.
+    if header[:2] != b"\x1f\x8b" or header[8:] == _CHECKSUM.pack(_crc()(header[:8])):
+        return file
+    file.close()
+    return io.BufferedReader(gzip.open(path), _BUFFER_BYTES)  # type: ignore[arg-type]
+
+
+def _read_record(file: BinaryIO, crc: Callable[[bytes], int]) -> Optional[bytes]:
+    """Returns the next record, or None at the end; a `RefusedRecord` if what follows is lost."""
+    header = file.read(_HEADER.size)
+    if not header:
+        return None
+    if len(header) == _HEADER.size:
+        length, checksum = _HEADER.unpack(header)
+        if crc(header[:8]) != checksum:
+            raise RefusedRecord(
+                "A wrong checksum of its length, so what follows cannot be found. Is this a "
+                "TFRecord file?"
+            )
+        data, tail = file.read(length), file.read(_CHECKSUM.size)
+        if len(tail) == _CHECKSUM.size:
+            if crc(data) != _CHECKSUM.unpack(tail)[0]:
+                raise BadRecord(f"A wrong checksum: its {length} bytes changed.")
+            return data
+    raise BadRecord("It is cut off: the file ends in it.")
 
 
 @contextmanager
 def _writer(file: BinaryIO) -> Writing:
+    crc = _crc()
+
     def write(datapoint: Any, index: int) -> None:
         data = records.encode_datapoint(datapoint, index)
         length = struct.pack("<Q", len(data))
-        file.write(length + _CHECKSUM.pack(masked_crc32c(length)))
+        file.write(length + _CHECKSUM.pack(crc(length)))
         file.write(data)
-        file.write(_CHECKSUM.pack(masked_crc32c(data)))
+        file.write(_CHECKSUM.pack(crc(data)))
 
     yield write
