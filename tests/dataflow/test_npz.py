@@ -113,13 +113,17 @@ def test_arrays_are_shared_but_not_pickled_and_cannot_be_written_to(tmp_path):
 @pytest.mark.parametrize(
     "datapoints, error, match",
     [
-        ([[1, 2], [1]], ValueError, "another form .*: a list of 1 components and a list of 2"),
-        ([{"a": 1}, {"c": 2}], ValueError, "a dict of c and a dict of a"),
+        ([[1, 2], [1]], ValueError, "another form .*: a list of 1 components, a list of 2"),
+        ([{"a": 1}, {"c": 2}], ValueError, "a dict of c, a dict of a"),
         ([], ValueError, "The flow has no datapoints"),
         ([np.zeros(2)], TypeError, "Datapoint 0 is a ndarray"),
-        ([{1: 2}], TypeError, "keys that are not text"),
+        ([{1: 2}], TypeError, "a dict of 1, but .* whose keys are text"),
         ([[1, 2], [1, object()]], TypeError, "Datapoint 1 cannot be written: component 1: "),
-        ([Pair(1, 2)], TypeError, "Datapoint 0 is a Pair, but .* not of a subclass"),
+        (
+            [Pair(1, 2)],
+            TypeError,
+            "Datapoint 0 is a Pair of 2 components, but .* not of a subclass",
+        ),
         ([[Pair(1, 2)]], TypeError, "Datapoint 0 cannot be written: component 0: .*Pair"),
     ],
 )
@@ -133,7 +137,7 @@ def test_every_flipped_byte_is_noticed_or_harmless(tmp_path):
     datapoints = [[np.arange(3, dtype=np.uint8)]]
     save(datapoints, tmp_path / "a.npz")
     data = (tmp_path / "a.npz").read_bytes()
-    noticed = 0
+    noticed, names = 0, 0
     for place in range(len(data)):
         damaged = bytearray(data)
         damaged[place] ^= 1 << place % 8
@@ -144,20 +148,10 @@ def test_every_flipped_byte_is_noticed_or_harmless(tmp_path):
         except ValueError as error:
             assert "b.npz" in str(error)
             noticed += 1
+            names += "values_0.npy: Bad CRC-32" in str(error)
             continue
         assert_same(found, datapoints)  # it was a date in the archive, or the like
-    assert noticed > len(data) // 2
-
-
-def test_a_damaged_array_is_named_with_its_place(tmp_path):
-    path = save([[np.arange(100, dtype=np.uint8), 1]], tmp_path / "a.npz")
-    data = bytearray((tmp_path / "a.npz").read_bytes())
-    place = data.index(bytes(range(100)))
-    data[place + 50] ^= 1
-    (tmp_path / "a.npz").write_bytes(bytes(data))
-    match = r"a.npz: member values_0.npy at byte 0 is damaged: Bad CRC-32"
-    with pytest.raises(ValueError, match=match):
-        load(path)
+    assert noticed > len(data) // 2 and names
 
 
 def test_a_file_cut_off_anywhere(tmp_path):
@@ -165,7 +159,7 @@ def test_a_file_cut_off_anywhere(tmp_path):
     data = (tmp_path / "a.npz").read_bytes()
     for kept in range(len(data)):
         (tmp_path / "b.npz").write_bytes(data[:kept])
-        with pytest.raises(ValueError, match=r"b.npz is not a whole .npz file"):
+        with pytest.raises(ValueError, match=r"b.npz is damaged, .*not a zip file"):
             load(str(tmp_path / "b.npz"))
 
 
@@ -176,9 +170,12 @@ def test_other_files(tmp_path):
     np.savez(path, a=np.arange(3))
     with pytest.raises(ValueError, match="was not written by NumpySerializer"):
         load(path)
-    contents = {"header.npy": header(), "values_0.npy": npy(np.arange(2))}
-    rewrite(path, contents, zipfile.ZIP_DEFLATED)  # by another program
+    values = {"values_0.npy": npy(np.arange(2))}
+    rewrite(path, {"header.npy": header(), **values}, zipfile.ZIP_DEFLATED)  # by another program
     assert load(path) == [[0], [1]]
+    rewrite(path, {"header.npy": header(version=2), **values})
+    with pytest.raises(ValueError, match="reads version 1, and this is .*'version': 2"):
+        load(path)
 
 
 OLD = {
@@ -204,16 +201,8 @@ def test_an_old_file_whose_components_numpy_took_apart(tmp_path):
     assert_same(load(path), datapoints)
 
 
-def test_a_new_file_is_read_where_pickles_may_be(tmp_path):
-    flow = NumpySerializer.load(save([[1, "a"]], tmp_path / "a.npz"), allow_pickle=True)
-    assert list(flow) == [[1, "a"]]
-
-
 def test_an_old_file_that_is_damaged(tmp_path):
     path = str(tmp_path / "a.npz")
-    rewrite(path, {"buffer.npy": npy(np.arange(3))})
-    with pytest.raises(DamagedFile, match="array of int64, not of datapoints"):
-        load(path)
     objects = npy(np.asarray([[1, "a"], [2, "b"]], dtype=object))
     for wrong in objects[:-3], objects.replace(b"K\x02K\x02\x86", b"K\x02K\x03\x86"):
         rewrite(path, {"buffer.npy": wrong})
@@ -229,33 +218,15 @@ def test_a_pickle_is_not_run_unless_the_user_trusts_it(tmp_path):
     with pytest.raises(ValueError, match=r"a.npz: It is a pickle that needs \w+.mkdir"):
         load(path)
     rewrite(path, {"header.npy": header(), "values_0.npy": npy(objects)})
-    with pytest.raises(ValueError, match="values_0.npy .* Object arrays cannot be loaded"):
-        load(path)
-    rewrite(path, {"header.npy": npy(objects)})
-    with pytest.raises(ValueError, match="header.npy .* Object arrays cannot be loaded"):
+    with pytest.raises(ValueError, match="values_0.npy: Object arrays cannot be loaded"):
         load(path)
     frame = np.frombuffer(pickle.dumps([canary]), np.uint8)
     offsets = np.array([0, len(frame), len(frame)])
     contents = {"frames_0.npy": npy(frame), "offsets_0.npy": npy(offsets)}
     rewrite(path, {"header.npy": header(kinds=["frames"]), **contents})
-    with pytest.raises(ValueError, match="record 0: column 0 is damaged"):
+    with pytest.raises(ValueError, match="a.npz, record 0: These .* bytes begin with"):
         load(path)
     assert not (tmp_path / "ran").exists()
     np.savez(path, buffer=np.array([canary], object))
     assert list(NumpySerializer.load(path, allow_pickle=True)) == [None]
     assert (tmp_path / "ran").is_dir()
-
-
-def test_a_file_of_another_version(tmp_path):
-    path = str(tmp_path / "a.npz")
-    values = {"values_0.npy": npy(np.arange(2))}
-    rewrite(path, {"header.npy": header(), **values})
-    assert load(path) == [[0], [1]]
-    for changes, match in [
-        ({"version": 2}, "is of version 2, but this tensorpack reads 1"),
-        ({"format": "other"}, "that of something else"),
-        ({"kinds": ["int", "int"]}, "values_1.npy is damaged"),
-    ]:
-        rewrite(path, {"header.npy": header(**changes), **values})
-        with pytest.raises(ValueError, match=match):
-            load(path)

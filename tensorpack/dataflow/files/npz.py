@@ -1,24 +1,20 @@
 """Datapoints in one `.npz` file, which numpy reads as well: an array for each component.
 
-A file of this kind is a zip archive of `.npy` members, not compressed, with a checksum of each.
-`header` has the version and the form of the datapoints, as JSON in an array of bytes; the others
-are the columns. There are no objects in them, so reading runs no code. Values come back with the
-same type and bits: a Python integer does not become a numpy integer.
+Numbers and arrays of numbers of one dtype and shape are stacked, in `values_N`. Other components
+are frames of `tensorpack.utils.serialize`, one after another in `frames_N`, which begin and end at
+`offsets_N`. `header` is JSON, as bytes: the form of the datapoints and the kind of each component.
+There are no objects, so reading runs no code. Values come back with the same type and bits.
 """
 
 import json
-import os
 import zipfile
-import zlib
 from contextlib import contextmanager
-from typing import Any, Callable, Dict, List, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Tuple
 
 import numpy as np
 
-from tensorpack.utils import get_tqdm
-from tensorpack.utils.packing.npz import array_of_npy
-from tensorpack.utils.packing.old_values import BadRecord, RefusedRecord
-from tensorpack.utils.serialize import load_frame
+from tensorpack.utils.packing.npz import array_of_npy, read_npz, write_npz
+from tensorpack.utils.packing.old_values import RefusedRecord
 
 from .._stack import Rows
 from ..base import DataFlow
@@ -26,18 +22,9 @@ from ..raw import DataFromList
 from . import records
 from .records import DamagedFile, PathLike, RecordFile, Writing
 
-_FORMAT = "tensorpack datapoints"
-_VERSION = 1
-_HEADER = "header"
-_OLD_MEMBER = "buffer"  # the only one in files of tensorpack 0.x
-_FORMS = {"list": list, "tuple": tuple, "dict": dict}
-# Kinds of columns: numpy arrays of one dtype and shape, stacked; numpy scalars of one dtype;
-# Python's numbers; and anything else that `tensorpack.utils.serialize` encodes, one after another
-# in `frames`, the beginnings and the end of each in `offsets`.
-_PYTHON = {"int": np.dtype(np.int64), "float": np.dtype(np.float64), "bool": np.dtype(np.bool_)}
-_ARRAYS = "biufcSU"  # kinds of dtypes; frames refuse the others, and say where they are
-_SCALARS = "biufc"  # numpy's strings would lose zero bytes at their end
-_OFFSETS = np.dtype(np.int64)
+_FORMAT, _VERSION = "tensorpack datapoints", 1
+_OLD = ["buffer.npy"]  # the members of a file of tensorpack 0.x
+_KINDS = {np.ndarray: "array", int: "int", float: "float", bool: "bool"}
 
 
 class NumpySerializer:
@@ -59,89 +46,66 @@ class NumpySerializer:
         0.9 to 0.11; for `allow_pickle` see `LMDBDataPoint`.
         """
         path = records.input_path(path)
-        is_old = _is_old(path)
-        return DataFromList(_read_old(path, allow_pickle) if is_old else _Datapoints(path), shuffle)
+        try:
+            with zipfile.ZipFile(path) as archive:
+                old = archive.read(_OLD[0]) if archive.namelist() == _OLD else None
+            if old is None:
+                return DataFromList(_Datapoints(path), shuffle)
+            array = array_of_npy(old, True, allow_pickle)
+        except MemoryError:
+            raise
+        except RefusedRecord as error:
+            raise ValueError(f"{path}: {error}") from error
+        except Exception as error:  # damaged bytes make zipfile and numpy fail in many ways
+            what = "is damaged, or was not written by NumpySerializer"
+            raise DamagedFile(f"{path} {what}: {error}") from error
+        datapoints = array.tolist()
+        if array.ndim > 2:  # numpy took the components apart as well
+            datapoints = [list(map(np.array, datapoint)) for datapoint in datapoints]
+        return DataFromList(datapoints, shuffle)
 
 
 @contextmanager
 def _writer(file: Any) -> Writing:
-    form = kind = ""
-    components: Dict[Any, List[Any]] = {}
+    datapoints: List[Any] = []
 
     def write(datapoint: Any, index: int) -> None:
-        nonlocal form, kind
-        name = type(datapoint).__name__
-        if type(datapoint) is not _FORMS.get(name):  # a namedtuple would come back as a tuple
+        form = records.form_of(datapoint)
+        is_dict = type(datapoint) is dict and all(type(key) is str for key in datapoint)
+        if type(datapoint) not in (list, tuple) and not is_dict:
             raise TypeError(
-                f"Datapoint {index} is a {name}, but needs to be a list, tuple or dict, and not of "
-                "a subclass. Make one of it by MapData."
+                f"Datapoint {index} is {form}, but needs to be a list, a tuple or a dict whose "
+                "keys are text, and not of a subclass. Make one of it by MapData."
             )
-        keys = list(datapoint if name == "dict" else range(len(datapoint)))
-        if name == "dict" and set(map(type, keys)) - {str}:
-            raise TypeError(f"Datapoint {index} has keys that are not text: {keys}.")
-        found = records.form_of(datapoint)
-        if index == 0:
-            form, kind = found, name
-            components.update((key, []) for key in keys)
-        if found != form:
-            raise ValueError(
-                f"Datapoint {index} has another form than those before it: {found} and {form}. "
-                "All datapoints of a file have one form."
-            )
-        for key, values in components.items():
-            values.append(datapoint[key])
+        first = records.form_of(datapoints[0]) if datapoints else form
+        if form != first:
+            raise ValueError(f"Datapoint {index} has another form than the first: {form}, {first}.")
+        datapoints.append(datapoint)
 
     yield write
-    if not components:
-        raise ValueError("The datapoints have no components: nothing to write.")
-    keys, columns = list(components), list(components.values())
-    header: Dict[str, Any] = {"format": _FORMAT, "version": _VERSION, "length": len(columns[0])}
-    header.update(form=kind, keys=keys if kind == "dict" else None, kinds=[])
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
-        for number, (key, values) in enumerate(zip(keys, columns)):
-            column, parts = _column_of(values, key)
-            header["kinds"].append(column)
-            for part, array in parts.items():
-                _write_member(archive, f"{part}_{number}", array)
-        text = json.dumps(header).encode("utf-8")
-        _write_member(archive, _HEADER, np.frombuffer(text, np.uint8))
+    first, arrays, kinds = datapoints[0], {}, []
+    keys = list(first) if isinstance(first, dict) else None
+    for number, key in enumerate(keys or range(len(first))):
+        kind, column = _column_of([datapoint[key] for datapoint in datapoints], key)
+        kinds.append(kind)
+        arrays.update((f"{name}_{number}", array) for name, array in column.items())
+    header = {"format": _FORMAT, "version": _VERSION, "length": len(datapoints), "kinds": kinds}
+    header.update(form=type(first).__name__, keys=keys)
+    write_npz(file, {**arrays, "header": np.frombuffer(json.dumps(header).encode(), np.uint8)})
 
 
-def _write_member(archive: zipfile.ZipFile, name: str, array: np.ndarray) -> None:
-    # Made like this, the member has no date in it: equal data are equal bytes.
-    member = zipfile.ZipInfo(f"{name}.npy")
-    with archive.open(member, "w", force_zip64=True) as file:
-        np.lib.format.write_array(file, array, version=(1, 0), allow_pickle=False)
-
-
-def _column_of(values: Sequence[Any], name: Any) -> Tuple[str, Dict[str, np.ndarray]]:
-    """Returns the kind of a column and its arrays; `values` are those of the component `name`."""
-    kind = _kind_of(values)
-    if kind == "frames":
-        problem = f" cannot be written: component {name!r}"
-        frames = [records.encode_datapoint([value], i, problem) for i, value in enumerate(values)]
-        offsets = np.cumsum([0, *map(len, frames)], dtype=_OFFSETS)
-        return kind, {"frames": np.frombuffer(b"".join(frames), np.uint8), "offsets": offsets}
-    if kind in _PYTHON:
-        return kind, {"values": np.array(values, _PYTHON[kind])}
-    # Not by `np.stack`, which does not keep the byte order of a dtype.
-    return kind, {"values": Rows(values, values[0].dtype).array()}
-
-
-def _kind_of(values: Sequence[Any]) -> str:
-    first = values[0]
-    if len({type(value) for value in values}) > 1:
-        return "frames"
-    if type(first) is int and not -(2**63) <= min(values) <= max(values) < 2**63:
-        return "frames"
-    if type(first) in (int, float, bool):
-        return type(first).__name__
-    is_array = type(first) is np.ndarray
-    if is_array or isinstance(first, np.generic):
-        is_known = first.dtype.kind in (_ARRAYS if is_array else _SCALARS) and first.dtype.itemsize
-        if is_known and len({(value.dtype, value.shape) for value in values}) == 1:
-            return "array" if is_array else "scalar"
-    return "frames"
+def _column_of(values: List[Any], key: Any) -> Tuple[str, Dict[str, np.ndarray]]:
+    """Returns the kind of a component and its arrays."""
+    cls = type(values[0])
+    kind = _KINDS.get(cls, "scalar" if issubclass(cls, np.generic) else "frames")
+    if kind != "frames" and all(type(value) is cls for value in values):
+        arrays = [np.asarray(value) for value in values]
+        if arrays[0].dtype.kind in "biufc" and len({(a.dtype, a.shape) for a in arrays}) == 1:
+            return kind, {"values": Rows(arrays, arrays[0].dtype).array()}  # keeps the byte order
+    problem = f" cannot be written: component {key!r}"
+    frames = [records.encode_datapoint([value], i, problem) for i, value in enumerate(values)]
+    offsets = np.cumsum([0, *map(len, frames)], dtype=np.int64)
+    return "frames", {"frames": np.frombuffer(b"".join(frames), np.uint8), "offsets": offsets}
 
 
 class _Datapoints(RecordFile):
@@ -149,113 +113,34 @@ class _Datapoints(RecordFile):
 
     def __init__(self, path: str) -> None:
         super().__init__(path)
-        try:
-            archive = zipfile.ZipFile(path)
-        except Exception as error:  # whatever damaged bytes lead `zipfile` to
-            problem = f"is not a whole .npz file ({os.path.getsize(path)} bytes): {error}"
-            raise DamagedFile(f"{path} {problem}.") from error
-        with archive:
-            if f"{_HEADER}.npy" not in archive.namelist():
-                raise DamagedFile(f"{path} was not written by NumpySerializer: it has no header.")
-            header = _read_member(archive, _HEADER, path)
-            try:
-                self._length, self._form, self._keys, kinds = _parse_header(header)
-            except ValueError as error:
-                raise DamagedFile(f"{path} has a wrong header: {error}.") from error
-            self._readers = []
-            with get_tqdm(kinds, desc=os.path.basename(path), unit="column") as bar:
-                for number, kind in enumerate(bar):
-                    names = ("frames", "offsets") if kind == "frames" else ("values",)
-                    parts = [_read_member(archive, f"{name}_{number}", path) for name in names]
-                    self._readers.append(_reader_of(kind, parts))
+        arrays = read_npz(path)
+        for array in arrays.values():
+            array.setflags(write=False)
+        self._header = json.loads(arrays["header"].tobytes().decode())
+        if (self._header["format"], self._header["version"]) != (_FORMAT, _VERSION):
+            raise ValueError(
+                f"this tensorpack reads version {_VERSION}, and this is {self._header}"
+            )
+        self._readers = [_reader(kind, arrays, n) for n, kind in enumerate(self._header["kinds"])]
 
     def __len__(self) -> int:
-        return self._length
+        return self._header["length"]
 
     def read(self, index: int) -> Any:
-        values = []
-        for number, read in enumerate(self._readers):
-            try:
-                values.append(read(index))
-            except ValueError as error:
-                raise self.damaged(index, f"column {number} is damaged: {error}") from error
-        if self._form == "dict":
-            return dict(zip(self._keys, values))
-        return tuple(values) if self._form == "tuple" else values
+        values = [read(index) for read in self._readers]
+        form, keys = self._header["form"], self._header["keys"]
+        return dict(zip(keys, values)) if keys else tuple(values) if form == "tuple" else values
 
     def __reduce__(self) -> Tuple[Any, ...]:
         return type(self), (self.path,)
 
 
-def _parse_header(header: np.ndarray) -> Tuple[int, str, Any, List[str]]:
-    """Returns the length, the form, the keys of a dict, and the kinds of the columns."""
-    fields: Any = json.loads(header.tobytes().decode("utf-8"))
-    if not isinstance(fields, dict) or fields.get("format") != _FORMAT:
-        raise ValueError("it is that of something else")
-    version = fields.get("version")
-    if version != _VERSION:
-        raise ValueError(f"it is of version {version!r}, but this tensorpack reads {_VERSION}")
-    return fields["length"], fields["form"], fields["keys"], fields["kinds"]
-
-
-def _read_member(archive: zipfile.ZipFile, name: str, path: str) -> np.ndarray:
-    """Returns the array of one member, read-only."""
-    where = f"{path}: member {name}.npy"
-    try:
-        info = archive.getinfo(f"{name}.npy")
-        where = f"{where} at byte {info.header_offset}"
-        with archive.open(info) as member:
-            array = np.lib.format.read_array(member, allow_pickle=False)
-            member.read()  # up to its end, where the checksum is compared
-    except MemoryError:
-        raise
-    except Exception as error:  # whatever damaged bytes lead `zipfile` and numpy to
-        raise DamagedFile(f"{where} is damaged: {error}") from error
-    array.setflags(write=False)
-    return array
-
-
-def _reader_of(kind: str, parts: List[np.ndarray]) -> Callable[[int], Any]:
+def _reader(kind: str, arrays: Dict[str, np.ndarray], number: int) -> Callable[[int], Any]:
     """Returns a function from index to component."""
-    values = parts[0]
     if kind == "frames":
-        return _frame_reader(values, parts[1])
+        frames, ends = arrays[f"frames_{number}"], arrays[f"offsets_{number}"].tolist()
+        return lambda i: records.decode_value(frames[ends[i] : ends[i + 1]].tobytes(), True)[0]
+    values = arrays[f"values_{number}"]
     if kind == "array":
-        return lambda index: values[index, ...]  # the dots keep a value without axes an array
+        return lambda i: values[i, ...]  # the dots keep a value without axes an array
     return values.__getitem__ if kind == "scalar" else values.item
-
-
-def _frame_reader(frames: np.ndarray, offsets: np.ndarray) -> Callable[[int], Any]:
-    ends: List[int] = offsets.tolist()
-
-    def read(index: int) -> Any:
-        return load_frame(frames[ends[index] : ends[index + 1]].tobytes())[0]
-
-    return read
-
-
-def _is_old(path: str) -> bool:
-    """Returns whether tensorpack 0.x wrote a file: it has one array, of pickled objects."""
-    try:
-        with zipfile.ZipFile(path) as archive:
-            return archive.namelist() == [f"{_OLD_MEMBER}.npy"]
-    except Exception:  # whatever damaged bytes lead `zipfile` to
-        return False
-
-
-def _read_old(path: str, allow_pickle: bool) -> List[Any]:
-    """Returns the datapoints of such a file."""
-    try:
-        with zipfile.ZipFile(path) as archive:
-            found = array_of_npy(archive.read(f"{_OLD_MEMBER}.npy"), True, allow_pickle)
-        is_deep = any(isinstance(each, (list, tuple, np.ndarray)) for each in found.flat)
-        if not found.dtype.hasobject or not found.ndim or (is_deep and found.ndim > 2):
-            raise BadRecord(f"It has an array of {found.dtype}, not of datapoints.")
-    except RefusedRecord as error:
-        raise ValueError(f"{path}: {error}") from error
-    except (BadRecord, LookupError, ValueError, zipfile.BadZipFile, zlib.error) as error:
-        raise DamagedFile(f"{path} is damaged: {error}") from error
-    rows = found.tolist()
-    if found.ndim > 2:  # numpy took the components apart as well
-        rows = [[np.array(component) for component in row] for row in rows]
-    return rows

@@ -34,28 +34,31 @@ def read_npz(path: str) -> Dict[str, np.ndarray]:
     Raises:
       ValueError: it is damaged, or has anything else.
     """
-    with open(path, "rb") as file:
-        data = file.read()
     where = "no archive of arrays"
-    try:
-        if data.startswith(_MAGIC):
-            where = "no dictionary of arrays"
-            named = array_of_npy(data, objects=True).item()
-            arrays = {name: np.asarray(array) for name, array in named.items()}
-            if not arrays or any(type(k) is not str or arrays[k].dtype.hasobject for k in arrays):
-                raise ValueError(f"{list(arrays)} in it")
-            return arrays
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+    with open(path, "rb") as file:
+        try:
+            if file.read(len(_MAGIC)) == _MAGIC:
+                where = "no dictionary of arrays"
+                arrays = array_of_npy(_MAGIC + file.read(), objects=True).item()
+                arrays = {name: np.asarray(array) for name, array in arrays.items()}
+                if any(type(name) is not str or arrays[name].dtype.hasobject for name in arrays):
+                    raise ValueError(f"{list(arrays)} in it")
+                return arrays
             arrays = {}
-            for where in archive.namelist():
-                arrays[where[: -len(".npy")]] = array_of_npy(archive.read(where))
-        if len(arrays) % (1 << 16) != int.from_bytes(data[-12:-10], "little"):
-            raise ValueError("its list of members is incomplete")
-        return arrays
-    except MemoryError:
-        raise
-    except Exception as error:  # damaged bytes can make zipfile fail in almost every way
-        raise ValueError(f"{where}: {error or type(error).__name__}") from error
+            with zipfile.ZipFile(file) as archive:
+                for where in archive.namelist():
+                    with archive.open(where) as member:
+                        array = np.lib.format.read_array(member, allow_pickle=False)
+                        member.read()  # up to its end, where the checksum is compared
+                    arrays[where[: -len(".npy")]] = array
+            file.seek(-12, io.SEEK_END)
+            if len(arrays) % (1 << 16) != int.from_bytes(file.read(2), "little"):
+                raise ValueError("its list of members is incomplete")
+            return arrays
+        except MemoryError:
+            raise
+        except Exception as error:  # damaged bytes can make zipfile fail in almost every way
+            raise ValueError(f"{where}: {error or type(error).__name__}") from error
 
 
 def array_of_npy(data: bytes, objects: bool = False, trusted: bool = False) -> np.ndarray:
