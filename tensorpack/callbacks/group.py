@@ -7,7 +7,7 @@ from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence, Set,
 from tensorpack.compat import tfv1 as tf
 from tensorpack.dataflow import StateNotKept
 from tensorpack.utils import logger
-from tensorpack.utils.checkpoints.segments import PendingSegments
+from tensorpack.utils.checkpoints.segments import abandon
 from tensorpack.utils.checks import check_kind
 
 from .base import Callback, innermost
@@ -149,7 +149,7 @@ class Callbacks(Callback):
                 if state or state is None:
                     states[name] = state
         except BaseException:
-            PendingSegments(states).done(False)
+            abandon(states)
             raise
         return states
 

@@ -16,7 +16,7 @@ from tensorpack.utils import logger
 from tensorpack.utils._directory_lock import absolute_directory
 from tensorpack.utils._words import size_text
 from tensorpack.utils.argtools import accepts_old_keywords
-from tensorpack.utils.checkpoints.segments import PendingSegments
+from tensorpack.utils.checkpoints.segments import abandon
 from tensorpack.utils.checks import as_count, as_names, as_positive
 
 from ._disk import survive
@@ -171,7 +171,7 @@ class ModelSaver(Callback):
             thread = ThreadPoolExecutor(1, "ModelSaver")
             self._saving = thread, thread.submit(save)
         except BaseException:
-            PendingSegments(state).done(False)
+            abandon(state)
             raise
 
     def _tell_size(self) -> None:

@@ -45,7 +45,12 @@ class CheckpointStore(store.CheckpointStore):
     """Writes the checkpoints of a run, see `utils.checkpoints.CheckpointStore`."""
 
     def describe(self, prefix: str) -> Dict[str, Any]:
-        return {"tensorflow": tf.__version__, "variables": CheckpointReader(prefix).variables}
+        try:
+            variables = CheckpointReader(prefix).variables
+        except CheckpointCorrupt as error:  # the disk has not kept what it was given
+            reason = f"what was written cannot be read: {error.reason}"
+            raise OSError(errno.EIO, reason) from error
+        return {"tensorflow": tf.__version__, "variables": variables}
 
 
 def restore_point_at(path: str, next_directory: Optional[str] = None) -> RestorePoint:

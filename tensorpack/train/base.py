@@ -288,7 +288,7 @@ class Trainer(TrainerContract):
 
         To be called between two steps, or by a callback in its turn; None before the first epoch,
         when some callbacks have begun and others have not. The caller must tell the `Segments` in
-        it how the save went, see `utils.checkpoints.PendingSegments`.
+        it how the save went, see `utils.checkpoints.abandon`.
 
         Args:
           interrupted: whether the callback whose turn it is, if any, has it again after a resume;

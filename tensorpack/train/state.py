@@ -154,7 +154,6 @@ def _random_state() -> Dict[str, Any]:
 
 def _load_random_state(state: Dict[str, Any]) -> None:
     python = state["python"]
-    numbers = tuple(int(each) for each in python["numbers"])
-    random.setstate((python["version"], numbers, python["gauss"]))
+    random.setstate((python["version"], tuple(python["numbers"].tolist()), python["gauss"]))
     set_rng_state(_NUMPY_STREAM, state["numpy"])
     set_streams_state(state["streams"])

@@ -101,9 +101,7 @@ class TestSaving:
         [
             ([1], "model-2.data-00000-of-00001"),
             ([1], "model-2.index"),
-            ([1], "checkpoint.unfinished"),
             ([1, 2], "model-2.replaced.index"),
-            ([1, 2], "checkpoint.unfinished"),
         ],
     )
     @pytest.mark.fault_row(17)
@@ -228,18 +226,30 @@ class TestStart:
         assert not list(tmp_path.glob("model-1.*"))
         assert len(list(tmp_path.glob("model-3.*"))) == 2
 
-    def test_what_was_set_aside_stays_and_is_found(self, tmp_path):
-        # As a kill in the middle of replacing leaves it, and then the pointer is lost.
-        store = make(tmp_path, 1)
-        copy_checkpoint(store.path_of(1), store.path_of(1) + ".replaced")
-        os.remove(str(tmp_path / "model-1.index"))
-        os.remove(str(tmp_path / "checkpoint"))
+    @pytest.mark.fault_row(19)
+    def test_what_a_kill_in_replacing_has_left_is_found_and_ended_by_the_run_that_resumes(
+        self, tmp_path
+    ):
+        store = make(tmp_path, 1, 2, 3, 4)
+        for step in (1, 2, 3, 4):
+            copy_checkpoint(store.path_of(step), store.path_of(step) + ".replaced")
+        for name in ("model-4.index", "model-3.replaced.index", "checkpoint"):
+            os.remove(str(tmp_path / name))
+        flip(tmp_path / ("model-2" + DATA))  # while its earlier one is whole
         before = contents(tmp_path)
         store = make(tmp_path)
-        assert contents(tmp_path) == before
-        assert newest_valid(str(tmp_path)) == store.path_of(1) + ".replaced"
-        store.save(1, writer(11))
-        assert value_of(newest_valid(str(tmp_path))) == 11
+        assert {name for name in before if name not in contents(tmp_path)} == {
+            f"model-3.replaced{suffix}" for suffix in (DATA, MANIFEST)
+        }
+        os.remove(str(tmp_path / "model-3.index"))
+        assert newest_valid(str(tmp_path)) == store.path_of(4) + ".replaced"
+        store.resume_from(store.path_of(4) + ".replaced")
+        assert tf.train.latest_checkpoint(str(tmp_path)) == store.path_of(4)
+        assert newest_valid(str(tmp_path)) == store.path_of(4) and value_of(store.path_of(4)) == 4
+        left = {name.rpartition(".replaced")[0] for name in names(tmp_path) if "replaced" in name}
+        assert left == {"model-2"}
+        store.save(2, writer(22))
+        assert value_of(newest_valid(str(tmp_path))) == 22
         assert not list(tmp_path.glob("*.replaced.*"))
 
 

@@ -9,7 +9,7 @@ _NAMES = {  # module -> its public names, loaded when one is used
     "files": "CheckpointCorrupt check_manifest verify",
     "find": "NoValidCheckpoint candidates get_all_checkpoints newest_valid pointed_to",
     "restore": "RestorePoint SEGMENTS STATE UnsupportedState find_restore_point read_restore_point",
-    "segments": "PendingSegments SavedSegments SegmentDamaged SegmentRef Segments",
+    "segments": "SavedSegments SegmentDamaged SegmentRef Segments abandon",
     "store": "CheckpointStore DirectoryReplaced copy_checkpoint",
 }
 _HOMES = {name: module for module, names in _NAMES.items() for name in names.split()}

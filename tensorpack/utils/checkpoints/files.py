@@ -12,7 +12,7 @@ import os
 import re
 import shutil
 from contextlib import suppress
-from typing import Any, Dict, Iterable, List, Optional, Set
+from typing import Any, Callable, Dict, Iterable, List, Optional
 
 import numpy as np
 
@@ -59,23 +59,20 @@ def step_of(name: str) -> Optional[int]:
     return None if match is None else int(match.group(1))
 
 
-def write_manifest(
-    prefix: str, step: int, known: Dict[str, Dict[str, Any]], more: Any
-) -> List[str]:
-    """Describes the files `{prefix}.*`, which are a whole checkpoint; returns their `suffixes`.
+def write_manifest(prefix: str, step: int, known: Dict[str, Any], more: Dict[str, Any]) -> None:
+    """Describes the files `{prefix}.*`, which are a whole checkpoint.
 
     `known` has, by suffix, the entries of files that need not be read for it; `more` are further
     entries of the manifest.
     """
     files = dict(known)
-    for path in names_with_prefix(prefix + "."):
-        if path[len(prefix) :] not in files:
-            size, sha256 = hash_file(path)
-            files[path[len(prefix) :]] = {"sha256": sha256, "size": size}
+    for suffix in suffixes(prefix):
+        if suffix not in files:
+            size, sha256 = hash_file(prefix + suffix)
+            files[suffix] = {"sha256": sha256, "size": size}
     content = {**more, "files": files, "format": _FORMAT, "step": int(step)}
     with open(prefix + MANIFEST, "w", encoding="ascii") as file:
         json.dump(content, file, indent=1, sort_keys=True)
-    return _in_order({*files, MANIFEST})
 
 
 def read_manifest(prefix: str) -> Optional[Dict[str, Any]]:
@@ -92,9 +89,8 @@ def read_manifest(prefix: str) -> Optional[Dict[str, Any]]:
     except (ValueError, KeyError, TypeError) as error:
         raise CheckpointCorrupt(prefix, f"{path} is not as it was written: {error!r}") from error
     if version != _FORMAT:
-        raise CheckpointCorrupt(
-            prefix, f"{path} has format {version}, this version reads {_FORMAT}"
-        )
+        reason = f"{path} has format {version}, this version reads {_FORMAT}"
+        raise CheckpointCorrupt(prefix, reason)
     return content
 
 
@@ -120,28 +116,30 @@ def check_manifest(
     manifest = read_manifest(prefix)
     if manifest is None:
         return None
-    for suffix, expected in sorted(manifest["files"].items()):
-        try:
-            read_known(prefix + suffix, **expected, content=content and suffix not in except_for)
-        except (OSError, ValueError, TypeError) as error:
-            raise corrupt(prefix, error) from error
+    try:
+        for suffix, entry in sorted(manifest["files"].items()):
+            _check_file(prefix + suffix, **entry, content=content and suffix not in except_for)
+    except (OSError, ValueError, TypeError) as error:
+        raise corrupt(prefix, error) from error
     if INDEX not in manifest["files"]:
         raise CheckpointCorrupt(prefix, f"{prefix + INDEX} is missing")
     return manifest
 
 
-def read_known(
-    path: str, size: int, sha256: str, content: bool = True, keep: bool = False
-) -> Optional[np.ndarray]:
-    """Compares a file with the size and checksum in its manifest, without `content` with the size
-    only; a ValueError if it differs. It is read once, and with `keep` returned, uint8 `[size]`.
-    """
-    found = os.path.getsize(path)
-    if found != size:
-        raise ValueError(f"{path} has {found} bytes, its manifest says {size}")
-    memory = aligned_empty([size], np.uint8) if keep else None
+def _check_file(
+    path: str, size: int, sha256: str, content: bool = True, memory: Optional[np.ndarray] = None
+) -> None:
+    """Raises ValueError if a file is not that of a manifest; for `memory` see `hash_file`."""
+    if os.path.getsize(path) != size:
+        raise ValueError(f"{path} has {os.path.getsize(path)} bytes, its manifest says {size}")
     if content and hash_file(path, memory) != (size, sha256):
         raise ValueError(f"the checksum of {path}, its SHA-256, is not that of its manifest")
+
+
+def read_file(path: str, size: int, sha256: str) -> np.ndarray:
+    """Returns a file, uint8 `[size]`; raises ValueError if it is not that of a manifest."""
+    memory = aligned_empty([size], np.uint8)
+    _check_file(path, size, sha256, memory=memory)
     return memory
 
 
@@ -169,32 +167,24 @@ def verify(prefix: str, content: bool = True) -> None:
         raise CheckpointCorrupt(prefix, f"a file {prefix}.data-* is missing")
 
 
-def suffixes(prefix: str) -> List[str]:
-    """Returns the suffixes of the files of a checkpoint.
-
-    The manifest comes first and the index last. So files with a manifest and without an index are
-    what is left of a checkpoint, or not one yet.
+def corrupt(prefix: str, error: Exception) -> Exception:
+    """Returns what to raise where a file of a checkpoint cannot be read, or is not as it was
+    written: the error itself if it may go away, such as a missing permission.
     """
-    manifest = None
-    with suppress(CheckpointCorrupt):
-        manifest = read_manifest(prefix)
-    if manifest is not None:
-        found = set(manifest["files"])
-    else:
-        found = {path[len(prefix) :] for path in names_with_prefix(prefix + ".data-")}
-        found |= {INDEX} if os.path.lexists(prefix + INDEX) else set()
-    return _in_order(found | {MANIFEST} if os.path.lexists(prefix + MANIFEST) else found)
+    if isinstance(error, FileNotFoundError):
+        return CheckpointCorrupt(prefix, f"{error.filename} is missing")
+    if isinstance(error, OSError) and error.errno not in _DAMAGED:
+        return error
+    return CheckpointCorrupt(prefix, str(error))
 
 
-def _in_order(found: Set[str]) -> List[str]:
+def suffixes(prefix: str) -> List[str]:
+    """Returns the suffixes of the files of a checkpoint, or of what is left of one: the manifest
+    first and the index last.
+    """
+    names = [path[len(prefix) :] for path in names_with_prefix(prefix + ".")]
+    found = filter(END_OF_FILE.fullmatch, names)
     return sorted(found, key=lambda suffix: (suffix != MANIFEST, suffix == INDEX, suffix))
-
-
-def remove_checkpoint(prefix: str) -> None:
-    """Removes a checkpoint, or what is left of one, its index first and its manifest last."""
-    for suffix in reversed(suffixes(prefix)):
-        with suppress(FileNotFoundError):
-            os.remove(prefix + suffix)
 
 
 def names_with_prefix(prefix: str) -> List[str]:
@@ -205,6 +195,13 @@ def names_with_prefix(prefix: str) -> List[str]:
     directory, begin = os.path.split(prefix)
     names = [name for name in os.listdir(directory or ".") if name.startswith(begin)]
     return [os.path.join(directory, name) for name in sorted(names)]
+
+
+def remove_checkpoint(prefix: str) -> None:
+    """Removes a checkpoint, or what is left of one, its index first and its manifest last."""
+    for suffix in reversed(suffixes(prefix)):
+        with suppress(FileNotFoundError):
+            os.remove(prefix + suffix)
 
 
 def discard(prefix: str) -> None:
@@ -218,79 +215,62 @@ def discard(prefix: str) -> None:
                 os.remove(path)
 
 
-def corrupt(prefix: str, error: Exception) -> Exception:
-    """Returns what to raise where a file of a checkpoint cannot be read, or is not as it was
-    written: the error itself if it may go away, such as a missing permission.
+def replace_checkpoint(
+    target: str, write: Callable[[str], object], publish: Callable[[], object] = lambda: None
+) -> None:
+    """Lets a function write a checkpoint with a manifest as `TARGET.unfinished.*`, brings it to the
+    disk, renames it to `TARGET.*`, and calls `publish`.
+
+    A checkpoint that had the name before has a second one, `TARGET.replaced`, until the new one is
+    safe. If anything fails, all is as before.
     """
-    if isinstance(error, FileNotFoundError):
-        return CheckpointCorrupt(prefix, f"{error.filename} is missing")
-    if isinstance(error, OSError) and error.errno not in _DAMAGED:
-        return error
-    return CheckpointCorrupt(prefix, str(error))
-
-
-class AtomicReplace:
-    """A context in which a checkpoint with a manifest is written as `unfinished.*`, in the same
-    directory, and then renamed to `TARGET.*` by `publish`.
-
-    A whole checkpoint that had the name before has a second one, `TARGET.replaced`, until the new
-    one is safe, and gets its name back if the block raises, also after `publish`.
-    """
-
-    def __init__(self, target: str) -> None:
-        self.unfinished = target + UNFINISHED
-        self._target, self._backup = target, target + REPLACED
-        self._backing_up = self._moving = False
-        self._moved: List[str] = []
-
-    def __enter__(self) -> "AtomicReplace":
-        discard(self.unfinished)
-        return self
-
-    def __exit__(self, kind: Optional[type], *_: object) -> None:
-        with suppress(OSError):  # a backup that cannot be put back, or removed, is found as it is
-            if kind is not None and self._moving:
-                for suffix in reversed(self._moved):
-                    os.remove(self._target + suffix)
-                _clone(self._backup, self._target)
-            if kind is None or self._moving or self._backing_up:
-                remove_checkpoint(self._backup)
-        if kind is not None:
-            discard(self.unfinished)
-
-    def publish(self, parts: List[str]) -> None:
-        """Brings the files to the disk, renames them, and brings their names to the disk.
-
-        `parts` are their suffixes, in the order of `suffixes`.
-        """
+    unfinished, backup = target + UNFINISHED, target + REPLACED
+    is_replacing, has_backup = (os.path.lexists(path + INDEX) for path in (target, backup))
+    renamed: List[str] = []
+    discard(unfinished)
+    try:
+        write(unfinished)
+        parts = suffixes(unfinished)
         for suffix in parts:
-            fsync_path(self.unfinished + suffix)
-        if os.path.lexists(self._target + INDEX):
-            self._back_up()
-        self._moving = True
+            fsync_path(unfinished + suffix)
+        if is_replacing:
+            with suppress(CheckpointCorrupt):  # an earlier backup is better than a damaged one
+                if has_backup:
+                    verify(target)
+                remove_checkpoint(backup)
+                has_backup = False
+                _clone(target, backup)
+            os.remove(target + INDEX)
         for suffix in parts:
-            os.replace(self.unfinished + suffix, self._target + suffix)
-            self._moved.append(suffix)
-        fsync_path(os.path.dirname(self._target) or ".")
+            os.replace(unfinished + suffix, target + suffix)
+            renamed.append(suffix)
+        fsync_path(os.path.dirname(target) or ".")
+        publish()
+    except BaseException:
+        with suppress(OSError):  # what cannot be put back is found as it is
+            if not is_replacing:
+                for suffix in reversed(renamed):
+                    os.remove(target + suffix)
+            elif renamed or not os.path.lexists(target + INDEX):
+                put_back(target)
+            elif not has_backup:
+                remove_checkpoint(backup)
+        discard(unfinished)
+        raise
+    with suppress(OSError):
+        remove_checkpoint(backup)
 
-    def _back_up(self) -> None:
-        try:
-            self._backing_up = not os.path.exists(self._backup + INDEX)
-            self._backing_up = self._backing_up or check_manifest(self._target) is not None
-        except CheckpointCorrupt:
-            pass  # an earlier backup is the better one
-        if self._backing_up:
-            remove_checkpoint(self._backup)
-            _clone(self._target, self._backup)
-        self._moving = True
-        os.remove(self._target + INDEX)
+
+def put_back(target: str) -> None:
+    """Gives a checkpoint its name back, from `TARGET.replaced`."""
+    remove_checkpoint(target)
+    _clone(target + REPLACED, target)
+    remove_checkpoint(target + REPLACED)
 
 
 def _clone(source: str, target: str) -> None:
     """Gives a checkpoint a second name, and brings that to the disk."""
     for suffix in suffixes(source):
-        with suppress(FileNotFoundError):
-            os.remove(target + suffix)
         try:
             os.link(source + suffix, target + suffix)
         except OSError:  # not every file system has links

@@ -6,7 +6,7 @@ checkpoint that is.
 
 import os
 import re
-from typing import Callable, List, Optional, Tuple, TypeVar
+from typing import Callable, Dict, List, Optional, Tuple, TypeVar
 
 from .. import logger
 from .files import INDEX, REPLACED, CheckpointCorrupt, names_with_prefix, step_of, verify
@@ -19,7 +19,7 @@ _LINE = re.compile(
 )
 _ESCAPED = re.compile(rb"\\([0-7]{1,3}|.)")
 
-Found = TypeVar("Found")
+Result = TypeVar("Result")
 
 
 class NoValidCheckpoint(CheckpointCorrupt):
@@ -46,34 +46,34 @@ def newest_valid(directory: str, content: bool = True) -> Optional[str]:
     Returns None if there is no checkpoint, damaged or not. For `content` see `verify`.
     """
 
-    def check(prefix: str) -> str:
+    def read(prefix: str) -> str:
         verify(prefix, content)
         return prefix
 
-    return first_whole(directory, check)
+    return first_whole(directory, read)
 
 
-def first_whole(directory: str, read: Callable[[str], Optional[Found]]) -> Optional[Found]:
+def first_whole(directory: str, read: Callable[[str], Optional[Result]]) -> Optional[Result]:
     """Returns the first object that a function makes of the checkpoints in a directory, if any.
 
     `read` takes a prefix; it returns None to have the next one, and raises `CheckpointCorrupt` or
     `FileNotFoundError` if that one is damaged.
     """
-    problems, skipped = [], False
+    problems, is_any_whole = [], False
     for prefix in candidates(directory):
         try:
-            found = read(prefix)
+            result = read(prefix)
         except (CheckpointCorrupt, FileNotFoundError) as error:
             reason = getattr(error, "reason", f"{prefix + INDEX} is missing")
             problems.append(f"{prefix} ({reason})")
             logger.warning(f"Skipping the checkpoint {prefix}: {reason}")
             continue
-        if found is not None:
+        if result is not None:
             if problems:
                 logger.warning(f"The newest whole checkpoint in {directory} is {prefix}.")
-            return found
-        skipped = True
-    if problems and not skipped:
+            return result
+        is_any_whole = True
+    if problems and not is_any_whole:
         raise NoValidCheckpoint(directory, "; ".join(problems))
     return None
 
@@ -82,31 +82,29 @@ def get_all_checkpoints(
     dir: "str | os.PathLike[str]", prefix: str = "model"
 ) -> List[Tuple[str, int]]:
     """Returns the checkpoints `{prefix}-{step}` in a directory, as (path, step), by step."""
-    found = []
-    for name in os.listdir(dir):
-        stem, _, suffix = name.rpartition(".")
-        step = step_of("model" + stem[len(prefix) :]) if stem.startswith(prefix) else None
-        if suffix == INDEX[1:] and step is not None:
-            found.append((os.path.join(os.fsdecode(dir), stem), step))
-    return sorted(found, key=lambda each: each[1])
+    name = re.compile(re.escape(prefix) + r"-([0-9]{1,18})\.index")
+    matches = filter(None, map(name.fullmatch, os.listdir(os.fsdecode(dir))))
+    found = [(int(match.group(1)), match.group()[: -len(INDEX)]) for match in matches]
+    return [(os.path.join(os.fsdecode(dir), stem), step) for step, stem in sorted(found)]
 
 
 def candidates(directory: str) -> List[str]:
     """Returns all checkpoints in a directory, whole or not, the best first, each once."""
     if not os.path.isdir(directory):
         return []
-    found = [prefix for prefix, _ in reversed(get_all_checkpoints(directory))]
     end = REPLACED + INDEX
     paths = names_with_prefix(os.path.join(directory, "model-"))
     replaced = {path[: -len(end)] for path in paths if path.endswith(end)}
-    ordered = []
-    for prefix in dict.fromkeys(pointed_to(directory)[::-1] + found + sorted(replaced)):
+    prefixes = {*replaced, *(prefix for prefix, _ in get_all_checkpoints(directory))}
+    by_step = sorted(prefixes, key=lambda path: step_of(os.path.basename(path)) or 0, reverse=True)
+    result = []
+    for prefix in dict.fromkeys(pointed_to(directory)[::-1] + by_step):
         # One whose replacement was cut short comes after its replacement.
         if prefix not in replaced or os.path.exists(prefix + INDEX):
-            ordered.append(prefix)
+            result.append(prefix)
         if prefix in replaced:
-            ordered.append(prefix + REPLACED)
-    return ordered
+            result.append(prefix + REPLACED)
+    return result
 
 
 def pointed_to(directory: str) -> List[str]:
@@ -123,23 +121,16 @@ def pointed_to(directory: str) -> List[str]:
     except OSError as error:
         logger.warning(f"{pointer} is ignored: {error}")
         return []
-    paths = [os.fsdecode(_ESCAPED.sub(_unescape, text)) for _, text in lines]
-    # The newest last, where it is not so already.
-    newest = [path for (key, _), path in zip(lines, paths) if key == b"model_checkpoint_path"]
-    listed = [path for path in paths if path not in newest[-1:]] + newest[-1:]
-    here = [
-        os.path.join(directory, os.path.basename(path))
-        for path in dict.fromkeys(listed)
-        if _is_beside(path, directory)
-    ]
-    if not here:
+    lines.sort(key=lambda line: line[0] == b"model_checkpoint_path")  # the newest last
+    names: Dict[str, None] = {}
+    for _, text in lines:
+        parent, name = os.path.split(os.fsdecode(_ESCAPED.sub(_unescape, text)))
+        if name and (not parent or os.path.abspath(parent) == os.path.abspath(directory)):
+            names.pop(name, None)
+            names[name] = None
+    if not names:
         logger.warning(f"{pointer} names no checkpoint beside it, and is ignored.")
-    return here
-
-
-def _is_beside(path: str, directory: str) -> bool:
-    parent, name = os.path.split(path)
-    return bool(name) and (not parent or os.path.abspath(parent) == os.path.abspath(directory))
+    return [os.path.join(directory, name) for name in names]
 
 
 def _unescape(match: "re.Match[bytes]") -> bytes:

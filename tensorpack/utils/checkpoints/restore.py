@@ -7,19 +7,22 @@ It refers to files in the directory `segments`; these are kept for the newest tw
 import os
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
-import numpy as np
-
 from .. import logger
-from ..serialize import dump_hashed, load_hashed
-from .files import check_manifest, corrupt, read_known, read_manifest, verify
+from ..serialize import load_hashed
+from .files import check_manifest, corrupt, read_file, read_manifest, verify
 from .find import first_whole
-from .segments import SavedSegments, SegmentDamaged, SegmentRef, SegmentStore, load_segments
+from .segments import (
+    Arrays,
+    SavedSegments,
+    SegmentDamaged,
+    SegmentRef,
+    SegmentStore,
+    load_segments,
+)
 
 STATE = ".state"
 SEGMENTS = "segments"
 FORMAT = 2
-
-_OLD = b"tp-state"  # how a state of format 1 begins
 
 
 class UnsupportedState(RuntimeError):
@@ -50,14 +53,7 @@ class RestorePoint(NamedTuple):
 
 
 # Name and checksum of a segment to its arrays.
-_Loaded = Dict[Tuple[str, str], Dict[str, np.ndarray]]
-
-
-def write_state(path: str, tree: Any) -> Dict[str, Any]:
-    """Writes a tree to a file, and returns the entry of the file in a manifest."""
-    with open(path, "wb") as file:
-        size, sha256 = dump_hashed({"format": FORMAT, "run": tree}, file)
-    return {"sha256": sha256, "size": size}
+_Loaded = Dict[Tuple[str, str], Arrays]
 
 
 def find_restore_point(
@@ -83,11 +79,11 @@ def find_restore_point(
         incomplete.append(point)
         return None
 
-    found = first_whole(directory, read)
-    if found is None and incomplete:
-        found = incomplete[0]
-        logger.error(f"No state in {directory} is whole; the best one is {found.prefix}.")
-    return found
+    point = first_whole(directory, read)
+    if point is None and incomplete:
+        point = incomplete[0]
+        logger.error(f"No state in {directory} is whole; the best one is {point.prefix}.")
+    return point
 
 
 def read_restore_point(
@@ -107,59 +103,45 @@ def read_restore_point(
     manifest = check_manifest(prefix, except_for=[STATE])
     if manifest is None:
         verify(prefix)
-    if manifest is None or STATE not in manifest["files"]:
-        name = os.path.basename(prefix)
-        return RestorePoint(prefix, None, f"{prefix} holds variables only, no {name}{STATE}")
-    encoded = _read_state(prefix, manifest)
-    directory = os.path.dirname(prefix) or "."
-    store = SegmentStore(os.path.join(directory, SEGMENTS))
-    loaded = {} if loaded is None else loaded
-    refs = _refs_of(encoded)
-    problem = _load(refs, store, loaded)
-    reusable = next_directory is None or (
-        os.path.realpath(next_directory) == os.path.realpath(directory)
-    )
-    verified = {} if problem else {ref.name: loaded[ref.name, ref.sha256] for ref in refs}
-    state = load_segments(
-        encoded["run"], lambda some: SavedSegments(some, store, reusable, verified)
-    )
+    state, leaves = _read_state(prefix, manifest)
+    if state is None:
+        name = os.path.basename(prefix) + STATE
+        return RestorePoint(prefix, None, f"{prefix} holds variables only, no {name}")
+    folder = os.path.realpath(os.path.dirname(prefix) or ".")
+    loaded, problem = {} if loaded is None else loaded, None
+    for leaf in leaves:
+        leaf.reusable = next_directory is None or os.path.realpath(next_directory) == folder
+        try:
+            for ref in leaf.refs:
+                if (ref.name, ref.sha256) not in loaded:
+                    loaded[ref.name, ref.sha256] = leaf.store.read(ref)
+                leaf.loaded[ref.name] = loaded[ref.name, ref.sha256]
+        except (SegmentDamaged, OSError) as error:
+            problem = problem or str(error)
     return RestorePoint(prefix, state, problem)
 
 
 def segments_of(prefix: str) -> List[SegmentRef]:
     """Returns the segments that a state needs; none if there are only variables."""
-    manifest = read_manifest(prefix)
+    _, leaves = _read_state(prefix, read_manifest(prefix))
+    return [ref for leaf in leaves for ref in leaf.refs]
+
+
+def _read_state(prefix: str, manifest: Optional[Dict[str, Any]]) -> Tuple[Any, List[SavedSegments]]:
+    """Returns the state with a checkpoint, None if there is none, and the `SavedSegments` in it."""
     if manifest is None or STATE not in manifest["files"]:
-        return []
-    return _refs_of(_read_state(prefix, manifest))
-
-
-def _refs_of(tree: Any) -> List[SegmentRef]:
-    refs: List[SegmentRef] = []
-    load_segments(tree, refs.extend)
-    return refs
-
-
-def _read_state(prefix: str, manifest: Dict[str, Any]) -> Dict[str, Any]:
+        return None, []
     try:
-        memory: Any = read_known(prefix + STATE, **manifest["files"][STATE], keep=True)
-        if memory[: len(_OLD)].tobytes() == _OLD:
-            raise UnsupportedState(prefix, 1)
-        tree = load_hashed(memory)
-    except (OSError, ValueError) as error:
+        tree = load_hashed(read_file(prefix + STATE, **manifest["files"][STATE]))
+    except (OSError, ValueError, TypeError) as error:
         raise corrupt(prefix, error) from error
-    version = tree["format"]
-    if version != FORMAT:
-        raise UnsupportedState(prefix, version)
-    return tree  # type: ignore[no-any-return]
+    if tree["format"] != FORMAT:
+        raise UnsupportedState(prefix, tree["format"])
+    store = SegmentStore(os.path.join(os.path.dirname(prefix), SEGMENTS))
+    leaves: List[SavedSegments] = []
 
+    def make(refs: List[SegmentRef]) -> SavedSegments:
+        leaves.append(SavedSegments(refs, store))
+        return leaves[-1]
 
-def _load(refs: List[SegmentRef], store: SegmentStore, loaded: _Loaded) -> Optional[str]:
-    """Reads all segments that have not been read yet; returns what is wrong with them."""
-    try:
-        for ref in refs:
-            if (ref.name, ref.sha256) not in loaded:
-                loaded[ref.name, ref.sha256] = store.read(ref)
-    except (SegmentDamaged, OSError) as error:
-        return str(error)
-    return None
+    return load_segments(tree["run"], make), leaves

@@ -2,38 +2,41 @@
 
 A save is either done and on the disk, or has changed nothing, whatever stops it: an error, a
 signal, a power failure. The variables and the state of the run are saved as one: both exist, or
-neither. New segments of the state are written first, under names to which nothing refers until the
-checkpoint is published.
+neither. New segments of the state are written before that, under names to which nothing refers
+until the checkpoint is published.
 """
 
-import errno
 import os
+import re
 import shutil
 import time
+from contextlib import suppress
 from typing import Any, Callable, Dict, List, Optional, Set, Tuple
 
 from .. import logger
 from .._directory_lock import LOCK, DirectoryLock
-from ..atomic import fsync_path, write_atomic
+from ..atomic import fsync_path, remove_temporaries, write_atomic
+from ..serialize import dump_hashed
 from .files import (
     INDEX,
     MANIFEST,
     REPLACED,
-    UNFINISHED,
-    AtomicReplace,
     CheckpointCorrupt,
     discard,
+    put_back,
     remove_checkpoint,
+    replace_checkpoint,
     step_of,
     suffixes,
     verify,
     write_manifest,
 )
 from .find import POINTER, candidates, pointed_to
-from .restore import SEGMENTS, STATE, UnsupportedState, segments_of, write_state
-from .segments import PendingSegments, SegmentStore
+from .restore import FORMAT, SEGMENTS, STATE, UnsupportedState, segments_of
+from .segments import Segments, SegmentStore
 
 _WITH_SEGMENTS = 2  # how many states keep theirs
+_UNFINISHED = re.compile(r"checkpoint\.unfinished|model-\d{1,18}(\.unfinished.*|\..*\.unfinished)")
 
 
 class DirectoryReplaced(RuntimeError):
@@ -90,29 +93,38 @@ class CheckpointStore:
 
         `prefix` is the one that the run resumes from, if any; it counts as the newest.
         """
-        here = [] if prefix is None else [os.path.join(self.directory, os.path.basename(prefix))]
-        found: Dict[str, Set[str]] = {}
-        for each in here + [other for other in candidates(self.directory) if other not in here]:
-            if len(found) == _WITH_SEGMENTS:
+        needed: Dict[str, Set[str]] = {}
+        name = os.path.basename(prefix or "")
+        for path in sorted(candidates(self.directory), key=lambda p: os.path.basename(p) != name):
+            # The search for a state to resume from has logged these.
+            with suppress(CheckpointCorrupt, UnsupportedState, OSError):
+                verify(path, content=False)
+                needed[path] = {ref.name for ref in segments_of(path)}
+            if len(needed) == _WITH_SEGMENTS:
                 break
-            try:
-                verify(each, content=False)
-                found[each] = {ref.name for ref in segments_of(each)}
-            except (CheckpointCorrupt, UnsupportedState, OSError):
-                pass  # the search for a state to resume from has logged it
-        self._needed = dict(reversed(list(found.items())))
+        self._needed = dict(reversed(list(needed.items())))
 
     def resume_from(self, prefix: str) -> None:
-        """Makes a checkpoint the newest one of the directory, for all that read `checkpoint`."""
+        """Makes a checkpoint, which is whole, the newest one of the directory for all that read
+        `checkpoint`; ends what was left when one was being replaced.
+        """
         if os.path.realpath(os.path.dirname(prefix)) != os.path.realpath(self.directory):
             return
-        own = os.path.join(self.directory, os.path.basename(prefix))
-        listed = [each for each in pointed_to(self.directory) if os.path.exists(each + INDEX)]
-        if listed[-1:] != [own]:
-            self._point_to([each for each in listed if each != own] + [own])
-        self._saved.pop(own, None)
-        if step_of(os.path.basename(own)) is not None:
-            self._saved[own] = None
+        newest = os.path.join(self.directory, os.path.basename(prefix))
+        for backup in [path for path in candidates(self.directory) if path.endswith(REPLACED)]:
+            target = backup[: -len(REPLACED)]
+            if backup == newest:
+                put_back(target)
+                newest = target
+            with suppress(CheckpointCorrupt, FileNotFoundError):
+                verify(target)
+                remove_checkpoint(backup)
+        listed = [path for path in pointed_to(self.directory) if os.path.exists(path + INDEX)]
+        if listed[-1:] != [newest]:
+            self._point_to([path for path in listed if path != newest] + [newest])
+        self._saved.pop(newest, None)
+        if step_of(os.path.basename(newest)) is not None:
+            self._saved[newest] = None
 
     def save(
         self, step: int, write: Callable[[str], object], state: Optional[Dict[str, Any]] = None
@@ -121,72 +133,59 @@ class CheckpointStore:
 
         Args:
           step: the global step.
-          write: called with a prefix, writes the variables to files whose names consist of the
-            prefix, a dot and more. Its exceptions are passed on.
+          write: called with a prefix, writes the variables to files with the names of those of a
+            checkpoint. Its exceptions are passed on.
           state: the state of the run; its `Segments` are told how the save went.
 
         Raises:
           OSError: it failed, or may have. Nothing has changed.
           DirectoryReplaced: the lock in the directory is not the one that was there before.
         """
-        pending = PendingSegments(state, self._segments)
-        final, saved = self.path_of(step), False
+        final, is_saved = self.path_of(step), False
+
+        def write_all(prefix: str) -> None:
+            write(prefix)
+            files = {}
+            if state is not None:
+                with open(prefix + STATE, "wb") as file:
+                    tree, also = {"format": FORMAT, "run": state}, {Segments: self._segments.pack}
+                    size, sha256 = dump_hashed(tree, file, also)
+                files[STATE] = {"sha256": sha256, "size": size}
+            write_manifest(prefix, step, files, self.describe(prefix))
+            self._open_directory()  # still the same one
+
         try:
             self._open_directory()
-            self._save_files(final, step, write, pending.write())
-            saved = True
-        finally:
-            pending.done(saved)
-        if state is not None:
-            self._keep_segments(final, pending.names)
-        return final
-
-    def _save_files(self, final: str, step: int, write: Callable[[str], object], tree: Any) -> None:
-        with AtomicReplace(final) as replace:
-            unfinished = replace.unfinished
-            write(unfinished)
-            known = {} if tree is None else {STATE: write_state(unfinished + STATE, tree)}
-            parts = write_manifest(unfinished, step, known, self._description(unfinished))
-            self._open_directory()  # still the same one
-            replace.publish(parts)
             saved, next_keep, to_delete = self._plan(final)
-            self._point_to(list(saved))
-        self._saved, self._next_keep = saved, next_keep
-        self._to_delete = [path for path in self._to_delete if path != final] + to_delete
-        self._delete()
-
-    def _description(self, prefix: str) -> Dict[str, Any]:
-        try:
-            return self.describe(prefix)
-        except CheckpointCorrupt as error:
-            # The disk has not kept what it was given, which is a failure of the save.
-            reason = f"what was written cannot be read: {error.reason}"
-            raise OSError(errno.EIO, reason) from error
+            replace_checkpoint(final, write_all, lambda: self._point_to(list(saved)))
+            self._saved, self._next_keep, self._to_delete = saved, next_keep, to_delete
+            self._delete()
+            is_saved = True
+        finally:
+            needed = self._segments.end_save(state, is_saved)
+        if state is not None:
+            others = [item for item in self._needed.items() if item[0] != final]
+            self._needed = dict([*others, (final, needed)][-_WITH_SEGMENTS:])
+            self._segments.delete_others({n for names in self._needed.values() for n in names})
+        return final
 
     def _open_directory(self) -> None:
         """Makes the directory if it is missing, and compares the lock in it with that of before."""
         path = os.path.join(self.directory, LOCK)
-        found = _inode(path)
+        inode = _inode(path)
         if not os.path.isdir(self.directory):
             os.makedirs(self.directory)
             fsync_path(os.path.dirname(os.path.abspath(self.directory)))
-        if self._lock is not None and found is None:  # another run may not know of this one
+        if self._lock is not None and inode is None:  # another run may not know of this one
             logger.warning(f"{path} was removed during the run; it is made again.")
             DirectoryLock(self.directory)  # held until the process ends
             self._lock = _inode(path)
-        elif self._lock is not None and found != self._lock:
+        elif self._lock is not None and inode != self._lock:
             raise DirectoryReplaced(
                 f"{path} is not the one that this run had before: the directory was renamed or "
                 "deleted, and another one has its name now, perhaps that of another run. Nothing "
                 "more is saved. Resume this run from a directory that has its files alone."
             )
-
-    def _keep_segments(self, newest: str, needed: Set[str]) -> None:
-        self._needed.pop(newest, None)
-        self._needed[newest] = needed
-        for prefix in list(self._needed)[:-_WITH_SEGMENTS]:
-            del self._needed[prefix]
-        self._segments.delete_others([name for each in self._needed.values() for name in each])
 
     def _plan(self, newest: str) -> Tuple[Dict[str, Optional[float]], float, List[str]]:
         """Returns what is kept, when the next one is kept for ever, and what is deleted, with
@@ -194,9 +193,8 @@ class CheckpointStore:
         """
         saved = {prefix: when for prefix, when in self._saved.items() if prefix != newest}
         saved[newest] = self._clock()
-        next_keep, to_delete = self._next_keep, []
-        beyond = list(saved)[: -self._max_to_keep] if self._max_to_keep else []
-        for prefix in beyond:
+        next_keep, to_delete = self._next_keep, [path for path in self._to_delete if path != newest]
+        for prefix in list(saved)[: -self._max_to_keep] if self._max_to_keep else []:
             when = saved.pop(prefix)
             if when is not None and when >= next_keep:
                 next_keep += self._keep_seconds
@@ -206,11 +204,10 @@ class CheckpointStore:
 
     def _point_to(self, prefixes: List[str]) -> None:
         """Writes the file `checkpoint`, which lists these, the newest last."""
-        path = os.path.join(self.directory, POINTER)
         names = [os.path.basename(prefix) for prefix in prefixes]
         lines = [f'model_checkpoint_path: "{names[-1]}"']
         lines += [f'all_model_checkpoint_paths: "{name}"' for name in names]
-        write_atomic(path, ("\n".join(lines) + "\n").encode(), path + UNFINISHED)
+        write_atomic(os.path.join(self.directory, POINTER), ("\n".join(lines) + "\n").encode())
 
     def _delete(self) -> None:
         """Deletes what is due; what cannot be deleted is tried again after the next save."""
@@ -225,15 +222,19 @@ class CheckpointStore:
 
     def _clean(self) -> None:
         """Removes what a save or a deletion that was cut short has left, and nothing else."""
-        names = os.listdir(self.directory) if os.path.isdir(self.directory) else []
-        for name in filter(_is_unfinished, names):
+        if not os.path.isdir(self.directory):
+            return
+        remove_temporaries(self.directory, shared=False)
+        names = os.listdir(self.directory)
+        for name in filter(_UNFINISHED.fullmatch, names):
             discard(os.path.join(self.directory, name))
-        ours = [name[: -len(MANIFEST)] for name in names if name.endswith(MANIFEST)]
-        prefixes = [os.path.join(self.directory, n) for n in ours if step_of(n) is not None]
-        listed = pointed_to(self.directory) if prefixes else []
-        for prefix in prefixes:
-            index_of_any = [prefix + INDEX, prefix + REPLACED + INDEX]
-            if prefix not in listed and not any(map(os.path.exists, index_of_any)):
+        listed = pointed_to(self.directory) if any(n.endswith(MANIFEST) for n in names) else []
+        for stem in [name[: -len(MANIFEST)] for name in names if name.endswith(MANIFEST)]:
+            is_backup = stem.endswith(REPLACED)
+            prefix = os.path.join(self.directory, stem)
+            ends = [INDEX] if is_backup else [INDEX, REPLACED + INDEX]
+            is_ours = step_of(stem[: -len(REPLACED)] if is_backup else stem) is not None
+            if is_ours and prefix not in listed and not any(stem + end in names for end in ends):
                 logger.info(f"Removing {prefix}, which was left unfinished.")
                 self._to_delete.append(prefix)
         self._delete()
@@ -246,23 +247,16 @@ def copy_checkpoint(source: str, target: str) -> None:
       CheckpointCorrupt: the copy, and so perhaps the source, is damaged. Nothing has changed.
       OSError: it failed, or may have. Nothing has changed.
     """
+
+    def copy(prefix: str) -> None:
+        for suffix in suffixes(source):
+            shutil.copyfile(source + suffix, prefix + suffix)
+        verify(prefix)
+
     verify(source, content=False)  # nothing is copied that has another size
-    parts = suffixes(source)
-    with AtomicReplace(target) as replace:
-        for suffix in parts:
-            shutil.copyfile(source + suffix, replace.unfinished + suffix)
-        verify(replace.unfinished)
-        replace.publish(parts)
+    replace_checkpoint(target, copy)
 
 
 def _inode(path: str) -> Optional[int]:
     """Returns what tells a file from others, whatever its name; None if there is none."""
     return os.stat(path).st_ino if os.path.exists(path) else None
-
-
-def _is_unfinished(name: str) -> bool:
-    if name == POINTER + UNFINISHED:
-        return True
-    stem, _, rest = name.partition(".")
-    ours = rest.startswith(UNFINISHED[1:]) or rest.endswith(UNFINISHED)
-    return step_of(stem) is not None and ours

@@ -2,7 +2,6 @@
 
 import errno
 import os
-import struct
 from functools import partial
 
 import numpy as np
@@ -19,9 +18,8 @@ from tensorpack.utils.checkpoints import (
     find_restore_point,
     read_restore_point,
     segments,
+    store,
 )
-from tensorpack.utils.checkpoints.files import write_manifest
-from tensorpack.utils.serialize import dump_hashed
 
 
 def write_variables(values, prefix):
@@ -164,22 +162,11 @@ def test_damage_of_a_segment_of_all_leaves_the_newest_with_what_it_has(tmp_path,
     assert "No state in" in capsys.readouterr().out
 
 
-def put_state(directory, data):
-    """Saves a checkpoint whose state has these bytes."""
-    prefix = str(directory / "model-1")
-    write_variables({"v": 1}, prefix)
-    with open(prefix + STATE, "wb") as file:
-        file.write(data) if isinstance(data, bytes) else dump_hashed(data, file)
-    write_manifest(prefix, 1, {}, {})
-    return prefix
-
-
-@pytest.mark.parametrize(
-    "data, version", [(b"tp-state" + struct.pack("<I", 1) + bytes(200), 1), ({"format": 3}, 3)]
-)
-def test_a_state_of_another_version_is_refused_with_the_next_move(tmp_path, data, version):
-    prefix = put_state(tmp_path, data)
-    says = rf"model-1.state has format {version}, this version .*InitFrom\('{prefix}'\)"
+def test_a_state_of_another_version_is_refused_with_the_next_move(tmp_path, monkeypatch):
+    with monkeypatch.context() as patched:
+        patched.setattr(store, "FORMAT", 3)
+        prefix = CheckpointStore(str(tmp_path)).save(1, partial(write_variables, {}), {})
+    says = rf"model-1.state has format 3, this version .*InitFrom\('{prefix}'\)"
     for find in (lambda: newest_state(str(tmp_path)), lambda: state_at(prefix)):
         with pytest.raises(UnsupportedState, match=says):
             find()
