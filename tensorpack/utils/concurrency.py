@@ -22,7 +22,6 @@ from .workers.processes import (  # noqa: F401  (for those who import them here)
     start_proc_mask_signal,
     subproc_call,
 )
-from .workers.worker import state_of
 
 _POLL_SECONDS = 0.1
 
@@ -47,21 +46,20 @@ class _Stoppable(threading.Thread):
 
         Returns False, with nothing put, if the thread was asked to stop.
         """
-        return self._retry(lambda seconds: q.put(obj, True, seconds), queue.Full)[0]
+        while not self.stopped():
+            with suppress(queue.Full):
+                q.put(obj, True, _POLL_SECONDS)
+                return True
+        return False
 
     def queue_get_stoppable(self, q: Any) -> Any:
-        """Waits for an object in a queue of `queue` or `multiprocessing` and returns it.
-
-        Returns None if the thread was asked to stop.
+        """Waits for an object in a queue of `queue` or `multiprocessing` and returns it; None if
+        the thread was asked to stop.
         """
-        return self._retry(lambda seconds: q.get(True, seconds), queue.Empty)[1]
-
-    def _retry(self, attempt: Callable[[float], Any], timed_out: Any) -> Tuple[bool, Any]:
-        """Returns whether an attempt succeeded before the thread was stopped, and its result."""
-        for _ in iter(self.stopped, True):
-            with suppress(timed_out):
-                return True, attempt(_POLL_SECONDS)
-        return False, None
+        while not self.stopped():
+            with suppress(queue.Empty):
+                return q.get(True, _POLL_SECONDS)
+        return None
 
 
 class StoppableThread(_Stoppable):
@@ -90,53 +88,47 @@ class LoopThread(StoppableThread):
         self._pausable = pausable
         self._change = threading.Condition()
         self._paused = False
-        self._busy = 0  # the id of the thread that makes a call
+        self._caller: Optional[int] = None  # the id of the thread that makes a call
 
     def run(self) -> None:
         """Loops; called by `start`."""
-        while self._begin_call():
+        while not self.stopped():
+            with self._change:
+                if self._paused:
+                    self._change.wait(_POLL_SECONDS)  # a stop event wakes nothing
+                    continue
+                self._caller = threading.get_ident()
             try:
                 self._func()
             finally:
                 with self._change:
-                    self._busy = 0
+                    self._caller = None
                     self._change.notify_all()
-
-    def _begin_call(self) -> bool:
-        with self._change:
-            while self._paused and not self.stopped():
-                self._change.wait(_POLL_SECONDS)  # a stop event, which may be shared, wakes nothing
-            self._busy = 0 if self.stopped() else threading.get_ident()
-            return bool(self._busy)
 
     def pause(self) -> None:
         """Returns when no call is under way; none begins until `resume`.
 
         Called from within the function, it returns at once.
         """
-        self._check_pausable()
+        if not self._pausable:
+            raise RuntimeError(f"{self.name} cannot pause: make it LoopThread(f, pausable=True).")
         with self._change:
             self._paused = True
-            self._change.wait_for(lambda: self._busy in (0, threading.get_ident()))
+            self._change.wait_for(lambda: self._caller in (None, threading.get_ident()))
 
     def resume(self) -> None:
         """Continues the loop after a `pause`; does nothing otherwise."""
-        self._check_pausable()
         with self._change:
             self._paused = False
             self._change.notify_all()
 
-    def _check_pausable(self) -> None:
-        if not self._pausable:
-            raise RuntimeError(f"{self.name} cannot pause: make it LoopThread(f, pausable=True).")
-
 
 def guard_thread(thread: threading.Thread, on_error: Callable[[Exception], Any]) -> None:
-    """Makes a thread hand its error over instead of printing it.
+    """Makes a thread, before its start, hand its error over instead of printing it.
 
-    What `run` raises is kept as `thread.error`, which is None otherwise, and passed to `on_error`,
+    What `run` raises becomes `thread.error`, which is None otherwise, and is passed to `on_error`,
     called in that thread. SystemExit and the like, by which a thread ends without a word, are the
-    cause of a RuntimeError. Comes before `start`.
+    cause of a RuntimeError.
     """
     if thread.ident is not None:
         raise RuntimeError(f"{thread.name} runs already: guard_thread() comes before start().")
@@ -179,8 +171,7 @@ class ShareSessionThread(_Stoppable):
 
     def start(self) -> None:
         """Captures the default session and starts the thread."""
-        # Without TensorFlow in sys.modules there is no default session.
-        tensorflow = sys.modules.get("tensorflow")
+        tensorflow = sys.modules.get("tensorflow")  # without it there is no session
         if tensorflow is not None:
             self._sess = tensorflow.compat.v1.get_default_session()
         original = self.run
@@ -232,9 +223,7 @@ class OrderedContainer:
         self._waiting: Dict[int, Any] = {}
 
     def put(self, rank: int, val: Any) -> None:
-        """Adds the result with a number, which was not added before."""
-        if rank < self._next or rank in self._waiting:
-            raise ValueError(f"Number {rank} was added before; the next to return is {self._next}.")
+        """Adds the result with a number."""
         self._waiting[rank] = val
 
     def has_next(self) -> bool:
@@ -242,19 +231,17 @@ class OrderedContainer:
         return self._next in self._waiting
 
     def get(self) -> Tuple[int, Any]:
-        """Returns the next number and its result; a RuntimeError if it is not available yet."""
-        if not self.has_next():
-            raise RuntimeError(f"Number {self._next} is not available yet: check has_next() first.")
+        """Returns the next number and its result; a KeyError if it is not available yet."""
+        result = self._next, self._waiting.pop(self._next)
         self._next += 1
-        return self._next - 1, self._waiting.pop(self._next - 1)
+        return result
 
 
 class OrderedResultGatherProc(multiprocessing.Process):
     """A process that takes numbered results from a queue and returns them in order.
 
-    It ends when each of the producers has put `(DIE, None)`, which `get` returns as well. What
-    starts it joins it. The queue, of `multiprocessing`, has pairs `(number, result)`, the first of
-    them with the number `start`.
+    It ends when each of the producers has put `(DIE, None)`, which `get` returns as well. The
+    queue, of `multiprocessing`, has pairs `(number, result)`, the first of them numbered `start`.
     """
 
     def __init__(self, data_queue: Any, nr_producer: int, start: int = 0):
@@ -285,15 +272,8 @@ class OrderedResultGatherProc(multiprocessing.Process):
 def enable_death_signal(_warn: bool = True) -> None:
     """Makes this process, a child, get SIGHUP when its parent dies, even by SIGKILL; on Linux.
 
-    A process of `multiprocessing` whose parent is dead already gets it now. Any other has to be
-    told its parent: see `set_parent_death_signal`. Elsewhere this only warns, if it may.
+    Elsewhere this only warns, if it may. See `set_parent_death_signal`.
     """
-    parent = os.getppid()
-    started_by = getattr(multiprocessing.current_process(), "_parent_pid", None) or parent
-    if not set_parent_death_signal(signal.SIGHUP, parent):
-        if _warn:
-            text = f"process {os.getpid()} may outlive its own. Let it end when its pipe breaks."
-            logger.warning(f"{sys.platform} sends no signal when a parent dies: {text}")
-    # The parent of a process of the fork server is the server.
-    elif started_by != parent and state_of(started_by) in ("unknown", "zombie"):
-        os.kill(os.getpid(), signal.SIGHUP)
+    if not set_parent_death_signal(signal.SIGHUP) and _warn:
+        text = f"process {os.getpid()} may outlive its own. Let it end when its pipe breaks."
+        logger.warning(f"{sys.platform} sends no signal when a parent dies: {text}")

@@ -33,14 +33,14 @@ def interrupt_kept() -> Iterator[None]:
 
     default = signal.default_int_handler
     is_main = threading.current_thread() is threading.main_thread()
-    if not is_main or signal.getsignal(signal.SIGINT) is not default:
-        yield
-        return
-    signal.signal(signal.SIGINT, interrupt)
+    replaced = is_main and signal.getsignal(signal.SIGINT) is default
+    if replaced:
+        signal.signal(signal.SIGINT, interrupt)
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, default)
+        if replaced:
+            signal.signal(signal.SIGINT, default)
     if heard:
         raise KeyboardInterrupt
 

@@ -370,14 +370,3 @@ def test_what_a_function_fails_with_does_not_come_again(kind, options):
         with pytest.raises(ZeroDivisionError):
             next(datapoints)
         assert next(iter(flow)) == [2]
-
-
-def test_a_cache_stays_filled():
-    made = []
-    flow = CacheData(MapData(shuffled(5), lambda datapoint: made.append(datapoint) or datapoint))
-    flow = MultiThreadMapData(flow, 2, list, strict=True)
-    expected = list(flow)
-    for _ in range(3):
-        datapoints = iter(flow)
-        assert [next(datapoints), next(datapoints)] == expected[:2]
-    assert list(flow) == expected and len(made) == 5

@@ -104,20 +104,6 @@ def test_the_mixture_has_a_whole_stream_of_each_flow(length, num_thread, num_pre
         assert values == [i % length for i in range(len(values))]
 
 
-def test_each_flow_is_made_and_reset_once(runner):
-    recorder = Recorder()
-    flow = runner(recorder, 5, 3)
-    assert recorder.made == []
-    assert len(flow) == 10
-    flow.reset_state()
-    assert len(list(flow)) == 10
-    assert [each.resets for each in recorder.made] == [1, 1, 1]
-    flow.reset_state()
-    assert len(list(flow)) == 10
-    assert [each.resets for each in recorder.made] == [1, 1, 1, 1, 1, 1]
-    assert [each.closes for each in recorder.made] == [1, 1, 1, 0, 0, 0]
-
-
 def test_passes_that_begin_at_the_same_time_share_flows_and_threads(runner):
     class Slow(ResetsCounted):
         def __init__(self):
@@ -177,21 +163,23 @@ def test_the_buffer_is_filled_and_no_more_than_that(runner, num_prefetch):
 
 
 # Threads
-def test_threads_live_from_reset_to_close(runner):
-    flow = runner(seven, 2, 3)
-    assert threads() == []
+def test_threads_and_flows_live_from_reset_to_close(runner):
+    recorder = Recorder()
+    flow = runner(recorder, 5, 3)
+    assert recorder.made == [] and threads() == []
+    assert len(flow) == 10
     flow.reset_state()
     first = threads()
-    assert len(first) == 3
-    list(flow)
-    assert threads() == first
+    assert len(list(flow)) == 10 and threads() == first and len(first) == 3
+    assert [made.resets for made in recorder.made] == [1, 1, 1]
     flow.reset_state()
     assert len(threads()) == 3 and not set(threads()) & set(first)
+    assert [made.resets for made in recorder.made] == [1, 1, 1, 1, 1, 1]
+    assert [made.closes for made in recorder.made] == [1, 1, 1, 0, 0, 0]
     flow.close()
     assert threads() == []
     flow.close()
-    assert len(list(flow)) == 7
-    assert len(threads()) == 3
+    assert len(list(flow)) == 10 and len(threads()) == 3
 
 
 def test_threads_end_with_their_flow():
@@ -261,17 +249,11 @@ def test_a_flow_without_a_datapoint_is_an_error(runner):
     assert threads() == []
 
 
-@pytest.mark.parametrize(
-    "arguments, error, message",
-    [
-        ((numbers(3), 2, 2), TypeError, "applies a function, but got DataFromList"),
-        ((seven, 0, 2), ValueError, "num_prefetch must be a whole number of at least 1, but got 0"),
-        ((seven, 2, None), TypeError, "num_thread must be a number, but got None"),
-    ],
-)
-def test_wrong_arguments(arguments, error, message):
-    with pytest.raises(error, match=message):
-        MultiThreadRunner(*arguments)
+def test_wrong_arguments():
+    with pytest.raises(TypeError, match="applies a function, but got DataFromList"):
+        MultiThreadRunner(numbers(3), 2, 2)
+    with pytest.raises(ValueError, match="num_prefetch must be a whole number of at least 1"):
+        MultiThreadRunner(seven, 0, 2)
 
 
 def test_wrong_flows():

@@ -80,24 +80,18 @@ def test_hears_a_signal_in_a_process_with_more_than_1024_open_files():
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def test_restores_handlers_and_wakeup_descriptor():
+def test_restores_handlers_and_passes_bytes_on_to_the_descriptor_that_was_there():
     before = {n: signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM)}
-    with SignalListener(lambda n: None):
-        assert signal.getsignal(signal.SIGINT) is not before[signal.SIGINT]
-    assert {n: signal.getsignal(n) for n in before} == before
-    outer = signal.set_wakeup_fd(-1)
-    assert outer == -1
-
-
-def test_passes_bytes_on_to_the_descriptor_that_was_there():
     reader, writer = socket.socketpair()
     writer.setblocking(False)
     signal.set_wakeup_fd(writer.fileno())
     try:
         heard = threading.Event()
         with SignalListener(lambda n: heard.set()):
+            assert signal.getsignal(signal.SIGINT) is not before[signal.SIGINT]
             os.kill(os.getpid(), signal.SIGTERM)
             assert heard.wait(5)
+        assert {n: signal.getsignal(n) for n in before} == before
         reader.settimeout(5)
         assert reader.recv(10) == bytes([signal.SIGTERM])
         assert signal.set_wakeup_fd(-1) == writer.fileno()
