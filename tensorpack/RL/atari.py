@@ -6,7 +6,7 @@ from typing import Any, Dict, List, Optional, Tuple
 import numpy as np
 
 from tensorpack.utils.checks import as_count, as_number
-from tensorpack.utils.rng import SeedTree
+from tensorpack.utils.rng import SeedTree, rng_state
 
 from ._emulator import FRAME_SIZE, Emulator, clones_well
 from .player import EpisodeTracker, Player, PlayerStep
@@ -142,6 +142,7 @@ class AtariPlayers(Player):
         }
 
     def _load_state_dict(self, state: Dict[str, Any]) -> None:
+        state = state if "tracker" in state else _of_first_form(state)
         settings = {name: state[name] for name in self._settings}
         if settings != self._settings:
             raise ValueError(f"The state has {settings}, this player has {self._settings}.")
@@ -172,6 +173,19 @@ def _choose(backend: str, num_envs: int, frame_skip: int) -> str:
     if obstacle and backend == "vector":
         raise ValueError(f"backend='vector' is not possible: {obstacle}; use 'single'.")
     return "single" if obstacle else "vector"
+
+
+def _of_first_form(state: Dict[str, Any]) -> Dict[str, Any]:
+    """Returns a state in its present form; the first one had other names."""
+    emulators = {}
+    for name, old in state["emulators"].items():
+        noops, sticky = old["noops"], old["sticky"]
+        rng = np.random.RandomState()
+        rng.set_state(("MT19937", noops["keys"], noops["position"], 0, 0.0))
+        new = {"noops": rng_state(rng), "held": sticky["held"], "repeats": sticky["rng"]}
+        emulators[name] = {**old, **new}
+        state = {**state, "ale_py": old["ale_py"]}
+    return {**state, "tracker": state["ledger"], "emulators": emulators}
 
 
 class _SingleBackend:

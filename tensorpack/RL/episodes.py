@@ -48,7 +48,7 @@ class EpisodeCounter:
 
     def restore_episodes(self, episodes: Iterable[Sequence[Any]]) -> None:
         """Replaces the games that wait to be taken."""
-        self._ended = deque(Episode(*each) for each in episodes)
+        self._ended = deque(Episode(*episode) for episode in episodes)
 
     def _count(self, step: PlayerStep) -> None:
         """Counts a step of all games; one that began a new game is no transition."""

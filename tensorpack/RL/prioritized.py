@@ -83,9 +83,9 @@ class PrioritizedReplay(ReplayMemory):
             )
         powers = (priorities + _LEAST) ** self._alpha
         with self._lock:
-            places, kept = self._rings.find(np.asarray(slots, np.int64))
-            kept &= self._sampleable[places]
-            self._tree.set(places[kept], powers[kept])
+            slots, present = self._rings.find(np.asarray(slots, np.int64))
+            present &= self._sampleable[slots]
+            self._tree.set(slots[present], powers[present])
             self._largest = max(self._largest, float(powers.max(initial=0)))
 
     @staticmethod

@@ -34,12 +34,12 @@ class RunScores(NamedTuple):
     def column(self, axis: str) -> np.ndarray:
         """Returns a value of `AXES` at the end of every epoch, float `[epochs]`."""
         name = AXES[axis]
-        if not all(name in each for each in self.epochs):
+        if not all(name in epoch for epoch in self.epochs):
             raise ValueError(
                 f"stats.json in {self.directory} has no {name}, as before this was recorded: take "
                 "updates as the axis."
             )
-        return np.array([each[name] for each in self.epochs], float)
+        return np.array([epoch[name] for epoch in self.epochs], float)
 
     def training_curve(self, axis: str, window: int) -> Curve:
         """Returns the mean score of the games that ended in training, for each window with games.
@@ -99,7 +99,7 @@ def read_scores(directory: str) -> RunScores:
             f"{path} cannot be read: {error}. Give the log directory of a run."
         ) from error
     steps, scores = _read_games(os.path.join(directory, EpisodeLog.FILENAME))
-    has_scores = len(steps) > 0 or any("mean_score" in name for each in epochs for name in each)
+    has_scores = len(steps) > 0 or any("mean_score" in name for epoch in epochs for name in epoch)
     if not epochs or not has_scores:
         raise ValueError(
             f"{path} has {len(epochs)} epochs and no scores: resume the run until a game or an "

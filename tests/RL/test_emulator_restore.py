@@ -33,9 +33,25 @@ def test_saved_games_go_on_exactly(sticky):
         assert_equal_steps(play(other, 250), steps)
         other.load_state_dict(state)
         player.load_state_dict(other.state_dict())
-        for each in (player, other):
-            each.truncate([False, True])
+        for one in (player, other):
+            one.truncate([False, True])
         assert_equal_steps(play(other, 60), play(player, 60))
+
+
+def test_a_state_of_the_first_form_is_read():
+    with make() as player, make() as other:
+        player.reset()
+        play(player, 40)
+        state = player.state_dict()
+        inside = state["inside"]
+        inside["ledger"], ale_py = inside.pop("tracker"), inside.pop("ale_py")
+        for emulator in inside["emulators"].values():
+            keys, position = emulator["noops"]["keys"], emulator["noops"]["position"]
+            sticky = {"held": emulator.pop("held"), "rng": emulator.pop("repeats")}
+            emulator.update(ale_py=ale_py, noops={"keys": keys, "position": position})
+            emulator["sticky"] = sticky
+        other.load_state_dict(state)
+        assert_equal_steps(play(other, 250), play(player, 250))
 
 
 def test_a_state_of_another_version_is_refused_and_nothing_changes():
@@ -57,4 +73,4 @@ def test_it_is_known_which_games_are_restored_well(name, well, monkeypatch):
         with AtariPlayers(any_rom(name), backend="single") as player:
             assert player.can_save is well
     assert len(warnings) == (not well)
-    assert all(f"does not restore {any_rom(name)} exactly" in each for each in warnings)
+    assert all(f"does not restore {any_rom(name)} exactly" in line for line in warnings)

@@ -64,40 +64,6 @@ def test_every_environment_plays_its_share_so_long_games_count():
     assert scores == [2.0, 3.0, 2.0, 50.0, 50.0]
 
 
-def test_games_end_even_if_their_score_is_nan():
-    class Strange(Lengths):
-        def _step(self, actions):
-            return super()._step(actions)._replace(episode_score=np.full(2, np.nan))
-
-    def on_tick(frames, ended):
-        ticks.append((len(frames), ended))
-        assert len(ticks) < 10
-
-    ticks = []
-    assert np.isnan(play_n_episodes(Strange([2, 3]), no_preference, 2, on_tick=on_tick)).all()
-    assert ticks == [(2, 0), (2, 1), (2, 1)]
-
-
-def test_actions_of_any_number_are_played_again():
-    class Many(Lengths):
-        num_actions = 10**6
-
-        def _step(self, actions):
-            played.append(actions.tolist())
-            return super()._step(actions)
-
-    record, played = bytearray(), []
-    for _ in range(2):
-        with Many([3, 4]) as player:
-            play_n_episodes(player, no_preference, 2, actions_so_far=record, epsilon=1.0)
-    assert np.max(played) > 255 and played[4:] == played[:4]
-
-
-def test_no_games_is_a_mistake():
-    with pytest.raises(ValueError, match="at least 1, got 0"):
-        play_n_episodes(Lengths([1]), no_preference, 0)
-
-
 def follow_the_ball(states):
     """The values of a perfect player of catch, from the newest frame."""
     frames = states[..., -1]
@@ -277,12 +243,6 @@ def test_a_video_has_one_whole_game_and_changes_nothing(num_players, log_dir):
     pictures = read_video(os.path.join(log_dir, "videos", "game-20.mp4"))
     assert len(pictures) == 7
     assert pictures[0].shape == (420, 420, 3)
-
-
-def test_a_watched_game_ends_with_the_first_game_of_the_first_environment():
-    seen = []
-    play_n_episodes(Lengths([3, 1]), no_preference, 6, epsilon=0.0, watch=seen.append)
-    assert [frame.shape for frame in seen] == [(2, 2)] * 3
 
 
 class StopAfter(FakeTrainer):

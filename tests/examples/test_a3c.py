@@ -1,7 +1,6 @@
 """The program: whole runs on a small game, resumed ones, Ctrl-C, and its command line."""
 
 import re
-import signal
 from pathlib import Path
 
 import a3c
@@ -17,7 +16,6 @@ from tensorpack.utils import logger
 from tests.examples.conftest import EXAMPLES
 from tests.examples.small_dqn import StopAt, read_stats, refusal
 from tests.examples.test_a3c_model import ACTIONS, VARIABLES
-from tests.harness import NEVER
 from tests.RL.catch import CatchPlayer
 from tests.RL.players import breakout_rom
 
@@ -124,23 +122,6 @@ def test_a_model_of_another_game_is_not_evaluated(tmp_path, capsys):
     )
     player.num_actions = ACTIONS
     a3c._load_predictor(args, player).close()
-
-
-@pytest.mark.nightly
-@pytest.mark.one_row
-@pytest.mark.slow
-def test_ctrl_c_ends_the_training_in_order_and_new_games_follow(start, tmp_path):
-    fixed = [SCRIPT, "--rom", breakout_rom(), "--logdir", tmp_path, "--num-players", 4]
-    child = start(*fixed, "--steps-per-epoch", 5, "--eval-every", 1000)
-    child.wait_for("Start Epoch 2")
-    child.send(signal.SIGINT, group=True)
-    assert child.end(timeout=60) == 130, child.output
-    assert "Detected Ctrl-C and exiting main loop." in child.output
-    assert not [word for word in NEVER if word in child.output], child.output
-    steps = max(int(path.stem[6:]) for path in tmp_path.glob("model-*.index"))
-    child = start(*fixed, "--steps-per-epoch", 5, "--max-epoch", steps // 5 + 1, "--resume", "auto")
-    assert child.end(timeout=60) == 0, child.output
-    assert f"Start training with global_step={steps}" in child.output
 
 
 @pytest.mark.parametrize(

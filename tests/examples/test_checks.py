@@ -24,16 +24,6 @@ def no_log_dir():
     logger.close_logger_dir()
 
 
-def test_only_the_errors_that_are_named_are_refusals(capsys):
-    def fail(error):
-        with game_flags.refusing("--flag 3", ValueError):
-            raise error
-
-    assert refusal(capsys, fail, ValueError("too large")) == "--flag 3: too large"
-    with pytest.raises(OSError, match="disk"):
-        fail(OSError("disk"))
-
-
 def test_towers_need_gpus(monkeypatch, capsys):
     monkeypatch.setattr(checks, "get_num_gpu", lambda: 2)
     checks.check_towers(2)
@@ -112,17 +102,8 @@ def test_a_model_of_another_algorithm_is_not_evaluated(log_dir, capsys):
         assert predictor(np.zeros((1, 14, 14, 4), np.float32))[0].shape == (1, 3)
 
 
-def test_where_nothing_is_known_nothing_is_refused():
-    checks.check_memory(10**9, 7000, None)
-
-
 def test_what_is_too_large_is_refused_with_what_would_fit():
     available = checks.RESERVED_BYTES + 3 * GB
     checks.check_memory(428000, 7000, available)
     with pytest.raises(ValueError, match=r"7\.0 GB.*5\.1 GB are free.*--memory-size 428000 or"):
         checks.check_memory(10**6, 7000, available)
-
-
-def test_where_nothing_fits_another_size_is_not_advised():
-    with pytest.raises(ValueError, match="1.5 GB are free, .*: free some memory first"):
-        checks.check_memory(500, 7100, 15 * 10**8)

@@ -1,7 +1,6 @@
 """The program: whole runs on a small game, its schedules and rules, and what it refuses."""
 
 import os
-from contextlib import ExitStack
 
 import DQN
 import flags
@@ -10,12 +9,8 @@ import pytest
 from checks import check_rules
 
 from tensorpack.compat import tfv1 as tf
-from tensorpack.RL import read_scores
-from tensorpack.tfutils.sessinit import VariableMismatch
 from tensorpack.tfutils.varmanip import load_checkpoint_vars
-from tensorpack.train import TrainingInterrupted
-from tensorpack.utils import logger
-from tests.examples.small_dqn import StopAt, read_stats, refusal, small_catch, train
+from tests.examples.small_dqn import read_stats, refusal, small_catch, train
 from tests.examples.test_dqn_model import VARIABLES
 from tests.RL.catch import CountingCatch
 from tests.RL.players import breakout_rom, needs_vector
@@ -87,53 +82,6 @@ def check_games(log_dir, stats):
     assert stats[0]["episodes"] < len(games) <= stats[-1]["agent_steps"] // 6
 
 
-@pytest.mark.one_row
-@pytest.mark.slow
-def test_a_run_of_several_attempts_is_one_curve(log_dir):
-    for stop_at in (7, 13, None):  # in both epochs
-        with tf.Graph().as_default(), ExitStack() as stack:
-            if stop_at is not None:
-                stack.enter_context(pytest.raises(TrainingInterrupted))
-            train(small_catch(), callbacks=[StopAt(stop_at)], resume="auto")
-    stats = read_stats(log_dir)
-    assert [(each["epoch_num"], each["global_step"]) for each in stats] == [(1, 10), (2, 20)]
-    for name in ("agent_steps", "emulator_frames", "episodes", "hours"):
-        assert 0 < stats[0][name] < stats[1][name]
-    check_games(log_dir, stats)
-    run = read_scores(log_dir)
-    x, y = run.training_curve("steps", window=12)
-    assert len(x) == stats[1]["agent_steps"] // 12
-    assert set(y[:-1]) <= {-1.0, 0.0, 1.0}  # of two games each
-
-
-@pytest.mark.one_row
-@pytest.mark.slow
-def test_a_run_is_not_resumed_with_weights_of_another_kind(log_dir):
-    train(small_catch(), "--algo", "C51", "--atoms", "5", "--max-epoch", "1", "--eval-every", "9")
-    said = "algo was C51, and is QR. Resume .*--load"
-    with tf.Graph().as_default(), pytest.raises(ValueError, match=said):
-        train(small_catch(), "--algo", "QR", "--atoms", "5", resume="auto")
-
-
-@pytest.mark.nightly
-@pytest.mark.one_row
-@pytest.mark.slow
-def test_a_run_is_resumed_with_other_targets_but_not_exactly(log_dir, monkeypatch):
-    warnings = []
-    monkeypatch.setattr(logger, "warning", warnings.append)
-    train(small_catch(), "--max-epoch", "1", "--eval-every", "9")
-    said = "The run continues with other rules: algo was Double, and is DQN; double was True, and "
-    with tf.Graph().as_default(), pytest.raises(RuntimeError, match=said):
-        train(small_catch(), "--munchausen", resume="must")
-    with tf.Graph().as_default(), pytest.raises(VariableMismatch, match="RMSProp"):
-        train(small_catch(), "--optimizer", "rmsprop", resume="auto")
-    assert warnings == []
-    with tf.Graph().as_default():
-        train(small_catch(), "--munchausen", "--eval-every", "9", resume="auto")
-    assert [each.startswith(said) for each in warnings] == [True]
-    assert [each["global_step"] for each in read_stats(log_dir)] == [10, 20]
-
-
 def test_a_file_that_is_no_game_or_not_there_is_refused(capsys, tmp_path):
     said = refusal(capsys, DQN.main, ["--rom", "nosuchgame.bin"])
     assert said.startswith("--rom nosuchgame.bin: ") and "TENSORPACK_DATASET" in said
@@ -143,31 +91,12 @@ def test_a_file_that_is_no_game_or_not_there_is_refused(capsys, tmp_path):
     assert said.startswith(f"--rom {path}: ")
 
 
-def test_a_memory_too_small_for_its_players_is_refused(capsys, log_dir):
-    sizes = ["--memory-size", "10", "--init-memory-size", "10", "--num-players", "8"]
-    command = ["--rom", breakout_rom(), "--logdir", log_dir, *sizes]
-    assert "10" in refusal(capsys, DQN.main, command)
-
-
 def parse(line=""):
     return flags.parse(["--rom", "breakout.bin", *line.split()])
 
 
 def rules(line=""):
     return DQN.rules_of(parse(line))
-
-
-def test_the_priorities_count_for_the_memory_that_is_needed(monkeypatch):
-    def check(size, each, available):
-        bytes_each.append(each)
-        raise ValueError("enough")
-
-    bytes_each = []
-    monkeypatch.setattr(DQN.checks, "check_memory", check)
-    for priority in (0, 0.5):
-        with pytest.raises(SystemExit):
-            DQN.train(parse(f"--priority {priority}"), breakout_rom())
-    assert 8 <= bytes_each[1] - bytes_each[0] <= 9
 
 
 @pytest.mark.parametrize("backend", ["single", "vector"])

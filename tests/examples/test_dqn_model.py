@@ -99,11 +99,6 @@ def test_the_copy_sets_every_target_variable_and_says_so(lines):
             np.testing.assert_array_equal(target, online)
 
 
-def test_update_target_comes_after_the_graph():
-    with pytest.raises(RuntimeError, match="no target network yet"):
-        Model(4).update_target()
-
-
 @pytest.mark.parametrize("learns", sorted(HEADS))
 def test_a_head_reads_the_fields_that_the_algorithm_says(learns):
     read = set()

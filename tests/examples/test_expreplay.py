@@ -1,6 +1,5 @@
 """ExpReplay in a run: the batches it yields, how much is played, and how it ends."""
 
-import os
 import threading
 
 import numpy as np
@@ -141,18 +140,6 @@ def test_games_that_end_while_populating_count_for_the_first_epoch(log_dir):
     assert -1 <= first["expreplay/mean_score"] <= first["expreplay/max_score"] <= 1
 
 
-@pytest.mark.one_row
-@pytest.mark.slow
-def test_an_epoch_without_a_finished_game_has_no_score(log_dir):
-    class Endless(CatchPlayer):
-        def _step(self, actions):
-            self._row[:] = 0
-            return super()._step(actions)
-
-    train(small_catch(kind=Endless), "--eval-every", "9")
-    assert [name for epoch in read_stats(log_dir) for name in epoch if "score" in name] == []
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("at_step", first_fast([10, 75]))
 def test_an_error_while_populating_or_playing_ends_the_run_with_that_error(at_step, log_dir):
@@ -173,20 +160,6 @@ def test_a_signal_while_populating_or_playing_ends_the_run(at_step, log_dir):
         train(player, "--steps-per-epoch", "100000", callbacks=[Give()])
     assert caught.value.code == 130
     assert player.steps_after <= 1  # the one that the thread may have begun
-
-
-@pytest.mark.slow
-def test_a_signal_at_the_begin_of_a_step_loses_nothing_of_a_deterministic_run(log_dir):
-    class Ask(Callback):
-        def _before_run(self, ctx):
-            if self.global_step == 7:
-                self.trainer.stop_token.request(Interrupted(2))
-
-    tp.fix_rng_seed(1)
-    flags = ["--deterministic", "--seed", "1", "--max-epoch", "1"]
-    with pytest.raises(TrainingInterrupted):
-        train(small_catch(), *flags, callbacks=[Ask()])
-    assert os.path.exists(os.path.join(log_dir, "model-7.index"))
 
 
 @pytest.mark.one_row
@@ -218,11 +191,8 @@ def test_sizes_are_checked(options, message):
 @pytest.mark.parametrize(
     "num_envs, limit, hint",
     [
-        (1, "data", "the players are the limit; try --num-players 8"),
         (8, "data", "the players are the limit; try --num-players 16"),
-        (20, "data", "the players are the limit; try --num-players 32"),
         (32, "data", None),
-        (1, "step", None),
         (
             1,
             "processor",
@@ -329,8 +299,3 @@ def test_a_datapoint_has_all_that_the_model_takes(log_dir):
         for column, spec in zip(datapoint, model.inputs()):
             assert column.dtype == spec.dtype.as_numpy_dtype, spec.name
             assert spec.shape.is_compatible_with(column.shape), spec.name
-
-
-def test_without_priorities_it_does_not_look_at_steps():
-    expreplay = ExpReplay((["state"], ["Qvalue"]), small_catch(), 16, 300, 60, n_step=3)
-    assert not expreplay.sees_runs

@@ -11,7 +11,7 @@ from expreplay import ExpReplay
 import tensorpack as tp
 from tensorpack.utils import logger
 from tensorpack.utils.checkpoints import SegmentDamaged, find_restore_point
-from tensorpack.utils.stopping import Interrupted, StopRequested
+from tensorpack.utils.stopping import Interrupted
 from tests.examples.small_dqn import make_config, small_catch
 from tests.RL.catch import CatchPlayer, CountingCatch
 from tests.RL.disk import through_a_checkpoint
@@ -189,13 +189,6 @@ def test_what_is_half_made_when_the_run_is_asked_to_end_is_finished(save):
     check_same(other.batches(1), after[:4])
 
 
-def test_there_are_no_batches_when_the_run_is_over():
-    playing = Playing(small_catch())
-    playing.expreplay.after_train()
-    with pytest.raises(StopRequested, match="over"):
-        playing.batches(1)
-
-
 class NamedCatch(CatchPlayer):
     """Says what is played."""
 
@@ -227,15 +220,6 @@ def test_other_rules_of_learning_are_an_error_where_the_run_must_resume_exactly(
     assert warnings == []
     Playing(small_catch(), state, strictly=False, **changed)
     assert [each.endswith(said) for each in warnings] == [True]
-
-
-def test_after_a_run_in_which_a_thread_played_its_debts_are_paid_first(save):
-    first = Playing(small_catch(kind=CountingCatch))
-    state = save(first)
-    state["budget"] = 20
-    second = Playing(small_catch(kind=CountingCatch), state)
-    second.batches(1)
-    assert second.player.played == first.player.played + 24
 
 
 def test_a_player_that_hangs_is_named(monkeypatch):

@@ -36,19 +36,6 @@ def test_refuses_frames_that_are_not_enough_or_not_counted(shape):
         as_images(tf.placeholder(tf.uint8, shape), 4)
 
 
-def test_words_need_no_transposition(monkeypatch):
-    monkeypatch.setattr(networks, "_words_are_faster", lambda: True)
-    as_images(tf.zeros([2, 5, 8, 8], tf.uint8), 4)
-    types = {op.type for op in tf.get_default_graph().get_operations()}
-    assert not types & {"Transpose", "StridedSlice"}
-
-
-def test_a_gpu_transposes(monkeypatch):
-    monkeypatch.setattr(networks, "get_num_gpu", lambda: 1)
-    as_images(tf.zeros([2, 5, 8, 8], tf.uint8), 4)
-    assert "Transpose" in {op.type for op in tf.get_default_graph().get_operations()}
-
-
 def test_draws_depend_on_their_two_numbers_and_on_their_order_alone():
     number = tf.placeholder(tf.int64, [])
     drawn = [Draws(number, stream) for stream in (0, 0, 1)]

@@ -49,21 +49,6 @@ def test_a_path_that_exists_wins_over_a_name(logs):
     assert len(plot_scores.read_runs([f"x={logs}/lr=*"])["x"]) == 2
 
 
-def test_a_picture_without_an_ending_is_svg_and_is_named_as_it_is_written(logs, capsys):
-    plot_scores.main([f"{logs}/slow", "--window", "100", "--out", f"{logs}/fast-1"])
-    assert f"{logs}/fast-1.svg is drawn." in capsys.readouterr().out
-    assert (logs / "fast-1.svg").exists() and not (logs / "fast-1.png").exists()
-
-
-def test_names_are_drawn_as_they_are(logs):
-    (logs / "slow").rename(logs / "_a$_{$")
-    picture = logs / "scores.svg"
-    runs = plot_scores.read_runs([f"{logs}/_a$_{{$"])
-    plot_scores.draw(str(picture), runs, "$\\frac$", window=100)
-    text = picture.read_text()
-    assert "<!-- $\\frac$ -->" in text and "_a$_{$: training -->" in text
-
-
 def test_the_picture_has_every_curve_and_what_it_is_a_mean_of(logs):
     picture = logs / "scores.svg"
     runs = plot_scores.read_runs([f"fast={logs}/fast-*", f"{logs}/slow"])
@@ -105,9 +90,7 @@ def test_the_table_is_printed(logs, capsys):
         ([], "No run has a score over 25000 agent steps"),
         (["--published", "tetris"], "no tetris, only asterix, boxing, breakout, freeway, pong"),
         (["--table"], "--published GAME"),
-        (["--published", "pong", "--x", "hours"], "leave out --x"),
         (["--x", "hours"], "no hours"),
-        (["--window", "0"], "at least 1"),
     ],
 )
 def test_what_cannot_be_drawn_is_refused(logs, tmp_path, capsys, flags, said):
@@ -129,9 +112,8 @@ def test_random_games_are_whole_and_played_by_chance():
     assert np.mean(scores) < 0  # to catch the ball takes more than chance
 
 
-@pytest.mark.parametrize("game", ["breakout", "freeway", "pong", "boxing"])
-def test_published_scores_have_a_value_in_each_window(game):
-    published = plot_scores.read_published(game)
+def test_published_scores_have_a_value_in_each_window():
+    published = plot_scores.read_published("breakout")
     assert published.windows == [(250000, 500000), (500000, 750000)]
     assert len(published.scores) == 5 and "github.com" in published.source
     assert {len(each) for each in published.scores.values()} == {2}
