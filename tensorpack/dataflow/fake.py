@@ -1,6 +1,6 @@
 """Yields random arrays in place of data, to try a model or to measure what consumes the data."""
 
-from typing import Any, Dict, Iterator, List, NamedTuple, Sequence, Tuple, Union
+from typing import Any, Dict, Iterator, List, Sequence, Tuple, Union
 
 import numpy as np
 
@@ -36,11 +36,17 @@ class FakeData(RNGDataFlow):
             excluded, so `(0, 256)` gives every uint8. Has no meaning for bool.
         """
         self._size = as_count(self, "size", size, least=0)
-        checked = _shapes(shapes)
-        dtypes = _one_each("dtype", dtype, isinstance(dtype, (list, tuple)), len(checked))
+        try:
+            shapes = [tuple(shape) for shape in shapes]
+        except TypeError as error:
+            raise TypeError(
+                "FakeData takes a list of shapes, one for each component, such as [[84, 84], []], "
+                f"but got {shapes!r}."
+            ) from error
         paired = isinstance(domain, Sequence) and any(isinstance(d, (list, tuple)) for d in domain)
-        domains = _one_each("domain", domain, paired, len(checked))
-        self._components = [_component(*each) for each in zip(checked, dtypes, domains)]
+        dtypes = self._one_each("dtype", dtype, isinstance(dtype, (list, tuple)), len(shapes))
+        domains = self._one_each("domain", domain, paired, len(shapes))
+        self._components = list(map(_Component, shapes, dtypes, domains))
         self._random = random
 
     def __len__(self) -> int:
@@ -71,73 +77,35 @@ class FakeData(RNGDataFlow):
     def _draw(self, rng: np.random.RandomState) -> List[np.ndarray]:
         return [component.draw(rng) for component in self._components]
 
+    def _one_each(self, name: str, value: Any, is_list: bool, count: int) -> Sequence[Any]:
+        """Returns `count` values: those of the list, or one value as often."""
+        values = list(value) if is_list else [value] * count
+        if len(values) != count:
+            raise ValueError(
+                f"FakeData has {count} shapes but {len(values)} values of {name}: {value}. "
+                f"Give one {name} for all, or one for each shape."
+            )
+        return values
 
-class _Component(NamedTuple):
-    """What one component looks like; `low` and `high` are integers if the dtype is one."""
 
-    shape: Tuple[int, ...]
-    dtype: np.dtype
-    low: float
-    high: float
+class _Component:
+    """What one component looks like; the limits of an integer are integers."""
+
+    def __init__(self, shape: Sequence[int], dtype: Any, domain: Tuple[float, float]) -> None:
+        self._shape, self._dtype = tuple(shape), np.dtype(dtype)
+        if self._dtype.kind not in "biuf":
+            raise ValueError(f"FakeData makes bool, integer or float arrays, but not {dtype}.")
+        if self._dtype.kind == "b":
+            domain = (0, 2)
+        self._low, self._high = as_range("FakeData", "domain", domain)
+        if self._dtype.kind in "iu":  # without an integer in between, it is the lower end
+            self._low = int(np.floor(domain[0]))
+            self._high = max(int(np.ceil(domain[1])), self._low + 1)
 
     def draw(self, rng: np.random.RandomState) -> np.ndarray:
-        if self.dtype.kind == "f":
-            drawn = np.asarray(rng.uniform(self.low, self.high, self.shape), self.dtype)
-            low, high = np.array([self.low, self.high], self.dtype)
-            return np.minimum(drawn, np.nextafter(high, low), out=drawn)  # it may be rounded up
-        return np.asarray(rng.randint(int(self.low), int(self.high), self.shape, self.dtype))
-
-
-def _component(shape: Tuple[int, ...], dtype: Any, domain: Tuple[float, float]) -> _Component:
-    dtype = np.dtype(dtype)
-    if dtype.kind != "b":
-        as_range("FakeData", "domain", domain)
-    low, high = (0, 2) if dtype.kind == "b" else domain
-    if dtype.kind not in "biuf":
-        raise ValueError(f"FakeData makes bool, integer or float arrays, but not {dtype}.")
-    if dtype.kind in "iu":
-        # A range without an integer in it, such as (0, 0.5), has its lower end.
-        low = int(np.floor(low))
-        high = max(int(np.ceil(high)), low + 1)
-        limits = np.iinfo(dtype)
-        if low < limits.min or high > limits.max + 1:
-            raise ValueError(
-                f"The domain {domain} does not lie within {dtype}, which goes from {limits.min} "
-                f"to {limits.max} (the upper end of a domain is excluded)."
-            )
-    if dtype.kind == "f":
-        largest = float(np.finfo(dtype).max)
-        if not max(abs(low), abs(high)) <= largest or not np.isfinite(float(high) - float(low)):
-            raise ValueError(
-                f"The domain {domain} does not lie within {dtype}, whose largest number is "
-                f"{largest}, or it is wider than float64 can tell."
-            )
-    return _Component(shape, dtype, low, high)
-
-
-def _shapes(shapes: Any) -> List[Tuple[int, ...]]:
-    try:
-        listed = [tuple(shape) for shape in shapes]
-    except TypeError as error:
-        raise TypeError(
-            f"FakeData takes a list of shapes, one for each component, such as [[84, 84], []], but "
-            f"got {shapes!r}."
-        ) from error
-    return [
-        tuple(
-            as_count(f"FakeData, axis {axis} of shape {index}", "length", length, 0)
-            for axis, length in enumerate(shape)
-        )
-        for index, shape in enumerate(listed)
-    ]
-
-
-def _one_each(name: str, value: Any, is_list: bool, count: int) -> Sequence[Any]:
-    """Returns `count` values: those of the list, or one value as often."""
-    values = list(value) if is_list else [value] * count
-    if len(values) != count:
-        raise ValueError(
-            f"FakeData has {count} shapes but {len(values)} values of {name}: {value}. "
-            f"Give one {name} for all, or one for each shape."
-        )
-    return values
+        low, high = self._low, self._high
+        if self._dtype.kind == "f":
+            drawn = np.asarray(rng.uniform(low, high, self._shape), self._dtype)
+            ends = np.array([low, high], self._dtype)
+            return np.minimum(drawn, np.nextafter(ends[1], ends[0]), out=drawn)  # may be rounded up
+        return np.asarray(rng.randint(int(low), int(high), self._shape, self._dtype))

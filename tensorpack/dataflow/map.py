@@ -35,33 +35,26 @@ def apply_function(func: Callable[[Any], Any], datapoint: Any) -> Any:
     try:
         # A datapoint may be its source's own. Components are not copied, only what holds them.
         return func(copy.copy(datapoint) if isinstance(datapoint, (list, dict)) else datapoint)
-    except StopIteration as error:
-        raise RuntimeError(
-            "The function that is applied to the datapoints raised StopIteration, which does not "
-            "end a pass. Return None to drop a datapoint."
-        ) from error
+    except StopIteration as error:  # it would end the pass
+        raise RuntimeError("The function raised StopIteration. Return None to drop.") from error
 
 
 def drop_none(flow: DataFlow, results: Generator[Any, None, None]) -> Generator[Any, None, None]:
     """Yields the results of a pass that are not None; warns at its end if there is no other."""
-    dropped = kept = False
+    dropped = yielded = False
     with closing(results):
         for result in results:
             if result is None:
                 dropped = True
                 continue
-            kept = True
+            yielded = True
             yield result
             result = None  # a process may wait for its memory
-    if dropped and not kept:
-        warn_of_nothing(flow)
-
-
-def warn_of_nothing(flow: DataFlow) -> None:
-    logger.warning(
-        f"{type(flow).__name__} has dropped every datapoint of a pass. Does its function lack a "
-        "return?"
-    )
+    if dropped and not yielded:
+        logger.warning(
+            f"{type(flow).__name__} has dropped every datapoint of a pass. Does its function lack "
+            "a return?"
+        )
 
 
 class DatapointMap(ProxyDataFlow):
@@ -208,17 +201,10 @@ def component_of(flow: DataFlow, datapoint: Any, index: Union[int, Hashable]) ->
     try:
         return datapoint[index]
     except (IndexError, KeyError, TypeError) as error:
-        what = f"{type(flow).__name__} takes component {index!r}, but the datapoint"
-        if isinstance(error, IndexError):
-            raise IndexError(f"{what} has {len(datapoint)} components.") from error
-        if isinstance(error, KeyError):
-            raise KeyError(f"{what} has {sorted(map(str, datapoint))}") from error
-        advice = "Yield lists or dicts."
-        if isinstance(datapoint, (list, tuple)):
-            advice = "Give the position of the component."
-        elif isinstance(datapoint, dict):
-            advice = "Give the key of the component."
-        raise TypeError(f"{what} is a {type(datapoint).__name__}. {advice}") from error
+        raise type(error)(
+            f"{type(flow).__name__} takes component {index!r}, which {summary_of(datapoint)} does "
+            f"not have ({error}). A datapoint is a list, or a dict of keys."
+        ) from error
 
 
 def note_datapoint(

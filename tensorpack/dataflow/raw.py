@@ -5,8 +5,6 @@ from collections.abc import Mapping
 from queue import Empty
 from typing import Any, Callable, Dict, Iterable, Iterator, Optional, Sequence, Tuple, Union
 
-import numpy as np
-
 from tensorpack.utils.checks import as_count_or_none
 from tensorpack.utils.rng import rng_state
 
@@ -30,16 +28,11 @@ class DataFromList(RNGDataFlow):
 
     def __init__(self, lst: Any, shuffle: bool = True) -> None:
         """Takes anything with a length and integer indices, which is left as it is."""
-        # By the type, as `len` does it. An array without axes has methods that do not work.
-        has_both = hasattr(type(lst), "__len__") and hasattr(type(lst), "__getitem__")
-        is_scalar = isinstance(lst, np.ndarray) and lst.ndim == 0
-        is_table = hasattr(type(lst), "itertuples")  # of pandas, where an integer is a column
-        if not has_both or isinstance(lst, Mapping) or is_scalar or is_table:
+        if not hasattr(type(lst), "__getitem__") or isinstance(lst, Mapping):
             raise TypeError(
                 f"{type(self).__name__} takes a list, or an object with a length and integer "
-                f"indices, but got {type(lst).__name__}. Give it list(...) of an iterable, "
-                "df.values.tolist() of a DataFrame, or use DataFromIterable; for a function use "
-                "DataFromGenerator. A flow needs no other flow around it."
+                f"indices, but got {type(lst).__name__}. Give it list(...) of an iterable, or use "
+                "DataFromIterable; for a function use DataFromGenerator."
             )
         self.lst, self.shuffle = lst, shuffle
 
@@ -94,27 +87,14 @@ class DataFromIterable(DataFlow):
 
     def __init__(self, iterable: Iterable[Any]) -> None:
         """Takes what gives the datapoints of a pass each time it is iterated, with their length."""
-        if not _is_iterable(iterable):
-            advice = "Put the datapoints into a list."
-            if callable(iterable):
-                advice = "Give a function that makes an iterable to DataFromGenerator."
-            raise TypeError(
-                f"{type(self).__name__} takes an iterable, but got {type(iterable).__name__}: "
-                f"{iterable!r:.80}. {advice}"
-            )
         self._iterable: Any = iterable
 
     def __len__(self) -> int:
-        kind = type(self._iterable)
-        reason = f"a {kind.__name__} has none."
-        unknown = UnknownLength(f"The length of {type(self).__name__} is not known: {reason}")
-        if getattr(kind, "__len__", None) is None:
-            raise unknown
         try:
-            # Not `len`, whose TypeError may also be about a result that is not an int.
-            return kind.__len__(self._iterable)  # type: ignore[attr-defined]
-        except TypeError as error:  # raised by loaders that have a `__len__` but no length
-            raise unknown from error
+            return len(self._iterable)
+        except TypeError as error:  # also of loaders that have a `__len__` but no length
+            name = type(self).__name__
+            raise UnknownLength(f"The length of {name} is not known: {error}.") from error
 
     def __iter__(self) -> Iterator[Any]:
         source = self._open()
@@ -149,38 +129,20 @@ class DataFromGenerator(DataFromIterable):
         """
         Args:
           gen: a function without arguments that returns an iterable, or an iterable.
-          size: the number of datapoints in a pass, which stops there; one that ends earlier is an
-            error. None if the generator alone decides.
+          size: the number of datapoints in a pass, which stops there. None if the generator alone
+            decides.
         """
-        if not callable(gen):
-            super().__init__(gen)  # which checks it
-        self._iterable, self._size = gen, as_count_or_none(self, "size", size, 0)
+        super().__init__(gen)  # type: ignore[arg-type]
+        self._size = as_count_or_none(self, "size", size, 0)
 
     def __len__(self) -> int:
         return super().__len__() if self._size is None else self._size
 
     def __iter__(self) -> Iterator[Any]:
-        count = 0
-        for datapoint in itertools.islice(super().__iter__(), self._size):
-            count += 1
-            yield datapoint
-        if self._size is not None and count < self._size:
-            raise RuntimeError(
-                f"DataFromGenerator was given size={self._size}, but the generator ended after "
-                f"{count} datapoints. Give the true size, or none."
-            )
+        return itertools.islice(super().__iter__(), self._size)
 
     def _open(self) -> Iterator[Any]:
-        if not callable(self._iterable):
-            return iter(self._iterable)
-        made = self._iterable()
-        if not _is_iterable(made):
-            name = getattr(self._iterable, "__name__", type(self._iterable).__name__)
-            raise TypeError(
-                f"{type(self).__name__} called {name}(), which returned {made!r:.80}. It has to "
-                "yield datapoints, or to return an iterable of them."
-            )
-        return iter(made)
+        return iter(self._iterable() if callable(self._iterable) else self._iterable)
 
 
 class DataFromQueue(DataFlow):
@@ -197,11 +159,6 @@ class DataFromQueue(DataFlow):
     seeded = False  # the producer does not start again with this process
 
     def __init__(self, queue: Any) -> None:
-        if not callable(getattr(queue, "get", None)):
-            raise TypeError(
-                f"DataFromQueue takes what has a method get(), but got {type(queue).__name__}. Use "
-                "DataFromList for a list, and DataFromIterable for any other iterable."
-            )
         self.queue = queue
         self._closed = 0  # how often
 
@@ -224,7 +181,3 @@ class DataFromQueue(DataFlow):
 
     def close(self) -> None:
         self._closed += 1
-
-
-def _is_iterable(value: Any) -> bool:
-    return hasattr(type(value), "__iter__") or hasattr(type(value), "__getitem__")

@@ -239,8 +239,8 @@ def test_padded_to_the_largest_of_the_batch(kind, use_list, values):
 @pytest.mark.parametrize(
     "datapoints, pad, error, message",
     [
-        ([[np.ones(2)]] * 2, [1], IndexError, "takes component 1, but the datapoint has 1 comp"),
-        ([{"a": np.ones(2)}] * 2, ["b"], KeyError, "takes component 'b', but the datapoint has"),
+        ([[np.ones(2)]] * 2, [1], IndexError, "takes component 1, which"),
+        ([{"a": np.ones(2)}] * 2, ["b"], KeyError, "takes component 'b', which"),
         ([[np.ones(2)], [np.ones((2, 2))]], [0], ValueError, "arrays have 1 and 2 dimensions"),
         ([[np.ones(2)], [[1.0, 2.0]]], [0], TypeError, "Component 0 is list"),
         ([[np.ones(2)], [np.ma.masked_array([1])]], [0], TypeError, "is a masked array"),

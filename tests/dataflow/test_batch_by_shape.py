@@ -193,7 +193,7 @@ def test_a_state_of_larger_batches():
 @pytest.mark.parametrize(
     "datapoint, idx, error, message",
     [
-        ([1], 1, IndexError, "takes component 1, but the datapoint has 1 components"),
+        ([1], 1, IndexError, r"takes component 1, which \[1\] does not"),
         ([[1, 2]], 0, TypeError, "shape of component 0, but a list has none. Yield numpy arrays"),
     ],
 )

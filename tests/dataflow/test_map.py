@@ -121,20 +121,11 @@ def test_filter_keeps_what_the_predicate_is_true_of():
     assert kept is large
     pairs = flow_of([(1, 2), (2, 1), (3, 3)])
     assert list(FilterData(pairs, lambda pair: pair[0] > pair[1])) == [(2, 1)]
-    with pytest.raises(IndexError, match="FilterData takes component 5, but"):
-        list(FilterData(pairs, bool, 5))
 
 
 def test_select_by_position_and_by_key():
     assert list(SelectComponent(flow_of(["abc", "def"]), [2, 0])) == [["c", "a"], ["f", "d"]]
     assert list(SelectComponent(flow_of([{"x": 1, "y": 2}]), ["y"])) == [[2]]
-
-
-def test_missing_component_is_named():
-    with pytest.raises(IndexError, match="takes component 5, but the datapoint has 2 components"):
-        list(MapDataComponent(flow_of([[1, 2]]), negative, 5))
-    with pytest.raises(KeyError, match=r"SelectComponent takes component 'z'.*\['x', 'y'\]"):
-        list(SelectComponent(flow_of([{"x": 1, "y": 2}]), ["z"]))
 
 
 def test_error_of_the_function_is_left_alone():
@@ -153,31 +144,35 @@ def test_wrong_arguments():
         SelectComponent(flow_of([[1]]), 1)
     with pytest.raises(TypeError, match=r"the index of one component, but got \[0, 1\]. Use one"):
         MapDataComponent(flow_of([[1, 2]]), negative, [0, 1])
-    with pytest.raises(TypeError, match=r"Use one for each"):
-        FilterData(flow_of([[1, 2]]), bool, [0, 1])
 
 
 @pytest.mark.parametrize(
-    "datapoint, index, message",
+    "datapoint, index, error, message",
     [
-        ([1, 2], "a", "takes component 'a', but the datapoint is a list. Give the position"),
-        ((1, 2), (0, 1), r"takes component \(0, 1\), but the datapoint is a tuple"),
-        ([1, 2], 1.0, "takes component 1.0, but the datapoint is a list"),
-        (3, 0, "takes component 0, but the datapoint is a int. Yield lists or dicts"),
+        (
+            [1, 2],
+            5,
+            IndexError,
+            r"component 5, which \[1, 2\] does not have \(list index",
+        ),
+        ({"a": 1}, "z", KeyError, "component 'z', which {'a': 1} does not have"),
+        ([1, 2], "a", TypeError, r"component 'a', which \[1, 2\] does not have \(list indices"),
+        (3, 0, TypeError, "component 0, which 3 does not have .* is a list, or a dict"),
     ],
 )
-def test_an_index_of_another_kind(datapoint, index, message):
-    with pytest.raises(TypeError, match=f"MapDataComponent {message}"):
-        list(MapDataComponent(flow_of([datapoint]), negative, index))
-    with pytest.raises(TypeError, match=f"SelectComponent {message}"):
-        list(SelectComponent(flow_of([datapoint]), [index]))
+def test_a_component_that_is_not_there(datapoint, index, error, message):
+    for flow in (
+        MapDataComponent(flow_of([datapoint]), negative, index),
+        SelectComponent(flow_of([datapoint]), [index]),
+        FilterData(flow_of([datapoint]), bool, index),
+    ):
+        with pytest.raises(error, match=f"{type(flow).__name__} takes {message}"):
+            list(flow)
 
 
 def test_keys_of_every_kind():
     for key in "a", (0, 1), None, 1.5:
         assert list(MapDataComponent(flow_of([{key: 1, 7: 2}]), negative, key)) == [{key: -1, 7: 2}]
-    with pytest.raises(TypeError, match="the datapoint is a dict. Give the key"):
-        list(SelectComponent(flow_of([{"a": 1}]), [["a"]]))
 
 
 def test_stop_iteration_of_the_function_does_not_end_the_pass():
