@@ -5,8 +5,9 @@ unless there are wider ones: nothing is truncated, cast to another kind, or wrap
 """
 
 import collections
+import itertools
 from contextlib import suppress
-from typing import Any, Dict, Hashable, List, Sequence
+from typing import Any, Dict, Hashable, Iterator, List, Sequence
 
 import numpy as np
 
@@ -42,36 +43,45 @@ class Rows:
 
 
 class Group(list):
-    """Datapoints of a batch; large arrays are copied into it while they are in a processor's cache.
+    """Datapoints of a batch whose large arrays are in the batch already.
 
-    Rows of `arrays`, by index of the component, then take their place in the datapoints.
+    `arrays` are those of the batch, by index of the component. Their rows are in the datapoints.
     """
 
-    def __init__(self, size: int) -> None:
-        """`size` is that of the batch; 0 to leave the datapoints as they are."""
-        super().__init__()
-        self._size = size
-        self.arrays: Dict[Hashable, np.ndarray] = {}
+    arrays: Dict[Hashable, np.ndarray]
 
-    def add(self, datapoint: Any) -> None:
-        """Appends a datapoint, or what takes its place."""
-        if not self and self._size and isinstance(datapoint, (list, tuple, dict)):
-            for index, part in _parts_of(datapoint).items():
-                if type(part) is np.ndarray and part.nbytes >= _LARGE and part.dtype.kind != "O":
-                    self.arrays[index] = np.empty((self._size, *part.shape), part.dtype)
-        if self.arrays and isinstance(datapoint, (list, tuple, dict)):
-            parts = _parts_of(datapoint)
-            for index, array in self.arrays.items():
-                row, part = array[len(self)], parts.get(index)
-                if type(part) is np.ndarray and part.shape == row.shape and part.dtype == row.dtype:
-                    row[...] = part
-                    parts[index] = row
-            datapoint = parts if isinstance(datapoint, dict) else list(parts.values())
-        self.append(datapoint)
+
+def gather(datapoints: Iterator[Any], size: int) -> Group:
+    """Returns the next datapoints, fewer than `size` at the end only.
+
+    Large arrays are copied into the batch one by one, while a processor's cache has them.
+    """
+    group = Group(itertools.islice(datapoints, 1))
+    rest = itertools.islice(datapoints, size - 1)
+    group.arrays = {
+        index: np.empty((size, *part.shape), part.dtype)
+        for index, part in (_parts_of(group[0]) if group else {}).items()
+        if type(part) is np.ndarray and part.nbytes >= _LARGE and part.dtype.kind != "O"
+    }
+    if not group.arrays:
+        group.extend(rest)
+        return group
+    for row, datapoint in enumerate(itertools.chain([group.pop()], rest)):
+        parts = _parts_of(datapoint)
+        for index, array in group.arrays.items():
+            part, place = parts.get(index), array[row]
+            if type(part) is np.ndarray and part.shape == place.shape and part.dtype == place.dtype:
+                place[...] = part
+                parts[index] = place
+        whole = parts if isinstance(datapoint, dict) else list(parts.values())
+        group.append(whole if parts else datapoint)
+    return group
 
 
 def _parts_of(datapoint: Any) -> Dict[Hashable, Any]:
-    return dict(datapoint if isinstance(datapoint, dict) else enumerate(datapoint))
+    if isinstance(datapoint, (list, tuple)):
+        return dict(enumerate(datapoint))
+    return dict(datapoint) if isinstance(datapoint, dict) else {}
 
 
 def aggregate(datapoints: Sequence[Any], use_list: bool = False, as_rows: bool = False) -> Any:

@@ -3,6 +3,7 @@
 How components become arrays is in `_stack.py`; this file decides which datapoints go together.
 """
 
+import itertools
 from typing import Any, Dict, Hashable, Iterable, Iterator, List, Mapping, Sequence, Tuple, Union
 
 import numpy as np
@@ -11,7 +12,7 @@ from tensorpack.utils.checks import as_count
 
 from ._flow import not_a_state
 from ._length import length_or_none
-from ._stack import Group, aggregate, as_array, check_form
+from ._stack import aggregate, as_array, check_form, gather
 from .base import DataFlow, ProxyDataFlow
 from .map import component_of
 
@@ -85,16 +86,16 @@ class BatchData(ProxyDataFlow):
         return whole + 1 if left and self.remainder else whole
 
     def _transform(self, datapoints: Iterator[Any]) -> Iterator[Any]:
-        size = 0 if self.use_list or self.pad else self.batch_size
-        group = Group(size)
-        for datapoint in datapoints:
-            group.add(datapoint)
-            if len(group) == self.batch_size:
-                batch = self._batch_of(group)
-                group = Group(size)
-                yield batch
-        if group and self.remainder:
-            yield self._batch_of(group)
+        while True:
+            if self.use_list or self.pad:
+                group = list(itertools.islice(datapoints, self.batch_size))
+            else:
+                group = gather(datapoints, self.batch_size)
+            if not group or (len(group) < self.batch_size and not self.remainder):
+                return
+            batch = self._batch_of(group)
+            group = []
+            yield batch
 
     def _batch_of(self, group: List[Any]) -> Any:
         if self.pad:
