@@ -27,18 +27,13 @@ def checked_length(function: Callable[[Any], Any], name: str) -> Callable[[Any],
     @functools.wraps(function)
     def length(self: Any) -> int:
         try:
-            found = function(self)
+            return as_count(self, f"what {name}() returns", function(self), 0)
         except UnknownLength:
             raise
         except NotImplementedError as error:
             raise UnknownLength(
-                f"The length of {type(self).__name__} is not known: its {name}() raised "
-                f"NotImplementedError({', '.join(map(repr, error.args))})."
+                f"The length of {type(self).__name__} is not known: its {name}() raised {error!r}."
             ) from error
-        try:
-            return as_count(self, f"what {name}() returns", found, 0)
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"{error} Raise NotImplementedError if it is not known.") from error
 
     length._is_length = True  # type: ignore[attr-defined]
     return length

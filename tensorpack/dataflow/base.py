@@ -87,9 +87,9 @@ class DataFlow:
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         give_both_names(cls, "__iter__", "get_data", _checked_pass)
-        own = vars(cls).get("__len__")
-        if isinstance(own, types.FunctionType) and not hasattr(own, "_is_length"):
-            cls.__len__ = checked_length(own, "__len__")  # type: ignore[method-assign]
+        length = vars(cls).get("__len__")
+        if isinstance(length, types.FunctionType) and not hasattr(length, "_is_length"):
+            cls.__len__ = checked_length(length, "__len__")  # type: ignore[method-assign]
         give_both_names(cls, "__len__", "size", functools.partial(checked_length, name="size"))
         rank = cls.__mro__.index
         if rank(owner_of(cls, "__iter__")) < rank(owner_of(cls, "state_dict", "_STATE")):
@@ -163,16 +163,7 @@ def _checked_pass(get_data: Callable[[Any], Any]) -> Callable[[Any], Iterator[An
     if inspect.isgeneratorfunction(get_data):
         return get_data
 
-    @functools.wraps(get_data)
-    def begin(self: Any) -> Iterator[Any]:
-        made = get_data(self)
-        try:
-            return iter(made)
-        except TypeError as error:
-            found = f"{type(self).__name__}.get_data() returned {made!r:.80}"
-            raise TypeError(f"{found}. It has to yield or return datapoints.") from error
-
-    return begin
+    return functools.wraps(get_data)(lambda self: iter(get_data(self)))
 
 
 class ResumableDataFlow(DataFlow):

@@ -107,8 +107,7 @@ class PrintData(ProxyDataFlow):
         if isinstance(max_depth, str) and name is None:
             name, max_depth = max_depth, 3
         self.num, self.name = as_count(self, "num", num, 0), name
-        self.max_depth = as_count(self, "max_depth", max_depth, 0)
-        self.max_list = as_count(self, "max_list", max_list, 0)
+        self.max_depth, self.max_list = int(max_depth), max_list
 
     def _transform(self, datapoints: Iterator[Any]) -> Iterator[Any]:
         title = "DataFlow Info" + (f" ({self.name})" if self.name else "")

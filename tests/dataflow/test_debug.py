@@ -59,16 +59,11 @@ def test_nothing_to_measure():
         TestDataSpeed(numbers(3), warmup=3).start()
 
 
-@pytest.mark.parametrize(
-    "numbers_given, error, message",
-    [
-        ({"size": 0}, ValueError, "size must be a whole number of at least 1, but got 0"),
-        ({"warmup": -1}, ValueError, "warmup must be a whole number of at least 0, but got -1"),
-    ],
-)
-def test_wrong_numbers(numbers_given, error, message):
-    with pytest.raises(error, match=f"TestDataSpeed: {message}"):
-        TestDataSpeed(numbers(3), **numbers_given)
+def test_wrong_numbers():
+    with pytest.raises(ValueError, match="TestDataSpeed: size must be a whole number"):
+        TestDataSpeed(numbers(3), size=0)
+    with pytest.raises(ValueError, match="PrintData: num must be a whole number"):
+        PrintData(numbers(3), num=-1)
 
 
 def test_print_shows_what_is_in_a_datapoint(capsys):
@@ -95,8 +90,6 @@ def test_print_shows_what_is_in_a_datapoint(capsys):
 
 def test_the_fourth_argument_of_2017_is_the_name():
     assert PrintData(numbers(5), 1, None, "of 2017").name == "of 2017"
-    with pytest.raises(TypeError, match="max_depth"):
-        PrintData(numbers(5), 1, "name", "another name")
 
 
 def test_print_looks_at_the_first_datapoints_of_a_pass(capsys):
@@ -115,23 +108,6 @@ def test_print_shows_arrays_of_other_libraries(capsys):
 
     list(PrintData(DataFromList([[Tensor()]])))
     assert "    0: Tensor [2, 3] torch.float32" in capsys.readouterr().out.splitlines()
-
-
-def test_print_looks_at_no_more_than_it_shows(capsys):
-    class Whole(bytes):
-        def __repr__(self):
-            raise AssertionError("all of it was written")
-
-    list(PrintData(DataFromList([[Whole(b"x" * 1000), 2**20000]])))
-    out = capsys.readouterr().out
-    assert "    0: Whole b'" + "x" * 55 + "...\n    1: int an int of 20001 bits" in out
-
-
-def test_print_takes_no_negative_numbers():
-    with pytest.raises(
-        ValueError, match="PrintData: num must be a whole number of at least 0, but got -1"
-    ):
-        PrintData(numbers(1), num=-1)
 
 
 def test_print_info_logs_at_once_and_takes_no_datapoint_that_it_does_not_log(capsys):

@@ -78,17 +78,6 @@ def test_passes_of_fixed_size_continue_one_another(count, size, passes):
     assert sum(found, []) == [[i % count] for i in range(size * passes)]
 
 
-@pytest.mark.parametrize("size", ["2", 2.0, np.float32(2)])
-def test_a_size_may_be_a_quotient_or_text(size):
-    assert list(FixedSizeData(numbers(5), size)) == [[0], [1]]
-
-
-@pytest.mark.parametrize("size", ["2.5", "-2", "", 2.5, 0, 0.0, float("inf"), None])
-def test_another_size_is_refused(size):
-    with pytest.raises((TypeError, ValueError), match=f"FixedSizeData: size must .* {size!r}"):
-        FixedSizeData(numbers(5), size)
-
-
 @pytest.mark.parametrize("num", [-1, 2])
 def test_a_pass_without_a_datapoint_is_an_error(num):
     for empty in numbers(0), MapData(numbers(5), drop):
@@ -114,17 +103,10 @@ def test_reset_state_takes_fixed_size_back_to_the_beginning():
     assert list(flow) == [[0], [1]]
 
 
-@pytest.mark.parametrize(
-    "flow, wrong, message",
-    [
-        (RepeatedData(numbers(3), 2), {"finished": 2}, "it is at 2, but a pass has 1"),
-        (RepeatedDataPoint(numbers(3), 2), {"done": 2}, "it is at 2"),
-        (FixedSizeData(numbers(3), 2), {"taken": 3}, "it is at 3"),
-    ],
-)
-def test_a_state_beyond_the_end(flow, wrong, message):
-    with pytest.raises(ValueError, match=message):
-        flow.load_state_dict({**flow.state_dict(), **wrong})
+def test_a_state_beyond_the_end():
+    flow = RepeatedData(numbers(3), 2)
+    with pytest.raises(ValueError, match="it is at 2, but a pass has 1"):
+        flow.load_state_dict({**flow.state_dict(), "finished": 2})
 
 
 def test_a_row_that_is_over_does_not_keep_its_datapoint():
@@ -162,18 +144,15 @@ def test_a_forked_copy_of_fixed_size_begins_a_pass_of_its_own():
         child.join(5)
 
 
-@pytest.mark.parametrize("kind, small", [(RepeatedData, -2), (RepeatedDataPoint, 0)])
-def test_wrong_numbers(kind, small):
-    with pytest.raises(ValueError, match=f"{kind.__name__}.*got {small}"):
-        kind(numbers(3), small)
-    for number in 1.5, None, float("inf"):
-        with pytest.raises(
-            (TypeError, ValueError), match=f"{kind.__name__}: .* must be a .*number"
-        ):
-            kind(numbers(3), number)
+@pytest.mark.parametrize(
+    "kind, wrong", [(RepeatedData, -2), (RepeatedDataPoint, 0), (FixedSizeData, "2.5")]
+)
+def test_wrong_numbers(kind, wrong):
+    with pytest.raises((TypeError, ValueError), match=f"{kind.__name__}.*got {wrong!r}"):
+        kind(numbers(3), wrong)
 
 
-def test_numbers_of_every_kind():
-    for number in np.int64(2), 2.0, "2":
-        assert len(list(RepeatedData(numbers(3), number))) == 6
-    assert len(RepeatedData(numbers(3), 10**15)) == 3 * 10**15
+@pytest.mark.parametrize("number", [np.float32(2), "2"])
+def test_numbers_of_every_kind(number):
+    assert len(list(RepeatedData(numbers(3), number))) == 6
+    assert list(FixedSizeData(numbers(5), number)) == [[0], [1]]
