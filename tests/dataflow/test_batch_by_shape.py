@@ -16,9 +16,7 @@ from tensorpack.dataflow import (
     RepeatedData,
 )
 from tensorpack.dataflow.batch import BatchDataByShape
-from tensorpack.dataflow.choose import RandomMixData
 from tensorpack.dataflow.join import ConcatData, JoinData
-from tensorpack.dataflow.shuffle import LocallyShuffleData
 from tests.contracts.dataflow import assert_same, contract_of
 from tests.dataflow.flows import check_resumes
 
@@ -55,15 +53,6 @@ TestWithoutEnd = contract_of(
     has_len=False,
     deterministic=False,
 )
-
-
-def batches_of_combined():
-    mixed = RandomMixData([images([1] * 5, True), images([2] * 4, True), images([3, 4])])
-    parts = ConcatData([LocallyShuffleData(images([1, 2] * 3, True), 3), mixed])
-    return LocallyShuffleData(BatchDataByShape(parts, 3, 0, remainder=True), 2)
-
-
-TestOfCombined = contract_of(batches_of_combined, length=8, has_len="about", deterministic=False)
 
 
 @given(st.lists(st.integers(0, 3), max_size=20), st.integers(1, 5))

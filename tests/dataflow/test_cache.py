@@ -10,15 +10,11 @@ from tensorpack.dataflow import (
     BatchDataByShape,
     DataFromGenerator,
     DataFromList,
-    FixedSizeData,
     MapData,
     TestDataSpeed,
 )
 from tensorpack.dataflow.cache import CacheData
-from tensorpack.dataflow.choose import RandomMixData
-from tensorpack.dataflow.join import ConcatData
 from tensorpack.dataflow.map import DatapointMap
-from tensorpack.dataflow.shuffle import LocallyShuffleData
 from tensorpack.utils import fix_rng_seed
 from tests.contracts.dataflow import assert_plain, contract_of
 from tests.dataflow.flows import Of2017, check_resumes, doubled, numbers, shuffled
@@ -52,26 +48,6 @@ TestShuffledCache = contract_of(
 )
 TestCacheOfUnknownLength = contract_of(
     lambda: CacheData(DataFromGenerator(five)), length=5, has_len=False, keeps_state=False
-)
-
-
-def cache_of_combined():
-    inner = CacheData(LocallyShuffleData(shuffled(5), 2, num_reuse=2), shuffle=True)
-    return CacheData(ConcatData([inner, RandomMixData([shuffled(4), shuffled(2)])]), True)
-
-
-TestCacheOfCombined = contract_of(cache_of_combined, length=16, deterministic=False)
-# It is never filled.
-TestCacheLeftBeforeTheEnd = contract_of(
-    lambda: FixedSizeData(CacheData(shuffled(6), shuffle=True), 4, keep_state=False),
-    length=4,
-    deterministic=False,
-)
-TestCacheOfAFlowThatContinues = contract_of(
-    lambda: CacheData(FixedSizeData(shuffled(4), 6), shuffle=True),
-    length=6,
-    deterministic=False,
-    independent=False,
 )
 
 
@@ -127,6 +103,16 @@ def test_reset_state_keeps_the_cache():
     list(flow)
     list(flow)
     assert ds.passes == 2
+
+
+def test_a_state_after_reset_state_is_that_of_the_cache():
+    flow = CacheData(shuffled(9), shuffle=True)
+    list(flow)
+    flow.reset_state()
+    twin = CacheData(shuffled(9), shuffle=True)
+    twin.load_state_dict(flow.state_dict())
+    for _ in range(3):
+        assert list(twin) == list(flow)
 
 
 @pytest.mark.parametrize("shuffle", [False, True])

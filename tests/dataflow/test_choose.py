@@ -9,14 +9,12 @@ from hypothesis import strategies as st
 
 from tensorpack.dataflow import (
     DataFromList,
-    FixedSizeData,
     MapData,
     ProxyDataFlow,
     RepeatedData,
     UnknownLength,
 )
 from tensorpack.dataflow.choose import RandomChooseData, RandomMixData
-from tensorpack.dataflow.join import JoinData
 from tensorpack.utils import fix_rng_seed
 from tests.contracts.dataflow import contract_of
 from tests.dataflow.flows import check_resumes, numbers, shuffled
@@ -45,22 +43,8 @@ TestRandomChooseDataOfTheOneThatIsLikely = contract_of(
     length=6,
     has_len=False,
 )
-TestRandomChooseDataInAPassThatIsLeft = contract_of(
-    lambda: JoinData(
-        [RandomChooseData([RepeatedData(shuffled(n), 2) for n in (5, 7)]), shuffled(4)]
-    ),
-    length=4,
-    has_len=False,
-    deterministic=False,
-)
 TestRandomMixData = contract_of(
     lambda: RandomMixData([shuffled(4), numbers(0), shuffled(5)]), length=9, deterministic=False
-)
-TestRandomMixDataOfAFlowThatContinues = contract_of(
-    lambda: RandomMixData([FixedSizeData(shuffled(3), 4), shuffled(3)]),
-    length=7,
-    deterministic=False,
-    independent=False,
 )
 
 

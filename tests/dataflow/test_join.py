@@ -10,13 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tensorpack.dataflow import (
-    BatchData,
     BatchDataByShape,
     DataFlow,
     DataFromGenerator,
     DataFromList,
     DataFromQueue,
-    FixedSizeData,
     MapData,
     RepeatedData,
     StateNotKept,
@@ -96,29 +94,12 @@ TestJoinDataWithAnEndlessOne = contract_of(
     has_len=False,
     deterministic=False,
 )
-# Of such a flow, no datapoint may be lost where a pass resumes at its end.
-TestJoinDataOfAFlowThatContinues = contract_of(
-    lambda: JoinData([FixedSizeData(shuffled(4), 6), shuffled(3)]),
-    length=3,
-    deterministic=False,
-    independent=False,
-)
 TestJoinDataOfUnknownLength = contract_of(
     lambda: JoinData([DataFromGenerator(three), numbers(5)]),
     length=3,
     has_len=False,
     keeps_state=False,
 )
-
-
-def joined_of_combined():
-    parts = ConcatData([shuffled(3), shuffled(4)])
-    mixed = RandomMixData([shuffled(3), shuffled(2)])
-    inner = JoinData([shuffled(8), LocallyShuffleData(shuffled(6), 3)])
-    return JoinData([parts, inner, mixed, CacheData(shuffled(6), shuffle=True)])
-
-
-TestJoinDataOfCombined = contract_of(joined_of_combined, length=5, deterministic=False)
 
 
 TestConcatData = contract_of(
@@ -141,30 +122,6 @@ TestConcatDataThatEndsWithNothing = contract_of(
     has_len=False,
     deterministic=False,
 )
-TestConcatDataOfAFlowThatContinues = contract_of(
-    lambda: ConcatData([FixedSizeData(shuffled(4), 6), FixedSizeData(shuffled(5), 3)]),
-    length=9,
-    deterministic=False,
-    independent=False,
-)
-
-
-TestConcatDataLeftBeforeTheEnd = contract_of(
-    lambda: FixedSizeData(ConcatData([shuffled(3), shuffled(4), shuffled(2)]), 5, keep_state=False),
-    length=5,
-    deterministic=False,
-)
-
-
-def parts_of_combined():
-    cached = CacheData(LocallyShuffleData(shuffled(4), 2), shuffle=True)
-    mixed = RandomMixData([shuffled(3), ConcatData([shuffled(1), shuffled(2)])])
-    joined = JoinData([shuffled(5), shuffled(2)])
-    batched = BatchData(LocallyShuffleData(joined, 2, num_reuse=4), 2)
-    return ConcatData([cached, mixed, cached, batched, mixed])
-
-
-TestConcatDataOfCombined = contract_of(parts_of_combined, length=24, deterministic=False)
 
 
 @given(st.lists(st.integers(0, 5), min_size=1, max_size=4))

@@ -255,7 +255,7 @@ def check_many(numbers, processes, resumed):
     assert counts["resumed"] >= resumed * len(numbers)
 
 
-@pytest.mark.parametrize("processes, count", [(0, 40), (0.1, 10)])
+@pytest.mark.parametrize("processes, count", [(0, 150), (0.1, 10)])
 def test_random_pipelines_give_what_they_give_without_reading_ahead(processes, count):
     check_many(range(count), processes, 0.5)
 

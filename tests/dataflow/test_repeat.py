@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tensorpack.dataflow import (
-    BatchData,
     DataFromGenerator,
     FixedSizeData,
     MapData,
@@ -18,7 +17,7 @@ from tensorpack.dataflow import (
     RepeatedDataPoint,
 )
 from tests.contracts.dataflow import contract_of
-from tests.dataflow.flows import doubled, numbers, shuffled
+from tests.dataflow.flows import numbers, shuffled
 from tests.dataflow.process_flows import closing
 
 
@@ -41,20 +40,6 @@ TestFixedSizeDataInRandomOrder = contract_of(
 TestFixedSizeDataWithoutStateInRandomOrder = contract_of(
     lambda: FixedSizeData(shuffled(4), 6, keep_state=False), length=6, deterministic=False
 )
-# What stopped at the end of a pass leaves the wrapped flows in the middle of theirs.
-TestLeftBeforeTheEnd = contract_of(
-    lambda: FixedSizeData(MapData(shuffled(9), doubled), 4, keep_state=False),
-    length=4,
-    deterministic=False,
-)
-
-
-def pipeline():
-    points = RepeatedDataPoint(MapData(shuffled(5), doubled), 2)
-    return BatchData(FixedSizeData(RepeatedData(points, 2), 13), 2, remainder=True)
-
-
-TestPipeline = contract_of(pipeline, length=7, deterministic=False, independent=False)
 
 
 @given(st.integers(1, 5), st.integers(0, 4))

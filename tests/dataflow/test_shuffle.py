@@ -17,11 +17,9 @@ from tensorpack.dataflow import (
     DataFlow,
     DataFromGenerator,
     DataFromList,
-    FixedSizeData,
     MapData,
     RepeatedData,
 )
-from tensorpack.dataflow.choose import RandomMixData
 from tensorpack.dataflow.shuffle import LocallyShuffleData
 from tensorpack.utils import fix_rng_seed
 from tests.contracts.dataflow import assert_plain, assert_same, contract_of
@@ -30,10 +28,6 @@ from tests.dataflow.process_functions import Unsized
 
 SIZES = st.integers(1, 8)
 SEEDS = st.integers(0, 2**20)
-
-
-def mixed():
-    return RandomMixData([LocallyShuffleData(shuffled(8), 3), shuffled(4)])
 
 
 TestLocallyShuffleData = contract_of(
@@ -54,22 +48,6 @@ TestUnknownLength = contract_of(
     has_len=False,
     deterministic=False,
     keeps_state=False,
-)
-TestShuffledAgain = contract_of(
-    lambda: LocallyShuffleData(LocallyShuffleData(mixed(), 5), 4, num_reuse=2),
-    length=24,
-    deterministic=False,
-)
-TestLeftBeforeTheEnd = contract_of(
-    lambda: FixedSizeData(LocallyShuffleData(shuffled(20), 5), 7, keep_state=False),
-    length=7,
-    deterministic=False,
-)
-TestOfAFlowThatContinues = contract_of(
-    lambda: LocallyShuffleData(FixedSizeData(shuffled(4), 6), 3),
-    length=6,
-    deterministic=False,
-    independent=False,
 )
 
 
