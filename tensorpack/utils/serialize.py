@@ -122,16 +122,14 @@ def loads(
 
 def load_frame(buf: Any, max_bytes: int = MAX_BYTES, copy: bool = True) -> Any:
     """Does what `loads` does, where no bytes of old versions can be."""
-    memory = memoryview(buf)
-    if not copy:
+    if type(buf) is not bytes:
         array: Any = np.frombuffer(buf, np.uint8)
         array.flags.writeable = False
-        memory = memoryview(array)
-    elif memory.format != "B" or memory.ndim != 1:
-        memory = memory.cast("B")
-    if memory.nbytes > max_bytes:
+        buf = array
+    memory = memoryview(buf)
+    if len(memory) > max_bytes:
         raise FrameError(
-            f"A frame of {memory.nbytes} bytes, and {max_bytes} are allowed. If it is meant to be "
+            f"A frame of {len(memory)} bytes, and {max_bytes} are allowed. If it is meant to be "
             "that large, give max_bytes."
         )
     return _loaded(memory, 0, np.ndarray.copy if copy else None)
@@ -164,7 +162,7 @@ def _parts(obj: Any, max_bytes: float = float("inf"), also: _Also = _NOTHING) ->
 
 def _loaded(memory: memoryview, expected_flags: int, keep: _Keep) -> Any:
     """Returns the object of a frame."""
-    whole = memory.nbytes >= _HEADER_BYTES
+    whole = len(memory) >= _HEADER_BYTES
     header = memory if whole else memory.tobytes().ljust(_HEADER_BYTES, b"\0")
     magic, version, flags, zeros, checksum, structure_nbytes, nbytes = _HEADER.unpack_from(header)
     if magic != _MAGIC:
@@ -174,7 +172,7 @@ def _loaded(memory: memoryview, expected_flags: int, keep: _Keep) -> Any:
             f"These {memory.nbytes} bytes begin with {magic!r}, and a frame with {_MAGIC!r}."
             + (arrow if magic == bytes(4) else "")
         )
-    if (version, flags, zeros) != (_VERSION, expected_flags, 0):
+    if version != _VERSION or flags != expected_flags or zeros:
         raise FrameError(
             f"A frame of version {version} with flags {flags}, and this is version {_VERSION}. "
             "Let both sides have the same tensorpack."
@@ -264,16 +262,14 @@ def _dtype_and_shape(header: bytes) -> Tuple[np.dtype, Tuple[int, ...]]:
 
 def _object_of(area: memoryview, keep: _Keep, depth: int, code: int, data: bytes) -> Any:
     """Returns the object of an extension."""
-    if code in (_INLINE, _PLACED, _SCALAR):
+    if code <= _SCALAR:  # an array, or a scalar as one
         end = 2 + data[0] + 8 * data[1]
         dtype, shape = _dtype_and_shape(data[:end])
-        memory: Any = data[end:]
         if code == _PLACED:
-            memory = area[_POSITION.unpack(memory)[0] :]
-        array: Any = np.ndarray(shape, dtype, memory)
-        if code == _SCALAR:
-            return array[()]
-        return array if keep is None or not array.size else keep(array)
+            array: Any = np.ndarray(shape, dtype, area[_POSITION.unpack(data[end:])[0] :])
+            return array if keep is None else keep(array)
+        array = np.ndarray(shape, dtype, data[end:] if keep is None else bytearray(data[end:]))
+        return array[()] if code == _SCALAR else array
     if code == _TUPLE:
         return tuple(_decoded(data, area, keep, depth))
     if code == _NP_STR:

@@ -15,6 +15,7 @@ import numpy as np
 
 from tensorpack.utils.packing.npz import array_of_npy, read_npz, write_npz
 from tensorpack.utils.packing.old_values import RefusedRecord
+from tensorpack.utils.serialize import load_frame
 
 from .._stack import Rows
 from ..base import DataFlow
@@ -139,7 +140,7 @@ def _reader(kind: str, arrays: Dict[str, np.ndarray], number: int) -> Callable[[
     """Returns a function from index to component."""
     if kind == "frames":
         frames, ends = arrays[f"frames_{number}"], arrays[f"offsets_{number}"].tolist()
-        return lambda i: records.decode_value(frames[ends[i] : ends[i + 1]].tobytes(), True)[0]
+        return lambda i: load_frame(frames[ends[i] : ends[i + 1]])[0]
     values = arrays[f"values_{number}"]
     if kind == "array":
         return lambda i: values[i, ...]  # the dots keep a value without axes an array

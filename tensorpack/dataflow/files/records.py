@@ -84,7 +84,7 @@ class RecordFile:
     def __getitem__(self, index: int) -> Any:
         try:
             return self.read(index)
-        except BadRecord as error:
+        except (BadRecord, FrameError) as error:
             raise self.damaged(index, str(error)) from error
         except RefusedRecord as error:
             raise ValueError(f"{self.path}, {self.where(index)}: {error}") from error
@@ -205,8 +205,10 @@ def decode_value(value: bytes, allow_pickle: bool, reader: str) -> Any:
     that can run code, unless `allow_pickle`.
     """
     try:
-        return decode_old(value, allow_pickle) if kind_of_old(value) else load_frame(value)
-    except (FrameError, BadRecord) as error:
+        return load_frame(value)
+    except FrameError as error:
+        if kind_of_old(value):
+            return decode_old(value, allow_pickle)
         reason = str(error).rstrip(".")
         raise BadRecord(
             f"It is not a datapoint: {reason}. Records of other programs are read by {reader}."
