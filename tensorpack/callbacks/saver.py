@@ -116,12 +116,10 @@ class ModelSaver(Callback):
         survive(export, f"Cannot save the graph to {path}", path, logger.error)
         if self.global_step:  # a run is continued
             self._store.adopt()
-        if self._has_state:
-            prefix = self.trainer.resumed_from
-            self._store.adopt_segments(prefix)
-            if prefix is not None:
-                self.last_path = prefix
-                self._guarded(lambda: self._store.resume_from(prefix))
+        prefix = self.trainer.resumed_from if self._has_state else None
+        if prefix is not None:
+            self.last_path = prefix
+            self._guarded(lambda: self._store.resume_from(prefix))
 
     def _trigger(self) -> None:
         self._save(interrupted=False)

@@ -112,7 +112,7 @@ def _state(saved: Saved, sizes: Dict[str, int]) -> str:
     if name not in sizes:
         return "none: its weights can be loaded, a run cannot be resumed from it"
     from tensorpack.utils.checkpoints.files import CheckpointCorrupt
-    from tensorpack.utils.checkpoints.restore import SEGMENTS, UnsupportedState, segments_of
+    from tensorpack.utils.checkpoints.find import SEGMENTS, UnsupportedState, segments_of
 
     text = f"{name} ({size_text(sizes[name])})"
     try:
@@ -130,10 +130,10 @@ def _state(saved: Saved, sizes: Dict[str, int]) -> str:
 
 
 def _damage(saved: Saved) -> Optional[str]:
-    from tensorpack.utils.checkpoints.files import CheckpointCorrupt, check_manifest
+    from tensorpack.utils.checkpoints.files import CheckpointCorrupt, verify
 
     try:
-        check_manifest(saved.path)
+        verify(saved.path)
     except CheckpointCorrupt as error:
         return f"DAMAGED: {error.reason}"
     return None

@@ -28,10 +28,11 @@ from tensorpack.utils.checkpoints.files import (  # noqa: F401  (for those who i
     names_with_prefix,
     verify,
 )
-from tensorpack.utils.checkpoints.find import newest_valid, pointed_to  # noqa: F401
-from tensorpack.utils.checkpoints.restore import (
+from tensorpack.utils.checkpoints.find import (  # noqa: F401
     RestorePoint,
     find_restore_point,
+    newest_valid,
+    pointed_to,
     read_restore_point,
 )
 from tensorpack.utils.checkpoints.store import copy_checkpoint  # noqa: F401

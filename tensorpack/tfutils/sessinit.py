@@ -8,7 +8,7 @@ from tabulate import tabulate
 from tensorpack.compat import tfv1 as tf
 from tensorpack.utils import logger
 from tensorpack.utils.argtools import accepts_old_keywords
-from tensorpack.utils.checkpoints.files import check_manifest
+from tensorpack.utils.checkpoints.files import verify
 from tensorpack.utils.checkpoints.variables import (
     Match,
     by_name,
@@ -108,7 +108,7 @@ class SaverRestore(SessionInit):
 
     def _run_init(self, sess: tf.Session) -> None:
         logger.info(f"Restoring checkpoint from {self.path} ...")
-        check_manifest(self.path)
+        verify(self.path)
         reader = CheckpointReader(self.path)
         scope = f"{self.prefix}/" if self.prefix else ""
         known = known_from(reader.variables)
@@ -302,7 +302,7 @@ class InitFrom(SessionInit):
         self.path = path
         if not path.endswith(NAMED_ARRAYS):
             self.path = get_checkpoint_path(path)
-            check_manifest(self.path)
+            verify(self.path)
         self._values = load_checkpoint_vars(self.path)
         self._also = names_without_output(also)
         self._ignore = frozenset(names_without_output(ignore))

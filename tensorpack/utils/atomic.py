@@ -8,7 +8,7 @@ import re
 import shutil
 import time
 from contextlib import contextmanager, suppress
-from typing import BinaryIO, Iterator, Optional
+from typing import BinaryIO, Iterator
 
 _TEMPORARY = re.compile(r"\..+\.[0-9]+-[0-9a-f]{8}\.tmp", re.DOTALL)
 _DAY_SECONDS = 86400
@@ -30,25 +30,27 @@ def fsync_path(path: str) -> None:
         os.close(descriptor)
 
 
+def make_directory(path: str) -> None:
+    """Makes a directory, and those that it is in, where it is missing, and waits for its name."""
+    if not os.path.isdir(path):
+        os.makedirs(path)
+        fsync_path(os.path.dirname(os.path.abspath(path)))
+
+
 @contextmanager
-def open_atomic(
-    path: str, temporary: Optional[str] = None, sync_folder: bool = True
-) -> Iterator[BinaryIO]:
+def open_atomic(path: str, sync_folder: bool = True) -> Iterator[BinaryIO]:
     """Opens a file for writing bytes that appears under its name, whole, at the end of the block.
 
     If the block raises, or the machine stops, the previous file is still there. The bytes and the
     name are on the disk when the block is left.
 
     Args:
-      temporary: where it is written first, in the same directory; a unique name by default. A
-        fixed name lets you remove what a crash has left there.
       sync_folder: whether to wait for the name; without, a crash of the machine may bring the
         previous file back, and half of the time is saved.
     """
     path = os.path.abspath(path)  # also if the working directory changes in the block
     folder, name = os.path.split(path)
-    own = os.path.join(folder, f".{name}.{os.getpid()}-{os.urandom(4).hex()}.tmp")
-    temporary = temporary or own
+    temporary = os.path.join(folder, f".{name}.{os.getpid()}-{os.urandom(4).hex()}.tmp")
     try:
         with open(temporary, "wb") as file:
             yield file
@@ -76,14 +78,9 @@ def remove_temporaries(folder: str, shared: bool = True) -> None:
                 os.unlink(path)
 
 
-def write_atomic(
-    path: str, data: bytes, temporary: Optional[str] = None, sync_folder: bool = True
-) -> None:
-    """Writes a file so that at any moment it has either the old content or the new one.
-
-    The arguments are those of `open_atomic`, and the content.
-    """
-    with open_atomic(path, temporary, sync_folder) as file:
+def write_atomic(path: str, data: bytes, sync_folder: bool = True) -> None:
+    """Writes a file so that at any moment it has either the old content or the new one."""
+    with open_atomic(path, sync_folder) as file:
         file.write(data)
 
 

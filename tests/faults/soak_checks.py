@@ -6,7 +6,7 @@ import re
 from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.checkpoint import find_restore_point, verify
 from tensorpack.utils.checkpoints import get_all_checkpoints
-from tensorpack.utils.checkpoints.restore import SEGMENTS, segments_of
+from tensorpack.utils.checkpoints.find import SEGMENTS, segments_of
 
 from .run_case import check_statistics
 

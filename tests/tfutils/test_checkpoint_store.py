@@ -188,19 +188,6 @@ class TestDeleting:
             store.save(step, writer(step))
         assert steps(tmp_path) == [4, 5] and value_of(str(tmp_path / "min-error")) == 1
 
-    def test_what_cannot_be_deleted_is_tried_again(self, tmp_path, log_lines, monkeypatch):
-        def failing(path):
-            raise OSError(5, "Input/output error", path)
-
-        store = make(tmp_path, 1, 2, max_to_keep=2)
-        with monkeypatch.context() as patched:
-            patched.setattr(os, "remove", failing)
-            store.save(3, writer(3))
-        assert [text for kind, text in log_lines if "Cannot delete the old" in text]
-        assert steps(tmp_path) == [1, 2, 3]
-        store.save(4, writer(4))
-        assert steps(tmp_path) == [3, 4]
-
 
 class TestStart:
     def test_own_leftovers_go_and_nothing_else(self, tmp_path):

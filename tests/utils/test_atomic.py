@@ -81,20 +81,6 @@ def test_fsync_path(tmp_path):
         fsync_path(str(tmp_path / "none"))
 
 
-def test_a_temporary_name_of_the_callers_own(tmp_path):
-    path, temporary = tmp_path / "state", tmp_path / "state.part"
-    temporary.write_bytes(b"left by a crash")
-    with open_atomic(str(path), str(temporary)) as file:
-        file.write(b"new")
-        file.flush()
-        assert temporary.read_bytes() == b"new" and not path.exists()
-    assert path.read_bytes() == b"new" and names(tmp_path) == ["state"]
-    with pytest.raises(KeyError):
-        with open_atomic(str(path), str(temporary)):
-            raise KeyError
-    assert path.read_bytes() == b"new" and names(tmp_path) == ["state"]
-
-
 def test_the_first_error_is_the_one_that_is_told(tmp_path, monkeypatch):
     (tmp_path / "folder").mkdir()
     monkeypatch.setattr(os, "unlink", os.rmdir)  # which fails for a file

@@ -11,8 +11,7 @@ from tensorpack.train.resume import find_state_saver, state_directory
 from tensorpack.train.state import RunState
 from tensorpack.utils import logger
 from tensorpack.utils.checkpoints.files import step_of
-from tensorpack.utils.checkpoints.find import candidates
-from tensorpack.utils.checkpoints.restore import STATE
+from tensorpack.utils.checkpoints.find import STATE, candidates
 
 _MOST = 64  # checkpoints that a worker tells of, the newest ones
 

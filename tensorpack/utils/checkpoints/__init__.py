@@ -6,9 +6,11 @@ the variables. A save is `CheckpointStore.save(step, write_variables, state)`. T
 """
 
 _NAMES = {  # module -> its public names, loaded when one is used
-    "files": "CheckpointCorrupt check_manifest verify",
-    "find": "NoValidCheckpoint candidates get_all_checkpoints newest_valid pointed_to",
-    "restore": "RestorePoint SEGMENTS STATE UnsupportedState find_restore_point read_restore_point",
+    "files": "CheckpointCorrupt verify",
+    "find": (
+        "NoValidCheckpoint RestorePoint SEGMENTS STATE UnsupportedState candidates "
+        "find_restore_point get_all_checkpoints newest_valid pointed_to read_restore_point"
+    ),
     "segments": "SavedSegments SegmentDamaged SegmentRef Segments abandon",
     "store": "CheckpointStore DirectoryReplaced copy_checkpoint",
 }

@@ -11,8 +11,8 @@ import json
 import os
 import re
 import shutil
-from contextlib import suppress
-from typing import Any, Callable, Dict, Iterable, List, Optional
+from contextlib import contextmanager, suppress
+from typing import Any, Callable, Dict, Iterator, List, Optional
 
 import numpy as np
 
@@ -29,21 +29,14 @@ END_OF_FILE = re.compile(r"\.(index|manifest\.json|state|data-[^./]*)$")  # of a
 _FORMAT = 1
 _NAME = re.compile(r"model-([0-9]{1,18})")
 TABLE_END = bytes.fromhex("57fb808b247547db")  # of each table of TensorFlow: its magic number
-_DAMAGED = (errno.EIO, errno.EISDIR, errno.ENOTDIR)  # of a disk or a copy
 
 
 class CheckpointCorrupt(RuntimeError):
-    """A checkpoint exists, but cannot be read as a whole.
-
-    Attributes:
-      path: of the checkpoint.
-      reason: what is wrong with it.
-    """
+    """A checkpoint exists, but cannot be read as a whole: its `path`, and the `reason`."""
 
     def __init__(self, path: str, reason: str) -> None:
         super().__init__(path, reason)
-        self.path = path
-        self.reason = reason
+        self.path, self.reason = path, reason
 
     def __str__(self) -> str:
         alone = os.path.isfile(self.path) and not os.path.exists(self.path + INDEX)
@@ -51,6 +44,22 @@ class CheckpointCorrupt(RuntimeError):
             advice = "Give one such as train_log/run/model-5000, a log directory or an .npz file."
             return f"{self.path} is not a checkpoint ({self.reason}). {advice}"
         return f"The checkpoint {self.path} is damaged ({self.reason}). Load an earlier one."
+
+
+@contextmanager
+def errors_of(prefix: str) -> Iterator[None]:
+    """Raises what tells of damage, in a block that reads a checkpoint, as `CheckpointCorrupt`.
+
+    What may go away, such as a missing permission, is left as it is.
+    """
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise CheckpointCorrupt(prefix, f"{error.filename} is missing") from error
+    except (OSError, ValueError, TypeError, LookupError) as error:
+        if isinstance(error, OSError) and error.errno != errno.EIO:
+            raise
+        raise CheckpointCorrupt(prefix, str(error) or repr(error)) from error
 
 
 def step_of(name: str) -> Optional[int]:
@@ -78,83 +87,42 @@ def write_manifest(prefix: str, step: int, known: Dict[str, Any], more: Dict[str
 def read_manifest(prefix: str) -> Optional[Dict[str, Any]]:
     """Returns the manifest of a checkpoint, None if it has none."""
     path = prefix + MANIFEST
-    try:
-        with open(path, "rb") as file:
-            content: Dict[str, Any] = json.loads(file.read())
-        version, _ = content["format"], {**content["files"]}
-    except FileNotFoundError:
+    if not os.path.lexists(path):
         return None
-    except OSError as error:
-        raise corrupt(prefix, error) from error
-    except (ValueError, KeyError, TypeError) as error:
-        raise CheckpointCorrupt(prefix, f"{path} is not as it was written: {error!r}") from error
-    if version != _FORMAT:
-        reason = f"{path} has format {version}, this version reads {_FORMAT}"
-        raise CheckpointCorrupt(prefix, reason)
-    return content
+    with errors_of(prefix), open(path, "rb") as file:
+        content: Any = json.loads(file.read())
+        if {**content, "files": {**content["files"]}}["format"] != _FORMAT:
+            raise ValueError(f"{path} has format {content['format']}, this version reads {_FORMAT}")
+        return content  # type: ignore[no-any-return]
 
 
 def saved_step(prefix: str) -> int:
     """Returns the step at which a checkpoint was saved; -1 if it does not say it, or is damaged."""
-    try:
+    with suppress(CheckpointCorrupt):
         return (read_manifest(prefix) or {}).get("step", -1)
-    except CheckpointCorrupt:
-        return -1
+    return -1
 
 
-def check_manifest(
-    prefix: str, except_for: Iterable[str] = (), content: bool = True
-) -> Optional[Dict[str, Any]]:
-    """Compares the files of a checkpoint with its manifest; returns that, None if there is none.
+def verify(prefix: str, content: bool = True, except_for: str = "") -> Optional[Dict[str, Any]]:
+    """Checks that a checkpoint is as it was written; returns its manifest.
 
-    The content of files with the suffixes `except_for` is not compared, nor, without `content`,
-    that of any file: sizes take no time.
-
-    Raises:
-      CheckpointCorrupt: a file is missing or not as it was written.
-    """
-    manifest = read_manifest(prefix)
-    if manifest is None:
-        return None
-    try:
-        for suffix, entry in sorted(manifest["files"].items()):
-            _check_file(prefix + suffix, **entry, content=content and suffix not in except_for)
-    except (OSError, ValueError, TypeError) as error:
-        raise corrupt(prefix, error) from error
-    if INDEX not in manifest["files"]:
-        raise CheckpointCorrupt(prefix, f"{prefix + INDEX} is missing")
-    return manifest
-
-
-def _check_file(
-    path: str, size: int, sha256: str, content: bool = True, memory: Optional[np.ndarray] = None
-) -> None:
-    """Raises ValueError if a file is not that of a manifest; for `memory` see `hash_file`."""
-    if os.path.getsize(path) != size:
-        raise ValueError(f"{path} has {os.path.getsize(path)} bytes, its manifest says {size}")
-    if content and hash_file(path, memory) != (size, sha256):
-        raise ValueError(f"the checksum of {path}, its SHA-256, is not that of its manifest")
-
-
-def read_file(path: str, size: int, sha256: str) -> np.ndarray:
-    """Returns a file, uint8 `[size]`; raises ValueError if it is not that of a manifest."""
-    memory = aligned_empty([size], np.uint8)
-    _check_file(path, size, sha256, memory=memory)
-    return memory
-
-
-def verify(prefix: str, content: bool = True) -> None:
-    """Checks that a checkpoint is as it was written.
-
-    One without a manifest, which another program wrote, needs to have all its files, and its
-    index to have an end; other damage shows when it is loaded. For `content` see `check_manifest`.
+    The content of the file with the suffix `except_for` is not compared, nor, without `content`,
+    that of any file: sizes take no time. A checkpoint without a manifest, which another program
+    wrote, needs to have all its files, and its index to have an end; other damage shows when it is
+    loaded.
 
     Raises:
       FileNotFoundError: there is no such checkpoint.
       CheckpointCorrupt: a part of it is missing or damaged.
     """
-    if check_manifest(prefix, content=content) is not None:
-        return
+    manifest = read_manifest(prefix)
+    if manifest is not None:
+        with errors_of(prefix):
+            for suffix, entry in sorted(manifest["files"].items()):
+                _check(prefix + suffix, content=content and suffix != except_for, **entry)
+        if INDEX not in manifest["files"]:
+            raise CheckpointCorrupt(prefix, f"{prefix + INDEX} is missing")
+        return manifest
     paths = names_with_prefix(prefix + ".data-")
     # Until 2016 a checkpoint was one file, named as the prefix, in the format that an index has.
     table = prefix + INDEX if paths or not os.path.isfile(prefix) else prefix
@@ -165,17 +133,21 @@ def verify(prefix: str, content: bool = True) -> None:
     totals = {path.rpartition("-of-")[2] for path in paths}
     if table != prefix and totals != {f"{len(paths):05d}"}:
         raise CheckpointCorrupt(prefix, f"a file {prefix}.data-* is missing")
+    return None
 
 
-def corrupt(prefix: str, error: Exception) -> Exception:
-    """Returns what to raise where a file of a checkpoint cannot be read, or is not as it was
-    written: the error itself if it may go away, such as a missing permission.
-    """
-    if isinstance(error, FileNotFoundError):
-        return CheckpointCorrupt(prefix, f"{error.filename} is missing")
-    if isinstance(error, OSError) and error.errno not in _DAMAGED:
-        return error
-    return CheckpointCorrupt(prefix, str(error))
+def read_file(path: str, size: int, sha256: str) -> np.ndarray:
+    """Returns a file, uint8 `[size]`; raises ValueError if it is not that of a manifest."""
+    memory = aligned_empty([size], np.uint8)
+    _check(path, size, sha256, memory=memory)
+    return memory
+
+
+def _check(path: str, size: int, sha256: str, content: bool = True, memory: Any = None) -> None:
+    if os.path.getsize(path) != size:
+        raise ValueError(f"{path} has {os.path.getsize(path)} bytes, its manifest says {size}")
+    if content and hash_file(path, memory) != (size, sha256):
+        raise ValueError(f"the checksum of {path}, its SHA-256, is not that of its manifest")
 
 
 def suffixes(prefix: str) -> List[str]:

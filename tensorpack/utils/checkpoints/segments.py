@@ -9,14 +9,14 @@ changed, and successive states share it.
 import errno
 import os
 import re
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 import numpy as np
 
 from .. import logger
-from ..atomic import fsync_path, open_atomic
+from ..atomic import make_directory, open_atomic
 from ..serialize import dump_hashed, load_hashed
 from .files import read_file
 
@@ -29,11 +29,7 @@ Arrays = Dict[str, np.ndarray]
 
 
 class SegmentRef(NamedTuple):
-    """Names a segment, and says what it must be.
-
-    `name`, `size` in bytes and hexadecimal `sha256` are those of the file in the directory of its
-    store; `meta` is a small dictionary of the owner.
-    """
+    """The name, size in bytes and checksum of the file of a segment; `meta` is its owner's."""
 
     name: str
     size: int
@@ -42,16 +38,7 @@ class SegmentRef(NamedTuple):
 
 
 class SegmentDamaged(RuntimeError):
-    """A segment is missing, truncated or altered.
-
-    Attributes:
-      path: of the file.
-      reason: what is wrong with it.
-    """
-
-    def __init__(self, path: str, reason: str) -> None:
-        super().__init__(f"The segment {path} cannot be used: {reason}.")
-        self.path, self.reason = path, reason
+    """A segment is missing, truncated or altered."""
 
 
 class SegmentStore:
@@ -83,11 +70,11 @@ class SegmentStore:
         saved have been deleted, perhaps for want of space; returns the names of those it needs.
         """
         packed, self._packed = list(self._packed.values()), {}
-        if not is_saved:
+        if is_saved:
+            _tell(packed)
+        else:
             self.delete(ref.name for leaf, refs in packed for ref in refs[len(leaf.saved) :])
             abandon(state)
-        else:
-            _tell(packed)
         return {ref.name for _, refs in packed for ref in refs}
 
     def names(self) -> Set[str]:
@@ -97,64 +84,48 @@ class SegmentStore:
         return set()
 
     def write(self, meta: Dict[str, Any], arrays: Arrays) -> SegmentRef:
-        """Writes a new segment: it is on the disk when this returns; if it fails, no file is left.
-
-        `meta`, for the owner, is anything that a state can hold. The arrays have no objects, and
-        must not change meanwhile.
-        """
-        if not os.path.isdir(self.directory):
-            os.makedirs(self.directory)
-            fsync_path(os.path.dirname(os.path.abspath(self.directory)))
+        """Writes a new segment: it is on the disk when this returns."""
+        make_directory(self.directory)
         numbers = [int(match.group(1)) for match in map(_NAME.fullmatch, self.names()) if match]
         self._last = max([self._last, *numbers]) + 1
         name = f"segment-{self._last:08d}.seg"
-        try:
-            with open_atomic(os.path.join(self.directory, name)) as file:
-                size, sha256 = dump_hashed({"meta": meta, "arrays": arrays}, file)
-        except BaseException:
-            self.delete([name])  # it has its name already if only the last step failed
-            raise
+        with open_atomic(os.path.join(self.directory, name)) as file:
+            size, sha256 = dump_hashed({"meta": meta, "arrays": arrays}, file)
         return SegmentRef(name, size, sha256, meta)
 
     def read(self, ref: SegmentRef) -> Arrays:
-        """Returns the arrays of a segment, writable, in C order. The file is read once.
-
-        Raises:
-          SegmentDamaged: it is missing, truncated or altered.
-        """
+        """Returns the arrays of a segment, writable, in C order; raises `SegmentDamaged`."""
         path = os.path.join(self.directory, ref.name)
         try:
             return load_hashed(read_file(path, ref.size, ref.sha256))["arrays"]  # type: ignore
         except (FileNotFoundError, ValueError) as error:
-            is_missing = isinstance(error, FileNotFoundError)
-            raise SegmentDamaged(path, "it is missing" if is_missing else str(error)) from error
+            reason = "it is missing" if isinstance(error, FileNotFoundError) else error
+            raise SegmentDamaged(f"The segment {path} cannot be used: {reason}.") from error
 
     def delete_others(self, keep: Set[str]) -> None:
         """Deletes all segments except those with some names, and what killed writes have left."""
         try:
             self.delete(sorted(filter(_OURS.fullmatch, self.names() - keep)))
         except OSError as error:
-            logger.warning("Cannot look for old segments: %s", error)
+            logger.warning(f"Cannot look for old segments: {error}")
 
     def delete(self, names: Iterable[str]) -> None:
         """Deletes files of the directory. Logs a warning where that fails."""
         for name in names:
-            path = os.path.join(self.directory, name)
             try:
-                with suppress(FileNotFoundError):
-                    os.remove(path)
+                os.remove(os.path.join(self.directory, name))
             except OSError as error:
-                logger.warning("Cannot delete the unused segment %s: %s", path, error)
+                logger.warning(f"Cannot delete the unused segment {name}: {error}")
 
 
 @dataclass(eq=False)
 class Segments:
-    """A leaf of a state to be saved: segments that exist, and new ones.
+    """A leaf of a state to be saved.
 
     Args:
       saved: segments of earlier saves that still belong to the state.
-      new: in order, the meta and the arrays of each new segment, see `SegmentStore.write`. The
-        arrays may be views of a buffer: they must not change until `on_done` is called.
+      new: in order, the meta, a small dictionary, and the arrays, without objects, of each new
+        segment. They may be views of a buffer: they must not change until `on_done` is called.
       on_done: called exactly once, perhaps from another thread: with the refs of `saved` and of
         `new` in order when the state is on the disk, with None when the save failed.
     """
@@ -169,8 +140,7 @@ class SavedSegments:
     """The `Segments` of a state that was loaded.
 
     Args:
-      refs: the segments, in order.
-      store: reads them.
+      refs: the segments, in order, which `store` reads.
       reusable: whether the next state is saved to the same place, so that its `Segments.saved` may
         contain these. Otherwise all that they hold is new there.
       loaded: name to the arrays of segments that have been read and verified already.
@@ -204,15 +174,9 @@ def abandon(state: Any) -> None:
 
 
 def _tell(answers: Iterable[Tuple[Segments, Optional[List[SegmentRef]]]]) -> None:
-    """Tells all owners, even if one raises; then raises the first exception."""
-    errors = []
-    for leaf, refs in answers:
-        try:
-            leaf.on_done(refs)
-        except Exception as error:  # raised below
-            errors.append(error)
-    if errors:
-        raise errors[0]
+    with ExitStack() as stack:  # which calls all, even if one raises
+        for leaf, refs in answers:
+            stack.callback(leaf.on_done, refs)
 
 
 def load_segments(tree: Any, make: Callable[[List[SegmentRef]], Any]) -> Any:

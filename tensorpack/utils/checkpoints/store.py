@@ -15,11 +15,10 @@ from typing import Any, Callable, Dict, List, Optional, Set, Tuple
 
 from .. import logger
 from .._directory_lock import LOCK, DirectoryLock
-from ..atomic import fsync_path, remove_temporaries, write_atomic
+from ..atomic import make_directory, remove_temporaries, write_atomic
 from ..serialize import dump_hashed
 from .files import (
     INDEX,
-    MANIFEST,
     REPLACED,
     CheckpointCorrupt,
     discard,
@@ -31,12 +30,20 @@ from .files import (
     verify,
     write_manifest,
 )
-from .find import POINTER, candidates, pointed_to
-from .restore import FORMAT, SEGMENTS, STATE, UnsupportedState, segments_of
+from .find import (
+    FORMAT,
+    POINTER,
+    SEGMENTS,
+    STATE,
+    UnsupportedState,
+    candidates,
+    pointed_to,
+    segments_of,
+)
 from .segments import Segments, SegmentStore
 
-_WITH_SEGMENTS = 2  # how many states keep theirs
 _UNFINISHED = re.compile(r"checkpoint\.unfinished|model-\d{1,18}(\.unfinished.*|\..*\.unfinished)")
+_MANIFEST = re.compile(r"((model-\d{1,18})(?:\.replaced)?)\.manifest\.json")
 
 
 class DirectoryReplaced(RuntimeError):
@@ -68,9 +75,7 @@ class CheckpointStore:
         self._clock = clock
         self._next_keep = clock() + self._keep_seconds
         self._saved: Dict[str, Optional[float]] = {}  # prefix to time, the newest last
-        self._to_delete: List[str] = []
         self._segments = SegmentStore(os.path.join(directory, SEGMENTS))
-        self._needed: Dict[str, Set[str]] = {}  # prefix to names of segments, the newest last
         self._lock = _inode(os.path.join(directory, LOCK))
         self._clean()
 
@@ -88,22 +93,6 @@ class CheckpointStore:
             if step_of(os.path.basename(prefix)) is not None and os.path.exists(prefix + INDEX):
                 self._saved.setdefault(prefix, None)
 
-    def adopt_segments(self, prefix: Optional[str] = None) -> None:
-        """Keeps the segments of the newest two states that are in the directory already.
-
-        `prefix` is the one that the run resumes from, if any; it counts as the newest.
-        """
-        needed: Dict[str, Set[str]] = {}
-        name = os.path.basename(prefix or "")
-        for path in sorted(candidates(self.directory), key=lambda p: os.path.basename(p) != name):
-            # The search for a state to resume from has logged these.
-            with suppress(CheckpointCorrupt, UnsupportedState, OSError):
-                verify(path, content=False)
-                needed[path] = {ref.name for ref in segments_of(path)}
-            if len(needed) == _WITH_SEGMENTS:
-                break
-        self._needed = dict(reversed(list(needed.items())))
-
     def resume_from(self, prefix: str) -> None:
         """Makes a checkpoint, which is whole, the newest one of the directory for all that read
         `checkpoint`; ends what was left when one was being replaced.
@@ -111,13 +100,12 @@ class CheckpointStore:
         if os.path.realpath(os.path.dirname(prefix)) != os.path.realpath(self.directory):
             return
         newest = os.path.join(self.directory, os.path.basename(prefix))
+        if newest.endswith(REPLACED):
+            newest = newest[: -len(REPLACED)]
+            put_back(newest)
         for backup in [path for path in candidates(self.directory) if path.endswith(REPLACED)]:
-            target = backup[: -len(REPLACED)]
-            if backup == newest:
-                put_back(target)
-                newest = target
             with suppress(CheckpointCorrupt, FileNotFoundError):
-                verify(target)
+                verify(backup[: -len(REPLACED)])
                 remove_checkpoint(backup)
         listed = [path for path in pointed_to(self.directory) if os.path.exists(path + INDEX)]
         if listed[-1:] != [newest]:
@@ -142,6 +130,7 @@ class CheckpointStore:
           DirectoryReplaced: the lock in the directory is not the one that was there before.
         """
         final, is_saved = self.path_of(step), False
+        saved, next_keep, to_delete = self._plan(final)
 
         def write_all(prefix: str) -> None:
             write(prefix)
@@ -156,31 +145,36 @@ class CheckpointStore:
 
         try:
             self._open_directory()
-            saved, next_keep, to_delete = self._plan(final)
             replace_checkpoint(final, write_all, lambda: self._point_to(list(saved)))
-            self._saved, self._next_keep, self._to_delete = saved, next_keep, to_delete
-            self._delete()
+            self._saved, self._next_keep = saved, next_keep
             is_saved = True
         finally:
             needed = self._segments.end_save(state, is_saved)
-        if state is not None:
-            others = [item for item in self._needed.items() if item[0] != final]
-            self._needed = dict([*others, (final, needed)][-_WITH_SEGMENTS:])
-            self._segments.delete_others({n for names in self._needed.values() for n in names})
+        for prefix in to_delete:
+            _delete(prefix)
+        if state is not None and os.path.isdir(self._segments.directory):
+            self._segments.delete_others(needed | self._needed_before(final))
         return final
+
+    def _needed_before(self, newest: str) -> Set[str]:
+        """Returns the names of the segments of the state before the newest one."""
+        for prefix in candidates(self.directory):
+            # The search for a state to resume from logs what is damaged.
+            with suppress(CheckpointCorrupt, UnsupportedState, OSError):
+                if prefix != newest:
+                    verify(prefix, content=False)
+                    return {ref.name for ref in segments_of(prefix)}
+        return set()
 
     def _open_directory(self) -> None:
         """Makes the directory if it is missing, and compares the lock in it with that of before."""
+        make_directory(self.directory)
         path = os.path.join(self.directory, LOCK)
-        inode = _inode(path)
-        if not os.path.isdir(self.directory):
-            os.makedirs(self.directory)
-            fsync_path(os.path.dirname(os.path.abspath(self.directory)))
-        if self._lock is not None and inode is None:  # another run may not know of this one
+        if self._lock is not None and not os.path.exists(path):
             logger.warning(f"{path} was removed during the run; it is made again.")
             DirectoryLock(self.directory)  # held until the process ends
             self._lock = _inode(path)
-        elif self._lock is not None and inode != self._lock:
+        if self._lock not in (None, _inode(path)):
             raise DirectoryReplaced(
                 f"{path} is not the one that this run had before: the directory was renamed or "
                 "deleted, and another one has its name now, perhaps that of another run. Nothing "
@@ -193,7 +187,7 @@ class CheckpointStore:
         """
         saved = {prefix: when for prefix, when in self._saved.items() if prefix != newest}
         saved[newest] = self._clock()
-        next_keep, to_delete = self._next_keep, [path for path in self._to_delete if path != newest]
+        next_keep, to_delete = self._next_keep, []
         for prefix in list(saved)[: -self._max_to_keep] if self._max_to_keep else []:
             when = saved.pop(prefix)
             if when is not None and when >= next_keep:
@@ -209,35 +203,29 @@ class CheckpointStore:
         lines += [f'all_model_checkpoint_paths: "{name}"' for name in names]
         write_atomic(os.path.join(self.directory, POINTER), ("\n".join(lines) + "\n").encode())
 
-    def _delete(self) -> None:
-        """Deletes what is due; what cannot be deleted is tried again after the next save."""
-        due, self._to_delete = self._to_delete, []
-        for prefix in due:
-            try:
-                remove_checkpoint(prefix)
-                remove_checkpoint(prefix + REPLACED)
-            except OSError as error:
-                logger.warning(f"Cannot delete the old checkpoint {prefix}: {error}")
-                self._to_delete.append(prefix)
-
     def _clean(self) -> None:
         """Removes what a save or a deletion that was cut short has left, and nothing else."""
         if not os.path.isdir(self.directory):
             return
         remove_temporaries(self.directory, shared=False)
-        names = os.listdir(self.directory)
+        names = {*os.listdir(self.directory)}
         for name in filter(_UNFINISHED.fullmatch, names):
             discard(os.path.join(self.directory, name))
-        listed = pointed_to(self.directory) if any(n.endswith(MANIFEST) for n in names) else []
-        for stem in [name[: -len(MANIFEST)] for name in names if name.endswith(MANIFEST)]:
-            is_backup = stem.endswith(REPLACED)
-            prefix = os.path.join(self.directory, stem)
-            ends = [INDEX] if is_backup else [INDEX, REPLACED + INDEX]
-            is_ours = step_of(stem[: -len(REPLACED)] if is_backup else stem) is not None
-            if is_ours and prefix not in listed and not any(stem + end in names for end in ends):
-                logger.info(f"Removing {prefix}, which was left unfinished.")
-                self._to_delete.append(prefix)
-        self._delete()
+        for match in filter(None, map(_MANIFEST.fullmatch, names)):
+            stem, target = match.groups()
+            path = os.path.join(self.directory, stem)
+            has_index = names & {stem + INDEX, target + REPLACED + INDEX}
+            if not has_index and path not in pointed_to(self.directory):
+                logger.info(f"Removing {path}, which was left unfinished.")
+                _delete(path)
+
+
+def _delete(prefix: str) -> None:
+    try:
+        remove_checkpoint(prefix)
+        remove_checkpoint(prefix + REPLACED)
+    except OSError as error:
+        logger.warning(f"Cannot delete the old checkpoint {prefix}: {error}")
 
 
 def copy_checkpoint(source: str, target: str) -> None:

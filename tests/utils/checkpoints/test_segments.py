@@ -103,7 +103,7 @@ def test_the_bytes_are_on_the_disk_before_the_name_is(store, monkeypatch):
     assert tape == [*parent, (temporary, path), (store.directory, "folder")]
 
 
-@pytest.mark.parametrize("step", ["write", "fsync", "replace", "folder"])
+@pytest.mark.parametrize("step", ["write", "fsync", "replace"])
 def test_a_failed_write_leaves_no_file(store, step, monkeypatch):
     store.write({}, arrays())
 
@@ -112,11 +112,10 @@ def test_a_failed_write_leaves_no_file(store, step, monkeypatch):
             args[1].write(b"half of it")
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    targets = {
-        "folder": "tensorpack.utils.atomic.fsync_path",
-        "write": "tensorpack.utils.checkpoints.segments.dump_hashed",
-    }
-    monkeypatch.setattr(targets.get(step, f"os.{step}"), full)
+    target = (
+        "tensorpack.utils.checkpoints.segments.dump_hashed" if step == "write" else f"os.{step}"
+    )
+    monkeypatch.setattr(target, full)
     with pytest.raises(OSError, match="No space"):
         store.write({}, arrays())
     assert names(store) == ["segment-00000001.seg"]
@@ -132,9 +131,8 @@ def test_damage_is_found(store):
     for content in (b"", data[:-1], data + b"\0", data[:-1] + b"\1"):
         with open(path, "wb") as file:
             file.write(content)
-        with pytest.raises(SegmentDamaged) as caught:
+        with pytest.raises(SegmentDamaged, match=f"The segment {path} cannot be used"):
             store.read(ref)
-        assert caught.value.path == path and path in str(caught.value)
     os.remove(path)
     with pytest.raises(SegmentDamaged, match="it is missing"):
         store.read(ref)
@@ -152,7 +150,7 @@ def test_only_segments_are_deleted_and_what_cannot_be_is_warned_of(store, monkey
     def remove(path):
         raise PermissionError(errno.EACCES, "Permission denied")
 
-    monkeypatch.setattr(logger, "warning", lambda text, *args: warnings.append(text % args))
+    monkeypatch.setattr(logger, "warning", warnings.append)
     monkeypatch.setattr(os, "remove", remove)
     store.delete_others(set())
     assert len(warnings) == 1 and refs[1].name in warnings[0] and "denied" in warnings[0]
