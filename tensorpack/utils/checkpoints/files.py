@@ -229,8 +229,9 @@ def replace_checkpoint(
                 remove_checkpoint(backup)
         discard(unfinished)
         raise
-    with suppress(OSError):
-        remove_checkpoint(backup)
+    if is_replacing or has_backup:
+        with suppress(OSError):
+            remove_checkpoint(backup)
 
 
 def put_back(target: str) -> None:
