@@ -88,8 +88,8 @@ def not_a_state(flow: Any, why: str) -> ValueError:
 def check_state(flow: Any, state: Any, names: Iterable[str]) -> None:
     """Raises ValueError unless the state of a flow is a dict of exactly these names."""
     if not isinstance(state, dict) or set(state) != set(names):
-        found = sorted(map(str, state)) if isinstance(state, dict) else type(state).__name__
-        raise not_a_state(flow, f"it needs {sorted(set(names))}, but got {found}")
+        keys = sorted(map(str, state)) if isinstance(state, dict) else type(state).__name__
+        raise not_a_state(flow, f"it needs {sorted(set(names))}, but got {keys}")
 
 
 def check_count(flow: Any, count: Any, limit: int) -> None:

@@ -2,13 +2,11 @@
 
 import copy
 import itertools
-import sys
 from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
 
 from tensorpack.utils.rng import is_seeded, rng_state
 
 from ._combined import state_or_reason
-from ._flow import check_count
 from .base import DataFlow, ProxyDataFlow, RNGDataFlow
 
 
@@ -48,7 +46,6 @@ class CacheData(RNGDataFlow, ProxyDataFlow):
         return getattr(self.ds, "seeded", True) and (is_seeded() or not self.shuffle)
 
     def __iter__(self) -> Iterator[Any]:
-        """Begins a pass; a RuntimeError if one cannot be resumed, because `ds` became shorter."""
         full = self._cache is not None
         _, _, cached, filled, count = self._take_loaded() or (None, None, full, full, 0)
         source: Iterator[Any] = iter(())
@@ -58,12 +55,6 @@ class CacheData(RNGDataFlow, ProxyDataFlow):
             source = iter(self.ds)
             begin = state_or_reason(self.ds)
             datapoints = list(source if filled else itertools.islice(source, count))
-            if len(datapoints) < count:
-                raise RuntimeError(
-                    f"CacheData resumes after datapoint {count} of a pass, but "
-                    f"{type(self.ds).__name__} yielded only {len(datapoints)} when it was read "
-                    "again. Has the data changed?"
-                )
             if filled:
                 self._cache = begin, datapoints
         rng = rng_state(self.rng)
@@ -98,10 +89,6 @@ class CacheData(RNGDataFlow, ProxyDataFlow):
     def _first_position(self) -> Tuple[Any, ...]:
         full = self._cache is not None
         return (*super()._first_position()[:2], full, full, 0)
-
-    def _restore_position(self, *values: Any) -> Tuple[Any, ...]:
-        check_count(self, values[-1], sys.maxsize)  # `len` may be too small, as of BatchDataByShape
-        return values
 
     def _state_of_ds(self) -> Any:
         return state_or_reason(self.ds) if self._cache is None else self._cache[0]

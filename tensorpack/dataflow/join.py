@@ -216,11 +216,8 @@ class ConcatData(CombinedDataFlow):
 def listed(flow: DataFlow, df_lists: Any) -> List[Any]:
     """Returns the flows of the argument `df_lists` in a new list, or raises an error."""
     name = type(flow).__name__
-    if hasattr(df_lists, "reset_state") or not hasattr(df_lists, "__iter__"):
-        raise TypeError(
-            f"{name} takes a list of flows, but got a {type(df_lists).__name__}: {df_lists!r:.80}. "
-            "Put a single flow into a list."
-        )
+    if hasattr(df_lists, "reset_state"):
+        raise TypeError(f"{name} takes a list of flows, but got one. Put it into a list.")
     elements = list(df_lists)
     if not elements:
         raise ValueError(f"{name} is made from at least one flow, but the list is empty.")

@@ -233,10 +233,12 @@ def summary_of(value: Any, depth: int = 2) -> str:
         return text if len(text) <= _MOST_CHARACTERS else text[:_MOST_CHARACTERS] + "..."
     if depth and isinstance(value, dict):
         items = itertools.islice(value.items(), _MOST_COMPONENTS)
-        parts = [f"{summary_of(key):.40}: {summary_of(each, depth - 1)}" for key, each in items]
+        parts = [
+            f"{summary_of(key):.40}: {summary_of(element, depth - 1)}" for key, element in items
+        ]
         return "{" + _joined(parts, len(value)) + "}"
     if depth and isinstance(value, (list, tuple)):
-        parts = [summary_of(each, depth - 1) for each in value[:_MOST_COMPONENTS]]
+        parts = [summary_of(element, depth - 1) for element in value[:_MOST_COMPONENTS]]
         return "[" + _joined(parts, len(value)) + "]"
     return f"a {type(value).__name__}"
 

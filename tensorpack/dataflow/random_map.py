@@ -81,7 +81,7 @@ class RandomMapData(RandomMap):
         self.func: Callable[..., Any] = checked_function(self, func)
 
     def _draw(self, datapoint: Any, number: int, rng: np.random.RandomState) -> Any:
-        return apply_function(lambda own: self.func(own, rng), datapoint)
+        return apply_function(lambda dp: self.func(dp, rng), datapoint)
 
 
 class _Stream:

@@ -15,7 +15,6 @@ from tensorpack.utils.checks import as_count
 from tensorpack.utils.rng import rng_state, set_rng_state
 
 from ._combined import state_or_reason
-from ._flow import check_count, check_state, not_a_state
 from .base import DataFlow, ProxyDataFlow, RNGDataFlow
 
 # What a round, from one filling of the buffer to the next, is in a state; never changed later.
@@ -77,7 +76,6 @@ class LocallyShuffleData(RNGDataFlow, ProxyDataFlow):
         return super().__len__() * self.num_reuse
 
     def __iter__(self) -> Iterator[Any]:
-        """Begins a pass; a RuntimeError if one cannot be resumed, because `ds` became shorter."""
         _, state, taken = self._take_loaded() or (None, None, 0)
         if state is None:
             rng, empty = self.rng_of_pass(), np.zeros(0, np.int64)
@@ -111,7 +109,7 @@ class LocallyShuffleData(RNGDataFlow, ProxyDataFlow):
                 del buffer.held[number]
             numbers, uses = numbers[uses > 0], uses[uses > 0]
             begin = buffer.read
-            count = buffer.read_on(self.buffer_size - len(numbers))
+            count = buffer.read_on(max(0, self.buffer_size - len(numbers)))
             numbers = np.concatenate([numbers, np.arange(begin, begin + count, dtype=np.int64)])
             uses = np.concatenate([uses, np.full(count, self.num_reuse, np.int64)])
             if len(numbers):
@@ -123,16 +121,6 @@ class LocallyShuffleData(RNGDataFlow, ProxyDataFlow):
             if not len(numbers):
                 self._position = place, state, taken
                 return
-
-    def _restore_position(self, place: Any, state: Any, taken: Any) -> Tuple[Any, ...]:
-        if state is not None:
-            check_state(self, state, _ROUND)
-            count = len(state["numbers"])
-            if count > self.buffer_size:
-                room = f"which has room for {self.buffer_size}"
-                raise not_a_state(self, f"{count} datapoints were in the buffer, {room}")
-            check_count(self, taken, min(count, self.shuffle_interval))
-        return place, state, taken
 
 
 class _Buffer:
@@ -150,15 +138,12 @@ class _Buffer:
         self._note_place()
         wanted = set(state["numbers"].tolist())
         for number in range(state["first"], state["read"]):
-            if not self.read_on(1):
-                raise RuntimeError(
-                    f"LocallyShuffleData had read {state['read']} datapoints of a pass that it "
-                    f"resumes, but now {type(ds).__name__} has {number}. Has the data changed?"
-                )
-            if number not in wanted:
-                del self.held[number]
-        if 0 < len(wanted) < size:  # the end of `ds` had been reached, too
             self.read_on(1)
+            if number not in wanted:
+                self.held.pop(number, None)
+        if 0 < len(wanted) < size:  # `ds` had been asked for more, and may have ended
+            ahead = list(itertools.islice(self._datapoints, 1))
+            self._datapoints = itertools.chain(ahead, self._datapoints if ahead else ())
 
     def read_on(self, count: int) -> int:
         """Reads as many datapoints, or those that are left, and returns how many these are."""

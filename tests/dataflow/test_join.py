@@ -204,7 +204,7 @@ def test_it_takes_any_iterable_of_flows_and_copies_it(kind):
     combined = kind(flow for flow in flows), kind(flows)
     flows.append(numbers(3))
     assert [len(flow.df_lists) for flow in combined] == [1, 1]
-    with pytest.raises(TypeError, match=f"{kind.__name__} takes a list of flows, but got a DataFr"):
+    with pytest.raises(TypeError, match=f"{kind.__name__} takes a list of flows, but got one"):
         kind(numbers(3))
     with pytest.raises(ValueError, match=f"{kind.__name__} is made from at least one flow"):
         kind([])
