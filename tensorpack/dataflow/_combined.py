@@ -72,7 +72,8 @@ class ReadAhead:
         self._newest: Any = no_state if flow.strict else "results come as they are completed"
         self._waiting: Deque[Any] = collections.deque()  # the states behind what is not given out
         self.place = flow._place = _Place()
-        self._note_state()
+        if not isinstance(self._newest, str):
+            self._note_state()
         self.finish()
 
     @property
@@ -89,7 +90,8 @@ class ReadAhead:
         self.read += 1
         self.place.is_ahead = True
         datapoint = next(self._datapoints, _END)
-        self._note_state()
+        if not isinstance(self._newest, str):
+            self._note_state()
         if datapoint is _END:
             raise StopIteration
         if self._flow.strict:
@@ -110,11 +112,10 @@ class ReadAhead:
         call_optional(datapoints, "close")
 
     def _note_state(self) -> None:
-        if not isinstance(self._newest, str):  # it would be asked after every datapoint
-            try:
-                self._newest = state_of(self._flow.ds)
-            except StateNotKept as error:
-                self._newest = str(error)
+        try:
+            self._newest = state_of(self._flow.ds)
+        except StateNotKept as error:
+            self._newest = str(error)  # and it is not asked again after every datapoint
 
 
 def may_be_left(flow: DataFlow) -> bool:

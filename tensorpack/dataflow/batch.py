@@ -14,7 +14,7 @@ from ._flow import not_a_state
 from ._length import length_or_none
 from ._stack import aggregate, as_array, check_form, gather
 from .base import DataFlow, ProxyDataFlow
-from .map import component_of
+from .map import component_of, note_datapoint
 
 
 def as_batch_size(flow: DataFlow, ds: DataFlow, batch_size: Any, remainder: bool) -> int:
@@ -86,21 +86,28 @@ class BatchData(ProxyDataFlow):
         return whole + 1 if left and self.remainder else whole
 
     def _transform(self, datapoints: Iterator[Any]) -> Iterator[Any]:
-        while True:
+        for first in itertools.count(0, self.batch_size):
             if self.use_list or self.pad:
                 group = list(itertools.islice(datapoints, self.batch_size))
             else:
                 group = gather(datapoints, self.batch_size)
             if not group or (len(group) < self.batch_size and not self.remainder):
                 return
-            batch = self._batch_of(group)
+            batch = self._batch_of(group, first)
             group = []
             yield batch
 
-    def _batch_of(self, group: List[Any]) -> Any:
-        if self.pad:
-            check_form(group)
-            group = [dict(dp) if isinstance(dp, dict) else list(dp) for dp in group]
+    def _batch_of(self, group: List[Any], first: int) -> Any:
+        try:
+            return self.aggregate_batch(self._padded(group) if self.pad else group, self.use_list)
+        except Exception as error:
+            numbers = f"{first} to {first + len(group) - 1}"
+            note_datapoint(error, type(self).__name__, numbers, group)
+            raise
+
+    def _padded(self, datapoints: List[Any]) -> List[Any]:
+        check_form(datapoints)
+        group: Any = [dict(dp) if isinstance(dp, dict) else list(dp) for dp in datapoints]
         for index, value in self.pad.items():
             arrays = [as_array(component_of(self, dp, index), index) for dp in group]
             ranks = sorted({array.ndim for array in arrays})
@@ -112,7 +119,7 @@ class BatchData(ProxyDataFlow):
             shape = tuple(max(sizes) for sizes in zip(*(array.shape for array in arrays)))
             for dp, array in zip(group, arrays):
                 dp[index] = array if array.shape == shape else _padded(array, shape, index, value)
-        return self.aggregate_batch(group, self.use_list)
+        return group
 
     @staticmethod
     def aggregate_batch(data_holder: Sequence[Any], use_list: bool = False) -> Any:

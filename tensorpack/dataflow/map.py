@@ -210,7 +210,7 @@ def component_of(flow: DataFlow, datapoint: Any, index: Union[int, Hashable]) ->
 def note_datapoint(
     error: BaseException,
     owner: str,
-    number: int,
+    number: Union[int, str],
     datapoint: Any,
     file: Optional[str] = None,
     counted: str = "counted from 0 where the pass began or was resumed",

@@ -18,14 +18,14 @@ from ._combined import ReadAhead, ReadAheadFlow, why_late
 from ._flow import in_order
 from ._processes.channel import Limits
 from ._processes.flows import ProcessFlow
-from ._processes.pickled import Packed, pack
+from ._processes.pickled import Packed
 from ._processes.pool import WorkerPool
 from ._processes.start_method import choose_start_method
 from ._processes.worker_loop import Failure, Item, apply_or_note, draw_seed, map_inputs
 from ._stack import aggregate
 from .base import DataFlow, ProxyDataFlow
 from .batch import BatchData, as_batch_size
-from .map import MapData, apply_function, checked_function, drop_none
+from .map import MapData, apply_function, checked_function, drop_none, note_datapoint
 
 _GIB = 2**30
 
@@ -69,7 +69,8 @@ class _ProcessMap(ReadAheadFlow, ProcessFlow):
         try:
             ready = self._as_they_come(pool, inputs, early)
             for _, result in in_order(ready, early) if self.strict else ready:
-                source.give()
+                if self.strict:
+                    source.give()
                 if isinstance(result, Failure):
                     raise result.error()
                 yield result
@@ -99,15 +100,11 @@ class _ProcessMap(ReadAheadFlow, ProcessFlow):
                 except Exception as caught:
                     error = caught
                 is_over = packed is None
-            if packed is None:
-                if sent == received:
-                    break
-                item = pool.take()
-            elif pool.send(packed, sent):
+            if packed is None and sent == received:
+                break
+            was_sent, item = pool.exchange(packed, sent)
+            if was_sent:
                 packed, sent = None, sent + 1
-                item = pool.take(wait=False)
-            else:
-                item = pool.take(room=True)
             if item is not None:
                 received += 1
                 yield item
@@ -120,10 +117,10 @@ class _ProcessMap(ReadAheadFlow, ProcessFlow):
 
     def _pack(self, inputs: Any) -> Packed:
         with suppress(TypeError, ValueError):
-            return pack(inputs)
+            return Packed(inputs)
         for item in inputs if isinstance(inputs, list) else [inputs]:
-            apply_or_note(type(self).__name__, pack, item)  # places count from the datapoint
-        return pack(inputs)
+            apply_or_note(type(self).__name__, Packed, item)  # places count from the datapoint
+        return Packed(inputs)
 
     def _make_pool(self) -> WorkerPool:
         name, seed = type(self).__name__, draw_seed(get_rng(self))
@@ -221,40 +218,33 @@ MultiProcessMapDataZMQ = MultiProcessMapData
 
 
 class _Map:
-    """What a process does with a datapoint."""
+    """What a process does with a datapoint.
+
+    In a strict pass, which has a seed, it seeds `numpy.random` and `random` for each datapoint:
+    what the function draws depends on the seed and the position of the datapoint, and not on what
+    else its process has made.
+    """
+
+    _seed: Optional[int] = None  # of the latest pass
+    _root: Any  # a hash of it
 
     def __init__(self, func: Callable[[Any], Any]) -> None:
         self._func = func
-        self._seeds: Tuple[Optional[int], Any] = (None, None)
 
     def __call__(self, item: Item) -> Any:
         datapoint, number, _, seed = item
         if seed is not None:
-            if seed != self._seeds[0]:
+            if seed != self._seed:
                 seed_datapoints()
-                self._seeds = seed, _DatapointSeeds(seed)
-            self._seeds[1](number)
+                key = str(seed).encode("ascii")  # not by SeedTree: it is done for every datapoint
+                self._seed = seed
+                self._root = hashlib.blake2b(b"datapoint", key=key, digest_size=24)
+            node = self._root.copy()
+            node.update(number.to_bytes(8, "little"))
+            digest = node.digest()
+            np.random.seed(np.frombuffer(digest, "<u4", 4))
+            random.seed(int.from_bytes(digest[16:], "little"))
         return apply_function(self._func, datapoint)
-
-
-class _DatapointSeeds:
-    """Seeds `numpy.random` and `random` for each datapoint of a pass that has a seed.
-
-    What a function draws from them then depends on the seed and the position of its datapoint, and
-    not on what else its process has made.
-    """
-
-    def __init__(self, seed: int) -> None:
-        # not by SeedTree: this is done for every datapoint
-        self._root = hashlib.blake2b(b"datapoint", key=str(seed).encode("ascii"), digest_size=24)
-
-    def __call__(self, position: int) -> None:
-        """Seeds both streams for the datapoint of a position."""
-        node = self._root.copy()
-        node.update(position.to_bytes(8, "little"))
-        digest = node.digest()
-        np.random.seed(np.frombuffer(digest, "<u4", 4))
-        random.seed(int.from_bytes(digest[16:], "little"))
 
 
 class MultiProcessMapAndBatchData(_ProcessMap):
@@ -338,5 +328,11 @@ def _map_and_batch(
     """Returns a tuple with a batch, or, if it is not full, a list of datapoints; None for none."""
     apply = functools.partial(apply_function, func)
     mapped = [apply_or_note(name, apply, item) for item in group]
-    kept = [datapoint for datapoint in mapped if datapoint is not None]
-    return (kept or None) if len(kept) < batch_size else (aggregate(kept, as_rows=True),)
+    datapoints = [datapoint for datapoint in mapped if datapoint is not None]
+    if len(datapoints) < batch_size:
+        return datapoints or None
+    try:
+        return (aggregate(datapoints, as_rows=True),)
+    except (TypeError, ValueError) as error:
+        note_datapoint(error, name, f"{group[0][1]} to {group[-1][1]}", datapoints)
+        raise

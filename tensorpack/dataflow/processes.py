@@ -87,8 +87,7 @@ class MultiProcessRunner(ProcessFlow):
         RNGDataFlow.reset_state(self)
         if is_worker():
             self.ds.reset_state()
-        with self._pools.sharing:
-            self._pools.stop_sharing()
+        self._pools.restart()
         self.start_processes()
 
     def _without_processes(self) -> DataFlow:
@@ -97,23 +96,19 @@ class MultiProcessRunner(ProcessFlow):
     def _begin(self) -> Iterator[Any]:
         length = length_or_none(self)
         rounds: Iterable[Any] = itertools.repeat(None) if length is None else range(length)
-        pools = self._pools
-        with pools.sharing:
-            pool = pools.shared
-            if pool is None or pool.closed:
-                pools.stop_sharing()
-                pool = pools.shared = pools.take(self._make_pool)
+        with self._pools.sharing:
+            pool = self._pools.take(self._make_pool, alone=False)
+            if not pool.has_begun:
                 pool.begin([draw_seed(self.rng) for _ in range(self.num_proc)])
         for _ in rounds:
-            with pools.sharing:
-                _, datapoint = pool.take()
+            _, (_, datapoint) = pool.exchange()
             yield datapoint
             datapoint = None  # the pool may wait for its memory
 
     def _make_pool(self) -> WorkerPool:
         return WorkerPool(
             run_flow,
-            [(each, self.ds) for each in self.environments or [{}] * self.num_proc],
+            [(env, self.ds) for env in self.environments or [{}] * self.num_proc],
             ("ds", self.ds),
             self._limits,
             choose_start_method(self._start_method),

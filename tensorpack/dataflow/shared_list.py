@@ -11,9 +11,9 @@ from typing import Any, Callable, Iterable, List, Sequence, Tuple, Union
 
 import numpy as np
 
-from tensorpack.utils.packing.packed_arrays import aligned
+from tensorpack.utils.packing.packed_arrays import ALIGNMENT
 
-from ._processes.pickled import pack, unpack, write
+from ._processes.pickled import Packed, unpack
 from ._processes.shared_memory import SharedFile
 
 _LEAST_BYTES = 1 << 20
@@ -44,17 +44,17 @@ class SharedList(Sequence[Any]):
         memory = np.empty(0, np.uint8)
         for index, element in enumerate(elements):
             try:
-                packed = pack(element)
+                packed = Packed(element)
             except TypeError as error:
                 raise TypeError(f"Element {index} of the list: {error}") from error
             if end + packed.nbytes > capacity:
                 capacity = max(_LEAST_BYTES, capacity + capacity // 2, end + packed.nbytes)
                 self._file.resize(capacity)
-                memory = self._file.view(capacity, writable=True)
-            write(packed, memory[end:])
+                memory = np.frombuffer(self._file.view(capacity, writable=True), np.uint8)
+            packed.write(memory[end:])
             starts.append(end)
             pickles.append(end + packed.begin)
-            end += aligned(packed.nbytes)
+            end += -(-packed.nbytes // ALIGNMENT) * ALIGNMENT
         if end:
             self._file.resize(end)  # what is too much goes back
         self._set(end, np.array(starts, np.int64), np.array(pickles, np.int64))
@@ -65,7 +65,9 @@ class SharedList(Sequence[Any]):
 
     def _set(self, nbytes: int, starts: np.ndarray, pickles: np.ndarray) -> None:
         self._starts, self._pickles = starts, pickles
-        self._memory = self._file.view(nbytes, writable=False) if nbytes else np.empty(0, np.uint8)
+        self._memory = np.empty(0, np.uint8)
+        if nbytes:
+            self._memory = np.frombuffer(self._file.view(nbytes, writable=False), np.uint8)
 
     @property
     def nbytes(self) -> int:
@@ -78,7 +80,7 @@ class SharedList(Sequence[Any]):
     def __getitem__(self, index: Union[int, slice]) -> Any:
         """Returns an element; or a list of them."""
         if isinstance(index, slice):
-            return [self[each] for each in range(*index.indices(len(self)))]
+            return [self[i] for i in range(*index.indices(len(self)))]
         number = operator.index(index)
         if number < 0:
             number += len(self)

@@ -1,7 +1,6 @@
 """What worker processes of the tests do: functions and flows that any start method can send."""
 
 import collections
-import contextlib
 import ctypes
 import dataclasses
 import enum
@@ -16,8 +15,6 @@ import time
 import numpy as np
 
 from tensorpack.dataflow import DataFlow, DataFromList, ProxyDataFlow, RNGDataFlow, UnknownLength
-from tensorpack.dataflow._processes.channel import Interrupted
-from tensorpack.dataflow._processes.worker_loop import map_inputs, received
 
 LOCK = threading.Lock()
 
@@ -257,25 +254,6 @@ class Ragged(DataFlow):
 
     def __len__(self):
         return self.count
-
-
-def count_up(inputs, sender, index, count):
-    """What a worker of a pool does: sends numbers behind its input, a text."""
-    sender.attach(interrupt=inputs.records.fd)
-    for tag, text in received(inputs):
-        with contextlib.suppress(Interrupted):
-            for i in range(count):
-                sender.send([text, index, i], tag + i)
-
-
-def hang_at_input(inputs, sender, index):
-    for _ in received(inputs):
-        sleep()
-
-
-def answer_with(inputs, sender, index, function):
-    """What a worker of a pool does: answers by a function."""
-    map_inputs(inputs, sender, {}, "", function, index)
 
 
 def ones(datapoint):

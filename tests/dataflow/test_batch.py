@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tensorpack.dataflow import BatchData, DataFromGenerator, DataFromList, FakeData
+from tensorpack.utils._tracebacks import notes_of
 from tests.contracts.dataflow import contract_of
 from tests.dataflow.flows import Of2017, flow_of
 from tests.dataflow.process_functions import Unsized
@@ -137,9 +138,15 @@ def test_many_shapes_do_not_hide_what_to_do():
 
 def test_different_shapes_are_all_named():
     shapes = [(2, 3), (4, 3), (2, 3), ()]
-    flow = BatchData(flow_of([{"image": np.zeros(shape)} for shape in shapes]), 4)
+    flow = BatchData(flow_of([{"image": np.zeros(shape)} for shape in [()] * 4 + shapes]), 4)
     with pytest.raises(ValueError) as caught:
         list(flow)
+    (note,) = notes_of(caught.value)
+    assert note.startswith("BatchData failed on datapoint 4 to 7 (counted from 0 where")
+    assert note.endswith(
+        "[{'image': float64 (2, 3)}, {'image': float64 (4, 3)}, "
+        "{'image': float64 (2, 3)}, {'image': float64 ()}]."
+    )
     assert "Component 'image' of a batch of 4 has different shapes" in str(caught.value)
     assert "(2, 3) (2 times), (4, 3) (1 times), () (1 times)" in str(caught.value)
 

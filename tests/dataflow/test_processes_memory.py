@@ -1,5 +1,6 @@
 """Nothing that came from a process changes, whoever keeps it, and all of its memory goes back."""
 
+import collections
 import errno
 import gc
 import itertools
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 
 from tensorpack.dataflow import DataFlowTerminated, DataFromList, MapData, MultiProcessMapData
-from tensorpack.dataflow._processes import pickled
+from tensorpack.dataflow._processes import channel
 from tests.contracts.dataflow import assert_same
 from tests.dataflow import process_functions as functions
 from tests.dataflow.process_flows import closing, mixture
@@ -57,38 +58,15 @@ class TestMemory:
         del going
         assert multiprocessing.active_children() == []
 
-    @pytest.fixture
-    def copies(self, monkeypatch):
-        """Grows with each array that is copied."""
-        copies = []
-        monkeypatch.setattr(pickled, "_copy_of", lambda *place: copies.append(place))
-        return copies
-
-    def test_no_copies_for_a_consumer_that_keeps_one(self, copies):
-        ds = MapData(numbers(300), functions.whole_array)
-        with closing(mixture(ds, 2, 8)) as flow:
-            assert sum(1 for _ in flow) == 300
-        assert copies == []
-
-    @pytest.mark.parametrize("num_prefetch", [2, 8])
-    def test_no_copies_for_a_consumer_that_lets_go(self, copies, num_prefetch):
-        ds = MapData(numbers(100), functions.whole_array)
-        with closing(mixture(ds, 1, num_prefetch)) as flow:
-            going = iter(flow)
-            for _ in range(100):
-                next(going)
-        assert copies == []
-
-    def test_copies_for_a_consumer_that_keeps_many(self, monkeypatch):
-        copied, copy_of = [], pickled._copy_of
-        monkeypatch.setattr(
-            pickled, "_copy_of", lambda *place: copied.append(place[1]) or copy_of(*place)
-        )
+    @pytest.mark.parametrize("keep, most", [(0, 0), (1, 0), (100, 98)])
+    def test_copies_for_a_consumer_that_keeps_many(self, keep, most, monkeypatch):
+        copied, copy_of = [], channel._copy_of
+        monkeypatch.setattr(channel, "_copy_of", lambda it: copied.append(0) or copy_of(it))
         ds = MapData(numbers(100), functions.whole_array)
         with closing(mixture(ds, 1, 8)) as flow:
-            kept = [array for (array,) in flow]
-        assert 90 <= len(copied) < 100
-        for number, array in enumerate(kept):
+            kept = collections.deque(flow, keep)
+        assert most - 8 <= len(copied) <= most
+        for number, (array,) in enumerate(kept, 100 - keep):
             assert array.min() == array.max() == number
             with pytest.raises(ValueError):
                 array.setflags(write=True)

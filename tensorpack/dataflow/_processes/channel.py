@@ -2,9 +2,9 @@
 
 A large object is written into one of a fixed number of *slots* of shared memory, each as large as
 the largest object that was in it, and announced by a record in a pipe; a small one is in the pipe
-itself. The receiver gives out arrays that view the slot. When the last of them is gone, it gives
-the slot back, by one byte in another pipe; one more byte says that an object was taken. A consumer
-that keeps many arrays gets copies, so that slots are free.
+itself. The receiver yields arrays that view the slot. When the last of them is gone, it returns
+the slot, by one byte in another pipe; one more byte says that an object was taken. A consumer that
+keeps many arrays gets copies, so that slots are free.
 """
 
 import contextlib
@@ -18,8 +18,9 @@ from typing import Any, Deque, Dict, List, NamedTuple, Optional, Sequence, Tuple
 import numpy as np
 
 from tensorpack.utils._tracebacks import add_note
+from tensorpack.utils.packing.packed_arrays import aligned_empty
 
-from .pickled import Packed, pack, unpack, write
+from .pickled import Packed, unpack
 from .shared_memory import Descriptor, SharedFile, poll_of
 
 TAGS = 1 << 32  # what counts objects in a tag; the rest of it is their pass
@@ -30,7 +31,6 @@ _PIPE_BUF = 4096  # bytes that are written at once, or not at all
 _SMALL_BYTES = _PIPE_BUF - _RECORD.size
 _STEP = 1 << 16  # bytes; sizes of slots are multiples of it
 _CHUNK = 1 << 17  # more than a pipe holds
-_NOTHING = np.empty(0, np.uint8)
 _MOST_ITEMS = 1000
 _MOST_SLOTS = 16
 _SLOTS_OF_ALL = 64  # a slot takes two descriptors, of 1024 that a process usually may have
@@ -54,12 +54,8 @@ class Limits(NamedTuple):
         return cls(min(items, most_slots), items, nbytes // workers)
 
 
-class Interrupted(Exception):
-    """There is a new input, so nothing is sent for the present one."""
-
-
 class _End:
-    """One end of a channel: the pipe of records, that of what is given back, and the slots.
+    """One end of a channel: the pipe of records, that of what is returned, and the slots.
 
     Workers that are forked later close it: an open copy would keep memory allocated, and who reads
     a pipe would not see its end.
@@ -68,105 +64,97 @@ class _End:
     def __init__(
         self, records: Descriptor, returned: Descriptor, files: Sequence[SharedFile], limits: Limits
     ) -> None:
-        self.records, self._returned = records, returned
-        self._files, self._limits = list(files), limits
+        self.records, self.returned, self._files, self._limits = records, returned, files, limits
+        self._memory: List[Any] = [b""] * len(files)  # what is mapped of each slot
+
+    def _use(self, blocks: bool) -> None:
+        os.set_blocking(self.records.fd, blocks)
+        util.register_after_fork(self, _End.close)
 
     def close(self) -> None:
-        """Closes the pipes and the memory; arrays that were given out stay valid."""
-        for each in (self.records, self._returned, *self._files):
-            each.close()
+        """Closes the pipes and the memory; arrays that view it stay valid."""
+        self._memory = []
+        for descriptor in (self.records, self.returned, *self._files):
+            descriptor.close()
 
 
 class Sender(_End):
-    """Sends objects through its ends of both pipes and the slots; used by one thread."""
+    """Sends objects; used by one thread. `returned` can be read when there may be more room."""
 
-    def attach(self, blocks: bool = True, interrupt: Optional[int] = None) -> "Sender":
-        """Prepares the end that this process uses.
+    def attach(self, blocks: bool = True) -> "Sender":
+        """Prepares the end that this process uses; called once.
 
-        While the descriptor `interrupt` can be read, `Interrupted` is raised and nothing sent. A
-        full pipe is waited for if it `blocks`; else there is no room.
+        A full pipe is waited for if it `blocks`; else there is no room.
         """
-        self.waits_for = self._returned.fd  # it can be read when there may be more room
-        self._interrupt = interrupt
-        self._poll = poll_of(self.waits_for, *[] if interrupt is None else [interrupt])
-        self._memory = [_NOTHING] * len(self._files)
+        self._use(blocks)
+        self._poll = poll_of(self.returned.fd)
         self._free = list(range(len(self._files)))  # the one that was used last is used next
         self._waiting = 0  # objects that the receiver has not taken yet
-        os.set_blocking(self.records.fd, blocks)
-        util.register_after_fork(self, _End.close)
         return self
 
     def send(self, obj: Any, tag: int = 0) -> None:
         """Sends an object and a number from 0 to 2**64 - 1; waits for room if it must.
 
-        Raises `Interrupted`, what `pack` raises, `BrokenPipeError` if the receiver is closed, and
-        `OSError` if there is not enough shared memory.
+        Raises what `Packed` raises, `BrokenPipeError` if the receiver is closed, and `OSError` if
+        there is not enough shared memory.
         """
-        packed = pack(obj)
-        while not self.offer(packed, tag):
-            self._take_back(None)
+        packed, timeout = Packed(obj), 0
+        while not self.offer(packed, tag, timeout):
+            timeout = -1  # for ever
 
-    def offer(self, packed: Packed, tag: int = 0) -> bool:
-        """Sends an object if there is room; returns whether it did."""
-        self._take_back(0)
-        in_pipe = not packed.arrays and packed.nbytes <= _SMALL_BYTES
-        if self._waiting >= self._limits.items or not (in_pipe or self._has_room(packed.nbytes)):
+    def offer(self, packed: Packed, tag: int = 0, timeout: int = 0) -> bool:
+        """Sends an object if there is room; returns whether it did.
+
+        Before, it waits so many milliseconds for something to be returned.
+        """
+        if self._poll.poll(timeout):
+            data = os.read(self.returned.fd, _CHUNK)
+            if not data:
+                raise BrokenPipeError("the receiver is closed")
+            self._waiting -= data.count(_NO_SLOT)
+            self._free += data.replace(_TAKEN, b"")
+        if self._waiting >= self._limits.items:
             return False
-        if in_pipe:
+        slot = -1
+        if not packed.arrays and packed.nbytes <= _SMALL_BYTES:
             data = _RECORD.pack(_NO_SLOT, 0, 0, packed.nbytes, tag) + packed.pickle
+        elif not self._free:
+            return False
         else:
-            memory = self._memory[self._free[-1]]
-            write(packed, memory)
-            data = _RECORD.pack(self._free[-1], len(memory), packed.begin, packed.nbytes, tag)
+            slot = self._free[-1]
+            if packed.nbytes > len(self._memory[slot]) and not self._grow(slot, packed.nbytes):
+                return False
+            memory = self._memory[slot]
+            packed.write(memory)
+            data = _RECORD.pack(slot, len(memory), packed.begin, packed.nbytes, tag)
         try:
             os.write(self.records.fd, data)
         except BlockingIOError:
             return False
         self._waiting += 1
-        if not in_pipe:
+        if slot >= 0:
             self._free.pop()
         return True
 
-    def _has_room(self, nbytes: int) -> bool:
-        """Makes the free slot that comes next large enough; returns whether it is.
+    def _grow(self, slot: int, nbytes: int) -> bool:
+        """Makes a free slot large enough if the bound permits it; returns whether it does.
 
-        The bound does not hold while nothing waits: the receiver may keep other objects for ever.
+        It does not hold while nothing waits: the receiver may keep other objects for ever.
         """
-        if not self._free:
-            return False
-        slot = self._free[-1]
-        old = len(self._memory[slot])
-        if nbytes <= old:
-            return True
-        new = -(-nbytes // _STEP) * _STEP
-        excess = sum(map(len, self._memory)) + new - old - self._limits.nbytes
+        nbytes = -(-nbytes // _STEP) * _STEP
+        excess = sum(map(len, self._memory)) + nbytes - len(self._memory[slot])
+        excess -= self._limits.nbytes
         for other in self._free[:-1]:
             if excess > 0:
                 excess -= len(self._memory[other])
-                self._resize(other, 0)
+                self._memory[other] = b""
+                self._files[other].resize(0)
         if excess > 0 and self._waiting:
             return False
-        self._resize(slot, new)
-        return True
-
-    def _resize(self, slot: int, nbytes: int) -> None:
-        self._memory[slot] = _NOTHING
+        self._memory[slot] = b""
         self._files[slot].resize(nbytes)
-        if nbytes:
-            self._memory[slot] = self._files[slot].view(nbytes, writable=True)
-
-    def _take_back(self, timeout: Optional[int]) -> None:
-        """Takes what the receiver has given back; waits for it at most so many milliseconds."""
-        ready = dict(self._poll.poll(timeout))
-        if self._interrupt in ready:
-            raise Interrupted
-        if not ready:
-            return
-        data = os.read(self._returned.fd, _CHUNK)
-        if not data:
-            raise BrokenPipeError("the receiver is closed")
-        self._waiting -= data.count(_NO_SLOT)
-        self._free += data.replace(_TAKEN, b"")
+        self._memory[slot] = np.frombuffer(self._files[slot].view(nbytes, True), np.uint8)
+        return True
 
 
 class _View(weakref.ref):
@@ -182,20 +170,29 @@ class Receiver(_End):
 
     When the last view of a slot is gone, a deque notes it, without any Python code: an exception
     that a signal handler raises within a finalizer, such as a KeyboardInterrupt, would be lost. The
-    slot goes back with the next call of a method.
+    slot is returned with the next call of a method.
     """
 
     sender = "The program"  # in messages
 
     def attach(self) -> "Receiver":
         """Prepares the end that this process uses; called once."""
+        self._use(False)
+        self._poll = poll_of(self.records.fd)
         self._data, self._begin = b"", 0  # that was sent, and what of it is not taken yet
         self._held: Dict[int, _View] = {}
+        self._held_bytes = 0
+        # The rest are to be where objects come in while a consumer keeps these.
+        self._most_held = max(self._limits.slots - 2, self._limits.slots // 2)
         self._freed: Deque[_View] = deque()  # filled by any thread, in the midst of anything
         self._taken = 0  # objects of which the sender does not know yet
-        os.set_blocking(self.records.fd, False)
-        util.register_after_fork(self, _End.close)
         return self
+
+    def is_ready(self, timeout: int = 0) -> bool:
+        """Waits up to so many milliseconds, or for ever if it is -1, until `take` or `receive` has
+        something to return; returns whether it has.
+        """
+        return self._begin < len(self._data) or bool(self._poll.poll(timeout))
 
     def receive(self) -> Optional[bool]:
         """Looks for what has been sent; returns whether there was something, None at the end."""
@@ -213,13 +210,27 @@ class Receiver(_End):
         if self._begin == len(self._data):
             return None
         slot, size, start, end, tag = _RECORD.unpack_from(self._data, self._begin)
-        begin = self._begin + _RECORD.size
-        self._begin = begin + end if slot == _NO_SLOT else begin
+        self._begin += _RECORD.size
         self._taken += 1
+        memory: Any = None
+        if slot == _NO_SLOT:
+            start, self._begin = self._begin, self._begin + end
+            data = self._data[start : self._begin]
+        else:
+            copies = len(self._held) >= self._most_held or (
+                0 < self._held_bytes > self._limits.nbytes // 2 - size
+            )
+            if len(self._memory[slot]) != size:
+                self._memory[slot] = self._files[slot].view(size, writable=False)
+            memory = np.frombuffer(self._memory[slot], np.uint8)
+            # Views of views hold `memory` itself, so it lives as long as the last of them.
+            view = self._held[slot] = _View(memory, self._freed.append)
+            view.slot, view.nbytes = slot, size
+            self._held_bytes += size
+            memory = _copy_of(memory[:end]) if copies else memory
+            data = memory[start:end]
         try:
-            if slot == _NO_SLOT:
-                return tag, unpack(self._data[begin : self._begin])
-            return tag, self._from_slot(slot, size, start, end)
+            return tag, unpack(data, memory)
         except Exception as error:
             number = f"number {tag % TAGS}, counted from 0"
             add_note(error, f"{self.sender} sent it as {number}.")
@@ -229,42 +240,39 @@ class Receiver(_End):
         """Tells the sender what was taken, and which slots are no longer viewed."""
         words, self._taken = _TAKEN * self._taken, 0
         while self._freed:
-            slot = self._freed.popleft().slot
-            del self._held[slot]
-            words += bytes([slot])
+            view = self._freed.popleft()
+            del self._held[view.slot]
+            self._held_bytes -= view.nbytes
+            words += bytes([view.slot])
         if words:
             with contextlib.suppress(BrokenPipeError):  # it has ended; its owner reports how
-                os.write(self._returned.fd, words)
+                os.write(self.returned.fd, words)
 
-    def _from_slot(self, slot: int, size: int, begin: int, end: int) -> Any:
-        kept = sum([view.nbytes for view in self._held.values()])
-        # The rest are to be where objects come in while a consumer keeps these.
-        most = max(self._limits.slots - 2, self._limits.slots // 2)
-        copies = len(self._held) >= most or 0 < kept > self._limits.nbytes // 2 - size
-        memory = self._files[slot].view(size, writable=False)
-        # Views of views hold `memory` itself, so it lives as long as the last of them.
-        view = self._held[slot] = _View(memory, self._freed.append)
-        view.slot, view.nbytes = slot, size
-        return unpack(memory[begin:end], memory, copies)
+
+def _copy_of(memory: np.ndarray) -> np.ndarray:
+    """A copy that is read-only for good, as shared memory is."""
+    copy = aligned_empty(memory.shape, np.uint8)
+    np.copyto(copy, memory)
+    for array in (copy.base, copy):
+        array.setflags(write=False)
+    return copy
 
 
 def make_channels(*limits: Limits) -> List[Tuple[Sender, Receiver]]:
     """Makes both ends of channels: one to `attach` here, one for a worker, then to close here."""
-    made: List[Any] = []
-    channels = []
-    try:
+    with contextlib.ExitStack() as stack:
+
+        def closed_on_error(descriptor: Any) -> Any:
+            stack.callback(descriptor.close)
+            return descriptor
+
+        channels = []
         for limit in limits:
-            first = len(made)
-            for _ in range(2):
-                made += map(Descriptor, os.pipe())
-            for _ in range(limit.slots):
-                made.append(SharedFile())
-                made.append(SharedFile(os.dup(made[-1].fd)))
-            records, announced, returned, back, *files = made[first:]
-            sender = Sender(announced, returned, files[1::2], limit)
-            channels.append((sender, Receiver(records, back, files[::2], limit)))
+            fds = [*os.pipe(), *os.pipe()]
+            records, announced, returned, back = [closed_on_error(Descriptor(fd)) for fd in fds]
+            files = [closed_on_error(SharedFile()) for _ in range(limit.slots)]
+            copies = [closed_on_error(SharedFile(os.dup(file.fd))) for file in files]
+            sender = Sender(announced, returned, copies, limit)
+            channels.append((sender, Receiver(records, back, files, limit)))
+        stack.pop_all()
         return channels
-    except BaseException:
-        for each in made:
-            each.close()
-        raise

@@ -21,43 +21,40 @@ class WorkerPools:
     def __init__(self, owner: Any) -> None:
         self._lock = threading.Lock()
         self._all: List[WorkerPool] = []
-        self.sharing = threading.Lock()  # held while objects are taken from `shared`
-        self.shared: Optional[WorkerPool] = None  # a pool that all passes take from
+        self.sharing = threading.Lock()  # held while a pass begins with a pool of all passes
         # This comes before multiprocessing asks its children to leave and waits for them, for
         # ever if one of them is stopped.
         util.Finalize(owner, self.close, exitpriority=1)
 
-    def prepare(self, make: Callable[[], WorkerPool]) -> None:
-        """Makes a pool if there is none, or those that there are have failed."""
-        if all(pool.closed for pool in self._all):
-            self.take(make).in_use = False
-
-    def take(self, make: Callable[[], WorkerPool]) -> WorkerPool:
-        """Returns a pool that is not `in_use`, made by `make` if there is none; now it is."""
+    def take(self, make: Callable[[], WorkerPool], alone: bool = True) -> WorkerPool:
+        """Returns a pool, made by `make` if there is none; if `alone`, one that is not `in_use`,
+        and now it is.
+        """
         with self._lock:
             pools = self._all  # until `close` puts another list in its place
             pools[:] = [pool for pool in pools if not pool.closed]
             for pool in pools:
-                if not pool.in_use:
-                    pool.in_use = True
+                if not alone or not pool.in_use:
+                    pool.in_use |= alone
                     return pool
         pool = make()
         with self._lock:
             if self._all is pools:
+                pool.in_use = alone
                 pools.append(pool)
                 return pool
         pool.close()
         raise DataFlowTerminated("The flow was closed while its processes were being started.")
 
-    def stop_sharing(self) -> None:
-        """Has the next pass start over with the shared pool, if there is one."""
-        if self.shared is not None:
-            self.shared.in_use, self.shared = False, None
+    def restart(self) -> None:
+        """Has the next pass begin with new inputs where all passes share a pool."""
+        for pool in self._all:
+            pool.has_begun = False
 
     def close(self) -> None:
         """Ends all workers; passes that wait for them end as well."""
         with self._lock:
-            pools, self._all, self.shared = self._all, [], None
+            pools, self._all = self._all, []
         for pool in pools:
             pool.close()
 
@@ -101,7 +98,7 @@ class ProcessFlow(ProxyDataFlow, RNGDataFlow):
     def start_processes(self) -> None:
         """Starts the processes if there are none yet."""
         if not is_worker():
-            self._pools.prepare(self._make_pool)
+            self._pools.take(self._make_pool, alone=False)
 
     def close(self) -> None:
         """Ends the processes, and closes the wrapped flow. It can be used again, with new ones."""

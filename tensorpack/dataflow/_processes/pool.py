@@ -1,13 +1,12 @@
 """Worker processes that do the same work, and how their owner feeds them and waits for them."""
 
-import contextlib
 import functools
 import operator
 import os
 import threading
 import time
 from collections import deque
-from typing import Any, Callable, Deque, Dict, List, Sequence, Tuple
+from typing import Any, Callable, Deque, Dict, Iterable, List, Optional, Sequence, Tuple
 
 from tensorpack.utils import logger
 from tensorpack.utils.workers.processes import ProcessGroup
@@ -15,7 +14,7 @@ from tensorpack.utils.workers.worker import Worker, described
 
 from ..base import DataFlowTerminated
 from .channel import TAGS, Limits, Receiver, Sender, make_channels
-from .pickled import Packed, pack
+from .pickled import Packed
 from .shared_memory import explain_shortage, poll_of
 from .start_method import start
 
@@ -44,7 +43,7 @@ def _alone(method: Callable[..., Any]) -> Callable[..., Any]:
                     raise self._was_closed()
                 return method(self, *args, **options)
         except BaseException as error:
-            if not self.close() and isinstance(error, OSError):  # it was closed meanwhile
+            if not self.close() and isinstance(error, Exception):  # it was closed meanwhile
                 raise self._was_closed() from error
             raise
 
@@ -78,17 +77,17 @@ class WorkerPool:
         # Reentrant: a signal handler may close a flow while a call is under way.
         self._closing = threading.RLock()
         self._using = threading.RLock()  # held while the channels are used, so that none is closed
-        self.in_use = True
+        self.in_use = self.has_begun = False
         self.closed = False  # by `close` or because of an error
         self._tag = 0  # of the first object of the pass
         self._ready: Deque[_Member] = deque()  # those of which something was received
         try:
             with explain_shortage(f"{name} with {len(args)} processes"):
-                for index, own in enumerate(args):
+                for index, worker_args in enumerate(args):
                     (sender, results), (feeder, receiver) = make_channels(limits, inputs)
                     worker = Worker(
                         target,
-                        (receiver, sender, *own),
+                        (receiver, sender, *worker_args),
                         name=f"{name} {index}",
                         method=method,
                         endless=True,
@@ -106,7 +105,7 @@ class WorkerPool:
         self._by_fd: Dict[int, _Member] = {}
         for member in self._members:
             self._by_fd[member.results.records.fd] = self._by_fd[member.worker.sentinel] = member
-        room = [member.inputs.waits_for for member in self._members]
+        room = [member.inputs.returned.fd for member in self._members]
         self._poll, self._poll_for_room = poll_of(*self._by_fd), poll_of(*self._by_fd, *room)
 
     @_alone
@@ -116,30 +115,25 @@ class WorkerPool:
         What workers make of earlier inputs is dropped by `take`, so they may be busy with it.
         """
         self._tag += TAGS
+        self.has_begun = True
         for member, obj in zip(self._members, inputs):
-            while not self._offer(member, pack(obj), 0):
+            packed = Packed(obj)
+            while not self._send([member], packed, 0):
                 self._wait(self._poll_for_room, True)
 
     @_alone
-    def send(self, packed: Packed, number: int) -> bool:
-        """Sends an input to the worker that has the least to do among those with room for it.
+    def exchange(self, packed: Optional[Packed] = None, number: int = 0) -> Tuple[bool, Any]:
+        """Sends an input to the worker that has the least to do among those with room for it, or
+        waits for a result of this pass, or for room.
 
-        Returns whether one has room. The result will have the number, which is below `TAGS`.
+        Returns whether it was sent, and the next result if one is there: the number, below `TAGS`,
+        that its input had, and the result or a `Failure`.
         """
-        for member in sorted(self._members, key=operator.attrgetter("in_flight")):
-            if self._offer(member, packed, number):
-                member.in_flight += 1
-                return True
-        return False
-
-    @_alone
-    def take(self, wait: bool = True, room: bool = False) -> Any:
-        """Waits for the next result of this pass; returns its number and that, or a `Failure`.
-
-        Returns None if nothing is there: without `wait` at once, and with `room` as soon as there
-        may be room for `send`.
-        """
-        while self._ready or self._wait(self._poll_for_room if room else self._poll, wait):
+        sent, poll = False, self._poll
+        if packed is not None:
+            by_load = sorted(self._members, key=operator.attrgetter("in_flight"))
+            sent, poll = self._send(by_load, packed, number), self._poll_for_room
+        while self._ready or self._wait(poll, not sent):
             member = self._ready[0]
             item = member.results.take()
             if item is None:
@@ -148,11 +142,11 @@ class WorkerPool:
             if self.closed:  # meanwhile, by a signal handler, and with it the memory
                 raise self._was_closed()
             member.in_flight -= 1
-            number = item[0] - self._tag
-            if number >= 0:  # else it belongs to a pass that was left
-                return number, item[1]
+            result_number = item[0] - self._tag
+            if result_number >= 0:  # else it belongs to a pass that was left
+                return sent, (result_number, item[1])
             item = None  # the next one may wait for its memory
-        return None
+        return sent, None
 
     def close(self) -> bool:
         """Ends the workers; calls that wait raise an error. Returns whether it was still open."""
@@ -172,10 +166,17 @@ class WorkerPool:
                         member.inputs.close()
         return True
 
-    def _offer(self, member: _Member, packed: Packed, number: int) -> bool:
-        with contextlib.suppress(BrokenPipeError):
-            return member.inputs.offer(packed, self._tag + number)
-        raise self._error(member)
+    def _send(self, members: Iterable[_Member], packed: Packed, number: int) -> bool:
+        for member in members:
+            try:
+                if member.inputs.offer(packed, self._tag + number):
+                    member.in_flight += 1
+                    return True
+                continue
+            except BrokenPipeError:
+                pass  # its error has a cause of its own
+            raise self._error(member)
+        return False
 
     def _wait(self, poll: Any, wait: bool) -> bool:
         """Waits for what `poll` has; returns whether results are ready.
@@ -191,10 +192,10 @@ class WorkerPool:
             if time.monotonic() - begin > warn:
                 warn *= 2
                 # of those with inputs, if these are counted
-                silent = [each for each in self._members if each.in_flight > 0] or self._members
+                silent = [m for m in self._members if m.in_flight > 0] or self._members
                 logger.warning(
                     f"{self._name} has given no data for {time.monotonic() - begin:.0f} seconds. "
-                    "Waiting for:\n" + "\n".join(described(each.worker) for each in silent)
+                    "Waiting for:\n" + "\n".join(described(member.worker) for member in silent)
                 )
         for member in filter(None, [self._by_fd.get(fd) for fd, _ in fds]):
             is_ready = member in self._ready
@@ -205,11 +206,9 @@ class WorkerPool:
         return bool(self._ready)
 
     def _was_closed(self) -> DataFlowTerminated:
-        if os.getpid() == self._owner:
-            return DataFlowTerminated(f"{self._name} was closed while its data was waited for.")
         return DataFlowTerminated(
-            f"This pass of {self._name} belongs to the process that began it. Begin another pass "
-            "in this process."
+            f"{self._name} was closed while its data was waited for, or this pass was begun by "
+            "another process: begin one in this process."
         )
 
     def _error(self, member: _Member) -> Exception:

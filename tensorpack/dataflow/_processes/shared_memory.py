@@ -10,8 +10,6 @@ import tempfile
 from multiprocessing import reduction
 from typing import Any, Iterator, Optional
 
-import numpy as np
-
 _SHM = "/dev/shm"
 
 
@@ -40,8 +38,6 @@ class SharedFile(Descriptor):
     def __init__(self, fd: Optional[int] = None) -> None:
         """Makes a new file in memory, or takes over the descriptor of one."""
         super().__init__(_nameless_file() if fd is None else fd)
-        self._mapped: Optional[mmap.mmap] = None
-        self._writable = False
 
     def resize(self, nbytes: int) -> None:
         """Changes its size, and allocates the memory now; what fits in it stays.
@@ -58,23 +54,14 @@ class SharedFile(Descriptor):
             os.ftruncate(self.fd, 0)
             raise
 
-    def view(self, nbytes: int, writable: bool) -> np.ndarray:
-        """Returns its first bytes as an array, uint8 `[nbytes]`, that keeps them mapped.
+    def view(self, nbytes: int, writable: bool) -> memoryview:
+        """Returns its first bytes, which stay mapped while they are viewed, also when it is closed.
 
-        If it is not to be writable, the kernel forbids to write to it.
+        If they are not to be writable, the kernel forbids to write to them.
         """
-        if self._mapped is None or len(self._mapped) != nbytes or self._writable != writable:
-            access = mmap.ACCESS_WRITE if writable else mmap.ACCESS_READ
-            # what still views the former mapping keeps it; it is not closed here
-            with explain_shortage("shared memory"):
-                self._mapped = mmap.mmap(self.fd, nbytes, access=access)
-            self._writable = writable
-        return np.frombuffer(memoryview(self._mapped), np.uint8)
-
-    def close(self) -> None:
-        """Closes it; arrays that view it stay valid."""
-        self._mapped = None
-        super().close()
+        access = mmap.ACCESS_WRITE if writable else mmap.ACCESS_READ
+        with explain_shortage("shared memory"):
+            return memoryview(mmap.mmap(self.fd, nbytes, access=access))
 
 
 def poll_of(*fds: int) -> Any:

@@ -1,10 +1,8 @@
 """What worker processes do: they take inputs, and send what they make of them."""
 
-import itertools
 import multiprocessing
 import os
 import random
-from contextlib import suppress
 from typing import Any, Callable, Dict, Iterator, NamedTuple, Optional, Tuple
 
 import numpy as np
@@ -16,8 +14,7 @@ from tensorpack.utils.workers.worker_errors import failure_from_bytes, failure_t
 from ..base import DataFlow
 from ..map import note_datapoint
 from ..repeat import nothing_in_a_pass
-from .channel import TAGS, Interrupted, Receiver, Sender
-from .shared_memory import poll_of
+from .channel import TAGS, Receiver, Sender
 
 Item = Tuple[Any, int, Optional[str], Optional[int]]  # datapoint, its number and file, and a seed
 
@@ -64,37 +61,39 @@ def map_inputs(
 def run_flow(inputs: Receiver, sender: Sender, environment: Dict[str, str], ds: DataFlow) -> None:
     """Sends the datapoints of a flow, pass after pass, from the seed that is the latest input."""
     os.environ.update(environment)
-    sender.attach(interrupt=inputs.records.fd)
+    sender.attach()
     for tag, seed in received(inputs):
-        with suppress(Interrupted):
-            seed_process(seed)
-            ds.reset_state()
-            for finished in itertools.count(1):
-                number = -1
-                for number, datapoint in enumerate(ds):
-                    try:
-                        sender.send(datapoint, tag + number % TAGS)
-                    except (TypeError, ValueError) as error:  # it cannot be sent
-                        file = getattr(ds, "last_file", None)
-                        note_datapoint(error, "MultiProcessRunner", number, datapoint, file)
-                        raise
-                if number < 0:
-                    raise nothing_in_a_pass(ds, finished)
+        seed_process(seed)
+        ds.reset_state()
+        finished = 0
+        while not inputs.is_ready():
+            number = -1
+            for number, datapoint in enumerate(ds):
+                try:
+                    sender.send(datapoint, tag + number % TAGS)
+                except (TypeError, ValueError) as error:  # it cannot be sent
+                    file = getattr(ds, "last_file", None)
+                    note_datapoint(error, "MultiProcessRunner", number, datapoint, file)
+                    raise
+                if inputs.is_ready():
+                    break
+            finished += 1
+            if number < 0:
+                raise nothing_in_a_pass(ds, finished)
 
 
 def received(inputs: Receiver) -> Iterator[Tuple[int, Any]]:
     """Yields inputs and their tags until the owner of the pool is gone."""
     keep_freed_memory()
     inputs.attach()
-    poll = poll_of(inputs.records.fd)
     while True:
         item = inputs.take()
-        inputs.return_slots()
         if item is not None:
             yield item
             item = None
         else:
-            poll.poll()
+            inputs.return_slots()
+            inputs.is_ready(-1)
             if inputs.receive() is None:
                 return
 

@@ -4,12 +4,7 @@ from typing import Any, Sequence
 
 import numpy as np
 
-_ALIGNMENT = 64  # bytes; TensorFlow takes over an array aligned so without a copy
-
-
-def aligned(nbytes: int) -> int:
-    """Returns the next multiple of 64."""
-    return -(-nbytes // _ALIGNMENT) * _ALIGNMENT
+ALIGNMENT = 64  # bytes; TensorFlow takes over an array aligned so without a copy
 
 
 def aligned_empty(shape: Sequence[int], dtype: Any) -> np.ndarray:
@@ -19,8 +14,8 @@ def aligned_empty(shape: Sequence[int], dtype: Any) -> np.ndarray:
     """
     dtype = np.dtype(dtype)
     nbytes = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
-    memory = np.empty(nbytes + _ALIGNMENT, np.uint8)
-    start = -memory.ctypes.data % _ALIGNMENT
+    memory = np.empty(nbytes + ALIGNMENT, np.uint8)
+    start = -memory.ctypes.data % ALIGNMENT
     return memory[start : start + nbytes].view(dtype).reshape(shape)
 
 

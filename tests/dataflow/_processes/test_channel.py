@@ -1,24 +1,107 @@
-"""What goes in at one end comes out at the other, whatever becomes of the ends."""
+"""What goes in at one end of a channel comes out at the other; memory is bounded, and returned."""
 
+import errno
+import gc
 import os
 import random
+import sys
 import threading
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tensorpack.dataflow._processes.channel import Limits
-from tests.dataflow._processes.channels import PLENTY, Channel, check, full
-from tests.processes import in_fork
+from tensorpack.dataflow._processes import shared_memory
+from tensorpack.dataflow._processes.channel import Limits, make_channels
+from tensorpack.dataflow._processes.pickled import Packed
+from tensorpack.dataflow._processes.shared_memory import SharedFile
+from tensorpack.dataflow._stack import Rows
+from tensorpack.utils.packing.packed_arrays import stays_as_it_is
+from tests.processes import in_thread, named_memory, open_files
+
+SIZE = 10000
+MIB = 1 << 20
+PLENTY = 1 << 30
 
 
-def test_what_cannot_be_sent_does_no_harm(open_channel):
-    channel = open_channel(slots=1)
-    for _ in range(3):
-        with pytest.raises(TypeError, match=r"^\[1\]: a lock cannot be pickled"):
-            channel.put([1, threading.Lock()])
-        check(channel.exchange(1), 1)
+class Channel:
+    """Both ends in one process."""
+
+    def __init__(self, slots=4, items=None, nbytes=PLENTY):
+        self.sender, self.receiver = make_channels(Limits(slots, items or slots, nbytes))[0]
+        self.sender.attach()
+        self.receiver.attach()
+
+    def send(self, number, size=SIZE):
+        """Sends an array filled with a number if there is room; returns whether there was."""
+        self.receiver.return_slots()
+        return self.sender.offer(Packed([full(number, size)]), number)
+
+    def put(self, obj, tag=0):
+        """Sends an object; waits for room."""
+        self.receiver.return_slots()
+        self.sender.send(obj, tag)
+
+    def take(self):
+        """Returns what is there next; None if nothing is."""
+        item = self.receiver.take()
+        while item is None and self.receiver.receive():
+            item = self.receiver.take()
+        return item
+
+    def array(self):
+        """Returns the array that is there next."""
+        _, (array,) = self.take()
+        return array
+
+    def exchange(self, number, size=SIZE):
+        """Sends and returns an array; there must be room after the receiver has waited."""
+        if not self.send(number, size):
+            assert self.take() is None
+            self.receiver.return_slots()
+            assert self.send(number, size), "the channel is stuck"
+        return self.array()
+
+    def fill(self, size=SIZE):
+        """Returns how many arrays can be sent before one is taken; takes them all."""
+        sent = 0
+        while self.send(sent, size):
+            sent += 1
+        for number in range(sent):
+            check(self.array(), number)
+        return sent
+
+    def allocated(self):
+        """How many bytes of memory it takes."""
+        fds = [file.fd for file in self.sender._files]
+        return sum(os.fstat(fd).st_blocks for fd in fds) * 512
+
+    def close(self):
+        self.sender.close()
+        self.receiver.close()
+
+
+def full(number, size=SIZE):
+    return np.full(size, number % 251, np.uint8)
+
+
+def check(array, number):
+    assert array.min() == array.max() == number % 251
+
+
+@pytest.fixture
+def open_channel():
+    """Opens channels; closes them at the end."""
+    channels = []
+
+    def make(*args, **options):
+        channels.append(Channel(*args, **options))
+        return channels[-1]
+
+    yield make
+    for channel in channels:
+        channel.close()
 
 
 def test_objects_come_in_order_with_their_tags(open_channel):
@@ -36,34 +119,6 @@ def test_a_sender_hears_that_the_receiver_is_gone(open_channel):
     channel.receiver.close()
     with pytest.raises(BrokenPipeError):
         channel.put([full(2)])
-
-
-def test_nothing_is_written_to_what_has_the_numbers_of_closed_pipes(open_channel):
-    channel = open_channel(slots=4)
-    kept = channel.exchange(1)
-    back = channel.receiver._returned.fd
-    reader, writer = os.pipe()
-    channel.close()
-    os.dup2(writer, back)
-    os.set_blocking(reader, False)
-    del kept
-    with pytest.raises(BlockingIOError):
-        os.read(reader, 1)
-    for fd in reader, writer, back:
-        os.close(fd)
-
-
-def test_a_forked_copy_gives_nothing_back(open_channel):
-    channel = open_channel(slots=4)
-    kept = [channel.exchange(1)]
-
-    def drop():
-        kept.clear()
-        channel.receiver.close()
-
-    assert in_fork(drop)
-    assert channel.room() == 3
-    check(kept[0], 1)
 
 
 SIZES = (100, 600, 5000, 60000, 70000, 200000)
@@ -106,3 +161,134 @@ def test_limits_divide_what_may_be_on_the_way(items, nbytes, workers):
     share = min(-(-items // workers), 1000)
     assert limits.items == share and 1 <= limits.slots <= min(share, 16)
     assert limits.nbytes == nbytes // workers
+
+
+def test_arrays_are_aligned_and_read_only(open_channel):
+    channel = open_channel(slots=8)
+    kept = []
+    for size in range(500, 4000, 97):  # from some on they are copies
+        channel.put([full(size, size), np.arange(size + 0.5), {"x": np.ones(size, ">f8")}])
+        first, second, inner = channel.take()[1]
+        for array in first, second, inner["x"]:
+            assert stays_as_it_is(array)
+            assert array.nbytes <= 512 or array.ctypes.data % 64 == 0
+            with pytest.raises(ValueError):
+                array.setflags(write=True)
+                array[0] = 0
+        kept.append((size, first, second, inner["x"]))
+    for size, first, second, third in kept:
+        check(first, size)
+        np.testing.assert_array_equal(second, np.arange(size + 0.5))
+        assert set(third) == {1}
+
+
+VIEWS = {
+    "array": lambda array: array,
+    "slice": lambda array: array[5000:5001],
+    "reshaped": lambda array: array.reshape(100, 100).T[::7],
+    "other dtype": lambda array: array.view(np.int64),
+    "memoryview": memoryview,
+    "of a memoryview": lambda array: np.frombuffer(memoryview(array)[3:], np.uint8),
+    "iterator": lambda array: array.flat,
+    "subclass": lambda array: array.view(np.recarray),
+    "broadcast": lambda array: np.broadcast_to(array, (3, SIZE)),
+}
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_what_anybody_looks_at_is_not_written_to(open_channel, name):
+    channel = open_channel(slots=4)
+    views = [VIEWS[name](channel.exchange(7))]
+    for number in range(20):
+        check(channel.exchange(number), number)
+    assert channel.fill() == 3
+    assert set(np.array(views[0]).tobytes()) == {7}
+    in_thread(views.clear)[0].join()  # which any thread may do
+    gc.collect()
+    assert channel.fill() == 4
+
+
+def test_no_code_of_ours_runs_where_an_array_goes(open_channel):
+    """What a signal handler raises there would be lost, such as a KeyboardInterrupt."""
+    channel = open_channel(slots=3)
+    kept = [channel.exchange(1)]
+    called = []
+    sys.setprofile(lambda frame, event, arg: called.append((event, frame.f_code.co_name)))
+    try:
+        kept.clear()
+    finally:
+        sys.setprofile(None)
+    assert [name for event, name in called if event == "call"] == []
+    assert len(channel.receiver._freed) == 1
+
+
+def test_what_cannot_be_sent_does_no_harm(open_channel, monkeypatch):
+    def refuse(file, nbytes):
+        raise OSError(errno.ENOSPC, "No room")
+
+    channel = open_channel(slots=1)
+    rows = Rows([np.zeros(2000), np.zeros(2001)], np.dtype("f8"))
+    for number, size in enumerate([20 * SIZE, 100 * SIZE, 300 * SIZE]):
+        with pytest.raises(TypeError, match=r"^\[1\]: a lock cannot be pickled"):
+            channel.put([1, threading.Lock()])
+        with pytest.raises(ValueError, match="broadcast"):
+            channel.put([rows])
+        with monkeypatch.context() as patch:
+            patch.setattr(SharedFile, "resize", refuse)
+            with pytest.raises(OSError, match="No room"):
+                channel.send(1, size)
+        check(channel.exchange(number, size), number)
+
+
+@pytest.mark.parametrize("nbytes", [MIB, 4 * MIB])
+def test_a_consumer_that_does_not_come_lets_no_more_than_the_bound_wait(open_channel, nbytes):
+    channel = open_channel(slots=16, nbytes=nbytes)
+    assert channel.fill(100000) >= min(16, nbytes // 200000)
+    assert channel.allocated() <= nbytes
+
+
+@pytest.mark.parametrize("size, most", [(300000, MIB), (900000, 2 * MIB)])
+def test_one_that_keeps_all_is_allowed_one_more_than_the_bound(open_channel, size, most):
+    channel = open_channel(slots=16, nbytes=MIB)
+    kept = [channel.exchange(number, size) for number in range(20)]
+    assert channel.allocated() <= most
+    for number, array in enumerate(kept):
+        check(array, number)
+
+
+def test_large_slots_are_given_up_for_others(open_channel):
+    channel = open_channel(slots=4, nbytes=MIB)
+    assert channel.fill(300000) == 3
+    check(channel.exchange(9, 900000), 9)
+    assert channel.allocated() <= MIB
+
+
+@pytest.mark.parametrize("system", ["memfd", "/dev/shm", "a folder", "macOS"])
+def test_the_memory_has_no_name(system, monkeypatch, tmp_path):
+    if system != "memfd":
+        monkeypatch.delattr(os, "memfd_create", raising=False)
+    if system == "macOS":
+        monkeypatch.delattr(os, "posix_fallocate")
+    if system == "a folder":
+        monkeypatch.setattr(shared_memory, "_SHM", str(tmp_path / "none"))
+        monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    gc.collect()  # of tests before
+    before = named_memory(), open_files()
+    channel = Channel()
+    array = channel.exchange(7)
+    assert named_memory() == before[0] and list(tmp_path.iterdir()) == []
+    channel.close()
+    check(array, 7)
+    del array
+    assert open_files() == before[1]
+
+
+def test_a_descriptor_is_closed_once():
+    file = SharedFile()
+    number = file.fd
+    file.close()
+    reader, writer = os.pipe()
+    os.dup2(writer, number)  # another file has the number now
+    file.close()
+    for fd in {number, reader, writer}:
+        os.close(fd)
