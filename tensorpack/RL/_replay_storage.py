@@ -137,24 +137,22 @@ class Journal:
     `lanes * (piece - 1)` further entries stay on the disk. Callers hold the lock of the memory.
     """
 
-    def __init__(self, lanes: int, lane_size: int, piece: int) -> None:
+    def __init__(self, lane_size: int, piece: int) -> None:
         self._lane_size = lane_size
         self._piece = piece
         self._refs: List[SegmentRef] = []
-        self._saved = np.zeros(lanes, np.int64)  # entries before these are saved
-        self._pending: Optional[np.ndarray] = None  # the same after the current save
-        self._limits = np.full(lanes, _NO_LIMIT)
+        self._limits: Optional[np.ndarray] = None  # of `written` during a save
 
     @property
     def pending(self) -> bool:
         """True from `begin` to `end`, while the save reads the segments."""
-        return self._pending is not None
+        return self._limits is not None
 
     def blocks(self, lanes: np.ndarray, written: np.ndarray) -> bool:
         """Returns whether the pending save reads entries that are overwritten when these lanes
         have `written` entries, integers `[L]`.
         """
-        return bool((written > self._limits[lanes]).any())
+        return self._limits is not None and bool((written > self._limits[lanes]).any())
 
     def begin(self, written: np.ndarray) -> Tuple[List[SegmentRef], List[Dict[str, Any]]]:
         """Begins a save of what is `written`, int64 `[lanes]`; `end` has to follow.
@@ -167,24 +165,20 @@ class Journal:
                 "The replay memory is still being saved: wait until the on_done of its segments is "
                 "called."
             )
-        oldest = np.maximum(written - self._lane_size, 0)
-        self._refs = [ref for ref in self._refs if _end(ref) > oldest[ref.meta["lane"]]]
-        first = np.maximum(self._saved, oldest)
-        self._pending = written.copy()
+        first = np.maximum(written - self._lane_size, 0)  # the oldest entry; then the first new one
+        self._refs = [ref for ref in self._refs if _end(ref) > first[ref.meta["lane"]]]
+        for ref in self._refs:
+            first[ref.meta["lane"]] = max(first[ref.meta["lane"]], _end(ref))
         self._limits = np.where(first < written, first + self._lane_size, _NO_LIMIT)
         lanes = range(len(written))
         new = [meta for i in lanes for meta in self._pieces(i, int(first[i]), int(written[i]))]
         return list(self._refs), new
 
     def end(self, refs: Optional[Sequence[SegmentRef]]) -> None:
-        """Ends a save: records its segments; None if it failed."""
-        if refs is not None and self._pending is not None:
-            self._refs, self._saved = list(refs), self._pending
-        self._pending = None
-
-    def restore(self, refs: Sequence[SegmentRef], written: np.ndarray) -> None:
-        """Records that all entries so far are saved, in these segments."""
-        self._refs, self._saved = list(refs), written.copy()
+        """Ends a save: records its segments, which hold all entries so far; None if it failed."""
+        if refs is not None:
+            self._refs = list(refs)
+        self._limits = None
 
     def _pieces(self, lane: int, first: int, end: int) -> Iterator[Dict[str, Any]]:
         while first < end:

@@ -70,7 +70,7 @@ class ReplayMemory:
             by_bytes = max(1, _SEGMENT_BYTES // layout.entry_bytes)
             segment_entries = min(part, _SEGMENT_ENTRIES, by_bytes)
         piece = as_count("ReplayMemory", "segment_entries", segment_entries)
-        self._journal = Journal(layout.lanes, layout.lane_size, piece)
+        self._journal = Journal(layout.lane_size, piece)
         self._lock = threading.Lock()
         self._save_ended = threading.Condition(self._lock)
 
@@ -219,7 +219,7 @@ class ReplayMemory:
                 raise RuntimeError("A replay memory cannot be loaded while it is being saved.")
             self._rings.written[:] = self._episode[:] = 0
             self._forget(np.flatnonzero(self._sampleable))
-            self._journal.restore([], self._rings.written)
+            self._journal.end([])
             for ref in entries.refs:
                 arrays = entries.read(ref)
                 for name, column in self._entries(ref.meta).items():
@@ -230,7 +230,7 @@ class ReplayMemory:
             self._complete(np.flatnonzero(bits[: len(self._sampleable)]))
             self._load_draw_state(state)
             if entries.reusable:
-                self._journal.restore(entries.refs, written)
+                self._journal.end(entries.refs)
 
     def _entries(self, meta: Dict[str, Any]) -> Dict[str, np.ndarray]:
         """Returns views of the entries of a segment."""

@@ -13,9 +13,6 @@ from typing import Iterable, List
 from tensorpack.utils._words import did_you_mean
 from tensorpack.utils.optional import require
 
-# The largest game is 16 KiB; a larger file is not read.
-_MAX_BYTES = 1 << 20
-
 
 def load_ale() -> ModuleType:
     """Imports and returns `ale_py`, with its log silenced below errors."""
@@ -71,15 +68,12 @@ def check_rom(path: str) -> str:
     if not os.path.isfile(path):
         raise FileNotFoundError(f"There is no file {path}; find_rom(name) finds a ROM by its name.")
     with open(path, "rb") as file:
-        size = len(file.read(_MAX_BYTES + 1))
-    if not 0 < size <= _MAX_BYTES:
-        what = f"larger than {_MAX_BYTES} bytes" if size else "empty"
-        raise ValueError(f"{path} is {what}, so it is not an Atari ROM.")
+        file.read(1)  # an OSError says why it cannot be read
     # By its checksum alone. The emulator would try the file's name next, and crash or hang.
     game = load_ale().ALEInterface.isSupportedROM(path)
     if game is None:
         raise ValueError(
-            f"{path} ({size} bytes) is not an Atari ROM that ale-py supports: its checksum is not "
-            "in ale-py's list, or the game needs two players. Use the file that comes with ale-py."
+            f"{path} is not an Atari ROM that ale-py supports: its checksum is not in ale-py's "
+            "list, or the game needs two players. Use the file that comes with ale-py."
         )
     return game

@@ -107,6 +107,8 @@ class LimitIdle(LimitLength):
     of actions in a row; the rest is as in `LimitLength`.
     """
 
+    _frames: np.ndarray
+
     def _count(self, step: PlayerStep) -> np.ndarray:
         changed = (step.frames != self._frames).reshape(self.num_envs, -1).any(1)
         self._frames = step.frames.copy()

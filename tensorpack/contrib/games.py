@@ -178,7 +178,9 @@ class Evaluator(Callback):
             bar = stack.enter_context(get_tqdm(total=n, desc="Evaluation"))
             watch = None
             if self._video:
-                watch = stack.enter_context(self._open_video()).watch
+                video = self._open_video()
+                stack.enter_context(video)
+                watch = video.watch
 
             def on_tick(frames: np.ndarray, finished: int) -> None:
                 bar.update(finished)

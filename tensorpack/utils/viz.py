@@ -34,8 +34,9 @@ def interactive_imshow(
     clicks = {cv2.EVENT_LBUTTONUP: lclick_cb, cv2.EVENT_RBUTTONUP: rclick_cb}
 
     def on_mouse(event: int, x: int, y: int, *_: Any) -> None:
-        if clicks.get(event):
-            clicks[event](img, x, y)
+        callback = clicks.get(event)
+        if callback is not None:
+            callback(img, x, y)
 
     cv2.imshow(_WINDOW, img)
     cv2.setMouseCallback(_WINDOW, on_mouse)
@@ -161,10 +162,11 @@ def dump_dataflow_images(
         mkdir_p(output_dir)
     df.reset_state()
     components = (datapoint[index] for datapoint in df)
-    images = itertools.chain.from_iterable(components) if batched else components
-    images = (_to_bgr(np.asarray(image, np.float32) * scale) for image in images)
-    images, count = itertools.islice(images, number), 0
-    page_size = np.prod(viz or 1)
+    arrays = itertools.chain.from_iterable(components) if batched else components
+    arrays = (_to_bgr(np.asarray(array, np.float32) * scale) for array in arrays)
+    images = itertools.islice(arrays, number)
+    count = 0
+    page_size = int(np.prod(viz or 1))
     for page in iter(lambda: list(itertools.islice(images, page_size)), []):
         if flipRGB:
             page = [np.ascontiguousarray(image[:, :, ::-1]) for image in page]

@@ -51,7 +51,10 @@ def test_a_state_of_the_first_form_is_read():
             emulator.update(ale_py=ale_py, noops={"keys": keys, "position": position})
             emulator["sticky"] = sticky
         other.load_state_dict(state)
-        assert_equal_steps(play(other, 250), play(player, 250))
+        assert_equal_steps(play(other, 20), play(player, 20))
+        for one in (player, other):
+            one.truncate([True, True])
+        assert_equal_steps(play(other, 9), play(player, 9))
 
 
 def test_a_state_of_another_version_is_refused_and_nothing_changes():

@@ -236,3 +236,6 @@ def test_it_comes_back_from_real_files(tmp_path):
         memory.load_state_dict(state)
     assert len(memory) == 0
     fill(memory, 3)
+    fresh = make_memory(24, history=2, lanes=2)
+    fresh.load_state_dict(Disk().save(memory))
+    assert_same(memory, fresh)

@@ -35,16 +35,7 @@ def test_then_what_ale_py_ships(dataset):
     assert "ale_py" in path and os.path.isfile(path)
 
 
-def test_the_error_names_all_three_places(dataset, tmp_path):
-    with pytest.raises(FileNotFoundError) as caught:
-        find_rom("nosuchgame.bin")
-    message = str(caught.value)
-    assert str(tmp_path / "nosuchgame.bin") in message
-    assert str(dataset / "nosuchgame.bin") in message
-    assert "ale" in message
-
-
-def test_the_error_names_the_nearest_games(dataset, tmp_path):
+def test_the_error_names_all_places_and_the_nearest_games(dataset, tmp_path):
     for name in ["space_invaders.bin", "pong.bin", "pong.txt"]:
         (dataset / name).write_bytes(b"a game")
     with pytest.raises(FileNotFoundError, match="Did you mean space_invaders"):
@@ -56,7 +47,9 @@ def test_the_error_names_the_nearest_games(dataset, tmp_path):
             find_rom(name)
     with pytest.raises(FileNotFoundError) as caught:
         find_rom("qqqqqq")
-    assert "Did you mean" not in str(caught.value)
+    message = str(caught.value)
+    assert str(tmp_path / "qqqqqq") in message and str(dataset / "qqqqqq") in message
+    assert "ale" in message and "Did you mean" not in message
 
 
 def test_a_rom_passes_under_any_name(tmp_path):
@@ -67,19 +60,15 @@ def test_a_rom_passes_under_any_name(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "content, reason",
-    [
-        (b"", "is empty"),
-        (np.random.RandomState(0).bytes(4096), "checksum"),
-        (bytes(3 << 20), "larger than"),
-    ],
+    "content",
+    [b"", np.random.RandomState(0).bytes(4096), bytes(3 << 20)],
     ids=["empty", "4k", "huge"],
 )
-def test_what_is_not_a_rom_is_refused(tmp_path, content, reason):
+def test_what_is_not_a_rom_is_refused(tmp_path, content):
     pytest.importorskip("ale_py")
     path = tmp_path / "breakout.bin"  # the right name does not help
     path.write_bytes(content)
-    with pytest.raises(ValueError, match=reason):
+    with pytest.raises(ValueError, match="not an Atari ROM .* checksum"):
         check_rom(str(path))
 
 

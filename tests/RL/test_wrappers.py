@@ -26,7 +26,7 @@ class TestLimitIdle(PlayerContract):
     can_save = True
 
     def make_player(self):
-        return LimitIdle(Still((3, 9)), 1)
+        return LimitIdle(Still((3, 9), num_actions=1), 3)
 
 
 class TestPreventStuck(PlayerContract):

@@ -24,7 +24,7 @@ def content(kind):
 
 ADVICE = {
     "missing": "Give the path of a file",
-    "empty": "is empty, so it is not an Atari ROM",
+    "empty": "Use the file that comes with ale-py",
     "random": "Use the file that comes with ale-py",
     "damaged": "Use the file that comes with ale-py",
     "unreadable": "Input/output error",

@@ -89,6 +89,9 @@ def test_the_number_of_images_is_a_limit_and_they_need_not_be_a_batch(tmp_path):
     assert dump_dataflow_images(Flow(), index=1, number=0) == 0
     flow = Flow(*[[image] for batch in Flow() for image in batch[1]])
     assert dump_dataflow_images(flow, batched=False, output_dir=str(tmp_path)) == 6
+    red = np.full((1, 4, 4, 3), (255, 0, 0))
+    dump_dataflow_images(Flow([red]), output_dir=str(tmp_path), flipRGB=True)
+    assert cv2.imread(str(tmp_path / "000.jpg"))[0, 0, 2] > 200
 
 
 def test_an_image_that_cannot_be_written_is_an_error_that_names_it(tmp_path):
