@@ -7,7 +7,7 @@ import textwrap
 from html import escape
 from typing import Any, Dict, List
 
-from tensorpack.utils._directory_lock import lock_owner, process_exists
+from tensorpack.utils._directory_lock import lock_owner
 from tensorpack.utils._words import size_text
 
 from ._chart import number_text
@@ -17,7 +17,7 @@ from ._tables import table_of
 _CLASSES = {"finished": "good", "stopped": "open", "running": "open", "unknown": "open"}
 _MEANINGS = {
     "lost": "the process crashed or was killed",
-    "unknown": "it ran on another machine, and nothing has its directory locked",
+    "unknown": "nothing has its directory locked, perhaps because it ran on another machine",
 }
 
 
@@ -114,13 +114,10 @@ def result_of(attempt: Dict[str, Any], directory: str) -> str:
     known = _plain(attempt.get("result"))
     if known:
         return known
-    process, is_here = attempt.get("process"), attempt.get("host") == socket.gethostname()
-    process = process if type(process) is int else 0
-    owner = lock_owner(directory)
-    if owner == 0:
-        return "lost" if is_here else "unknown"
-    # Numbers of processes are used again, in containers at once: alone they prove nothing.
-    return "running" if not is_here or owner == process or process_exists(process) else "lost"
+    is_here, owner = attempt.get("host") == socket.gethostname(), lock_owner(directory)
+    if not owner:
+        return "lost" if is_here and owner == 0 else "unknown"
+    return "lost" if is_here and owner != attempt.get("process") else "running"
 
 
 def _time(value: Any) -> str:

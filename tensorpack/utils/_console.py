@@ -6,8 +6,8 @@ A stream that breaks or is missing does not end a run. A reader that stops readi
 import logging
 import os
 import sys
-from contextlib import nullcontext, suppress
-from typing import Any, Callable, ContextManager, Optional, TextIO
+from contextlib import suppress
+from typing import Any, Callable, Optional, TextIO
 
 from tqdm import tqdm
 
@@ -25,16 +25,9 @@ _MARKS = {
 
 def is_terminal(stream: Any) -> bool:
     """Returns whether a stream is a terminal; a missing or closed one is not."""
-    try:
+    with suppress(AttributeError, ValueError, OSError):
         return bool(stream.isatty())
-    except (AttributeError, ValueError, OSError):
-        return False
-
-
-def takes_colours(stream: Any) -> bool:
-    """Returns whether a stream is a terminal with colours that the user has not turned off."""
-    wanted = "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
-    return wanted and is_terminal(stream)
+    return False
 
 
 def is_notebook(stream: Any) -> bool:
@@ -46,10 +39,9 @@ def same_screen(first: Any, second: Any) -> bool:
     """Returns whether what is written to two streams ends up interleaved in one place."""
     if any(on_screen(first) and on_screen(second) for on_screen in (is_terminal, is_notebook)):
         return True
-    try:
+    with suppress(AttributeError, ValueError, OSError):
         return os.path.sameopenfile(first.fileno(), second.fileno())
-    except (AttributeError, ValueError, OSError):
-        return False
+    return False
 
 
 def point_at_devnull(stream: Any) -> None:
@@ -63,7 +55,7 @@ def point_at_devnull(stream: Any) -> None:
 def open_standard_descriptors() -> None:
     """Opens those of the descriptors 0 to 2 that are closed, on the null device.
 
-    Otherwise files and sockets of the run would get these numbers, and whatever C code writes to
+    Otherwise files and sockets of the run would get these numbers, and what C code writes to
     standard error would end up in them. Called where a run begins.
     """
     descriptor = 0
@@ -73,40 +65,38 @@ def open_standard_descriptors() -> None:
 
 
 class ForgivingStream:
-    """Passes text to a stream, if there is one, and drops what it cannot write.
+    """Passes text to a stream, if there is one, and drops what it cannot write; the first time it
+    says so on standard error, if it has a name.
 
     Equal to the stream it wraps, so that tqdm still recognises standard error.
     """
 
-    def __init__(self, stream: Optional[TextIO]):
-        self._stream = stream
+    def __init__(self, stream: Optional[TextIO], name: str = ""):
+        self.stream, self._name = stream, name
 
     def write(self, text: str) -> int:
-        """Writes text, or drops it; returns its length in any case."""
         self._call("write", text)
         return len(text)
 
     def flush(self) -> None:
-        """Flushes the stream as far as it can be flushed."""
         self._call("flush")
 
     def _call(self, method: str, *args: str) -> None:
-        if self._stream is not None:
-            try:
-                getattr(self._stream, method)(*args)
-            except BrokenPipeError:
-                point_at_devnull(self._stream)
-            except (OSError, ValueError):  # a full disk, a terminal gone away, a closed file
-                pass
+        try:
+            getattr(self.stream, method, lambda *_: None)(*args)
+        except (OSError, ValueError) as error:  # a full disk, a terminal gone away, a closed file
+            if isinstance(error, BrokenPipeError):
+                point_at_devnull(self.stream)
+            name, self._name = self._name, ""
+            if name and not getattr(self.stream, "closed", False):
+                text = f"tensorpack cannot write to {name} ({error!r}): lines are lost from here on"
+                ForgivingStream(sys.stderr).write(f"{text}, the program continues.\n")
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._stream, name)
+        return getattr(self.stream, name)
 
     def __eq__(self, other: object) -> bool:
-        return self._stream == getattr(other, "_stream", other)
-
-    def __hash__(self) -> int:
-        return hash(self._stream)
+        return self.stream == getattr(other, "stream", other)
 
 
 class LineFormatter(logging.Formatter):
@@ -126,74 +116,52 @@ class LineFormatter(logging.Formatter):
         return " ".join([*shown, record.message])
 
 
-class _Handler(logging.StreamHandler):
-    """Writes lines to a stream; one that fails is reported once on standard error."""
-
-    sink: str
-    _reported = False
-
-    def handleError(self, record: logging.LogRecord) -> None:
-        """Reports the exception being handled; a wrong format string as `logging` does."""
-        error = sys.exc_info()[1]
-        if not isinstance(error, OSError) and not getattr(self.stream, "closed", False):
-            super().handleError(record)
-            return
-        if isinstance(error, BrokenPipeError):
-            point_at_devnull(self.stream)
-        if not self._reported:
-            self._reported = True
-            ForgivingStream(sys.stderr).write(
-                f"tensorpack cannot write to {self.sink} ({error!r}): lines are lost from here "
-                "on, the program continues.\n"
-            )
+def _takes_colours() -> bool:
+    wanted = "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
+    return wanted and is_terminal(sys.stdout)
 
 
-class ConsoleHandler(_Handler):
+class ConsoleHandler(logging.StreamHandler):
     """Writes to whatever `sys.stdout` is at that moment, in colour on a terminal.
 
     A progress bar that shares the screen is taken away for the time of the line.
     """
 
-    sink = "standard output"
+    stream: Any
 
     def __init__(self) -> None:
-        super().__init__(sys.stdout)
-        self.setFormatter(LineFormatter(lambda: takes_colours(sys.stdout)))
-
-    def format(self, record: logging.LogRecord) -> str:
-        """Returns the line of a record, with escapes for what the console cannot show."""
-        encoding = getattr(self.stream, "encoding", None) or "utf-8"
-        return super().format(record).encode(encoding, "backslashreplace").decode(encoding)
+        super().__init__(ForgivingStream(sys.stdout, "standard output"))
+        self.setFormatter(LineFormatter(_takes_colours))
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Writes one record, where the process has a standard output."""
-        self.stream = sys.stdout
-        if self.stream is not None:
-            with _bars_aside(self.stream):
+        """Writes one record."""
+        self.stream.stream = sys.stdout
+        # The lock of tqdm is taken only where there is a bar: it is one more thing to fork with.
+        if len(getattr(tqdm, "_instances", ())) and same_screen(sys.stdout, sys.stderr):
+            with tqdm.external_write_mode(file=sys.stdout):
                 super().emit(record)
+        else:
+            super().emit(record)
 
 
-class LogFileHandler(_Handler):
+class LogFileHandler(logging.StreamHandler):
     """Writes plain text (no colour) to a new file, line by line.
 
     The lock, of its directory, is released when the file is closed.
     """
 
+    stream: Any
+
     def __init__(self, path: str, lock: DirectoryLock):
-        self.sink, self._lock = path, lock
-        super().__init__(open(path, "x", encoding="utf-8", errors="backslashreplace"))
+        self._lock = lock
+        file = open(path, "x", encoding="utf-8", errors="backslashreplace")
+        super().__init__(ForgivingStream(file, path))
         self.setFormatter(LineFormatter(lambda: False))
 
     def close(self) -> None:
         """Closes the file; what could not be written (full disk) is given up."""
-        with suppress(OSError):
+        with suppress(OSError, AttributeError):  # it was closed before
             self.stream.close()
+        self.stream.stream = None
         self._lock.release()
         super().close()
-
-
-def _bars_aside(stream: Any) -> ContextManager[None]:
-    # The lock of tqdm is taken only where there is a bar: it is one more thing to fork with.
-    if len(getattr(tqdm, "_instances", ())) and same_screen(stream, sys.stderr):
-        return tqdm.external_write_mode(file=stream)
-    return nullcontext()

@@ -1,15 +1,10 @@
 """The directory of a run, and the lock that keeps two runs from overwriting each other's files."""
 
+import fcntl
 import os
-import time
 from contextlib import suppress
 from multiprocessing import util
 from typing import Optional, Union
-
-try:
-    import fcntl
-except ImportError:  # not on this system: then there is no lock
-    fcntl = None  # type: ignore[assignment]
 
 LOCK = ".lock"
 
@@ -36,21 +31,20 @@ class DirectoryLock:
 
     The lock is on a file `.lock` in the directory, which exists. The file stays there and holds the
     process id of the last owner. The system releases the lock when its owner dies, so nothing is
-    left after a crash. What `multiprocessing` forks does not get it, what `os.fork` does.
+    left after a crash. What `multiprocessing` forks does not get it, what `os.fork` does. On a file
+    system without locks it does nothing.
 
     Raises:
       DirectoryInUse: another process has it; names the process.
-      OSError: `.lock` cannot be made or written; names the file.
     """
 
     def __init__(self, dirname: str) -> None:
-        path = os.path.join(dirname, LOCK)
-        self._file: Optional[int] = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        self._file: Optional[int] = os.open(
+            os.path.join(dirname, LOCK), os.O_RDWR | os.O_CREAT, 0o666
+        )
         util.register_after_fork(self, DirectoryLock.release)  # the parent still has it
         try:
-            if _acquire(self._file):
-                os.ftruncate(self._file, 0)
-                os.write(self._file, f"{os.getpid()}\n".encode("ascii"))
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             owner = _read_owner(self._file) or "unknown"
             self.release()
@@ -58,9 +52,10 @@ class DirectoryLock:
                 f"The log directory {dirname} is being used by another run, process {owner} or one "
                 "that it started. Stop it first, or use another directory."
             ) from error
-        except OSError as error:
-            self.release()
-            raise OSError(error.errno, error.strerror, path) from None
+        except OSError:  # there are no locks
+            return
+        os.ftruncate(self._file, 0)
+        os.write(self._file, f"{os.getpid()}\n".encode("ascii"))
 
     def release(self) -> None:
         """Releases the lock. May be called again."""
@@ -77,38 +72,13 @@ class DirectoryLock:
 
 def lock_owner(dirname: str) -> Optional[int]:
     """Returns the process that has the lock of a directory, 0 if none has, None if unknown."""
-    with suppress(OSError):
-        file = os.open(os.path.join(dirname, LOCK), os.O_RDONLY)
+    with suppress(OSError), open(os.path.join(dirname, LOCK), "rb") as file:
         try:
-            if fcntl is not None:
-                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-                return 0
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            return 0
         except BlockingIOError:
-            return _read_owner(file) or None
-        finally:
-            os.close(file)  # which also unlocks it
+            return _read_owner(file.fileno()) or None
     return None
-
-
-def process_exists(process: int) -> bool:
-    """Returns whether this machine has a process of that number, whosever it is."""
-    with suppress(ProcessLookupError, OverflowError):
-        with suppress(PermissionError):
-            os.kill(process, 0)
-        return process > 0
-    return False
-
-
-def _acquire(file: int) -> bool:
-    """Locks a file; False where there are no locks. Raises BlockingIOError if another has it."""
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:  # perhaps only `lock_owner` has it, for a moment
-        time.sleep(0.02)
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except (AttributeError, OSError):  # no such module, or a file system without locks
-        return False
-    return True
 
 
 def _read_owner(file: int) -> int:

@@ -146,13 +146,13 @@ _executed_lines: Set[Tuple[str, int]] = set()
 
 
 def log_once(message: str, func: str = "info") -> None:
-    """Logs a message once per process, with the caller's line.
+    """Logs a message once per process.
 
     `func` names a function of the logger: debug, info, warn, warning, error or critical.
     """
     if (func, message) not in _logged_messages:
         _logged_messages.add((func, message))
-        getattr(logger, func)(message, stacklevel=2)
+        getattr(logger, func)(message)
 
 
 def execute_only_once() -> bool:

@@ -6,9 +6,7 @@ and errors. They go to standard output, in colour where that is a terminal, and 
 sink that failed complains once on standard error. What is of use now and then (`detail`), such as
 the shapes of layers, goes to `log.log` alone, unless TENSORPACK_VERBOSE=1.
 
-All functions that log take `msg % args`, and two options. `exc_info` (True or an exception) adds a
-traceback. `stacklevel` (also on Python 3.7) is for a function that logs on behalf of its caller:
-with 2 the line names where that function was called, not where it stands itself.
+The functions that log are methods of the logger "tensorpack" of `logging`.
 """
 
 import itertools
@@ -30,6 +28,11 @@ LOG_DIR: Optional[str]  # the log directory as `get_logger_dir()` returns it, by
 
 _LOG = "log.log"
 _ACTIONS = {"keep": "k", "backup": "b", "delete": "d", "new": "n", "quit": "q"}
+
+
+def is_verbose() -> bool:
+    """Returns whether the terminal shows details, as the variable TENSORPACK_VERBOSE says."""
+    return os.environ.get("TENSORPACK_VERBOSE", "") not in ("", "0")
 
 
 class _RunLog:
@@ -57,49 +60,17 @@ class _RunLog:
 
 
 _run_log = _RunLog()
-
-
-def is_verbose() -> bool:
-    """Returns whether the terminal shows details, as the variable TENSORPACK_VERBOSE says."""
-    return os.environ.get("TENSORPACK_VERBOSE", "") not in ("", "0")
+_logger = _run_log.logger
+debug, info, error = _logger.debug, _logger.info, _logger.error
+exception, critical = _logger.exception, _logger.critical
+warn = warning = _logger.warning
+detail = partial(info, extra={"detail": True})
+setLevel, addFilter = _logger.setLevel, _logger.addFilter
 
 
 def disable_logger() -> None:
     """Logs nothing from here on, also no errors, on the terminal and to the file."""
-    _run_log.logger.disabled = True
-
-
-def _log(
-    level: int,
-    msg: object,
-    *args: Any,
-    exc_info: Any = None,
-    stacklevel: int = 1,
-    extra: Any = None,
-) -> None:
-    target = _run_log.logger
-    if not target.isEnabledFor(level):
-        return
-    if isinstance(exc_info, BaseException):
-        exc_info = (type(exc_info), exc_info, exc_info.__traceback__)
-    elif exc_info and not isinstance(exc_info, tuple):
-        exc_info = sys.exc_info()
-    frame = sys._getframe(1)  # the caller, as a `partial` has no frame
-    for _ in range(stacklevel - 1):
-        frame = frame.f_back or frame
-    code = frame.f_code
-    details = (level, code.co_filename, frame.f_lineno, msg, args, exc_info, code.co_name, extra)
-    target.handle(target.makeRecord(target.name, *details))
-
-
-debug = partial(_log, logging.DEBUG)
-info = partial(_log, logging.INFO)
-detail = partial(_log, logging.INFO, extra={"detail": True})  # see the top of this file
-warn = warning = partial(_log, logging.WARNING)
-error = partial(_log, logging.ERROR)
-exception = partial(_log, logging.ERROR, exc_info=True)
-critical = partial(_log, logging.CRITICAL)
-setLevel, addFilter = _run_log.logger.setLevel, _run_log.logger.addFilter
+    _logger.disabled = True
 
 
 def get_logger_dir() -> Optional[str]:
@@ -110,19 +81,14 @@ def get_logger_dir() -> Optional[str]:
 def __getattr__(name: str) -> Any:
     if name == "LOG_DIR":
         return get_logger_dir()
-    if name == "_logger":  # how scripts change its level, handlers or propagation
-        return _run_log.logger
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def auto_set_dir(
     action: Optional[str] = None, name: Optional[str] = None, overwrite: bool = True
 ) -> None:
-    """Sets the log directory to `train_log/{script}` or `train_log/{script}:{name}`; not where one
-    is set already and `overwrite` is False, as in scripts of 2016.
-
-    For the action see `set_logger_dir`. Raises RuntimeError where there is no script, as in a
-    notebook.
+    """Sets the log directory to `train_log/{script}` or `train_log/{script}:{name}`, see
+    `set_logger_dir`; not where one is set already and `overwrite` is False, as in 2016.
     """
     if get_logger_dir() and not overwrite:
         return
@@ -138,22 +104,18 @@ def set_logger_dir(dirname: str, action: Optional[str] = None) -> Optional[str]:
 
     A `log.log` of an earlier run is renamed to `log.log.MMDD-HHMMSS`. If the directory has files
     in it (names with a leading dot do not count) and no action is given, the user is asked at the
-    terminal; without a terminal the first free one of `{dirname}-1`, `{dirname}-2`, ... is taken,
-    with a warning. The present directory is kept. One that another run uses is refused, unless the
-    action is "new".
+    terminal; without a terminal, or with the action "new", the first free one of `{dirname}-1`,
+    `{dirname}-2`, ... is taken. The present directory is kept.
 
     Of several processes that were started together, see `Cluster`, only worker 0 takes the
     directory itself; others have `{dirname}-worker1`, `{dirname}-1-worker1`, `{dirname}-ps0`, ...
 
     Args:
-      dirname: the directory, which is kept as an absolute path; missing parents are made too.
-      action: what to do with a directory that has files in it. "k" or "keep" it and write beside
-        them, "b" or "backup" (rename it), "d" or "delete" it, "n" or "new" (take a new numbered
-        one), "q" or "quit" the program: SystemExit with code 1.
+      action: what to do with a directory that has files in it: "k" or "keep", "b" or "backup"
+        (rename it), "d" or "delete", "n" or "new", "q" or "quit" (SystemExit with code 1).
 
     Returns:
-      the letter of the action; None where there was nothing to decide: the directory was new,
-      empty, or in use by this process.
+      the letter of the action; None if the directory was new, empty, or in use by this process.
 
     Raises:
       DirectoryInUse: another run writes to it; an OSError that names the process.
@@ -179,18 +141,14 @@ def set_logger_dir(dirname: str, action: Optional[str] = None) -> Optional[str]:
     else:
         if done in ("b", "d"):
             with DirectoryLock(dirname):  # nothing is done to the files of a run that is alive
-                news += [_make_way(dirname, done)]
+                news.append(_make_way(dirname, done))
         os.makedirs(dirname, exist_ok=True)
         lock = DirectoryLock(dirname)
-    try:
-        path = os.path.join(dirname, _LOG)
-        if os.path.lexists(path):
-            news.append(f"Existing log file '{path}' backuped to '{move_to_backup(path)}'")
-        remove_temporaries(dirname, shared=False)
-        _run_log.move_to(dirname, LogFileHandler(path, lock))
-    except BaseException:
-        lock.release()
-        raise
+    path = os.path.join(dirname, _LOG)
+    if os.path.lexists(path):
+        news.append(f"Existing log file '{path}' backuped to '{move_to_backup(path)}'")
+    remove_temporaries(dirname, shared=False)
+    _run_log.move_to(dirname, LogFileHandler(path, lock))
     for line in [f"Argv: {' '.join(without_secrets(sys.argv))}", *news]:
         info("%s", line)
     return done
@@ -251,7 +209,7 @@ def _make_way(dirname: str, letter: str) -> str:
     """Renames or deletes a directory; returns what is to be logged about it."""
     if letter == "b":
         return f"What was in {dirname} before is now in {move_to_backup(dirname)}."
-    doomed, here = os.path.realpath(dirname), os.path.realpath(os.getcwd())
+    doomed, here = os.path.realpath(dirname), os.path.realpath("")
     if os.path.commonpath([doomed, here]) == doomed:
         raise ValueError(f"The program runs inside {dirname}, which is therefore not deleted.")
     shutil.rmtree(dirname)

@@ -3,7 +3,7 @@
 import os
 import sys
 import time
-from typing import Any, Callable, Dict, Iterable, Optional
+from typing import Any, Dict, Iterable, Optional
 
 from tqdm.std import tqdm  # not what a program may have put into its place
 
@@ -15,21 +15,13 @@ _FORMAT = "{l_bar}{bar}|{n_fmt}/{total_fmt}[{elapsed}<{remaining},{rate_noinv_fm
 
 
 class _Bar(tqdm):
-    # tqdm's monitor thread corrects a guessed `miniters`; ours is given, so no thread is needed.
-    monitor_interval = 0
-
-    @property
-    def _time(self) -> Callable[[], float]:
-        # tqdm uses the wall clock, which may jump.
-        return time.monotonic
-
-    @_time.setter
-    def _time(self, clock: Callable[[], float]) -> None:
-        pass
+    monitor_interval = 0  # its thread corrects a guessed `miniters`; ours is set
+    # tqdm uses the wall clock, which may jump, and sets this attribute to it
+    _time = property(lambda self: time.monotonic, lambda self, clock: None)
 
 
 def get_tqdm_kwargs(**kwargs: Any) -> Dict[str, Any]:
-    """Returns the default arguments of a progress bar for tqdm, updated by those given.
+    """Returns the default arguments of a progress bar for tqdm, updated by `kwargs`.
 
     A bar is refreshed every 0.5 seconds in a terminal or a notebook and every 60 in a file.
     The environment variable TENSORPACK_PROGRESS_REFRESH, read in each call, sets other seconds.
@@ -37,7 +29,7 @@ def get_tqdm_kwargs(**kwargs: Any) -> Dict[str, Any]:
     watched = is_terminal(sys.stderr) or is_notebook(sys.stderr)
     default = _TERMINAL_SECONDS if watched else _FILE_SECONDS
     seconds = float(os.environ.get("TENSORPACK_PROGRESS_REFRESH") or default)
-    ours = {
+    defaults = {
         "file": ForgivingStream(sys.stderr),
         "ascii": True,
         "bar_format": _FORMAT,
@@ -47,13 +39,11 @@ def get_tqdm_kwargs(**kwargs: Any) -> Dict[str, Any]:
         "maxinterval": max(seconds, 10.0),
         "miniters": 1,
     }
-    return {**ours, **kwargs}
+    return {**defaults, **kwargs}
 
 
 def get_tqdm(iterable: Optional[Iterable] = None, *args: Any, **kwargs: Any) -> tqdm:
-    """Returns a tqdm bar such as `  5%|#    |50/1000[00:05<01:35,9.98it/s]`.
-
-    Without an iterable call its `update()`. It takes any of tqdm's arguments, by position only
-    `desc`, `total` and `leave`.
+    """Returns a tqdm bar such as `  5%|#    |50/1000[00:05<01:35,9.98it/s]`; without an iterable
+    call its `update()`. By position it takes `desc`, `total` and `leave`.
     """
     return _Bar(iterable, *args, **get_tqdm_kwargs(**kwargs))

@@ -54,16 +54,15 @@ def timed_operation(
     msg: str, log_start: bool = False, clock: _Clock = time.perf_counter
 ) -> Iterator[None]:
     """Logs how long the block took, or ran before it failed; with `log_start`, also its start."""
-    # Between this generator and the `with` statement stands one frame of contextlib.
     if log_start:
-        logger.info(f"Start {msg} ...", stacklevel=3)
+        logger.info(f"Start {msg} ...")
     timer = Timer(clock)
     try:
         yield
     except BaseException:
-        logger.info(f"{msg} failed, time:{timer.seconds():.4f}sec.", stacklevel=3)
+        logger.info(f"{msg} failed, time:{timer.seconds():.4f}sec.")
         raise
-    logger.info(f"{msg} finished, time:{timer.seconds():.4f}sec.", stacklevel=3)
+    logger.info(f"{msg} finished, time:{timer.seconds():.4f}sec.")
 
 
 # Seconds spent in each kind of operation, over the whole process.
@@ -85,7 +84,7 @@ def print_total_timer() -> None:
     totals = sorted(_totals.items(), key=lambda item: -item[1].sum)
     rows = [(msg, each.sum, each.count, 1000 * each.average) for msg, each in totals]
     table = tabulate(rows, ["operation", "seconds", "calls", "ms per call"], floatfmt=".4g")
-    logger.info(f"Time by operation:\n{table}", stacklevel=2)
+    logger.info(f"Time by operation:\n{table}")
 
 
 class IterSpeedCounter:
@@ -115,7 +114,7 @@ class IterSpeedCounter:
         if self._rounds % self._print_every == 0:
             seconds = (self._clock() - self._start) / self._rounds
             rate = 1 / seconds if seconds > 0 else float("inf")
-            logger.info(f"{self._name}: {seconds:.4f} sec/iter, {rate:.4g} iter/sec", stacklevel=2)
+            logger.info(f"{self._name}: {seconds:.4f} sec/iter, {rate:.4g} iter/sec")
 
 
 def humanize_time_delta(sec: float) -> str:

@@ -40,7 +40,7 @@ def test_durations(seconds, text):
         ({"result": "stopped", "message": "SIGINT"}, "open", "stopped SIGINT"),
         ({"result": "failed", "message": "E: x"}, "bad", "failed E: x"),
         ({"result": "lost"}, "bad", "lost the process crashed or was killed"),
-        ({"host": "elsewhere"}, "open", "running"),
+        ({"host": "elsewhere"}, "open", "unknown nothing has its directory locked"),
         ({"result": "finished", "checkpoint": "model-9"}, "good", "last checkpoint model-9"),
     ],
 )

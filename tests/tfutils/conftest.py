@@ -13,7 +13,7 @@ def log_lines(monkeypatch):
     for level in ["info", "detail", "warn", "warning", "error"]:
         kind = {"warning": "warn"}.get(level, level)
 
-        def log(text, kind=kind, stacklevel=1):
+        def log(text, kind=kind):
             lines.append((kind, text))
 
         monkeypatch.setattr(logger, level, log)

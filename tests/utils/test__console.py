@@ -7,13 +7,11 @@ import sys
 
 import pytest
 
-from tensorpack.utils import logger
 from tensorpack.utils._console import (
     ForgivingStream,
     is_notebook,
     is_terminal,
     open_standard_descriptors,
-    point_at_devnull,
     same_screen,
 )
 from tests.processes import in_fork
@@ -82,24 +80,6 @@ def test_a_missing_standard_output_is_silence(run_python):
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_a_standard_output_may_have_no_flush(monkeypatch):
-    class Output:
-        lines = []
-        write = lines.append
-
-    monkeypatch.setattr(sys, "stdout", Output())
-    logger.info("here")
-    assert "here" in Output.lines[-1]
-
-
-def test_text_that_the_console_cannot_show_is_escaped(run_python):
-    done = run_python(
-        "from tensorpack.utils import logger; logger.info('\\u03b5 = 1')",
-        env={"PYTHONIOENCODING": "ascii"},
-    )
-    assert done.stdout.endswith("\\u03b5 = 1\n") and done.stderr == ""
-
-
 def test_a_line_takes_the_bar_away_and_puts_it_back(run_in_terminal):
     code, screen = run_in_terminal(WITH_BAR, env={"NO_COLOR": "1"})
     assert code == 0
@@ -147,7 +127,7 @@ def test_what_a_terminal_is_and_what_shares_a_screen(tmp_path):
     with os.fdopen(theirs, "w") as stream:
         assert is_terminal(stream) and same_screen(stream, stream)
     os.close(ours)
-    assert [is_terminal(each) for each in (None, stream, io.StringIO())] == [False] * 3
+    assert [is_terminal(other) for other in (None, stream, io.StringIO())] == [False] * 3
     with (tmp_path / "a").open("w") as a, (tmp_path / "a").open("w") as also_a:
         with (tmp_path / "b").open("w") as b:
             assert same_screen(a, also_a)
@@ -169,7 +149,6 @@ def test_a_forgiving_stream_drops_what_it_cannot_write_and_hides_no_other_error(
     forgiving = ForgivingStream(stream)
     assert forgiving.write("four") == 4
     forgiving.flush()
-    assert forgiving == ForgivingStream(stream)
     with pytest.raises(RuntimeError):
         ForgivingStream(Failing(RuntimeError())).write("x")
 
@@ -180,24 +159,7 @@ def test_a_forgiving_stream_is_its_stream_to_others():
     stream.write("text")
     assert inner.getvalue() == stream.getvalue() == "text"
     assert stream == inner and inner == stream and stream == ForgivingStream(inner)
-    assert stream != sys.stdout and hash(stream) == hash(inner)
-
-
-def test_a_broken_pipe_becomes_the_null_device(closed_pipe):
-    with os.fdopen(os.dup(closed_pipe), "w") as stream:
-        stream.write("lost")
-        with pytest.raises(BrokenPipeError):
-            stream.flush()
-        point_at_devnull(stream)
-        stream.flush()
-
-
-def test_a_stream_without_a_descriptor_is_left_alone():
-    stream = io.StringIO()
-    point_at_devnull(stream)
-    point_at_devnull(None)
-    stream.write("still here")
-    assert stream.getvalue() == "still here"
+    assert stream != sys.stdout
 
 
 def test_closed_standard_descriptors_are_opened_and_no_other():

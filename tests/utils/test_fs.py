@@ -64,7 +64,7 @@ def test_the_dataset_folder_in_the_home_directory_is_named_once(run_python, tmp_
     warning, path = done.stdout.splitlines()
     root = tmp_path / "tensorpack_data"
     assert re.fullmatch(
-        rf"\[.*@fs\.py:\d+\] WRN Env var \$TENSORPACK_DATASET not set, using {root} for datasets\.",
+        rf"\[.*\] WRN Env var \$TENSORPACK_DATASET not set, using {root} for datasets\.",
         warning,
     )
     assert path == str(root / "mnist") and names(tmp_path) == []

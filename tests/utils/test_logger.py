@@ -98,17 +98,6 @@ def test_exception_adds_the_traceback_of_the_present_one_or_of_one_that_is_given
     assert "KeyError: 'lost'" in capsys.readouterr().out
 
 
-def test_a_wrapper_names_the_line_of_its_caller(capsys):
-    def wrapper():
-        logger.info("from afar", stacklevel=2)
-
-    wrapper()
-    line = here() - 1
-    assert int(re.match(PREFIX, capsys.readouterr().out).group(1)) == line
-    logger.info("beyond the stack", stacklevel=10000)
-    assert capsys.readouterr().out.endswith("] beyond the stack\n")
-
-
 def test_a_wrong_format_is_reported_and_not_raised(run_python):
     done = run_python("from tensorpack.utils import logger; logger.info('%d', 'text')")
     assert (done.returncode, done.stdout) == (0, "")
@@ -198,10 +187,9 @@ def test_delete_spares_the_working_directory_and_its_parents(used_dir, monkeypat
     assert (used_dir / "model").exists()
 
 
-@pytest.mark.parametrize("action", ["n", "new", None])
-def test_new_takes_the_first_free_number(used_dir, action, capsys):
+def test_new_takes_the_first_free_number(used_dir, capsys):
     (used_dir.parent / "run-1").write_text("a file")
-    logger.set_logger_dir(str(used_dir), action)  # standard input is no terminal here
+    logger.set_logger_dir(str(used_dir))  # standard input is no terminal here
     assert logger.LOG_DIR == str(used_dir) + "-2"
     assert visible(used_dir) == ["model"]
     assert f"WRN This run logs to {used_dir}-2 instead." in capsys.readouterr().out
@@ -309,13 +297,6 @@ def test_a_person_can_quit(used_dir, run_in_terminal, typed):
     assert code == 1 and visible(used_dir) == ["model"]
 
 
-def test_colours_on_a_terminal_only(run_in_terminal, tmp_path):
-    program = SET_DIR + "; logger.error('bad')"
-    _, screen = run_in_terminal(program, env={"TERM": "xterm"})
-    assert re.search(r"\x1b\[32m\[.*?\]\x1b\[0m \x1b\[1;4;31mERR\x1b\[0m bad\r\n", screen)
-    assert "\x1b" not in log_text(tmp_path / "run")
-
-
 def test_auto_set_dir_is_named_after_the_script(run_python, tmp_path):
     (tmp_path / "DQN.py").write_text(
         "from tensorpack.utils import logger\n"
@@ -326,32 +307,21 @@ def test_auto_set_dir_is_named_after_the_script(run_python, tmp_path):
     done = run_python("import runpy; runpy.run_path('DQN.py', run_name='__main__')")
     assert done.returncode == 0, done.stderr
     assert sorted(os.listdir(str(tmp_path / "train_log"))) == ["DQN", "DQN:fast"]
-
-
-def test_auto_set_dir_needs_a_script(run_python):
     done = run_python("from tensorpack.utils import logger; logger.auto_set_dir()")
     assert "RuntimeError: There is no script" in done.stderr
 
 
-def test_a_filter_decides_what_is_logged(capsys):
-    class Some(logging.Filter):
-        def filter(self, record):
-            return "secret" not in record.getMessage()
+def test_a_filter_and_disable_logger_decide_what_is_logged(capsys):
+    def is_public(record):
+        return "secret" not in record.getMessage()
 
-    some = Some()
-    logger.addFilter(some)
+    logger.addFilter(is_public)
     try:
         logger.error("secret %d", 1)
         logger.info("public")
-    finally:
-        logging.getLogger("tensorpack").removeFilter(some)
-    assert capsys.readouterr().out.endswith("public\n")
-
-
-def test_a_disabled_logger_says_nothing(capsys):
-    logger.disable_logger()
-    try:
+        logger.disable_logger()
         logger.error("text")
-        assert capsys.readouterr().out == ""
     finally:
-        logging.getLogger("tensorpack").disabled = False
+        logger._logger.disabled = False
+        logger._logger.removeFilter(is_public)
+    assert capsys.readouterr().out.endswith("public\n")

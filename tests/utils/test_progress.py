@@ -74,11 +74,3 @@ def test_a_clock_that_jumps_is_not_looked_at(monkeypatch):
     times = re.findall(r"\[(\S+)<(\S+),", screen.getvalue())
     assert len(times) > 30 and {elapsed for elapsed, _ in times} == {"00:00"}
     assert {left for _, left in times} == {"?", "00:00"}
-
-
-def test_what_a_program_puts_in_place_of_tqdm_changes_nothing(run_python):
-    done = run_python(
-        "import functools, tqdm; tqdm.tqdm = functools.partial(tqdm.tqdm, ncols=60)\n"
-        "from tensorpack.utils import get_tqdm; print([*get_tqdm(range(3))])"
-    )
-    assert done.stdout == "[0, 1, 2]\n", done.stderr

@@ -115,7 +115,6 @@ def deprecated(
 
 
 def _warn(name: str, text: str, eos: str, max_num_warnings: Optional[int]) -> None:
-    """Logs the warning with the line of the caller's caller."""
     _warnings[name, text] += 1
     if max_num_warnings is not None and _warnings[name, text] > max_num_warnings:
         return
@@ -123,4 +122,4 @@ def _warn(name: str, text: str, eos: str, max_num_warnings: Optional[int]) -> No
         text = f"{name} {f'will be deprecated after {eos}' if eos else 'was deprecated'}. {text}"
     elif eos:
         text = f"{text} Legacy period ends after {eos}"
-    logger.warning("%s", f"[Deprecated] {text}".rstrip(), stacklevel=3)
+    logger.warning("%s", f"[Deprecated] {text}".rstrip())
