@@ -78,8 +78,8 @@ class AugmentImageComponents(RandomMap):
             **dict.fromkeys(as_list(self, "box_index", box_index), "apply_box"),
             **dict.fromkeys(as_list(self, "mask_index", mask_index), "apply_segmentation"),
         }
-        is_list = isinstance(augmentors, AugmentorList)
-        self.augs: Any = augmentors if is_list else AugmentorList(augmentors)
+        augs: Any = augmentors
+        self.augs = augs if isinstance(augs, AugmentorList) else AugmentorList(augs)
         self.copy, self.catch_exceptions = copy, catch_exceptions
 
     def reset_state(self) -> None:

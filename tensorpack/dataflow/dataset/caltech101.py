@@ -4,9 +4,11 @@ It is described at https://people.cs.umass.edu/~marlin/data.shtml: for each part
 `NAME_data`, `[N, 784]` of zeros and ones, and `NAME_labels`, `[N, 1]` from 1.
 """
 
+from typing import Any
+
 import numpy as np
 
-from ._files import Folder, LabelledDataset, LabelledImages, read_matlab
+from ._files import Folder, LabelledDataset, read_matlab
 
 _URL = "https://people.cs.umass.edu/~marlin/data/caltech101_silhouettes_28_split1.mat"
 
@@ -18,15 +20,13 @@ class Caltech101Silhouettes(LabelledDataset):
     columns first, rows of an image are columns of the object.
     """
 
-    _PARTS, _FOLDER = ("train", "val", "test"), "caltech101_data"
+    _PARTS, _FOLDER, _SHAPE = ("train", "val", "test"), "caltech101_data", (28, 28)
 
     def __init__(
         self, name: str, shuffle: bool = True, dir: Folder = None, *, download: bool = False
     ) -> None:
         super().__init__(name, dir, shuffle, download=download)
 
-    def _read(self, part: str) -> LabelledImages:
-        (path,) = self._find({_URL: None})
-        images, numbers = read_matlab(path, f"{part}_data", f"{part}_labels")
-        images = images.astype(np.uint8).reshape(-1, 28, 28)
-        return LabelledImages(images, numbers[:, 0].astype(np.int64) - 1, 101, path)
+    def _read(self, part: str) -> Any:
+        images, numbers = read_matlab(*self._find({_URL: None}), f"{part}_data", f"{part}_labels")
+        return images.astype(np.uint8).reshape(-1, 28, 28), numbers[:, 0].astype(np.int64) - 1

@@ -1,17 +1,16 @@
-"""CIFAR-10 and CIFAR-100: 32 x 32 colour images, from the archives of the Python version.
+"""CIFAR-10 and CIFAR-100: 32 x 32 colour images, from the folders of the Python version.
 
 The format is described at https://www.cs.toronto.edu/~kriz/cifar.html: files are pickled dicts of
 lists and arrays, with the red, green and blue planes. They are read without running code.
 """
 
-from operator import itemgetter
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence
 
 import numpy as np
 
-from tensorpack.utils.packing.old_values import decode_old
+from tensorpack.utils.packing.old_values import BadRecord, RefusedRecord, decode_old
 
-from ._files import TRAIN_OR_TEST, DamagedFile, Folder, LabelledDataset, LabelledImages, mean_of
+from ._files import TRAIN_OR_TEST, DamagedFile, Folder, PublishedDataset, check_split, mean_of
 
 _ADDRESS = "https://www.cs.toronto.edu/~kriz/"
 
@@ -42,11 +41,11 @@ _FILES = {  # by the number of classes
 }
 
 
-class CifarBase(LabelledDataset):
+class CifarBase(PublishedDataset):
     """Yields `[image, label]`: uint8 `[32, 32, 3]` in RGB, and an int from 0.
 
-    There are 50,000 datapoints in "train" and 10,000 in "test". The archive is read where it lies
-    and not unpacked; where its folder lies beside it, the files there are read.
+    There are 50,000 datapoints in "train" and 10,000 in "test". All are in the list `data`, which
+    may be set.
     """
 
     def __init__(
@@ -62,57 +61,50 @@ class CifarBase(LabelledDataset):
         self._FOLDER = f"cifar{cifar_classnum}_data"
         super().__init__(train_or_test, dir, shuffle, download=download)
 
-    @property
-    def data(self) -> LabelledImages:
-        """All datapoints, by index; may be set."""
-        return self.lst
+    def _set(self, datapoints: Any) -> None:
+        self.data = datapoints
 
-    @data.setter
-    def data(self, data: Any) -> None:
-        self.lst = data
+    @property
+    def lst(self) -> Any:  # type: ignore[override]
+        """The datapoints."""
+        return self.data
 
     def get_label_names(self) -> List[str]:
         """Returns the names of the classes, in the order of the labels."""
         files = _FILES[self.cifar_classnum]
-        return list(self._load([files.names], f"{files.key}_names")[0])
+        return list(self._load(files.names)[f"{files.key}_names"])
 
     def get_per_pixel_mean(self, names: Sequence[str] = TRAIN_OR_TEST) -> np.ndarray:
         """Returns the mean image of some parts of the dataset, float32 `[32, 32, 3]` in [0, 255].
 
         To evaluate on the test set, take `["train"]`.
         """
-
-        def images_of(name: str) -> np.ndarray:
-            own = name == self.train_or_test and isinstance(self.lst, LabelledImages)
-            return self.images if own else self._read(name).images
-
-        return mean_of(TRAIN_OR_TEST, names, images_of)
+        return mean_of(names, lambda name: np.array([image for image, _ in self._read(name)]))
 
     def get_per_channel_mean(self, names: Sequence[str] = TRAIN_OR_TEST) -> np.ndarray:
         """Returns the mean of each channel, float32 `[3]`; see `get_per_pixel_mean`."""
         return self.get_per_pixel_mean(names).mean(axis=(0, 1))
 
-    def _read(self, part: str) -> LabelledImages:
+    def _read(self, part: str) -> List[List[Any]]:
+        check_split(part, TRAIN_OR_TEST)
         files = _FILES[self.cifar_classnum]
-        labels, data = zip(*self._load(files.parts[part], f"{files.key}s", "data"))
-        images = np.concatenate(data).reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1)
-        where = f"{', '.join(files.parts[part])} of {self._directory}"
-        found = np.ascontiguousarray(images), np.concatenate(labels)
-        return LabelledImages(*found, self.cifar_classnum, where)
+        datapoints: List[List[Any]] = []
+        for name in files.parts[part]:
+            batch = self._load(name)
+            planes = batch["data"].reshape(-1, 3, 32, 32)
+            images = np.ascontiguousarray(planes.transpose(0, 2, 3, 1))
+            datapoints += map(list, zip(images, batch[f"{files.key}s"]))
+        return datapoints
 
-    def _load(self, names: Sequence[str], *keys: str) -> List[Any]:
-        """Returns what the dicts in some files have: the value of a key, or of each in a list."""
+    def _load(self, name: str) -> Dict[str, Any]:
+        """Returns what is in a file of the folder."""
         files = _FILES[self.cifar_classnum]
-        paths = [f"{files.folder}/{name}" for name in names]
         url = f"{_ADDRESS}cifar-{self.cifar_classnum}-python.tar.gz"
-        contents = self._read_archive(url, files.sha256, files.folder, paths.__contains__)
-        loaded = []
-        for path in paths:
-            try:
-                loaded.append(itemgetter(*keys)(decode_old(contents[path])))
-            except Exception as error:  # whatever is in the place of lists and arrays
-                raise DamagedFile(f"{path} of {self._directory}: {error!r}") from error
-        return loaded
+        path = self._unpacked(url, files.sha256, files.folder) / name
+        try:
+            return decode_old(path.read_bytes())
+        except (OSError, BadRecord, RefusedRecord) as error:
+            raise DamagedFile(f"{path}: {error}") from error
 
 
 class Cifar10(CifarBase):

@@ -16,7 +16,6 @@ import numpy as np
 from tensorpack.utils import logger, shape2d
 from tensorpack.utils.fs import get_dataset_path
 from tensorpack.utils.optional import require
-from tensorpack.utils.packing.old_values import BadRecord
 
 from ..files.caffe import message_fields
 from ..files.records import RecordsFlow
@@ -24,12 +23,11 @@ from . import _files
 from ._files import DamagedFile, Folder, ImageRecords, PathLike
 
 _PARTS = ("train", "val", "test")
-_STRUCTURES = ("original", "train")
-_URL = (
-    "http://dl.caffe.berkeleyvision.org/caffe_ilsvrc12.tar.gz",
-    "e35c0c1994a21f7d8ed49d01881ce17ab766743d3b0372cdc0183ff4d0dfc491",
-)
-_MEAN = "imagenet_mean.binaryproto"
+_ARCHIVE = {  # and its SHA-256
+    "http://dl.caffe.berkeleyvision.org/caffe_ilsvrc12.tar.gz": (
+        "e35c0c1994a21f7d8ed49d01881ce17ab766743d3b0372cdc0183ff4d0dfc491"
+    )
+}
 _SYNSET = re.compile(r"n\d{8}\Z")
 
 
@@ -125,15 +123,13 @@ class ILSVRC12(ILSVRC12Files):
 class ILSVRCMeta:
     """What is known of the images and classes of ILSVRC12.
 
-    The files are read from a folder, by default `ilsvrc_metadata` in $TENSORPACK_DATASET: each as
-    it lies there or in `caffe_ilsvrc12`, or else from `caffe_ilsvrc12.tar.gz`, which is not
-    unpacked, and downloaded if it is missing and `download` is set.
+    The files are in a folder, by default `ilsvrc_metadata` in $TENSORPACK_DATASET. If one is not,
+    `caffe_ilsvrc12.tar.gz` is unpacked there, which is downloaded if `download` is set.
     """
 
     def __init__(self, dir: Folder = None, *, download: bool = False) -> None:
         self.dir = os.fsdecode(get_dataset_path("ilsvrc_metadata") if dir is None else dir)
         self._download = download
-        self._contents: Optional[Dict[str, bytes]] = None  # of the archive
 
     def get_synset_words_1000(self) -> Dict[int, str]:
         """Returns the line of each class, such as "n01440764 tench, Tinca tinca", by its label."""
@@ -152,32 +148,24 @@ class ILSVRCMeta:
             they are in a folder for each class, as those of "train" always are.
         """
         _files.check_split(name, _PARTS)
-        if dir_structure not in _STRUCTURES:
-            raise ValueError(f"dir_structure is one of {_STRUCTURES}, but got {dir_structure!r}.")
+        if dir_structure not in ("original", "train"):
+            raise ValueError(f'dir_structure is "original" or "train", but got {dir_structure!r}.')
+        pairs = (line.split() for line in self._lines(f"{name}.txt"))
+        images = [(path, int(label)) for path, label in pairs]
+        if name == "train" or dir_structure == "original":
+            return images
         synsets = self.get_synset_1000()
-        images = []
-        for line in self._lines(f"{name}.txt"):
-            path, _, number = line.rpartition(" ")
-            if not path or not number.isdigit() or int(number) not in synsets:
-                raise DamagedFile(f"{name}.txt of {self.dir} has the line {line[:80]!r}.")
-            label = int(number)
-            if name != "train" and dir_structure == "train":
-                path = f"{synsets[label]}/{path}"
-            images.append((path, label))
-        return images
+        return [(f"{synsets[label]}/{path}", label) for path, label in images]
 
     def get_per_pixel_mean(self, size: Optional[Tuple[int, int]] = None) -> np.ndarray:
         """Returns the mean of the training images, float32 `[256, 256, 3]` in BGR from 0 to 255.
 
         `size` is (height, width) to resize it to, which needs OpenCV.
         """
-        try:
-            fields = message_fields(self._read(_MEAN))
-            content = b"".join(each for number, _, each in fields if number == 5)  # the data
-            mean = np.frombuffer(content, "<f4").reshape(3, 256, 256)
-        except (BadRecord, TypeError, ValueError) as error:
-            raise DamagedFile(f"{_MEAN} of {self.dir} is not the mean image: {error}") from error
-        mean = np.ascontiguousarray(mean.transpose(1, 2, 0), np.float32)
+        fields = message_fields(self._path_of("imagenet_mean.binaryproto").read_bytes())
+        content = b"".join(value for number, _, value in fields if number == 5)  # the data
+        mean = np.frombuffer(content, "<f4").reshape(3, 256, 256).transpose(1, 2, 0)
+        mean = np.ascontiguousarray(mean, np.float32)
         return mean if size is None else require("cv2").resize(mean, shape2d(size)[::-1])
 
     @staticmethod
@@ -189,19 +177,13 @@ class ILSVRCMeta:
         return structure
 
     def _lines(self, name: str) -> List[str]:
-        return _files.lines_of(self._read(name), f"{name} of {self.dir}")
+        return self._path_of(name).read_text("utf-8").splitlines()
 
-    def _read(self, name: str) -> bytes:
-        """Returns the content of a file, from the archive if it does not lie beside it."""
-        for path in Path(self.dir, name), Path(self.dir, "caffe_ilsvrc12", name):
-            if path.is_file():
-                return path.read_bytes()
-        if self._contents is None:
-            (archive,) = _files.find_files("ILSVRCMeta", self.dir, dict([_URL]), self._download)
-            self._contents = _files.read_members(archive, bool)
-        if name not in self._contents:
-            raise DamagedFile(f"The archive in {self.dir} has no {name}.")
-        return self._contents[name]
+    def _path_of(self, name: str) -> Path:
+        path = Path(self.dir, name)
+        if not path.is_file():
+            _files.unpack(*_files.find_files("ILSVRCMeta", self.dir, _ARCHIVE, self._download))
+        return path
 
 
 class _WithBoxes(ImageRecords):
@@ -237,10 +219,8 @@ def _listed(
 def _read_box(path: str) -> Optional[np.ndarray]:
     """Returns the first box in an XML file, float32 (x1, y1, x2, y2); None if it has none."""
     try:
-        found = xml.etree.ElementTree.parse(path).find("object/bndbox")
-        if found is None:
-            return None
-        box = [float(found.findtext(name, "")) for name in ("xmin", "ymin", "xmax", "ymax")]
-    except (OSError, ValueError, xml.etree.ElementTree.ParseError) as error:
+        box = xml.etree.ElementTree.parse(path).find("object/bndbox")
+    except xml.etree.ElementTree.ParseError as error:
         raise DamagedFile(f"{path} is not an XML file with boxes: {error}.") from error
-    return np.array(box, np.float32)
+    corners = "xmin", "ymin", "xmax", "ymax"
+    return None if box is None else np.array([box.findtext(name) for name in corners], np.float32)

@@ -8,12 +8,12 @@ import gzip
 import os
 import struct
 import zlib
-from typing import Any, List, Optional
+from typing import Any, List
 
 import numpy as np
 
 from ..files.records import PathLike
-from ._files import DamagedFile, Folder, LabelledDataset, LabelledImages, find_files
+from ._files import DamagedFile, Folder, LabelledDataset, find_files
 
 _UNSIGNED_BYTES = 0x800  # the magic number is this and the number of axes
 _PREFIXES = {"train": "train", "test": "t10k"}
@@ -22,10 +22,13 @@ _PREFIXES = {"train": "train", "test": "t10k"}
 class Mnist(LabelledDataset):
     """Yields `[image, label]`: float32 `[28, 28]` in [0, 1], and an int from 0 to 9.
 
-    There are 60,000 datapoints in "train" and 10,000 in "test".
+    There are 60,000 datapoints in "train" and 10,000 in "test". The attributes `images`, float32
+    `[N, 28, 28, 1]` in [0, 1], and `labels` may be set.
     """
 
-    _FOLDER = "mnist_data"
+    _FOLDER, _SHAPE = "mnist_data", (28, 28)
+    images: np.ndarray
+    labels: np.ndarray
     _ADDRESS = "https://storage.googleapis.com/cvdf-datasets/mnist/"
     _SHA256 = {  # of the files of a part
         "train-images": "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609",
@@ -44,30 +47,16 @@ class Mnist(LabelledDataset):
     ) -> None:
         super().__init__(train_or_test, dir, shuffle, download=download)
         self.train_or_test = train_or_test
-        self._images: Optional[np.ndarray] = None
 
-    def _read(self, part: str) -> LabelledImages:
+    def _read(self, part: str) -> Any:
         start = f"{self._ADDRESS}{_PREFIXES[part]}"
-        images = {f"{start}-images-idx3-ubyte.gz": self._SHA256[f"{part}-images"]}
-        labels = {f"{start}-labels-idx1-ubyte.gz": self._SHA256[f"{part}-labels"]}
-        images_path, labels_path = self._find({**images, **labels})
-        pixels, numbers = _read_idx(images_path, 3), _read_idx(labels_path, 1)
-        return LabelledImages(pixels, numbers, 10, labels_path, scale=255)
-
-    @property
-    def images(self) -> np.ndarray:
-        """All images, float32 `[N, 28, 28, 1]` in [0, 1]; kept once they were asked for.
-
-        They may be set to others: floats that can be reshaped to these axes.
-        """
-        if self._images is None:
-            self._images = np.divide(self.lst.images[..., np.newaxis], 255, dtype=np.float32)
-        return self._images
-
-    @images.setter
-    def images(self, images: np.ndarray) -> None:
-        self._images, own = images, self._labelled()
-        own.images, own._scale = np.reshape(images, (-1, 28, 28)), 0
+        images, labels = self._find(
+            {
+                f"{start}-images-idx3-ubyte.gz": self._SHA256[f"{part}-images"],
+                f"{start}-labels-idx1-ubyte.gz": self._SHA256[f"{part}-labels"],
+            }
+        )
+        return extract_images(images), extract_labels(labels)
 
 
 class FashionMnist(Mnist):
@@ -105,10 +94,6 @@ def extract_images(filename: str) -> np.ndarray:
 def extract_labels(filename: str) -> np.ndarray:
     """Returns the labels of a file, uint8 `[N]`."""
     return _read_idx(filename, 1)
-
-
-def _read32(bytestream: Any) -> Any:
-    return np.frombuffer(bytestream.read(4), ">u4")[0]
 
 
 def _read_idx(path: str, axes: int) -> np.ndarray:

@@ -20,8 +20,8 @@ class Places365Standard(UnpackedDataset):
         images = self._lines(f"{name}.txt")
         classes = [image.partition("/")[2].rpartition("/")[0] for image in images]
         self._names = sorted(set(classes))
-        labels = {each: label for label, each in enumerate(self._names)}
-        return images, [labels[each] for each in classes]
+        labels = {name: label for label, name in enumerate(self._names)}
+        return images, [labels[name] for name in classes]
 
     def get_label_names(self) -> List[str]:
         """Returns the names of the classes, in the order of the labels."""

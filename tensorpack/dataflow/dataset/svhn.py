@@ -4,11 +4,11 @@ The format is described at http://ufldl.stanford.edu/housenumbers/ as "cropped d
 `[32, 32, 3, N]`, and `y` the digits, with 10 for 0.
 """
 
-from typing import Sequence
+from typing import Any, Sequence
 
 import numpy as np
 
-from ._files import DamagedFile, Folder, LabelledDataset, LabelledImages, mean_of, read_matlab
+from ._files import Folder, LabelledDataset, mean_of, read_matlab
 
 _ADDRESS = "http://ufldl.stanford.edu/housenumbers/"
 _SHA256 = {  # by the part of the dataset
@@ -24,18 +24,16 @@ class SVHNDigit(LabelledDataset):
     There are 73,257 datapoints in "train", 26,032 in "test" and 531,131 in "extra", 3 kB each.
     """
 
-    _PARTS, _FOLDER = tuple(_SHA256), "svhn_data"
+    _PARTS, _FOLDER, _SHAPE = tuple(_SHA256), "svhn_data", (32, 32, 3)
+    _ARRAYS = ("X", "Y")
+    X: np.ndarray
+    Y: np.ndarray
 
-    def _read(self, part: str) -> LabelledImages:
-        (path,) = self._find({f"{_ADDRESS}{part}_32x32.mat": _SHA256[part]})
-        images, digits = read_matlab(path, "X", "y")
-        if images.dtype != np.uint8 or images.shape[:-1] != (32, 32, 3):
-            found = f"{images.dtype} {images.shape}"
-            raise DamagedFile(f"{path} has images of {found}, but needs uint8 (32, 32, 3, N).")
+    def _read(self, part: str) -> Any:
+        url = f"{_ADDRESS}{part}_32x32.mat"
+        images, digits = read_matlab(*self._find({url: _SHA256[part]}), "X", "y")
         labels = np.where(digits == 10, 0, digits).astype(np.uint8).ravel()
-        return LabelledImages(np.ascontiguousarray(images.transpose(3, 0, 1, 2)), labels, 10, path)
-
-    X, Y = LabelledDataset.images, LabelledDataset.labels
+        return np.ascontiguousarray(images.transpose(3, 0, 1, 2)), labels
 
     @staticmethod
     def get_per_pixel_mean(
@@ -45,4 +43,4 @@ class SVHNDigit(LabelledDataset):
 
         To evaluate on the test set, leave it out.
         """
-        return mean_of(tuple(_SHA256), names, lambda name: SVHNDigit(name, data_dir).images)
+        return mean_of(names, lambda name: SVHNDigit(name, data_dir).X)

@@ -24,5 +24,5 @@ class TinyImageNet(UnpackedDataset):
         for synset, label in labels.items():
             folder = f"train/{synset}/images"
             names = sorted(os.listdir(os.path.join(self.dir, folder)))
-            listed += [(f"{folder}/{each}", label) for each in names if each.endswith(".JPEG")]
+            listed += [(f"{folder}/{file}", label) for file in names if file.endswith(".JPEG")]
         return [path for path, _ in listed], [label for _, label in listed]

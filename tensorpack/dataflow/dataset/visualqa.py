@@ -10,7 +10,7 @@ import re
 from pathlib import Path
 from typing import Any, List
 
-from ..files.records import DamagedFile, PathLike
+from ..files.records import PathLike
 from ..raw import DataFromList
 
 _WORD = re.compile(r"[^\W_]+(?:['-][^\W_]+)*")
@@ -27,20 +27,19 @@ class VisualQA(DataFromList):
     def __init__(self, question_file: PathLike, annotation_file: PathLike) -> None:
         questions = json.loads(Path(question_file).read_text("utf-8"))["questions"]
         annotations = json.loads(Path(annotation_file).read_text("utf-8"))["annotations"]
-        asked, answered = ([q["question_id"] for q in each] for each in (questions, annotations))
-        if asked != answered:
-            files = f"{annotation_file} and {question_file}"
-            raise DamagedFile(f"{files} are not of the same questions. Are they of one part?")
-        super().__init__(list(map(list, zip(questions, annotations))), shuffle=False)
+        pairs = list(map(list, zip(questions, annotations)))
+        if any(q["question_id"] != a["question_id"] for q, a in pairs):
+            raise ValueError(f"{annotation_file} does not answer the questions of {question_file}.")
+        super().__init__(pairs, shuffle=False)
 
     def get_common_answer(self, n: int) -> List[str]:
         """Returns the `n` most common answers of multiple choice, the most common one first."""
-        return _most_common((each["multiple_choice_answer"] for _, each in self.lst), n)
+        return _most_common((answer["multiple_choice_answer"] for _, answer in self.lst), n)
 
     def get_common_question_words(self, n: int) -> List[str]:
         """Returns the `n` most common words of questions, in small letters."""
-        words = (_WORD.findall(question["question"].lower()) for question, _ in self.lst)
-        return _most_common((word for found in words for word in found), n)
+        texts = (_WORD.findall(question["question"].lower()) for question, _ in self.lst)
+        return _most_common((word for words in texts for word in words), n)
 
 
 def _most_common(texts: Any, n: int) -> List[str]:

@@ -1,4 +1,4 @@
-"""ILSVRC12 is read from folders, with the lists of an archive that is not unpacked."""
+"""ILSVRC12 is read from folders, with the lists of an archive that is unpacked once."""
 
 import numpy as np
 import pytest
@@ -26,10 +26,10 @@ def lines(images):
     return "".join(f"{path} {label}\n" for path, label in images).encode()
 
 
-def meta_files(**changed):
+def meta_files():
     """The files in the archive, with three classes."""
     words = "".join(f"{synset} fish, number {i}\n" for i, synset in enumerate(SYNSETS))
-    contents = {
+    return {
         "synsets.txt": "\n".join(SYNSETS).encode(),
         "synset_words.txt": words.encode(),
         "train.txt": lines(TRAIN),
@@ -37,7 +37,6 @@ def meta_files(**changed):
         "test.txt": lines([("ILSVRC2012_test_00000001.JPEG", 0)]),
         "imagenet.bet.pickle": b"",
     }
-    return {**contents, **{name.replace("_txt", ".txt"): each for name, each in changed.items()}}
 
 
 @pytest.fixture
@@ -121,10 +120,9 @@ def test_boxes(folder):
         assert flow.last_file == str(folder / "train" / TRAIN[1][0])
     path.write_text("<annotation/>")
     assert ILSVRC12.get_training_bbox(folder / "bbox", TRAIN) == [None, None]
-    for text in "<annotation>", XML.replace("<xmin>1", "<xmin>x"):
-        path.write_text(text)
-        with pytest.raises(DamagedFile, match=f"{path} is not an XML file with boxes: "):
-            ILSVRC12.get_training_bbox(folder / "bbox", TRAIN)
+    path.write_text("<annotation>")
+    with pytest.raises(DamagedFile, match=f"{path} is not an XML file with boxes: "):
+        ILSVRC12.get_training_bbox(folder / "bbox", TRAIN)
     with pytest.raises(ValueError, match="Only the part 'train' has boxes"):
         ILSVRC12(folder, "val", meta_dir, include_bb=True)
     with pytest.raises(NotADirectoryError, match="no folder nowhere with boxes"):
@@ -138,27 +136,14 @@ def test_names_and_lists(tmp_path, folder):
     assert meta.get_image_list("train") == meta.get_image_list("train", "train") == TRAIN
     assert meta.get_image_list("val") == VAL
     assert meta.get_image_list("val", "train")[0] == ("n02119789/ILSVRC2012_val_00000001.JPEG", 2)
-    with pytest.raises(ValueError, match="'train', 'val' and 'test', but got 'extra'"):
+    with pytest.raises(ValueError, match="'train', 'val' and 'test', not 'extra'"):
         meta.get_image_list("extra")
-    with pytest.raises(ValueError, match="dir_structure is one of .*, but got 'flat'"):
+    with pytest.raises(ValueError, match="dir_structure is .*, but got 'flat'"):
         meta.get_image_list("val", "flat")
-    (folder / "ilsvrc_metadata" / "val.txt").write_bytes(lines(VAL[:1]))  # beside the archive
-    assert meta.get_image_list("val") == VAL[:1]
+    (folder / "ilsvrc_metadata" / "caffe_ilsvrc12.tar.gz").unlink()  # it has been unpacked
+    assert meta.get_image_list("val") == VAL
     with pytest.raises(FileNotFoundError, match="ILSVRCMeta needs .*put http://.*/caffe_ilsvrc12"):
         ILSVRCMeta(tmp_path / "empty").get_synset_1000()
-
-
-@pytest.mark.parametrize("name", ["", "caffe_ilsvrc12"])
-def test_what_old_tensorpack_unpacked(tmp_path, name):
-    folder = tmp_path / name
-    folder.mkdir(exist_ok=True)
-    (folder / "imagenet_mean.binaryproto").write_bytes(mean_image(np.ones((3, 256, 256))))
-    (folder / "synsets.txt").write_text("\n".join(SYNSETS))
-    (folder / "train.txt").write_bytes(lines(TRAIN))
-    meta = ILSVRCMeta(tmp_path)
-    assert meta.get_synset_1000() == dict(enumerate(SYNSETS))
-    assert meta.get_image_list("train") == TRAIN
-    assert meta.get_per_pixel_mean().mean() == 1
 
 
 def test_the_mean_image(tmp_path):
@@ -170,31 +155,3 @@ def test_the_mean_image(tmp_path):
     assert got.dtype == np.float32
     np.testing.assert_allclose(got, mean.transpose(1, 2, 0), rtol=1e-6)
     np.testing.assert_array_equal(meta.get_per_pixel_mean((4, 6)), cv2.resize(got, (6, 4)))
-    for content in mean_image(mean)[:-4], mean_image(mean[:, 1:]), b"\x28\x01", b"<html>":
-        path.write_bytes(content)
-        with pytest.raises(DamagedFile, match="binaryproto of .* is not the mean image"):
-            meta.get_per_pixel_mean()
-
-
-def test_the_archive_is_unpacked_once_for_all_files(folder):
-    meta = ILSVRCMeta(folder / "ilsvrc_metadata")
-    assert meta.get_image_list("train") == TRAIN
-    (folder / "ilsvrc_metadata" / "caffe_ilsvrc12.tar.gz").unlink()
-    assert meta.get_image_list("val") == VAL
-
-
-def test_damaged_lists_are_named(tmp_path):
-    path = tmp_path / "caffe_ilsvrc12.tar.gz"
-    for changed, match in [
-        ({"train_txt": lines([("a b", 3)])}, "train.txt of .* has the line 'a b 3'"),
-        ({"train_txt": b"a.JPEG one"}, "has the line 'a.JPEG one'"),
-        ({"train_txt": b"\n"}, "train.txt of .* is empty"),
-    ]:
-        write_archive(path, meta_files(**changed))
-        with pytest.raises(DamagedFile, match=match):
-            ILSVRCMeta(tmp_path).get_image_list("train")
-    with pytest.raises(DamagedFile, match="has no imagenet_mean.binaryproto"):
-        ILSVRCMeta(tmp_path).get_per_pixel_mean()
-    path.write_bytes(path.read_bytes()[:50])
-    with pytest.raises(DamagedFile, match="cannot be unpacked"):
-        ILSVRCMeta(tmp_path).get_image_list("train")

@@ -82,5 +82,5 @@ def test_places(places):
 def test_missing_files_and_other_parts(flow, tmp_path):
     with pytest.raises(FileNotFoundError, match=f"{flow.__name__} needs .*txt: download http"):
         flow(tmp_path, "val")
-    with pytest.raises(ValueError, match="the parts 'train' and 'val', but got 'test'"):
+    with pytest.raises(ValueError, match="the parts 'train' and 'val', not 'test'"):
         flow(tmp_path, "test")

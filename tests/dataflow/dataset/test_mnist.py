@@ -1,8 +1,5 @@
 """MNIST is read from files in its published format; a wrong or missing file is named."""
 
-import gzip
-import urllib.request
-
 import numpy as np
 import pytest
 
@@ -40,17 +37,11 @@ def test_images_are_floats_from_0_to_1_and_labels_are_ints(folder):
         assert type(label) is int and image.dtype == np.float32
         np.testing.assert_array_equal(image, expected / np.float32(255))
     assert [label for _, label in datapoints] == LABELS.tolist()
-    images, labels = next(iter(BatchData(Mnist("test", dir=folder), 2)))
-    assert (images.shape, labels.dtype) == ((2, 28, 28), np.int32)
-
-
-def test_all_images_and_labels_as_the_similarity_example_reads_them(folder):
     flow = Mnist("train", dir=folder)
     assert (flow.images.shape, flow.images.dtype) == ((5, 28, 28, 1), np.float32)
-    np.testing.assert_array_equal(flow.images[..., 0], IMAGES / np.float32(255))
-    assert flow.images is flow.images and flow.labels.dtype == np.uint8
-    by_label = [flow.images[flow.labels == label] for label in range(10)]
-    assert [len(each) for each in by_label] == [0, 2, 0, 1, 1, 1, 0, 0, 0, 0]
+    assert len(flow.images[flow.labels == 1]) == 2
+    images, labels = next(iter(BatchData(Mnist("test", dir=folder), 2)))
+    assert (images.shape, labels.dtype) == ((2, 28, 28), np.int32)
 
 
 def test_a_script_sets_images_and_labels(folder):
@@ -70,8 +61,6 @@ class Halved(Mnist):
         start = f"https://mnist.invalid/{train_or_test}"
         images = mnist.extract_images(mnist.maybe_download(f"{start}-images-idx3-ubyte.gz", dir))
         path = mnist.maybe_download(f"{start}-labels-idx1-ubyte.gz", dir)
-        with gzip.open(path) as file:
-            assert mnist._read32(file) == 2049
         self.images, self.labels = images[::2], mnist.extract_labels(path)[::2]
 
 
@@ -103,24 +92,7 @@ def test_the_folders_in_the_directory_of_datasets(tmp_path):
     assert len(fashion.get_label_names()) == 10 and fashion.get_label_names()[9] == "Ankle boot"
 
 
-def test_other_files_than_the_published_ones_are_used_with_a_warning(folder, capsys):
-    Mnist("test", dir=folder)
-    said = capsys.readouterr().out
-    assert said.count("its SHA-256 is another one. It is used") == 2
-    assert f"{folder}/t10k-labels-idx1-ubyte.gz is not the file of https:" in said
-
-
-def test_a_missing_file_is_an_error_that_says_what_to_put_where(folder):
-    (folder / "train-labels-idx1-ubyte.gz").unlink()
-    with pytest.raises(FileNotFoundError) as caught:
-        Mnist("train", dir=folder)
-    said = str(caught.value)
-    assert "put https://" in said and f"-ubyte.gz into {folder}, or pass download=True" in said
-    assert "labels" in said and "images" not in said
-    assert len(Mnist("test", dir=folder)) == 2
-
-
-def test_missing_files_are_downloaded_when_asked_and_checked(tmp_path, folder, monkeypatch):
+def test_missing_files_are_downloaded_when_asked_and_checked(tmp_path, folder):
     class Local(Mnist):
         _ADDRESS = folder.as_uri() + "/"
         _SHA256 = {"train-images": "0" * 64, "train-labels": "0" * 64}
@@ -129,31 +101,10 @@ def test_missing_files_are_downloaded_when_asked_and_checked(tmp_path, folder, m
         Local("train", dir=tmp_path / "new", download=True)
     assert list((tmp_path / "new").iterdir()) == []
 
-    def unreachable(url, timeout):
-        raise urllib.error.URLError("no network")
-
-    monkeypatch.setattr(urllib.request, "urlopen", unreachable)
-    with pytest.raises(OSError, match="https.* cannot be downloaded: .*no network.*put it into"):
-        Mnist("train", dir=tmp_path / "new", download=True)
+    with pytest.raises(FileNotFoundError) as caught:
+        Local("train", dir=tmp_path / "new")
+    assert f"put {folder.as_uri()}/train-images-idx3-ubyte.gz there, or" in str(caught.value)
     assert len(Mnist("train", dir=folder, download=True)) == 5  # nothing is missing
-
-
-@pytest.mark.parametrize(
-    "labels, match",
-    [
-        (b"", "requires a buffer of"),
-        (b"\0\0\x08\x03\0\0\0\x05", "begins with 2051 instead of 2049"),
-        (b"\0\0\x08\x01\0\0\0\x05abc", "array of size 3"),
-        (b"\0\0\x08\x01\0\0\0\x05\0\1\2\3\x0a", "labels from 0 to 10, but there are 10 classes"),
-        (b"\0\0\x08\x01\0\0\0\x04\0\1\2\3", "has 4 labels of 5 images"),
-    ],
-)
-def test_a_file_of_another_format_is_named(folder, labels, match):
-    path = folder / "train-labels-idx1-ubyte.gz"
-    path.write_bytes(gzip.compress(labels))
-    with pytest.raises(DamagedFile, match=match) as caught:
-        Mnist("train", dir=folder)
-    assert str(path) in str(caught.value)
 
 
 def test_a_damaged_file_is_named(folder):
@@ -161,7 +112,8 @@ def test_a_damaged_file_is_named(folder):
     whole = path.read_bytes()
     flipped = bytearray(whole)
     flipped[len(whole) // 2] ^= 8
-    for content in whole[:-4], bytes(flipped), b"<html>":
+    other = (folder / "train-labels-idx1-ubyte.gz").read_bytes()
+    for content in whole[:-4], bytes(flipped), b"<html>", other:
         path.write_bytes(content)
         with pytest.raises(DamagedFile, match="images-idx3-ubyte.gz cannot be read"):
             Mnist("train", dir=folder)

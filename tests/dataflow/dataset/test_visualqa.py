@@ -4,7 +4,6 @@ import json
 
 import pytest
 
-from tensorpack.dataflow import DamagedFile
 from tensorpack.dataflow.dataset import VisualQA
 from tests.contracts.dataflow import DataFlowContract
 
@@ -54,5 +53,5 @@ def test_questions_come_with_their_answers(files):
 
 
 def test_files_of_two_parts(files):
-    with pytest.raises(DamagedFile, match="are not of the same questions"):
-        VisualQA(*files(questions=QUESTIONS[:2]))
+    with pytest.raises(ValueError, match="does not answer the questions of"):
+        VisualQA(*files(questions=QUESTIONS[::-1]))
