@@ -45,7 +45,8 @@ class OpenFile:
     def get(self, key: bytes) -> Optional[bytes]:
         """Returns a copy of a value, or None if there is no such key."""
         try:
-            value = self.env.begin().get(key)  # the transaction ends with the last reference
+            with self.env.begin() as transaction:
+                value = transaction.get(key)
         except require("lmdb").Error as error:
             raise BadRecord(f"LMDB cannot read it: {error}") from error
         if value is not None and len(value) == _DATABASE_BYTES:
