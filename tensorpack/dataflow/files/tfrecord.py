@@ -5,6 +5,7 @@ nothing else: no header, no index, no mark at the end. It is read from front to 
 has compressed it; a file that ends between two records looks whole unless `size` is given.
 """
 
+import functools
 import gzip
 import io
 import os
@@ -174,18 +175,23 @@ def _read_record(file: BinaryIO, crc: Callable[[bytes], int]) -> Optional[bytes]
     if not header:
         return None
     if len(header) == _HEADER.size:
-        length, checksum = _HEADER.unpack(header)
-        if crc(header[:8]) != checksum:
-            raise RefusedRecord(
-                "A wrong checksum of its length, so what follows cannot be found. Is this a "
-                "TFRecord file?"
-            )
-        data, tail = file.read(length), file.read(_CHECKSUM.size)
+        data, tail = file.read(_length_of(header)), file.read(_CHECKSUM.size)
         if len(tail) == _CHECKSUM.size:
             if crc(data) != _CHECKSUM.unpack(tail)[0]:
-                raise BadRecord(f"A wrong checksum: its {length} bytes changed.")
+                raise BadRecord(f"A wrong checksum: its {len(data)} bytes changed.")
             return data
     raise BadRecord("It is cut off: the file ends in it.")
+
+
+@functools.lru_cache(1024)  # most records of a file have one of few lengths
+def _length_of(header: bytes) -> int:
+    length, checksum = _HEADER.unpack(header)
+    if _crc()(header[:8]) != checksum:
+        raise RefusedRecord(
+            "A wrong checksum of its length, so what follows cannot be found. Is this a TFRecord "
+            "file?"
+        )
+    return length
 
 
 @contextmanager
