@@ -131,12 +131,12 @@ class LMDBRecords(RecordFile):
 
     _keys: Optional[List[bytes]] = None
 
-    def __init__(self, path: Any, keys: Keys, shuffle: bool, allow_pickle: bool = False) -> None:
+    def __init__(self, path: Any, keys: Keys, shuffle: bool) -> None:
         require("lmdb")
         path = os.fsdecode(path)
         super().__init__(os.path.join(path, "data.mdb") if os.path.isdir(path) else path)
-        self._selection = keys if keys is None or isinstance(keys, str) else _as_keys(keys)
-        self._readahead, self._allow_pickle = not shuffle, allow_pickle
+        self._selection = keys if keys is None or isinstance(keys, str) else list(map(_key, keys))
+        self._readahead = not shuffle
 
     def open(self) -> OpenFile:
         return _open_shared(self.path, self._readahead)
@@ -179,7 +179,7 @@ class LMDBRecords(RecordFile):
                 count = transaction.stat()["entries"] - sum(map(bool, own.values()))
                 return [self._selection.format(number).encode() for number in range(count)]
             with contextlib.suppress(BadRecord, RefusedRecord, TypeError):
-                return _as_keys(decode_old(own[LIST_KEY] or b""))
+                return list(map(_key, decode_old(own[LIST_KEY] or b"")))
             logger.warning(
                 "%s",
                 f"{self.path} has no list of keys that can be read: all its keys are read now, in "
@@ -188,15 +188,8 @@ class LMDBRecords(RecordFile):
             return [key for key in transaction.cursor().iternext(values=False) if key not in own]
 
 
-class LMDBDatapoints(LMDBRecords):
-    """The datapoints that the values of a file of tensorpack hold."""
-
-    def _element(self, key: bytes, value: bytes) -> Any:
-        return records.decode_value(value, self._allow_pickle, "LMDBData")
-
-
-def _as_keys(keys: Sequence[Union[bytes, str]]) -> List[bytes]:
-    return [key.encode() if isinstance(key, str) else bytes(key) for key in keys]
+def _key(key: Union[bytes, str]) -> bytes:
+    return key.encode() if isinstance(key, str) else bytes(key)
 
 
 class LMDBData(RecordsFlow):
@@ -251,40 +244,31 @@ class LMDBDataPoint(ProxyDataFlow):
         """
         Args:
           lmdb_path, shuffle, keys, max_errors: as for `LMDBData`; or `lmdb_path` is a flow
-            of `[key, value]`, and only `max_errors` is given.
+            of `[key, value]`, and only `max_errors` is given. Missing and damaged records are
+            counted apart.
           allow_pickle: whether Python unpickles old values that are no lists, dicts, numbers,
             text or numpy arrays, which can run any code: only for files that you trust.
         """
         if not is_flow(lmdb_path):
-            datapoints = LMDBDatapoints(lmdb_path, keys, shuffle, allow_pickle)
-            super().__init__(RecordsFlow(datapoints, shuffle, max_errors))
-        elif (shuffle, keys) == (True, None):
-            super().__init__(_Decoded(lmdb_path, max_errors, allow_pickle))
-        else:
+            lmdb_path = LMDBData(lmdb_path, shuffle, keys, max_errors)
+        elif (shuffle, keys) != (True, None):
             raise TypeError("LMDBDataPoint takes a flow, or what LMDBData takes, but not both.")
-
-
-class _Decoded(DatapointMap):
-    """Decodes the values of any flow of `[key, value]`; counts damaged ones for each pass."""
-
-    def __init__(self, ds: Any, max_errors: int, allow_pickle: bool) -> None:
-        super().__init__(ds)
-        self._limit, self._allow_pickle = ErrorLimit(max_errors), allow_pickle
+        super().__init__(lmdb_path)
+        self._max_errors, self._allow_pickle = max_errors, allow_pickle
 
     def _transform(self, datapoints: Iterator[Any]) -> Iterator[Any]:
-        self._limit = ErrorLimit(self._limit.max_errors)
-        return super()._transform(datapoints)
-
-    def _apply(self, datapoint: Any) -> Any:
-        key, value = datapoint
-        source = self.ds.lst.path if isinstance(self.ds, LMDBData) else type(self.ds).__name__
-        try:
-            return records.decode_value(value, self._allow_pickle, "LMDBData")
-        except BadRecord as error:
-            self._limit.skip(DamagedFile(f"{source}, key {key!r}: {error}"))
-            return None
-        except RefusedRecord as error:
-            raise ValueError(f"{source}, key {key!r}: {error}") from error
+        limit = ErrorLimit(self._max_errors)
+        for key, value in datapoints:
+            try:
+                datapoint = records.decode_value(value, self._allow_pickle, "LMDBData")
+            except (BadRecord, RefusedRecord) as error:
+                source = getattr(getattr(self.ds, "lst", None), "path", type(self.ds).__name__)
+                damage = DamagedFile(f"{source}, key {key!r}: {error}")
+                if isinstance(error, RefusedRecord):
+                    raise damage from error
+                limit.skip(damage)
+            else:
+                yield datapoint
 
 
 class LMDBSerializer:
