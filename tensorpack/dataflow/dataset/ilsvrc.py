@@ -163,7 +163,7 @@ class ILSVRCMeta:
         `size` is (height, width) to resize it to, which needs OpenCV.
         """
         fields = message_fields(self._path_of("imagenet_mean.binaryproto").read_bytes())
-        content = b"".join(value for number, _, value in fields if number == 5)  # the data
+        content = b"".join(value for number, value in fields if number == 5)  # the data
         mean = np.frombuffer(content, "<f4").reshape(3, 256, 256).transpose(1, 2, 0)
         mean = np.ascontiguousarray(mean, np.float32)
         return mean if size is None else require("cv2").resize(mean, shape2d(size)[::-1])

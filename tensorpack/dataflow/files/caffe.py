@@ -4,7 +4,8 @@ Their records, `Datum`, are protobuf messages of seven fields; the rules of that
 """
 
 import ctypes
-from typing import Any, Dict, Iterator, NamedTuple, Tuple
+import io
+from typing import Any, BinaryIO, Dict, Iterator, List, Tuple
 
 import numpy as np
 
@@ -14,16 +15,14 @@ from .images import decode_image
 from .lmdb_file import LMDBData, LMDBRecords
 from .records import DamagedFile
 
-_VARINT, _EIGHT_BYTES, _BYTES, _FOUR_BYTES = 0, 1, 2, 5  # how a field is encoded
-_FIELDS = {1: "channels", 2: "height", 3: "width", 4: "data", 5: "label", 7: "encoded"}
-_FLOATS = 6  # the number of the field for pixels that are not bytes
-_MOST_VARINT_BYTES = 10
+_CHANNELS, _HEIGHT, _WIDTH, _DATA, _LABEL, _FLOATS, _ENCODED = range(1, 8)  # the fields of a Datum
+_VARINT, _BYTES = 0, 2  # how a field is encoded
+_SIZES = {1: 8, 5: 4}  # of the encodings of a fixed number of bytes
 
 
 class _Images(LMDBRecords):
     def _element(self, key: bytes, value: bytes) -> Any:
-        datum = read_datum(value)
-        return [datum_image(datum), datum.label]
+        return read_datum(value)
 
 
 class CaffeLMDB(LMDBData):
@@ -37,79 +36,55 @@ class CaffeLMDB(LMDBData):
     _RECORDS = _Images
 
 
-class Datum(NamedTuple):
-    """A record. `data` is the pixels as `[channels, height, width]`, or an encoded image."""
-
-    channels: int = 0
-    height: int = 0
-    width: int = 0
-    data: bytes = b""
-    label: int = 0
-    encoded: bool = False
-
-
-def read_datum(buf: bytes) -> Datum:
-    """Returns the record that is encoded in some bytes, or raises `BadRecord`."""
-    found: Dict[str, Any] = {}
-    for number, kind, value in message_fields(buf):
-        if number == _FLOATS:
-            raise BadRecord("Its pixels are floats. Only those of bytes are read.")
-        if number in _FIELDS:
-            name = _FIELDS[number]
-            if kind != (_BYTES if name == "data" else _VARINT):
-                raise BadRecord(f"The field {name!r} of the Datum has the encoding {kind}.")
-            found[name] = value if kind == _BYTES else ctypes.c_int32(value).value
-    found["encoded"] = bool(found.get("encoded"))
-    return Datum(**found)
+def read_datum(buf: bytes) -> List[Any]:
+    """Returns the image and the label of a record, or raises `BadRecord`."""
+    fields: Dict[int, Any] = dict(message_fields(buf))
+    if _FLOATS in fields:
+        raise BadRecord("Its pixels are floats. Only those of bytes are read.")
+    data = fields.get(_DATA, b"")
+    try:
+        *shape, label = (
+            ctypes.c_int32(fields.get(number, 0)).value
+            for number in (_CHANNELS, _HEIGHT, _WIDTH, _LABEL)
+        )
+        if fields.get(_ENCODED):
+            channel = 1 if shape[0] == 1 else 3
+            image = decode_image(data, "Its image", channel, bgr=True)
+            return [image[:, :, np.newaxis] if channel == 1 else image, label]
+        if min(shape) < 1:
+            raise ValueError(f"an image of {shape}")
+        return [np.frombuffer(data, np.uint8).reshape(shape).transpose(1, 2, 0).copy(), label]
+    except DamagedFile as error:
+        raise BadRecord(str(error)) from error
+    except (TypeError, ValueError) as error:
+        raise BadRecord(f"It is not a Datum with an image: {error}.") from error
 
 
-def datum_image(datum: Datum) -> np.ndarray:
-    """Returns the image of a record, a new uint8 array; encoded ones of colour are in BGR."""
-    if datum.encoded:
-        channel = 1 if datum.channels == 1 else 3
-        try:
-            image = decode_image(datum.data, "Its image", channel, bgr=True)
-        except DamagedFile as error:
-            raise BadRecord(str(error)) from error
-        return image[:, :, np.newaxis] if channel == 1 else image
-    shape = datum.channels, datum.height, datum.width
-    if min(shape) < 1 or shape[0] * shape[1] * shape[2] != len(datum.data):
-        raise BadRecord(f"An image of {shape} does not have {len(datum.data)} bytes.")
-    return np.frombuffer(datum.data, np.uint8).reshape(shape).transpose(1, 2, 0).copy()
+def message_fields(buf: bytes) -> Iterator[Tuple[int, Any]]:
+    """Yields the number and the value, an int or bytes, of each field of a protobuf message."""
+    stream = io.BytesIO(buf)
+    try:
+        while stream.tell() < len(buf):
+            number, kind = divmod(_varint(stream), 8)
+            if kind == _VARINT:
+                yield number, _varint(stream)
+                continue
+            size = _varint(stream) if kind == _BYTES else _SIZES[kind]
+            value = stream.read(size)
+            if len(value) < size:
+                raise ValueError("a field is cut off")
+            yield number, value
+    except (KeyError, ValueError, OverflowError) as error:
+        place = f"at byte {stream.tell()} of {len(buf)}"
+        raise BadRecord(f"This is not a Caffe message: {error!r} {place}.") from error
 
 
-def message_fields(buf: bytes) -> Iterator[Tuple[int, int, Any]]:
-    """Yields the number, the encoding and the value of each field of a protobuf message."""
-    position = 0
-    while position < len(buf):
-        begin = position
-        tag, position = _varint(buf, position)
-        number, kind = tag >> 3, tag & 7
-        if number and kind == _VARINT:
-            value, position = _varint(buf, position)
-            yield number, kind, value
-            continue
-        sizes = {_EIGHT_BYTES: 8, _FOUR_BYTES: 4}
-        if kind == _BYTES:
-            sizes[kind], position = _varint(buf, position)
-        if kind not in sizes:
-            raise _not_caffe(f"a field of encoding {kind} at byte {begin}")
-        size = sizes[kind]
-        if number == 0 or size > len(buf) - position:
-            raise _not_caffe(f"a wrong field at byte {begin} of {len(buf)}")
-        yield number, kind, buf[position : position + size]
-        position += size
-
-
-def _varint(buf: bytes, position: int) -> Tuple[int, int]:
-    """Returns a number of 7 bits in each byte, and where the next field begins."""
-    number = 0
-    for index, byte in enumerate(buf[position : position + _MOST_VARINT_BYTES]):
-        number |= (byte & 0x7F) << 7 * index
-        if byte < 0x80:
-            return number, position + index + 1
-    raise _not_caffe(f"a number without an end at byte {position}")
-
-
-def _not_caffe(problem: str) -> BadRecord:
-    return BadRecord(f"This is not a Caffe message: {problem}.")
+def _varint(stream: BinaryIO) -> int:
+    """Returns a number of which each byte has 7 bits, the lowest first."""
+    number = shift = 0
+    byte = 0x80
+    while byte & 0x80:
+        (byte,) = stream.read(1)
+        number |= (byte & 0x7F) << shift
+        shift += 7
+    return number
