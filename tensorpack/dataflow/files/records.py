@@ -5,7 +5,6 @@ for `write_records`.
 """
 
 import os
-import shlex
 import typing
 from typing import Any, Callable, Dict, Iterator, Optional, Sequence, Union
 
@@ -213,14 +212,6 @@ def decode_value(value: bytes, allow_pickle: bool, reader: str) -> Any:
         raise BadRecord(
             f"It is not a datapoint: {reason}. Records of other programs are read by {reader}."
         ) from error
-
-
-def refuse_gzip(path: str, start: bytes) -> None:
-    """Raises DamagedFile if a file, which begins with some bytes, is compressed."""
-    if start[:2] == b"\x1f\x8b":
-        source, target = shlex.quote(path), shlex.quote(os.path.splitext(path)[0] + ".unpacked")
-        unpack = f"gunzip -c {source} > {target}"
-        raise DamagedFile(f"{path} is compressed by gzip. Unpack it first: {unpack}")
 
 
 def _refuse_existing(path: str) -> None:

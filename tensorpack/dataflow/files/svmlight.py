@@ -5,7 +5,7 @@ sparse in memory and become a vector when a datapoint is taken.
 """
 
 import io
-from typing import Any, BinaryIO, Iterator, List, Optional, Tuple
+from typing import Any, List, Optional
 
 import numpy as np
 
@@ -13,10 +13,7 @@ from tensorpack.utils.checks import as_count_or_none
 from tensorpack.utils.optional import require
 
 from ..raw import DataFromList
-from .records import DamagedFile, ErrorLimit, PathLike, input_path, refuse_gzip
-
-# Some lines: labels, how many features each has, and the indices and values of all features.
-_Lines = Tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+from .records import DamagedFile, ErrorLimit, PathLike, input_path
 
 
 class SVMLightData(DataFromList):
@@ -42,8 +39,16 @@ class SVMLightData(DataFromList):
           max_errors: how many wrong lines are skipped, see `RecordsFlow`.
         """
         num_features = as_count_or_none(self, "num_features", num_features)
-        path, limit = input_path(filename), ErrorLimit(max_errors)
-        rows = _Rows(path, _read(path, limit), num_features, zero_based)
+        path, base = input_path(filename), "auto" if zero_based is None else zero_based
+        try:
+            rows = _Rows(path, base, num_features)
+        except (ValueError, OverflowError):
+            with open(path, "rb") as file:
+                lines = _right_lines(file.readlines(), 1, path, ErrorLimit(max_errors))
+            try:
+                rows = _Rows(io.BytesIO(b"".join(lines)), base, num_features)
+            except ValueError as error:
+                raise DamagedFile(f"{path}: {error}") from error
         self.num_features = rows.width
         super().__init__(rows, shuffle)
 
@@ -51,60 +56,35 @@ class SVMLightData(DataFromList):
 class _Rows:
     """The datapoints of a file by index."""
 
-    def __init__(self, path: str, pieces: List[_Lines], num_features: Any, zero_based: Any) -> None:
-        self._labels, counts, self._indices, self._values = map(np.concatenate, zip(*pieces))
-        self._starts = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
-        least = self._indices.min() if len(self._indices) else 1
-        if zero_based is False and least == 0:
-            raise DamagedFile(f"{path} has an index 0, but zero_based=False says it begins at 1.")
-        self._base = 0 if zero_based or least == 0 else 1
-        largest = self._indices.max() if len(self._indices) else 0
-        needed = int(largest) + 1 - self._base
-        if num_features is not None and needed > num_features:
-            raise DamagedFile(
-                f"{path} has feature {largest}, too large for num_features={num_features} where "
-                f"the first one is {self._base}."
-            )
-        self.width = max(1, needed) if num_features is None else num_features
+    def __init__(self, file: Any, zero_based: Any = True, num_features: Any = None) -> None:
+        load = require("sklearn.datasets").load_svmlight_file
+        options = {"n_features": num_features, "zero_based": zero_based, "dtype": np.float32}
+        self._matrix, self._labels = load(file, **options)
+        if not (np.isfinite(self._labels).all() and np.isfinite(self._matrix.data).all()):
+            raise ValueError("a number is not finite, or too large for float32")
+        self.width: int = self._matrix.shape[1]
 
     def __len__(self) -> int:
         return len(self._labels)
 
     def __getitem__(self, index: int) -> List[Any]:
-        row = slice(self._starts[index], self._starts[index + 1])
+        row = slice(*self._matrix.indptr[index : index + 2])
         features = np.zeros(self.width, np.float32)
-        features[self._indices[row] - self._base] = self._values[row]
+        features[self._matrix.indices[row]] = self._matrix.data[row]
         return [features, self._labels[index]]
 
 
-def _read(path: str, limit: ErrorLimit) -> List[_Lines]:
-    with open(path, "rb") as file:
-        refuse_gzip(path, file.read(2))
-        file.seek(0)
-        try:
-            return [_parse(file)]
-        except (ValueError, OverflowError):
-            file.seek(0)
-            lines = file.readlines()
-    return [_parse(io.BytesIO()), *_pieces(lines, 1, path, limit)]
-
-
-def _pieces(lines: List[bytes], first: int, path: str, limit: ErrorLimit) -> Iterator[_Lines]:
-    """Yields what the lines from number `first` hold; halves them until each wrong one is found."""
+def _right_lines(lines: List[bytes], first: int, path: str, limit: ErrorLimit) -> List[bytes]:
+    """Returns the lines that can be read; halves them until each wrong one is found."""
     try:
-        yield _parse(io.BytesIO(b"".join(lines)))
+        _Rows(io.BytesIO(b"".join(lines)))
     except (ValueError, OverflowError) as error:
         if len(lines) == 1:
             limit.skip(DamagedFile(f"{path}: line {first}: {str(error).rstrip('.')}."))
-            return
+            return []
         half = len(lines) // 2
-        yield from _pieces(lines[:half], first, path, limit)
-        yield from _pieces(lines[half:], first + half, path, limit)
-
-
-def _parse(file: BinaryIO) -> _Lines:
-    load = require("sklearn.datasets").load_svmlight_file
-    matrix, labels = load(file, dtype=np.float32, zero_based=True)
-    if not np.isfinite(labels).all() or not np.isfinite(matrix.data).all():
-        raise ValueError("a number is not finite, or too large for float32")
-    return np.asarray(labels, np.float64), np.diff(matrix.indptr), matrix.indices, matrix.data
+        return [
+            *_right_lines(lines[:half], first, path, limit),
+            *_right_lines(lines[half:], first + half, path, limit),
+        ]
+    return lines
