@@ -82,15 +82,6 @@ def test_a_proxy_of_an_environment_shares_its_statistics(proxy_class):
     assert env.closed == 1
 
 
-def test_a_subclass_of_a_proxy_overrides_methods_of_2017():
-    class Doubled(ProxyPlayer):
-        def action(self, act):
-            reward, over = self.player.action(act)
-            return 2 * reward, over
-
-    assert Doubled(Steps()).action(2) == (4, False)
-
-
 def test_mapped_states():
     player = MapPlayerState(ProxyPlayer(Steps()), lambda frame: frame[:1] + 7)
     assert player.current_state().tolist() == [[[7]]]

@@ -6,7 +6,6 @@ import time
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tensorpack.RL import ReplayMemory
@@ -80,39 +79,6 @@ def writing(memory, size):
         writer.join()
 
 
-class SlowLane:
-    """What one lane should hold, as a list of episodes, worked out anew at every question."""
-
-    def __init__(self, size, history):
-        self.size, self.history = size, history
-        self.episodes = [[]]  # of [age, frame, end], where a final frame has None for an end
-
-    def append(self, number, end):
-        age = self.count()
-        self.episodes[-1].append([age, number, end])
-        if end == "cut":
-            self.episodes[-1].append([age + 1, -1 - number, None])
-        if end != "goes on":
-            self.episodes.append([])
-
-    def count(self):
-        return sum(len(episode) for episode in self.episodes)
-
-    def sampleable(self):
-        oldest = self.count() - self.size
-        found = {}
-        for episode in self.episodes:
-            for place, (_, number, end) in enumerate(episode):
-                state = episode[max(0, place - self.history + 1) : place + 1]
-                over = end in ("over", "both")
-                if end is None or state[0][0] < oldest or (not over and episode[place + 1 :] == []):
-                    continue
-                following = 0 if over else episode[place + 1][1]
-                stack = [0] * (self.history - len(state)) + [entry[1] for entry in state]
-                found[number] = (stack + [following], over)
-        return found
-
-
 @st.composite
 def sizes(draw):
     """A history, the size of a lane, how many lanes, and what they may do in a tick."""
@@ -120,31 +86,6 @@ def sizes(draw):
     move = st.sampled_from(["goes on"] * 4 + [None, "over", "cut", "both"])  # None: nothing
     moves = st.lists(move, min_size=lanes, max_size=lanes)
     return history, history + draw(st.integers(1, 8)), lanes, moves
-
-
-@settings(max_examples=150, deadline=None)
-@given(sizes(), st.data())
-def test_it_is_like_the_slow_one(play, data):
-    history, size, lanes, moves = play
-    ticks = data.draw(st.lists(moves, max_size=40))
-    memory = make_memory(size * lanes, history, lanes)
-    slow = [SlowLane(size, history) for _ in range(lanes)]
-    number = 0
-    for tick in ticks:
-        moving = [lane for lane in range(lanes) if tick[lane] is not None][:: (-1) ** number]
-        if not moving:
-            continue
-        numbers = list(range(number + 1, number + 1 + len(moving)))
-        number = numbers[-1]
-        append(memory, numbers, [tick[lane] for lane in moving], np.array(moving))
-        for lane, one in zip(moving, numbers):
-            slow[lane].append(one, tick[lane])
-        assert memory.num_sampleable == sum(len(lane.sampleable()) for lane in slow)
-        assert len(memory) == sum(min(size, lane.count()) for lane in slow)
-    expected = {}
-    for lane in slow:
-        expected.update(lane.sampleable())
-    assert everything(memory, history) == expected
 
 
 def test_every_transition_is_drawn_equally_often():

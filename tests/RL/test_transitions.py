@@ -1,6 +1,6 @@
 """What is sampled is what happened: transitions, against a slow derivation from the players.
 
-A player is recorded while a `Simulator` fills a memory with it. `Told` is all that a player said
+A player is recorded while a `Simulator` fills a memory with it. `Record` is all that a player said
 about one environment; it derives every transition of one or of n steps from the record, with lists
 and loops alone, and which of them a memory of this size must hold.
 """
@@ -14,34 +14,33 @@ from tensorpack.RL import Agent, AtariPlayers, Player, PlayerStep, ReplayMemory,
 from tests.RL.players import breakout_rom, needs_vector
 from tests.tiers import first_fast
 
-HISTORY = 4
 STEPS = [1, 2, 3, 7]
 
 
 class Recorded(Player):
-    """Another player; keeps what it says, a `Told` for each environment."""
+    """Another player; keeps what it says, a `Record` for each environment."""
 
     def __init__(self, player):
         self._player = player
         self.num_envs, self.num_actions = player.num_envs, player.num_actions
         self.frame_shape, self.frame_dtype = player.frame_shape, player.frame_dtype
-        self.told = [Told() for _ in range(player.num_envs)]
+        self.records = [Record() for _ in range(player.num_envs)]
 
     def _reset(self, seed):
         frames = self._player.reset(seed)
-        for env, told in enumerate(self.told):
-            told.begin(frames[env].copy())
+        for env, record in enumerate(self.records):
+            record.begin(frames[env].copy())
         return frames
 
     def _step(self, actions):
         step = self._player.step(actions)
         taken = actions if step.taken is None else step.taken
-        for env, told in enumerate(self.told):
-            told.note(int(taken[env]), [column[env].copy() for column in step[:7]])
+        for env, record in enumerate(self.records):
+            record.note(int(taken[env]), [column[env].copy() for column in step[:7]])
         return step
 
 
-class Told:
+class Record:
     """What a player said about one environment: a list of games, each of steps.
 
     A step is [frame before, action, reward, terminated, truncated, life lost, frame after].
@@ -65,30 +64,31 @@ class Told:
 
     def episodes(self, life_loss_ends):
         """The games, cut where a life was lost if that ends an episode; without empty ones."""
-        found = []
+        episodes = []
         for game in self.games:
-            found.append([])
+            episodes.append([])
             for step in game:
-                found[-1].append(step)
+                episodes[-1].append(step)
                 if life_loss_ends and step[5]:
-                    found.append([])
-        return [episode for episode in found if episode]
+                    episodes.append([])
+        return [episode for episode in episodes if episode]
 
-    def held(self, size, n, life_loss_ends):
+    def held(self, size, history, n, life_loss_ends):
         """The transitions of up to n steps that a memory with so many entries a lane can sample."""
         episodes = self.episodes(life_loss_ends)
         ends = [how_it_ends(episode[-1], life_loss_ends) for episode in episodes]
         # An episode that was cut off takes an entry for its last frame.
         entries = [len(episode) + (end == "cut") for episode, end in zip(episodes, ends)]
-        found, first, oldest = [], 0, sum(entries) - size
+        rows, first, oldest = [], 0, sum(entries) - size
         for episode, end, count in zip(episodes, ends, entries):
             # The frame after the newest step is not stored yet, or never, if its game was left.
             known = len(episode) if end else len(episode) - 1
             for place in range(known):
-                if first + max(0, place - HISTORY + 1) >= oldest:
-                    found.append(transition(episode, place, min(place + n, known), n, end))
+                if first + max(0, place - history + 1) >= oldest:
+                    next_place = min(place + n, known)
+                    rows.append(transition(episode, place, next_place, history, n, end))
             first += count
-        return found
+        return rows
 
 
 def how_it_ends(step, life_loss_ends):
@@ -97,14 +97,14 @@ def how_it_ends(step, life_loss_ends):
     return "cut" if step[4] else ""
 
 
-def transition(episode, place, next_place, n, end):
+def transition(episode, place, next_place, history, n, end):
     """(frames, action, rewards, terminated, steps), with the frames of both states."""
     frames = [step[0] for step in episode] + [episode[-1][6]]
     black = np.zeros_like(frames[0])
     over = next_place == len(episode) and end == "over"
     if over:
         frames[-1] = black
-    states = [([black] * HISTORY + frames[: at + 1])[-HISTORY:] for at in (place, next_place)]
+    states = [([black] * history + frames[: at + 1])[-history:] for at in (place, next_place)]
     rewards = [step[2] for step in episode[place:next_place]]
     rewards += [0.0] * (n - len(rewards))
     return np.stack(states[0] + states[1]), episode[place][1], rewards, over, next_place - place
@@ -120,7 +120,7 @@ def sampled(memory, n, rng):
     batch = memory.sample(64, rng, steps=n)
     if n > 1:
         return {as_key(*row) for row in zip(*batch)}
-    states = np.concatenate([batch.frames[:, :HISTORY], batch.frames[:, -HISTORY:]], axis=1)
+    states = np.concatenate([batch.frames[:, :-1], batch.frames[:, 1:]], axis=1)
     rows = zip(states, batch.action, batch.reward[:, None], batch.terminated)
     return {as_key(*row, 1) for row in rows}
 
@@ -128,11 +128,12 @@ def sampled(memory, n, rng):
 def check(player, memory, size, life_loss_ends, steps=STEPS):
     """Samples until all transitions have been seen, and sees no others."""
     for n in steps:
-        held = [each for told in player.told for each in told.held(size, n, life_loss_ends)]
-        assert memory.num_sampleable == len(held)
-        expected, seen = {as_key(*each) for each in held}, set()
+        history = memory._layout.history
+        rows = [row for r in player.records for row in r.held(size, history, n, life_loss_ends)]
+        assert memory.num_sampleable == len(rows)
+        expected, seen = {as_key(*row) for row in rows}, set()
         rng = np.random.RandomState(0)
-        for _ in range(len(held)):  # each is missed with a probability of e^-64
+        for _ in range(len(rows)):  # one is missed with a probability of e^-64
             if seen == expected:
                 break
             seen |= sampled(memory, n, rng)
@@ -140,13 +141,13 @@ def check(player, memory, size, life_loss_ends, steps=STEPS):
         assert seen == expected
 
 
-def simulate(player, size, life_loss_ends):
+def simulate(player, size, life_loss_ends, history=4):
     """A memory with so many entries a lane, what fills it, and the recorded player."""
     recorded = Recorded(player)
     dtype = np.dtype(player.frame_dtype).type
     lanes = player.num_envs
-    memory = ReplayMemory(size * lanes, player.frame_shape, HISTORY, lanes, dtype)
-    agent = Agent(None, recorded, HISTORY, np.random.RandomState(0))
+    memory = ReplayMemory(size * lanes, player.frame_shape, history, lanes, dtype)
+    agent = Agent(None, recorded, history, np.random.RandomState(0))
     simulator = Simulator(recorded, memory, agent, life_loss_ends)
     return memory, simulator, recorded
 
@@ -192,13 +193,15 @@ class Scripted(Player):
 @settings(max_examples=60, deadline=None)
 @given(
     st.lists(st.text("...ltcb", min_size=1, max_size=12), min_size=1, max_size=3),
-    st.integers(HISTORY + 1, 30),
+    st.integers(1, 4),
+    st.integers(1, 26),
     st.booleans(),
     st.lists(st.integers(1, 25), min_size=1, max_size=3),
     st.integers(1, 35),
 )
-def test_any_stream(scripts, size, life_loss_ends, pauses, n):
-    memory, simulator, player = simulate(Scripted(scripts), size, life_loss_ends)
+def test_any_stream(scripts, history, more, life_loss_ends, pauses, n):
+    size = history + more
+    memory, simulator, player = simulate(Scripted(scripts), size, life_loss_ends, history)
     simulator.begin()
     for ticks in pauses:
         for _ in range(ticks):
@@ -231,5 +234,5 @@ def test_breakout(interface, life_loss_ends):
             for _ in range(ticks):
                 simulator.tick(1.0)
             check(recorded, memory, 70, life_loss_ends, steps=[1, 3])
-    steps = [step for told in recorded.told for game in told.games for step in game]
+    steps = [step for record in recorded.records for game in record.games for step in game]
     assert any(step[5] for step in steps) and any(step[4] for step in steps)

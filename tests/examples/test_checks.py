@@ -4,8 +4,6 @@ import os
 import re
 
 import checks
-import DQN
-import flags
 import numpy as np
 import pytest
 
@@ -13,7 +11,7 @@ from tensorpack.compat import tfv1 as tf
 from tensorpack.contrib import game_flags
 from tensorpack.tfutils.checkpoint import save_checkpoint_vars
 from tensorpack.utils import logger
-from tests.examples.small_dqn import SMALL, refusal, small_catch, train
+from tests.examples.small_dqn import refusal
 
 GB = 10**9
 
@@ -74,32 +72,6 @@ def test_a_log_directory_without_a_run_is_not_made_to_resume_it(tmp_path, capsys
     assert said.startswith(f"--resume {tmp_path}: There is no checkpoint in")
     assert os.listdir(str(tmp_path)) == []
     assert game_flags.prepare_log_dir(path, "auto") == "auto"
-
-
-def predictor_of(path, *more_flags, actions=3):
-    """What acts in --task eval, on the game of catch, or on one with more actions."""
-    args = flags.parse([*SMALL, "--task", "eval", "--load", path, *more_flags])
-    player = small_catch()
-    player.num_actions = actions
-    return DQN._load_predictor(args, player)
-
-
-@pytest.mark.one_row
-@pytest.mark.slow
-def test_a_model_of_another_algorithm_is_not_evaluated(log_dir, capsys):
-    train(small_catch(), "--max-epoch", "1", "--eval-every", "9")
-    path = os.path.join(log_dir, "model-10")
-    said = refusal(capsys, predictor_of, path, "--algo", "Dueling")
-    assert f"--load {path}: it has no fctA/W, fctA/b, fctV/W, fctV/b, which" in said
-    assert said.endswith(
-        ": give the --preset, the flags of the network and the game that it was trained with"
-    )
-    said = refusal(capsys, predictor_of, path, "--network", "dopamine")
-    assert "it has conv0/alpha, conv1/alpha, conv2/alpha, which this network does not" in said
-    said = refusal(capsys, lambda: predictor_of(path, actions=4))
-    assert "its fct/W is [512, 3], that of this network [512, 4]; its fct/b is [3], that" in said
-    with predictor_of(path, "--algo", "DQN") as predictor:  # the same network
-        assert predictor(np.zeros((1, 14, 14, 4), np.float32))[0].shape == (1, 3)
 
 
 def test_what_is_too_large_is_refused_with_what_would_fit():

