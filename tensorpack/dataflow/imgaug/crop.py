@@ -181,9 +181,6 @@ class RandomCutout(PhotometricAugmentor):
     """
 
     def __init__(self, h_range: _Edge, w_range: _Edge, fill: Any = 0.0) -> None:
-        for name, given in (("h_range", h_range), ("w_range", w_range)):
-            least, most = shape2d(given)
-            as_count(self, name, most, as_count(self, name, least))
         self.h_range, self.w_range, self.fill = h_range, w_range, fill
 
     def _get_augment_params(self, img: np.ndarray) -> Rect:

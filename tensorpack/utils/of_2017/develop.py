@@ -33,7 +33,7 @@ class NonPicklableWrapper:
 
 
 class LazyLoader(types.ModuleType):
-    """Stands for the module `name` until something of it is asked for, then makes the module the
+    """Stands for the module `name` until something of it is used, then makes the module the
     value of `local_name` in `parent_module_globals`.
     """
 
@@ -54,8 +54,8 @@ def building_rtfd() -> bool:
 def create_dummy_class(klass: str, dependency: Union[str, Sequence[str]]) -> type:
     """Returns a class that takes the place of one whose dependency, or several, is not installed.
 
-    Making an instance, also of a derived class, raises an ImportError that names the dependency;
-    an attribute of the class raises an AttributeError with the same text.
+    Making an instance, also of a derived class, and reading an attribute raise an ImportError and
+    an AttributeError that name the dependency.
     """
     message = _missing(klass, dependency)
 
@@ -75,7 +75,6 @@ def create_dummy_func(func: str, dependency: Union[str, Sequence[str]]) -> Calla
     def missing(*args: Any, **kwargs: Any) -> Any:
         raise ImportError(_missing(func, dependency))
 
-    missing.__name__ = func
     return missing
 
 
@@ -87,15 +86,19 @@ def _missing(name: str, dependency: Union[str, Sequence[str]]) -> str:
 def log_deprecated(
     name: str = "", text: str = "", eos: str = "", max_num_warnings: Optional[int] = None
 ) -> None:
-    """Warns that something should not be used any more.
+    """Warns that `name`, if there is one, should not be used any more; `text` says what to use.
 
-    Args:
-      name: what it is; empty if `text` says it.
-      text: what to use instead.
-      eos: the day until which it works, such as "2027-01-31"; empty if there is none.
-      max_num_warnings: how many warnings with this name and text a process logs, at most.
+    It works until the day `eos`, such as "2027-01-31". With this name and text, at most
+    `max_num_warnings` are logged.
     """
-    _warn(name, text, eos, max_num_warnings)
+    _warnings[name, text] += 1
+    if max_num_warnings is not None and _warnings[name, text] > max_num_warnings:
+        return
+    if name:
+        text = f"{name} {f'will be deprecated after {eos}' if eos else 'was deprecated'}. {text}"
+    elif eos:
+        text = f"{text} Legacy period ends after {eos}"
+    logger.warning("%s", f"[Deprecated] {text}".rstrip())
 
 
 def deprecated(
@@ -106,20 +109,9 @@ def deprecated(
     def decorate(func: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(func)
         def warned(*args: Any, **kwargs: Any) -> Any:
-            _warn(func.__name__, text, eos, max_num_warnings)
+            log_deprecated(func.__name__, text, eos, max_num_warnings)
             return func(*args, **kwargs)
 
         return warned
 
     return decorate
-
-
-def _warn(name: str, text: str, eos: str, max_num_warnings: Optional[int]) -> None:
-    _warnings[name, text] += 1
-    if max_num_warnings is not None and _warnings[name, text] > max_num_warnings:
-        return
-    if name:
-        text = f"{name} {f'will be deprecated after {eos}' if eos else 'was deprecated'}. {text}"
-    elif eos:
-        text = f"{text} Legacy period ends after {eos}"
-    logger.warning("%s", f"[Deprecated] {text}".rstrip())

@@ -21,16 +21,10 @@ class UniformDiscretizer1D:
         return self.nr_bin
 
     def get_bin(self, v: float) -> int:
-        """Returns the number of the bin of a value.
-
-        A value outside of the interval is in the first or the last bin, with one warning.
-        """
-        if v < self.minv:
-            log_once(f"{type(self).__name__}: a value is less than {self.minv}.", "warning")
-            return 0
-        if v > self.maxv:
-            log_once(f"{type(self).__name__}: a value is greater than {self.maxv}.", "warning")
-        return int(min((v - self.minv) / self.spacing, self.nr_bin - 1))
+        """Returns the bin of a value; outside, the first or the last one, with one warning."""
+        if not self.minv <= v <= self.maxv:
+            log_once(f"A value is not in [{self.minv}, {self.maxv}].", "warning")
+        return int(np.clip((v - self.minv) / self.spacing, 0, self.nr_bin - 1))
 
     def get_bin_center(self, bin_id: int) -> float:
         """Returns the value in the middle of a bin."""
@@ -39,12 +33,10 @@ class UniformDiscretizer1D:
     def get_distribution(
         self, v: float, smooth_factor: float = 0.05, smooth_radius: int = 2
     ) -> np.ndarray:
-        """Returns a distribution over the bins, float32 `[nr_bin]`, with its peak at a value's.
+        """Returns a distribution over the bins, float32 `[nr_bin]`, with its peak at that of `v`.
 
-        Args:
-          v: the value; at an end of the interval or beyond, the first or last bin has all.
-          smooth_factor: the weight of a bin, divided by that of its neighbour nearer to the peak.
-          smooth_radius: how many bins on each side have a weight.
+        A bin has `smooth_factor` of the weight of its neighbour nearer to the peak, within
+        `smooth_radius` bins. Beyond the interval or at its ends, the first or last bin has all.
         """
         distance = np.abs(np.arange(self.nr_bin) - self.get_bin(v))
         radius = smooth_radius if self.minv < v < self.maxv else 0
@@ -59,8 +51,8 @@ class UniformDiscretizerND:
     """
 
     def __init__(self, *min_max_spacing: Tuple[float, float, float]) -> None:
-        self.discretizers = [UniformDiscretizer1D(*each) for each in min_max_spacing]
-        self.nr_bins = [each.get_nr_bin() for each in self.discretizers]
+        self.discretizers = [UniformDiscretizer1D(*arguments) for arguments in min_max_spacing]
+        self.nr_bins = [bins.nr_bin for bins in self.discretizers]
 
     def get_nr_bin(self) -> int:
         """Returns the number of bins of the box."""
@@ -71,13 +63,13 @@ class UniformDiscretizerND:
         return self.nr_bins
 
     def get_bin(self, v: Sequence[float]) -> int:
-        """Returns the number of the bin of a point, given as one value for each dimension."""
-        ids = [each.get_bin(value) for each, value in zip(self.discretizers, v)]
+        """Returns the number of the bin of a point, a value for each dimension."""
+        ids = [bins.get_bin(value) for bins, value in zip(self.discretizers, v)]
         return self.get_bin_from_nd_bin_ids(ids)
 
     def get_nd_bin_ids(self, bin_id: int) -> List[int]:
         """Returns the number of the bin in each dimension, of a bin of the box."""
-        return [int(each) for each in np.unravel_index(bin_id, self.nr_bins)]
+        return [int(number) for number in np.unravel_index(bin_id, self.nr_bins)]
 
     def get_bin_from_nd_bin_ids(self, bin_ids: Sequence[int]) -> int:
         """Returns the number in the box of the bin that has these numbers in each dimension."""
@@ -86,4 +78,4 @@ class UniformDiscretizerND:
     def get_bin_center(self, bin_id: int) -> List[float]:
         """Returns the point in the middle of a bin of the box."""
         pairs = zip(self.discretizers, self.get_nd_bin_ids(bin_id))
-        return [each.get_bin_center(number) for each, number in pairs]
+        return [bins.get_bin_center(number) for bins, number in pairs]

@@ -8,7 +8,7 @@ class LookUpTable:
 
     def __init__(self, objlist: Iterable[Any]) -> None:
         self.idx2obj = list(objlist)
-        self.obj2idx = {each: index for index, each in enumerate(self.idx2obj)}
+        self.obj2idx = {obj: index for index, obj in enumerate(self.idx2obj)}
 
     def size(self) -> int:
         """Returns the number of objects."""
