@@ -81,14 +81,6 @@ def test_some_keys(six, capsys):
     assert "WRN" not in capsys.readouterr().out
 
 
-def test_grey_images(tmp_path):
-    (image,) = images(1, (3, 4, 1))
-    path = write_raw(tmp_path / "file", [(b"0", datum(image, 1))])
-    ((found, _),) = CaffeLMDB(path)
-    assert_same(found, image)
-    found[:] = 0
-
-
 def test_encoded_images(tmp_path):
     (colour,), (grey,) = images(1), images(1, (3, 4, 1))
     items = [

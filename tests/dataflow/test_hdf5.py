@@ -10,7 +10,6 @@ from tensorpack.dataflow import DataFlowTerminated, DataFromGenerator, DataFromL
 from tensorpack.dataflow.files.hdf5 import HDF5Data, HDF5Serializer
 from tensorpack.dataflow.files.records import DamagedFile
 from tests.contracts.dataflow import DataFlowContract, assert_same
-from tests.processes import open_paths
 
 h5py = pytest.importorskip("h5py")
 
@@ -141,18 +140,6 @@ def test_files_of_other_programs(tmp_path):
 
 
 @pytest.mark.parametrize("in_memory", [True, False])
-def test_elements_of_variable_length(tmp_path, in_memory):
-    path = str(tmp_path / "a")
-    with h5py.File(path, "w") as file:
-        text = file.create_dataset("text", (3,), h5py.special_dtype(vlen=bytes))
-        rows = file.create_dataset("rows", (3,), h5py.special_dtype(vlen=np.dtype("i4")))
-        text[:], rows[1], rows[2] = [b"a", b"", b"long"], [1, 2], [3]
-    found = load(path, ["text", "rows"], in_memory=in_memory)
-    assert [text for text, _ in found] == [b"a", b"", b"long"]
-    assert [row.tolist() for _, row in found] == [[], [1, 2], [3]]
-
-
-@pytest.mark.parametrize("in_memory", [True, False])
 def test_datasets_that_cannot_be_read(tmp_path, in_memory):
     path = foreign(tmp_path / "a", one=3, three=np.arange(3))
     with h5py.File(path, "a") as file:
@@ -264,16 +251,6 @@ def test_a_flipped_bit_anywhere_is_noticed_or_harmless(tmp_path):
             continue
         assert_same(found, datapoints)  # it was a byte that nothing is kept in
     assert noticed > 50
-
-
-def test_the_file_is_open_only_while_it_is_used(tmp_path):
-    path = save(datapoints_of(3), tmp_path / "a")
-    flow = HDF5Data(path, PATHS, shuffle=False, in_memory=False)
-    assert path not in open_paths()
-    next(iter(flow))
-    assert path in open_paths()
-    flow.close()
-    assert path not in open_paths()
 
 
 def test_a_file_closed_in_the_middle_of_a_row(tmp_path):

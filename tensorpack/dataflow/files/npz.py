@@ -84,7 +84,8 @@ def _writer(file: Any) -> Writing:
         datapoints.append(datapoint)
 
     yield write
-    first, arrays, kinds = datapoints[0], {}, []
+    first, kinds = datapoints[0], []
+    arrays: Dict[str, np.ndarray] = {}
     keys = list(first) if isinstance(first, dict) else None
     for number, key in enumerate(keys or range(len(first))):
         kind, column = _column_of([datapoint[key] for datapoint in datapoints], key)
