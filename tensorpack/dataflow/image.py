@@ -15,7 +15,6 @@ from .imgaug import AugmentationError, AugmentorList, ImageAugmentor, Transform
 from .map import MapDataComponent, check_index, component_of, summary_of
 from .random_map import RandomMap
 
-_SEVERAL = "AugmentImageComponents for several"
 _LOGGED_FIRST, _LOGGED_EVERY = 9, 100
 
 _Augmentors = Union[ImageAugmentor, Sequence[ImageAugmentor]]
@@ -144,7 +143,7 @@ class AugmentImageComponent(AugmentImageComponents):
         catch_exceptions: bool = False,
     ) -> None:
         """`index` is the position or key of the image."""
-        check_index(self, index, _SEVERAL)
+        check_index(self, index, "AugmentImageComponents for several")
         super().__init__(ds, augmentors, [index], [], copy, catch_exceptions)
         self.index = index
 
@@ -162,8 +161,6 @@ class AugmentImageCoordinates(AugmentImageComponents):
         catch_exceptions: bool = False,
     ) -> None:
         """The indices are positions or keys; coordinates are floats `[N, 2]` of (x, y)."""
-        for index in img_index, coords_index:
-            check_index(self, index, _SEVERAL)
         super().__init__(ds, augmentors, [img_index], [coords_index], copy, catch_exceptions)
 
 

@@ -61,8 +61,21 @@ class ILSVRC12Files(RecordsFlow):
           shuffle: whether each pass has its own order; None for "train" only.
           dir_structure: "original" or "train", see `ILSVRCMeta.get_image_list`; None to look.
         """
-        root, images = _listed(dir, name, meta_dir, dir_structure, download)
-        files = [[os.path.join(root, path), label] for path, label in images]
+        root, meta = (
+            os.path.abspath(os.path.join(dir, name)),
+            ILSVRCMeta(meta_dir, download=download),
+        )
+        if dir_structure is None:
+            is_train = name == "train" or not os.path.isdir(root)
+            dir_structure = "train" if is_train else meta.guess_dir_structure(root)
+        self.imglist = meta.get_image_list(name, dir_structure)
+        files: List[Any] = [[os.path.join(root, path), label] for path, label in self.imglist]
+        if not os.path.exists(files[0][0]):
+            raise FileNotFoundError(
+                f"There is no {files[0][0]}, the first image of the part {name!r} with "
+                f"dir_structure={dir_structure!r}. Unpack the images of https://image-net.org/ "
+                "there, or pass another dir_structure."
+            )
         super().__init__(files, name == "train" if shuffle is None else shuffle)
 
 
@@ -92,18 +105,15 @@ class ILSVRC12(ILSVRC12Files):
             is another folder of boxes.
           max_errors: how many images that cannot be read a pass skips, see `RecordsFlow`.
         """
-        root, images = _listed(dir, name, meta_dir, dir_structure, download)
-        files = [os.path.join(root, path) for path, _ in images]
-        labels: List[Any] = [label for _, label in images]
-        records = ImageRecords(files, labels, bgr=True)
+        super().__init__(dir, name, meta_dir, shuffle, dir_structure, download=download)
+        files, labels = map(list, zip(*self.lst))
+        self.lst, self.max_errors = ImageRecords(files, labels, bgr=True), max_errors
         if include_bb:
             if name != "train":
                 raise ValueError(f"Only the part 'train' has boxes, but name is {name!r}.")
             folder = os.path.join(dir, "bbox") if include_bb is True else include_bb
-            boxes = self.get_training_bbox(folder, images)
-            records = _WithBoxes(files, list(zip(labels, boxes)), bgr=True)
-        shuffle = name == "train" if shuffle is None else shuffle
-        RecordsFlow.__init__(self, records, shuffle, max_errors)
+            boxes = self.get_training_bbox(folder, self.imglist)
+            self.lst = _WithBoxes(files, list(zip(labels, boxes)), bgr=True)
 
     @staticmethod
     def get_training_bbox(
@@ -193,27 +203,6 @@ class _WithBoxes(ImageRecords):
         image, (label, box) = super().__getitem__(index)
         whole = np.array([0, 0, *image.shape[1::-1]], np.float32)
         return [image, label, whole if box is None else box.copy()]
-
-
-def _listed(
-    dir: PathLike, name: str, meta_dir: Folder, dir_structure: Optional[str], download: bool
-) -> Tuple[str, List[Tuple[str, int]]]:
-    """Returns the folder of a part, and the images below it."""
-    _files.check_split(name, _PARTS)
-    root = os.path.abspath(os.path.join(dir, name))
-    meta = ILSVRCMeta(meta_dir, download=download)
-    if dir_structure is None:
-        is_train = name == "train" or not os.path.isdir(root)
-        dir_structure = "train" if is_train else meta.guess_dir_structure(root)
-    images = meta.get_image_list(name, dir_structure)
-    first = os.path.join(root, images[0][0])
-    if not os.path.exists(first):
-        raise FileNotFoundError(
-            f"There is no {first}, but that is the first image of the part {name!r} with the "
-            f"structure {dir_structure!r}. Unpack the images of https://image-net.org/ there, or "
-            "pass another dir_structure."
-        )
-    return root, images
 
 
 def _read_box(path: str) -> Optional[np.ndarray]:

@@ -16,7 +16,6 @@ from ..files.records import PathLike
 from ._files import DamagedFile, Folder, LabelledDataset, find_files
 
 _UNSIGNED_BYTES = 0x800  # the magic number is this and the number of axes
-_PREFIXES = {"train": "train", "test": "t10k"}
 
 
 class Mnist(LabelledDataset):
@@ -30,11 +29,11 @@ class Mnist(LabelledDataset):
     images: np.ndarray
     labels: np.ndarray
     _ADDRESS = "https://storage.googleapis.com/cvdf-datasets/mnist/"
-    _SHA256 = {  # of the files of a part
-        "train-images": "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609",
-        "train-labels": "3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c",
-        "test-images": "8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6",
-        "test-labels": "f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6",
+    _SHA256 = {
+        "train-images-idx3": "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609",
+        "train-labels-idx1": "3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c",
+        "t10k-images-idx3": "8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6",
+        "t10k-labels-idx1": "f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6",
     }
 
     def __init__(
@@ -49,13 +48,10 @@ class Mnist(LabelledDataset):
         self.train_or_test = train_or_test
 
     def _read(self, part: str) -> Any:
-        start = f"{self._ADDRESS}{_PREFIXES[part]}"
-        images, labels = self._find(
-            {
-                f"{start}-images-idx3-ubyte.gz": self._SHA256[f"{part}-images"],
-                f"{start}-labels-idx1-ubyte.gz": self._SHA256[f"{part}-labels"],
-            }
-        )
+        prefix = "train" if part == "train" else "t10k"
+        names = f"{prefix}-images-idx3", f"{prefix}-labels-idx1"
+        published = {f"{self._ADDRESS}{name}-ubyte.gz": self._SHA256[name] for name in names}
+        images, labels = self._find(published)
         return extract_images(images), extract_labels(labels)
 
 
@@ -67,10 +63,10 @@ class FashionMnist(Mnist):
         "https://raw.githubusercontent.com/zalandoresearch/fashion-mnist/master/data/fashion/"
     )
     _SHA256 = {
-        "train-images": "3aede38d61863908ad78613f6a32ed271626dd12800ba2636569512369268a84",
-        "train-labels": "a04f17134ac03560a47e3764e11b92fc97de4d1bfaf8ba1a3aa29af54cc90845",
-        "test-images": "346e55b948d973a97e58d2351dde16a484bd415d4595297633bb08f03db6a073",
-        "test-labels": "67da17c76eaffca5446c3361aaab5c3cd6d1c2608764d35dfb1850b086bf8dd5",
+        "train-images-idx3": "3aede38d61863908ad78613f6a32ed271626dd12800ba2636569512369268a84",
+        "train-labels-idx1": "a04f17134ac03560a47e3764e11b92fc97de4d1bfaf8ba1a3aa29af54cc90845",
+        "t10k-images-idx3": "346e55b948d973a97e58d2351dde16a484bd415d4595297633bb08f03db6a073",
+        "t10k-labels-idx1": "67da17c76eaffca5446c3361aaab5c3cd6d1c2608764d35dfb1850b086bf8dd5",
     }
 
     def get_label_names(self) -> List[str]:

@@ -8,7 +8,7 @@ import collections
 import json
 import re
 from pathlib import Path
-from typing import Any, List
+from typing import Counter, List
 
 from ..files.records import PathLike
 from ..raw import DataFromList
@@ -34,13 +34,12 @@ class VisualQA(DataFromList):
 
     def get_common_answer(self, n: int) -> List[str]:
         """Returns the `n` most common answers of multiple choice, the most common one first."""
-        return _most_common((answer["multiple_choice_answer"] for _, answer in self.lst), n)
+        answers = collections.Counter(answer["multiple_choice_answer"] for _, answer in self.lst)
+        return [text for text, _ in answers.most_common(n)]
 
     def get_common_question_words(self, n: int) -> List[str]:
         """Returns the `n` most common words of questions, in small letters."""
-        texts = (_WORD.findall(question["question"].lower()) for question, _ in self.lst)
-        return _most_common((word for words in texts for word in words), n)
-
-
-def _most_common(texts: Any, n: int) -> List[str]:
-    return [text for text, _ in collections.Counter(texts).most_common(n)]
+        words: Counter[str] = collections.Counter()
+        for question, _ in self.lst:
+            words.update(_WORD.findall(question["question"].lower()))
+        return [word for word, _ in words.most_common(n)]

@@ -95,7 +95,7 @@ def test_the_folders_in_the_directory_of_datasets(tmp_path):
 def test_missing_files_are_downloaded_when_asked_and_checked(tmp_path, folder):
     class Local(Mnist):
         _ADDRESS = folder.as_uri() + "/"
-        _SHA256 = {"train-images": "0" * 64, "train-labels": "0" * 64}
+        _SHA256 = {"train-images-idx3": "0" * 64, "train-labels-idx1": "0" * 64}
 
     with pytest.raises(ValueError, match="SHA-256 .* instead of 0000"):
         Local("train", dir=tmp_path / "new", download=True)
