@@ -58,7 +58,10 @@ EXCEPTIONS = {
         "CifarBase": "is what Cifar10 and Cifar100 are",
         "FashionMnist": "is a Mnist of other files",
         "MultiProcessRunnerZMQ": "is a MultiProcessRunner with other arguments",
+        "Places365Standard": "is a DataFromList of images",
         "PrefetchOnGPUs": "is a MultiProcessRunner with other arguments",
+        "TinyImageNet": "is a DataFromList of images",
+        "VisualQA": "is a DataFromList of what its files have",
     },
     InputSource: {
         "InputSource": "is abstract",

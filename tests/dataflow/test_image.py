@@ -166,8 +166,8 @@ def test_the_flow_below_is_never_written_to():
     for img, _ in datapoints:
         img.flags.writeable = True
     coords = np.ones((3, 2))
-    for each in datapoints:
-        each.append(coords)
+    for datapoint in datapoints:
+        datapoint.append(coords)
     for img, _, points in AugmentImageCoordinates(flow_of(datapoints), [WritesInPlace()], 0, 2):
         assert not img.any() and not points.any()
     assert coords.all() and datapoints[1][0].all() and len(datapoints[0]) == 3
@@ -194,11 +194,9 @@ def test_all_components_get_the_same_transform(form):
     )
     (result,) = flow
     assert type(result) is (dict if form is dict else list)
-    found = [result[key] for key in keys]
     expected = [img[:, ::-1], 255 - img[:, ::-1], [[59.0, 2.0]], [[55.0, 2.0, 59.0, 4.0]]]
-    for each, wanted in zip(found, [*expected, mask[:, ::-1]]):
-        np.testing.assert_array_equal(each, wanted)
-    assert found[5] == "rest"
+    for key, component in zip(keys, [*expected, mask[:, ::-1], "rest"]):
+        np.testing.assert_array_equal(result[key], component)
 
 
 @pytest.mark.parametrize("augmentor", [Flip(horiz=True), RandomCrop(20), Rotation(9)])
@@ -213,15 +211,9 @@ def test_a_mask_of_another_size_than_the_image_is_refused(augmentor):
 
 
 def test_one_augmentor_and_the_arguments_of_2017():
-    img, flipped = picture(), picture()[:, ::-1]
-    flip = Flip(horiz=True, prob=1)
-    assert_array = np.testing.assert_array_equal
+    img, flip = picture(), Flip(horiz=True, prob=1)
     ((first, second),) = AugmentImageComponents(flow_of([[img, img]]), flip, (0, 1), copy=True)
-    assert_array(first, flipped)
-    assert_array(second, flipped)
-    ((name, image),) = AugmentImageComponent(flow_of([["a", img]]), [flip], 1, False)
-    assert_array(image, flipped)
-    assert name == "a"
+    np.testing.assert_array_equal([first, second], [img[:, ::-1]] * 2)
     images = [picture(), picture()]
     ((first, second),) = AugmentImageComponents(
         flow_of([images]), [Flip(horiz=True, prob=0)], (0, 1), False
@@ -256,7 +248,7 @@ def test_the_number_in_an_error_is_right_after_a_resumption():
     assert "datapoint 5 (counted from 0)" in text_of(caught.value)
 
 
-def test_an_error_of_another_component():
+def test_an_error_of_coordinates():
     datapoints = [[picture(), picture((4, 5))]]
     with pytest.raises(
         AugmentationError, match=r"apply_coords\(\) failed on component 1, uint8 \(4, 5\), .*Flip"
@@ -271,9 +263,6 @@ def test_skipped_datapoints_are_counted_and_the_log_is_bounded(capsys):
     assert [i for _, i in flow] == [7]
     lines = [line for line in capsys.readouterr().out.splitlines() if "skipped datapoint" in line]
     assert len(lines) == 9 + 2
-    assert (
-        "skipped datapoint 8, 9 in this pass: AugmentationError: FailsOn(value=0)" not in lines[7]
-    )
     assert "skipped datapoint 9, 9 in this pass: AugmentationError: FailsOn" in lines[8]
     assert "skipped datapoint 100, 100 in this pass" in lines[9]
     with pytest.raises(IndexError, match="takes component 4, which"):
