@@ -12,7 +12,6 @@ from tensorpack.dataflow.process_map import (
 )
 from tensorpack.utils._tracebacks import notes_of
 from tensorpack.utils.packing.packed_arrays import stays_as_it_is
-from tensorpack.utils.rng import fix_rng_seed
 from tests.contracts.dataflow import assert_same
 from tests.dataflow import process_functions as functions
 from tests.dataflow.process_flows import ContractOfProcesses, closing, passes
@@ -33,14 +32,6 @@ class TestBatches(ContractOfProcesses):
 
     def make_flow(self):
         return batched(numbers(13))
-
-
-class TestWithARemainder(ContractOfProcesses):
-    length = 4
-    keeps_state = False
-
-    def make_flow(self):
-        return batched(numbers(13), functions.arrays_of, 1, remainder=True)
 
 
 @pytest.mark.parametrize("remainder", [False, True])
@@ -84,8 +75,16 @@ def test_each_datapoint_is_in_one_batch(size, num_proc, batch_size, buffers, dro
             assert set(sizes) <= {batch_size}
 
 
-def test_dicts_and_strings():
-    ds = DataFromList([{"x": np.full(300, i), "name": str(i)} for i in range(8)], shuffle=False)
+@pytest.mark.parametrize(
+    "datapoints",
+    [
+        [{"x": np.full(300, i), "name": str(i)} for i in range(8)],
+        [[np.array([(i, 2.5), (3, 4.5)], [("a", "i4"), ("b", "f4")])] for i in range(8)],
+    ],
+    ids=["dicts and strings", "records"],
+)
+def test_batches_are_those_of_batch_data(datapoints):
+    ds = DataFromList(datapoints, shuffle=False)
     with closing(batched(ds, functions.same, 1)) as flow:
         assert_same(list(flow), list(BatchData(ds, 4)))
 
@@ -125,7 +124,8 @@ def test_the_flow_is_not_read_far_ahead():
     assert count == 50
 
 
-def test_lengths():
+def test_lengths_and_names():
+    assert MultiProcessMapAndBatchDataZMQ is MultiProcessMapAndBatchData
     assert len(batched(numbers(13))) == 3
     assert len(batched(numbers(13), remainder=True)) == 4
     with pytest.raises(UnknownLength):
@@ -148,17 +148,3 @@ def test_lengths():
 def test_wrong_arguments(options, error, message):
     with pytest.raises(error, match=message):
         batched(numbers(13), **options)
-
-
-def test_names():
-    assert MultiProcessMapAndBatchDataZMQ is MultiProcessMapAndBatchData
-    fix_rng_seed(1)
-    assert batched(numbers(13), num_proc=1).seeded and not batched(numbers(13)).seeded
-
-
-def test_records_are_batched():
-    records = np.array([(1, 2.5), (3, 4.5)], [("a", "i4"), ("b", "f4")])
-    flow = DataFromList([[records], [records[::-1]]], shuffle=False)
-    with closing(batched(flow, func=lambda dp: dp, batch_size=2)) as batches:
-        batches.reset_state()
-        assert_same(list(batches), list(BatchData(flow, 2)))

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tensorpack.dataflow import (
+    DataFlowTerminated,
     MapData,
     MultiProcessMapAndBatchData,
     MultiProcessMapData,
@@ -38,18 +39,16 @@ class TestProcesses:
             flow.start_processes()
             workers = set(multiprocessing.active_children())
             assert len(workers) == 2
-            flow.reset_state()
-            flow.start_processes()
-            list(flow)
-            list(flow)
-            assert set(multiprocessing.active_children()) == workers
+            for use in flow.reset_state, flow.start_processes, lambda: [*flow, *flow]:
+                use()
+                assert set(multiprocessing.active_children()) == workers
 
     def test_they_are_started_again_where_all_have_failed(self):
         with closing(mixture(numbers(5), 2)) as flow:
             flow.start_processes()
             failed = multiprocessing.active_children()
-            for each in failed:
-                each.kill()
+            for worker in failed:
+                worker.kill()
             with pytest.raises(WorkerDied):
                 list(flow)
             flow.start_processes()
@@ -69,6 +68,8 @@ class TestProcesses:
     @pytest.mark.parametrize("method", ["fork", "forkserver"])
     def test_a_forked_copy_has_processes_of_its_own(self, method):
         def use():
+            with pytest.raises(DataFlowTerminated, match="was begun by another process"):
+                next(going)
             flow.close()  # not those of the original
             assert list(flow) == [[i] for i in range(9)]
             flow.close()

@@ -52,12 +52,6 @@ class TestMemory:
         gc.collect()
         assert (open_files(), named_memory()) == before
 
-    def test_a_pass_outlives_the_name_of_its_flow(self):
-        going = iter(mixture(numbers(30), 1))
-        assert list(going) == [[i] for i in range(30)]
-        del going
-        assert multiprocessing.active_children() == []
-
     @pytest.mark.parametrize("keep, most", [(0, 0), (1, 0), (100, 98)])
     def test_copies_for_a_consumer_that_keeps_many(self, keep, most, monkeypatch):
         copied, copy_of = [], channel._copy_of
@@ -100,12 +94,6 @@ def test_a_machine_without_room_for_it_is_an_error_with_advice(kind, monkeypatch
             with pytest.raises(OSError, match=r"No room for 0\.1 MiB .*ENOSPC.*smaller buffer_by"):
                 list(flow)
         assert len(list(flow)) == 3  # with new processes
-
-
-def test_datapoints_that_grow():
-    ds = DataFromList([[np.full(2**n, n)] for n in range(18)], shuffle=False)
-    with closing(mixture(ds, 1, 4, buffer_bytes=100000)) as flow:
-        assert_same(list(flow), list(ds))
 
 
 def test_a_slow_consumer_lets_no_more_wait_than_asked_for():

@@ -55,42 +55,43 @@ class Limits(NamedTuple):
 
 
 class _End:
-    """One end of a channel: the pipe of records, that of what is returned, and the slots.
+    """One end of a channel: the pipe that it reads, the pipe that it writes to, and the slots.
 
     Workers that are forked later close it: an open copy would keep memory allocated, and who reads
     a pipe would not see its end.
     """
 
     def __init__(
-        self, records: Descriptor, returned: Descriptor, files: Sequence[SharedFile], limits: Limits
+        self, reads: Descriptor, writes: Descriptor, files: Sequence[SharedFile], limits: Limits
     ) -> None:
-        self.records, self.returned, self._files, self._limits = records, returned, files, limits
+        self.reads, self._writes, self._files, self._limits = reads, writes, files, limits
         self._memory: List[Any] = [b""] * len(files)  # what is mapped of each slot
 
-    def _use(self, blocks: bool) -> None:
-        os.set_blocking(self.records.fd, blocks)
+    def attach(self, blocks: bool = False) -> Any:
+        """Prepares the end that this process uses, once, and returns it; see `Sender`."""
+        for descriptor in (self.reads, self._writes):
+            os.set_blocking(descriptor.fd, blocks)
+        self._poll = poll_of(self.reads.fd)
         util.register_after_fork(self, _End.close)
+        return self
 
     def close(self) -> None:
         """Closes the pipes and the memory; arrays that view it stay valid."""
         self._memory = []
-        for descriptor in (self.records, self.returned, *self._files):
+        for descriptor in (self.reads, self._writes, *self._files):
             descriptor.close()
 
 
 class Sender(_End):
-    """Sends objects; used by one thread. `returned` can be read when there may be more room."""
+    """Sends objects; used by one thread. `reads` can be read when there may be more room.
 
-    def attach(self, blocks: bool = True) -> "Sender":
-        """Prepares the end that this process uses; called once.
+    If it blocks, a full pipe is waited for; else there is no room.
+    """
 
-        A full pipe is waited for if it `blocks`; else there is no room.
-        """
-        self._use(blocks)
-        self._poll = poll_of(self.returned.fd)
+    def __init__(self, *parts: Any) -> None:
+        super().__init__(*parts)
         self._free = list(range(len(self._files)))  # the one that was used last is used next
         self._waiting = 0  # objects that the receiver has not taken yet
-        return self
 
     def send(self, obj: Any, tag: int = 0) -> None:
         """Sends an object and a number from 0 to 2**64 - 1; waits for room if it must.
@@ -108,7 +109,7 @@ class Sender(_End):
         Before, it waits so many milliseconds for something to be returned.
         """
         if self._poll.poll(timeout):
-            data = os.read(self.returned.fd, _CHUNK)
+            data = os.read(self.reads.fd, _CHUNK)
             if not data:
                 raise BrokenPipeError("the receiver is closed")
             self._waiting -= data.count(_NO_SLOT)
@@ -128,7 +129,7 @@ class Sender(_End):
             packed.write(memory)
             data = _RECORD.pack(slot, len(memory), packed.begin, packed.nbytes, tag)
         try:
-            os.write(self.records.fd, data)
+            os.write(self._writes.fd, data)
         except BlockingIOError:
             return False
         self._waiting += 1
@@ -165,8 +166,8 @@ class _View(weakref.ref):
 
 
 class Receiver(_End):
-    """Receives objects; used by one thread, while their arrays may go to any. `records` can be read
-    when something has been sent, or the sender is gone.
+    """Receives objects; used by one thread, while their arrays may go to any. `reads` can be read
+    when something has been sent, or the sender is gone. It does not block.
 
     When the last view of a slot is gone, a deque notes it, without any Python code: an exception
     that a signal handler raises within a finalizer, such as a KeyboardInterrupt, would be lost. The
@@ -175,10 +176,8 @@ class Receiver(_End):
 
     sender = "The program"  # in messages
 
-    def attach(self) -> "Receiver":
-        """Prepares the end that this process uses; called once."""
-        self._use(False)
-        self._poll = poll_of(self.records.fd)
+    def __init__(self, *parts: Any) -> None:
+        super().__init__(*parts)
         self._data, self._begin = b"", 0  # that was sent, and what of it is not taken yet
         self._held: Dict[int, _View] = {}
         self._held_bytes = 0
@@ -186,7 +185,6 @@ class Receiver(_End):
         self._most_held = max(self._limits.slots - 2, self._limits.slots // 2)
         self._freed: Deque[_View] = deque()  # filled by any thread, in the midst of anything
         self._taken = 0  # objects of which the sender does not know yet
-        return self
 
     def is_ready(self, timeout: int = 0) -> bool:
         """Waits up to so many milliseconds, or for ever if it is -1, until `take` or `receive` has
@@ -197,7 +195,7 @@ class Receiver(_End):
     def receive(self) -> Optional[bool]:
         """Looks for what has been sent; returns whether there was something, None at the end."""
         try:
-            data = os.read(self.records.fd, _CHUNK)
+            data = os.read(self.reads.fd, _CHUNK)
         except BlockingIOError:
             return False
         self._data, self._begin = self._data[self._begin :] + data, 0
@@ -246,7 +244,7 @@ class Receiver(_End):
             words += bytes([view.slot])
         if words:
             with contextlib.suppress(BrokenPipeError):  # it has ended; its owner reports how
-                os.write(self.returned.fd, words)
+                os.write(self._writes.fd, words)
 
 
 def _copy_of(memory: np.ndarray) -> np.ndarray:
@@ -272,7 +270,7 @@ def make_channels(*limits: Limits) -> List[Tuple[Sender, Receiver]]:
             records, announced, returned, back = [closed_on_error(Descriptor(fd)) for fd in fds]
             files = [closed_on_error(SharedFile()) for _ in range(limit.slots)]
             copies = [closed_on_error(SharedFile(os.dup(file.fd))) for file in files]
-            sender = Sender(announced, returned, copies, limit)
+            sender = Sender(returned, announced, copies, limit)
             channels.append((sender, Receiver(records, back, files, limit)))
         stack.pop_all()
         return channels

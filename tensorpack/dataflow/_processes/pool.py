@@ -92,7 +92,7 @@ class WorkerPool:
                         method=method,
                         endless=True,
                     )
-                    self._members.append(_Member(worker, results.attach(), feeder.attach(False)))
+                    self._members.append(_Member(worker, results.attach(), feeder.attach()))
                     try:
                         start(worker, method, *sent)
                     finally:
@@ -104,8 +104,8 @@ class WorkerPool:
             raise
         self._by_fd: Dict[int, _Member] = {}
         for member in self._members:
-            self._by_fd[member.results.records.fd] = self._by_fd[member.worker.sentinel] = member
-        room = [member.inputs.returned.fd for member in self._members]
+            self._by_fd[member.results.reads.fd] = self._by_fd[member.worker.sentinel] = member
+        room = [member.inputs.reads.fd for member in self._members]
         self._poll, self._poll_for_room = poll_of(*self._by_fd), poll_of(*self._by_fd, *room)
 
     @_alone

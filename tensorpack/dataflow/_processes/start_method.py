@@ -1,18 +1,17 @@
 """Chooses how worker processes are started, and explains why one cannot be started."""
 
 import gc
+import glob
 import multiprocessing
 import os
-import reprlib
 import sys
 import time
+from contextlib import suppress
 from multiprocessing.reduction import ForkingPickler
 from typing import Any, Dict, NamedTuple, Optional
 
 from tensorpack.utils.workers.worker import Worker, state_of
 
-_SHORT = reprlib.Repr()
-_SHORT.maxother = 200
 _AT_REST = ("sleeping", "idle", "disk sleep")
 _TASKS = "/proc/self/task"
 # Threads of OpenMP run on for 0.2 seconds when they have nothing to do.
@@ -55,25 +54,18 @@ def is_worker() -> bool:
 def start(worker: Worker, method: str, name: str, sent: Any) -> None:
     """Starts a worker, which gets an object of the user, `sent`, called `name` in messages.
 
-    Raises RuntimeError if this process is still becoming a worker itself, and TypeError if `sent`
-    cannot be pickled, which all methods but "fork" need; it names the part.
+    Raises TypeError if `sent` cannot be pickled, which all methods but "fork" need; it names the
+    part.
     """
-    if getattr(multiprocessing.current_process(), "_inheriting", False):
-        raise RuntimeError(  # in place of multiprocessing, whose message does not name the cause
-            f"{worker.name} was to be started by a worker process that has not begun yet: it "
-            "imports the script of the program again, and the script does there what the program "
-            "does. Put everything that the script does below `if __name__ == '__main__':`, so "
-            "that only imports, functions and classes are above that line."
-        )
     try:
         worker.start()
     except Exception as error:
-        found = None if method == "fork" else find_unpicklable(sent, name)
-        if found is None:
+        part = None if method == "fork" else find_unpicklable(sent, name)
+        if part is None:
             raise
         raise TypeError(
-            f"{found.path} cannot be sent to a process that is started by {method!r}: "
-            f"{found.reason}. It is {_SHORT.repr(found.value)}. Use a function or class that is "
+            f"{part.path} cannot be sent to a process that is started by {method!r}: "
+            f"{part.reason}. It is {part.value!r:.200}. Use a function or class that is "
             "defined at the top of a module. Or have the processes forked: start them before there "
             "are other threads and a TensorFlow session, by start_processes(), or give "
             "start_method='fork'."
@@ -82,19 +74,19 @@ def start(worker: Worker, method: str, name: str, sent: Any) -> None:
 
 def find_unpicklable(obj: Any, path: str) -> Optional[Unpicklable]:
     """Returns the innermost part of `obj`, called `path`, that cannot be pickled and has a name."""
-    found, parts, seen = None, {path: obj}, set()
+    innermost, parts, seen = None, {path: obj}, set()
     while parts:
         for path, part in parts.items():
             try:
                 ForkingPickler.dumps(part)
             except Exception as error:
-                found = Unpicklable(path, part, f"{type(error).__name__}: {error}")
+                innermost = Unpicklable(path, part, f"{type(error).__name__}: {error}")
                 break
         else:
             break
         parts = {} if id(part) in seen else _parts(part, path)
         seen.add(id(part))
-    return found
+    return innermost
 
 
 def _parts(obj: Any, path: str) -> Dict[str, Any]:
@@ -115,11 +107,11 @@ def _others_are_at_rest() -> bool:
     One that works may hold any lock at any moment, also of numpy or logging. One that waits seldom
     holds one that a child needs; to search its frames for locks finds few of them, and wrong ones.
     """
-    own, in_a_row = os.path.basename(os.readlink("/proc/thread-self")), 0
+    this, in_a_row = os.path.basename(os.readlink("/proc/thread-self")), 0
     for _ in range(_LOOKS):
         if len(sys._current_frames()) == 1:
             return True
-        others = {*os.listdir(_TASKS)} - {own}
+        others = {*os.listdir(_TASKS)} - {this}
         at_rest = all(state_of(int(task)) in _AT_REST for task in others)
         in_a_row = in_a_row + 1 if at_rest else 0
         if in_a_row == _LOOKS_IN_A_ROW:
@@ -130,9 +122,11 @@ def _others_are_at_rest() -> bool:
 
 def _has_session() -> bool:
     """Whether TensorFlow runs threads for sessions in this process."""
-    try:
-        names = {_name_of(task) for task in os.listdir(_TASKS)}
-    except OSError:  # not Linux; where there is "fork" there may be sessions
+    names = set()
+    for path in glob.glob(f"{_TASKS}/*/comm"):
+        with suppress(OSError), open(path, errors="replace") as file:  # it may have ended meanwhile
+            names.add(file.read().strip())
+    if not names:  # not Linux; where there is "fork" there may be sessions
         return True
     # Those of TensorFlow 2; its `tf_graph_runner` is idle between two calls.
     names = {name for name in names if name.startswith("tf_")}
@@ -141,13 +135,5 @@ def _has_session() -> bool:
     # The threads of TensorFlow 1 have no names.
     module = sys.modules.get("tensorflow.python.client.session")
     return module is not None and any(
-        issubclass(type(each), module.BaseSession) for each in gc.get_objects()
+        issubclass(type(obj), module.BaseSession) for obj in gc.get_objects()
     )
-
-
-def _name_of(task: str) -> str:
-    try:
-        with open(os.path.join(_TASKS, task, "comm"), encoding="utf-8", errors="replace") as file:
-            return file.read().strip()
-    except OSError:  # it has ended meanwhile
-        return ""

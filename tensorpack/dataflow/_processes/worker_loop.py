@@ -45,7 +45,7 @@ def map_inputs(
     """
     os.environ.update(environment)
     seed_process(seed)
-    sender.attach()
+    sender.attach(blocks=True)
     for tag, obj in received(inputs):
         try:
             sender.send(function(obj), tag)
@@ -61,7 +61,7 @@ def map_inputs(
 def run_flow(inputs: Receiver, sender: Sender, environment: Dict[str, str], ds: DataFlow) -> None:
     """Sends the datapoints of a flow, pass after pass, from the seed that is the latest input."""
     os.environ.update(environment)
-    sender.attach()
+    sender.attach(blocks=True)
     for tag, seed in received(inputs):
         seed_process(seed)
         ds.reset_state()

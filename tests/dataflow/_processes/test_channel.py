@@ -30,7 +30,7 @@ class Channel:
 
     def __init__(self, slots=4, items=None, nbytes=PLENTY):
         self.sender, self.receiver = make_channels(Limits(slots, items or slots, nbytes))[0]
-        self.sender.attach()
+        self.sender.attach(blocks=True)
         self.receiver.attach()
 
     def send(self, number, size=SIZE):
