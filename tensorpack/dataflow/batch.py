@@ -189,7 +189,7 @@ class BatchDataByShape(BatchData):
         self._left = {}
 
     def __iter__(self) -> Iterator[Any]:
-        """Begins a pass: IndexError or KeyError without component `idx`, TypeError if no array."""
+        """Begins a pass: IndexError or KeyError without component `idx`."""
         loaded = self._take_loaded()
         self._position = waiting, yielded, over = loaded or (self._left, False, False)
         self._left = waiting if over else {}
@@ -222,11 +222,6 @@ class BatchDataByShape(BatchData):
         self._left = waiting
         self._position = waiting, yielded, True
 
-    def load_state_dict(self, state: Dict[str, Any]) -> None:
-        if isinstance(state, dict):
-            state = {"yielded": True, "over": False, **state}  # earlier ones do not say it
-        super().load_state_dict(state)
-
     def _save_position(self, waiting: _Groups, *marks: bool) -> Tuple[Any, ...]:
         return ([list(group) for group in waiting.values()], *marks)
 
@@ -240,11 +235,4 @@ class BatchDataByShape(BatchData):
         return (waiting, *map(bool, marks))
 
     def _shape_of(self, datapoint: Any) -> Tuple[int, ...]:
-        component = component_of(self, datapoint, self.idx)
-        shape = getattr(component, "shape", None)
-        if shape is None:
-            raise TypeError(
-                f"{type(self).__name__} uses the shape of component {self.idx!r}, but a "
-                f"{type(component).__name__} has none. Yield numpy arrays."
-            )
-        return tuple(shape)
+        return tuple(component_of(self, datapoint, self.idx).shape)

@@ -7,7 +7,6 @@ import numpy as np
 from tensorpack.utils.checks import as_count, as_range
 from tensorpack.utils.rng import rng_state
 
-from ._flow import check_count
 from .base import RNGDataFlow
 
 
@@ -69,10 +68,6 @@ class FakeData(RNGDataFlow):
             datapoint = self._draw(rng) if sample is None else list(sample)
             self._position = begin, count + 1
             yield datapoint
-
-    def _restore_position(self, begin: Any, count: Any) -> Tuple[Any, ...]:
-        check_count(self, count, self._size)
-        return begin, count
 
     def _draw(self, rng: np.random.RandomState) -> List[np.ndarray]:
         return [component.draw(rng) for component in self._components]

@@ -4,7 +4,6 @@ What is drawn for a datapoint depends on the seed, on the pass and on the positi
 in it, and on nothing else. So it is the same after a run was resumed.
 """
 
-import sys
 import threading
 from typing import Any, Callable, Dict, Iterator, Tuple
 
@@ -12,7 +11,7 @@ import numpy as np
 
 from tensorpack.utils.rng import rng_state
 
-from ._flow import ProcessLocal, check_count
+from ._flow import ProcessLocal
 from .base import DataFlow, RNGDataFlow
 from .map import DatapointMap, apply_function, checked_function, note_datapoint
 
@@ -57,10 +56,6 @@ class RandomMap(RNGDataFlow, DatapointMap):
                 raise
             if result is not None:
                 yield result
-
-    def _restore_position(self, begin: Any, count: Any) -> Tuple[Any, ...]:
-        check_count(self, count, sys.maxsize)
-        return begin, count
 
 
 class RandomMapData(RandomMap):

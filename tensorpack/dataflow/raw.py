@@ -8,7 +8,7 @@ from typing import Any, Callable, Dict, Iterable, Iterator, Optional, Sequence, 
 from tensorpack.utils.checks import as_count_or_none
 from tensorpack.utils.rng import rng_state
 
-from ._flow import check_count, not_a_state
+from ._flow import not_a_state
 from ._length import endless
 from .base import DataFlow, DataFlowTerminated, RNGDataFlow, UnknownLength
 
@@ -69,7 +69,6 @@ class DataFromList(RNGDataFlow):
         if length != len(self.lst):
             why = f"its list had {length} datapoints, this one has {len(self.lst)}"
             raise not_a_state(self, why)
-        check_count(self, count, len(self.lst))
         return begin, count
 
 

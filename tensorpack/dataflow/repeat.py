@@ -3,6 +3,7 @@
 No datapoints are kept: every repetition iterates the wrapped flow again.
 """
 
+import itertools
 from typing import Any, Dict, Iterator, Tuple, Union
 
 from tensorpack.utils.argtools import accepts_old_keywords
@@ -81,23 +82,16 @@ class RepeatedDataPoint(ProxyDataFlow):
         return super().__len__() * self.num
 
     def __iter__(self) -> Iterator[Any]:
-        self._position = current, done = self._take_loaded() or self._first_position()
-        return self._pass(current, done, iter(self.ds))
+        self._position = datapoint, done = self._take_loaded() or self._first_position()
+        rest = iter(self.ds)
+        return self._pass(itertools.chain([datapoint], rest) if done else rest, done)
 
-    def _pass(self, current: Any, done: int, datapoints: Iterator[Any]) -> Iterator[Any]:
-        if done:
-            yield from self._row(current, done)
+    def _pass(self, datapoints: Iterator[Any], done: int) -> Iterator[Any]:
         for datapoint in datapoints:
-            yield from self._row(datapoint, 0)
-
-    def _row(self, datapoint: Any, done: int) -> Iterator[Any]:
-        for count in range(done + 1, self.num + 1):
-            self._position = (datapoint, count) if count < self.num else (None, 0)
-            yield datapoint
-
-    def _restore_position(self, datapoint: Any, done: Any) -> Tuple[Any, ...]:
-        check_count(self, done, self.num - 1)
-        return datapoint, done
+            for count in range(done + 1, self.num + 1):
+                self._position = (datapoint, count) if count < self.num else (None, 0)
+                yield datapoint
+            done = 0
 
 
 class FixedSizeData(ProxyDataFlow):
@@ -161,10 +155,6 @@ class FixedSizeData(ProxyDataFlow):
     def _load_repeated(self, state: Dict[str, Any]) -> None:
         self._repeated.load_state_dict(state)
         self._endless.take()
-
-    def _restore_position(self, taken: Any) -> Tuple[Any, ...]:
-        check_count(self, taken, self._size)
-        return (taken,)
 
 
 def nothing_in_a_pass(flow: Any, number: int) -> RuntimeError:

@@ -153,15 +153,6 @@ def test_the_state_has_what_waits_and_nothing_else():
     assert flow.state_dict()["waiting"] == []
 
 
-def test_an_earlier_state_does_not_say_how_far_the_pass_is():
-    flow = BatchDataByShape(images([1, 2, 1, 2]), 2, 0)
-    next(iter(flow))
-    state = flow.state_dict()
-    assert (state.pop("yielded"), state.pop("over")) == (True, False)
-    flow.load_state_dict(state)
-    assert [labels.tolist() for _, labels in flow] == [[1, 3]]
-
-
 @pytest.mark.parametrize("count", range(7))
 @pytest.mark.parametrize("combine", [ConcatData, JoinData])
 def test_what_waits_is_not_lost_where_the_pass_of_another_flow_is_resumed(combine, count):
@@ -177,18 +168,6 @@ def test_a_state_of_larger_batches():
     next(iter(flow))
     with pytest.raises(ValueError, match="2 datapoints of one shape wait for a batch of 2"):
         BatchDataByShape(images([1, 1, 2, 2, 2]), 2, 0).load_state_dict(flow.state_dict())
-
-
-@pytest.mark.parametrize(
-    "datapoint, idx, error, message",
-    [
-        ([1], 1, IndexError, r"takes component 1, which \[1\] does not"),
-        ([[1, 2]], 0, TypeError, "shape of component 0, but a list has none. Yield numpy arrays"),
-    ],
-)
-def test_components_without_a_shape(datapoint, idx, error, message):
-    with pytest.raises(error, match=f"BatchDataByShape .*{message}"):
-        list(BatchDataByShape(DataFromList([datapoint]), 1, idx))
 
 
 @pytest.mark.parametrize("remainder, length", [(False, 2), (True, 3)])

@@ -82,7 +82,7 @@ PASSES = {  # a flow, a state, and the next passes of dd9d8767
     ),
     "by shape": (
         BatchDataByShape(arrays(), 2, 1),
-        {"ds": in_list(5, 2), "waiting": [[[1, np.zeros(1)]]]},
+        {"ds": in_list(5, 2), "waiting": [[[1, np.zeros(1)]]], "yielded": True, "over": False},
         "11 403124 3140",
     ),
     "repeated": (

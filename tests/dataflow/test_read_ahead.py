@@ -230,7 +230,12 @@ def check(number, processes):
     """
     try:
         expected, _, _ = outcome(number, False, processes)
-    except (ValueError, TypeError, RuntimeError):  # such as an empty pass that is to be repeated
+    except (
+        AttributeError,
+        ValueError,
+        TypeError,
+        RuntimeError,
+    ):  # such as an empty pass that is to be repeated
         return "invalid"
     found, _, seeded = outcome(number, True, processes)
     if found != expected:
