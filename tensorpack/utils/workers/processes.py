@@ -1,7 +1,6 @@
 """Starts processes that ignore Ctrl-C, terminates them within a time limit, and joins them.
 
-Ctrl-C reaches every process of the terminal's foreground group. Workers must not react to it: the
-process that started them stops them in order.
+Ctrl-C reaches every process of a terminal. The one that started the workers stops them in order.
 """
 
 import ctypes
@@ -26,9 +25,7 @@ _Processes = Union[BaseProcess, Sequence[BaseProcess]]
 
 
 class ProcessGroup:
-    """Owns one or several processes of `multiprocessing`, started or not; leaving its `with` block
-    terminates and joins them.
-    """
+    """One or several processes, started or not; leaving the `with` block ends and joins them."""
 
     def __init__(self, processes: _Processes):
         self.processes = _as_list(processes)
@@ -65,9 +62,8 @@ def ensure_proc_terminate(proc: _Processes) -> ProcessGroup:
 
 @contextmanager
 def mask_sigint() -> Iterator[bool]:
-    """Ignores SIGINT inside the block; processes started there ignore it for good.
-
-    Yields False outside the main thread, where Python cannot change handlers and nothing is done.
+    """Ignores SIGINT inside the block; processes started there ignore it for good. Yields False
+    outside the main thread, where Python cannot change handlers and nothing is done.
     """
     if threading.current_thread() is not threading.main_thread():
         yield False
@@ -168,10 +164,10 @@ def _as_list(processes: Any) -> List[Any]:
 
 @functools.lru_cache(maxsize=None)
 def keep_freed_memory() -> None:
-    """Makes this process keep up to 62 MiB of freed memory for its next arrays.
+    """Makes glibc keep up to 62 MiB of freed memory for the next arrays.
 
-    By default glibc gives the kernel what is more than twice the largest block that was ever freed.
-    A process that makes one image after the other then gets it back each time, filled with zeros.
+    By default it returns what is more than twice the largest block that was ever freed, and a
+    process that makes one image after the other gets it back each time, filled with zeros.
     """
     # glibc learns from blocks of less than 32 MiB; not touched, it costs nothing
     np.empty(31 << 20, np.uint8)

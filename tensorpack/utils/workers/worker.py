@@ -11,8 +11,6 @@ import pickle
 import re
 import signal
 import sys
-import threading
-import time
 import traceback
 import weakref
 from contextlib import suppress
@@ -25,9 +23,7 @@ from typing import Any, Callable, Dict, Optional, Sequence
 from .processes import sigint_blocked, use_one_openmp_thread
 from .worker_errors import LEFT, WorkerDied, failure_from_bytes, failure_to_bytes
 
-_PIPE_BYTES = 1 << 20  # more than a pipe holds
 _HELD_BACK = (signal.SIGTERM, signal.SIGHUP)
-_IMPORTS = "<frozen importlib._bootstrap>"
 _WITH_CALLBACKS = (util.__file__, weakref.__file__, weakref.WeakSet.add.__code__.co_filename)
 _STATE = re.compile(r"^State:\s+\w \((.*)\)$", re.MULTILINE)
 
@@ -40,7 +36,8 @@ class Worker(BaseProcess):
     * It ignores SIGINT and SIGHUP. SIGTERM raises SystemExit with code 143 in its main thread.
     * An exception that ends it is not printed but handed over, see `error`.
 
-    End it by `ProcessGroup`, `StartProcOrThread`, or `terminate` and `join`.
+    It is daemonic, so it cannot have processes of its own. End it by `ProcessGroup`,
+    `StartProcOrThread`, or `terminate` and `join`.
 
     Args:
       target, args: what it calls; picklable unless `method` is "fork".
@@ -48,8 +45,6 @@ class Worker(BaseProcess):
       method: how it is started. "spawn" is slow and always safe; "fork" is safe only while this
         process has one thread, so before TensorFlow is used; "forkserver" is in between, but leaves
         the server's socket in the temporary directory if this process is killed.
-      daemon: whether `multiprocessing` ends it when this interpreter exits. If so, it cannot have
-        processes of its own.
       endless: whether it is an error if it ends, even in order.
     """
 
@@ -62,10 +57,9 @@ class Worker(BaseProcess):
         *,
         name: str,
         method: str,
-        daemon: bool = True,
         endless: bool = False,
     ) -> None:
-        super().__init__(target=target, args=tuple(args), name=name, daemon=daemon)
+        super().__init__(target=target, args=tuple(args), name=name, daemon=True)
         self._start_method, self._endless = method, endless
         self._work = b""  # the target and its arguments, until they are unpickled
         self._reader: Optional[Connection] = None
@@ -113,7 +107,7 @@ class Worker(BaseProcess):
         if exitcode is None or reader is None or (exitcode == 0 and not self._endless):
             return None
         with suppress(BlockingIOError):  # another process may hold the other end
-            self._report += os.read(reader.fileno(), _PIPE_BYTES)
+            self._report += os.read(reader.fileno(), 1 << 20)  # more than a pipe holds
         pid = self.pid or 0
         if self._report.startswith(pickle.PROTO):
             with suppress(EOFError, pickle.UnpicklingError):  # there was room for a part of it
@@ -148,16 +142,14 @@ class Worker(BaseProcess):
             signal.setitimer(signal.ITIMER_REAL, 0)
 
     def _die_with_starter(self) -> None:
-        """From now on, the process is killed when the one that started it is gone: by the kernel on
-        Linux, so that also a worker dies that is stopped or hangs in C; elsewhere by a thread.
+        """From now on, Linux kills the process when the one that started it is gone, also while it
+        is stopped or hangs in C.
         """
-        if not hasattr(fcntl, "F_SETSIG"):
-            threading.Thread(target=_follow, args=(os.getppid(),), daemon=True).start()
-            return
-        fd = self._writer.fileno()
-        fcntl.fcntl(fd, fcntl.F_SETOWN, os.getpid())
-        fcntl.fcntl(fd, fcntl.F_SETSIG, signal.SIGKILL)  # type: ignore[attr-defined]
-        fcntl.fcntl(fd, fcntl.F_SETFL, fcntl.fcntl(fd, fcntl.F_GETFL) | os.O_ASYNC)
+        if hasattr(fcntl, "F_SETSIG"):
+            fd = self._writer.fileno()
+            fcntl.fcntl(fd, fcntl.F_SETOWN, os.getpid())
+            fcntl.fcntl(fd, fcntl.F_SETSIG, signal.SIGKILL)
+            fcntl.fcntl(fd, fcntl.F_SETFL, fcntl.fcntl(fd, fcntl.F_GETFL) | os.O_ASYNC)
         if wait([self._writer], 0):  # gone already
             os.kill(os.getpid(), signal.SIGKILL)
 
@@ -180,18 +172,12 @@ def state_of(pid: Optional[int]) -> str:
     return "unknown"
 
 
-def _follow(parent: int) -> None:
-    while os.getppid() == parent:
-        time.sleep(1)
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
 def _leave(signum: int, frame: Any) -> None:
     # once: what cleans up while this unwinds must not be hit again
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     # What is raised in a finalizer or in a callback of a weak reference, as the import system has
     # them, is printed and dropped. Above a module that is being imported it is not.
-    if frame.f_code.co_filename != _IMPORTS and not any(
+    if frame.f_code.co_filename != "<frozen importlib._bootstrap>" and not any(
         outer.f_code.co_name == "__del__" or outer.f_code.co_filename in _WITH_CALLBACKS
         for outer, _ in traceback.walk_stack(frame)
     ):

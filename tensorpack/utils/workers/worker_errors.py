@@ -68,7 +68,7 @@ class WorkerTraceback(Exception):
 
 def is_end_of_group(error: BaseException, token: StopToken) -> bool:
     """Whether a worker has died of a signal to the whole process group, by which the run of `token`
-    ends as well; it may hear the signal a little later, which this waits for.
+    ends as well, perhaps a little later.
     """
     if not isinstance(error, WorkerDied) or error.signum not in _GROUP_SIGNALS:
         return False
@@ -91,10 +91,8 @@ def failure_to_bytes(error: BaseException) -> bytes:
 
 
 def failure_from_bytes(data: bytes, name: str, pid: int) -> Exception:
-    """The exception to raise for what a worker reported, whose traceback may be cut off.
-
-    It is the worker's own, unless that does not come back from its pickle as it was; then it is a
-    `WorkerFailed`.
+    """The exception to raise for what a worker reported, whose traceback may be cut off; a
+    `WorkerFailed` if its own does not come back from its pickle as it was.
     """
     stream = io.BytesIO(data)
     text, notes, pickled = pickle.load(stream)
