@@ -8,7 +8,6 @@ it is read.
 """
 
 import contextlib
-import errno
 import functools
 import os
 import threading
@@ -31,6 +30,7 @@ _HEADER_KEY = b"__tensorpack__"  # of a record that earlier versions wrote
 _KEY_FORMAT = "{:08d}"
 _KEYS_IN_ORDER = 10**8  # as long as they have 8 digits
 _MAP_BYTES = 2**40  # of addresses, which take neither memory nor disk
+_TRANSACTION_BYTES = 2**28  # it is in memory
 _DATABASE_BYTES = 48  # of the record that stands for a named database
 
 Keys = Union[None, str, Sequence[Union[bytes, str]]]
@@ -263,10 +263,7 @@ class LMDBDataPoint(ProxyDataFlow):
                 datapoint = records.decode_value(value, self._allow_pickle, "LMDBData")
             except (BadRecord, RefusedRecord) as error:
                 source = getattr(getattr(self.ds, "lst", None), "path", type(self.ds).__name__)
-                damage = DamagedFile(f"{source}, key {key!r}: {error}")
-                if isinstance(error, RefusedRecord):
-                    raise damage from error
-                limit.skip(damage)
+                limit.skip(error, f"{source}, key {key!r}")
             else:
                 yield datapoint
 
@@ -278,13 +275,13 @@ class LMDBSerializer:
     def save(df: DataFlow, path: PathLike, write_frequency: int = 5000) -> int:
         """Writes one pass of a flow; see `write_records`.
 
-        `path` may be a directory that exists, to make `data.mdb` in it. A transaction, which is in
-        memory, has `write_frequency` datapoints.
+        `path` may be a directory that exists, to make `data.mdb` in it. A transaction has
+        `write_frequency` datapoints, fewer if they have more than 256 MiB.
         """
         write_frequency = as_count("LMDBSerializer", "write_frequency", write_frequency)
         target = os.path.join(path, "data.mdb") if os.path.isdir(path) else os.fsdecode(path)
-        write_to = functools.partial(_writer, target, write_frequency)
-        count = records.write_records(df, target, write_to, least=0)
+        writer = functools.partial(_writer, write_frequency)
+        count = records.write_records(df, target, writer, least=0)
         logger.info("%s", f"{count} datapoints of {type(df).__name__} are in {target}.")
         return count
 
@@ -302,10 +299,7 @@ def dump_dataflow_to_lmdb(df: DataFlow, lmdb_path: PathLike, write_frequency: in
 
 
 def convert_old_lmdb(
-    old_path: PathLike,
-    new_path: PathLike,
-    allow_pickle: bool = False,
-    write_frequency: int = 5000,
+    old_path: PathLike, new_path: PathLike, allow_pickle: bool = False, write_frequency: int = 5000
 ) -> None:
     """Writes the datapoints of an old LMDB file to a new one, with checksums, without pickles."""
     with contextlib.closing(LMDBDataPoint(old_path, False, allow_pickle=allow_pickle)) as old:
@@ -313,29 +307,28 @@ def convert_old_lmdb(
 
 
 @contextlib.contextmanager
-def _writer(target: str, write_frequency: int, file: Any) -> Writing:
-    lmdb = require("lmdb")
+def _writer(write_frequency: int, file: Any) -> Writing:
     # `open_atomic` synchronises the file. No other process knows its name, so nothing is locked.
     options = {"subdir": False, "map_size": _MAP_BYTES, "sync": False, "lock": False}
     keys: List[bytes] = []
+    lmdb = require("lmdb")
     try:
         with lmdb.open(file.name, **options) as env:
-            transaction = env.begin(write=True)
+            transaction, nbytes = env.begin(write=True), 0
 
             def write(datapoint: Any, index: int) -> None:
-                nonlocal transaction
+                nonlocal transaction, nbytes
                 keys.append(_KEY_FORMAT.format(index).encode())
                 value = records.encode_datapoint(datapoint, index)
                 # What is known to come last needs no search, and fills the pages.
                 transaction.put(keys[-1], value, append=index < _KEYS_IN_ORDER)
-                if len(keys) % write_frequency == 0:
+                nbytes += len(value)
+                if len(keys) % write_frequency == 0 or nbytes >= _TRANSACTION_BYTES:
                     transaction.commit()
-                    transaction = env.begin(write=True)
+                    transaction, nbytes = env.begin(write=True), 0
 
             yield write
             transaction.put(LIST_KEY, msgpack_codec().Packer().pack(keys))
             transaction.commit()
-    except lmdb.Error as error:
-        raise OSError(
-            errno.EIO, f"Nothing was written, for LMDB failed ({error})", target
-        ) from error
+    except lmdb.Error as error:  # a short write is an error of input and output
+        raise OSError(f"LMDB cannot write {file.name}: is the disk full? ({error})") from error

@@ -23,8 +23,7 @@ PathLike = Union[str, "os.PathLike[str]"]
 Writing = Iterator[Callable[[Any, int], None]]  # of the function that a writer yields, see below
 Writer = Callable[[Any], typing.ContextManager[Callable[[Any, int], None]]]
 
-
-_ADVICE = "max_errors=N skips N of them"
+_ADVICE = "max_errors=N skips N of them."
 
 
 class DamagedFile(ValueError):
@@ -37,13 +36,18 @@ class ErrorLimit:
     def __init__(self, max_errors: int, count: int = 0) -> None:
         self.max_errors, self.count = max_errors, count  # of those skipped
 
-    def skip(self, error: DamagedFile) -> None:
-        """Logs an error by which a record is lost; raises it if they are too many."""
+    def skip(self, error: Exception, where: str = "") -> None:
+        """Logs an error by which a record is lost; raises it if they are too many, or if it is
+        neither `DamagedFile` nor `BadRecord`. `where` is the file and the record.
+        """
+        message = f"{where}: {error}" if where else str(error)
+        if not isinstance(error, (DamagedFile, BadRecord)):
+            raise DamagedFile(message) from error
         if self.count >= self.max_errors:
-            limit = f"This pass has skipped {self.count} already" if self.count else _ADVICE
-            raise DamagedFile(f"{error} {limit}.") from error
+            advice = f"This pass has skipped {self.count} already." if self.count else _ADVICE
+            raise DamagedFile(f"{message} {advice}") from error
         self.count += 1
-        logger.warning("%s", f"Skipped {self.count} of at most {self.max_errors}: {error}")
+        logger.warning("%s", f"Skipped {self.count} of at most {self.max_errors}: {message}")
 
 
 class RecordFile:

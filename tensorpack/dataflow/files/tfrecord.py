@@ -77,10 +77,7 @@ class TFRecordBytes(ResumableDataFlow):
                     datapoint = self._decode(data)
                     offset += _FRAMING + len(data)
                 except (BadRecord, RefusedRecord, *_GZIP_ERRORS) as error:
-                    damage = DamagedFile(f"{self.path}: record {count} at byte {offset}: {error}")
-                    if not isinstance(error, BadRecord):
-                        raise damage from error
-                    limit.skip(damage)
+                    limit.skip(error, f"{self.path}: record {count} at byte {offset}")
                     offset = file.tell()
                 count += 1
                 if datapoint is not None:
