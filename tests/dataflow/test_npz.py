@@ -10,7 +10,7 @@ import zipfile
 import numpy as np
 import pytest
 
-from tensorpack.dataflow import DataFromList
+from tensorpack.dataflow import DataFromGenerator, DataFromList
 from tensorpack.dataflow.files.npz import NumpySerializer
 from tensorpack.dataflow.files.records import DamagedFile
 from tests.contracts.dataflow import DataFlowContract, assert_same
@@ -26,6 +26,7 @@ CASES = {
     "text": [["a", np.array(["a", "bc"])], ["\u00e9\0", np.array(["d", "ef"])]],
     "other types and shapes": [[1, np.zeros(2)], [np.int64(1), np.zeros(3)], [None, np.zeros(2)]],
     "trees": [({"a": [1, (2, np.arange(3))]},), ([],)],
+    "no components": [{}, {}],
     "dicts": [{"": 1, "a/b": np.zeros((2, 2)), "\u00e9": "x"} for _ in range(3)],
 }
 
@@ -88,6 +89,16 @@ def test_numpy_reads_the_arrays_without_pickle(tmp_path):
 def test_keys_of_a_dict_may_come_in_another_order(tmp_path):
     found = load(save([{"a": 1, "b": 2.0}, {"b": 3.0, "a": 4}], tmp_path / "a.npz"))
     assert_same(found, [{"a": 1, "b": 2.0}, {"a": 4, "b": 3.0}])
+
+
+def test_a_list_that_the_flow_uses_again(tmp_path):
+    def datapoints():
+        datapoint = [0]
+        for datapoint[0] in range(3):
+            yield datapoint
+
+    NumpySerializer.save(DataFromGenerator(datapoints), str(tmp_path / "a.npz"))
+    assert load(str(tmp_path / "a.npz")) == [[0], [1], [2]]
 
 
 def test_arrays_are_shared_but_not_pickled_and_cannot_be_written_to(tmp_path):
@@ -162,12 +173,13 @@ def test_other_files(tmp_path):
     rewrite(path, {"header.npy": header(), **values}, zipfile.ZIP_DEFLATED)  # by another program
     assert load(path) == [[0], [1]]
     rewrite(path, {"header.npy": header(version=2), **values})
-    with pytest.raises(ValueError, match="reads version 1, and this is .*'version': 2"):
+    with pytest.raises(ValueError, match="version 1 is read, and this is .*'version': 2"):
         load(path)
 
 
 OLD = {
     "mixed": [[np.arange(k + 1, dtype=np.uint8), k, f"t{k}", {"a": np.ones(2)}] for k in range(3)],
+    "no components": [{}, {}],
     "dicts": [{"x": np.arange(3), "y": (k, None)} for k in range(3)],
     "of unequal length": [[1], [1, 2.5], [b"x", "y", np.float32(1)]],
     "taken apart by numpy": [[np.full((2, 3), k), np.full((2, 3), 2 * k)] for k in range(4)],

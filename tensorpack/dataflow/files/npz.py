@@ -81,7 +81,7 @@ def _writer(file: Any) -> Writing:
         first = records.form_of(datapoints[0]) if datapoints else form
         if form != first:
             raise ValueError(f"Datapoint {index} has another form than the first: {form}, {first}.")
-        datapoints.append(datapoint)
+        datapoints.append(datapoint.copy() if is_dict else datapoint[:])  # the flow may reuse it
 
     yield write
     first, kinds = datapoints[0], []
@@ -120,9 +120,7 @@ class _Datapoints(RecordFile):
             array.setflags(write=False)
         self._header = json.loads(arrays["header"].tobytes().decode())
         if (self._header["format"], self._header["version"]) != (_FORMAT, _VERSION):
-            raise ValueError(
-                f"this tensorpack reads version {_VERSION}, and this is {self._header}"
-            )
+            raise ValueError(f"version {_VERSION} is read, and this is {self._header}")
         self._readers = [_reader(kind, arrays, n) for n, kind in enumerate(self._header["kinds"])]
 
     def __len__(self) -> int:
@@ -130,8 +128,10 @@ class _Datapoints(RecordFile):
 
     def read(self, index: int) -> Any:
         values = [read(index) for read in self._readers]
-        form, keys = self._header["form"], self._header["keys"]
-        return dict(zip(keys, values)) if keys else tuple(values) if form == "tuple" else values
+        form = self._header["form"]
+        if form == "dict":
+            return dict(zip(self._header["keys"], values))
+        return tuple(values) if form == "tuple" else values
 
     def __reduce__(self) -> Tuple[Any, ...]:
         return type(self), (self.path,)
