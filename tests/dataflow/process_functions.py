@@ -36,12 +36,6 @@ def not_of_three(datapoint):
     return None if datapoint[0] % 3 == 0 else tenfold(datapoint)
 
 
-def late(datapoint):
-    """Is overtaken by others in threads at every third number, and drops every fifth."""
-    time.sleep(0 if datapoint[0] % 3 else 0.01)
-    return datapoint if datapoint[0] % 5 else None
-
-
 def nothing(datapoint):
     return None
 

@@ -20,7 +20,7 @@ from tensorpack.input_source import FeedInput, QueueInput, StagingInput
 from tensorpack.input_source.enqueue_thread import private
 from tensorpack.tfutils.sesscreate import NewSessionCreator
 from tensorpack.tfutils.sessinit import SessionInit
-from tensorpack.train import QueueInputTrainer, SimpleTrainer, TrainConfig
+from tensorpack.train import SimpleTrainer
 from tensorpack.utils import fix_rng_seed
 from tensorpack.utils.packing.packed_arrays import stays_as_it_is
 from tests import helpers
@@ -57,10 +57,10 @@ def test_processes_are_forked_before_the_session_and_ended_behind_it(
     source = make_source(forked(kind, Endless()))
     with running(source, SIGNATURE) as (_, sess, fetches, callbacks):
         workers = multiprocessing.active_children()
-        assert [each._start_method for each in workers] == ["fork"] * 2
+        assert [worker._start_method for worker in workers] == ["fork"] * 2
         if make_source is QueueInput:
-            found = [sess.run(fetches[0]) for _ in range(60)]
-            for number, array in enumerate(found):
+            for number in range(60):
+                array = sess.run(fetches[0])
                 assert array.min() == array.max()
                 assert kind == "flow" or array[0] == number
     assert multiprocessing.active_children() == []
@@ -74,15 +74,6 @@ def test_what_comes_from_processes_is_fed_without_a_copy():
         for array in large, small, other:
             assert stays_as_it_is(array) and private(array) is array
     flow.close()
-
-
-def test_a_training_on_a_flow_with_a_lambda(no_session_before, log_dir):
-    flow = MultiProcessRunnerZMQ(MapData(Endless(), lambda dp: ones(dp)), 2)
-    config = TrainConfig(model=TinyModel(), dataflow=flow, steps_per_epoch=20, max_epoch=2)
-    trainer = QueueInputTrainer(config)
-    trainer.train()
-    assert trainer.global_step == 40
-    assert multiprocessing.active_children() == []
 
 
 class Evaluates(Callback):
@@ -213,14 +204,6 @@ def test_a_signal_before_the_training_ends_the_processes_at_once(
     with pytest.raises(KeyboardInterrupt):
         trainer.train()
     assert time.monotonic() - start < 8
-    assert multiprocessing.active_children() == []
-
-
-def test_processes_end_with_a_setup_that_failed_half_way(no_session_before, log_dir):
-    flow = process_flow()
-    source = QueueInput(flow, tf.FIFOQueue(5, [tf.int64]))
-    with pytest.raises(ValueError, match="make the queue with these dtypes"):
-        SimpleTrainer(config(source)).train()
     assert multiprocessing.active_children() == []
 
 

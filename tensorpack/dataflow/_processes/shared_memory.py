@@ -4,7 +4,6 @@ import contextlib
 import errno
 import mmap
 import os
-import resource
 import select
 import tempfile
 from multiprocessing import reduction
@@ -74,24 +73,18 @@ def poll_of(*fds: int) -> Any:
 
 @contextlib.contextmanager
 def explain_shortage(what: str) -> Iterator[None]:
-    """Raises an error with advice where there is no room for `what`, or a limit of open files."""
+    """Adds advice to an error where there is no room for `what`, or a limit of open files."""
     try:
         yield
     except OSError as error:
         if error.errno not in (errno.EMFILE, errno.ENOSPC, errno.ENOMEM):
             raise
-        advice = (
-            "Give the machine or the container more memory (docker run --shm-size), or use fewer "
-            "workers, a smaller hwm or a smaller buffer_bytes."
-        )
-        if error.errno == errno.EMFILE:
-            limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-            advice = (
-                f"This process may have {limit} open files (ulimit -n). Use fewer processes, or "
-                f"raise the limit before the program is started, by: ulimit -n {4 * limit}"
-            )
-        name = errno.errorcode[error.errno]
-        raise OSError(error.errno, f"No room for {what} ({name}). {advice}") from error
+        raise OSError(
+            error.errno,
+            f"No room for {what} ({errno.errorcode[error.errno]}). Use fewer processes, a smaller "
+            "hwm or a smaller buffer_bytes. Or raise the limit: of memory by docker run --shm-size "
+            "for a container, of open files by ulimit -n before the program is started.",
+        ) from error
 
 
 def _nameless_file() -> int:

@@ -72,21 +72,17 @@ def start(worker: Worker, method: str, name: str, sent: Any) -> None:
         ) from error
 
 
-def find_unpicklable(obj: Any, path: str) -> Optional[Unpicklable]:
+def find_unpicklable(obj: Any, path: str, depth: int = 9) -> Optional[Unpicklable]:
     """Returns the innermost part of `obj`, called `path`, that cannot be pickled and has a name."""
-    innermost, parts, seen = None, {path: obj}, set()
-    while parts:
-        for path, part in parts.items():
-            try:
-                ForkingPickler.dumps(part)
-            except Exception as error:
-                innermost = Unpicklable(path, part, f"{type(error).__name__}: {error}")
-                break
-        else:
-            break
-        parts = {} if id(part) in seen else _parts(part, path)
-        seen.add(id(part))
-    return innermost
+    try:
+        ForkingPickler.dumps(obj)
+    except Exception as error:
+        for name, part in (_parts(obj, path) if depth else {}).items():
+            innermost = find_unpicklable(part, name, depth - 1)
+            if innermost is not None:
+                return innermost
+        return Unpicklable(path, obj, f"{type(error).__name__}: {error}")
+    return None
 
 
 def _parts(obj: Any, path: str) -> Dict[str, Any]:

@@ -3,6 +3,7 @@
 import multiprocessing
 import os
 import random
+import time
 from typing import Any, Callable, Dict, Iterator, NamedTuple, Optional, Tuple
 
 import numpy as np
@@ -17,6 +18,7 @@ from ..repeat import nothing_in_a_pass
 from .channel import TAGS, Receiver, Sender
 
 Item = Tuple[Any, int, Optional[str], Optional[int]]  # datapoint, its number and file, and a seed
+_LOOK_SECONDS = 0.001  # between two looks for a newer input, each of which is a system call
 
 
 class Failure(NamedTuple):
@@ -65,7 +67,7 @@ def run_flow(inputs: Receiver, sender: Sender, environment: Dict[str, str], ds: 
     for tag, seed in received(inputs):
         seed_process(seed)
         ds.reset_state()
-        finished = 0
+        finished, look = 0, 0.0
         while not inputs.is_ready():
             number = -1
             for number, datapoint in enumerate(ds):
@@ -75,8 +77,11 @@ def run_flow(inputs: Receiver, sender: Sender, environment: Dict[str, str], ds: 
                     file = getattr(ds, "last_file", None)
                     note_datapoint(error, "MultiProcessRunner", number, datapoint, file)
                     raise
-                if inputs.is_ready():
-                    break
+                now = time.monotonic()
+                if now > look:
+                    look = now + _LOOK_SECONDS
+                    if inputs.is_ready():
+                        break
             finished += 1
             if number < 0:
                 raise nothing_in_a_pass(ds, finished)
