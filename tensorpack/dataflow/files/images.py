@@ -234,7 +234,7 @@ def decode_image(
         raise DamagedFile(f"{path} is empty.")
     pixels = 0 if max_pixels is None else _check_header(data, path, max_pixels)
     for start, end in _ENDS.items():  # where OpenCV before 5 makes up the rest of the image
-        if data.startswith(start) and data.find(end, pixels) < 0:
+        if data.startswith(start) and data.rfind(end, pixels) < 0:
             raise DamagedFile(f"{path} is cut off after {len(data)} bytes: its end is missing.")
     flags = cv2.IMREAD_GRAYSCALE if channel == 1 else cv2.IMREAD_COLOR
     swap = channel == 3 and not bgr
