@@ -148,9 +148,9 @@ def _stack(values: List[Any], index: Hashable, as_rows: bool) -> Any:
             "MapDataComponent, or use use_list=True."
         )
     if float in types:
-        numpy_values = (each for each in values if isinstance(each, (np.ndarray, np.generic)))
-        if any(each.dtype.char in "dg" for each in numpy_values):  # float64 and above are exact
-            values = [np.float64(each) if type(each) is float else each for each in values]
+        numpy_values = (value for value in values if isinstance(value, (np.ndarray, np.generic)))
+        if any(value.dtype.char in "dg" for value in numpy_values):  # float64 and above are exact
+            values = [np.float64(v) if type(v) is float else v for v in values]
     arrays = [as_array(value, index) for value in values]
     _check_shapes(arrays, index)
     rows = Rows(arrays, _common_dtype(arrays, index))
@@ -213,10 +213,10 @@ def _check_shapes(arrays: Sequence[np.ndarray], index: Hashable) -> None:
     shapes = collections.Counter(array.shape for array in arrays)
     if len(shapes) > 1:
         most = [f"{shape} ({count} times)" for shape, count in shapes.most_common(_MOST_SHAPES)]
-        found = ", ".join(most + ["..."] * (len(shapes) > len(most)))
+        counts = ", ".join(most + ["..."] * (len(shapes) > len(most)))
         raise ValueError(
             f"Component {index!r} of a batch of {len(arrays)} has different shapes: equalise them "
-            f"(images by resize= or imgaug.Resize, or MapDataComponent) or use_list=True: {found}."
+            f"(images by resize= or imgaug.Resize, or MapDataComponent) or use_list=True: {counts}."
         )
 
 
@@ -228,7 +228,7 @@ def _common_dtype(arrays: Sequence[np.ndarray], index: Hashable) -> np.dtype:
     kinds = {dtype.kind.replace("u", "i") for dtype in dtypes}
     has_times = bool(kinds & set("mM"))  # a finer unit holds shorter times: it wraps around
     common = None
-    if len(kinds) == 1 and not has_times and not any(each.names for each in dtypes):
+    if len(kinds) == 1 and not has_times and not any(dtype.names for dtype in dtypes):
         with suppress(TypeError):  # as for bfloat16 and float8; of records it promotes each field
             common = np.result_type(*dtypes)
     if common is None or common.kind not in "".join(dtype.kind for dtype in dtypes):

@@ -66,10 +66,10 @@ class TestCaffeLMDB(DataFlowContract):
 
 
 def test_images_and_labels(six, capsys):
-    found = list(CaffeLMDB(six, shuffle=False))
-    assert_same(found, [[image, label] for label, image in enumerate(images(6))])
+    loaded = list(CaffeLMDB(six, shuffle=False))
+    assert_same(loaded, [[image, label] for label, image in enumerate(images(6))])
     assert "all its keys are read" in capsys.readouterr().out
-    image, _ = found[0]
+    image, _ = loaded[0]
     assert image.flags.c_contiguous and image.flags.writeable
 
 
@@ -88,8 +88,8 @@ def test_encoded_images(tmp_path):
         (b"1", encoded_datum(grey, 8, channels=1)),
         (b"2", encoded_datum(grey, 9)),
     ]
-    found = list(CaffeLMDB(write_raw(tmp_path / "file", items), shuffle=False))
-    assert_same(found, [[colour, 7], [grey, 8], [np.repeat(grey, 3, axis=2), 9]])
+    loaded = list(CaffeLMDB(write_raw(tmp_path / "file", items), shuffle=False))
+    assert_same(loaded, [[colour, 7], [grey, 8], [np.repeat(grey, 3, axis=2), 9]])
 
 
 IMAGE = b"".join(field(number, 1) for number in (1, 2, 3)) + field(4, b"a")

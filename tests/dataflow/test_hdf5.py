@@ -91,8 +91,8 @@ def test_datapoints_come_back_as_they_were(tmp_path, first, in_memory):
 def test_numbers_of_python_become_those_of_numpy(tmp_path):
     keys = ["b", "i", "f"]
     path = save([[True, 1, 1.5], [False, -2, 0.1]], tmp_path / "a", keys)
-    _, found = HDF5Serializer.load(path, keys, shuffle=False)
-    assert_same(found, [np.bool_(False), np.int64(-2), np.float64(0.1)])
+    _, loaded = HDF5Serializer.load(path, keys, shuffle=False)
+    assert_same(loaded, [np.bool_(False), np.int64(-2), np.float64(0.1)])
 
 
 @pytest.mark.parametrize("count", [1, 1023, 1024, 3000])
@@ -100,9 +100,9 @@ def test_passes_of_any_length_are_written(tmp_path, count, capsys):
     flow = DataFromGenerator(lambda: ([i, np.float32(i)] for i in range(count)))
     HDF5Serializer.save(flow, str(tmp_path / "a"), PATHS)
     assert f"{count}/?" in capsys.readouterr().err
-    found = load(str(tmp_path / "a"))
-    assert [int(i) for i, _ in found] == list(range(count))
-    assert [float(x) for _, x in found] == list(range(count))
+    loaded = load(str(tmp_path / "a"))
+    assert [int(i) for i, _ in loaded] == list(range(count))
+    assert [float(x) for _, x in loaded] == list(range(count))
 
 
 def test_rows_larger_than_a_chunk(tmp_path):
@@ -127,8 +127,8 @@ def test_an_array_in_memory_is_shared_and_cannot_be_written_to(tmp_path):
 def test_files_of_other_programs(tmp_path):
     path = foreign(tmp_path / "a", x=np.arange(6).reshape(3, 2), name=np.array([b"a", b"b", b"c"]))
     for in_memory in True, False:
-        found = load(path, ["name", "x"], in_memory=in_memory)
-        assert [(bytes(name), x.tolist()) for name, x in found] == [
+        loaded = load(path, ["name", "x"], in_memory=in_memory)
+        assert [(bytes(name), x.tolist()) for name, x in loaded] == [
             (b"a", [0, 1]),
             (b"b", [2, 3]),
             (b"c", [4, 5]),
@@ -205,8 +205,8 @@ def test_a_damaged_chunk_is_named(tmp_path):
 
 def test_damaged_rows_are_skipped_up_to_a_limit(tmp_path, capsys):
     path = damaged_file(tmp_path / "a")
-    found = load(path, in_memory=False, max_errors=64)
-    assert [int(label) for _, label in found] == [*range(64), *range(128, 200)]
+    loaded = load(path, in_memory=False, max_errors=64)
+    assert [int(label) for _, label in loaded] == [*range(64), *range(128, 200)]
     assert "Skipped 64 of at most 64: " in capsys.readouterr().out
     with pytest.raises(ValueError, match="row 127.* has skipped 63 already"):
         load(path, in_memory=False, max_errors=63)
@@ -226,8 +226,8 @@ def test_skipped_rows_are_skipped_again_after_a_state(tmp_path):
 def test_a_file_cut_off(tmp_path):
     path = save(datapoints_of(3), tmp_path / "a")
     data = (tmp_path / "a").read_bytes()
-    for kept in [0, 1, 7, 8, 40, len(data) // 2, len(data) - 1]:
-        (tmp_path / "a").write_bytes(data[:kept])
+    for size in [0, 1, 7, 8, 40, len(data) // 2, len(data) - 1]:
+        (tmp_path / "a").write_bytes(data[:size])
         with pytest.raises(ValueError, match="a is damaged, or no HDF5 file: "):
             load(path)
 
@@ -244,12 +244,12 @@ def test_a_flipped_bit_anywhere_is_noticed_or_harmless(tmp_path):
         damaged[place] ^= 1 << place % 8
         (tmp_path / "a").write_bytes(bytes(damaged))
         try:
-            found = load(path)
+            loaded = load(path)
         except (KeyError, ValueError) as error:
             assert path in str(error)
             noticed += 1
             continue
-        assert_same(found, datapoints)  # it was a byte that nothing is kept in
+        assert_same(loaded, datapoints)  # it was a byte that nothing is kept in
     assert noticed > 50
 
 

@@ -87,8 +87,8 @@ def test_numpy_reads_the_arrays_without_pickle(tmp_path):
 
 
 def test_keys_of_a_dict_may_come_in_another_order(tmp_path):
-    found = load(save([{"a": 1, "b": 2.0}, {"b": 3.0, "a": 4}], tmp_path / "a.npz"))
-    assert_same(found, [{"a": 1, "b": 2.0}, {"a": 4, "b": 3.0}])
+    loaded = load(save([{"a": 1, "b": 2.0}, {"b": 3.0, "a": 4}], tmp_path / "a.npz"))
+    assert_same(loaded, [{"a": 1, "b": 2.0}, {"a": 4, "b": 3.0}])
 
 
 def test_a_list_that_the_flow_uses_again(tmp_path):
@@ -143,21 +143,21 @@ def test_every_flipped_byte_is_noticed_or_harmless(tmp_path):
         path = tmp_path / "b.npz"
         path.write_bytes(bytes(damaged))
         try:
-            found = load(str(path))
+            loaded = load(str(path))
         except ValueError as error:
             assert "b.npz" in str(error)
             noticed += 1
             names += "values_0.npy: Bad CRC-32" in str(error)
             continue
-        assert_same(found, datapoints)  # it was a date in the archive, or the like
+        assert_same(loaded, datapoints)  # it was a date in the archive, or the like
     assert noticed > len(data) // 2 and names
 
 
 def test_a_file_cut_off_anywhere(tmp_path):
     save([[np.arange(3), "t"]], tmp_path / "a.npz")
     data = (tmp_path / "a.npz").read_bytes()
-    for kept in range(len(data)):
-        (tmp_path / "b.npz").write_bytes(data[:kept])
+    for size in range(len(data)):
+        (tmp_path / "b.npz").write_bytes(data[:size])
         with pytest.raises(ValueError, match=r"b.npz is damaged, .*not a zip file"):
             load(str(tmp_path / "b.npz"))
 

@@ -46,8 +46,8 @@ def test_arrays_are_copies_that_may_be_written_to_wherever_they_are(count):
     obj = [arrays(), (arrays(), [arrays(), {"k": (arrays(),)}]), {1: arrays()}]
     data = dumps(obj)
     first = loads(data)
-    found = [first[0], first[1][0], first[1][1][0], first[1][1][1]["k"][0], first[2][1]]
-    for array in found:
+    loaded = [first[0], first[1][0], first[1][1][0], first[1][1][1]["k"][0], first[2][1]]
+    for array in loaded:
         array[:] = 1
     second = loads(data)
     assert not any(array.any() for array in (second[0], second[1][0], second[1][1][1]["k"][0]))
@@ -71,10 +71,10 @@ def test_arrays_of_a_file_may_be_written_to_and_the_large_are_views():
     size, _ = dump_hashed(obj, file)
     memory = np.frombuffer(bytearray(file.getvalue()), np.uint8)
     assert size == memory.size
-    found = load_hashed(memory)
-    assert_same_bits(found, obj)
-    found["large"][:] = found["small"][0][:] = 1
-    assert np.shares_memory(found["large"], memory) and load_hashed(memory)["large"].all()
+    loaded = load_hashed(memory)
+    assert_same_bits(loaded, obj)
+    loaded["large"][:] = loaded["small"][0][:] = 1
+    assert np.shares_memory(loaded["large"], memory) and load_hashed(memory)["large"].all()
     with pytest.raises(FrameError, match="flags 1"):
         loads(memory)
 

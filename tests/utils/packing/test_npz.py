@@ -19,10 +19,10 @@ ARRAYS = {
 }
 
 
-def same(found, expected=ARRAYS):
-    assert sorted(found) == sorted(expected)
+def same(loaded, expected=ARRAYS):
+    assert sorted(loaded) == sorted(expected)
     for name, array in expected.items():
-        assert found[name].dtype == array.dtype and np.array_equal(found[name], array)
+        assert loaded[name].dtype == array.dtype and np.array_equal(loaded[name], array)
 
 
 @pytest.mark.parametrize("save", [np.savez, np.savez_compressed])

@@ -80,9 +80,9 @@ def test_what_is_hostile_is_an_error(name, monkeypatch):
 def test_what_is_cut_off_is_an_error(protocol):
     for value in VALUES:
         data = pickle.dumps(value, protocol)
-        for kept in range(2, len(data)):
+        for size in range(2, len(data)):
             with pytest.raises(BadRecord):
-                decode_old(data[:kept])
+                decode_old(data[:size])
 
 
 def test_msgpack_of_2017_with_objects(tmp_path):
