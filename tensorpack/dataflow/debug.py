@@ -145,7 +145,8 @@ def _one_line(value: Any) -> str:
         text = summary_of(value) if isinstance(value, (str, bytes, int)) else repr(value)
         return f"{name} {text}" if len(text) <= 60 else f"{name} {text[:57]}..."
     line = f"{name} {list(value.shape)} {value.dtype}"
-    # Those of other libraries have dtypes without a kind.
-    if getattr(value.dtype, "kind", "O") in "biuf" and value.size > 0:
+    if (
+        getattr(value.dtype, "kind", "O") in "biuf" and value.size > 0
+    ):  # dtypes of PyTorch have none
         line += f" in [{value.min()}, {value.max()}]"
     return line

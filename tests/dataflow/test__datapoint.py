@@ -123,21 +123,3 @@ def test_summaries():
     assert summary_of(itertools.count()) == "a count"
     assert summary_of({("a", 1): 1, "b" * 100: 2}) == "{['a', 1]: 1, '" + "b" * 39 + ": 2}"
     assert summary_of(2**639) == str(2**639) and summary_of(-(2**20000)) == "an int of 20001 bits"
-
-
-class OfAllKinds(str):
-    """A long text that may not be looked at as a whole."""
-
-    def __repr__(self):
-        raise AssertionError("the whole text was written")
-
-
-class Endless(list):
-    def __iter__(self):
-        raise AssertionError("all of the list was looked at")
-
-
-def test_a_summary_does_not_look_at_all_of_it():
-    assert summary_of([OfAllKinds("x" * 1000)]) == "['" + "x" * 199 + "...]"
-    assert summary_of(Endless([1] * 20)) == "[1, 1, 1, 1, 1, 1, 1, 1, ...]"
-    assert summary_of({OfAllKinds("k" * 300): 1}) == "{'" + "k" * 39 + ": 1}"
