@@ -285,61 +285,43 @@ def test_it_has_them_wherever_the_state_is_taken(setter, kind):
     assert faults_that_matter(setter, kind, EVERY_FAULT) == []
 
 
+BY_EPOCH = {"schedule": [(0, 0.5), (1, 1.0), (2, 2.0)]}
+BY_STEP = {"schedule": [(0, 0.25), (STEPS + 2, 4.0)], "step_based": True}
+
+
+class Mute(HyperParam):
+    """A parameter that can only be set."""
+
+    readable_name = "mute"
+
+    def __init__(self):
+        self.values = []
+
+    def set_value(self, v):
+        self.values.append(v)
+
+
 @pytest.mark.parametrize(
-    "step, expected",
-    [(5, [2.0, 2.0, 4.0, 4.0, 4.0, 4.0, 4.0]), (8, [4.0, 4.0, 4.0, 4.0])],
+    "before, after, expected",
+    [
+        ({"schedule": [(0, 0.25), (9, 0.5)]}, BY_EPOCH, [1.0, 2.0]),
+        (BY_EPOCH, BY_EPOCH, [1.0, 2.0]),
+        (BY_EPOCH, BY_STEP, [4.0]),
+        (BY_STEP, BY_EPOCH, [1.0, 2.0]),
+    ],
 )
-def test_a_schedule_that_was_changed_wins(step, expected):
-    points, found = [(0, 0.25), (9, 0.5)], []
-
-    def make():
-        param = GraphVarParam("rate")
-        return [ScheduledHyperParamSetter(param, points), Noting(param, found)], []
-
-    killer = Killer(step, step)  # in epoch 2 or 3
-    run(make, killer)
-    points[:] = [(0, 1.0), (1, 2.0), (2, 4.0)]
-    del found[:]
-    run(make, Killer(), "first", killer.snapshot)
-    values = [float.fromhex(value) for _, value in found]
-    assert values == expected
-
-
-@pytest.mark.parametrize("to_steps, expected", [(True, [4.0] * 6), (False, [1.0] + [2.0] * 5)])
-def test_a_schedule_that_counts_something_else_now_wins(to_steps, expected):
-    by_epoch = {"schedule": [(0, 0.5), (1, 1.0), (2, 2.0)]}
-    by_step = {"schedule": [(0, 0.25), (STEPS + 2, 4.0)], "step_based": True}
-    options, found = [by_step, by_epoch], []
-
-    def make():
-        param = GraphVarParam("rate")
-        return [ScheduledHyperParamSetter(param, **options[to_steps]), Noting(param, found)], []
-
+def test_the_schedule_of_the_resumed_run_is_in_force(before, after, expected):
+    param = Mute()
     killer = Killer(STEPS + 3, STEPS + 3)  # in the last step of epoch 2
-    run(make, killer)
-    options.reverse()
-    del found[:]
-    run(make, Killer(), "first", killer.snapshot)
-    assert [float.fromhex(value) for _, value in found] == expected
-
-
-def test_a_parameter_that_can_only_be_set_gets_the_value_in_force():
-    class Mute(HyperParam):
-        readable_name = "mute"
-
-        def set_value(self, v):
-            values.append(v)
-
-    values = []
-
-    def make():
-        return [ScheduledHyperParamSetter(Mute(), [(0, 1.0), (1, 2.0)])], []
-
-    killer = Killer(5, 5)
-    run(make, killer)
-    del values[:]
-    run(make, Killer(), "first", killer.snapshot)
-    assert values == [2.0]
+    run(lambda: ([ScheduledHyperParamSetter(param, **before)], []), killer)
+    del param.values[:]
+    run(
+        lambda: ([ScheduledHyperParamSetter(param, **after)], []),
+        Killer(),
+        "first",
+        killer.snapshot,
+    )
+    assert param.values == expected
 
 
 def test_what_belongs_to_the_beginning_is_not_done_again():
@@ -358,32 +340,6 @@ def test_what_belongs_to_the_beginning_is_not_done_again():
     run(make, end, "last", killer.snapshot)
     assert done == [0, STEPS * EPOCHS]
     assert end.snapshot["variables"]["count"] == 1
-
-
-def test_the_bar_of_a_resumed_epoch_continues(monkeypatch):
-    bars = []
-
-    class Bar:
-        def __init__(self, total, initial, desc):
-            self.total, self.first, self.n = total, initial, initial
-            bars.append(self)
-
-        def update(self, n):
-            self.n += n
-
-        def close(self):
-            pass
-
-    monkeypatch.setattr("tensorpack.callbacks.steps.get_tqdm", Bar)
-    killer = Killer(1, 1)  # after two steps
-    run(lambda: ([ProgressBar()], []), killer, "last")
-    del bars[:]
-    run(lambda: ([ProgressBar()], []), Killer(), "last", killer.snapshot)
-    assert [(each.first, each.n, each.total) for each in bars] == [
-        (2, STEPS, STEPS),
-        (0, STEPS, STEPS),
-        (0, STEPS, STEPS),
-    ]
 
 
 def test_the_time_between_two_runs_does_not_count(monkeypatch, capsys):

@@ -160,14 +160,6 @@ def test_without_a_log_directory_one_is_named_after_the_script(script, capsys):
     assert line in log_lines(capsys)
 
 
-def test_such_a_directory_is_a_new_one(script):
-    (script / "mnist").mkdir(parents=True)
-    (script / "mnist" / "model-2.index").write_text("of another run")
-    run([PUTTING, ModelSaver(), MaxSaver("cost")])
-    assert checkpoints(script / "mnist-1") == ["max-cost", "model-2"]
-    assert os.listdir(str(script / "mnist")) == ["model-2.index"]
-
-
 def test_without_a_script_to_name_it_after_it_does_not_start(monkeypatch):
     monkeypatch.delattr(sys.modules["__main__"], "__file__", raising=False)
     with pytest.raises(RuntimeError, match="ModelSaver does not know where"):
@@ -253,11 +245,6 @@ def test_a_failing_save_is_tried_again_at_the_next_period(tmp_path, capsys):
     assert saved(tmp_path / "model-6")["weight"] == 6.0
 
 
-def test_hours_that_are_none_are_refused_at_once():
-    with pytest.raises(ValueError, match="ModelSaver: keep_checkpoint_every_n_hours"):
-        ModelSaver(keep_checkpoint_every_n_hours=0)
-
-
 def test_the_run_fails_if_the_last_save_failed(tmp_path):
     with pytest.raises(RuntimeError, match="The last save of the model to .* failed") as caught:
         run(blocking_and_saving(tmp_path), max_epoch=2)
@@ -306,14 +293,6 @@ def test_it_may_stand_before_what_computes_the_value(tmp_path, capsys, values, s
     run([*callbacks, putting(*values)], tmp_path, max_epoch=3)
     assert saved(tmp_path / "min-val-error")["weight"] == step
     assert not any("the newest checkpoint is" in line for line in log_lines(capsys))
-
-
-def test_the_best_and_its_step_are_the_state(tmp_path):
-    saver = MinSaver("cost", checkpoint_dir=str(tmp_path))
-    assert saver.state_dict() == {}
-    saver.load_state_dict({"step": 4, "value": 0.5})
-    assert saver.best == (4, 0.5)
-    assert saver.state_dict() == {"of": "the least cost", "step": 4, "value": 0.5}
 
 
 def test_it_says_so_and_the_name_can_be_given(tmp_path, capsys):
@@ -479,23 +458,6 @@ def test_a_run_that_goes_on_from_the_best_keeps_it(tmp_path):
     assert train(2.0, 1.0, 1.5, 5.0, 5.0, resume=str(tmp_path / "min-val-error")) == (4, 1.0)
     assert saved(tmp_path / "min-val-error")["global_step"] == 4
     assert checkpoints(tmp_path) == ["min-val-error", "model-8", "model-10"]
-
-
-def test_the_best_of_another_run_is_replaced_also_one_of_the_same_step(tmp_path):
-    best(tmp_path, MinSaver, [1.0])
-    (tmp_path / "min-val-error.data-00000-of-00001").write_bytes(b"")
-    best(tmp_path, MinSaver, [2.0])
-    verify(str(tmp_path / "min-val-error"))
-
-
-def test_a_copy_that_fails_is_tried_again(tmp_path, capsys):
-    blocker = tmp_path / "min-val-error.data-00000-of-00001"
-    blocker.mkdir()
-
-    repairing = when(before_epoch=lambda cb: cb.epoch_num == 3 and blocker.rmdir())
-    best(tmp_path, MinSaver, [2.0, 3.0, 2.5], [repairing])
-    assert saved(tmp_path / "min-val-error")["weight"] == 6.0
-    assert any("Cannot keep" in line for line in log_lines(capsys))
 
 
 def test_a_damaged_checkpoint_is_not_kept_as_the_best(tmp_path, capsys):

@@ -81,14 +81,6 @@ class TestSaving:
         assert set(content["files"]) == {INDEX, DATA}
         assert content["files"][DATA]["size"] == 300 * 4 + 8
 
-    def test_tensorflow_finds_the_latest_even_when_moved(self, tmp_path):
-        make(tmp_path / "old", 1, 2, 3)
-        (tmp_path / "old").rename(tmp_path / "new")
-        state = tf.train.get_checkpoint_state(str(tmp_path / "new"))
-        expected = [str(tmp_path / "new" / f"model-{step}") for step in (1, 2, 3)]
-        assert list(state.all_model_checkpoint_paths) == expected
-        assert tf.train.latest_checkpoint(str(tmp_path / "new")) == expected[-1]
-
     def test_one_is_replaced_by_a_later_save_of_its_step(self, tmp_path):
         store = make(tmp_path, 1, 2)
         store.save(1, writer(11))
@@ -168,25 +160,6 @@ class TestDeleting:
             hours.append(step)
             store.save(step, writer(step))
         assert steps(tmp_path) == [3, 6, 8, 9]
-
-    @pytest.mark.parametrize("adopted, kept", [(True, [3, 4]), (False, [1, 2, 3, 4])])
-    def test_those_of_an_earlier_run_count_if_adopted(self, tmp_path, adopted, kept):
-        make(tmp_path, 1, 2, 3)
-        store = CheckpointStore(str(tmp_path), 2)
-        if adopted:
-            store.adopt()
-        store.save(4, writer(4))
-        assert steps(tmp_path) == kept
-
-    def test_what_is_not_of_a_step_is_never_deleted(self, tmp_path):
-        make(tmp_path, 1, 2)
-        copy_checkpoint(str(tmp_path / "model-1"), str(tmp_path / "min-error"))
-        CheckpointStore(str(tmp_path)).resume_from(str(tmp_path / "min-error"))
-        store = CheckpointStore(str(tmp_path), 2)
-        store.adopt()
-        for step in (3, 4, 5):
-            store.save(step, writer(step))
-        assert steps(tmp_path) == [4, 5] and value_of(str(tmp_path / "min-error")) == 1
 
 
 class TestStart:
@@ -372,16 +345,6 @@ class TestCopying:
             assert (value_of(target), read_manifest(target)["step"]) == (step, step)
         left = [name for name in names(tmp_path) if name.startswith("best")]
         assert left == ["best" + DATA, "best" + INDEX, "best" + MANIFEST]
-
-    def test_a_damaged_one_is_not_copied(self, tmp_path):
-        make(tmp_path, 1, 2)
-        target = str(tmp_path / "best")
-        copy_checkpoint(str(tmp_path / "model-1"), target)
-        flip(tmp_path / ("model-2" + DATA))
-        before = contents(tmp_path)
-        with pytest.raises(CheckpointCorrupt):
-            copy_checkpoint(str(tmp_path / "model-2"), target)
-        assert contents(tmp_path) == before
 
 
 @pytest.mark.fault_row(21)

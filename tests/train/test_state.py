@@ -14,16 +14,14 @@ import pytest
 from tensorpack.callbacks import (
     Callback,
     JSONWriter,
-    MinSaver,
     ModelSaver,
     PeriodicTrigger,
     TFEventWriter,
 )
 from tensorpack.compat import tfv1 as tf
-from tensorpack.tfutils.checkpoint import CheckpointStore, load_checkpoint_vars
+from tensorpack.tfutils.checkpoint import load_checkpoint_vars
 from tensorpack.tfutils.sessinit import VariableMismatch
 from tensorpack.train import Trainer, TrainingInterrupted
-from tensorpack.train.state import RunState
 from tensorpack.utils import fix_rng_seed, get_rng, logger
 from tensorpack.utils.cluster import Cluster
 from tests.helpers import CallbackSpy, LargeState, config
@@ -165,61 +163,30 @@ def test_the_streams_of_the_process_continue():
     assert first.drawn + second.drawn == whole.drawn
 
 
-@pytest.mark.slow
-def test_statistics_have_no_gap_and_no_epoch_twice(log_dir):
-    for at in range(1, EPOCHS * (STEPS + 2) + 1):
-        saver = Never()
-        with pytest.raises(Dies):
-            run([Leaves([], saver, at), Puts()], saver, monitors=[JSONWriter()])
-        run([Puts()], Never(), resume="must", monitors=[JSONWriter()])
-        epochs = json.loads((log_dir / "stats.json").read_text())
-        assert [(each["epoch_num"], each["epoch"]) for each in epochs] == [(1, 1), (2, 2), (3, 3)]
-        logger.set_logger_dir(str(log_dir), "delete")
+class InGroup(Counting):
+    cluster = Cluster(["a:1", "b:1", "c:1"])
 
 
-def test_a_change_of_the_epoch_is_warned_of_or_refused(capsys):
+class TwoTowers(Counting):
+    tower_ids = (0, 1)
+
+
+@pytest.mark.parametrize(
+    "name, before, now, make, options",
+    [
+        ("steps_per_epoch", 2, 3, Counting, {"steps_per_epoch": 3}),
+        ("workers", 1, 3, InGroup, {}),
+        ("towers", 1, 2, TwoTowers, {}),
+    ],
+)
+def test_a_run_of_another_size_is_warned_of_or_refused(name, before, now, make, options, capsys):
     run([], ModelSaver(), max_epoch=1)
-    longer = {"steps_per_epoch": STEPS + 1, "max_epoch": 2}
-    with pytest.raises(ValueError, match="had steps_per_epoch=2 .* has 3 now"):
-        run([], ModelSaver(), resume="must", **longer)
-    assert run([], ModelSaver(), resume="auto", **longer).global_step == STEPS + STEPS + 1
-    assert "had steps_per_epoch=2" in capsys.readouterr().out
-
-
-def test_another_number_of_workers_is_warned_of_or_refused(capsys):
-    class InGroup(Counting):
-        cluster = Cluster(["a:1", "b:1", "c:1"])
-
-    run([], ModelSaver(), max_epoch=1)
-    with pytest.raises(ValueError, match="workers=1 .* has 3 now. Start it with workers=1 to"):
-        run([], ModelSaver(), make=InGroup, resume="must")
-    run([], ModelSaver(), make=InGroup, resume="auto", max_epoch=2)
-    said = "WRN The run had workers=1 when its state was saved, and has 3 now."
-    assert said in capsys.readouterr().out
-    with pytest.raises(ValueError, match="workers=3 .* has 1 now"):
-        run([], ModelSaver(), resume="must")
-
-
-def test_another_number_of_towers_is_warned_of(capsys):
-    class TwoTowers(Counting):
-        tower_ids = (0, 1)
-
-    run([], ModelSaver(), max_epoch=1)
-    run([], ModelSaver(), make=TwoTowers, resume="must")
-    said = "WRN The run had towers=1 when its state was saved, and has 2 now."
-    assert said in capsys.readouterr().out
-
-
-def test_a_state_of_an_earlier_version_has_no_number_of_workers(log_dir, monkeypatch, capsys):
-    def capture(state, *args):
-        return {k: v for k, v in whole(state, *args).items() if k not in ("workers", "towers")}
-
-    whole = RunState.capture
-    with monkeypatch.context() as patched:
-        patched.setattr(RunState, "capture", capture)
-        run([], ModelSaver(), max_epoch=1)
-    assert run([], ModelSaver(), resume="must").global_step == STEPS * EPOCHS
-    assert "WRN" not in capsys.readouterr().out
+    said = f"The run had {name}={before} when its state was saved, and has {now} now."
+    if name != "towers":
+        with pytest.raises(ValueError, match=f"{said} Start it with {name}={before} to"):
+            run([], ModelSaver(), make=make, resume="must", **options)
+    run([], ModelSaver(), make=make, resume="auto", max_epoch=2, **options)
+    assert f"WRN {said}" in capsys.readouterr().out
 
 
 @pytest.mark.fault_row(23)
@@ -289,22 +256,6 @@ def test_the_parts_of_a_variable_continue(asynchronous, log_dir):
     values = load_checkpoint_vars(str(log_dir / f"model-{STEPS * (EPOCHS + 1)}"))
     for part in range(2):
         assert np.array_equal(values[f"parted/part_{part}"], np.full([2, 3], STEPS * (EPOCHS + 1)))
-
-
-def test_the_best_is_copied_when_its_save_in_the_background_has_been_written(log_dir, monkeypatch):
-    class Puts(Callback):
-        def _trigger_epoch(self):
-            self.trainer.monitors.put_scalar("cost", -self.epoch_num)
-
-    def save(*arguments):
-        time.sleep(0.1)
-        return saves(*arguments)
-
-    saves = CheckpointStore.save
-    monkeypatch.setattr(CheckpointStore, "save", save)
-    run([Puts(), MinSaver("cost")], ModelSaver(asynchronous=True))
-    values = load_checkpoint_vars(str(log_dir / "min-cost"))
-    assert values["counter"] == EPOCHS * STEPS
 
 
 class Interrupts(Callback):
@@ -458,15 +409,6 @@ def test_a_run_resumed_from_an_older_one_stays_on_that_branch(log_dir):
     go(resume="auto", max_epoch=5)
     epochs = json.loads((log_dir / "stats.json").read_text())
     assert [each["epoch_num"] for each in epochs] == [1, 2, 3, 4, 5]
-
-
-def test_a_state_cannot_be_had_within_a_step():
-    class Asks(Callback):
-        def _after_run(self, ctx, run_values):
-            self.trainer.run_state()
-
-    with pytest.raises(RuntimeError, match="in the middle of a step"):
-        run([Asks()], Never())
 
 
 def test_a_background_that_cannot_start_lets_the_state_go(monkeypatch):
