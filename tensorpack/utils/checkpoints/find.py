@@ -121,10 +121,11 @@ def candidates(directory: str) -> List[str]:
         return []
     whole = {name[: -len(INDEX)] for name in os.listdir(directory) if name.endswith(INDEX)}
     replaced = {name[: -len(REPLACED)] for name in whole if name.endswith(REPLACED)}
-    steps = {name: step_of(name) for name in whole | replaced if step_of(name) is not None}
+    ours = [name for name in whole | replaced if step_of(name) is not None]
+    by_step = sorted(ours, key=lambda name: step_of(name) or 0, reverse=True)
     listed = [os.path.basename(path) for path in reversed(pointed_to(directory))]
     names = []
-    for name in dict.fromkeys(listed + sorted(steps, key=steps.__getitem__, reverse=True)):
+    for name in dict.fromkeys(listed + by_step):
         # One whose replacement was cut short comes after its replacement.
         names += [name] * (name in whole or name not in replaced)
         names += [name + REPLACED] * (name in replaced)
