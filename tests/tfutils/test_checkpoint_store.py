@@ -171,7 +171,8 @@ class TestStart:
             path = tmp_path / name
             path.parent.mkdir(exist_ok=True)
             path.open("ab").close()
-        (tmp_path / "checkpoint.unfinished").touch()
+        (tmp_path / "checkpoint.unfinished").touch()  # of an earlier version
+        (tmp_path / ".checkpoint.17-0123abcd.tmp").touch()
         (tmp_path / "model-1.replaced.index.unfinished").touch()
         CheckpointStore(str(tmp_path))
         assert names(tmp_path) == sorted(kept)
