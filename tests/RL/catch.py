@@ -79,9 +79,9 @@ class CatchPlayer(Player):
 
     def _frames(self):
         cells = np.zeros((self.num_envs, BOARD, BOARD), np.uint8)
-        each = np.arange(self.num_envs)
-        cells[each, BOARD - 1, self._paddle] = 128
-        cells[each, self._row, self._ball] = 255
+        envs = np.arange(self.num_envs)
+        cells[envs, BOARD - 1, self._paddle] = 128
+        cells[envs, self._row, self._ball] = 255
         return cells.repeat(self._cell, 1).repeat(self._cell, 2)
 
 

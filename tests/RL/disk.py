@@ -32,8 +32,8 @@ class Disk:
         self.before, self.last = self.last, refs
         return {**state, "entries": SavedOnDisk(refs, self._files)}
 
-    def kept(self):
-        """How many entries the last two states keep."""
+    def num_entries(self):
+        """How many entries the last two states hold."""
         return sum({ref.name: ref.meta["count"] for ref in self.last + self.before}.values())
 
 
@@ -63,9 +63,9 @@ def assert_same(memory, other):
     """All of two memories' contents is equal, to the bit."""
     rings = memory._rings
     place = np.arange(len(memory._frames)) % rings.lane_size
-    kept = place < np.repeat(rings.filled(), rings.lane_size)  # the others were never written
+    filled = place < np.repeat(rings.filled(), rings.lane_size)  # the others were never written
     for name in memory._columns:
-        ours, theirs = (each._columns[name][kept] for each in (memory, other))
+        ours, theirs = (m._columns[name][filled] for m in (memory, other))
         np.testing.assert_array_equal(ours, theirs, err_msg=name)
     np.testing.assert_array_equal(rings.written, other._rings.written)
     for name in ("_episode", "_num_sampleable"):

@@ -61,7 +61,7 @@ OPTIONS = [
 
 
 @pytest.mark.parametrize(
-    "options", [{}, *(pytest.param(each, marks=pytest.mark.slow) for each in OPTIONS)], ids=str
+    "options", [{}, *(pytest.param(case, marks=pytest.mark.slow) for case in OPTIONS)], ids=str
 )
 def test_both_backends_give_the_same(options):
     needs_vector()

@@ -49,4 +49,4 @@ def test_a_failing_disk_is_an_error_in_the_log(log, log_dir, monkeypatch, tmp_pa
     logger.set_logger_dir(str(tmp_path / "log"), "k")
     log.write()
     log.write()
-    assert [each.startswith(f"Cannot write {path}, ") for each in errors] == [True]
+    assert [line.startswith(f"Cannot write {path}, ") for line in errors] == [True]

@@ -231,16 +231,6 @@ def test_where_an_environment_of_2017_draws(made):
     assert env.gymenv.inside is made[1][0] and env.gymenv.folder == "videos"
 
 
-def test_cart_pole_as_in_2017():
-    pytest.importorskip("gymnasium")
-    env = GymEnv("CartPole-v1")
-    space = env.get_action_space()
-    scores = env.play_one_episode(lambda state: space.sample())
-    assert len(scores) == 1 and 1 <= scores[0] <= 500
-    assert env.current_state().shape == (4,)
-    env.close()
-
-
 UNREGISTERED = """
 import gymnasium
 from tensorpack.RL.gymenv import GymEnv

@@ -39,20 +39,20 @@ def test_what_is_acted_upon_is_what_is_sampled():
     st.lists(st.tuples(st.booleans(), st.booleans(), st.sampled_from(["", "ask", "save"]))),
 )
 def test_when_it_is_asked_makes_no_difference(length, ticks):
-    asked = FrameHistory(2, (2, 3), length)
+    lazy = FrameHistory(2, (2, 3), length)
     expected = np.zeros((2, 2, 3, length), np.uint8)
     for number, (*starts, what) in enumerate(ticks, 1):
         one = frames(number % 256, (number + 100) % 256)
-        asked.push(one, np.array(starts))
+        lazy.push(one, np.array(starts))
         expected[np.array(starts)] = 0
         expected = np.concatenate([expected[..., 1:], one[..., None]], axis=-1)
         if what == "ask":
-            assert np.array_equal(asked.states(), expected)
+            assert np.array_equal(lazy.states(), expected)
         elif what == "save":
-            assert np.array_equal(asked.state_dict()["states"], expected)
-    assert np.array_equal(asked.states(), expected)
-    assert np.array_equal(asked.states(np.array([False, True])), expected[1:])
-    assert asked.states().dtype == np.uint8
+            assert np.array_equal(lazy.state_dict()["states"], expected)
+    assert np.array_equal(lazy.states(), expected)
+    assert np.array_equal(lazy.states(np.array([False, True])), expected[1:])
+    assert lazy.states().dtype == np.uint8
 
 
 def test_what_is_pushed_is_copied_and_states_of_some_are_new():

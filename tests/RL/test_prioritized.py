@@ -29,7 +29,7 @@ def give(memory, priorities):
     """Sets the priorities of actions, by what a batch says of them."""
     drawn = memory.sample_weighted(3000, np.random.RandomState(0))
     slots = dict(zip(drawn.batch.action.tolist(), drawn.slot.tolist()))
-    memory.update_priorities([slots[each] for each in priorities], list(priorities.values()))
+    memory.update_priorities([slots[action] for action in priorities], list(priorities.values()))
 
 
 def test_transitions_are_drawn_in_proportion_to_the_power_of_their_priorities():
@@ -142,10 +142,10 @@ def test_it_comes_back_from_real_files_and_draws_the_same(tmp_path):
     rngs = np.random.RandomState(3), np.random.RandomState(3)
     for number in range(30, 60):
         drawn = [one.sample_weighted(8, rng, 3) for one, rng in zip((memory, restored), rngs)]
-        for ours, theirs in zip(*([*each.batch, each.weight, each.slot] for each in drawn)):
+        for ours, theirs in zip(*([*d.batch, d.weight, d.slot] for d in drawn)):
             np.testing.assert_array_equal(ours, theirs)
-        for one, each in zip((memory, restored), drawn):
-            one.update_priorities(each.slot, each.batch.action / 50)
+        for one, d in zip((memory, restored), drawn):
+            one.update_priorities(d.slot, d.batch.action / 50)
             append(one, [number, 100 + number], ["over" if number % 9 == 0 else "goes on"] * 2)
 
 

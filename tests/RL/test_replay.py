@@ -48,14 +48,16 @@ def everything(memory, history):
     """All that can be sampled: action -> (numbers in the stack, terminated)."""
     if memory.num_sampleable == 0:
         return {}
-    found = {}
+    transitions = {}
     batch = memory.sample(60 * memory.num_sampleable, np.random.RandomState(0))
     assert batch.frames.shape == (len(batch.action), history + 1, 2)
     for stack, action, reward, terminated in zip(*batch):
         assert (stack[:, 0] == stack[:, 1]).all() and reward == action
         what = (stack[:, 0].tolist(), bool(terminated))
-        assert found.setdefault(int(action), what) == what, "depends on more than the transition"
-    return found
+        assert transitions.setdefault(int(action), what) == what, (
+            "depends on more than the transition"
+        )
+    return transitions
 
 
 @contextlib.contextmanager

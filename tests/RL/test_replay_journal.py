@@ -97,9 +97,9 @@ def test_two_states_keep_no_more_than_the_capacity_and_two_saves(ticks, lanes, p
     for save in range(600 // ticks):
         fill(memory, ticks, start=save * ticks)
         disk.save(memory)
-        assert disk.kept() <= lanes * (40 + 2 * ticks)
+        assert disk.num_entries() <= lanes * (40 + 2 * ticks)
         if piece is None:
-            assert disk.kept() <= lanes * (40 + ticks + 40 / 16)
+            assert disk.num_entries() <= lanes * (40 + ticks + 40 / 16)
 
 
 def test_lanes_that_move_by_turns_keep_little_that_is_not_needed():
@@ -108,7 +108,7 @@ def test_lanes_that_move_by_turns_keep_little_that_is_not_needed():
         for number in range(100):
             append(memory, [number], lanes=np.array([save % 3]))
         disk.save(memory)
-        assert disk.kept() <= 160 * 3 + 100 + 160 * 3 / 16
+        assert disk.num_entries() <= 160 * 3 + 100 + 160 * 3 / 16
 
 
 @pytest.fixture
@@ -203,8 +203,8 @@ def test_the_episodes_of_some_lanes_can_be_ended():
     memory.end_episodes(np.array([1]))
     append(memory, [2, 12])
     append(memory, [3, 13])
-    found = everything(memory, 2)
-    assert found == {1: ([0, 1, 2], False), 2: ([1, 2, 3], False), 12: ([0, 12, 13], False)}
+    expected = {1: ([0, 1, 2], False), 2: ([1, 2, 3], False), 12: ([0, 12, 13], False)}
+    assert everything(memory, 2) == expected
 
 
 def test_a_save_that_is_read_while_another_thread_appends_is_of_one_moment():

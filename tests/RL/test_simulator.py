@@ -65,14 +65,14 @@ class Script(Player):
 
 
 class Network:
-    """Values one action above the others; keeps what it was asked."""
+    """Values one action above the others; keeps the states of all calls."""
 
     def __init__(self, best, num_actions=3):
-        self.asked = []
+        self.states = []
         self._values = np.eye(num_actions)[best]
 
     def __call__(self, states):
-        self.asked.append(states.copy())
+        self.states.append(states.copy())
         return [np.tile(self._values, (len(states), 1))]
 
 
@@ -89,12 +89,12 @@ class Played:
 
     def states(self):
         """The first pixels of the states that the network was asked about."""
-        return np.concatenate(self.network.asked)[:, 0, 0].tolist()
+        return np.concatenate(self.network.states)[:, 0, 0].tolist()
 
     def transitions(self):
         """All that can be sampled: (frames, action, reward, over), each once, sorted."""
         batch = self.memory.sample(500, np.random.RandomState(0))
-        rows = zip(batch.frames[:, :, 0, 0].tolist(), *(each.tolist() for each in batch[1:]))
+        rows = zip(batch.frames[:, :, 0, 0].tolist(), *(column.tolist() for column in batch[1:]))
         return sorted({(tuple(frames), *rest) for frames, *rest in rows})
 
 
@@ -118,7 +118,7 @@ def test_a_game_that_is_cut_off_between_two_steps_is_not_spliced_with_the_next_o
         ((4, 5, 0), 1, 3.0, True),
     ]
     assert played.states() == [[0, 1], [1, 2], [2, 3], [0, 4], [4, 5]]
-    assert [each.length for each in played.simulator.take_episodes()] == [2]
+    assert [episode.length for episode in played.simulator.take_episodes()] == [2]
 
 
 @pytest.mark.fault_row(37)
@@ -226,7 +226,7 @@ def test_with_chance_alone_the_network_is_not_asked():
     network = Network(best=2)
     agent = make_agent(network)
     actions = np.concatenate([agent.act(epsilon=1.0) for _ in range(300)])
-    assert network.asked == []
+    assert network.states == []
     assert np.all(np.bincount(actions, minlength=3) > 150)
 
 
@@ -245,11 +245,11 @@ def test_the_network_is_asked_only_about_those_that_need_it():
 
 def test_a_state_is_what_was_seen_and_where_chance_is():
     def play(agent, network):
-        network.asked.clear()
+        network.states.clear()
         actions = [agent.act(0.5).tolist()]
         agent.observe(frames(7, 8), starts=np.array([False, True]))
         actions += [agent.act(0.5).tolist() for _ in range(9)]
-        return actions, [asked.tolist() for asked in network.asked]
+        return actions, [states.tolist() for states in network.states]
 
     networks = Network(best=1), Network(best=1)
     first, second = make_agent(networks[0]), make_agent(networks[1], seed=1)
