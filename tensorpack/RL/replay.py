@@ -93,11 +93,6 @@ class ReplayMemory:
         return 0
 
     @property
-    def nbytes(self) -> int:
-        """Bytes that the memory takes when it is full."""
-        return self._layout.nbytes + self._draw_bytes(len(self._sampleable))
-
-    @property
     def num_sampleable(self) -> int:
         """How many transitions a batch is drawn from."""
         return self._num_sampleable
