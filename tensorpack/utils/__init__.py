@@ -32,7 +32,7 @@ _HELPERS = {  # module -> names that others import from it, and that are not pub
     "naming": (
         "GLOBAL_STEP_INCR_OP_NAME GLOBAL_STEP_INCR_VAR_NAME GLOBAL_STEP_OP_NAME "
         "GLOBAL_STEP_VAR_NAME LOCAL_STEP_OP_NAME LOCAL_STEP_VAR_NAME MOVING_SUMMARY_OPS_KEY "
-        "PREDICT_TOWER SUMMARY_BACKUP_KEYS TOWER_FREEZE_KEYS is_training_name"
+        "PREDICT_TOWER SUMMARY_BACKUP_KEYS TOWER_FREEZE_KEYS is_loss_scale_name is_training_name"
     ),
     "nvml": "NvidiaDevice visible_devices",
     "palette": "PALETTE_RGB",
