@@ -249,11 +249,12 @@ class LMDBDataPoint(ProxyDataFlow):
           allow_pickle: whether Python unpickles old values that are no lists, dicts, numbers,
             text or numpy arrays, which can run any code: only for files that you trust.
         """
+        ds: Any = lmdb_path
         if not is_flow(lmdb_path):
-            lmdb_path = LMDBData(lmdb_path, shuffle, keys, max_errors)
+            ds = LMDBData(ds, shuffle, keys, max_errors)
         elif (shuffle, keys) != (True, None):
             raise TypeError("LMDBDataPoint takes a flow, or what LMDBData takes, but not both.")
-        super().__init__(lmdb_path)
+        super().__init__(ds)
         self._max_errors, self._allow_pickle = max_errors, allow_pickle
 
     def _transform(self, datapoints: Iterator[Any]) -> Iterator[Any]:
