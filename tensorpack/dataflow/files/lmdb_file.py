@@ -174,18 +174,20 @@ class LMDBRecords(RecordFile):
         if isinstance(self._selection, list):
             return self._selection
         with self.handle.env.begin() as transaction:
-            own = {key: transaction.get(key) for key in (LIST_KEY, _HEADER_KEY)}
+            internal = {key: transaction.get(key) for key in (LIST_KEY, _HEADER_KEY)}
             if self._selection is not None:
-                count = transaction.stat()["entries"] - sum(map(bool, own.values()))
+                count = transaction.stat()["entries"] - sum(map(bool, internal.values()))
                 return [self._selection.format(number).encode() for number in range(count)]
             with contextlib.suppress(BadRecord, RefusedRecord, TypeError):
-                return list(map(_key, decode_old(own[LIST_KEY] or b"")))
+                return list(map(_key, decode_old(internal[LIST_KEY] or b"")))
             logger.warning(
                 "%s",
                 f"{self.path} has no list of keys that can be read: all its keys are read now, in "
                 "the order of the file.",
             )
-            return [key for key in transaction.cursor().iternext(values=False) if key not in own]
+            return [
+                key for key in transaction.cursor().iternext(values=False) if key not in internal
+            ]
 
 
 def _key(key: Union[bytes, str]) -> bytes:
