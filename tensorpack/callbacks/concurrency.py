@@ -42,10 +42,10 @@ class StartProcOrThread(Callback):
     def __init__(
         self, startable: Union[_Startable, Sequence[_Startable]], stop_at_last: bool = True
     ) -> None:
-        everything: Any = list(startable) if isinstance(startable, (list, tuple)) else [startable]
-        self._processes = [each for each in everything if not isinstance(each, threading.Thread)]
-        self._threads = [each for each in everything if isinstance(each, threading.Thread)]
-        self._names = ", ".join(each.name for each in everything)
+        started: Any = list(startable) if isinstance(startable, (list, tuple)) else [startable]
+        self._processes = [item for item in started if not isinstance(item, threading.Thread)]
+        self._threads = [item for item in started if isinstance(item, threading.Thread)]
+        self._names = ", ".join(item.name for item in started)
         self._stop_at_last = stop_at_last
         self._forget = ExitStack()
 
@@ -76,7 +76,7 @@ class StartProcOrThread(Callback):
         watched, is_over = list(self._processes), False
         while watched and not is_over:
             is_over = over.wait(_LOOK_SECONDS)
-            for process in [each for each in watched if each.exitcode is not None]:
+            for process in [process for process in watched if process.exitcode is not None]:
                 watched.remove(process)
                 error = _error_of(process)
                 if error is not None and not is_end_of_group(error, self._token):
@@ -86,12 +86,12 @@ class StartProcOrThread(Callback):
         self._forget.close()
         if not self._stop_at_last:
             return
-        threads = [each for each in self._threads if each.ident is not None and each.is_alive()]
-        processes = [each for each in self._processes if each.pid is not None]
-        alive = [each for each in processes if each.is_alive()]
-        for each in threads + processes:
-            logger.info(f"Stopping {each.name} ...")
-            stop = each.terminate if each in processes else getattr(each, "stop", None)
+        threads = [thread for thread in self._threads if thread.is_alive()]
+        processes = [process for process in self._processes if process.pid is not None]
+        alive = [process for process in processes if process.is_alive()]
+        for item in threads + processes:
+            logger.info(f"Stopping {item.name} ...")
+            stop = item.terminate if item in processes else getattr(item, "stop", None)
             if stop is not None:
                 stop()
         deadline = time.monotonic() + _JOIN_SECONDS
