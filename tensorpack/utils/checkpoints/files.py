@@ -47,8 +47,9 @@ class CheckpointCorrupt(RuntimeError):
 
 
 @contextmanager
-def errors_of(prefix: str) -> Iterator[None]:
-    """Raises what tells of damage, in a block that reads a checkpoint, as `CheckpointCorrupt`.
+def errors_of(prefix: str, path: str = "") -> Iterator[None]:
+    """Raises what tells of damage, in a block that reads a checkpoint, as `CheckpointCorrupt`;
+    names the file at `path` where the error may not.
 
     What may go away, such as a missing permission, is left as it is.
     """
@@ -59,7 +60,8 @@ def errors_of(prefix: str) -> Iterator[None]:
     except (OSError, ValueError, TypeError, LookupError) as error:
         if isinstance(error, OSError) and error.errno != errno.EIO:
             raise
-        raise CheckpointCorrupt(prefix, str(error) or repr(error)) from error
+        reason = f"{path} is not as it was written: {error!r}" if path else str(error)
+        raise CheckpointCorrupt(prefix, reason) from error
 
 
 def step_of(name: str) -> Optional[int]:
@@ -89,10 +91,10 @@ def read_manifest(prefix: str) -> Optional[Dict[str, Any]]:
     path = prefix + MANIFEST
     if not os.path.lexists(path):
         return None
-    with errors_of(prefix), open(path, "rb") as file:
+    with errors_of(prefix, path), open(path, "rb") as file:
         content: Any = json.loads(file.read())
         if {**content, "files": {**content["files"]}}["format"] != _FORMAT:
-            raise ValueError(f"{path} has format {content['format']}, this version reads {_FORMAT}")
+            raise ValueError(f"it has format {content['format']}, this version reads {_FORMAT}")
         return content  # type: ignore[no-any-return]
 
 
