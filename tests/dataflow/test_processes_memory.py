@@ -57,7 +57,7 @@ class TestMemory:
         copied, copy_of = [], channel._copy_of
         monkeypatch.setattr(channel, "_copy_of", lambda it: copied.append(0) or copy_of(it))
         ds = MapData(numbers(100), functions.whole_array)
-        with closing(mixture(ds, 1, 8)) as flow:
+        with closing(mixture(ds, 1, 8, buffer_bytes=1 << 20)) as flow:
             kept = collections.deque(flow, keep)
         assert most - 8 <= len(copied) <= most
         for number, (array,) in enumerate(kept, 100 - keep):
