@@ -65,12 +65,3 @@ def test_no_cell_is_empty(table):
 @pytest.mark.parametrize("row", CLAIMS, ids=lambda row: row[0])
 def test_our_column_has_proofs(row):
     assert is_proven(row[1])
-
-
-def test_what_is_no_proof():
-    assert not is_proven("yes")
-    assert not is_proven("yes: of course")
-    assert not is_proven('yes: [test](../tests/test_comparison.py "no_such_test")')
-    assert not is_proven("yes: [test](../tests/test_comparison.py)")
-    assert not is_proven("maybe: [page](comparison.md)")
-    assert is_proven('partly: [test](../tests/test_comparison.py "what_is_no_proof")')

@@ -20,7 +20,7 @@ import pytest
 import tensorpack
 from tensorpack import _public_names
 from tensorpack.utils import optional
-from tests import checks, signatures
+from tests import checks
 from tests.conftest import HAS_TENSORFLOW
 from tests.processes import run_python
 
@@ -107,54 +107,6 @@ def test_the_signatures_have_defaults_and_members_of_new_names():
     (folder,) = [line for line in lines if line.startswith("dataflow.ImageFolder(")]
     assert "shuffle=True" in folder
     assert "RL.NStepBatch(frames, action, reward, terminated, steps)" in lines
-
-
-SOURCE = """
-_SIZE = 1 << 4
-if True:
-    LATER = _SIZE * 2
-
-class _Base:
-    inherited = "a"
-    def __init__(self, size: int = _SIZE, *more, flag=not_ours.NAME, **options): ...
-
-class Public(_Base):
-    limit: float = 0.5
-    _private = 1
-    @property
-    def name(self): ...
-    @staticmethod
-    def make(kind, *, count=(1, 2)): ...
-    def run(self, steps=-1, then=print): ...
-
-class Pair(NamedTuple):
-    first: int
-    second: str = "b"
-"""
-
-
-@pytest.mark.parametrize(
-    "name, lines",
-    [
-        ("LATER", ["m.LATER = ((1 << 4) * 2)"]),
-        (
-            "Public",
-            [
-                "m.Public(size=(1 << 4), *more, flag=not_ours.NAME, **options)",
-                "  .inherited = 'a'",
-                "  .limit = 0.5",
-                "  .make(kind, *, count=(1, 2))",
-                "  .name",
-                "  .run(steps=-1, then=print)",
-            ],
-        ),
-        ("Pair", ["m.Pair(first, second='b')", "  .second = 'b'"]),
-    ],
-)
-def test_a_signature_is_read_from_the_source(tmp_path, name, lines):
-    path = tmp_path / "module.py"
-    path.write_text(SOURCE, encoding="utf-8")
-    assert signatures.rendered(f"m.{name}", signatures.find(path, name)) == lines
 
 
 @pytest.mark.skipif(not HAS_TENSORFLOW, reason="needs TensorFlow")

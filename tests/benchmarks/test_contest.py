@@ -1,10 +1,7 @@
-"""Sides take turns, and the result is the median of the rounds; a function is called elsewhere."""
+"""Sides take turns, and the result is the median of the rounds."""
 
-import os
-
-import _programs
 import pytest
-from _contest import Contest, difference, itself, parser_of, ratio, results
+from _contest import Contest, difference, itself, ratio, results
 
 
 def source(tape, name, values):
@@ -43,14 +40,6 @@ def test_what_is_made_of_a_round(judge, value, unit):
     assert (row.value, row.unit) == (value, unit)
 
 
-def test_numbers_of_a_contest_can_be_used_in_the_next_one():
-    def contests():
-        columns = yield Contest("first", {"ours": lambda: 3.0, "bare": lambda: 2.0})
-        yield Contest("second", {"ours": columns["ours"]}, judge=itself)
-
-    assert [row.value for row in results("R8", contests(), 2)] == [1.5, 3.0]
-
-
 def test_alone_a_ratio_becomes_the_rate_and_has_no_target():
     def fail():
         raise AssertionError("a peer is measured")
@@ -61,29 +50,3 @@ def test_alone_a_ratio_becomes_the_rate_and_has_no_target():
     two = contest._replace(sides={"run": lambda: 3.0, "bare": lambda: 2.0})
     (row,) = results("R3", (each for each in [two]), 1, alone=True)
     assert (row.what, row.value, row.target) == ("run / peer", 1.5, ">= 2")
-
-
-def test_flags_are_the_arguments_of_the_function():
-    def figure(steps=4, kinds=("a", "b"), is_short=False, flags=()):
-        """What it is."""
-
-    parser = parser_of("R1", figure, 7)
-    args, rest = parser.parse_known_args(["--kinds", "c,d", "--is-short", "--xla"])
-    assert vars(args) == {
-        "alone": False,
-        "pairs": 7,
-        "steps": 4,
-        "kinds": ("c", "d"),
-        "is_short": True,
-    }
-    assert rest == ["--xla"]
-
-
-def test_a_function_returns_from_a_process_of_its_own(monkeypatch):
-    import dqn
-
-    process = _programs.fresh(os.getpid) if os.getpid.__module__ in ("os", "posix") else 0
-    assert process not in (0, os.getpid())
-    assert dqn.update_dqn.__module__ == "dqn"
-    with pytest.raises(RuntimeError, match="ended with 1"):
-        _programs.fresh(os.chdir, "/nowhere")

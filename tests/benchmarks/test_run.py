@@ -1,34 +1,13 @@
-"""The runs of `make bench`: each has its function and peers, and becomes a result."""
+"""The runs of `make bench`: each has its function and its peers."""
 
 import ast
-import json
 import re
 import subprocess
 import sys
 
-import pytest
 import run
-from figures import FIGURES, Figure, Run
-from run import HERE, RUNS, chosen
-
-PRINTS = """
-import json
-print("a table")
-print('RESULT {"figure": "R5", "what": "step", "value": 2.0}')
-"""
-
-
-@pytest.fixture
-def run_code(tmp_path, monkeypatch):
-    """Runs a program as a figure."""
-    monkeypatch.setattr(run, "LOGS", tmp_path / "logs")
-    monkeypatch.setattr(run, "versions_of", lambda environment: "1.0")
-
-    def run_code(code):
-        monkeypatch.setattr(run, "command_of", lambda *args: [sys.executable, "-c", code])
-        return run.run("R5", quick=False)
-
-    return run_code
+from figures import FIGURES
+from run import HERE
 
 
 def test_every_peer_has_its_list_of_pinned_packages():
@@ -76,56 +55,6 @@ def test_every_command_in_the_documents_is_a_figure():
     assert named and named <= set(FIGURES)
     scripts = set(re.findall(r"benchmarks/([\w/]+\.py)", text))
     assert [name for name in scripts if not (HERE / name).is_file()] == []
-
-
-def test_a_figure_is_all_of_its_runs():
-    assert chosen("r9,R5") == ["R5", "R5-tf1", "R9"]
-    assert chosen("list") == ["list"]
-    assert chosen(None) == list(RUNS)
-    with pytest.raises(SystemExit, match="R99"):
-        chosen("R1,R99")
-
-
-def test_a_result_has_its_rows_and_keeps_what_was_printed(run_code):
-    done = run_code(PRINTS)
-    assert done["status"] == "ok"
-    assert [(row["what"], row["value"]) for row in done["rows"]] == [("step", 2.0)]
-    assert done["versions"] == {".venv": "1.0"}
-    assert json.loads(json.dumps(done)) == done
-    assert "a table" in (run.LOGS / "R5.txt").read_text(encoding="utf-8")
-
-
-def test_a_figure_that_fails_is_known_by_its_exit_code(run_code):
-    assert run_code(PRINTS + "raise SystemExit(3)")["status"] == "failed with exit code 3"
-    assert run_code("print('nothing')")["status"] == "failed: it printed no result"
-
-
-def test_a_figure_that_hangs_is_killed_with_its_children(tmp_path):
-    code = (
-        "import subprocess, sys, time\n"
-        "subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'])\n"
-        "print('begun', flush=True)\n"
-        "time.sleep(600)\n"
-    )
-    # the child has the same standard output: reading it ends only when both are gone
-    text, status = run._output([sys.executable, "-c", code], limit=2)
-    assert (text, status) == ("begun\n", "failed: not ready after 0 min")
-
-
-def test_what_needs_a_peer_that_is_not_installed_is_left_out(monkeypatch, capsys):
-    figure = Figure("dqn.against_sb3", "a peer", 1.0, peers=("nobody",))
-    monkeypatch.setitem(FIGURES, "R3", figure)
-    monkeypatch.setitem(RUNS, "R3", ("R3", Run()))
-    done = run.run_all(["R3"], quick=True)["R3"]
-    assert (done["status"], done["rows"]) == ("not measured: run make bench-peers", [])
-    out, err = capsys.readouterr()
-    assert "not measured: run make bench-peers" in out
-    assert "warning: R3 is not measured" in err
-
-
-def test_versions_are_those_of_the_environment():
-    assert run.versions_of(".venv").startswith(f"Python {sys.version.split()[0]}, ")
-    assert "numpy " in run.versions_of(".venv")
 
 
 def test_one_figure_runs_as_a_command():
