@@ -58,11 +58,11 @@ def gather(datapoints: Iterator[Any], size: int) -> Group:
     """
     group = Group(itertools.islice(datapoints, 1))
     rest = itertools.islice(datapoints, size - 1)
-    group.arrays = {
-        index: np.empty((size, *part.shape), part.dtype)
-        for index, part in (_parts_of(group[0]) if group else {}).items()
-        if type(part) is np.ndarray and part.nbytes >= _LARGE and part.dtype.kind != "O"
-    }
+    group.arrays = {}
+    with suppress(MemoryError, ValueError):  # a size for all of a pass, which is far smaller
+        for index, part in (_parts_of(group[0]) if group else {}).items():
+            if type(part) is np.ndarray and part.nbytes >= _LARGE and part.dtype.kind != "O":
+                group.arrays[index] = np.empty((size, *part.shape), part.dtype)
     if not group.arrays:
         group.extend(rest)
         return group

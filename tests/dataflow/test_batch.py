@@ -176,6 +176,12 @@ def test_batches_are_new_and_contiguous():
     assert planar.max() == 0
 
 
+@pytest.mark.parametrize("size", [10**8, 10**15])
+def test_a_size_for_which_there_is_no_memory_takes_a_whole_pass(size):
+    (batch,) = BatchData(flow_of([[np.full(2**14, i, "u1")] for i in range(3)]), size, True)
+    assert batch[0].shape == (3, 2**14)
+
+
 def test_batch_size_must_be_a_whole_number():
     with pytest.raises(ValueError, match="batch_size must be a whole number of at least 1"):
         BatchData(flow_of([[1]]), 0)
