@@ -1,8 +1,8 @@
 """Datapoints that come over a socket from other processes, on this machine or on others.
 
-A message is the id of its sender, its kind, and the datapoint as `dumps` packs it, so reading it
-never runs code. Only `_END` is answered, because ZeroMQ drops what waits in a socket file (`ipc://`)
-when its sender closes it.
+A message is its kind and the datapoint as `dumps` packs it, so reading it never runs code. Only
+`_END` is answered, because ZeroMQ drops what waits in a socket file (`ipc://`) when its sender
+closes it.
 """
 
 import math
@@ -14,10 +14,10 @@ import time
 from contextlib import suppress
 from functools import partial
 from types import SimpleNamespace
-from typing import Any, Callable, Iterator, List, Optional, Sequence, Set, Tuple
+from typing import Any, Callable, Iterator, List, Optional, Tuple
 
 from tensorpack.utils import get_tqdm, logger
-from tensorpack.utils.checks import as_count, as_positive
+from tensorpack.utils.checks import as_count
 from tensorpack.utils.cluster import is_loopback
 from tensorpack.utils.optional import require
 from tensorpack.utils.serialize import MAX_BYTES, FrameError, dumps, load_frame
@@ -27,10 +27,10 @@ from ._length import endless, length_or_none
 from .base import DataFlow, DataFlowTerminated
 from .repeat import RepeatedData
 
-_DATA, _END = b"tp1 data", b"tp1 end"
+_DATA, _END = b"tp2 data", b"tp2 end"
 _PART_BYTES = 1 << 16  # of a message with a key; of a peer without the key, no more is read
 _POLL_MS = 100  # until a wait hears a signal, or that it was closed
-_LAST_MS = 60000  # for a receiver to read that the flow has failed
+_FAILURE_SECONDS = 60.0  # for a receiver to read that the flow has failed
 _KEY_TITLE = "tensorpack remote key 1"
 
 
@@ -57,7 +57,7 @@ def send_dataflow_zmq(
       df: the flow; it is reset first and closed at the end.
       addr: such as `tcp://127.0.0.1:5555` or `ipc:///home/me/run/data`. One that leaves the
         machine needs a key.
-      hwm: how many datapoints may wait on this side.
+      hwm: how many datapoints may wait on this side; 0 is no limit.
       format: None; 'zmq_op' and 'zmq_ops', of earlier years, mean the same.
       bind: whether to bind to the address; the other side connects to it, or the other way round.
       print_interval: the progress bar is drawn at most once for so many datapoints.
@@ -69,33 +69,24 @@ def send_dataflow_zmq(
         print_interval, format, bind = format, bind or None, False  # type: ignore[assignment]
     if format not in (None, "zmq_op", "zmq_ops"):
         raise ValueError(f"There is no format {format!r} here: leave it out.")
-    name, flow = "send_dataflow_zmq", RepeatedData(df, -1 if passes is None else passes)
-    hwm = as_count(name, "hwm", hwm)
-    wait = -1 if timeout is None else int(1000 * as_positive(name, "timeout", timeout))
-    connection = _Connection("DEALER", [addr], hwm, key, partial(_attach, bind=bind, key=key))
+    flow = RepeatedData(df, -1 if passes is None else passes)
+    attach = partial(_attach, bind=bind, key=key)
+    connection = _Connection("DEALER", attach, [addr], hwm, key, timeout)
     try:
         logger.info(f"Serving data to {addr} ...")
         flow.reset_state()
         total = length_or_none(flow)
         with get_tqdm(total=total, miniters=print_interval, desc="Sending") as bar:
-            for number, datapoint in enumerate(flow):
-                try:
-                    frame = dumps(datapoint)
-                except (TypeError, ValueError) as error:
-                    kind = TypeError if isinstance(error, TypeError) else ValueError
-                    raise kind(f"Datapoint {number} cannot be sent: {error}") from error
-                connection.send(_DATA, frame, wait)
+            for datapoint in flow:
+                connection.send(_DATA, datapoint)
                 bar.update()
-        connection.send(_END, dumps(None), wait)
+        connection.send(_END, None)
     except _NothingTaken:
         raise
     except Exception as error:
-        text = f"its flow failed with {type(error).__name__}: {error}"
-        failure = text.encode("utf-8", "replace").decode("utf-8")  # without surrogates
-        logger.error(f"Telling the receiver at {addr}: {failure}")
-        frame = dumps(failure)
+        connection.seconds = min(connection.seconds, _FAILURE_SECONDS)
         with suppress(_NothingTaken):  # the receiver is away
-            connection.send(_END, frame, _LAST_MS if wait < 0 else min(wait, _LAST_MS))
+            connection.send(_END, f"its flow failed with {type(error).__name__}: {error}")
         raise
     finally:
         connection.close(linger=1000)
@@ -105,8 +96,11 @@ def send_dataflow_zmq(
 class RemoteDataZMQ(DataFlow):
     """Yields the datapoints that one or several `send_dataflow_zmq` send, in the order they come.
 
-    A pass ends when all senders of a datapoint have said that there is no more; what comes after
-    that is another pass. A sender that is killed says nothing: use a `timeout`.
+    A pass ends when as many `senders` have said that there is no more; what comes after that is
+    another pass. A sender that is killed says nothing: use a `timeout`. A `DataFlowTerminated` says
+    that nothing came within it, that the flow of a sender has failed, or that `close` was called; a
+    `ValueError` that a message is not from `send_dataflow_zmq`, or too large. It names the address
+    of the peer, and another pass reads what follows.
 
     All passes share one connection: what one of them yields, the others do not. It is opened by
     `reset_state`, or by the first pass, and again after `close`, and in a forked process. No state
@@ -135,15 +129,14 @@ class RemoteDataZMQ(DataFlow):
           addr2: a second address, such as that of another network.
           hwm: how many datapoints of each sender may wait on this side.
           bind, key, timeout: as in `send_dataflow_zmq`.
-          senders: a pass does not end before so many senders have said that there is no more.
+          senders: a pass ends when so many senders have said that there is no more.
           max_bytes: how large the message of a datapoint may be.
         """
-        self._addresses = [_checked(addr, key) for addr in (addr1, addr2) if addr is not None]
-        self._hwm, self._bind, self._key = as_count(self, "hwm", hwm), bind, key
-        self._timeout = None if timeout is None else as_positive(self, "timeout", timeout)
+        addresses = [_checked(addr, key) for addr in (addr1, addr2) if addr is not None]
+        self._options, self._bind, self._key = (addresses, hwm, key, timeout), bind, key
         self._senders = as_count(self, "senders", senders)
         self._max_bytes = as_count(self, "max_bytes", max_bytes)
-        self._connection: ProcessLocal[_Connection] = ProcessLocal(_connect)
+        self._connection: ProcessLocal[_Connection] = ProcessLocal(_Connection)
 
     @property
     def endpoints(self) -> List[str]:
@@ -155,19 +148,11 @@ class RemoteDataZMQ(DataFlow):
         raise endless(self)
 
     def __iter__(self) -> Iterator[Any]:
-        """Begins a pass.
-
-        Raises:
-          DataFlowTerminated: `close` was called, nothing came within the timeout, or the flow of a
-            sender has failed.
-          FrameError: a message is not from `send_dataflow_zmq`, or larger than `max_bytes`; a
-            `ValueError`, which names the address of the peer. Another pass reads what follows.
-        """
-        return self._pass(self._connection.get(self))
+        return self._pass(self._connected())
 
     def reset_state(self) -> None:
         """Connects if this process has no connection; keeps what waits in one."""
-        self._connection.get(self)
+        self._connected()
 
     def close(self) -> None:
         """Closes the connection, and ends a pass; what had come and was not yielded is lost."""
@@ -177,47 +162,47 @@ class RemoteDataZMQ(DataFlow):
         """Binds a ZeroMQ socket of this flow to an address, or connects it."""
         _attach(socket, addr, self._bind, self._key)
 
+    def _connected(self) -> "_Connection":
+        return self._connection.get("ROUTER", self.bind_or_connect, *self._options)
+
     def _pass(self, connection: "_Connection") -> Iterator[Any]:
         while True:
-            sender, kind, value = connection.receive(self._timeout, self._max_bytes)
+            kind, value = connection.receive(self._max_bytes)
             if kind == _DATA:
-                connection.open.add(sender)
                 yield value
                 continue
-            connection.open.discard(sender)
-            connection.ended += 1
-            over = not connection.open and connection.ended >= self._senders
-            if over:
-                connection.ended = 0
+            connection.ended = (connection.ended + 1) % self._senders
             if value is not None:
                 raise DataFlowTerminated(f"A sender says: {value!s:.500}")
-            if over:
+            if connection.ended == 0:
                 return
 
 
-def _connect(flow: RemoteDataZMQ) -> "_Connection":
-    return _Connection("ROUTER", flow._addresses, flow._hwm, flow._key, flow.bind_or_connect)
+class _NothingTaken(DataFlowTerminated):
+    """A receiver is away, or has no room."""
 
 
 class _Connection:
     """A ZeroMQ socket of one end; one thread at a time may use it, and any may close it."""
 
+    ended = 0  # how many senders have said, in this pass, that there is no more
+
     def __init__(
         self,
         kind: str,
-        addresses: Sequence[str],
+        attach: Callable[[Any, str], None],
+        addresses: List[str],
         hwm: int,
         key: Optional[str],
-        attach: Callable[[Any, str], None],
+        timeout: Optional[float],
     ) -> None:
-        zmq = require("zmq")
-        self._zmq, self._context, self._guard = zmq, zmq.Context(), None
-        self._socket = self._context.socket(getattr(zmq, kind))
-        # Reentrant: a signal handler may close it within a call.
-        self._lock, self._closed, self._id = threading.RLock(), False, os.urandom(16)
+        self.seconds = math.inf if timeout is None else timeout
+        self._zmq = zmq = require("zmq")
+        self._context, self._guard = zmq.Context(), None
+        self._socket = socket = self._context.socket(getattr(zmq, kind))
+        self._lock = threading.RLock()  # a signal handler may close it within a call
+        self._closed = False
         self._part_bytes = 2 * MAX_BYTES if key is None else _PART_BYTES
-        self.open: Set[bytes] = set()  # senders of a datapoint that have not ended
-        self.ended = 0  # senders that have
         self.endpoints: List[str] = []
         try:
             if key is not None:  # where it binds, this thread refuses peers without the key
@@ -226,12 +211,13 @@ class _Connection:
                 self._guard = require("zmq.auth.thread").ThreadAuthenticator(self._context)
                 self._guard.start()
                 self._guard.configure_curve_callback("*", allowed)
-            self._socket.sndhwm = self._socket.rcvhwm = hwm
-            self._socket.maxmsgsize = self._part_bytes + 1024  # what encryption may add
-            self._socket.tcp_keepalive = 1
+            socket.sndhwm = socket.rcvhwm = int(hwm)
+            socket.sndtimeo = socket.rcvtimeo = _POLL_MS
+            socket.maxmsgsize = self._part_bytes + 1024  # what encryption may add
+            socket.tcp_keepalive = 1
             for addr in addresses:
-                attach(self._socket, addr)
-                self.endpoints.append(self._socket.last_endpoint.rstrip(b"\0").decode("utf-8"))
+                attach(socket, addr)
+                self.endpoints.append(socket.last_endpoint.rstrip(b"\0").decode("utf-8"))
         except BaseException:
             self.close()
             raise
@@ -245,69 +231,52 @@ class _Connection:
                 self._guard.stop()
             self._context.destroy(0)
 
-    def send(self, kind: bytes, frame: bytes, wait: int) -> None:
-        """Sends a message; waits `wait` milliseconds, or for ever if -1, also for an answer."""
+    def send(self, kind: bytes, value: Any) -> None:
+        """Waits for room, and sends a message; after `_END` it waits for the answer as well."""
+        frame = dumps(value)
         parts = range(0, len(frame), self._part_bytes)
-        message = [self._id, kind, *(frame[i : i + self._part_bytes] for i in parts)]
-        self._until(self._zmq.POLLOUT, wait, self._socket.send_multipart, message)
+        message = [kind, *(frame[i : i + self._part_bytes] for i in parts)]
+        try:
+            self._wait(self._socket.send_multipart, message)
+            if kind == _END:
+                self._wait(self._socket.recv)
+        except self._zmq.Again as error:
+            raise _NothingTaken(
+                f"Nothing was taken at {self.endpoints[0]} for {self.seconds} s: start the "
+                "receiver, or give a longer timeout."
+            ) from error
+
+    def receive(self, max_bytes: int) -> Tuple[bytes, Any]:
+        """Waits for a message; returns its kind, and what was sent."""
+        try:
+            route, *frames = self._wait(self._socket.recv_multipart, copy=False)
+        except self._zmq.Again as error:
+            names = ", ".join(self.endpoints)
+            raise DataFlowTerminated(f"Nothing came to {names} for {self.seconds} s.") from error
+        kind, *parts = (frame.buffer for frame in frames)
+        try:
+            if kind not in (_DATA, _END):
+                raise FrameError("It is not from a send_dataflow_zmq of this version.")
+            value = load_frame(parts[0] if len(parts) == 1 else b"".join(parts), max_bytes)
+        except FrameError as error:
+            peer = frames[-1].get("Peer-Address")
+            raise FrameError(f"A message of {peer} was not taken: {error}") from error
         if kind == _END:
-            self._until(self._zmq.POLLIN, wait, self._socket.recv)
+            self._socket.send_multipart([route, b""])
+        return bytes(kind), value
 
-    def _until(self, event: int, wait: int, call: Callable[..., Any], *args: Any) -> None:
-        """Calls again and again; a call that blocked would not hear a signal just before it."""
-        end = time.monotonic() + (wait / 1000 if wait >= 0 else math.inf)
-        while True:
-            try:
-                call(*args, flags=self._zmq.NOBLOCK)
-                return
-            except self._zmq.Again as error:
-                if time.monotonic() > end:
-                    raise _NothingTaken(
-                        f"Nothing was taken at {self.endpoints[0]} for {wait / 1000} s: start the "
-                        "receiver, or give a longer timeout."
-                    ) from error
-            self._socket.poll(_POLL_MS, event)
-
-    def receive(self, timeout: Optional[float], max_bytes: int) -> Tuple[bytes, bytes, Any]:
-        """Waits for a message; returns the id of its sender, its kind, and what was sent."""
-        names, since = ", ".join(self.endpoints), time.monotonic()
+    def _wait(self, call: Callable[..., Any], *args: Any, **options: Any) -> Any:
+        """Calls again and again; one long call would not hear a signal just before it."""
+        end = time.monotonic() + self.seconds
         with self._lock:
             while not self._closed:
                 try:
-                    ready = self._socket.poll(_POLL_MS)
-                except self._zmq.ZMQError:
-                    if self._closed:
-                        break
-                    raise
-                if ready and not self._closed:
-                    peer, *frames = self._socket.recv_multipart(copy=False)
-                    message = _read(frames, max_bytes)
-                    if message[1] == _END:
-                        self._socket.send_multipart([peer, b""])
-                    return message
-                if timeout is not None and time.monotonic() - since > timeout:
-                    raise DataFlowTerminated(
-                        f"Nothing came to {names} for {timeout} s. Of those that have sent "
-                        f"datapoints, {len(self.open)} have not said that there is no more."
-                    )
-        raise DataFlowTerminated(f"The connection at {names} was closed.")
-
-
-class _NothingTaken(DataFlowTerminated):
-    """A receiver is away, or has no room."""
-
-
-def _read(frames: List[Any], max_bytes: int) -> Tuple[bytes, bytes, Any]:
-    """Returns the id of a sender, the kind of its message, and what it sent."""
-    head, parts = [bytes(frame) for frame in frames[:2]], [frame.buffer for frame in frames[2:]]
-    try:
-        if len(head) < 2 or head[1] not in (_DATA, _END):
-            raise FrameError("It is not from a send_dataflow_zmq of this version.")
-        frame = parts[0] if len(parts) == 1 else b"".join(parts)
-        return head[0], head[1], load_frame(frame, max_bytes)
-    except FrameError as error:
-        peer = frames[-1].get("Peer-Address")
-        raise FrameError(f"A message of {peer} was not taken: {error}") from error
+                    return call(*args, **options)
+                except self._zmq.ZMQError as error:
+                    again = isinstance(error, self._zmq.Again) and time.monotonic() <= end
+                    if not again and not self._closed:
+                        raise
+        raise DataFlowTerminated(f"The connection at {', '.join(self.endpoints)} was closed.")
 
 
 def _attach(socket: Any, addr: str, bind: bool, key: Optional[str]) -> None:
@@ -331,13 +300,10 @@ def _attach(socket: Any, addr: str, bind: bool, key: Optional[str]) -> None:
 
 def _check_free(path: str) -> None:
     """Raises FileExistsError for what ZeroMQ would remove: a file, or a socket that is in use."""
-    if not os.path.lexists(path):
-        return
-    if not stat.S_ISSOCK(os.lstat(path).st_mode):
-        raise FileExistsError(f"{path} is a file and no socket: give another address.")
-    with socket_module.socket(socket_module.AF_UNIX) as probe:
-        if probe.connect_ex(path) == 0:
-            raise FileExistsError(f"A program listens at {path}: end it, or give another address.")
+    if os.path.lexists(path):
+        with socket_module.socket(socket_module.AF_UNIX) as probe:
+            if not stat.S_ISSOCK(os.lstat(path).st_mode) or probe.connect_ex(path) == 0:
+                raise FileExistsError(f"{path} is a file or is in use: give another address.")
 
 
 def _checked(addr: str, key: Optional[str]) -> str:
@@ -347,10 +313,9 @@ def _checked(addr: str, key: Optional[str]) -> str:
         raise ValueError(f"The address {addr!r} must be tcp://HOST:PORT or ipc://PATH.")
     if kind == "tcp" and key is None and not is_loopback(rest.rpartition(":")[0]):
         raise ValueError(
-            f"{addr} needs a key, because every machine on the way could read the datapoints or "
-            "send others. Make one by tensorpack.dataflow.make_remote_key('remote.key'), copy the "
-            "file to the other machine, and give key='remote.key' on both sides. Or stay on this "
-            "machine: tcp://127.0.0.1:PORT or ipc://PATH."
+            f"{addr} needs a key, because others could read or send datapoints there: make one by "
+            "tensorpack.dataflow.make_remote_key('remote.key'), copy the file to the other machine "
+            "and give key='remote.key' on both. On one machine use tcp://127.0.0.1:PORT or ipc://."
         )
     return addr.replace("tcp://localhost:", "tcp://127.0.0.1:")  # sockets are bound to numbers
 

@@ -83,66 +83,40 @@ def test_datapoints_come_as_they_were_sent_and_a_stream_may_have_an_end(receive,
         (np.zeros((0, 4)), [np.array(["a", "bc"])]),
     ]
     sending = Sending(flow_of(sent), flow.endpoints[0], passes=2)
-    found = list(flow)
+    datapoints = list(flow)
     sending.end()
-    assert_same(found, 2 * sent)
-    found[1]["image"][:] = 0
+    assert_same(datapoints, 2 * sent)
+    datapoints[1]["image"][:] = 0
     captured = capfd.readouterr()
     assert f"Serving data to {flow.endpoints[0]} ..." in captured.out
     assert "6/6" in captured.err
 
 
-@pytest.mark.parametrize(
-    "arguments, keywords",
-    [
-        ((10, 5), {}),
-        ((10, 5, "zmq_op"), {}),
-        ((10, "zmq_ops", False), {}),
-        ((), {"hwm": "10", "print_interval": 5, "format": None, "bind": 0}),
-    ],
-)
-def test_the_arguments_of_both_releases(arguments, keywords, receive):
+@pytest.mark.parametrize("arguments", [(10, 5, "zmq_op"), (10, "zmq_ops", False), ("10", None, 0)])
+def test_the_arguments_of_both_releases(arguments, receive):
     flow = receive()
-    sending = Sending(numbers(3), flow.endpoints[0], *arguments, passes=1, **keywords)
+    sending = Sending(numbers(3), flow.endpoints[0], *arguments, passes=1)
     assert list(flow) == list(numbers(3))
     sending.end()
-
-
-@pytest.mark.parametrize(
-    "arguments, kind, says",
-    [
-        ((10, "proto"), ValueError, "no format 'proto' here"),
-        ((10, 5, "proto"), ValueError, "no format 'proto' here"),
-        ((0,), ValueError, "send_dataflow_zmq: hwm must be a whole number of at least 1"),
-    ],
-)
-def test_arguments_that_are_wrong(arguments, kind, says):
-    with pytest.raises(kind, match=says):
-        send_dataflow_zmq(numbers(3), "tcp://127.0.0.1:1", *arguments)
-    with pytest.raises(ValueError, match="RemoteDataZMQ: hwm must be a whole number"):
-        RemoteDataZMQ(ANY_PORT, hwm=-1)
+    with pytest.raises(ValueError, match="no format 'proto' here"):
+        send_dataflow_zmq(numbers(3), flow.endpoints[0], 10, "proto")
 
 
 @pytest.mark.parametrize("kind", ["tcp", "ipc"])
-def test_a_slow_receiver_gets_all_of_a_sender_that_has_ended(receive, kind, tmp_path):
+def test_a_slow_receiver_gets_all_of_a_sender_that_has_ended_and_then_the_next_pass(
+    receive, kind, tmp_path
+):
     addr = ANY_PORT if kind == "tcp" else f"ipc://{tmp_path}/socket"
     flow = receive(addr)
-    sending = Sending(numbers(200), flow.endpoints[0], passes=1)
-    time.sleep(1)  # by then all of it is in the buffers of ZeroMQ and of the kernel
-    assert list(flow) == list(numbers(200))
-    sending.end()
-
-
-def test_what_follows_the_end_is_another_pass(receive, tmp_path):
-    addr = f"ipc://{tmp_path}/socket"
-    flow = receive(addr)
-    assert stat.S_IMODE(os.stat(f"{tmp_path}/socket").st_mode) == 0o600
-    for count in 3, 5:
-        sending = Sending(numbers(count), addr, passes=1)
+    for count in 200, 3:
+        sending = Sending(numbers(count), flow.endpoints[0], passes=1)
+        time.sleep(1 if count == 200 else 0)  # by then all of it is in the buffers
         assert list(flow) == list(numbers(count))
         sending.end()
-    flow.close()
-    assert receive(addr).endpoints == [addr]  # the socket file that is left is replaced
+    if kind == "ipc":
+        assert stat.S_IMODE(os.stat(f"{tmp_path}/socket").st_mode) == 0o600
+        flow.close()
+        assert receive(addr).endpoints == [addr]  # the socket file that is left is replaced
 
 
 def test_several_senders_at_two_addresses(receive):
@@ -159,22 +133,6 @@ def test_several_senders_at_two_addresses(receive):
         assert [datapoint for datapoint in found if datapoint[0] == source[0][0]] == source
 
 
-def test_a_pass_is_over_when_all_of_its_senders_have_ended(receive):
-    flow = receive()
-    stop, source = endless()
-    first = Sending(source, flow.endpoints[0], passes=1)
-    datapoints = iter(flow)
-    assert next(datapoints) == [0]
-    second = Sending(flow_of([["last"]]), flow.endpoints[0], passes=1)
-    while second.is_alive():  # until its end was read
-        next(datapoints)
-    second.end()
-    next(datapoints)
-    stop.set()
-    list(datapoints)
-    first.end()
-
-
 def test_a_sender_that_binds_may_start_first_and_deals_out_to_two_receivers(receive):
     addr = free_address()
     sending = Sending(numbers(2000), addr, bind=True, passes=1, hwm=5)
@@ -184,21 +142,17 @@ def test_a_sender_that_binds_may_start_first_and_deals_out_to_two_receivers(rece
     found = []
     for thread, outcome, _ in consumers:  # one reads the end, the other waits for its time-out
         thread.join(SECONDS)
-        found += [each for each in outcome if isinstance(each, list)]
+        found += [datapoint for datapoint in outcome if isinstance(datapoint, list)]
     assert sorted(found) == list(numbers(2000))
 
 
 def test_a_file_or_a_socket_in_use_is_not_taken_over(receive, tmp_path):
     (tmp_path / "file").write_text("precious")
-    with pytest.raises(FileExistsError, match="file is a file and no socket"):
-        receive(f"ipc://{tmp_path}/file").reset_state()
+    receive(f"ipc://{tmp_path}/socket")
+    for name in "file", "socket":
+        with pytest.raises(FileExistsError, match=f"/{name} is a file or is in use"):
+            receive(f"ipc://{tmp_path}/{name}")
     assert (tmp_path / "file").read_text() == "precious"
-    first = receive(f"ipc://{tmp_path}/socket")
-    first.reset_state()
-    with pytest.raises(FileExistsError, match="A program listens at .*/socket"):
-        receive(f"ipc://{tmp_path}/socket").reset_state()
-    first.close()
-    receive(f"ipc://{tmp_path}/socket").reset_state()
 
 
 def test_a_signal_handler_may_close_a_flow_that_waits(receive):
@@ -242,7 +196,7 @@ def test_a_sender_waits_when_the_receiver_has_enough(receive):
 
 
 def test_a_receiver_without_senders_gives_up_when_asked_to(receive):
-    with pytest.raises(DataFlowTerminated, match="Nothing came to tcp.* for 0.3 s.* 0 have not"):
+    with pytest.raises(DataFlowTerminated, match="Nothing came to tcp.* for 0.3 s"):
         next(iter(receive(timeout=0.3)))
 
 
@@ -277,20 +231,14 @@ def test_a_forked_process_has_a_connection_of_its_own(receive):
 
     process = context.Process(target=child)
     process.start()
-    try:
-        endpoints = ours.recv()
-        assert endpoints != flow.endpoints
-        for addr, found in [(endpoints[0], ours.recv), (flow.endpoints[0], lambda: list(flow))]:
-            sending = Sending(numbers(4), addr, passes=1)
-            assert found() == list(numbers(4))
-            sending.end()
-        process.join(SECONDS)
-        assert process.exitcode == 0
-    finally:
-        process.kill()
-        process.join()
-        ours.close()
-        theirs.close()
+    for addr, take in [(ours.recv()[0], ours.recv), (flow.endpoints[0], lambda: list(flow))]:
+        sending = Sending(numbers(4), addr, passes=1)
+        assert take() == list(numbers(4))
+        sending.end()
+    process.join(SECONDS)
+    assert process.exitcode == 0
+    ours.close()
+    theirs.close()
 
 
 def fail_at_text(datapoint):
@@ -304,7 +252,7 @@ def fail_at_text(datapoint):
     [
         ([[0], ["fail"]], ValueError, "broken "),
         ([], RuntimeError, "MapData yielded nothing in pass 1"),
-        ([[0], [{"x": {1}}]], TypeError, r"Datapoint 1 cannot be sent: \[0\]\['x'\]: a set"),
+        ([[0], [{"x": {1}}]], TypeError, r"\[0\]\['x'\]: a set cannot be sent"),
     ],
     ids=["the flow fails", "an empty flow", "what cannot be sent"],
 )

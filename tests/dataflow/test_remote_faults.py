@@ -20,8 +20,6 @@ from tests.harness import Child
 zmq = pytest.importorskip("zmq")
 pytest.importorskip("msgpack")
 
-A = b"a" * 16
-
 
 @pytest.fixture
 def start():
@@ -62,34 +60,28 @@ except KeyboardInterrupt:
 @pytest.mark.fault_row(31)
 def test_a_sender_is_killed_and_another_takes_its_place(receive, start):
     flow = receive(hwm=1)
-    addr = flow.endpoints[0]
     latest = {}
 
     def take_until(name, count):
-        """Takes datapoints until `count` more of `name` have come."""
-        for who, number, data in flow:
-            assert number == latest.get(who, number - 1) + 1  # nothing is missing
+        """Takes datapoints until `count` more of `name` have come; none is missing or damaged."""
+        for sender, number, data in flow:
+            assert number == latest.get(sender, number - 1) + 1
             assert (data == number % 251).all()
-            latest[who] = number
-            count -= who == name
+            latest[sender] = number
+            count -= sender == name
             if count == 0:
                 return
 
-    killed = start("a", addr, 8 << 20)  # more than fits into a socket: killed within a message
+    killed = start("a", flow.endpoints[0], 8 << 20)  # more than fits into a socket
     take_until("a", 2)
-    others = [start("b", addr, 1000)]
+    other = start("b", flow.endpoints[0], 1 << 20)
     take_until("b", 2)
     killed.send(signal.SIGKILL)
     assert killed.end(SECONDS) == -signal.SIGKILL
     take_until("b", 20)
-    others.append(start("c", addr, 1 << 20))
-    take_until("c", 5)
-    take_until("b", 5)
-    for child in others:  # no datapoint is taken any more: they wait
-        child.send(signal.SIGINT)
-        assert child.end(SECONDS) == 0
-        assert "ended in order" in child.output
-        assert "Traceback" not in child.output
+    other.send(signal.SIGINT)  # no datapoint is taken any more: it waits
+    assert other.end(SECONDS) == 0
+    assert "ended in order" in other.output and "Traceback" not in other.output
 
 
 @pytest.mark.fault_row(31)
@@ -112,19 +104,16 @@ def test_a_message_that_is_not_ours_is_an_error_with_the_address_of_its_peer(
     for message in [
         [b""],
         [payload],
-        [A, b"tp1 data"],
-        [A, b"tp2 data", good],
-        [A, b"tp1 data", payload],
-        [A, b"tp1 data", good[:-1]],
-        [A, b"tp1 data", good[:64] + bytes(len(good) - 64)],
-        [A, b"tp1 data", b"\x91" * 60000],
-        [A, b"tp1 data", good, b"x"],
-        [A, b"tp1 data", b"", b"", *[b"x"] * 1000],
+        [b"tp2 data"],
+        [bytes(16), b"tp1 data", good],  # of an earlier version
+        [b"tp2 data", payload],
+        [b"tp2 data", good[:-1]],
+        [b"tp2 data", good, b"x"],
     ]:
         peer.send_multipart(message)
         with pytest.raises(FrameError, match=r"^A message of 127\.0\.0\.1 was not taken: "):
             next(iter(flow))
-    peer.send_multipart([A, b"tp1 data", good])
+    peer.send_multipart([b"tp2 data", good])
     assert next(iter(flow)) == ["good"]
     assert not (tmp_path / "canary").exists()
 
@@ -190,7 +179,7 @@ def test_a_stranger_without_the_key_gets_nothing_in(receive, raw, key):
     for options in strangers(key):
         peer = raw(zmq.DEALER, flow.endpoints[0], **options)
         with contextlib.suppress(zmq.Again):  # it was turned away already
-            peer.send_multipart([A, b"tp1 data", dumps(["of a stranger"])], zmq.NOBLOCK)
+            peer.send_multipart([b"tp2 data", dumps(["of a stranger"])], zmq.NOBLOCK)
     sending = Sending(numbers(5), flow.endpoints[0], passes=1, key=key)
     assert list(flow) == list(numbers(5))
     sending.end()
@@ -229,24 +218,15 @@ def test_a_key_is_for_its_owner_alone_and_stays(key, tmp_path):
             RemoteDataZMQ(ANY_PORT, key=key).reset_state()
 
 
-@pytest.mark.parametrize(
-    "addr",
-    ["tcp://0.0.0.0:8877", "tcp://*:8877", "tcp://[::]:8877", "tcp://eth0:8877"]
-    + ["tcp://10.0.0.1:8877", "tcp://127.0.0.1.example.com:1", "tcp://127.0.0.1:0;example.com:1"],
-)
-def test_other_machines_need_a_key(addr):
-    says = r"needs a key.*make_remote_key\('remote.key'\)"
+@pytest.mark.parametrize("host", ["0.0.0.0", "*", "[::]", "eth0", "127.0.0.1:0;example.com"])
+def test_other_machines_need_a_key_and_other_protocols_are_refused(host):
     for bind in True, False:
-        with pytest.raises(ValueError, match=says):
-            RemoteDataZMQ(ANY_PORT, addr, bind=bind)
-        with pytest.raises(ValueError, match=says):
-            send_dataflow_zmq(numbers(1), addr, bind=bind)
-
-
-def test_other_kinds_of_addresses_are_refused():
-    for addr in "127.0.0.1:5555", "udp://127.0.0.1:5555", "inproc://x", "":
+        with pytest.raises(ValueError, match=r"needs a key.*make_remote_key\('remote.key'\)"):
+            RemoteDataZMQ(ANY_PORT, f"tcp://{host}:1", bind=bind)
+        with pytest.raises(ValueError, match="needs a key"):
+            send_dataflow_zmq(numbers(1), f"tcp://{host}:1", bind=bind)
         with pytest.raises(ValueError, match="must be tcp://HOST:PORT or ipc://PATH"):
-            RemoteDataZMQ(addr)
+            RemoteDataZMQ(f"{host}:1", bind=bind)
 
 
 @pytest.mark.parametrize("addr", ["tcp://localhost:*", "tcp://[::1]:*"])

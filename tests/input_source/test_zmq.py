@@ -12,23 +12,15 @@ pytest.importorskip("msgpack")
 SIGNATURE = [tf.TensorSpec([], tf.int32, "number")]
 
 
-@pytest.mark.parametrize("format", ["zmq_op", "zmq_ops"])  # those of 2017 and of 0.11
-def test_a_run_reads_what_another_program_sends(format):
+def test_a_run_reads_what_another_program_sends():
     address = free_address()
-    source = ZMQInput(address, 10, timeout=20)
+    source = ZMQInput(endpoint=address, timeout=20)  # the keyword of 2017, and one of the flow
     assert isinstance(source, QueueInput)
     with running(source, SIGNATURE) as (_, sess, tensors, callbacks):
-        sending = Sending(numbers(5), address, format=format, passes=1)
+        sending = Sending(numbers(5), address, passes=1)
         session = hooked(sess, callbacks)
         assert [session.run(tensors) for _ in range(5)] == [[i] for i in range(5)]
         sending.end()
-
-
-def test_the_keyword_of_2017_and_options_of_the_flow():
-    source = ZMQInput(endpoint=free_address(), max_bytes=300)
-    assert source.ds._max_bytes == 300
-    with pytest.raises(TypeError, match="which are the same argument"):
-        ZMQInput(endpoint=free_address(), end_point=free_address())
 
 
 def test_a_dataset_of_what_comes():
