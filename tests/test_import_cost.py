@@ -9,14 +9,14 @@ import sys
 
 import pytest
 
-from tests.checks import ROOT
+from tests.checks import PACKAGE, ROOT
 
 PROBE = """
 import os, sys, threading, warnings
 warnings.simplefilter("error")
 before = dict(os.environ)
 import {module}
-heavy = [n for n in ("tensorflow", "cv2", "gymnasium", "ale_py", "zmq") if n in sys.modules]
+heavy = [n for n in {heavy} if n in sys.modules]
 assert not heavy, heavy
 assert dict(os.environ) == before, "the environment changed"
 assert threading.active_count() == 1, threading.enumerate()
@@ -35,12 +35,19 @@ def run_probe(code):
     )
 
 
+FILES = sorted(path.stem for path in (PACKAGE / "utils").glob("*.py"))
+UTILS = [f"tensorpack.utils.{name}" for name in FILES if name != "__init__"]
+HEAVY = "tensorflow cv2 gymnasium ale_py matplotlib msgpack pynvml zmq".split()
+
+
 @pytest.mark.parametrize(
-    "module", ["tensorpack", "tensorpack.utils", "tensorpack.dataflow", "tensorpack.RL"]
+    "module",
+    ["tensorpack", ", ".join(UTILS), "tensorpack.dataflow", "tensorpack.RL"],
+    ids=["root", "utils", "dataflow", "RL"],
 )
 def test_an_import_costs_nothing_but_itself(module):
     only = "'._' not in n" if module == "tensorpack" else "False"
-    done = run_probe(PROBE.format(module=module, only=only))
+    done = run_probe(PROBE.format(module=module, heavy=HEAVY, only=only))
     assert (done.returncode, done.stdout) == (0, "")
 
 

@@ -13,7 +13,7 @@ from tensorpack.utils._words import did_you_mean, size_text
 from tensorpack.utils.atomic import file_behind, open_atomic
 
 from ._checkpoints import Saved, matching, of_training, open_saved
-from ._common import FINE, CommandError, printable
+from ._common import FINE, CommandError
 
 HELP = "write the weights of a checkpoint to an .npz, or with the model's code a model to serve"
 _DTYPES = ("float16", "float32", "float64")
@@ -66,7 +66,7 @@ def run(args: Any) -> int:
     else:
         _write_model(saved, _METHODS[suffix], args)
     for each in [] if args.best else _best_in(args.path):
-        args.write(f"{args.path} also has the best, {printable(str(each))}: --best.")
+        args.write(f"{args.path} also has the best, {each}: --best.")
     return FINE
 
 
@@ -126,7 +126,7 @@ def _write_weights(saved: Saved, args: Any) -> None:
     with open_atomic(file_behind(args.out)) as file:
         write_npz(file, arrays)
     size = size_text(os.path.getsize(args.out))
-    args.write(printable(f"{len(arrays)} variables of {saved.path} are in {args.out} ({size})."))
+    args.write(f"{len(arrays)} variables of {saved.path} are in {args.out} ({size}).")
 
 
 def _chosen(saved: Saved, args: Any) -> List[str]:
@@ -166,7 +166,7 @@ def _write_model(saved: Saved, method: str, args: Any) -> None:
         )
         getattr(ModelExporter(config), method)(file_behind(args.out))
     text = f"The model {args.model} with the weights of {saved.path} is in {args.out}."
-    args.write(printable(text))
+    args.write(text)
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Container, Dict, Iterable, List, Optional
 from tensorpack.utils._words import size_text
 
 from ._checkpoints import ARRAYS, Saved, matching, of_training, open_saved
-from ._common import FINE, PROBLEM, CommandError, printable
+from ._common import FINE, PROBLEM, CommandError
 
 if TYPE_CHECKING:
     from tensorpack.utils.checkpoints.variables import Match, Variable
@@ -196,5 +196,5 @@ def _verdict(row: "Match") -> str:
 def _table(rows: Iterable[Sequence[Any]], headers: Sequence[str] = ()) -> str:
     from tabulate import tabulate
 
-    shown = [[printable(str(each)) for each in row] for row in rows]
+    shown = [[str(each) for each in row] for row in rows]
     return tabulate(shown, headers=headers, tablefmt="simple" if headers else "plain")

@@ -12,7 +12,7 @@ from typing import Any, List, Optional, Sequence
 from tensorpack._version import __version__
 from tensorpack.utils._words import did_you_mean
 
-from ._common import INTERRUPTED, WRONG, CommandError, printable
+from ._common import INTERRUPTED, WRONG, CommandError
 
 # In the order of `tensorpack --help`: modules of this package, and other programs.
 SUBCOMMANDS = ("doctor", "examples", "report", "inspect", "export", "launch", "tf1")
@@ -107,13 +107,9 @@ def _become(args: Any) -> int:
 
 
 def _print(stream: Any, text: str) -> None:
-    """Prints a text; does nothing once the reader has gone, or without a stream (`>&-`).
-
-    Control characters, which names of files may hold, are escaped.
-    """
+    """Prints a text; does nothing once the reader has gone, or without a stream (`>&-`)."""
     if stream is None:
         return
-    text = printable(text, "\n")
     encoding = getattr(stream, "encoding", None) or "utf-8"
     try:
         stream.write((text + "\n").encode(encoding, "backslashreplace").decode(encoding))

@@ -1,6 +1,5 @@
 """The program `tensorpack`: its table, its errors and exit codes."""
 
-import importlib
 import os
 import re
 import signal
@@ -13,7 +12,6 @@ import pytest
 from tensorpack._version import __version__
 from tensorpack.command import program
 from tensorpack.command.program import SUBCOMMANDS
-from tensorpack.utils._words import did_you_mean
 from tests.checks import ROOT
 from tests.conftest import HAS_TENSORFLOW
 
@@ -37,14 +35,6 @@ def test_help_lists_every_subcommand(tensorpack):
     assert [name for name in shown if name in SUBCOMMANDS] == list(SUBCOMMANDS)
 
 
-@pytest.mark.parametrize("name", sorted({*SUBCOMMANDS} - {"launch", "tf1"}))
-def test_a_subcommand_keeps_the_protocol(name):
-    module = importlib.import_module(f"tensorpack.command.{name}")
-    assert module.HELP[0].islower()
-    assert not module.HELP.endswith(".") and "\n" not in module.HELP
-    assert callable(module.add_arguments) and callable(module.run)
-
-
 def test_the_page_has_every_subcommand_and_no_other():
     page = (ROOT / "docs" / "command.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| \[(`.*)\]\(#", page, re.MULTILINE)
@@ -52,29 +42,6 @@ def test_the_page_has_every_subcommand_and_no_other():
     missing, more = sorted(set(SUBCOMMANDS) - on_page), sorted(on_page - set(SUBCOMMANDS))
     assert not missing, f"docs/command.md lacks a row for {missing}"
     assert not more, f"docs/command.md has a row for {more}, which is not in SUBCOMMANDS"
-
-
-def test_control_characters_of_names_are_escaped(tensorpack, tmp_path):
-    folder = tmp_path / "a\033[2J\nb\udcff"
-    folder.mkdir()
-    first, second = folder / "\033[31mx.npz", folder / "y.npz"
-    for path in (first, second):
-        np.savez(str(path), **{"\033[1mW\n": np.full(2, path == first, "float32")})
-    (folder / "\033[5mlog.index").write_text("")
-    for line in (
-        ["inspect", first],
-        ["inspect", first, "--json"],
-        ["inspect", first, second],
-        ["export", first, folder / "out.npz"],
-        ["export", first, folder / "out.npz"],  # exists
-        ["inspect", folder],
-        ["inspect", folder / "\033[31mz.npz"],
-        ["report", folder],
-    ):
-        done = tensorpack(*line)
-        shown = done.out + done.err
-        assert shown and "\033" not in shown and "\r" not in shown, (line, shown)
-        assert "export" not in line or shown.count("\n") == 1
 
 
 def test_help_loads_nothing_heavy():
@@ -136,12 +103,6 @@ def test_a_subcommand_that_is_none(tensorpack):
         "tensorpack: error: there is no subcommand 'inspct'. Did you mean inspect?\n"
     )
     assert f"There are {', '.join(SUBCOMMANDS)}." in tensorpack("zzz").err
-
-
-def test_names_like_one():
-    names = ["conv0/W", "conv0/b", "tower/linear/W"]
-    assert did_you_mean("LINEAR", names) == " Did you mean tower/linear/W?"
-    assert did_you_mean("zzz", names) == did_you_mean("", names) == ""
 
 
 def raising(error):

@@ -49,23 +49,10 @@ def test_the_headline(attempt, css, text):
     assert f'class="badge {css}"' in headline and text in text_of(headline)
 
 
-def test_the_time_of_all_attempts_counts():
-    run = run_of({"seconds": 3600, "result": "lost"}, {"seconds": 1800.5, "result": "finished"})
-    assert "after 1 h 30 min" in text_of(headline_of(run))
-
-
 def test_without_a_record_the_statistics_say_how_far_it_came():
     run = run_of(epochs=[{"global_step": 5}, {"global_step": 7}])
     assert "Its statistics end at step 7." in headline_of(run)
     assert facts_of(run) == attempts_of(run) == ""
-
-
-def test_how_it_was_trained():
-    training = {"trainer": "T", "workers": 2, "towers": 4, "precision": "bf16", "xla": True}
-    training.update(steps_per_epoch=10, resumed_from="model-3", seed=7, deterministic=True)
-    text = text_of(facts_of(run_of({"training": training, "git": {"commit": "c", "dirty": None}})))
-    assert "T, 2 workers, 4 towers, precision bf16, XLA, 10 steps per epoch, resumed" in text
-    assert "7, deterministic" in text and "c , changes not known" in text
 
 
 def test_the_table_of_attempts():

@@ -11,7 +11,7 @@ from urllib.parse import unquote
 
 import pytest
 
-from tensorpack.report import _samples, write_report
+from tensorpack.report import write_report
 from tensorpack.runs.record import RunRecord
 
 EVIL = "\"><script>alert('x')</script>&amp;"
@@ -105,27 +105,11 @@ def test_the_result_comes_first_then_the_circumstances(tmp_path):
     assert page.text.count("stopped") == 1  # in the table of attempts
 
 
-def test_a_column_without_a_cell_is_left_out(tmp_path):
-    for step in (10, 20):
-        RunRecord(str(tmp_path)).write({"result": "finished", "step": step})
-    page = page_of(tmp_path).text
-    assert "to step" in page and "commit" not in page and "from step" not in page
-
-
 def test_the_log_begins_with_an_epoch_if_there_is_one(tmp_path):
     said = ["start-up"] * 30 + ["[1125 @loop.py:80] Start Epoch 1 ...", "cost: 3"]
     (tmp_path / "log.log").write_text("\n".join(said))
     page = page_of(tmp_path).text
     assert "cost: 3" in page and "Start Epoch 1" in page and "start-up" not in page
-
-
-def test_a_message_is_cut_between_words(tmp_path):
-    first, second = RunRecord(str(tmp_path)), RunRecord(str(tmp_path))
-    first.write({"message": "word " * 15 + "unmistakable", "machine": {"cpu": "Quick", "cores": 1}})
-    second.write({"result": "finished", "machine": {"cpu": "Quick", "cores": 1}})
-    text = page_of(tmp_path).text
-    assert "word word ..." in text and "unmis" not in text
-    assert "Quick, 1 core;" in text
 
 
 def test_curves_are_grouped_and_attempts_are_marked(tmp_path):
@@ -182,12 +166,6 @@ def test_damaged_files_are_left_out(tmp_path, name, content):
     page_of(tmp_path)
 
 
-def test_the_whole_epochs_of_a_truncated_file_are_drawn(tmp_path):
-    (tmp_path / "stats.json").write_text(stats(1, 2, 3)[:-20])
-    page = page_of(tmp_path)
-    assert "its first 2 epochs" in page.text and "last 2, from 1 to 2" in page.text
-
-
 def test_images_are_shown_by_what_they_are(tmp_path, monkeypatch):
     (tmp_path / "log.log").write_text("")
     for epoch in (1, 2, 10):
@@ -218,34 +196,6 @@ def write_video(path, shades, size=32):
     for shade in shades:
         video.write(np.full((size, size, 3), shade, np.uint8))
     video.release()
-
-
-def test_the_end_of_a_log_of_any_size_is_shown(tmp_path):
-    with open(str(tmp_path / "log.log"), "wb") as file:
-        file.truncate(300 << 20)  # which takes no room on the disk
-        file.seek(0, os.SEEK_END)
-        file.write(b"\nthe end\n")
-    page = page_of(tmp_path)
-    assert "the end" in page.text and "bytes" not in page.text
-
-
-def test_an_image_whose_name_is_not_utf8(tmp_path):
-    (tmp_path / "log.log").write_text("")
-    with open(os.fsencode(str(tmp_path)) + b"/\xff.png", "wb") as file:
-        file.write(png())
-    page = page_of(tmp_path)
-    assert len(page.images) == 1 and "\\udcff.png" in page.text
-    assert "./%FF.png" in page.links
-
-
-def test_many_images_are_not_all_read(tmp_path, monkeypatch):
-    read = []
-    monkeypatch.setattr(_samples, "_as_uri", lambda content: read.append(content) or "data:")
-    (tmp_path / "log.log").write_text("")
-    for i in range(50):
-        (tmp_path / f"{chr(97 + i % 26)}{chr(97 + i // 26)}.png").write_bytes(b"")
-    page = page_of(tmp_path)
-    assert len(page.images) == len(read) == 24 and "26 images are not shown" in page.text
 
 
 def test_links_lead_to_the_files_from_wherever_the_page_is(tmp_path):

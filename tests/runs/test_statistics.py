@@ -53,21 +53,8 @@ def test_a_file_is_read_to_where_it_is_cut(read, indent):
     assert len(found) >= 18
 
 
-@pytest.mark.parametrize("end, whole", [("]", True), ("]rest", True), ("", False), (", 3]", False)])
-def test_whether_a_file_has_no_more(read, end, whole):
-    assert read('[{"global_step": 1}' + end) == ([{"global_step": 1}], whole)
-
-
 def test_an_empty_file_has_no_epoch_and_is_whole(read):
     assert read(" \n") == read("[ ]") == ([], True)
-
-
-@pytest.mark.parametrize(
-    "second",
-    ["{}", '{"global_step": null}', '{"global_step": 1e400}', "[" * 100000, '{"global_step": '],
-)
-def test_what_is_no_epoch_ends_the_file(read, second):
-    assert read('[{"global_step": 1}, ' + second) == ([{"global_step": 1}], False)
 
 
 def test_a_log_directory_has_its_epochs_in_stats_json(tmp_path):

@@ -32,16 +32,6 @@ def test_notes_are_printed_beside_causes(cut):
     assert ("KeyError" in text) is not cut
 
 
-def test_an_error_that_is_its_own_cause_gets_a_note():
-    with pytest.raises(KeyError) as caught:
-        try:
-            raise KeyError("first")
-        except KeyError as error:
-            raise error from error
-    add_note(caught.value, "one note")
-    assert notes_of(caught.value) == ["one note"]
-
-
 @pytest.mark.parametrize(
     "path, expected",
     [

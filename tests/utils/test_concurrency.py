@@ -18,7 +18,6 @@ from tensorpack.utils.concurrency import (
     OrderedResultGatherProc,
     ShareSessionThread,
     StoppableThread,
-    enable_death_signal,
     guard_thread,
 )
 from tests.checks import ROOT
@@ -121,17 +120,6 @@ def test_stop_ends_a_paused_loop(loop):
         LoopThread(print, pausable=False).pause()
 
 
-def test_a_loop_may_pause_itself_in_a_thread_that_shares_a_session():
-    paused = threading.Event()
-    thread = LoopThread(lambda: (thread.pause(), paused.set()))
-    wrapper = ShareSessionThread(thread)
-    wrapper.start()
-    assert paused.wait(5)
-    thread.stop()
-    wrapper.join(5)
-    assert not wrapper.is_alive()
-
-
 @pytest.mark.parametrize("kind", [lambda f: threading.Thread(target=f), LoopThread])
 def test_a_guarded_thread_hands_its_error_over(kind, capsys):
     errors = []
@@ -171,30 +159,6 @@ def test_a_thread_that_ends_has_no_error_and_a_guard_comes_before_its_start():
         guard_thread(thread, print)
 
 
-def test_it_is_stopped_as_a_stoppable_thread_and_forwards_stop():
-    inner = StoppableThread()
-    outer = ShareSessionThread(inner)
-    outer.stop()
-    assert outer.stopped() and inner.stopped()
-    ShareSessionThread(threading.Thread()).stop()  # has nothing to forward to
-
-
-@pytest.mark.parametrize(
-    "bases", [(StoppableThread, ShareSessionThread), (ShareSessionThread, StoppableThread)]
-)
-def test_a_thread_can_be_both(bases):
-    class Worker(*bases):
-        def run(self):
-            while not self.stopped():
-                time.sleep(0.001)
-
-    worker = Worker()
-    worker.start()
-    worker.stop()
-    worker.join(5)
-    assert not worker.is_alive()
-
-
 def test_it_runs_the_wrapped_thread_under_its_name(capsys):
     seen = []
     inner = threading.Thread(target=lambda: seen.append(threading.current_thread()), name="player")
@@ -202,17 +166,6 @@ def test_it_runs_the_wrapped_thread_under_its_name(capsys):
     run_to_end(outer)
     assert seen == [outer] and outer.name == "player"
     assert "WRN player was started without a default TensorFlow session" in capsys.readouterr().out
-
-
-def test_no_session_is_looked_for_without_tensorflow(run_python):
-    code = (
-        "import sys\n"
-        "from tensorpack.utils.concurrency import ShareSessionThread\n"
-        "thread = ShareSessionThread(); thread.start(); thread.join()\n"
-        "assert 'tensorflow' not in sys.modules\n"
-    )
-    done = run_python(code)
-    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("order", list(itertools.permutations([5, 6, 7])))
@@ -265,11 +218,3 @@ def test_a_process_dies_with_its_parent():
         parent.kill()
         parent.wait()
         assert wait_until(lambda: gone(pid), 10)
-
-
-def test_a_system_without_the_signal_is_a_warning(monkeypatch, capsys):
-    monkeypatch.setattr(sys, "platform", "plan9")
-    enable_death_signal(_warn=False)
-    assert capsys.readouterr() == ("", "")
-    enable_death_signal()
-    assert "plan9 sends no signal when a parent dies" in "".join(capsys.readouterr())

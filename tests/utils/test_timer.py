@@ -32,15 +32,6 @@ def test_a_timer_counts_what_it_runs(clock):
     assert timer.seconds() == 4 and not timer.is_paused()
 
 
-def test_a_timer_is_paused_and_resumed_in_turn(clock):
-    timer = Timer(clock)
-    with pytest.raises(RuntimeError, match="running"):
-        timer.resume()
-    timer.pause()
-    with pytest.raises(RuntimeError, match="paused"):
-        timer.pause()
-
-
 def test_timed_operation_names_the_block_and_whether_it_failed(clock, capsys):
     with timed_operation("loading", log_start=True, clock=clock):
         clock.now += 1.5
@@ -97,8 +88,3 @@ def test_speed_is_logged_every_few_rounds(clock, capsys):
 )
 def test_durations_in_words(seconds, words):
     assert humanize_time_delta(seconds) == words
-
-
-def test_numbers_that_are_refused():
-    with pytest.raises(ValueError, match="got 0"):
-        IterSpeedCounter(0)
