@@ -40,20 +40,6 @@ def test_a_proxy_has_the_other_parts_of_the_contract_too():
     assert inner.returned == 3 * 5
 
 
-def test_a_proxy_forwards_the_fetches():
-    class Fetching(CallbackSpy):
-        def _before_run(self, ctx):
-            return ["global_step:0"]
-
-        def _after_run(self, ctx, run_values):
-            self.tape.append(run_values.results)
-
-    callback = Fetching()
-    MiniTrainer([ProxyCallback(callback)], steps_per_epoch=1).train()
-    results = [each for each in callback.tape if isinstance(each, list)]
-    assert len(results) == 1 and len(results[0]) == 1
-
-
 def test_a_proxy_has_the_chief_only_of_what_is_inside():
     spy = CallbackSpy().set_chief_only(False)
     proxy = ProxyCallback(spy)

@@ -93,12 +93,6 @@ def test_one_that_is_given_is_neither_opened_nor_ended(tape):
         CometMLMonitor(given, project="mnist")
 
 
-def test_one_is_opened_when_it_is_asked_for(tape):
-    monitor = CometMLMonitor()
-    assert monitor.experiment is monitor.experiment
-    assert [each for each in tape if each[0] == "Experiment"] == [("Experiment", {})]
-
-
 def test_a_missing_package_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "comet_ml", None)
     with pytest.raises(ImportError, match="pip install comet_ml"):

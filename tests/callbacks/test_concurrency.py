@@ -176,14 +176,6 @@ def test_a_plain_process_that_dies_ends_the_run():
     assert isinstance(reason.error, WorkerDied) and reason.error.signum == signal.SIGKILL
 
 
-def test_the_error_of_a_worker_ends_the_run_and_the_other_one_is_stopped():
-    other = worker_of(_sleep, name="Other")
-    reason = reason_of([worker_of(targets.fail), other])
-    assert repr(reason) == repr(Failed(LookupError("no such datapoint"), "Loader"))
-    # the latter if it had not begun yet
-    assert other.exitcode in (128 + signal.SIGTERM, -signal.SIGTERM)
-
-
 def test_an_endless_worker_that_is_over_ends_the_run():
     reason = reason_of(worker_of(targets.nothing, endless=True))
     assert isinstance(reason.error, WorkerDied) and reason.error.exitcode == 0
@@ -206,22 +198,3 @@ def test_a_signal_to_the_group_is_not_the_fault_of_the_worker(capsys):
         trainer.stop_token.request(Interrupted(signal.SIGTERM))
 
     assert reason_of(worker, signalled) == Interrupted(signal.SIGTERM)
-
-
-@pytest.mark.one_row
-@pytest.mark.slow
-def test_an_error_of_a_worker_that_is_told_to_stop_is_in_the_log(capsys):
-    ready = multiprocessing.get_context("spawn").Event()
-    worker = worker_of(fail_at_the_end, ready)
-    waiting = when(trigger_epoch=lambda _: ready.wait(120))
-    MiniTrainer([StartProcOrThread(worker), waiting]).train()
-    assert log_lines(capsys)[-1] == (
-        "Loader failed when it was told to stop: ValueError('cannot leave')"
-    )
-
-
-def fail_at_the_end(ready):
-    try:
-        targets.sleep(ready)
-    finally:
-        raise ValueError("cannot leave")

@@ -69,11 +69,6 @@ def test_a_resumed_run_waits_no_longer():
     assert run([2, 2, 1], 3, state=state)[0] == whole == 5
 
 
-def test_the_state_is_new_enough_to_end_at_once():
-    _, _, state = run([3, 4], 1)
-    assert run([1], 1, state=state)[0] == 2
-
-
 def test_a_value_that_never_comes_is_an_error():
     with pytest.raises(RuntimeError, match="EarlyStop did nothing in this run. The scalar 'val'"):
         run([None], 1)

@@ -1,5 +1,3 @@
-import os
-
 import pytest
 
 from tensorpack.callbacks.monitors.event_writer import cut_file, mark_of, marked_files
@@ -55,20 +53,3 @@ def test_only_the_second_record_is_a_mark(tmp_path):
     write(tmp_path / names[3], [EVENTS[0], mark_of("you")])
     write(tmp_path / names[4], EVENTS[:2])
     assert marked_files(str(tmp_path), "me") == [names[0], names[4]]
-
-
-def test_a_file_of_other_records_is_of_nobody(tmp_path):
-    name = "events.out.tfevents.0000000000.host"
-    with tf.io.TFRecordWriter(str(tmp_path / name)) as writer:
-        for record in (b"", b"\xff of something else"):
-            writer.write(record)
-    assert marked_files(str(tmp_path)) == marked_files(str(tmp_path), "me") == []
-
-
-def test_a_file_that_cannot_be_read_is_of_nobody(tmp_path, monkeypatch):
-    names = [f"events.out.tfevents.000000000{i}.host" for i in range(2)]
-    for name in names:
-        write(tmp_path / name, EVENTS)
-    monkeypatch.setattr(os, "access", lambda path, mode: not path.endswith(names[0]))
-    for writer in ("", "me"):
-        assert marked_files(str(tmp_path), writer) == names[1:]

@@ -1,7 +1,5 @@
 import os
 import resource
-import shutil
-import time
 
 import numpy as np
 import pytest
@@ -146,22 +144,6 @@ def test_a_full_disk_costs_one_warning(tmp_path, monkeypatch, capsys):
     assert lines[0].startswith(f"Cannot write events to {tmp_path}, they are lost: ")
 
 
-def test_a_directory_that_was_away_for_an_epoch_is_used_again(tmp_path, capsys):
-    directory = tmp_path / "log"
-
-    def break_it(callback):
-        if callback.epoch_num == 1:
-            shutil.rmtree(str(directory))
-            directory.write_text("in the way")
-            callback.trainer.monitors.put_scalar("lost", 1)
-        elif callback.epoch_num == 2:
-            directory.unlink()
-
-    run(directory, break_it, max_epoch=3, split_files=True)
-    assert (6, "epoch", 3.0) in scalars(directory)
-    assert len([line for line in log_lines(capsys) if "Cannot write events" in line]) <= 1
-
-
 def resume(directory, state, max_epoch=3):
     resume_writer(TFEventWriter(str(directory)), state, putting(), max_epoch=max_epoch)
 
@@ -251,17 +233,6 @@ def test_a_disk_that_fails_when_a_run_is_resumed_is_tried_again(tmp_path, monkey
     resume(tmp_path, state, max_epoch=4)
     assert scalars(tmp_path) == [EPOCHS[0], EPOCHS[3]]
     assert len([line for line in log_lines(capsys) if "Cannot write events" in line]) == 1
-
-
-def test_the_order_holds_when_the_clock_jumps(tmp_path, monkeypatch):
-    real, jumps = time.time, [0.0]
-    monkeypatch.setattr("time.time", lambda: real() + jumps[0])
-
-    def jump(callback):
-        jumps[0] = [0, 86400, -86400, 7][callback.epoch_num - 1]
-
-    run(tmp_path, jump, max_epoch=4, split_files=True)
-    assert scalars(tmp_path) == EPOCHS
 
 
 def test_half_a_record_is_taken_back_when_the_disk_is_full(tmp_path):

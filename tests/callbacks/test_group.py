@@ -2,11 +2,10 @@ import pytest
 
 from tensorpack.callbacks import Callback, Callbacks, PeriodicTrigger, ScalarPrinter
 from tensorpack.compat import tfv1 as tf
-from tensorpack.dataflow import DataFlow
 from tensorpack.utils.stopping import Finished, StopRequested
 from tests.callbacks.driver import MiniTrainer, log_lines, when
 from tests.clock import FakeClock
-from tests.helpers import HOOKS, CallbackSpy, LargeState
+from tests.helpers import HOOKS, CallbackSpy
 
 
 class Failing(CallbackSpy):
@@ -93,11 +92,6 @@ def test_those_that_ask_for_it_are_set_up_last():
     assert tape[3] == "last.before_train"
 
 
-def test_the_group_adds_no_name_scope():
-    Callbacks([when(setup_graph=lambda _: tf.no_op("nothing"))]).setup_graph(MiniTrainer())
-    assert tf.get_default_graph().get_operation_by_name("Callback/nothing")
-
-
 def test_a_list_with_something_else_in_it_is_refused():
     with pytest.raises(TypeError, match="must be a Callback, got str"):
         Callbacks(["ModelSaver"])
@@ -135,17 +129,6 @@ def test_a_round_under_way_names_those_that_had_their_turn(hook):
     done = [*FIRST[hook], "CallbackSpy", "CallbackSpy#2"]
     assert leaving.rounds == [(hook, [*done, "Leaving"]), (hook, done)] * 2
     assert trainer.callbacks.unfinished_hook(True) == (None, [])
-
-
-def test_no_round_is_under_way_in_a_step():
-    rounds = []
-
-    class Looks(CallbackSpy):
-        def _before_run(self, ctx):
-            rounds.append(self.trainer.callbacks.unfinished_hook(True))
-
-    MiniTrainer([Looks()], steps_per_epoch=3).train()
-    assert rounds == [(None, [])] * 3
 
 
 @pytest.mark.parametrize("hook", ROUNDS)
@@ -272,35 +255,6 @@ def test_a_state_that_does_not_suit_names_its_callback():
     group = Callbacks([Callback(), Keeping()])
     with pytest.raises(ValueError, match="Keeping cannot use the state that it had: KeyError"):
         group.load_states({"Keeping": {"other": 1}}, group.names(), strictly=False)
-
-
-class Environment(DataFlow, Callback):
-    """Plays while it trains, and keeps nothing of that."""
-
-
-def test_a_flow_that_keeps_no_state_is_warned_of_once_and_refused_strictly(capsys):
-    group = Callbacks([Environment(), Keeping(1)])
-    states = [group.state_dict() for _ in range(2)][-1]
-    assert states == {"Environment": None, "Keeping": {"value": 1}}
-    (line,) = log_lines(capsys)
-    assert "cannot be resumed exactly: Environment keeps no state" in line
-    other = Callbacks([Environment(), Keeping()])
-    with pytest.raises(ValueError, match="state of Environment was not kept"):
-        other.load_states(states, group.names(), strictly=True)
-    other.load_states(states, group.names(), strictly=False)
-    assert other.cbs[1].value == 1
-    assert "state of Environment was not kept" in log_lines(capsys)[0]
-
-
-def test_if_a_state_cannot_be_had_the_segments_of_the_others_are_let_go():
-    class Broken(Callback):
-        def state_dict(self):
-            raise LookupError("no state")
-
-    large = LargeState()
-    with pytest.raises(LookupError, match="no state"):
-        Callbacks([large, Broken()]).state_dict()
-    assert large.told == ("done", None)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,6 @@ from tensorpack.callbacks import (
 )
 from tensorpack.callbacks.hooks import CallbackToHook, sees_runs, sees_steps
 from tensorpack.compat import tfv1 as tf
-from tensorpack.tfutils.hooked_session import HookedSession
 from tests.callbacks.driver import MiniTrainer
 from tests.contracts.callback import CallbackContract
 from tests.helpers import CallbackSpy
@@ -126,49 +125,3 @@ def test_a_hook_has_only_the_methods_that_its_callback_overrides():
     hook = CallbackToHook(Runs())
     assert set(vars(hook)) == {"before_run"}
     assert set(vars(CallbackToHook(ProxyCallback(Runs())))) == {"before_run", "after_run"}
-
-
-def test_an_override_on_the_instance_counts():
-    callback = Callback()
-    callback._trigger_step = lambda: None
-    assert sees_steps(callback)
-
-
-@pytest.mark.parametrize("kind", ["tensor", "list", "own list", "tuple", "names", "dict"])
-def test_each_kind_of_request_is_prepared_once(kind):
-    a, b = tf.constant(1, name="a"), tf.constant(2, name="b")
-    own, both = [a, b], {"a": a, "b": b}
-    requests = {
-        "tensor": lambda: a,
-        "list": lambda: [a, b],
-        "own list": lambda: own,
-        "tuple": lambda: (a, b),
-        "names": lambda: ["a:0", "b:0"],
-        "dict": lambda: both,
-    }
-    results = {"tensor": 1, "tuple": (1, 2), "dict": {"a": 1, "b": 2}}
-
-    class Asking(Callback):
-        seen = []
-
-        def _before_run(self, ctx):
-            return requests[kind]()
-
-        def _after_run(self, ctx, run_values):
-            self.seen.append(run_values.results)
-
-    with tf.Session() as sess:
-        callback, op = Asking(), tf.no_op()
-        callback.seen = []
-        hooked = HookedSession(sess, [CallbackToHook(callback)])
-        slow = []
-        run = hooked._run
-        hooked._run = lambda *args: slow.append(args) or run(*args)
-        for _ in range(3):
-            hooked.run(op)
-        assert callback.seen == [results.get(kind, [1, 2])] * 3
-        assert len(slow) == 1
-        own[0], both["a"] = b, b
-        hooked.run(op)
-        changed = {"own list": [2, 2], "dict": {"a": 2, "b": 2}}
-        assert callback.seen[3] == changed.get(kind, callback.seen[0])

@@ -85,17 +85,6 @@ def test_any_other_run_puts_the_old_file_aside(tmp_path, capsys, starting_epoch)
     assert re.search("ends with epoch 2, but this run begins with", log_lines(capsys)[-1])
 
 
-def test_a_file_truncated_anywhere_gives_its_whole_epochs(tmp_path):
-    run(tmp_path, max_epoch=2)
-    path = tmp_path / "stats.json"
-    whole = path.read_bytes()
-    ends = [whole.index(b"}") + 1, whole.rindex(b"}") + 1]
-    for length in range(len(whole)):
-        path.write_bytes(whole[:length])
-        expected = TWO_EPOCHS[: sum(length >= end for end in ends)]
-        assert JSONWriter.load_existing_json(str(tmp_path)) == expected
-
-
 def test_a_truncated_file_is_put_aside_and_continued(tmp_path, capsys):
     run(tmp_path, max_epoch=2)
     path = tmp_path / "stats.json"
@@ -241,21 +230,6 @@ def test_a_state_of_the_beginning_leaves_nothing_of_an_older_file(tmp_path):
     assert not (tmp_path / "stats.json").exists()
 
 
-def test_epochs_before_those_of_the_state_are_taken_from_the_file(tmp_path):
-    run(tmp_path, max_epoch=3)
-    resume(tmp_path, {"values": {}, "given": 1, "tail": TWO_EPOCHS[1:]})
-    assert stats(tmp_path) == [*TWO_EPOCHS, THIRD]
-
-
-def test_a_corrupt_file_is_put_aside_when_a_run_is_resumed(tmp_path):
-    run(tmp_path, max_epoch=3)
-    path = tmp_path / "stats.json"
-    path.write_bytes(path.read_bytes()[:-3])
-    resume(tmp_path, TWO_DONE, Callback())
-    assert stats(tmp_path) == TWO_EPOCHS
-    assert (tmp_path / "stats.json.corrupt").exists()
-
-
 def test_the_last_epoch_is_as_the_state_has_it(tmp_path):
     run(tmp_path, max_epoch=2)
     amended = [TWO_EPOCHS[0], {**TWO_EPOCHS[1], "late": 5.0}]
@@ -306,15 +280,6 @@ def test_epochs_that_the_disk_refused_are_in_the_state(tmp_path):
     (tmp_path / "stats.json").unlink()
     resume_all(tmp_path, saving.states[2])
     assert stats(tmp_path) == expected
-
-
-def test_the_state_has_no_value_that_the_monitors_have(tmp_path):
-    saving = Saving()
-    run(tmp_path, saving, max_epoch=3)
-    state = saving.states[2]["JSONWriter"]
-    bare = [{"epoch_num": 1, "global_step": 2}, {"epoch_num": 2, "global_step": 4}]
-    assert (state["given"], state["tail"]) == (0, bare)
-    assert resume_all(tmp_path, saving.states[2]).state_dict()["given"] == 0
 
 
 def test_epochs_that_the_monitors_do_not_have_stay_in_the_state(tmp_path):

@@ -20,24 +20,29 @@ def putting():
     return when(trigger_epoch=lambda cb: cb.trainer.monitors.put_scalar("cost", cb.epoch_num))
 
 
-def command(path):
-    return [sys.executable, "-c", WRITE, str(path), "cost={cost:.2f} $HOME | {{}}"]
+def send(make, command, **options):
+    """Trains with a sender of `cost`, which is a callback or a monitor."""
+    sender = make(command, "cost")
+    callbacks, monitors = ([sender], []) if make is SendStat else ([], [sender])
+    MiniTrainer([putting(), *callbacks], monitors, **options).train()
 
 
-def test_a_list_of_arguments_gets_the_scalars_and_no_shell_sees_it(tmp_path):
+each_sender = pytest.mark.parametrize("make", [SendStat, SendMonitorData])
+
+
+@each_sender
+def test_a_list_of_arguments_gets_the_scalars_once_and_no_shell_sees_it(make, tmp_path):
     sent = tmp_path / "sent"
-    MiniTrainer([putting(), SendStat(command(sent), "cost")], max_epoch=2).train()
+    command = [sys.executable, "-c", WRITE, str(sent), "cost={cost:.2f} $HOME | {{}}"]
+    send(make, command, max_epoch=2)
     assert sent.read_text() == "cost=1.00 $HOME | {}\ncost=2.00 $HOME | {}\n"
 
 
-@pytest.mark.parametrize("make", [SendStat, SendMonitorData])
+@each_sender
 def test_a_command_line_goes_to_the_shell(make, tmp_path):
     # as the documentation of 2017 has it
-    line = f"echo -d body={{val_error:.1f}} '$HOME' $((1 + 1)) 2>&1 | tr - + > {tmp_path}/sent"
-    sender = make(line, "val_error")
-    put = when(trigger_epoch=lambda cb: cb.trainer.monitors.put_scalar("val_error", 0.25))
-    MiniTrainer([put, sender] if make is SendStat else [put], [sender][make is SendStat :]).train()
-    assert (tmp_path / "sent").read_text() == "+d body=0.2 $HOME 2\n"
+    send(make, f"echo -d body={{cost:.1f}} '$HOME' $((1 + 1)) 2>&1 | tr - + > {tmp_path}/sent")
+    assert (tmp_path / "sent").read_text() == "+d body=1.0 $HOME 2\n"
 
 
 def test_a_name_in_braces_must_be_among_the_names():
@@ -48,12 +53,6 @@ def test_a_name_in_braces_must_be_among_the_names():
     SendStat("echo {validation.error}", ["validation.error"])
 
 
-def test_a_monitor_sends_each_value_once(tmp_path):
-    sent = tmp_path / "sent"
-    MiniTrainer([putting()], [SendMonitorData(command(sent), ["cost"])], max_epoch=2).train()
-    assert sent.read_text() == "cost=1.00 $HOME | {}\ncost=2.00 $HOME | {}\n"
-
-
 def test_a_command_that_fails_is_an_error_in_the_log(capsys):
     MiniTrainer([putting(), SendStat("false", ["cost"]), SendStat(["no such"], [])]).train()
     failed, missing = log_lines(capsys)
@@ -61,11 +60,9 @@ def test_a_command_that_fails_is_an_error_in_the_log(capsys):
     assert missing.startswith("Command ['no such'] with {} failed with code -2: ")
 
 
-@pytest.mark.parametrize("make", [SendStat, SendMonitorData])
+@each_sender
 def test_what_a_command_prints_is_logged(make, capsys):
-    sender = make(["echo", "{cost} of 100%\n2"], ["cost"])
-    callbacks = [[putting(), sender]] if make is SendStat else [[putting()], [sender]]
-    MiniTrainer(*callbacks).train()
+    send(make, ["echo", "{cost} of 100%\n2"])
     assert log_lines(capsys)[0].startswith("echo: 1.0 of 100%")
 
 
@@ -106,9 +103,3 @@ def test_without_ipython_it_is_the_shell_of_python(tmp_path, monkeypatch):
 def test_an_unknown_shell_is_refused():
     with pytest.raises(ValueError, match="'zsh'"):
         InjectShell(shell="zsh")
-
-
-def test_a_loaded_value_of_a_name_that_is_not_wanted_any_more_is_forgotten():
-    monitor = SendMonitorData("true", ["cost", "score"])
-    monitor.load_state_dict({"values": {"cost": 1.0, "old": 2.0}})
-    assert monitor.state_dict() == {"values": {"cost": 1.0}}

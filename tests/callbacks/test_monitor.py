@@ -176,18 +176,6 @@ def test_a_monitor_of_ours_has_the_methods_of_2017():
     assert writer._values == {"cost": 4, "score": 2}
 
 
-def test_a_monitor_may_have_a_base_that_looks_at_its_subclasses():
-    class Named:
-        def __init_subclass__(cls, name, **kwargs):
-            super().__init_subclass__(**kwargs)
-            cls.known_as = name
-
-    class Both(MonitorBase, Named, name="both"):
-        pass
-
-    assert Both.known_as == "both"
-
-
 def test_the_spelling_of_2017():
     class Old(TrainingMonitor):
         def __init__(self):

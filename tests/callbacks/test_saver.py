@@ -1,9 +1,7 @@
 import os
 import re
 import shutil
-import signal
 import sys
-import time
 from contextlib import nullcontext
 from functools import partial
 
@@ -21,8 +19,8 @@ from tensorpack.callbacks import (
 )
 from tensorpack.compat import tfv1 as tf
 from tensorpack.dataflow import DataFromList
-from tensorpack.tfutils.checkpoint import newest_valid, verify
-from tensorpack.train import SimpleTrainer, TrainingInterrupted
+from tensorpack.tfutils.checkpoint import verify
+from tensorpack.train import SimpleTrainer
 from tensorpack.utils import logger
 from tensorpack.utils._directory_lock import DirectoryLock
 from tensorpack.utils.checkpoints import DirectoryReplaced
@@ -114,13 +112,6 @@ def test_those_of_the_run_that_is_continued_count(tmp_path):
     assert checkpoints(tmp_path) == ["model-4", "model-6"]
 
 
-def test_those_of_another_run_do_not(tmp_path):
-    run([ModelSaver(2, checkpoint_dir=str(tmp_path))], max_epoch=3)
-    run([ModelSaver(2, checkpoint_dir=str(tmp_path))], max_epoch=1)
-    assert checkpoints(tmp_path) == ["model-2", "model-4", "model-6"]
-    assert newest_valid(str(tmp_path)) == str(tmp_path / "model-2")
-
-
 def test_variables_that_later_callbacks_add_are_saved(tmp_path):
     def add(_):
         tf.get_variable("late", [], initializer=tf.ones_initializer())
@@ -178,8 +169,7 @@ def test_the_arguments_of_2017(tmp_path):
         ModelSaver(10, 0.5, None, None, 2)
 
 
-@pytest.mark.parametrize("asynchronous", [False, True])
-def test_a_run_whose_directory_was_replaced_ends_with_an_error(tmp_path, asynchronous):
+def test_a_run_whose_directory_was_replaced_ends_with_an_error(tmp_path):
     log = tmp_path / "log"
     log.mkdir()
     locks = [DirectoryLock(str(log))]
@@ -191,65 +181,13 @@ def test_a_run_whose_directory_was_replaced_ends_with_an_error(tmp_path, asynchr
             log.mkdir()
             locks.append(DirectoryLock(str(log)))
 
-    saver = ModelSaver(checkpoint_dir=str(log), asynchronous=asynchronous)
+    saver = ModelSaver(checkpoint_dir=str(log), asynchronous=True)
     with pytest.raises(DirectoryReplaced, match="lock is not the one .* renamed"):
         run([when(before_epoch=replace), saver], max_epoch=4)
     assert os.listdir(str(log)) == [".lock"]
     for lock in locks:
         lock.release()
     assert checkpoints(tmp_path / "renamed") == ["model-2"]
-
-
-@pytest.mark.parametrize("asynchronous", [False, True])
-def test_a_signal_during_a_save_causes_no_second_one(tmp_path, asynchronous):
-    class Interrupted(ModelSaver):
-        """Is told to end while it saves, and writes slowly."""
-
-        def _trigger(self):
-            os.kill(os.getpid(), signal.SIGTERM)
-            assert self.trainer.stop_token.wait(5)
-            super()._trigger()
-
-        def _snapshot(self):
-            write = super()._snapshot()
-            return lambda path: (time.sleep(0.2), writes.append(path), write(path))
-
-        def _write(self, path):
-            writes.append(path)
-            super()._write(path)
-
-    writes = []
-    saver = Interrupted(checkpoint_dir=str(tmp_path), asynchronous=asynchronous)
-    data = DataFromList([[[1.0], [2.0]]])
-    with pytest.raises(TrainingInterrupted):
-        SimpleTrainer(config([saver], model=TinyModel(), dataflow=data)).train()
-    assert len(writes) == 1
-
-
-def blocking_and_saving(directory):
-    """Callbacks; a directory is in the way of the files of the save after epoch 2."""
-    blocked = directory / "model-4.data-00000-of-00001" / "in-the-way"
-    blocking = when(after_epoch=lambda cb: cb.epoch_num == 2 and blocked.mkdir(parents=True))
-    return [blocking, ModelSaver(checkpoint_dir=str(directory))]
-
-
-def test_a_failing_save_is_tried_again_at_the_next_period(tmp_path, capsys):
-    run(blocking_and_saving(tmp_path), max_epoch=3)
-    lines = log_lines(capsys)
-    assert lines[0] == f"Model saved to {tmp_path}/model-2."
-    assert lines[1].startswith(f"Cannot save the model to {tmp_path}/model-4, the next period")
-    assert "Is a directory" in lines[1]
-    assert lines[2] == f"Model saved to {tmp_path}/model-6."
-    assert checkpoints(tmp_path) == ["model-2", "model-6"]
-    assert not [name for name in os.listdir(str(tmp_path)) if "unfinished" in name]
-    assert saved(tmp_path / "model-6")["weight"] == 6.0
-
-
-def test_the_run_fails_if_the_last_save_failed(tmp_path):
-    with pytest.raises(RuntimeError, match="The last save of the model to .* failed") as caught:
-        run(blocking_and_saving(tmp_path), max_epoch=2)
-    assert isinstance(caught.value.__cause__, (OSError, tf.errors.OpError))
-    assert tf.train.latest_checkpoint(str(tmp_path)) == str(tmp_path / "model-2")
 
 
 def putting(*values):
@@ -350,20 +288,6 @@ def test_no_checkpoint_at_all_is_an_error(tmp_path):
         run([putting(1.0), MinSaver("val/error")], tmp_path)
 
 
-@pytest.mark.parametrize("asynchronous", [False, True])
-def test_the_best_of_some_variables_waits_for_their_saver(tmp_path, asynchronous):
-    options = {"var_collections": "trainable_variables", "asynchronous": asynchronous}
-    blocked = tmp_path / "model-2.data-00000-of-00001"
-    (blocked / "in-the-way").mkdir(parents=True)
-    freeing = when(trigger_epoch=lambda cb: cb.epoch_num == 1 and shutil.rmtree(str(blocked)))
-    kept = MinSaver("val/error", checkpoint_dir=str(tmp_path))
-    saver = ModelSaver(checkpoint_dir=str(tmp_path), **options)
-    options = {"model": TinyModel(), "dataflow": DataFromList([[[1.0], [2.0]]] * 2)}
-    callbacks = [saver, putting(2.0, 1.0), kept, freeing]
-    SimpleTrainer(config(callbacks, max_epoch=2, **options)).train()
-    assert kept.best[0] == 4 and checkpoints(tmp_path) == ["min-val-error", "model-4"]
-
-
 def test_strings_are_saved_beside_the_training(tmp_path):
     given = {"words": [b"cat", b"dogs\0"], "word": b"ab\0"}
 
@@ -376,19 +300,42 @@ def test_strings_are_saved_beside_the_training(tmp_path):
     assert {name: np.array(values[name], object).tolist() for name in given} == given
 
 
-@pytest.mark.parametrize("first", [True, False])
+def train_best(directory, *values, max_to_keep=10, **options):
+    """Trains an epoch for each value; returns the step and the value of the best."""
+    kept = MinSaver("val/error", checkpoint_dir=str(directory))
+    callbacks = [ModelSaver(max_to_keep, checkpoint_dir=str(directory)), putting(*values), kept]
+    train(callbacks, len(values), **options)
+    return kept.best
+
+
+def train(callbacks, max_epoch, **options):
+    options.update(model=TinyModel(), dataflow=DataFromList([[[1.0], [2.0]]] * 2))
+    with tf.Graph().as_default():
+        SimpleTrainer(config(callbacks, max_epoch=max_epoch, **options)).train()
+
+
+@pytest.mark.parametrize(
+    "first, options",
+    [
+        (True, {}),
+        (False, {}),
+        (False, {"asynchronous": True}),
+        (False, {"asynchronous": True, "var_collections": "trainable_variables"}),
+    ],
+)
 @pytest.mark.parametrize("epochs", [2, 1])
-def test_a_first_save_that_fails_is_not_the_end_with_a_best_saver(tmp_path, capsys, first, epochs):
+def test_a_save_that_fails_is_not_the_end_unless_it_is_the_last(
+    tmp_path, capsys, first, options, epochs
+):
     blocked = tmp_path / "model-2.data-00000-of-00001"
     (blocked / "in-the-way").mkdir(parents=True)
     freeing = when(trigger_epoch=lambda cb: cb.epoch_num == 1 and shutil.rmtree(str(blocked)))
     kept = MinSaver("val/error", checkpoint_dir=str(tmp_path))
-    callbacks = [ModelSaver(checkpoint_dir=str(tmp_path)), freeing, putting(2.0, 3.0)]
-    callbacks.insert(0 if first else 3, kept)
-    options = {"model": TinyModel(), "dataflow": DataFromList([[[1.0], [2.0]]] * 2)}
+    callbacks = [ModelSaver(checkpoint_dir=str(tmp_path), **options), putting(2.0, 3.0), freeing]
+    callbacks.insert(0 if first else 2, kept)
     failing = pytest.raises(RuntimeError, match="The last save of the model to .* failed")
     with failing if epochs == 1 else nullcontext():
-        SimpleTrainer(config(callbacks, max_epoch=epochs, **options)).train()
+        train(callbacks, epochs)
     line = "MinSaver does nothing: the model of step 2 could not be saved."
     assert log_lines(capsys).count(line) == 1
     assert checkpoints(tmp_path) == (["min-val-error", "model-4"] if epochs == 2 else [])
@@ -409,35 +356,21 @@ def test_a_first_save_that_fails_is_not_the_end_with_a_best_saver(tmp_path, caps
     ],
 )
 def test_the_best_comes_along_to_another_directory(tmp_path, capsys, values, removed, step, said):
-    def train(directory, epochs, **options):
-        callbacks = [ModelSaver(checkpoint_dir=str(directory)), putting(*values)]
-        callbacks.append(MinSaver("val/error", checkpoint_dir=str(directory)))
-        options.update(model=TinyModel(), dataflow=DataFromList([[[1.0], [2.0]]] * 2))
-        with tf.Graph().as_default():
-            SimpleTrainer(config(callbacks, max_epoch=epochs, **options)).train()
-
     first, second = tmp_path / "first", tmp_path / "second"
-    train(first, 2)
+    train_best(first, *values[:2])
     for path in first.glob(removed) if removed else ():
         path.unlink()
     capsys.readouterr()
-    train(second, 4, resume=str(first))
+    train_best(second, *values, resume=str(first))
     verify(str(second / "min-val-error"))
     assert saved(second / "min-val-error")["global_step"] == step
     assert [each for each in log_lines(capsys) if "starts over" in each] == said
 
 
 def test_a_run_that_goes_back_keeps_the_best_of_what_it_cuts_off(tmp_path, capsys):
-    def train(epochs, *values, **options):
-        callbacks = [ModelSaver(checkpoint_dir=str(tmp_path)), putting(*values)]
-        callbacks.append(MinSaver("val/error", checkpoint_dir=str(tmp_path)))
-        options.update(model=TinyModel(), dataflow=DataFromList([[[1.0], [2.0]]] * 2))
-        with tf.Graph().as_default():
-            SimpleTrainer(config(callbacks, max_epoch=epochs, **options)).train()
-
-    train(3, 3.0, 2.0, 1.0)
+    train_best(tmp_path, 3.0, 2.0, 1.0)
     capsys.readouterr()
-    train(3, 3.0, 2.0, 4.0, resume=str(tmp_path / "model-4"))
+    train_best(tmp_path, 3.0, 2.0, 4.0, resume=str(tmp_path / "model-4"))
     assert saved(tmp_path / "min-val-error-6")["global_step"] == 6
     verify(str(tmp_path / "min-val-error-6"))
     assert saved(tmp_path / "min-val-error")["global_step"] == 4
@@ -445,17 +378,9 @@ def test_a_run_that_goes_back_keeps_the_best_of_what_it_cuts_off(tmp_path, capsy
 
 
 def test_a_run_that_goes_on_from_the_best_keeps_it(tmp_path):
-    def train(*values, **options):
-        savers = [ModelSaver(2, checkpoint_dir=str(tmp_path)), putting(*values)]
-        kept = MinSaver("val/error", checkpoint_dir=str(tmp_path))
-        options.update(model=TinyModel(), dataflow=DataFromList([[[1.0], [2.0]]] * 2))
-        with tf.Graph().as_default():
-            run = config([*savers, kept], max_epoch=len(values), **options)
-            SimpleTrainer(run).train()
-        return kept.best
-
-    train(2.0, 1.0, 5.0, 5.0)
-    assert train(2.0, 1.0, 1.5, 5.0, 5.0, resume=str(tmp_path / "min-val-error")) == (4, 1.0)
+    train_best(tmp_path, 2.0, 1.0, 5.0, 5.0, max_to_keep=2)
+    options = {"max_to_keep": 2, "resume": str(tmp_path / "min-val-error")}
+    assert train_best(tmp_path, 2.0, 1.0, 1.5, 5.0, 5.0, **options) == (4, 1.0)
     assert saved(tmp_path / "min-val-error")["global_step"] == 4
     assert checkpoints(tmp_path) == ["min-val-error", "model-8", "model-10"]
 

@@ -62,11 +62,6 @@ def test_a_run_that_continues_logs_where_it_starts(capsys):
     assert reader.values == [41, 42]
 
 
-def test_the_op_that_counts_is_at_the_root():
-    trainer = MiniTrainer().train()
-    assert trainer.graph.get_operation_by_name("global_step_incr").type == "NoOp"
-
-
 def test_there_is_a_bar_for_each_epoch(capsys):
     MiniTrainer([ProgressBar()], steps_per_epoch=7, max_epoch=2).train()
     shown = capsys.readouterr().err

@@ -12,14 +12,12 @@ from tensorpack.callbacks import Callback, PeriodicTrigger, TimeReport
 from tensorpack.callbacks.time_report import (
     _WARMUP_STEPS,
     Figures,
-    StepProbe,
     advice,
     cpu_seconds,
-    describe,
     diagnose,
 )
 from tensorpack.compat import tfv1 as tf
-from tensorpack.dataflow import DataFlow, FakeData
+from tensorpack.dataflow import DataFlow
 from tensorpack.graph_builder import ModelDesc
 from tensorpack.input_source import FeedInput, QueueInput
 from tensorpack.input_source.dequeue import WaitProbe, WaitReading
@@ -95,13 +93,6 @@ def test_advice_on_the_step():
     assert said("step", "try this", on_gpu=True) == f"{limit}on the GPU; try this"
     assert said("step", steps=60000) == (
         "The data keeps up and a step is very short; do more in each, with larger batches"
-    )
-
-
-def test_what_could_not_be_measured_is_said():
-    assert describe(figures(waiting=None)) == (
-        "stepping 99 % (waiting for data could not be told from it), callbacks 1 %, of 30 seconds "
-        "with 300 steps; 10 updates/s; 0.0 of 1 cores busy"
     )
 
 
@@ -315,16 +306,6 @@ def test_an_input_that_the_step_does_not_take_is_not_taken_for_it(capsys):
     report = TimeReport(after_seconds=0, after_steps=10)
     StepTrainer([report], train_op=tf.no_op(), steps_per_epoch=50).train()  # does not block
     assert "(waiting for data could not be told from it)" in paragraphs(capsys)[0]
-
-
-def test_the_wait_of_a_fed_step_ends_when_the_graph_begins(monkeypatch):
-    given = types.SimpleNamespace(data=FeedInput(FakeData([[2]])), dataflow=None)
-    probe = StepProbe(types.SimpleNamespace(step_op=tf.no_op(), config=given))
-    monkeypatch.setattr("tensorpack.callbacks.time_report.time.time", lambda: 100.0)
-    assert probe.ask() is probe.request
-    assert probe.read(100.25, longest=1.0) == (0.25, None)
-    assert probe.read(102.0, longest=1.0) == (1.0, None)  # the clock was set
-    assert probe.read(99.0, longest=1.0) == (0.0, None)
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/stat"), reason="there is no /proc")

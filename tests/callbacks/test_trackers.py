@@ -1,5 +1,4 @@
 import sys
-import threading
 import types
 
 import pytest
@@ -109,15 +108,6 @@ def test_a_driver_that_fails_later_costs_one_warning(machine, capsys):
         "GPUUtilizationTracker stops: nvmlDeviceGetUtilizationRates of NVML failed: Not Supported."
     ]
     assert module.open == 0
-
-
-def test_a_proxy_that_leaves_out_the_end_of_an_epoch_leaves_no_thread(machine):
-    machine(1)
-    tracker = cb.GPUUtilizationTracker()
-    now_and_then = cb.PeriodicCallback(tracker, every_k_steps=3, every_k_epochs=2)
-    before = threading.active_count()
-    MiniTrainer([now_and_then], steps_per_epoch=2, max_epoch=6).train()
-    assert threading.active_count() == before
 
 
 class OneGpu:

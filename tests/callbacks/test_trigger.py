@@ -11,7 +11,6 @@ from tensorpack.callbacks import (
     PeriodicTrigger,
     ProcessTensors,
     ProxyCallback,
-    TimeReport,
 )
 from tests.callbacks.driver import MiniTrainer, log_lines
 from tests.contracts.callback import contract_of
@@ -24,9 +23,6 @@ TestPeriodicCallbackWithARunOfItsOwn = contract_of(
 )
 TestPeriodicRunHooks = contract_of(lambda: PeriodicRunHooks(CallbackSpy(), 2))
 TestPeriodicTrigger = contract_of(lambda: PeriodicTrigger(CallbackSpy(), every_k_epochs=1))
-TestPeriodicTriggerOfATimeReport = contract_of(
-    lambda: PeriodicTrigger(TimeReport(), every_k_steps=1)
-)
 
 
 class When(Callback):
