@@ -1,7 +1,5 @@
 """The phases of a run, in order, whatever happens in them."""
 
-import os
-import signal
 import subprocess
 import sys
 
@@ -18,7 +16,7 @@ from tensorpack.tfutils.common import get_global_step_value
 from tensorpack.tfutils.sesscreate import NewSessionCreator
 from tensorpack.tfutils.sessinit import JustCurrentSession
 from tensorpack.train import SimpleTrainer, StopTraining, TrainConfig, Trainer
-from tensorpack.utils.stopping import Failed, Finished, Interrupted, StopToken
+from tensorpack.utils.stopping import Finished
 from tests.checks import ROOT
 from tests.helpers import HOOKS, CallbackSpy, TinyModel, config
 
@@ -52,14 +50,6 @@ def test_steps_are_counted_alike_in_the_graph_and_by_the_trainer():
     assert seen == [(1, 1, 1, 0), (2, 2, 2, 1), (3, 3, 3, 0), (4, 4, 4, 1)]
 
 
-def test_starting_epoch_and_global_step_continue():
-    trainer = Counting(config(starting_epoch=3, max_epoch=3))
-    trainer.setup()
-    trainer.sess.run(tf.train.get_global_step().initializer)
-    trainer.main_loop()
-    assert (trainer.epoch_num, trainer.global_step) == (3, 2)
-
-
 @pytest.mark.parametrize("hook", HOOKS[1:-1])
 def test_an_error_in_any_hook_ends_the_run_in_order(hook):
     def fail(self, *args):
@@ -87,19 +77,6 @@ def test_the_first_error_wins():
         Counting(config([Breaks()])).train()
 
 
-def test_a_signal_asks_at_a_token_of_its_own_where_a_trainer_has_one():
-    class Interrupts(Callback):
-        def _trigger_step(self):
-            os.kill(os.getpid(), signal.SIGINT)
-            assert trainer.signal_token.wait(5)
-            assert not trainer.stop_token.requested
-
-    trainer = Counting(config([Interrupts()], steps_per_epoch=1))
-    trainer.signal_token = StopToken()
-    trainer.train()
-    assert trainer.signal_token.reason == Interrupted(signal.SIGINT)
-
-
 def test_the_stop_token_says_that_the_run_is_over_before_the_callbacks_end():
     reasons = []
 
@@ -125,22 +102,6 @@ def test_an_error_at_the_end_is_that_of_a_run_in_order():
     assert trainer.global_step == 2
     with pytest.raises(RuntimeError, match="[Cc]losed"):
         trainer.sess.run(trainer.counter)
-
-
-def test_an_error_in_closing_the_session_is_that_of_a_run_in_order():
-    class Session(tf.Session):
-        def close(self):
-            super().close()
-            raise ValueError("the server is gone")
-
-    class Creator:
-        def create_session(self):
-            sess = Session()
-            sess.run(tf.global_variables_initializer())
-            return sess
-
-    with pytest.raises(ValueError, match="the server is gone"):
-        Counting(config(session_creator=Creator())).train()
 
 
 def test_a_stop_that_is_requested_while_the_session_is_created_ends_the_run_there():
@@ -196,37 +157,6 @@ def test_a_hook_can_stop_the_training():
     trainer = Counting(config([Stops()], steps_per_epoch=10))
     trainer.train()
     assert trainer.global_step == 1
-
-
-def test_a_failure_reported_by_anybody_is_raised_with_its_traceback():
-    def broken():
-        raise OSError("disk on fire")
-
-    class Reports(Callback):
-        def _trigger_step(self):
-            try:
-                broken()
-            except OSError as error:
-                self.trainer.stop_token.request(Failed(error, "reader"))
-
-    with pytest.raises(OSError, match="disk on fire") as caught:
-        Counting(config([Reports()])).train()
-    assert "broken" in [entry.name for entry in caught.traceback]
-
-
-def test_a_run_starts_with_the_values_that_its_config_gives():
-    class Five(JustCurrentSession):
-        def init(self, sess):
-            sess.run(trainer.counter.assign(5))
-
-    class Reads(Callback):
-        def _after_train(self):
-            self.read = self.trainer.sess.run(self.trainer.counter)
-
-    reads = Reads()
-    trainer = Counting(config([reads], session_init=Five()))
-    trainer.train()
-    assert reads.read == 7
 
 
 def test_the_graph_is_finalised_before_training():
@@ -392,13 +322,6 @@ def test_defaults_are_for_a_trainer_without_a_config():
             trainer.train_with_defaults(extra_callbacks=[])
         trainer.train_with_defaults()
     assert trainer.global_step == 2
-
-
-def test_a_second_run_of_the_same_trainer_is_refused():
-    trainer = Counting(config())
-    trainer.train()
-    with pytest.raises(RuntimeError, match="runs once"):
-        trainer.train()
 
 
 def test_takes_nothing_but_a_config():

@@ -12,7 +12,6 @@ from tensorpack.train.simple import (
 )
 from tests.tiers import first_fast
 from tests.train.test_simple import config, flow
-from tests.train.test_stopping import Held, ModelThatFails
 
 
 class MyTrainer(FeedfreeTrainerBase):
@@ -33,14 +32,6 @@ def test_learns(kind):
     look, options = config(data=QueueInput(flow()))
     kind(options).train()
     np.testing.assert_allclose(look.values, [3, 2], atol=0.1)
-
-
-def test_an_input_is_released_if_the_model_cannot_be_built():
-    data = Held()
-    _, options = config(data=data, model=ModelThatFails())
-    with pytest.raises(ValueError, match="no such layer"):
-        MyTrainer(options).train()
-    assert not data.held
 
 
 @pytest.mark.parametrize(

@@ -235,20 +235,14 @@ def test_towers_and_variables_have_their_devices():
     assert devices_of(on_cpu, *costs, "weight", "bias") == [*cpus, cpus[0], cpus[0]]
 
 
-@pytest.mark.parametrize("prefetch", [True, False])
-def test_a_queue_is_staged_where_there_are_gpus(prefetch, monkeypatch):
-    monkeypatch.setattr(multi_tower, "have_gpus", lambda: True)
+@pytest.mark.parametrize("gpus, prefetch", [(True, True), (True, False), (False, True)])
+def test_a_queue_is_staged_where_there_are_gpus(gpus, prefetch, monkeypatch):
+    monkeypatch.setattr(multi_tower, "have_gpus", lambda: gpus)
     look = LastValues()
     config = two_towers([look], steps_per_epoch=100, session_config=None)
     SyncMultiGPUTrainerReplicated(config, gpu_prefetch=prefetch, mode="cpu").train()
-    assert type(config.data) is (StagingInput if prefetch else QueueInput)
+    assert type(config.data) is (StagingInput if gpus and prefetch else QueueInput)
     np.testing.assert_allclose(look.values, [3, 2], atol=0.1)
-
-
-def test_a_queue_is_not_staged_without_gpus():
-    config = two_towers()
-    SyncMultiGPUTrainerReplicated(config).train()
-    assert type(config.data) is QueueInput
 
 
 def copy_of_weight():

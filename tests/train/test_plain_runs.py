@@ -13,11 +13,9 @@ from tensorpack.input_source import (
     StagingInput,
     TFDatasetInput,
 )
-from tensorpack.tfutils import get_global_step_var
 from tensorpack.train import SimpleTrainer, SyncMultiGPUTrainerParameterServer
 from tensorpack.utils import logger
 from tests.helpers import TinyModel, config
-from tests.processes import in_thread
 
 PREDICTED = "predicted:0"
 
@@ -89,28 +87,6 @@ def test_every_way_to_run(warned, run, hook):
     assert len(warned()) == 1  # the second time it is known
 
 
-def test_it_comes_before_the_run_that_waits_for_ever(warned):
-    def run(trainer, get):
-        thread, errors = in_thread(lambda: [trainer.sess.run(PREDICTED) for _ in range(2)])
-        thread.join(1)
-        assert thread.is_alive() and len(warned()) == 1
-        trainer.sess.run(next(op for op in trainer.graph.get_operations() if op.type == "Stage"))
-        thread.join()
-        return errors + warned()[1:]
-
-    assert train(run, max_epoch=1) == [[]]
-
-
-def test_a_run_that_empties_a_buffer_is_warned_of_within_a_step(warned):
-    class Empties(SimpleTrainer):
-        def run_step(self):
-            self.hooked_sess.run(self.train_op)
-            self.sess.run(PREDICTED)
-            assert len(warned()) == 1
-
-    train(lambda *args: None, trainer=Empties, steps_per_epoch=1, max_epoch=1)
-
-
 def test_each_tower_has_its_input(warned):
     names = train(
         lambda trainer, get: [trainer.sess.run(each.inputs[0]) for each in trainer.towers],
@@ -124,16 +100,12 @@ def test_each_tower_has_its_input(warned):
 @pytest.mark.parametrize(
     "run",
     [
-        lambda trainer, get: trainer.sess.run(get_global_step_var()),
         lambda trainer, get: trainer.sess.run(tf.global_variables() + ["weight:0"]),
-        lambda trainer, get: trainer.sess.run("QueueInput/size:0"),
-        lambda trainer, get: trainer.sess.run([]),
         lambda trainer, get: trainer.sess.run(
             PREDICTED, dict(zip(trainer.towers[0].inputs, [[1.0], [2.0]]))
         ),
         lambda trainer, get: trainer.sess.run(PREDICTED, {trainer.towers[0].inputs[0].name: [1.0]}),
         lambda trainer, get: trainer.hooked_sess.run(PREDICTED),
-        lambda trainer, get: trainer.hooked_sess.run(PREDICTED, options=tf.RunOptions()),
         lambda trainer, get: trainer.hooked_sess.run_unseen(PREDICTED),
     ],
 )

@@ -11,21 +11,19 @@ import time
 import numpy as np
 import pytest
 
-from tensorpack.callbacks import ModelSaver, StartProcOrThread
+from tensorpack.callbacks import ModelSaver
 from tensorpack.compat import tfv1 as tf
 from tensorpack.dataflow import DataFromList
-from tensorpack.input_source import BatchQueueInput, QueueInput, TensorInput
+from tensorpack.input_source import QueueInput, TensorInput
 from tensorpack.tfutils.common import get_global_step_var
 from tensorpack.train import (
     DataEnded,
     QueueClosed,
     QueueInputTrainer,
     SimpleTrainer,
-    StopTraining,
     Trainer,
 )
 from tensorpack.utils import fix_rng_seed
-from tensorpack.utils.concurrency import ShareSessionThread
 from tests import helpers
 from tests.callbacks.driver import when
 from tests.harness import NEVER
@@ -90,28 +88,6 @@ def test_a_queue_runner_with_several_ops():
     assert len(values) == 20 and max(values) >= 1
 
 
-def test_threads_of_a_coordinator():
-    coordinator = tf.train.Coordinator()
-    rounds = [0] * 10
-
-    def loop(index):
-        while not coordinator.should_stop():
-            time.sleep(0.01)
-            rounds[index] += 1
-            if rounds[index] >= 2 and index == 1:
-                coordinator.request_stop()
-
-    def check(cb):
-        if coordinator.wait_for_stop(0.01):
-            raise StopTraining("the coordinator says so")
-
-    threads = [threading.Thread(target=loop, args=[i]) for i in range(10)]
-    trainer = Steps([], 1000, [StartProcOrThread(threads), when(trigger_step=check)])
-    trainer.train()
-    coordinator.join(threads)
-    assert rounds[1] == 2 and trainer.global_step < 1000
-
-
 @pytest.fixture
 def files(tmp_path):
     """Two files of a header and three lines of two features and a label."""
@@ -127,12 +103,6 @@ def read(files, num_epochs=None):
     _, value = tf.TextLineReader(skip_header_lines=1).read(names)
     a, b, label = tf.decode_csv(value, [[0.0], [0.0], [0]])
     return tf.train.batch([tf.stack([a, b]), label], 2)
-
-
-def test_files_are_read_by_producers_and_batches(files):
-    values = values_of(read(files), 10)
-    assert [label.tolist() for _, label in values[:4]] == [[0, 1], [2, 3], [4, 5], [0, 1]]
-    np.testing.assert_array_equal(values[1][0], [[0, 2], [1, 0]])
 
 
 def test_files_that_end_end_the_data(files):
@@ -170,13 +140,6 @@ def test_a_model_trains_on_producers(tmp_path):
 TIMEOUT = tf.ConfigProto(operation_timeout_in_ms=200, allow_soft_placement=True)
 
 
-def test_a_step_that_waits_longer_than_the_operation_timeout(capfd):
-    queue = tf.FIFOQueue(20, tf.int32)
-    with pytest.raises(tf.errors.DeadlineExceededError):
-        values_of(queue.dequeue(), 1, session_config=TIMEOUT)
-    capfd.readouterr()  # TensorFlow tells of the step that it has cancelled
-
-
 @pytest.mark.slow
 def test_an_operation_timeout_is_not_for_threads_that_wait_for_room():
     queue = tf.FIFOQueue(50, tf.float32, shapes=[[4]])
@@ -189,12 +152,6 @@ def test_an_operation_timeout_is_not_for_threads_that_wait_for_room():
     assert trainer.global_step == 2
 
 
-def test_a_queue_that_is_closed():
-    queue = tf.FIFOQueue(20, tf.int32)
-    with pytest.raises(QueueClosed, match="was closed at step 1 of 1"):
-        values_of(queue.dequeue(), 1, before(queue.close()))
-
-
 def test_a_queue_runner_whose_queue_is_closed(capfd):
     queue = tf.FIFOQueue(20, tf.int32)
     tf.train.add_queue_runner(tf.train.QueueRunner(queue, [queue.enqueue(1)]))
@@ -202,31 +159,6 @@ def test_a_queue_runner_whose_queue_is_closed(capfd):
     with pytest.raises(QueueClosed, match="QueueRunner fifo_queue_enqueue cannot fill"):
         values_of(queue.dequeue(), 1000, before(close))
     capfd.readouterr()  # TensorFlow tells of the enqueue that it has cancelled
-
-
-def test_random_numbers_of_two_threads():
-    queue = tf.FIFOQueue(20, [tf.float32])
-    enqueue, size = queue.enqueue(tf.random_uniform([])), queue.size()
-    threads = []
-
-    def run():
-        for _ in range(5):
-            tf.get_default_session().run(enqueue)
-
-    def wait(cb):
-        for each in threads:
-            each.join()
-
-    threads += [ShareSessionThread(threading.Thread(target=run)) for _ in range(2)]
-    assert values_of(size, 1, StartProcOrThread(threads), when(before_train=wait)) == [10]
-
-
-def test_a_padding_queue_makes_batches_of_different_lengths():
-    flow = DataFromList([[np.ones(i, np.float32)] for i in (1, 3)], shuffle=False)
-    source = BatchQueueInput(flow, 2, tf.PaddingFIFOQueue(10, [tf.float32], [[None]]))
-    callbacks = source.setup([tf.TensorSpec([2, None], tf.float32, "x")])
-    values = values_of(source.get_input_tensors()[0], 3, *callbacks)
-    assert [each.tolist() for each in values] == [[[1, 0, 0], [1, 1, 1]]] * 3
 
 
 def test_a_run_is_interrupted_while_runners_wait(files):

@@ -106,17 +106,6 @@ def test_a_signal_and_a_stop_are_told_apart(log_dir):
     assert second["message"] == "StopTraining: good enough"
 
 
-def test_the_commit_of_the_script_is_known_from_the_start(log_dir, tmp_path, monkeypatch):
-    (tmp_path / ".git").mkdir()
-    (tmp_path / ".git" / "HEAD").write_text("c0ffee00" * 5 + "\n")
-    (tmp_path / "train.py").write_text("")
-    monkeypatch.setattr("sys.argv", [str(tmp_path / "train.py")])
-    seen = []
-    train(Does(lambda _: seen.append(attempts(log_dir)[0]["git"])), steps_per_epoch=1)
-    seen.append(attempts(log_dir)[0]["git"])
-    assert [each["commit"] for each in seen] == ["c0ffee00" * 5] * 2
-
-
 def test_other_workers_and_runs_without_a_directory_write_nothing(log_dir):
     with tf.Graph().as_default():
         trainer = SimpleTrainer(config())

@@ -84,14 +84,6 @@ def test_nothing_to_do_if_all_epochs_are_done():
     assert Run(2, 5, 4).run() == []
 
 
-def test_a_hook_ends_it_between_two_steps():
-    run = Run(3, 1, 1)
-    run.should_stop = lambda: True
-    with pytest.raises(StopTraining, match="global_step=1"):
-        run.run()
-    assert not run.loop.in_step and "a.trigger_step" not in run.tape
-
-
 def made():
     """A token, and what ends the run when it says so."""
     token = StopToken()

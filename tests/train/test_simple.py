@@ -154,15 +154,6 @@ def test_a_model_that_forgets_its_regularisation_is_told_so(capfd):
     assert "REGULARIZATION_LOSSES are used by nothing" in capfd.readouterr().out
 
 
-def test_towers_and_queues_ask_for_their_devices():
-    _, options = config(dataflow=flow(), tower=[2])
-    trainer = QueueInputTrainer(options)
-    trainer.setup()
-    with trainer.sess:
-        assert trainer.graph.get_operation_by_name("cost").device == "/device:GPU:2"
-        assert "CPU" in trainer.graph.get_operation_by_name("input_queue").device
-
-
 def test_fp16_scales_the_cost_of_any_model():
     _, options = config(dataflow=flow(), precision="fp16")
     if tf.test.is_gpu_available():

@@ -4,7 +4,6 @@ import json
 import os
 import random
 import signal
-import threading
 import time
 from pathlib import Path
 
@@ -24,8 +23,9 @@ from tensorpack.tfutils.sessinit import VariableMismatch
 from tensorpack.train import Trainer, TrainingInterrupted
 from tensorpack.utils import fix_rng_seed, get_rng, logger
 from tensorpack.utils.cluster import Cluster
-from tests.helpers import CallbackSpy, LargeState, config
+from tests.helpers import CallbackSpy, config
 from tests.tiers import first_fast
+from tests.train.test_base import Counting
 
 STEPS, EPOCHS = 2, 3
 # What each process does by itself, and how epochs begin.
@@ -35,14 +35,6 @@ NOT_REPEATED = ("setup_graph", "before_train", "before_epoch", "after_train")
 @pytest.fixture(autouse=True)
 def log_dir(log_dir):
     return Path(log_dir)
-
-
-class Counting(Trainer):
-    """Its step adds one to a variable."""
-
-    def _setup(self):
-        counter = tf.get_variable("counter", [], initializer=tf.zeros_initializer())
-        self.train_op = counter.assign_add(1).op
 
 
 class Dies(Exception):
@@ -409,16 +401,3 @@ def test_a_run_resumed_from_an_older_one_stays_on_that_branch(log_dir):
     go(resume="auto", max_epoch=5)
     epochs = json.loads((log_dir / "stats.json").read_text())
     assert [each["epoch_num"] for each in epochs] == [1, 2, 3, 4, 5]
-
-
-def test_a_background_that_cannot_start_lets_the_state_go(monkeypatch):
-    def start(thread):
-        if thread.name.startswith("ModelSaver"):
-            raise RuntimeError("can't start new thread")
-        starts(thread)
-
-    large, starts = LargeState(), threading.Thread.start
-    monkeypatch.setattr(threading.Thread, "start", start)
-    with pytest.raises(RuntimeError, match="can't start new thread"):
-        run([large], ModelSaver(asynchronous=True))
-    assert large.told == ("done", None)

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from tensorpack.callbacks import (
-    Callback,
     DataParallelInferenceRunner,
     MergeAllSummaries,
     ModelSaver,
@@ -28,6 +27,7 @@ from tensorpack.train import (
 from tensorpack.utils import fix_rng_seed
 from tests import helpers
 from tests.tiers import first_fast
+from tests.train.test_multigpu import Result
 
 STEPS, BATCH = 5, 6  # of all towers together
 NAMES = ["fc/W", "bn/gamma", "bn/beta", "bn/mean/EMA", "bn/variance/EMA", "out/W"]
@@ -68,14 +68,6 @@ def batches(size):
     return DataFromList([[x[at : at + size], y[at : at + size]] for at in parts], shuffle=False)
 
 
-class Result(Callback):
-    """Keeps all global variables at the end."""
-
-    def _after_train(self):
-        run = self.trainer.sess.run
-        self.values = {each.op.name: run(each) for each in tf.global_variables()}
-
-
 def train(make_trainer, towers, make_input=QueueInput, callbacks=(), **options):
     result = Result()
     with tf.Graph().as_default():
@@ -89,7 +81,7 @@ def train(make_trainer, towers, make_input=QueueInput, callbacks=(), **options):
         }
         trainer = make_trainer(helpers.config([RunUpdateOps(), result, *callbacks], **options))
         trainer.train()
-    return trainer, result.values
+    return trainer, result.saved
 
 
 def names_of(towers):
@@ -169,39 +161,3 @@ def test_a_deterministic_run_continues_exactly(trainer, data, log_dir):
     rest = run(callbacks=[ModelSaver()], max_epoch=2, resume="must")
     for name in NAMES:
         np.testing.assert_array_equal(rest[name], whole[name], err_msg=name)
-
-
-@pytest.mark.slow
-def test_a_run_of_several_copies_may_continue_with_one(log_dir):
-    model = Normalized(sync_statistics=None)
-
-    def run(towers, **options):
-        data, callbacks = QueueInput(batches(3)), [ModelSaver()]
-        options.update(model=model, data=data, callbacks=callbacks)
-        return train(SyncMultiGPUTrainerReplicated, towers, **options)[0]
-
-    run(2, max_epoch=1)
-    assert run(1, max_epoch=2, resume="must").global_step == 2 * STEPS
-
-
-class Predicts(Callback):
-    """Asks predictors on two devices, at the end."""
-
-    def _setup_graph(self):
-        self.predictors = self.trainer.get_predictors(["x", "y"], ["cost"], 2)
-
-    def _after_train(self):
-        self.costs = [each(*next(iter(batches(BATCH)))) for each in self.predictors]
-        self.places = [each.output_tensors[0].device[-5:] for each in self.predictors]
-
-
-@pytest.mark.slow
-def test_predictors_have_the_variables_of_the_first_tower():
-    found = []
-    for trainer, towers in [(SimpleTrainer, 1), (SyncMultiGPUTrainerReplicated, 2)]:
-        predicts = Predicts()
-        train(trainer, towers, callbacks=[predicts], predict_tower=[2, "/cpu:1"])
-        assert predicts.places == ["CPU:2", "CPU:1"]
-        found.append(predicts.costs)
-    np.testing.assert_allclose(found[0], found[1], rtol=1e-5)
-    assert found[1][0] == found[1][1]

@@ -8,19 +8,11 @@ import pytest
 
 from tensorpack.callbacks import ModelSaver
 from tensorpack.compat import tfv1 as tf
-from tensorpack.train import Trainer
 from tensorpack.train.group.resume import agree_on_state, common_step
 from tensorpack.train.state import RunState
 from tensorpack.utils import logger
 from tests.helpers import config
-
-
-class Counting(Trainer):
-    """Its step adds one to a variable."""
-
-    def _setup(self):
-        counter = tf.get_variable("counter", [], initializer=tf.zeros_initializer())
-        self.train_op = counter.assign_add(1).op
+from tests.train.test_base import Counting
 
 
 @pytest.fixture
