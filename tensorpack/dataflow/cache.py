@@ -6,7 +6,7 @@ from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
 
 from tensorpack.utils.rng import is_seeded, rng_state
 
-from ._combined import state_or_reason
+from ._read_ahead import state_or_reason
 from .base import DataFlow, ProxyDataFlow, RNGDataFlow
 
 

@@ -8,9 +8,9 @@ from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Tupl
 
 from tensorpack.utils import logger
 
-from ._combined import may_be_left, why_late
 from ._flow import call_optional, check_count, is_flow, not_a_state, what_instead
 from ._length import length_of, length_or_none
+from ._read_ahead import may_be_left, why_late
 from .base import DataFlow, ResumableDataFlow, StateNotKept, state_of
 
 

@@ -14,7 +14,6 @@ from tensorpack.utils.checks import as_count
 from tensorpack.utils.rng import get_rng, rng_state, seed_datapoints
 from tensorpack.utils.workers.processes import usable_cores
 
-from ._combined import ReadAhead, ReadAheadFlow, why_late
 from ._flow import in_order
 from ._processes.channel import Limits
 from ._processes.flows import ProcessFlow
@@ -22,6 +21,7 @@ from ._processes.pickled import Packed
 from ._processes.pool import WorkerPool
 from ._processes.start_method import choose_start_method
 from ._processes.worker_loop import Failure, Item, apply_or_note, draw_seed, map_inputs
+from ._read_ahead import ReadAhead, ReadAheadFlow, why_late
 from ._stack import aggregate
 from .base import DataFlow, ProxyDataFlow
 from .batch import BatchData, as_batch_size

@@ -8,13 +8,13 @@ from tensorpack.utils.argtools import accepts_old_keywords
 from tensorpack.utils.checks import as_count
 from tensorpack.utils.workers.worker_errors import WorkerDied, WorkerFailed  # noqa: F401
 
-from ._combined import parts_of
 from ._length import length_or_none
 from ._processes.channel import Limits
 from ._processes.flows import ProcessFlow
 from ._processes.pool import WorkerPool
 from ._processes.start_method import choose_start_method, is_worker
 from ._processes.worker_loop import draw_seed, run_flow
+from ._read_ahead import parts_of
 from .base import DataFlow, RNGDataFlow
 
 _GIB = 2**30

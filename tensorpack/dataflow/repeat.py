@@ -9,8 +9,8 @@ from typing import Any, Dict, Iterator, Tuple, Union
 from tensorpack.utils.argtools import accepts_old_keywords
 from tensorpack.utils.checks import as_count
 
-from ._combined import may_be_left
 from ._flow import ProcessLocal, check_count
+from ._read_ahead import may_be_left
 from .base import DataFlow, ProxyDataFlow, UnknownLength
 
 

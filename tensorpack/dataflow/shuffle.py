@@ -14,7 +14,7 @@ from tensorpack.utils.argtools import accepts_old_keywords
 from tensorpack.utils.checks import as_count
 from tensorpack.utils.rng import rng_state, set_rng_state
 
-from ._combined import state_or_reason
+from ._read_ahead import state_or_reason
 from .base import DataFlow, ProxyDataFlow, RNGDataFlow
 
 # What a round, from one filling of the buffer to the next, is in a state; never changed later.

@@ -13,9 +13,9 @@ from tensorpack.utils.atomic import open_atomic, remove_temporaries
 from tensorpack.utils.packing.old_values import BadRecord, RefusedRecord, decode_old, kind_of_old
 from tensorpack.utils.serialize import FrameError, dumps, load_frame
 
-from .._combined import parts_of
 from .._flow import ProcessLocal, call_optional
 from .._length import length_or_none
+from .._read_ahead import parts_of
 from ..base import DataFlow
 from ..raw import DataFromList
 
