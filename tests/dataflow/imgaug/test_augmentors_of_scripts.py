@@ -147,29 +147,6 @@ def test_ours_draw_in_the_spelling_of_2017(augmentor, drawn):
     np.testing.assert_array_equal(augmentor.augment(IMG), augmentor._augment(IMG, param))
 
 
-def test_methods_of_a_class_derived_from_ours_are_called():
-    class TopLeft(imgaug.RandomCrop):
-        def _get_augment_params(self, img):
-            drawn = super()._get_augment_params(img)
-            return CropTransform(0, 0, drawn.h, drawn.w)
-
-    class Inverted(imgaug.RandomCrop):
-        def _augment(self, img, param):
-            return 255 - super()._augment(img, param)
-
-    np.testing.assert_array_equal(TopLeft(9).augment(IMG), IMG[:9, :9])
-    np.testing.assert_array_equal(Inverted((40, 60)).augment(IMG), 255 - IMG)
-
-    class Later(imgaug.RandomCrop):
-        def get_transform(self, img):
-            return CropTransform(1, 1, *self.crop_shape)
-
-    class LaterStill(Later):
-        """Adds nothing."""
-
-    np.testing.assert_array_equal(LaterStill(9).augment(IMG), IMG[1:10, 1:10])
-
-
 def test_attributes_of_0_11():
     for tfm in (CropTransform(0, 0, 2, 2), imgaug.TransformList([])):
         assert isinstance(tfm, transform.BaseTransform)

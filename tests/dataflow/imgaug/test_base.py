@@ -1,4 +1,3 @@
-import os
 import pickle
 import sys
 
@@ -181,23 +180,6 @@ def test_streams_of_a_seeded_program():
     finally:
         rng._streams.seeded = False
         rng.set_streams_state(state)
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
-def test_a_fork_has_a_stream_of_its_own():
-    augmentor = Brightness(10)
-    assert augmentor.rng is augmentor.rng  # begins it
-    ours, theirs = os.pipe()
-    child = os.fork()
-    if not child:
-        os.write(theirs, repr(augmentor.get_transform(picture()).param).encode())
-        os._exit(0)
-    os.close(theirs)
-    with os.fdopen(ours) as pipe:
-        drawn = float(pipe.read())
-    assert os.waitpid(child, 0)[1] == 0
-    assert drawn != augmentor.get_transform(picture()).param
 
 
 NEEDS_OPENCV = {

@@ -1,4 +1,4 @@
-"""Formulas are held against numpy in float64, and where OpenCV defines them against OpenCV."""
+"""What photometric augmentors do at the ends of their ranges; test_release_0_11.py has values."""
 
 import cv2
 import numpy as np
@@ -7,18 +7,6 @@ import pytest
 from tensorpack.dataflow import imgaug
 from tensorpack.dataflow.imgaug import ColorSpace, Grayscale, ToFloat32, ToUint8, imgproc
 from tests.contracts.augmentor import AugmentorContract, picture
-
-GRAY = [0.299, 0.587, 0.114]
-
-
-def check(augmentor, formula, atol=1e-3, rounding=0.51):
-    """Compares an augmentor with the formula of (image in float64, what was drawn)."""
-    for dtype in (np.uint8, np.float32, np.float64):
-        img = picture(dtype=dtype)
-        result, tfm = augmentor.augment_return_params(img)
-        assert result.dtype == dtype and result.shape == img.shape
-        expected = np.clip(formula(img.astype(np.float64), tfm.param), 0, 255)
-        np.testing.assert_allclose(result, expected, atol=rounding if dtype == np.uint8 else atol)
 
 
 class PhotometricContract(AugmentorContract):
@@ -33,12 +21,6 @@ class PhotometricContract(AugmentorContract):
             for dtype in self.dtypes:
                 result = self.seeded().augment(picture(shape, dtype))
                 assert (result.shape, result.dtype) == (shape, dtype)
-
-    def test_a_part_of_a_flipped_image(self):
-        img = picture()[5:30, 40:8:-1]
-        np.testing.assert_array_equal(
-            self.seeded().augment(img), self.seeded().augment(np.ascontiguousarray(img))
-        )
 
     def test_nothing_moves(self):
         tfm = self.seeded().get_transform(self.image())
@@ -87,15 +69,6 @@ class TestSaturation(ColourContract):
     def make(self):
         return imgaug.Saturation(0.9)
 
-    @pytest.mark.parametrize("rgb", [True, False])
-    def test_formula(self, rgb):
-        gray = GRAY if rgb else GRAY[::-1]
-        check(
-            imgaug.Saturation(0.9, rgb=rgb),
-            lambda img, v: img * v + (img @ gray)[:, :, np.newaxis] * (1 - v),
-            rounding=0.9,  # OpenCV's weights have 10 bits
-        )
-
     def test_bright_colours_do_not_overflow(self):
         img = np.zeros((4, 4, 3), np.uint8)
         img[:, :, 0] = 255
@@ -117,9 +90,6 @@ class TestBrightness(PhotometricContract):
     def make(self):
         return imgaug.Brightness(100)
 
-    def test_formula(self):
-        check(self.make(), lambda img, number: img + number)
-
     def test_floats_without_clip(self):
         results = [
             imgaug.Brightness(100, clip=False).augment(picture(dtype=np.float32)) for _ in range(20)
@@ -135,9 +105,6 @@ class TestBrightnessScale(PhotometricContract):
     def make(self):
         return imgaug.BrightnessScale((0.5, 2))
 
-    def test_formula(self):
-        check(self.make(), lambda img, factor: img * factor)
-
     def test_range(self):
         with pytest.raises(ValueError, match="BrightnessScale: range must"):
             imgaug.BrightnessScale((-1, 1))
@@ -147,24 +114,9 @@ class TestContrast(PhotometricContract):
     def make(self):
         return imgaug.Contrast((0.5, 1.5))
 
-    def test_around_the_mean_of_each_channel(self):
-        def formula(img, factor):
-            mean = img.mean((0, 1))
-            return mean + (img - mean) * factor
-
-        check(self.make(), formula, atol=0.01)
-
     def test_the_mean_of_many_channels_and_pixels(self):
         img = np.full((1500, 1500, 5), 100.3, np.float32)
         np.testing.assert_allclose(imgaug.Contrast((0, 0)).augment(img), img, rtol=1e-6)
-
-    @pytest.mark.parametrize("rgb", [True, False])
-    def test_around_the_mean_of_grey(self, rgb):
-        def formula(img, factor):
-            mean = (img @ (GRAY if rgb else GRAY[::-1])).mean()
-            return mean + (img - mean) * factor
-
-        check(imgaug.Contrast((0.5, 1.5), rgb=rgb), formula, atol=0.01)
 
     def test_arguments_of_both_generations(self):
         assert imgaug.Contrast((0.5, 1.5), clip=False).clip is False
@@ -201,9 +153,6 @@ class TestGamma(PhotometricContract):
     def make(self):
         return imgaug.Gamma()
 
-    def test_formula(self):
-        check(self.make(), lambda img, g: 255 * (img / 255) ** (1 / (1 + g)))
-
     def test_values_out_of_range(self):
         img = np.array([[-5, 300]], np.float32)
         np.testing.assert_allclose(self.make().augment(img), [[0, 255]])
@@ -233,10 +182,6 @@ class TestLighting(ColourContract):
 
     def make(self):
         return imgaug.Lighting(1, self.eigval, self.eigvec)
-
-    def test_formula(self):
-        eigval, eigvec = np.array(self.eigval), np.array(self.eigvec)
-        check(self.make(), lambda img, drawn: img + eigvec @ (drawn * eigval))
 
     def test_what_is_drawn(self):
         numbers = np.random.RandomState(0).randn(3)
@@ -357,11 +302,6 @@ class TestGrayscale(AugmentorContract):
     def make(self):
         return Grayscale()
 
-    def test_three_equal_channels(self):
-        result = Grayscale(rgb=True, keepshape=True).augment(picture())
-        expected = cv2.cvtColor(picture(), cv2.COLOR_RGB2GRAY)
-        np.testing.assert_array_equal(result, np.dstack([expected] * 3))
-
     def test_contradiction(self):
         with pytest.raises(ValueError, match="keepshape=True"):
             Grayscale(keepdims=False, keepshape=True)
@@ -381,8 +321,3 @@ class TestToUint8(AugmentorContract):
 class TestToFloat32(AugmentorContract):
     def make(self):
         return ToFloat32()
-
-    def test_values(self):
-        result = ToFloat32().augment(picture())
-        assert result.dtype == np.float32
-        np.testing.assert_array_equal(result, picture())

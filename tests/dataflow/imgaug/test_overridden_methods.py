@@ -173,17 +173,3 @@ def test_what_is_set_on_a_transform_is_applied():
     expected = GIVEN["image"][5:35, 5:35] + 1
     np.testing.assert_array_equal(augmentor.augment_with_params(GIVEN["image"], tfm), expected)
     np.testing.assert_array_equal(tfm.apply_coords(GIVEN["coords"]), GIVEN["coords"] - 4)
-
-
-def test_methods_may_be_static_or_partial():
-    class Added(imgaug.ImageAugmentor):
-        @staticmethod
-        def _augment(img, param):
-            return img + np.uint8(param)
-
-        def _drawn(self, number, img):
-            return number
-
-        _get_augment_params = functools.partialmethod(_drawn, 5)
-
-    np.testing.assert_array_equal(Added().augment(GIVEN["image"]), GIVEN["image"] + 5)

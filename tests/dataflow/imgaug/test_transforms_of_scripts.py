@@ -11,10 +11,8 @@ from tensorpack.dataflow.imgaug import (
     Rotation,
     Shift,
     WarpAffineTransform,
-    geometry,
-    transform,
 )
-from tensorpack.dataflow.imgaug.transform import CropTransform, Transform
+from tensorpack.dataflow.imgaug.transform import Transform
 
 MOVED = np.array([[1, 0, 3], [0, 1, -2]], np.float64)
 
@@ -65,19 +63,6 @@ def test_a_transform_that_changes_nothing():
     assert isinstance(Identity().get_transform(img), NoOpTransform)
     assert nothing.apply_image(img) is nothing.apply_segmentation(img) is img
     assert nothing.apply_coords(img) is img
-
-
-@pytest.mark.parametrize("module", [transform, geometry])
-def test_an_augmentor_of_2018_draws_a_transform(module):
-    class TopLeft(module.TransformAugmentorBase):
-        def _get_augment_params(self, img):
-            return CropTransform(0, 0, 2, 2)
-
-    augmentor = TopLeft()
-    img = np.arange(16).reshape(4, 4)
-    result, param = augmentor.augment_return_params(img)
-    assert result.tolist() == [[0, 1], [4, 5]] and type(param) is CropTransform
-    assert augmentor.augment_coords(np.ones((1, 2)), param).tolist() == [[1, 1]]
 
 
 @pytest.mark.parametrize("sizes", [(0.5, 2), (1, 1.5)])
