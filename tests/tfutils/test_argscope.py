@@ -56,6 +56,8 @@ def test_scopes_nest_and_end():
                 "Conv2D": {"use_bias": True},
             }
         assert get_arg_scope() == {"FullyConnected": {"activation": tf.nn.relu, "use_bias": False}}
+        with tf.Graph().as_default():
+            assert get_arg_scope() == {}
     assert get_arg_scope() == {}
 
 
@@ -66,13 +68,6 @@ def test_what_get_arg_scope_returns_is_a_copy_and_an_exception_ends_the_scope():
             assert get_arg_scope() == {"Conv2D": {"kernel_size": 3}}
             raise RuntimeError("inside")
     assert get_arg_scope() == {}
-
-
-def test_each_graph_has_its_own():
-    with argscope(FullyConnected, activation=tf.nn.relu):
-        with tf.Graph().as_default():
-            assert get_arg_scope() == {}
-            assert op_type() == "Identity"
 
 
 def test_layers_without_a_scope_name_are_reached(session):

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import tensorpack
-from tensorpack.compat import tf_version
 from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.common import (
     PerGraph,
@@ -20,7 +19,6 @@ from tensorpack.tfutils.common import (
     get_op_tensor_name,
     get_tensors_by_names,
     get_tf_version_number,
-    get_tf_version_tuple,
 )
 from tests.helpers import eagerly
 
@@ -144,10 +142,6 @@ def test_tensors_and_ops_are_found_by_name():
     for find in (lambda: get_tensors_by_names(["no"]), lambda: get_op_or_tensor_by_name("no:0")):
         with pytest.raises(KeyError):
             find()
-
-
-def test_tf_version_tuple_is_major_and_minor():
-    assert get_tf_version_tuple() == tf_version()[:2]
 
 
 def test_the_name_of_a_variable_means_its_value(session):

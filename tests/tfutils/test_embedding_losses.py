@@ -80,16 +80,3 @@ def test_zeros_and_no_pairs_have_finite_losses_and_gradients(session, loss, valu
     assert slope.tolist() == np.zeros([2, 3]).tolist()
     found, slope = sess.run([cost, gradient], {x: np.zeros([0, 3])})
     assert (found, slope.shape) == (0, (0, 3))
-
-
-def test_distances_of_no_pairs_are_zero(session):
-    _, near, far = symbolic.contrastive_loss(A, B, np.ones(5), 1.0, extra=True)
-    found = session().run([near, far])
-    assert found[0] > 0 and found[1] == 0
-
-
-def test_shapes_that_do_not_fit_are_named():
-    with pytest.raises(ValueError, match=r"5, 4.*5, 2"):
-        symbolic.triplet_loss(A, B, B[:, :2], 1.0)
-    with pytest.raises(ValueError, match="incompatible"):
-        symbolic.contrastive_loss(A, B, Y[:, np.newaxis], 1.0)

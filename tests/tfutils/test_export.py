@@ -8,14 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tensorpack.compat import is_tfv2
 from tensorpack.compat import tfv1 as tf
 from tensorpack.graph_builder import ModelDesc
 from tensorpack.models import BatchNorm, FullyConnected
 from tensorpack.predict import OfflinePredictor, PredictConfig
 from tensorpack.tfutils.checkpoint import load_checkpoint_vars, save_checkpoint_vars
 from tensorpack.tfutils.export import ModelExport, ModelExporter
-from tensorpack.tfutils.sesscreate import ReuseSessionCreator
 from tensorpack.tfutils.sessinit import DictRestore, SmartInit
 
 BATCH = np.float32([[1, 2, 3, 4], [0, -1, 0.5, 0], [5, 0, 0, -5]])
@@ -205,15 +203,6 @@ def test_the_exporter_of_2017_writes_a_version(tmp_path):
     assert_alike([values["prob"], values["scores/max"]], expected(classifier(), BATCH))
 
 
-def test_the_session_of_another_stays_open(tmp_path):
-    x = tf.placeholder(tf.float32, [])
-    with tf.Session() as sess:
-        creator = ReuseSessionCreator(sess)
-        config = tower(lambda x: tf.negative(x, "out"), session_creator=creator, create_graph=False)
-        ModelExporter(config).export_compact(tmp_path / "m.pb")
-        assert sess.run(x + 1, {x: 1}) == 2
-
-
 def call_python(x):
     tf.identity(tf.py_func(lambda array: array, [x], tf.float32), "out")
 
@@ -231,27 +220,6 @@ def test_what_cannot_be_exported_leaves_nothing_behind(tmp_path, config, error):
         with pytest.raises(ValueError, match=error):
             method(tmp_path / "model")
     assert os.listdir(str(tmp_path)) == []
-
-
-NATIVE = """
-import sys
-import numpy as np
-import tensorflow as tf
-served = tf.saved_model.load(sys.argv[1]).signatures["serving_default"]
-values = served(x=tf.constant(np.load(sys.argv[3])))
-np.savez(sys.argv[2], **{name: each.numpy() for name, each in values.items()})
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not is_tfv2(), reason="TensorFlow 1 has no such function")
-def test_a_saved_model_loads_as_an_object_of_tensorflow_2(tmp_path):
-    ModelExporter(classifier()).export_serving(tmp_path / "m")
-    np.save(str(tmp_path / "x.npy"), BATCH)
-    paths = [str(tmp_path / name) for name in ("m", "out.npz", "x.npy")]
-    subprocess.run([sys.executable, "-c", NATIVE, *paths], check=True, timeout=120)
-    with np.load(paths[1]) as values:
-        assert_alike([values["prob"], values["scores/max"]], expected(classifier(), BATCH))
 
 
 @pytest.mark.parametrize("method", ["export_compact", "export_serving"])

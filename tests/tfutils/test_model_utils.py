@@ -57,13 +57,10 @@ def test_a_model_without_parameters_is_a_warning(log_lines):
     "shape, text",
     [([None, 84, 84, 4], "[None, 84, 84, 4]"), ([], "[]"), (None, "?")],
 )
-def test_shape_of_a_tensor(shape, text):
-    assert get_shape_str(tf.placeholder(tf.float32, shape)) == text
-
-
-def test_shape_of_a_list_and_of_variables():
-    x, v = tf.zeros([2, 3]), tf.get_variable("v", [4])
-    assert get_shape_str([x, v, 3]) == "[2, 3], [4], 3"
+def test_shape_of_a_tensor_and_of_a_list(shape, text):
+    x = tf.placeholder(tf.float32, shape)
+    assert get_shape_str(x) == text
+    assert get_shape_str([x, tf.get_variable("v", [4]), 3]) == f"{text}, [4], 3"
 
 
 def test_a_cost_with_the_losses_and_updates_of_slim():

@@ -13,7 +13,6 @@ from tensorpack.compat import is_tfv2
 from tensorpack.compat import tfv1 as tf
 from tensorpack.models import Conv2D, FullyConnected
 from tensorpack.tfutils import precision
-from tensorpack.tfutils.checkpoint import load_checkpoint_vars
 from tensorpack.tfutils.common import get_default_sess_config
 from tensorpack.tfutils.precision import ComputeOptions
 from tensorpack.tfutils.sesscreate import NewSessionCreator
@@ -164,29 +163,6 @@ def test_a_users_config_is_kept_and_not_changed():
     assert config.SerializeToString() == before
     assert creator.config.inter_op_parallelism_threads == 3
     assert creator.config.graph_options.optimizer_options.global_jit_level == 2
-
-
-def test_checkpoints_are_those_of_fp32(has_bf16, tmp_path):
-    saved = {}
-    for name in "fp32", "bf16":
-        with tf.Graph().as_default():
-            train = build()[2]
-            saver = tf.train.Saver()
-            with NewSessionCreator(precision=name).create_session() as sess:
-                if name == "bf16":
-                    saver.restore(sess, saved["fp32"])
-                sess.run(train)
-                saved[name] = saver.save(sess, str(tmp_path / name))
-    first, then = load_checkpoint_vars(saved["fp32"]), load_checkpoint_vars(saved["bf16"])
-    assert "conv0/W/Adam" in then
-    assert {k: v.dtype for k, v in first.items()} == {k: v.dtype for k, v in then.items()}
-    with tf.Graph().as_default():
-        build()
-        saver = tf.train.Saver()
-        with NewSessionCreator().create_session() as sess:
-            saver.restore(sess, saved["bf16"])
-            for variable in tf.global_variables():
-                np.testing.assert_array_equal(sess.run(variable), then[variable.op.name])
 
 
 def test_there_are_three_precisions():

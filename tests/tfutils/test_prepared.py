@@ -62,13 +62,6 @@ def test_variables_and_names(sess, use_resource):
     assert found[0].tolist() == [1.0, 1.0] and found[1:] == [b"text", None, b"text"]
 
 
-def test_the_values_have_the_types_that_run_gives(sess):
-    constants = [tf.constant(each) for each in (1.5, True, b"ab", [1, 2], ["a", "b"])]
-    for found, right in zip(run(sess, constants), sess.run(constants)):
-        assert type(found) is type(right)
-        np.testing.assert_array_equal(found, right)
-
-
 def test_what_is_unusual_is_left_to_run(sess):
     x = tf.placeholder(tf.float32, [])
     sparse = tf.SparseTensor([[0]], [7], [2])

@@ -142,8 +142,6 @@ def test_a_tower_function_says_what_is_wrong_with_a_call():
         function(x)
     with pytest.raises(KeyError, match=r"no tensor 'nothing:0'.*Inputs: x:0"):
         function.towers[0].get_tensor("nothing")
-    with pytest.raises(ValueError, match="a name of its own"):
-        TowerFunc(dense, [tf.TensorSpec([2], tf.float32)])
     with pytest.raises(ValueError, match="a name of its own, got .'x', 'x'"):
         TowerFunc(dense, [tf.TensorSpec([2], tf.float32, "x")] * 2)
 

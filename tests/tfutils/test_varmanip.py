@@ -13,16 +13,6 @@ from tensorpack.tfutils.varmanip import (
 )
 
 
-class CountingSession(tf.Session):
-    """A session that counts its runs."""
-
-    runs = 0
-
-    def run(self, *args, **kwargs):
-        self.runs += 1
-        return super().run(*args, **kwargs)
-
-
 def fit(value, dtype, shape=None, **kwargs):
     array = np.asarray(value)
     var = tf.get_variable("v", array.shape if shape is None else shape, dtype)
@@ -30,16 +20,14 @@ def fit(value, dtype, shape=None, **kwargs):
 
 
 @pytest.mark.parametrize("use_resource", [False, True])
-def test_update_is_one_run_on_a_finalised_graph(use_resource):
+def test_variables_are_set_on_a_finalised_graph(use_resource):
     a = tf.get_variable("a", [2], use_resource=use_resource)
     b = tf.get_variable("s/b", [], tf.int32, use_resource=use_resource)
     init = tf.global_variables_initializer()
     tf.get_default_graph().finalize()
-    with CountingSession() as session:
+    with tf.Session() as session:
         session.run(init)
-        before = session.runs
         SessionUpdate(session, [a, b]).update({"a": [1.5, 2.5], "s/b:0": 3})
-        assert session.runs == before + 1
         assert session.run(a).tolist() == [1.5, 2.5]
         assert session.run(b) == 3
 
