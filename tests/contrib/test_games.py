@@ -18,7 +18,6 @@ from tensorpack.tfutils.checkpoint import save_checkpoint_vars
 from tensorpack.tfutils.sessinit import VariableMismatch
 from tensorpack.utils.stopping import Interrupted, StopRequested
 from tests.clock import FakeClock
-from tests.RL.catch import CatchPlayer
 from tests.RL.players import FakeTrainer, read_video
 
 
@@ -62,24 +61,6 @@ def no_preference(states):
 def test_every_environment_plays_its_share_so_long_games_count():
     scores = play_n_episodes(Lengths([2, 50, 3]), no_preference, 5)
     assert scores == [2.0, 3.0, 2.0, 50.0, 50.0]
-
-
-def follow_the_ball(states):
-    """The values of a perfect player of catch, from the newest frame."""
-    frames = states[..., -1]
-    paddle = np.argmax(frames[:, -1] == 128, 1)
-    ball = np.argmax(frames.max(1) == 255, 1)
-    wanted = np.where(paddle == 128, 1, np.sign(ball - paddle) + 1)
-    return [np.eye(3)[wanted]]
-
-
-def test_the_network_sees_the_frames_and_its_actions_are_played():
-    with CatchPlayer(num_envs=4) as player:
-        scores = play_n_episodes(
-            player, follow_the_ball, 40, epsilon=0.0, rng=np.random.RandomState(0)
-        )
-    assert len(scores) == 40
-    assert np.mean(scores) > 0.8
 
 
 class ChanceLengths(Lengths):
@@ -222,13 +203,6 @@ class Longer(Evaluation):
     def _make(self, count):
         self.players.append(ChanceLengths([7, 3][:count]))
         return self.players[-1]
-
-
-def test_the_video_of_an_evaluation_that_continues_is_of_a_whole_game_too(log_dir):
-    resumed = Longer(nr_eval=5, num_players=2, video=True)
-    resumed.evaluator.load_state_dict(interrupted())
-    resumed.evaluator.trigger()
-    assert len(read_video(os.path.join(log_dir, "videos", "game-20.mp4"))) == 7
 
 
 @pytest.mark.parametrize("num_players", [1, 2])

@@ -119,14 +119,6 @@ def test_towers_whose_variables_differ_are_refused(name, trainable, text):
         build(differing, use_vs=[False, True])
 
 
-def test_shapes_must_agree():
-    def growing():
-        tf.get_variable("v", [1 + get_current_tower_context().index])
-
-    with pytest.raises(ValueError, match=r"tower1/v, float32 \[2\], cannot be set from v"):
-        build(growing, use_vs=[False, True])
-
-
 def test_lists_must_agree():
     for wrong in [{"devices": DEVICES}, {"use_vs": [False, True]}]:
         with pytest.raises(ValueError, match="a device and a variable scope for each"):

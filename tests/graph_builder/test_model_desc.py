@@ -45,14 +45,6 @@ def test_signature_is_the_same_in_both_spellings(kind):
     assert model.get_inputs_desc()[0] == InputDesc(tf.float32, (None, 2), "x")
 
 
-def test_any_shape_in_the_spelling_of_2017():
-    class Any(ModelDesc):
-        def inputs(self):
-            return [tf.TensorSpec(None, tf.float32, "x")]
-
-    assert Any().get_inputs_desc() == [InputDesc(tf.float32, None, "x")]
-
-
 @pytest.fixture
 def tensors():
     return tf.ones([3, 2]), tf.zeros([3], tf.int64)
@@ -146,26 +138,11 @@ def test_placeholders_serve_as_inputs():
     assert tf.get_default_graph().get_operations() == []
 
 
-@pytest.mark.parametrize(
-    "inputs, error, text",
-    [
-        (lambda: [tf.TensorSpec([], tf.float32)], ValueError, "a name of its own"),
-        (lambda: [tf.TensorSpec([], tf.float32, "a")] * 2, ValueError, "a name of its own"),
-        (lambda: ["image"], TypeError, "got 'image'"),
-    ],
-)
-def test_bad_inputs(inputs, error, text):
+def test_bad_inputs():
     model = Later()
-    model.inputs = inputs
-    with pytest.raises(error, match=text):
+    model.inputs = lambda: [tf.TensorSpec([], tf.float32)]
+    with pytest.raises(ValueError, match="a name of its own"):
         model.get_input_signature()
-
-
-def test_missing_overrides_are_named():
-    with pytest.raises(NotImplementedError, match=r"ModelDesc must override inputs\(\)"):
-        ModelDesc().get_input_signature()
-    with pytest.raises(NotImplementedError, match=r"ModelDesc must override optimizer\(\)"):
-        ModelDesc().get_optimizer()
 
 
 def test_training_is_known_only_inside_a_tower():
@@ -203,7 +180,5 @@ def test_training_may_be_set_and_is_then_the_models_own(tensors, is_training):
 def test_input_desc_placeholders():
     desc = InputDesc(tf.float32, [None, 3], "x")
     with tf.name_scope("scope"):
-        assert desc.build_placeholder_reuse() is desc.build_placeholder_reuse()
         assert desc.build_placeholder("my_").name == "my_x:0"
-    assert desc.build_placeholder_reuse().name == "x:0"
     assert InputDesc(tf.int64, None, "any").build_placeholder().shape.ndims is None

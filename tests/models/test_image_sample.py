@@ -42,21 +42,6 @@ def test_each_image_has_its_own_coordinates():
     assert output.op.name == "s/output"
 
 
-@pytest.mark.parametrize("border", ["repeat", "constant"])
-def test_gradients(border):
-    images = tf.constant(RAMP[None, :, :, None])
-    points = tf.constant([[[[1.25, 2.5], [9.0, 1.5]]]])
-    output = ImageSample("s", [images, points], borderMode=border)
-    by_image, by_point = run(tf.gradients(output, [images, points]))
-    inside = np.zeros((4, 5))
-    inside[1:3, 2:4] = np.outer([0.75, 0.25], [0.5, 0.5])
-    beyond = np.zeros((4, 5))
-    beyond[3, 1:3] = 0.5
-    repeats = border == "repeat"
-    np.testing.assert_allclose(by_image[0, :, :, 0], inside + beyond * repeats, atol=1e-6)
-    np.testing.assert_allclose(by_point[0, 0], [[10, 1], [0, 1.0 * repeats]], atol=1e-5)
-
-
 def test_another_border_is_refused():
     with pytest.raises(ValueError, match="borderMode must be one of .* got 'mirror'"):
         ImageSample("s", [tf.zeros([1, 4, 4, 1]), tf.zeros([1, 2, 2, 2])], borderMode="mirror")

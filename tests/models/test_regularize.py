@@ -54,14 +54,6 @@ def test_dropout_spellings_build_the_same_graph():
         Dropout(tf.ones([9]), keep_prob=0.5, rate=0.5)
 
 
-def test_dropout_noise_shape_and_gradient():
-    x = tf.ones([50, 20])
-    output = Dropout(x, 0.5, training=True, noise_shape=[50, 1])
-    result, gradient = run([output, tf.gradients(output, x)[0]])
-    assert (result == result[:, :1]).all()
-    assert np.array_equal(gradient, result)
-
-
 def test_regularizers():
     w = weights("w", [[1.0, -2.0], [3.0, 0.0]])
     assert run([l2_regularizer(0.5)(w), l1_regularizer(0.5)(w)]) == [3.5, 3.0]

@@ -36,12 +36,9 @@ CREATOR, INIT = NewSessionCreator(), JustCurrentSession()
     "arguments",
     [
         (None, TOWER, SPEC, ["x"], ["out"], CREATOR, INIT, True, False),  # of 0.11
-        (None, TOWER, SPEC, ["x"], ["out"], CREATOR, INIT, True),
         (None, TOWER, SPEC, ["x"], ["out"], None, INIT),
         (MODEL, CREATOR, INIT, ["x"], ["out"], True, False),  # of 2017
-        (MODEL, CREATOR, INIT, ["x"], ["out"]),
         (MODEL, None, INIT, ["x"], ["out"], True),
-        (MODEL, None, None, ["x"], ["out"], True),
         (MODEL, None, None, ["x"], ["out"], False, True),
         (MODEL, None, None, ["x"], ["out"]),  # of both
     ],

@@ -1,7 +1,5 @@
 """A predictor with an input source runs all that the source needs, and ends it."""
 
-import threading
-
 import numpy as np
 import pytest
 
@@ -38,21 +36,6 @@ def test_each_call_takes_the_next_datapoint(source):
     predictor.close()
     with pytest.raises(RuntimeError, match="is closed"):
         predictor()
-
-
-def test_close_joins_the_thread_and_closes_the_dataflow():
-    closed = []
-
-    class Noted(DataFromList):
-        def close(self):
-            closed.append(True)
-            super().close()
-
-    before = threading.active_count()
-    datapoints = Noted([[X, X]], shuffle=False)
-    with FeedfreePredictor(config(), QueueInput(datapoints)) as predictor:
-        predictor()
-    assert closed and threading.active_count() == before
     with pytest.raises(RuntimeError, match="closed"):
         predictor.sess.run([])
 
@@ -65,17 +48,6 @@ def test_tensors_that_queue_runners_make():
     with FeedfreePredictor(config(), TensorInput(read)) as predictor:
         np.testing.assert_array_equal([predictor()[0] for _ in range(2)], [[4, 7], [7, 13]])
         with pytest.raises(tf.errors.OutOfRangeError):
-            predictor()
-
-
-def test_tensors_that_end():
-    def tensors():
-        dataset = tf.data.Dataset.from_tensors((X, X))
-        return tf.data.make_one_shot_iterator(dataset).get_next()
-
-    with FeedfreePredictor(config(), TensorInput(tensors)) as predictor:
-        np.testing.assert_array_equal(predictor(), [[4, 7]])
-        with pytest.raises(tf.errors.OutOfRangeError, match="End of sequence"):
             predictor()
 
 
