@@ -98,8 +98,6 @@ class StagingInputWrapper(StagingInput):
         if isinstance(devices, (list, tuple)) and all(is_integer(each) for each in devices):
             devices = [str(each) for each in devices] * 2  # of towers: each has its own
         devices = as_names(self, "devices", devices)
-        if not devices:
-            raise ValueError("StagingInputWrapper needs a device for its buffers.")
         super().__init__(input, nr_stage, devices[0] if len(devices) == 1 else None)
 
 

@@ -99,7 +99,7 @@ class InputSourceContract:
         source = self.make_source()
         assert isinstance(source, FeedfreeInput) == self.feedfree
         if self.size is None:
-            with pytest.raises(NotImplementedError):
+            with pytest.raises(NotImplementedError, match="steps_per_epoch"):
                 source.size()
         else:
             assert source.size() == self.size

@@ -34,30 +34,12 @@ class Resettable(Given):
         self.tape.append("reset")
 
 
-def test_setup_then_callbacks_each_once():
-    source = Given()
-    assert len(source.setup(SIGNATURE)) == 1
-    source.get_callbacks()
-    assert source.tape == ["setup", "callbacks"]
-
-
 def test_the_state_is_reset_before_the_training_and_before_other_callbacks():
     source = Resettable()
     with running(source, SIGNATURE) as (_, _, _, callbacks):
         assert source.tape == ["setup", "callbacks", "reset"]
     assert len(callbacks) == 2
     assert type(callbacks[1]) is Callback
-
-
-def test_a_source_whose_setup_failed_is_not_set_up():
-    class Failing(Given):
-        def _setup(self, input_signature):
-            raise OSError("no such file")
-
-    source = Failing()
-    with pytest.raises(OSError):
-        source.setup(SIGNATURE)
-    assert not source.setup_done()
 
 
 @pytest.mark.parametrize(
@@ -73,15 +55,6 @@ def test_wrong_tensors_are_refused(make, message):
     source.setup(SIGNATURE)
     with pytest.raises(ValueError, match=message):
         source.get_input_tensors()
-
-
-def test_what_must_be_overridden_says_so():
-    source = InputSource()
-    source.setup(SIGNATURE)
-    with pytest.raises(NotImplementedError, match="must override _get_input_tensors"):
-        source.get_input_tensors()
-    with pytest.raises(NotImplementedError, match="steps_per_epoch"):
-        source.size()
 
 
 def test_a_name_scope_is_the_same_at_each_call():

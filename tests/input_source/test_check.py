@@ -46,8 +46,6 @@ def test_tuples_and_dicts():
         (np.zeros([2, 1], np.int32), ValueError, r"gave int32 \[2, 1\]: it has 2 dimensions"),
         (np.ma.MaskedArray([1, 2], mask=[True, False]), TypeError, "fill them first"),
         ([1, [2]], TypeError, "gave a list of length 2"),
-        ([2**70, 1], TypeError, "gave a list of length 2"),
-        ({"a": 1}, TypeError, "gave a dict of length 1"),
     ],
 )
 def test_an_error_names_the_datapoint_the_component_and_both_sides(index, bad, error, message):
@@ -67,7 +65,6 @@ def test_the_first_datapoint_tells_all_that_is_wrong():
     assert "component 1 ('label')" in second
 
 
-@pytest.mark.parametrize("index", [0, 3])
 @pytest.mark.parametrize(
     "bad, error, message",
     [
@@ -79,11 +76,10 @@ def test_the_first_datapoint_tells_all_that_is_wrong():
         (None, TypeError, "is None"),
     ],
 )
-def test_wrong_datapoints(index, bad, error, message):
+def test_wrong_datapoints(bad, error, message):
     check = DatapointChecker(SIGNATURE)
-    for _ in range(index):
-        check(right())
-    with pytest.raises(error, match=f"Datapoint {index} {message}"):
+    check(right())
+    with pytest.raises(error, match=f"Datapoint 1 {message}"):
         check(bad)
 
 
@@ -109,19 +105,6 @@ def test_a_value_that_is_right_after_a_conversion_is_still_checked():
         check([np.zeros([2, 3]), np.full(2, 0.5, np.float32)])
 
 
-def test_a_subclass_of_ndarray_becomes_an_array():
-    found = DatapointChecker(SIGNATURE)([np.ma.MaskedArray(np.ones([2, 3], np.float32)), [1, 2]])
-    assert type(found[0]) is np.ndarray
-
-
-@pytest.mark.parametrize("shape", [(), (2,), (3, 4, 5)])
-def test_any_shape(shape):
-    check = DatapointChecker([tf.TensorSpec(None, tf.float32, "anything")])
-    assert check([np.zeros(shape)])[0].shape == shape
-    with pytest.raises(ValueError, match="takes float32 of any shape"):
-        check(["a"])
-
-
 def test_a_size_along_an_axis():
     with pytest.raises(ValueError, match="its size along axis 1 is 4 instead of 3"):
         DatapointChecker(SIGNATURE)([np.zeros([2, 4]), [1, 2]])
@@ -138,14 +121,6 @@ def test_examples_that_are_in_no_batch_are_told_what_makes_batches():
 def test_a_tensor_is_not_data():
     with pytest.raises(TypeError, match="numpy makes no array of it|array of objects"):
         DatapointChecker(SIGNATURE)([tf.zeros([1, 3]), [1]])
-
-
-def test_a_narrowing_is_logged_once_and_a_widening_not(logged):
-    check = DatapointChecker(SIGNATURE)
-    for _ in range(3):
-        check([np.zeros([2, 3]), np.zeros(2, np.int8)])
-    assert len(logged) == 1
-    assert "float64 in component 0 ('image') where the model takes float32" in logged[0]
 
 
 def test_strings_are_checked_each_time():

@@ -10,11 +10,8 @@ from tensorpack.dataflow import (
     DataFlow,
     DataFromList,
     DataFromQueue,
-    JoinData,
     MapData,
-    MultiThreadMapData,
     RepeatedData,
-    StateNotKept,
 )
 from tensorpack.input_source import DataFlowEmpty
 from tensorpack.input_source.cursor import END_OF_PASS, FlowCursor
@@ -89,16 +86,7 @@ def test_going_through_it_again_can_be_stopped():
     assert closed == [10]
 
 
-def left_early():
-    ahead = MultiThreadMapData(
-        FlowOf(lambda number: [[number, i] for i in range(9)]), 2, list, strict=True
-    )
-    return JoinData([numbers(3), ahead])
-
-
-@pytest.mark.parametrize(
-    "saved, flow", [(False, None), (True, DataFromQueue(queue.Queue())), (True, left_early())]
-)
+@pytest.mark.parametrize("saved, flow", [(False, None), (True, DataFromQueue(queue.Queue()))])
 def test_data_that_cannot_be_made_again_starts_over(saved, flow, logged):
     flow = FlowOf(lambda number: [[number, i] for i in range(2)]) if flow is None else flow
     start = position(3, seeded=saved)
@@ -110,12 +98,6 @@ def test_data_that_cannot_be_made_again_starts_over(saved, flow, logged):
     assert cursor.count == 3
     if not saved:
         assert [next(source), cursor.count] == [[0, 0], 4]
-
-
-def test_at_the_very_beginning_nothing_is_said(logged):
-    source = begun_at(position(0, seeded=False), FlowOf(lambda number: [[1]]), True).begin()
-    assert next(source) == [1]
-    assert logged == []
 
 
 class FlowAndCallback(DataFlow, Callback):
@@ -145,20 +127,6 @@ def test_a_state_for_another_flow():
     for wrong in None, {}, {"count": 1}:
         with pytest.raises(ValueError, match="not the position of an input source"):
             begun_at(wrong, numbers(3))
-
-
-def test_a_flow_without_a_state_is_asked_once():
-    class Counting(FlowOf):
-        asked = 0
-
-        def state_dict(self):
-            self.asked += 1
-            raise StateNotKept("none")
-
-    cursor = FlowCursor(Counting(lambda number: [[1]]))
-    for _ in range(3):
-        assert cursor.flow_state() is None
-    assert cursor._ds.asked == 1
 
 
 @pytest.mark.parametrize("length, given", [(3, 3), (math.inf, 3), (5, 3), (2, 2)])

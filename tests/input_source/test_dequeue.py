@@ -8,7 +8,6 @@ import pytest
 from tensorpack.compat import tfv1 as tf
 from tensorpack.input_source import BatchQueueInput, QueueInput
 from tensorpack.input_source.dequeue import ConsumedCount, WaitProbe, wait_probes
-from tensorpack.tfutils.dependency import ancestors
 
 from .run_source import FlowOf, running
 
@@ -56,14 +55,6 @@ def test_the_fill_is_that_behind_the_dequeue(capacity, expected):
     assert fills == expected
 
 
-@pytest.mark.parametrize(
-    "ends, seconds", [([10.5, 12.0], 2.0), ([12.0, 10.5], 2.0), ([9.0], 0.0), ([10.0], 0.0)]
-)
-def test_the_last_dequeue_counts_and_no_wait_is_negative(ends, seconds):
-    _, probe, _ = probed_queue()
-    assert probe.read({"begin": 10.0, "ends": ends, "size": 1}).seconds == seconds
-
-
 def test_it_belongs_to_what_takes_the_data_anyway():
     queue, probe, step = probed_queue()
     assert probe.belongs_to(step)
@@ -90,17 +81,6 @@ def test_a_queue_input_has_a_probe_that_takes_no_datapoint_of_its_own(make_sourc
     assert flat == [i % 6 for i in range(len(flat))]
 
 
-def test_its_ops_are_in_no_step_that_does_not_ask():
-    source = QueueInput(FlowOf(lambda number: [[1]]))
-    source.setup(SIGNATURE)
-    with tf.control_dependencies([tf.no_op(name="of_the_tower")]):
-        (number,) = source.get_input_tensors()
-    assert not [op for op in ancestors([number]) if op.type == "Timestamp"]
-    (probe,) = wait_probes(tf.get_default_graph())
-    # the clock at the begin waits for nothing at all
-    assert [op.type for op in ancestors([probe.fetches["begin"]])] == ["Timestamp"]
-
-
 def test_a_dequeue_counts_once_and_a_failed_one_not():
     queue = tf.FIFOQueue(5, [tf.int32, tf.int32], shapes=[[], []])
     enqueue, close = queue.enqueue([1, 2]), queue.close()
@@ -122,21 +102,6 @@ def test_a_dequeue_counts_once_and_a_failed_one_not():
         assert consumed.read(sess) == 3
         consumed.reset(sess)
         assert consumed.read(sess) == 0
-
-
-def test_each_tower_and_each_batch_counts():
-    queue = tf.FIFOQueue(20, [tf.int32], shapes=[[]])
-    enqueue = queue.enqueue_many([list(range(10))])
-    consumed = ConsumedCount()
-    towers = [consumed.counted([queue.dequeue_many(3)], 3)[0] for _ in range(2)]
-    assert consumed.per_run == 6
-    with tf.Session() as sess:
-        consumed.reset(sess)
-        sess.run(enqueue)
-        sess.run(towers)
-        assert consumed.read(sess) == 6
-        sess.run(towers[0])
-        assert consumed.read(sess) == 9
 
 
 def test_the_variable_is_local_and_on_the_cpu():

@@ -11,10 +11,10 @@ from tensorpack.compat import tfv1 as tf
 from tensorpack.dataflow import DataFlowTerminated, DataFromList
 from tensorpack.input_source import QueueInput
 from tensorpack.tfutils.queues import QueueClosed
-from tensorpack.utils.stopping import Failed, Interrupted, StopRequested, StopToken
+from tensorpack.utils.stopping import Failed, Interrupted, StopRequested
 from tests.processes import wait_until
 
-from .run_source import FlowOf, Trainer, running
+from .run_source import FlowOf, running
 
 SIGNATURE = [tf.TensorSpec([], tf.int32, "number")]
 
@@ -174,17 +174,6 @@ def test_a_dataflow_that_ends_because_of_the_stop_is_not_a_failure_and_others_ar
         assert late == ([error] if isinstance(error, OSError) else [])
 
 
-def test_what_was_made_before_the_failure_is_still_there():
-    """The queue is full when the dataflow fails; it is closed all the same."""
-    source = QueueInput(failing_at(3, OSError("disk gone")), tf.FIFOQueue(3, [tf.int32]))
-    with running(source, SIGNATURE) as (trainer, sess, (number,), _):
-        assert trainer.stop_token.wait(5)
-        wait_until(lambda: the_thread() == [])
-        assert [sess.run(number) for _ in range(3)] == [0, 1, 2]
-        with pytest.raises(tf.errors.OutOfRangeError):
-            sess.run(number)
-
-
 @pytest.mark.parametrize("cancel", [False, True])
 def test_a_queue_closed_by_other_code_is_an_error_of_its_own(cancel):
     queue = tf.FIFOQueue(5, [tf.int32])
@@ -219,40 +208,6 @@ def test_a_pass_is_closed_in_the_thread():
     assert tape == ["EnqueueThread"]
 
 
-def test_a_stop_before_the_start():
-    """Then nothing is read, and nobody waits for what will not come."""
-    flow = FlowOf(endless)
-    source = QueueInput(flow)
-    callbacks = source.setup(SIGNATURE)
-    (number,) = source.get_input_tensors()
-    trainer = Trainer(stop_token=StopToken())
-    trainer.stop_token.request(Interrupted(2))
-    with tf.Session() as sess:
-        for callback in callbacks:
-            callback.setup_graph(trainer)
-            callback.before_train()
-        with pytest.raises(tf.errors.OutOfRangeError):
-            sess.run(number)
-        for callback in callbacks:
-            callback.after_train()
-    assert (flow.resets, flow.passes) == (0, 0)
-
-
-def test_after_train_without_before_train():
-    tape = []
-
-    class Closed(FlowOf):
-        def close(self):
-            tape.append("closed")
-
-    source = QueueInput(Closed(endless))
-    threads = threading.active_count()
-    for callback in source.setup(SIGNATURE):
-        callback.after_train()
-    assert threading.active_count() == threads
-    assert tape == ["closed"]
-
-
 def test_many_starts_and_stops(capfd):
     """Stops at any point of the thread's loop; nothing hangs, TensorFlow has nothing to say."""
     for i in range(20):
@@ -265,17 +220,6 @@ def test_many_starts_and_stops(capfd):
     shown = capfd.readouterr().err
     assert "ancelled" not in shown
     assert "already closed" not in shown
-
-
-def test_a_state_before_the_training_is_where_it_begins():
-    source = QueueInput(FlowOf(endless))
-    (owner,) = source.setup(SIGNATURE)
-    trainer = Trainer(stop_token=StopToken())
-    owner.setup_graph(trainer)
-    assert owner.state_dict()["count"] == 0
-    state = {"count": 7, "flow": None, "seeded": True, "callback": False}
-    owner.load_state_dict(state)
-    assert owner.state_dict() == state
 
 
 def test_without_a_session_the_position_is_not_known():
@@ -319,16 +263,6 @@ def test_a_queue_without_order_says_so_once(logged):
         with pytest.raises(RuntimeError, match="does not keep the order of the data"):
             with running(make(), SIGNATURE, states=[state], resume_strictly=True):
                 pass
-
-
-def test_few_states_are_kept():
-    capacity = 5
-    source = QueueInput(DataFromList([[i] for i in range(9)]), tf.FIFOQueue(capacity, [tf.int32]))
-    with running(source, SIGNATURE) as (_, sess, (number,), (owner,)):
-        for _ in range(50):
-            sess.run(number)
-        assert len(owner._thread.positions._states) <= capacity + 3
-        assert owner.state_dict()["count"] == 50
 
 
 def test_a_queue_without_a_limit_forgets_after_each_epoch():

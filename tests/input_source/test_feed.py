@@ -1,4 +1,3 @@
-import numpy as np
 import pytest
 
 from tensorpack.compat import tfv1 as tf
@@ -176,20 +175,3 @@ def test_an_error_of_the_flow_is_not_taken_for_the_end_of_a_pass():
         session.run(number)
         with pytest.raises(RuntimeError, match="^FlowOf failed with OutOfRangeError"):
             session.run(number)
-
-
-def test_the_pass_is_closed_after_the_training():
-    tape = []
-
-    def one_pass(number):
-        try:
-            while True:
-                yield [np.int32(1)]
-        finally:
-            tape.append("closed")
-
-    source = FeedInput(FlowOf(one_pass))
-    with running(source, SIGNATURE):
-        source.next_feed()
-        assert tape == []
-    assert tape == ["closed"]

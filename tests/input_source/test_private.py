@@ -1,22 +1,14 @@
 import numpy as np
-import pytest
 
 from tensorpack.input_source.enqueue_thread import private
 from tensorpack.utils.packing.packed_arrays import stays_as_it_is
 
 
-@pytest.mark.parametrize("dtype", ["uint8", "bool", "float64"])
-@pytest.mark.parametrize("shape", [(), (3,), (0, 5), (20, 30, 40)])
-def test_dtype_shape_and_values_are_kept(dtype, shape):
-    array = np.arange(int(np.prod(shape)), dtype="int64").reshape(shape).astype(dtype)
-    for view in array, array.T, array[..., ::2] if shape else array:
-        copy = private(view)
-        assert (copy.dtype, copy.shape) == (view.dtype, view.shape)
-        assert copy.tolist() == view.tolist()
-
-
-def test_what_tensorflow_takes_over_is_aligned():
-    assert private(np.zeros(10000, np.uint8)).ctypes.data % 64 == 0
+def test_a_copy_is_aligned_so_that_tensorflow_takes_it_over():
+    array = np.arange(10000.0).reshape(100, 100).T
+    copy = private(array)
+    assert copy.dtype == array.dtype and copy.tolist() == array.tolist()
+    assert copy.ctypes.data % 64 == 0
 
 
 def test_what_is_read_only_is_not_copied():

@@ -19,14 +19,12 @@ from tensorpack.dataflow.processes import MultiProcessRunnerZMQ
 from tensorpack.input_source import FeedInput, QueueInput, StagingInput
 from tensorpack.input_source.enqueue_thread import private
 from tensorpack.tfutils.sesscreate import NewSessionCreator
-from tensorpack.tfutils.sessinit import SessionInit
 from tensorpack.train import SimpleTrainer
 from tensorpack.utils import fix_rng_seed
 from tensorpack.utils.packing.packed_arrays import stays_as_it_is
 from tests import helpers
 from tests.dataflow.process_functions import Endless, arrays_of, numbers, ones
 from tests.helpers import TinyModel
-from tests.tiers import first_fast
 
 from .run_source import running
 
@@ -142,14 +140,6 @@ class FailingCreator(NewSessionCreator):
     create_session = fail
 
 
-class FailingInit(SessionInit):
-    init = fail
-
-
-class FailingSetup(Callback):
-    _setup_graph = fail
-
-
 class FailingStart(Callback):
     _before_train = fail
 
@@ -172,16 +162,11 @@ def staged(flow):
 
 @pytest.mark.parametrize(
     "make_source, options",
-    first_fast(
-        [
-            (QueueInput, {"model": FailingModel()}),
-            (FeedInput, {"callbacks": [FailingSetup()]}),
-            (staged, {"session_creator": FailingCreator()}),
-            (QueueInput, {"session_init": FailingInit()}),
-            (FeedInput, {"callbacks": [FailingStart()]}),
-        ],
-        3,
-    ),
+    [
+        (QueueInput, {"model": FailingModel()}),
+        (staged, {"session_creator": FailingCreator()}),
+        (FeedInput, {"callbacks": [FailingStart()]}),
+    ],
 )
 def test_processes_end_with_a_run_that_did_not_come_to_train(
     make_source, options, no_session_before, log_dir

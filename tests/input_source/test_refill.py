@@ -6,7 +6,7 @@ import pytest
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.dataflow import DataFromList
-from tensorpack.input_source import BatchQueueInput, QueueInput, StagingInput
+from tensorpack.input_source import QueueInput, StagingInput
 from tensorpack.utils.stopping import StopRequested
 from tests.input_source.run_source import FlowOf, hooked, running
 
@@ -30,15 +30,6 @@ def test_steps_take_the_new_pass(deterministic):
         source.refill_queue()
         assert session.run(x) == 3000
         assert callbacks[0].state_dict()["count"] == 7
-
-
-def test_a_queue_of_batches():
-    source = BatchQueueInput(tens(), 2)
-    with running(source, [tf.TensorSpec([2], tf.int32, "n")]) as (_, sess, (x,), callbacks):
-        session = hooked(sess, callbacks)
-        assert session.run(x).tolist() == [0, 1]
-        source.refill_queue()
-        assert session.run(x).tolist() == [1000, 1001]
 
 
 @pytest.mark.parametrize("steps", [0, 1, 4])

@@ -113,19 +113,6 @@ class TestStateOfTowers(InputStateContract):
         return source
 
 
-def test_towers_take_turns():
-    source = StagingInput(QueueInput(numbers()), nr_stage=2)
-    with running(
-        source, SIGNATURE, lambda: source.get_input_tensors() + source.get_input_tensors()
-    ) as (_, sess, tensors, callbacks):
-        session = hooked(sess, callbacks)
-        found = [session.run(tensors) for _ in range(5)]
-        assert sorted(each for pair in found for each in pair)[:4] == [0, 1, 2, 3]
-        assert callbacks[0]._consumed.read(sess) == 10
-        session.run(tensors[0])  # takes from one buffer, and refills one
-        assert callbacks[0]._consumed.read(sess) == 11
-
-
 def test_a_device_may_be_given():
     source = StagingInput(TensorInput(lambda: [tf.constant(1)]), device="/gpu:1")
     source.setup(SIGNATURE)
@@ -286,5 +273,3 @@ def test_the_spelling_of_2017(devices, device):
     assert isinstance(source, StagingInput) and tensor.device == device
     with pytest.raises(TypeError, match="devices must be a list"):
         StagingInputWrapper(QueueInput(numbers(3)), 2)
-    with pytest.raises(ValueError, match="needs a device"):
-        StagingInputWrapper(QueueInput(numbers(3)), [])

@@ -47,16 +47,6 @@ def read(source, steps, signature=NUMBER):
         return [session.run(tensors) for _ in range(steps)]
 
 
-def test_the_elements_of_a_dataset_come_in_order():
-    assert read(TFDatasetInput(tf.data.Dataset.range(5).map(to_int32)), 5) == [
-        [i] for i in range(5)
-    ]
-
-
-def to_int32(x):
-    return tf.cast(x, tf.int32)
-
-
 @pytest.mark.parametrize("named", [False, True])
 def test_components_are_found_by_order_or_by_name(named):
     signature = [tf.TensorSpec([], tf.int32, "b"), tf.TensorSpec([None], tf.float32, "a")]
@@ -67,18 +57,10 @@ def test_components_are_found_by_order_or_by_name(named):
     assert found[0][1].tolist() == [1, 1, 1]
 
 
-@pytest.mark.parametrize(
-    "make, says",
-    [
-        (lambda: tf.data.Dataset.range(5), "must give int32.*for input 'number', got int64"),
-        (lambda: tf.data.Dataset.zip((tf.data.Dataset.range(5),) * 2), "a list of 1 tensors"),
-        (lambda: tf.data.Dataset.range(5).map(lambda x: {"other": x}), r"named \['other'\]"),
-    ],
-)
-def test_a_dataset_that_does_not_suit_the_model(make, says):
-    source = TFDatasetInput(make())
+def test_a_dataset_that_does_not_suit_the_model():
+    source = TFDatasetInput(tf.data.Dataset.range(5).map(lambda x: {"other": x}))
     source.setup(NUMBER)
-    with pytest.raises(ValueError, match=says):
+    with pytest.raises(ValueError, match=r"named \['other'\]"):
         source.get_input_tensors()
 
 
@@ -158,13 +140,6 @@ def test_an_error_of_the_flow_ends_the_run_as_it_is():
     data = TFDatasetInput(FlowOf(one_pass))
     config = helpers.config(model=TinyModel(), data=data, steps_per_epoch=10)
     with pytest.raises(KeyError, match="no such file"):
-        SimpleTrainer(config).train()
-
-
-def test_a_wrong_datapoint_ends_the_run():
-    data = TFDatasetInput(DataFromList([[X, None]]))
-    config = helpers.config(model=TinyModel(), data=data, steps_per_epoch=10)
-    with pytest.raises(TypeError, match="component 1 .'y'"):
         SimpleTrainer(config).train()
 
 
