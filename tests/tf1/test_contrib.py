@@ -14,10 +14,8 @@ from tests.tf1.run_script import run_script
 GONE = {
     "tf.contrib.seq2seq": ("AttributeError", "tf.contrib.seq2seq: use a cell of tf.nn.rnn_cell"),
     "from tensorflow.contrib import seq2seq": ("ModuleNotFoundError", "tf.nn.rnn_cell"),
-    "import tensorflow.contrib.seq2seq as s": ("ModuleNotFoundError", "or tf.while_loop instead"),
     "from tensorflow.contrib.seq2seq import Helper": ("ModuleNotFoundError", "tf.while_loop"),
     "tf.contrib.training.HParams(a=1)": ("AttributeError", "use argparse.Namespace or"),
-    "from tensorflow.contrib.training import HParams": ("ModuleNotFoundError", "argparse"),
     "tf.contrib.learn.Estimator": ("AttributeError", "no tf.contrib.learn: use tensorpack's"),
     "tf.contrib.layers.embed_sequence": ("AttributeError", "no tf.contrib.layers.embed_sequence"),
     "from tensorflow.contrib.layers import real_valued_column": ("ModuleNotFoundError", "feature"),
@@ -25,7 +23,6 @@ GONE = {
     "tf.contrib.summary.scalar": ("AttributeError", "use tf.summary, or tf.compat.v2.summary"),
     "tf.contrib.ffmpeg": ("AttributeError", "no tf.contrib.ffmpeg: there is no replacement"),
     "tf.estimator.Estimator": ("AttributeError", "TrainConfig and launch_train_with_config"),
-    "from tensorflow import estimator": ("ModuleNotFoundError", "TrainConfig"),
     "import tensorflow.estimator": ("ModuleNotFoundError", "TrainConfig"),
     "from tensorflow.examples.tutorials.mnist import input_data": (
         "ModuleNotFoundError",

@@ -28,9 +28,8 @@ def test_a_script_for_sessions():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["queues", pytest.param("monitored", marks=pytest.mark.nightly)])
-def test_scripts_that_need_tensorflow_alone(name):
-    done = run_script(SCRIPTS / f"{name}.py")
+def test_a_script_for_queues():
+    done = run_script(SCRIPTS / "queues.py")
     assert done.returncode == 0
     assert "cpu_feature_guard" not in done.stdout and "xla/service" not in done.stdout
 
@@ -38,9 +37,7 @@ def test_scripts_that_need_tensorflow_alone(name):
 @pytest.mark.one_row
 @needs_extra
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "name", [pytest.param("layers", marks=pytest.mark.nightly), "slim_net", "cells", "framework"]
-)
+@pytest.mark.parametrize("name", ["slim_net", "cells", "framework"])
 def test_scripts_that_need_the_extra(name):
     done = run_script(SCRIPTS / f"{name}.py")
     assert done.returncode == 0

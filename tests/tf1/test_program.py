@@ -80,7 +80,6 @@ def test_help(tmp_path):
         ([], "the following arguments are required: SCRIPT"),
         (["--no-such-option", "a.py"], "the following arguments are required: SCRIPT"),
         (["absent.py"], "can't open file 'absent.py': [Errno 2] No such file or directory"),
-        (["."], "can't open file '.': [Errno 21] Is a directory"),
     ],
 )
 def test_a_wrong_command_line_exits_with_two(args, message, tmp_path):
