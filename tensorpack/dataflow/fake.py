@@ -1,10 +1,11 @@
 """Yields random arrays in place of data, to try a model or to measure what consumes the data."""
 
+import math
 from typing import Any, Dict, Iterator, List, Sequence, Tuple, Union
 
 import numpy as np
 
-from tensorpack.utils.checks import as_count, as_range
+from tensorpack.utils.checks import as_count
 from tensorpack.utils.rng import rng_state
 
 from .base import RNGDataFlow
@@ -35,17 +36,10 @@ class FakeData(RNGDataFlow):
             excluded, so `(0, 256)` gives every uint8. Has no meaning for bool.
         """
         self._size = as_count(self, "size", size, least=0)
-        try:
-            shapes = [tuple(shape) for shape in shapes]
-        except TypeError as error:
-            raise TypeError(
-                "FakeData takes a list of shapes, one for each component, such as [[84, 84], []], "
-                f"but got {shapes!r}."
-            ) from error
-        paired = isinstance(domain, Sequence) and any(isinstance(d, (list, tuple)) for d in domain)
-        dtypes = self._one_each("dtype", dtype, isinstance(dtype, (list, tuple)), len(shapes))
-        domains = self._one_each("domain", domain, paired, len(shapes))
-        self._components = list(map(_Component, shapes, dtypes, domains))
+        self._shapes = [tuple(shape) for shape in shapes]
+        count = len(self._shapes)
+        self._dtypes = [np.dtype(d) for d in np.broadcast_to(np.array(dtype, object), count)]
+        self._domains = np.broadcast_to(np.array(domain, object), (count, 2)).tolist()
         self._random = random
 
     def __len__(self) -> int:
@@ -70,37 +64,12 @@ class FakeData(RNGDataFlow):
             yield datapoint
 
     def _draw(self, rng: np.random.RandomState) -> List[np.ndarray]:
-        return [component.draw(rng) for component in self._components]
-
-    def _one_each(self, name: str, value: Any, is_list: bool, count: int) -> Sequence[Any]:
-        """Returns `count` values: those of the list, or one value as often."""
-        values = list(value) if is_list else [value] * count
-        if len(values) != count:
-            raise ValueError(
-                f"FakeData has {count} shapes but {len(values)} values of {name}: {value}. "
-                f"Give one {name} for all, or one for each shape."
-            )
-        return values
-
-
-class _Component:
-    """What one component looks like; the limits of an integer are integers."""
-
-    def __init__(self, shape: Sequence[int], dtype: Any, domain: Tuple[float, float]) -> None:
-        self._shape, self._dtype = tuple(shape), np.dtype(dtype)
-        if self._dtype.kind not in "biuf":
-            raise ValueError(f"FakeData makes bool, integer or float arrays, but not {dtype}.")
-        if self._dtype.kind == "b":
-            domain = (0, 2)
-        self._low, self._high = as_range("FakeData", "domain", domain)
-        if self._dtype.kind in "iu":  # without an integer in between, it is the lower end
-            self._low = int(np.floor(domain[0]))
-            self._high = max(int(np.ceil(domain[1])), self._low + 1)
-
-    def draw(self, rng: np.random.RandomState) -> np.ndarray:
-        low, high = self._low, self._high
-        if self._dtype.kind == "f":
-            drawn = np.asarray(rng.uniform(low, high, self._shape), self._dtype)
-            ends = np.array([low, high], self._dtype)
-            return np.minimum(drawn, np.nextafter(ends[1], ends[0]), out=drawn)  # may be rounded up
-        return np.asarray(rng.randint(int(low), int(high), self._shape, self._dtype))
+        datapoint: List[Any] = []
+        for shape, dtype, (low, high) in zip(self._shapes, self._dtypes, self._domains):
+            if dtype.kind == "f":
+                values = rng.uniform(low, high, shape)
+            else:  # without an integer in between, it is the lower end
+                low, high = (0, 2) if dtype.kind == "b" else (math.floor(low), math.ceil(high))
+                values = rng.randint(low, max(high, low + 1), shape, dtype)
+            datapoint.append(np.asarray(values, dtype))
+        return datapoint

@@ -1,7 +1,6 @@
 """Flows from objects in memory: lists, iterables, generators, queues. They copy no datapoints."""
 
 import itertools
-from collections.abc import Mapping
 from queue import Empty
 from typing import Any, Callable, Dict, Iterable, Iterator, Optional, Sequence, Tuple, Union
 
@@ -27,13 +26,9 @@ class DataFromList(RNGDataFlow):
     _INNER = ("rng",)
 
     def __init__(self, lst: Any, shuffle: bool = True) -> None:
-        """Takes anything with a length and integer indices, which is left as it is."""
-        if not hasattr(type(lst), "__getitem__") or isinstance(lst, Mapping):
-            raise TypeError(
-                f"{type(self).__name__} takes a list, or an object with a length and integer "
-                f"indices, but got {type(lst).__name__}. Give it list(...) of an iterable, or use "
-                "DataFromIterable; for a function use DataFromGenerator."
-            )
+        """Takes anything with a length and integer indices, which is left as it is; for another
+        iterable use `DataFromIterable`.
+        """
         self.lst, self.shuffle = lst, shuffle
 
     def __len__(self) -> int:

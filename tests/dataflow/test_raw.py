@@ -119,15 +119,6 @@ def test_an_open_generator_continues_where_a_pass_ended_or_was_abandoned():
     assert list(flow) == [[4], [5], [6]]
 
 
-@pytest.mark.parametrize(
-    "wrong", [zip([1], [2]), {1, 2}, {0: [1]}, five, DataFromIterable([1]), None]
-)
-def test_what_is_not_a_list(wrong):
-    name = type(wrong).__name__
-    with pytest.raises(TypeError, match=f"DataFromList takes a list, .* got {name}. Give it list"):
-        DataFromList(wrong)
-
-
 def test_what_can_be_used_as_a_list():
     class Squares:
         def __len__(self):
