@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tensorpack.dataflow import (
-    BatchData,
     DataFromGenerator,
     DataFromList,
     MapData,
@@ -96,13 +95,6 @@ def labels_by_height(batches):
     return found
 
 
-def test_images_that_all_differ_make_batches_in_the_end():
-    flow = RepeatedData(BatchDataByShape(images(range(1, 8)), 3, 0), -1)
-    flow.reset_state()
-    first = [labels.tolist() for _, labels in itertools.islice(flow, 7)]
-    assert first == [3 * [i] for i in range(7)]
-
-
 def test_what_waits_between_passes_is_part_of_the_state_until_reset_state():
     def make():
         return BatchDataByShape(images([1, 1, 2, 2, 2]), 2, 0)
@@ -131,26 +123,6 @@ def test_a_batch_comes_as_soon_as_it_is_full():
     assert next(batches)[1].tolist() == [0, 3]
     assert len(taken) == 4
     assert list(batches) == []
-
-
-def test_what_is_left_comes_last_in_the_order_it_began_to_wait():
-    flow = BatchDataByShape(images([3, 1, 2, 1, 3, 3]), 2, 0, remainder=True)
-    assert [labels.tolist() for _, labels in flow] == [[1, 3], [0, 4], [2], [5]]
-    flow = BatchDataByShape(images([2, 2]), 2, 0)
-    assert_same(list(flow), list(BatchData(images([2, 2]), 2)))
-
-
-def test_the_state_has_what_waits_and_nothing_else():
-    flow = BatchDataByShape(images([1, 2, 3, 1, 2]), 2, 0)
-    going = iter(flow)
-    assert flow.state_dict()["waiting"] == []
-    next(going)
-    state = pickle.loads(pickle.dumps(flow.state_dict()))
-    assert_same(state["waiting"], [[image(2, 1)], [image(3, 2)]])
-    next(going)
-    assert_same(flow.state_dict()["waiting"], [[image(3, 2)]])
-    flow.reset_state()
-    assert flow.state_dict()["waiting"] == []
 
 
 @pytest.mark.parametrize("count", range(7))

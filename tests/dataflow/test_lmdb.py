@@ -19,7 +19,7 @@ from tensorpack.utils.workers.processes import ProcessGroup
 from tests.contracts.dataflow import DataFlowContract, assert_same
 from tests.dataflow.flows import flow_of
 from tests.dataflow.lmdb_files import sample, write_raw
-from tests.processes import in_thread, run_python
+from tests.processes import in_thread
 
 
 def saved(folder, count):
@@ -73,13 +73,6 @@ def test_loaded_arrays_may_be_written_to(seven):
     for _, array in LMDBSerializer.load(seven):
         array[:] = 0
     assert_same(list(LMDBSerializer.load(seven, shuffle=False)), sample(7))
-
-
-def test_an_order_of_its_own_for_each_pass(seven):
-    flow = LMDBData(seven)
-    passes = [[key for key, _ in flow] for _ in range(4)]
-    assert len(set(map(tuple, passes))) > 1
-    assert all(sorted(keys) == [b"%08d" % i for i in range(7)] for keys in passes)
 
 
 @pytest.mark.parametrize(
@@ -206,14 +199,3 @@ def test_wrong_arguments(seven, tmp_path):
         LMDBDataDecoder(LMDBData(seven), 3)
     with pytest.raises(ValueError, match="write_frequency must be a whole number of at least 1"):
         dump_dataflow_to_lmdb(flow_of([[1]]), tmp_path / "new.lmdb", write_frequency=0)
-
-
-def test_a_file_may_be_open_at_the_end_of_the_program(seven):
-    code = f"""
-from tensorpack.dataflow.files.lmdb_file import LMDBData
-flow = LMDBData({seven!r})
-going = iter(flow)
-print(len(next(going)))
-"""
-    done = run_python("-X", "dev", "-c", code)
-    assert (done.returncode, done.stderr) == (0, b"")

@@ -3,7 +3,6 @@
 import itertools
 import multiprocessing
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -135,9 +134,3 @@ def test_a_forked_copy_of_fixed_size_begins_a_pass_of_its_own():
 def test_wrong_numbers(kind, wrong):
     with pytest.raises((TypeError, ValueError), match=f"{kind.__name__}.*got {wrong!r}"):
         kind(numbers(3), wrong)
-
-
-@pytest.mark.parametrize("number", [np.float32(2), "2"])
-def test_numbers_of_every_kind(number):
-    assert len(list(RepeatedData(numbers(3), number))) == 6
-    assert list(FixedSizeData(numbers(5), number)) == [[0], [1]]

@@ -14,7 +14,6 @@ from tensorpack.dataflow import (
     BatchDataByShape,
     CacheData,
     ConcatData,
-    DataFlow,
     DataFromGenerator,
     DataFromList,
     MapData,
@@ -208,21 +207,3 @@ def test_only_what_is_in_the_buffer_is_held():
     for _ in going:
         assert held() <= 10 + 1  # and the last one that was read, in a frame of the flow
     assert len(points) > 100
-
-
-def test_the_flow_is_not_asked_again_after_its_end():
-    class Once(DataFlow):
-        def __init__(self):
-            self.left = [None, [2], [1], [0]]
-
-        def __iter__(self):
-            return self
-
-        def __next__(self):
-            datapoint = self.left.pop()  # an IndexError if it is asked again
-            if datapoint is None:
-                raise StopIteration
-            return datapoint
-
-    for size in 1, 2, 3, 4:
-        assert sorted(LocallyShuffleData(Once(), size)) == [[0], [1], [2]]

@@ -1,7 +1,6 @@
 """Lines of SVMlight files become vectors; a wrong line is named."""
 
 import gzip
-import pickle
 
 import numpy as np
 import pytest
@@ -101,11 +100,3 @@ def test_files_and_arguments_that_are_wrong(tmp_path):
         ValueError, match="num_features must be a whole number of at least 1, but got 0"
     ):
         SVMLightData(path, num_features=0)
-
-
-def test_vectors_are_new_and_the_flow_stays_small(tmp_path):
-    flow = SVMLightData(write(tmp_path / "a", "1 1:2 100000:3\n"), shuffle=False)
-    (first,), (second,) = list(flow), list(flow)
-    first[0][0] = 9
-    assert second[0][0] == 2
-    assert len(pickle.dumps(flow)) < 10000

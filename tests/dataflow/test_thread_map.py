@@ -15,7 +15,6 @@ from tensorpack.dataflow import (
     StateNotKept,
 )
 from tensorpack.dataflow.threads import MultiThreadMapData, ThreadedMapData
-from tensorpack.utils.workers.processes import usable_cores
 from tests.contracts.dataflow import DataFlowContract, contract_of
 from tests.dataflow.flows import numbers, shuffled
 from tests.dataflow.process_functions import Unsized, odd, same, tenfold
@@ -157,13 +156,6 @@ def test_a_state_may_be_loaded_into_a_flow_that_is_in_use():
     assert list(flow) == [[10 * i] for i in range(9)]
 
 
-def test_a_flow_without_a_state_says_so_itself():
-    flow = MultiThreadMapData(DataFromGenerator(lambda: iter([[1]])), 2, same, strict=True)
-    assert list(flow) == [[1]]
-    with pytest.raises(StateNotKept, match="DataFromGenerator keeps no state"):
-        flow.state_dict()
-
-
 # Arguments
 def test_seeded_only_if_the_order_is():
     ds = DataFromGenerator(lambda: iter([[1]]))
@@ -175,10 +167,6 @@ def test_seeded_only_if_the_order_is():
         seeded = False
 
     assert not MultiThreadMapData(Unseeded(ds), 1, same, strict=True).seeded
-
-
-def test_as_many_threads_as_cores_unless_told_otherwise():
-    assert MultiThreadMapData(numbers(3), map_func=same).num_thread == usable_cores()
 
 
 def test_wrong_arguments():

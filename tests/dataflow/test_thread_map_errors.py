@@ -6,10 +6,9 @@ import traceback
 
 import pytest
 
-from tensorpack.dataflow import DataFromGenerator, ProxyDataFlow
+from tensorpack.dataflow import DataFromGenerator
 from tensorpack.dataflow.threads import MultiThreadMapData
 from tests.dataflow.flows import numbers
-from tests.dataflow.process_functions import same
 from tests.dataflow.thread_functions import both_orders, threads_of
 from tests.processes import LONG
 
@@ -97,15 +96,6 @@ def test_an_error_is_raised_before_what_is_finished_already():
         next(datapoints)
 
 
-def test_an_error_behind_the_last_datapoint_is_not_raised():
-    def func(datapoint):
-        return [1 // (5 - datapoint[0])]
-
-    datapoints = iter(MultiThreadMapData(numbers(9), 2, func, strict=True))
-    assert next(datapoints) == [0]
-    datapoints.close()
-
-
 @both_orders
 @pytest.mark.parametrize("error", [SystemExit(3), KeyboardInterrupt("k"), GeneratorExit("g")])
 def test_no_exception_vanishes(strict, error):
@@ -141,12 +131,3 @@ def test_after_an_error_a_new_pass_begins(strict):
     with pytest.raises(ZeroDivisionError, match="once"):
         list(flow)
     assert list(flow) == list(numbers(5))
-
-
-def test_an_error_of_the_state_is_raised():
-    class Broken(ProxyDataFlow):
-        def state_dict(self):
-            return 1 // 0
-
-    with pytest.raises(ZeroDivisionError):
-        iter(MultiThreadMapData(Broken(numbers(3)), 2, same, strict=True))

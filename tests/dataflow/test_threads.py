@@ -1,7 +1,6 @@
 """Several flows, each in a thread: a mixture of whole streams."""
 
 import collections
-import contextlib
 import itertools
 import threading
 import traceback
@@ -102,32 +101,6 @@ def test_the_mixture_has_a_whole_stream_of_each_flow(length, num_thread, num_pre
     assert set(streams) <= set(range(num_thread))
     for values in streams.values():
         assert values == [i % length for i in range(len(values))]
-
-
-def test_passes_that_begin_at_the_same_time_share_flows_and_threads(runner):
-    class Slow(ResetsCounted):
-        def __init__(self):
-            wait()
-            flows.append(self)
-            super().__init__([[1], [2]])
-
-        def reset_state(self):
-            wait()
-            super().reset_state()
-
-    def wait():
-        with contextlib.suppress(threading.BrokenBarrierError):
-            both.wait(0.2)
-
-    flows, both, found = [], threading.Barrier(2), []
-    flow = runner(Slow, 4, 1)
-    passes = [threading.Thread(target=lambda: found.append(len(list(flow)))) for _ in range(2)]
-    for each in passes:
-        each.start()
-    for each in passes:
-        each.join()
-    assert [each.resets for each in flows] == [1] and found == [2, 2]
-    assert len(threads()) == 1
 
 
 def test_what_comes_first_is_yielded_first_and_every_flow_has_its_share(runner):

@@ -204,16 +204,6 @@ def test_a_hint_names_the_flag_that_helps(num_envs, limit, hint, log_dir):
     assert make_expreplay(small_catch(num_envs)).bottleneck_hint(limit) == hint
 
 
-@pytest.mark.one_row
-@pytest.mark.slow
-def test_the_example_reports_where_its_time_goes(log_dir, capsys):
-    with open(log_dir + "/report", "w"):
-        pass
-    train(small_catch(), "--steps-per-epoch", "60", "--max-epoch", "1")
-    said = [line for line in capsys.readouterr().out.splitlines() if "Where the time goes" in line]
-    assert len(said) == 1 and " environment steps/s; the input queue is " in said[0]
-
-
 RAINBOW = Algorithm(double=False, n_step=3, priority=0.5)
 
 

@@ -2,13 +2,11 @@
 
 import json
 
-import numpy as np
 import plot_scores
 import pytest
 from plot_scores import Published
 
 from tests.examples.small_dqn import refusal
-from tests.RL.catch import CatchPlayer
 
 PUBLISHED = Published([(0, 200), (200, 400)], {"Old": [1.0, 2.25], "New": [9.0, -10.0]}, "a paper")
 
@@ -34,19 +32,6 @@ def test_a_name_stands_for_several_runs(logs):
     assert list(found) == ["fast", "slow"]
     names = [run.directory.rstrip("/").split("/")[-1] for run in found["fast"]]
     assert names == ["fast-1", "fast-2", "slow"] and len(found["slow"]) == 1
-
-
-def test_a_path_that_exists_wins_over_a_name(logs):
-    (logs / "slow").rename(logs / "lr=0.1")
-    (logs / "fast-1").rename(logs / "lr=0.2")
-    for argument, name, count in [
-        ("lr=0.1", "lr=0.1", 1),
-        ("lr=*", "lr=*", 2),
-        ("lr=0.[12]/", "lr=0.[12]", 2),
-    ]:
-        found = plot_scores.read_runs([f"{logs}/{argument}"])
-        assert {name: len(runs) for name, runs in found.items()} == {name: count}
-    assert len(plot_scores.read_runs([f"x={logs}/lr=*"])["x"]) == 2
 
 
 def test_the_picture_has_every_curve_and_what_it_is_a_mean_of(logs):
@@ -77,13 +62,6 @@ def test_the_table_has_published_scores_and_the_mean_of_the_runs(logs):
     ]
 
 
-def test_the_table_is_printed(logs, capsys):
-    plot_scores.main([str(logs / "slow"), "--published", "pong", "--table"])
-    said = capsys.readouterr().out
-    assert "| 250,000-500,000 | 500,000-750,000 |" in said and "| IQN | -13.8 | -8.9 |" in said
-    assert said.endswith("| **slow** (1 run) | - | - |\n")
-
-
 @pytest.mark.parametrize(
     "flags, said",
     [
@@ -103,17 +81,3 @@ def test_what_cannot_be_drawn_is_refused(logs, tmp_path, capsys, flags, said):
 
 def test_a_directory_without_a_run_is_refused(tmp_path, capsys):
     assert "stats.json cannot be read" in refusal(capsys, plot_scores.main, [str(tmp_path)])
-
-
-def test_random_games_are_whole_and_played_by_chance():
-    with CatchPlayer(num_envs=4) as player:
-        scores = plot_scores.play_at_random(player, 60)
-    assert len(scores) == 60 and set(scores) == {-1.0, 1.0}
-    assert np.mean(scores) < 0  # to catch the ball takes more than chance
-
-
-def test_published_scores_have_a_value_in_each_window():
-    published = plot_scores.read_published("breakout")
-    assert published.windows == [(250000, 500000), (500000, 750000)]
-    assert len(published.scores) == 5 and "github.com" in published.source
-    assert {len(each) for each in published.scores.values()} == {2}

@@ -1,4 +1,4 @@
-"""The network of the example in bfloat16, and compiled by XLA, against float32."""
+"""The network of the example in bfloat16, against float32."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from DQNModel import Model
 from tensorpack.compat import tfv1 as tf
 from tensorpack.input_source import TensorInput
 from tensorpack.train import SimpleTrainer, TrainConfig
-from tests.computing import compiled, need_bf16, ops_in, run_nodes
+from tests.computing import need_bf16, ops_in, run_nodes
 from tests.examples.small_dqn import make_config, small_catch
 
 BATCH, STEPS = 16, 50
@@ -43,20 +43,10 @@ def learn(**options):
     return np.array(costs), nodes, q
 
 
-@pytest.fixture(scope="module")
-def exact():
-    return learn()
-
-
 @pytest.mark.slow
-def test_fp32_is_the_default(exact):
-    nodes = exact[1]
-    assert ops_in(tf.bfloat16, nodes) == [] and not compiled(nodes)
-
-
-@pytest.mark.slow
-def test_bf16_learns_what_fp32_learns(exact):
+def test_bf16_learns_what_fp32_learns():
     need_bf16()
+    exact = learn()
     costs, nodes, q = learn(precision="bf16")
     assert any("Conv2D" in op for op in ops_in(tf.bfloat16, nodes))
     learning = [each for each in nodes if each.name.startswith(("td_target", "huber_loss"))]
@@ -66,15 +56,6 @@ def test_bf16_learns_what_fp32_learns(exact):
     # Adam at this rate swings from the fourth update on, and no two roundings swing alike.
     np.testing.assert_allclose(costs[:4], exact[0][:4], rtol=0.03)
     assert abs(costs[-20:].mean() - exact[0][-20:].mean()) < 0.05 * exact[0][0]
-
-
-@pytest.mark.one_row
-@pytest.mark.slow
-def test_xla_learns_what_is_learned_without(exact):
-    costs, nodes, q = learn(xla=True)
-    assert compiled(nodes)
-    np.testing.assert_allclose(q, exact[2], atol=1e-4)
-    np.testing.assert_allclose(costs[:10], exact[0][:10], rtol=1e-2)
 
 
 def test_the_flags_reach_the_session(log_dir):
