@@ -8,7 +8,6 @@ from tensorpack.utils import get_tqdm, logger
 from tensorpack.utils.argtools import accepts_old_keywords
 from tensorpack.utils.checks import as_count
 
-from ._length import length_or_none
 from .base import DataFlow, ProxyDataFlow
 from .map import summary_of
 
@@ -52,27 +51,18 @@ class TestDataSpeed(ProxyDataFlow):
         self._resumed = position is not None
 
     def start(self) -> float:
-        """Resets the flow, takes datapoints, and logs and returns how many it gives in a second.
-
-        A RuntimeError is raised if it has none beyond those of the warm-up.
-        """
+        """Resets the flow, takes datapoints, and logs and returns how many it gives in a second."""
         self.ds.reset_state()
         datapoints = iter(self.ds)
         for _ in itertools.islice(datapoints, self.warmup):
             pass
-        count, length = 0, length_or_none(self.ds)
-        available = self.test_size if length is None else max(0, length - self.warmup)
-        with get_tqdm(total=min(self.test_size, available), desc="Speed") as bar:
+        count = 0
+        with get_tqdm(total=self.test_size, desc="Speed") as bar:
             begin = self._clock()
             for _ in itertools.islice(datapoints, self.test_size):
                 count += 1
                 bar.update()
             seconds = self._clock() - begin
-        if count == 0:
-            raise RuntimeError(
-                f"There is nothing to measure: {type(self.ds).__name__} yielded no datapoint "
-                f"after a warm-up of {self.warmup}."
-            )
         rate = count / max(seconds, 1e-9)
         logger.info(f"{count} datapoints in {seconds:.3f} sec.: {rate:.1f} datapoints/sec.")
         return rate
@@ -144,9 +134,6 @@ def _one_line(value: Any) -> str:
     if not hasattr(value, "dtype") or not hasattr(value, "shape"):
         text = summary_of(value) if isinstance(value, (str, bytes, int)) else repr(value)
         return f"{name} {text}" if len(text) <= 60 else f"{name} {text[:57]}..."
-    line = f"{name} {list(value.shape)} {value.dtype}"
-    if (
-        getattr(value.dtype, "kind", "O") in "biuf" and value.size > 0
-    ):  # dtypes of PyTorch have none
-        line += f" in [{value.min()}, {value.max()}]"
-    return line
+    is_number = getattr(value.dtype, "kind", "O") in "biuf"  # dtypes of PyTorch have none
+    ends = f" in [{value.min()}, {value.max()}]" if is_number and value.size > 0 else ""
+    return f"{name} {list(value.shape)} {value.dtype}{ends}"

@@ -12,7 +12,7 @@ from tensorpack.utils.optional import cv2, require
 from .base import DataFlow
 from .files.images import MOST_PIXELS, check_decoding, decode_image
 from .imgaug import AugmentationError, AugmentorList, ImageAugmentor, Transform
-from .map import MapDataComponent, check_index, component_of, summary_of
+from .map import MapDataComponent, component_of, summary_of
 from .random_map import RandomMap
 
 _LOGGED_FIRST, _LOGGED_EVERY = 9, 100
@@ -143,7 +143,6 @@ class AugmentImageComponent(AugmentImageComponents):
         catch_exceptions: bool = False,
     ) -> None:
         """`index` is the position or key of the image."""
-        check_index(self, index, "AugmentImageComponents for several")
         super().__init__(ds, augmentors, [index], [], copy, catch_exceptions)
         self.index = index
 

@@ -5,8 +5,8 @@ function may change the list or dict it gets, and None drops a datapoint.
 """
 
 import copy
-import itertools
 import os
+import reprlib
 from contextlib import closing
 from typing import Any, Callable, Generator, Hashable, Iterator, List, Optional, Sequence, Union
 
@@ -16,10 +16,6 @@ from tensorpack.utils import logger
 from tensorpack.utils._tracebacks import add_note
 
 from .base import DataFlow, ProxyDataFlow
-
-_MOST_CHARACTERS = 200  # of a text
-_MOST_COMPONENTS = 8
-_MOST_BITS = 640  # Python writes larger numbers slowly, or not at all
 
 
 def checked_function(flow: DataFlow, func: Any) -> Callable[[Any], Any]:
@@ -124,7 +120,7 @@ class MapDataComponent(DatapointMap):
         """
         super().__init__(ds)
         self.func = checked_function(self, func)
-        self.index = check_index(self, index)
+        self.index = index
 
     def _apply(self, datapoint: Any) -> Any:
         component = self.func(component_of(self, datapoint, self.index))
@@ -159,7 +155,7 @@ class FilterData(DatapointMap):
         """
         super().__init__(ds)
         self.predicate = checked_function(self, predicate)
-        self.index = check_index(self, index)
+        self.index = index
 
     def _apply(self, datapoint: Any) -> Any:
         judged = datapoint if self.index is None else component_of(self, datapoint, self.index)
@@ -178,22 +174,10 @@ class SelectComponent(DatapointMap):
     def __init__(self, ds: DataFlow, idxs: Sequence[Union[int, Hashable]]) -> None:
         """`idxs` are positions of components, or their keys if datapoints are dicts."""
         super().__init__(ds)
-        if isinstance(idxs, (int, str, bytes)):
-            raise TypeError(f"SelectComponent takes a list of indices, but got {idxs!r}.")
         self.idxs = list(idxs)
 
     def _apply(self, datapoint: Any) -> List[Any]:
         return [component_of(self, datapoint, index) for index in self.idxs]
-
-
-def check_index(
-    flow: DataFlow, index: Any, use: str = "one for each, or MapData for a function of several"
-) -> Any:
-    """Returns the index of a component; a TypeError if it is a list of them."""
-    if isinstance(index, (list, set, dict)):
-        name = type(flow).__name__
-        raise TypeError(f"{name} takes the index of one component, but got {index!r}. Use {use}.")
-    return index
 
 
 def component_of(flow: DataFlow, datapoint: Any, index: Union[int, Hashable]) -> Any:
@@ -220,28 +204,24 @@ def note_datapoint(
     add_note(error, f"{note}, read from {file}." if file else f"{note}.")
 
 
-def summary_of(value: Any, depth: int = 2) -> str:
+def summary_of(value: Any) -> str:
     """Returns what a datapoint or component is in a few words, such as `[uint8 (4, 6, 3), 7]`."""
-    if isinstance(value, (np.ndarray, np.generic)):
-        return f"{value.dtype} {value.shape}"
-    if isinstance(value, int) and value.bit_length() > _MOST_BITS:
-        return f"an int of {value.bit_length()} bits"
-    if value is None or isinstance(value, (bool, int, float)):
-        return repr(value)
-    if isinstance(value, (str, bytes, os.PathLike)):
-        text = repr(value if isinstance(value, os.PathLike) else value[: _MOST_CHARACTERS + 1])
-        return text if len(text) <= _MOST_CHARACTERS else text[:_MOST_CHARACTERS] + "..."
-    if depth and isinstance(value, dict):
-        items = itertools.islice(value.items(), _MOST_COMPONENTS)
-        parts = [
-            f"{summary_of(key):.40}: {summary_of(element, depth - 1)}" for key, element in items
-        ]
-        return "{" + _joined(parts, len(value)) + "}"
-    if depth and isinstance(value, (list, tuple)):
-        parts = [summary_of(element, depth - 1) for element in value[:_MOST_COMPONENTS]]
-        return "[" + _joined(parts, len(value)) + "]"
-    return f"a {type(value).__name__}"
+    return _Summary().repr(value)
 
 
-def _joined(parts: List[str], count: int) -> str:
-    return ", ".join(parts + ["..."] * (count > len(parts)))
+class _Summary(reprlib.Repr):
+    def __init__(self) -> None:
+        super().__init__()
+        self.maxlevel = 2
+        self.maxlist = self.maxtuple = self.maxdict = 8
+        self.maxstring = self.maxother = 200
+
+    def repr1(self, x: Any, level: int) -> str:
+        if isinstance(x, (np.ndarray, np.generic)):
+            return f"{x.dtype} {x.shape}"
+        for kind in (list, tuple, dict, str, int):  # and classes derived from these
+            if isinstance(x, kind):
+                return getattr(self, f"repr_{kind.__name__}")(x, level)  # type: ignore[no-any-return]
+        if x is None or isinstance(x, (float, bytes, os.PathLike)):
+            return self.repr_instance(x, level)
+        return f"a {type(x).__name__}"

