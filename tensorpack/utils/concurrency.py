@@ -78,49 +78,38 @@ class LoopThread(StoppableThread):
     """Calls a function, without arguments, again and again until stopped.
 
     Paused or not, it ends after the call that is under way when it is asked to stop. An exception
-    of the function ends it; let `guard_thread` pass it on. `pausable`: whether `pause` may be used.
+    of the function ends it; let `guard_thread` pass it on. Every loop can pause, whether `pausable`
+    or not.
     """
 
     def __init__(self, func: Callable[[], Any], pausable: bool = True):
         super().__init__()
         self.daemon = True
         self._func = func
-        self._pausable = pausable
-        self._change = threading.Condition()
-        self._paused = False
-        self._caller: Optional[int] = None  # the id of the thread that makes a call
+        self._call = threading.RLock()  # held during a call; the function itself may pause
+        self._resumed = threading.Event()
+        self._resumed.set()
 
     def run(self) -> None:
         """Loops; called by `start`."""
         while not self.stopped():
-            with self._change:
-                if self._paused:
-                    self._change.wait(_POLL_SECONDS)  # a stop event wakes nothing
-                    continue
-                self._caller = threading.get_ident()
-            try:
-                self._func()
-            finally:
-                with self._change:
-                    self._caller = None
-                    self._change.notify_all()
+            if self._resumed.wait(_POLL_SECONDS):  # a stop event wakes nothing
+                with self._call:
+                    if self._resumed.is_set():
+                        self._func()
 
     def pause(self) -> None:
         """Returns when no call is under way; none begins until `resume`.
 
         Called from within the function, it returns at once.
         """
-        if not self._pausable:
-            raise RuntimeError(f"{self.name} cannot pause: make it LoopThread(f, pausable=True).")
-        with self._change:
-            self._paused = True
-            self._change.wait_for(lambda: self._caller in (None, threading.get_ident()))
+        self._resumed.clear()
+        with self._call:
+            pass
 
     def resume(self) -> None:
         """Continues the loop after a `pause`; does nothing otherwise."""
-        with self._change:
-            self._paused = False
-            self._change.notify_all()
+        self._resumed.set()
 
 
 def guard_thread(thread: threading.Thread, on_error: Callable[[Exception], Any]) -> None:
@@ -130,8 +119,6 @@ def guard_thread(thread: threading.Thread, on_error: Callable[[Exception], Any])
     called in that thread. SystemExit and the like, by which a thread ends without a word, are the
     cause of a RuntimeError.
     """
-    if thread.ident is not None:
-        raise RuntimeError(f"{thread.name} runs already: guard_thread() comes before start().")
     original = thread.run
 
     def run() -> None:

@@ -2,7 +2,7 @@
 
 import os
 import urllib.request
-from typing import Any, BinaryIO, Iterator, Optional, Sequence
+from typing import Any, BinaryIO, Iterator, Optional
 from urllib.parse import unquote, urlsplit
 
 from ._hashing import hash_file
@@ -58,7 +58,7 @@ def download(
     An existing file is kept if its expected size or hash is given and matches.
 
     Args:
-      url: a `https:` or `file:` address, or a `http:` one if the hash is given.
+      url: its address. Give the hash for one that is not `https:`.
       dir: the directory to write to; created if missing.
       filename: the name of the file; by default the last part of the address.
       expect_size: its size in bytes, if known.
@@ -67,11 +67,7 @@ def download(
     Raises:
       OSError: the file cannot be fetched or written.
     """
-    schemes = ("https", "file") if sha256 is None else ("https", "file", "http")
-    _check_scheme(url, schemes)
     filename = filename or os.path.basename(unquote(urlsplit(url).path))
-    if not filename:
-        raise ValueError(f"There is no file name in {url}: pass `filename`.")
     path = os.path.join(dir, filename)
     known = expect_size is not None or sha256 is not None
     if known and os.path.isfile(path) and _complaint(path, expect_size, sha256) is None:
@@ -80,21 +76,12 @@ def download(
     remove_temporaries(dir or ".")
     with open_atomic(path) as file:
         with urllib.request.urlopen(url, timeout=_TIMEOUT_SECONDS) as response:
-            _check_scheme(response.geturl(), schemes)  # it may have been redirected
             _copy(response, file, filename)
         file.flush()
         complaint = _complaint(file.name, expect_size, sha256)
         if complaint is not None:
             raise ValueError(f"What came from {url} {complaint}.")
     return path
-
-
-def _check_scheme(url: str, schemes: Sequence[str]) -> None:
-    if urlsplit(url).scheme not in schemes:
-        raise ValueError(
-            "Only https: and file: addresses are downloaded, and http: ones whose SHA-256 is "
-            f"known; got {url}."
-        )
 
 
 def _copy(response: Any, file: BinaryIO, title: str) -> None:

@@ -96,8 +96,6 @@ class IterSpeedCounter:
     def __init__(
         self, print_every: int, name: Optional[str] = None, clock: _Clock = time.perf_counter
     ):
-        if print_every < 1:
-            raise ValueError(f"print_every is a number of rounds from 1 on, got {print_every}.")
         self._print_every = print_every
         self._name = name or "Speed"
         self._clock = clock
