@@ -154,9 +154,10 @@ class LMDBRecords(RecordFile):
 
     def read(self, index: int) -> Any:
         key = self.keys[index]
-        value = self.handle.get(key)
+        file = self.handle  # stays open while it is referenced
+        value = file.get(key)
         if value is None:
-            with self.handle.env.begin() as transaction, transaction.cursor() as cursor:
+            with file.env.begin() as transaction, transaction.cursor() as cursor:
                 first = f" The first one is {cursor.key()!r}." if cursor.first() else ""
             raise BadRecord(f"There is no such key in the file.{first}")
         return self._element(key, value)
@@ -173,7 +174,8 @@ class LMDBRecords(RecordFile):
     def _find_keys(self) -> List[bytes]:
         if isinstance(self._selection, list):
             return self._selection
-        with self.handle.env.begin() as transaction:
+        file = self.handle  # stays open while it is referenced
+        with file.env.begin() as transaction:
             internal = {key: transaction.get(key) for key in (LIST_KEY, _HEADER_KEY)}
             if self._selection is not None:
                 count = transaction.stat()["entries"] - sum(map(bool, internal.values()))
