@@ -36,6 +36,12 @@ def test_a_file_that_is_cut_off(whole, tmp_path):
             len(LMDBData(path))
 
 
+def test_damage_to_the_tree_of_pages_names_the_file(whole):
+    damaged = damage(whole, 2 * PAGE, bytes(len(read_bytes(whole)) - 2 * PAGE))
+    with pytest.raises(DamagedFile, match=f"{damaged}: LMDB cannot read its keys"):
+        len(LMDBData(damaged))
+
+
 def test_files_of_other_formats(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"no file .*data\.mdb"):
         LMDBData(tmp_path / "data.mdb")

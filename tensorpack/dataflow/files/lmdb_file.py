@@ -145,7 +145,10 @@ class LMDBRecords(RecordFile):
     def keys(self) -> List[bytes]:
         """The keys of the records, in their order."""
         if self._keys is None:
-            self._keys = self._find_keys()
+            try:
+                self._keys = self._find_keys()
+            except require("lmdb").Error as error:
+                raise DamagedFile(f"{self.path}: LMDB cannot read its keys: {error}") from error
             logger.info("%s", f"Found {len(self._keys)} entries in {self.path}")
         return self._keys
 
