@@ -144,28 +144,20 @@ def test_the_error_keeps_its_traceback():
         assert frames[-1].name == "one_pass"
 
 
-class Waiting(FlowOf):
-    """Has no datapoint, waits until it is released, and fails then."""
-
-    def __init__(self, error):
-        super().__init__(self._one_pass)
-        self._error = error
-        self.entered, self.released = threading.Event(), threading.Event()
-
-    def _one_pass(self, number):
-        self.entered.set()
-        self.released.wait(10)
-        raise self._error
-        yield
-
-
 @pytest.mark.parametrize("error", [StopRequested(), DataFlowTerminated(), OSError("disk gone")])
 def test_a_dataflow_that_ends_because_of_the_stop_is_not_a_failure_and_others_are_heard(error):
-    flow = Waiting(error)
-    with running(QueueInput(flow), SIGNATURE) as (trainer, sess, (number,), _):
-        assert flow.entered.wait(5)
+    entered, released = threading.Event(), threading.Event()
+
+    def one_pass(number):
+        entered.set()
+        released.wait(10)
+        raise error
+        yield
+
+    with running(QueueInput(FlowOf(one_pass)), SIGNATURE) as (trainer, sess, (number,), _):
+        assert entered.wait(5)
         trainer.stop_token.request(Interrupted(2))
-        flow.released.set()
+        released.set()
         wait_until(lambda: the_thread() == [])
         with pytest.raises(tf.errors.OutOfRangeError):
             sess.run(number)

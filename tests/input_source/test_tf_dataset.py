@@ -86,7 +86,9 @@ def test_a_dataset_that_ends_ends_the_training():
 
 def test_a_model_trains_on_a_flow_as_a_dataset_pass_after_pass():
     found = []
-    look = when(trigger_epoch=lambda cb: found.extend(cb.trainer.sess.run(variables())))
+    look = when(
+        trigger_epoch=lambda cb: found.extend(cb.trainer.sess.run(tf.trainable_variables()))
+    )
     data = StagingInput(TFDatasetInput(DataFromList([[X, 3 * X + 2]])))
     config = helpers.config([look], model=TinyModel(), data=data, steps_per_epoch=100)
     SimpleTrainer(config).train()
@@ -116,10 +118,6 @@ def test_a_validation_reads_one_pass_of_a_flow_without_a_length():
     )
     trainer.train()
     assert [each.value for each in trainer.monitors.get_history("seen")] == [3, 3]
-
-
-def variables():
-    return tf.trainable_variables()
 
 
 def test_a_reset_begins_from_the_start():

@@ -10,13 +10,9 @@ from tensorpack.input_source import FeedInput, QueueInput, StagingInput, TensorI
 from tensorpack.predict import FeedfreePredictor, PredictConfig
 from tensorpack.tfutils.sessinit import DictRestore
 from tests.helpers import TinyModel
+from tests.predict.predicting import config
 
 X = np.float32([1, 2])
-
-
-def config(**options):
-    init = DictRestore({"weight": np.float32(3), "bias": np.float32(1)})
-    return PredictConfig(TinyModel(), output_names=["predicted"], session_init=init, **options)
 
 
 def flow():

@@ -8,11 +8,9 @@ from tensorpack.predict import (
     DataParallelOfflinePredictor,
     MultiThreadAsyncPredictor,
     MultiTowerOfflinePredictor,
-    PredictConfig,
 )
-from tensorpack.tfutils.sessinit import DictRestore
 from tests.computing import run_nodes
-from tests.helpers import TinyModel
+from tests.predict import predicting
 
 TWO_CPUS = tf.ConfigProto(device_count={"CPU": 2}, allow_soft_placement=True)
 X = np.float32([1, 2])
@@ -20,14 +18,7 @@ X = np.float32([1, 2])
 
 @pytest.fixture
 def config():
-    init = DictRestore({"weight": np.float32(3), "bias": np.float32(1)})
-    return PredictConfig(
-        TinyModel(),
-        input_names=["x"],
-        output_names=["predicted"],
-        session_init=init,
-        session_config=TWO_CPUS,
-    )
+    return predicting.config(session_config=TWO_CPUS)
 
 
 def test_each_tower_predicts_on_its_device_with_the_same_weights(config):
