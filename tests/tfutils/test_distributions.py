@@ -6,6 +6,7 @@ import pytest
 from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.distributions import (
     CategoricalDistribution,
+    Distribution,
     GaussianDistribution,
     ProductDistribution,
 )
@@ -92,3 +93,20 @@ def test_a_product_is_its_factors_side_by_side(session):
     drawn, valid = session().run([samples, activated])
     assert drawn.shape == (7, 5) and (drawn[:, :3].sum(axis=1) == 1).all()
     np.testing.assert_allclose(valid, theta, rtol=1e-5)
+
+
+class Coin(Distribution):
+    """Heads or tails, with one probability."""
+
+    param_dim = sample_dim = 1
+
+    def _loglikelihood(self, x, theta):
+        return tf.log(x * theta + (1 - x) * (1 - theta))[:, 0]
+
+
+def test_a_distribution_of_the_user(session):
+    coin = Coin("coin")
+    likelihood = session().run(coin.loglikelihood([[1.0], [0.0]], [0.25]))
+    np.testing.assert_allclose(likelihood, np.log([0.25, 0.75]), rtol=1e-6)
+    with pytest.raises(NotImplementedError, match="Coin must define _sample"):
+        coin.sample(3, [0.5])
