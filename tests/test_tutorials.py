@@ -59,8 +59,8 @@ PROMISES = {
         (r"sailing with probability ([\d.]+): an anchor", 0.4, 1),
     ],
     "08-performance": [
-        (r"Waiting for data takes (\d+) %: the data is the limit", 15, 100),
-        (r"Callbacks take (\d+) % .* PeriodicTrigger-WatchWeights", 30, 100),
+        (r"Waiting for data takes (\d+)%: the data is the limit", 15, 100),
+        (r"Callbacks take (\d+)% .* PeriodicTrigger-WatchWeights", 30, 100),
         (r"Throughput \(samples/sec\): ([\d.]+)", 1000, 1e9),
     ],
 }

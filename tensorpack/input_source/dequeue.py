@@ -1,6 +1,6 @@
 """Measures, in the graph, how many datapoints a step takes from a queue and how long it waits."""
 
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence
+from typing import Any, List, Optional, Sequence
 
 from tensorpack.compat import run_after
 from tensorpack.compat import tfv1 as tf
@@ -40,6 +40,7 @@ class ConsumedCount:
         """Returns the components of a dequeue of `number` datapoints; using one counts them."""
         self.per_run += number
         self._dequeues.append(components[0].op)
+        _dequeues.get().append(components[0].op)
         if self.deferred:
             return list(components)
         with tf.control_dependencies([self.count(components, number)]):
@@ -63,60 +64,20 @@ class ConsumedCount:
         return int(sess.run(self._value))
 
 
-class WaitReading(NamedTuple):
-    """What a probe measured in one run of the session."""
-
-    seconds: float  # from the begin of the run to the last dequeue
-    fill: Optional[float]  # of the queue after the dequeue, in [0, 1]; None if it has no limit
+_dequeues: PerGraph[List[tf.Operation]] = PerGraph(list)
 
 
-class WaitProbe:
-    """Two clocks and the size of a queue: one clock at the begin of a run, one after a dequeue.
+def wait_clocks(step: Optional[tf.Operation], fed: bool) -> List[tf.Tensor]:
+    """Returns float64 seconds: when a run begins, and when each dequeue of a step has its data.
 
-    Its ops run only where they are fetched, and otherwise cost nothing. Fetching them runs the
-    dequeues, so fetch them only along with an op that takes the datapoints anyway, see
-    `belongs_to`. Made in the scope of its ops; `wait_probes` returns those of a graph.
+    Fetch them only along with the step, since they run its dequeues. The list is empty if none is
+    seen, and has only the beginning if the data is `fed`.
     """
-
-    def __init__(self, queue: Any) -> None:
-        self._queue = queue
-        self._capacity = queue.queue_ref.op.get_attr("capacity")
-        with tf.control_dependencies(None):
-            self._begin = tf.timestamp(name="wait_begin")
-        self._ends: List[tf.Tensor] = []
-        self._dequeues: List[tf.Operation] = []
-        self._size: Any = None
-        _probes.get().append(self)
-
-    def watch(self, dequeued: Sequence[tf.Tensor]) -> None:
-        """Adds a dequeue, of which these are the values."""
-        self._dequeues.append(dequeued[0].op)
-        with tf.name_scope(None), tf.control_dependencies(dequeued):
-            self._ends.append(tf.timestamp(name="QueueInput/wait_end"))
-        with tf.name_scope(None), tf.control_dependencies(self._ends):
-            self._size = self._queue.size(name="QueueInput/size_behind")
-
-    def belongs_to(self, op: tf.Operation) -> bool:
-        """Whether all dequeues run with this op, so that measuring them takes nothing more."""
-        needed = [dependency_of_targets([op], each) for each in self._dequeues]
-        return bool(needed) and all(needed)
-
-    @property
-    def fetches(self) -> Dict[str, Any]:
-        """What to run along with a step; `read` takes the values."""
-        return {"begin": self._begin, "ends": list(self._ends), "size": self._size}
-
-    def read(self, values: Dict[str, Any]) -> WaitReading:
-        """Returns what the values of `fetches` say."""
-        # The clock may be set back, and where nothing waits, the second one may even read first.
-        seconds = max(0.0, float(max(values["ends"]) - values["begin"]))
-        fill = float(values["size"]) / self._capacity if self._capacity > 0 else None
-        return WaitReading(seconds, fill)
-
-
-_probes: PerGraph[List[WaitProbe]] = PerGraph(list)
-
-
-def wait_probes(graph: tf.Graph) -> List[WaitProbe]:
-    """Returns the probes of a graph, in the order in which they were made."""
-    return list(_probes.get(graph))
+    dequeues = [] if step is None or fed else _dequeues.get(step.graph)
+    with tf.control_dependencies(None):
+        clocks = [tf.timestamp(name="begin")]
+    for op in dequeues:
+        if dependency_of_targets([step], op):
+            with tf.device(op.device), tf.control_dependencies([op]):
+                clocks.append(tf.timestamp(name="end"))
+    return clocks if step is not None and (fed or len(clocks) > 1) else []

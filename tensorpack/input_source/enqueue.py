@@ -12,7 +12,7 @@ from tensorpack.utils.checks import as_count, check_kind
 
 from .base import FeedfreeInput
 from .cursor import check_is_dataflow
-from .dequeue import ConsumedCount, WaitProbe
+from .dequeue import ConsumedCount
 from .enqueue_callback import EnqueueCallback
 from .enqueue_thread import EnqueueThread
 from .feed import make_placeholders
@@ -105,7 +105,6 @@ class QueueInput(FeedfreeInput):
                 values = [values[name] for name in self.queue.names]
             elif not isinstance(values, (list, tuple)):
                 values = [values]  # TensorFlow makes no list of a single component
-            self._probe.watch(values)
             return self.consumed.counted(values, self._datapoints_per_step)
 
     def _get_callbacks(self) -> List[Callback]:
@@ -114,7 +113,6 @@ class QueueInput(FeedfreeInput):
         with tf.device("/cpu:0"), tf.name_scope(None):
             with tf.name_scope("QueueInput/"):
                 self.consumed = ConsumedCount()
-                self._probe = WaitProbe(self.queue)
             # without a name the op would be called input_queue_Size, and the tag be taken
             size = self.queue.size(name="QueueInput/size")
             add_moving_summary(tf.cast(size, tf.float32, name="input_queue_size"))
