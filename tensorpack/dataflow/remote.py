@@ -132,8 +132,8 @@ class RemoteDataZMQ(DataFlow):
           senders: a pass ends when so many senders have said that there is no more.
           max_bytes: how large the message of a datapoint may be.
         """
-        addresses = [_checked(addr, key) for addr in (addr1, addr2) if addr is not None]
-        self._options, self._bind, self._key = (addresses, hwm, key, timeout), bind, key
+        self._addresses = [_checked(addr, key) for addr in (addr1, addr2) if addr is not None]
+        self._hwm, self._bind, self._key, self._timeout = hwm, bind, key, timeout
         self._senders = as_count(self, "senders", senders)
         self._max_bytes = as_count(self, "max_bytes", max_bytes)
         self._connection: ProcessLocal[_Connection] = ProcessLocal(_Connection)
@@ -163,7 +163,8 @@ class RemoteDataZMQ(DataFlow):
         _attach(socket, addr, self._bind, self._key)
 
     def _connected(self) -> "_Connection":
-        return self._connection.get("ROUTER", self.bind_or_connect, *self._options)
+        options = self._addresses, self._hwm, self._key, self._timeout
+        return self._connection.get("ROUTER", self.bind_or_connect, *options)
 
     def _pass(self, connection: "_Connection") -> Iterator[Any]:
         while True:

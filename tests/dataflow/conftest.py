@@ -4,7 +4,7 @@ import pytest
 
 from tensorpack.dataflow.remote import RemoteDataZMQ
 from tensorpack.utils.rng import _streams
-from tests.dataflow.remote_peers import ANY_PORT, SECONDS, Raw
+from tests.dataflow.remote_peers import ANY_PORT, SECONDS
 
 
 @pytest.fixture
@@ -29,11 +29,3 @@ def receive():
     yield make
     for flow in flows:
         flow.close()
-
-
-@pytest.fixture
-def raw():
-    """Makes bare sockets of ZeroMQ; closes them at the end."""
-    made = Raw()
-    yield made
-    made.close()

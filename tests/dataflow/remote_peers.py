@@ -1,4 +1,4 @@
-"""Both ends of a connection for the tests of `remote`, and bare sockets beside them."""
+"""Senders in threads, and free addresses, for the tests of `remote`."""
 
 import threading
 
@@ -29,29 +29,6 @@ class Sending(threading.Thread):
         assert not self.is_alive()
         if self._error is not None:
             raise self._error
-
-
-class Raw:
-    """Makes bare sockets of a kind, connected to an address."""
-
-    def __init__(self):
-        import zmq
-
-        self._context, self._sockets = zmq.Context(), []
-
-    def __call__(self, kind, addr, **options):
-        socket = self._context.socket(kind)
-        self._sockets.append(socket)
-        for name, value in options.items():
-            setattr(socket, name, value)
-        socket.sndtimeo = socket.rcvtimeo = 1000 * SECONDS
-        socket.connect(addr)
-        return socket
-
-    def close(self):
-        for socket in self._sockets:
-            socket.close(0)
-        self._context.term()
 
 
 def free_address():

@@ -1,7 +1,6 @@
 """Datapoints come over real sockets as they were sent, and waits end with an error."""
 
 import itertools
-import multiprocessing
 import os
 import signal
 import stat
@@ -215,30 +214,6 @@ def test_close_ends_a_pass_that_waits_and_the_flow_can_be_used_again(receive):
     assert list(flow) == list(numbers(3))
     assert not flow.seeded
     sending.end()
-
-
-@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
-def test_a_forked_process_has_a_connection_of_its_own(receive):
-    flow = receive()
-    context = multiprocessing.get_context("fork")
-    ours, theirs = context.Pipe()
-
-    def child():
-        flow.reset_state()
-        theirs.send(flow.endpoints)
-        theirs.send(list(flow))
-        flow.close()
-
-    process = context.Process(target=child)
-    process.start()
-    for addr, take in [(ours.recv()[0], ours.recv), (flow.endpoints[0], lambda: list(flow))]:
-        sending = Sending(numbers(4), addr, passes=1)
-        assert take() == list(numbers(4))
-        sending.end()
-    process.join(SECONDS)
-    assert process.exitcode == 0
-    ours.close()
-    theirs.close()
 
 
 def fail_at_text(datapoint):

@@ -32,9 +32,24 @@ def start():
 
     yield make
     for child in children:
-        if child.process.poll() is None:
-            child.send(signal.SIGKILL)
+        child.process.kill()
         child.end(SECONDS)
+
+
+@pytest.fixture
+def raw():
+    """Makes bare sockets of ZeroMQ."""
+    with contextlib.ExitStack() as stack:
+        context = stack.enter_context(zmq.Context())
+
+        def connect(kind, addr, **options):
+            peer = stack.enter_context(context.socket(kind))
+            for name, value in {"linger": 0, **options}.items():
+                setattr(peer, name, value)
+            peer.connect(addr)
+            return peer
+
+        yield connect
 
 
 SENDER = """
