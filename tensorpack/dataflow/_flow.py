@@ -92,12 +92,6 @@ def check_state(flow: Any, state: Any, names: Iterable[str]) -> None:
         raise not_a_state(flow, f"it needs {sorted(set(names))}, but got {keys}")
 
 
-def check_count(flow: Any, count: Any, limit: int) -> None:
-    """Raises ValueError unless `count` is an integer from 0 to `limit`."""
-    if not isinstance(count, int) or not 0 <= count <= limit:
-        raise not_a_state(flow, f"it is at {count!r}, but a pass has {limit}")
-
-
 def _has_methods(value: Any) -> bool:
     return hasattr(value, "__iter__") and callable(getattr(value, "reset_state", None))
 

@@ -8,7 +8,7 @@ from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Tupl
 
 from tensorpack.utils import logger
 
-from ._flow import call_optional, check_count, is_flow, not_a_state, what_instead
+from ._flow import call_optional, is_flow, not_a_state, what_instead
 from ._length import length_of, length_or_none
 from ._read_ahead import may_be_left, why_late
 from .base import DataFlow, ResumableDataFlow, StateNotKept, state_of
@@ -204,7 +204,6 @@ class ConcatData(CombinedDataFlow):
         return index, list(begun)
 
     def _restore_position(self, index: Any, begun: Any) -> Tuple[Any, ...]:
-        check_count(self, index, len(self.df_lists) - 1)
         return index, list(begun)
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:

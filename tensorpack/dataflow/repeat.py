@@ -4,12 +4,12 @@ No datapoints are kept: every repetition iterates the wrapped flow again.
 """
 
 import itertools
-from typing import Any, Dict, Iterator, Tuple, Union
+from typing import Any, Dict, Iterator, Union
 
 from tensorpack.utils.argtools import accepts_old_keywords
 from tensorpack.utils.checks import as_count
 
-from ._flow import ProcessLocal, check_count
+from ._flow import ProcessLocal
 from ._read_ahead import may_be_left
 from .base import DataFlow, ProxyDataFlow, UnknownLength
 
@@ -40,24 +40,19 @@ class RepeatedData(ProxyDataFlow):
     def __iter__(self) -> Iterator[Any]:
         self._position = finished, begun = self._take_loaded() or self._first_position()
         # Opened here, not by the generator, which may never run, so that a loaded state is used up.
-        return self._pass(finished, begun, iter(self.ds) if finished != self.num else iter(()))
+        return self._pass(finished, begun, iter(self.ds if self.num else ()))
 
     def _pass(self, finished: int, begun: bool, datapoints: Iterator[Any]) -> Iterator[Any]:
-        while finished != self.num:
+        passes = itertools.count(finished) if self.num == -1 else range(finished, self.num)
+        for number in passes:
             for datapoint in datapoints:
                 begun = True
-                self._position = finished, True
+                self._position = number, True
                 yield datapoint
             if not begun:
-                raise nothing_in_a_pass(self.ds, finished + 1)
-            finished += 1
-            if finished != self.num:
+                raise nothing_in_a_pass(self.ds, number + 1)
+            if number + 1 != self.num:
                 begun, datapoints = False, iter(self.ds)
-
-    def _restore_position(self, finished: Any, begun: Any) -> Tuple[Any, ...]:
-        if self.num != -1:
-            check_count(self, finished, max(self.num - 1, 0))
-        return finished, begun
 
 
 class RepeatedDataPoint(ProxyDataFlow):

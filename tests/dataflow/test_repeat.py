@@ -87,12 +87,6 @@ def test_reset_state_takes_fixed_size_back_to_the_beginning():
     assert list(flow) == [[0], [1]]
 
 
-def test_a_state_beyond_the_end():
-    flow = RepeatedData(numbers(3), 2)
-    with pytest.raises(ValueError, match="it is at 2, but a pass has 1"):
-        flow.load_state_dict({**flow.state_dict(), "finished": 2})
-
-
 def test_a_row_that_is_over_does_not_keep_its_datapoint():
     flow = RepeatedDataPoint(numbers(2), 2)
     kept = [(datapoint, flow.state_dict()["datapoint"]) for datapoint in flow]
