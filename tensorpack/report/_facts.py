@@ -1,208 +1,101 @@
-"""The top of the page: how the run ended, and what was run where."""
+"""How a run ended, and what was run where, from its `run.json`."""
 
-import re
 import shlex
 import socket
-import textwrap
 from html import escape
-from typing import Any, Dict, List
+from typing import Any, Dict
 
+import numpy as np
+
+from tensorpack.runs.record import LOST
 from tensorpack.utils._directory_lock import lock_owner
 from tensorpack.utils._words import size_text
+from tensorpack.utils.timer import humanize_time_delta
 
-from ._chart import number_text
 from ._read import Run
-from ._tables import table_of
 
-_CLASSES = {"finished": "good", "stopped": "open", "running": "open", "unknown": "open"}
-_MEANINGS = {
-    "lost": "the process crashed or was killed",
-    "unknown": "nothing has its directory locked, perhaps because it ran on another machine",
-}
+_CLASSES = {"finished": "good", "failed": "bad", LOST: "bad"}
 
 
 def headline_of(run: Run) -> str:
-    """Returns the result of the run in a line."""
-    if not run.attempts:
-        text = "No run.json tells how this run ended."
-        if run.epochs:
-            last = run.epochs[-1]
-            text += f" Its statistics end at step {number_text(last['global_step'])}."
-        return f'<p class="result soft">{text}</p>'
-    last = run.attempts[-1]
-    result = result_of(last, run.directory)
-    parts = [f'<span class="badge {_CLASSES.get(result, "bad")}">{escape(result)}</span>']
-    if last.get("message"):
-        parts.append(f"<b>{escape(_plain(last['message']))}</b>")
-    elif result in _MEANINGS:
-        parts.append(_MEANINGS[result])
-    seconds = sum(each["seconds"] for each in run.attempts if _is_number(each.get("seconds")))
-    facts = [f"{name} {_plain(last[name])}" for name in ("epoch", "step") if name in last]
-    if seconds:
-        facts.append(f"after {duration_text(seconds)}")
-    if last.get("checkpoint"):
-        facts.append(f"last checkpoint {_plain(last['checkpoint'])}")
-    best: Any = last.get("best")
-    facts += [f"best {_plain(each)}" for each in best] if isinstance(best, list) else []
-    return f'<p class="result">{" ".join(parts)} {escape(", ".join(facts))}</p>'
-
-
-def facts_of(run: Run) -> str:
-    """Returns what was run where, of the last attempt."""
-    if not run.attempts:
-        return ""
-    last = run.attempts[-1]
-    command, ended = last.get("command"), last.get("ended")
-    words = [shlex.quote(_plain(each)) for each in command] if isinstance(command, list) else []
-    versions = [f"{k} {_plain(v)}" for k, v in dict_in(last, "versions").items() if v]
-    rows = [
-        ("Command", _code(" ".join(words).replace(" '~/", " ~/'"))),  # which a shell expands
-        ("Folder", _code(last.get("folder"))),
-        ("Time", escape(f"{_time(last.get('started'))} to {_time(ended) if ended else 'now'}")),
-        ("Machine", _machine(dict_in(last, "machine"), last.get("host"))),
-        ("Versions", escape(", ".join(versions))),
-        ("Commit", _commit(dict_in(last, "git"))),
-        ("Training", _training(dict_in(last, "training"))),
-        ("Seeds", _seeds(dict_in(last, "training"))),
-    ]
-    return "<dl>" + "".join(f"<dt>{k}</dt><dd>{v}</dd>" for k, v in rows if v) + "</dl>\n"
+    """Returns the result of the run, and what of it cannot be shown."""
+    notes = "".join(f'\n<p class="open">{escape(note)}</p>' for note in run.notes)
+    if run.attempts:
+        seconds = sum(attempt.get("seconds", 0) for attempt in run.attempts)
+        last = {**run.attempts[-1], "seconds": seconds}
+        return f"<p>{_outcome(last, _result(last, run.directory))}</p>{notes}"
+    end = "".join(f" Its last step was {e['global_step']:,.0f}." for e in run.epochs[-1:])
+    return f"<p>No run.json tells how this run ended.{end}</p>{notes}"
 
 
 def attempts_of(run: Run) -> str:
-    if len(run.attempts) < 2:
+    """Returns when each attempt began and how it ended, if there were several."""
+    parts, results = [], [attempt.get("result", LOST) for attempt in run.attempts[:-1]]
+    if not results:
         return ""
-    last = result_of(run.attempts[-1], run.directory)
-    results = [_plain(each.get("result")) or "lost" for each in run.attempts[:-1]] + [last]
-    cells = [_attempt_row(*each) for each in zip(run.attempts, results)]
-    columns = [i for i in range(len(_COLUMNS)) if any(row[i] for row in cells)]
-    rows = ([escape(row[i]) for i in columns] for row in cells)
-    return table_of([_COLUMNS[i] for i in columns], rows)
+    results.append(_result(run.attempts[-1], run.directory))
+    for attempt, result in zip(run.attempts, results):
+        start = f"{attempt.get('started')}, from step {first_step_of(attempt):,}"
+        parts += [f"<dt>{escape(start)}</dt><dd>{_outcome(attempt, result)}</dd>"]
+    return f"<dl>{''.join(parts)}</dl>"
 
 
-_COLUMNS = ("started", "took", "from step", "to step", "result", "on", "commit", "")
+def first_step_of(attempt: Dict[str, Any]) -> int:
+    """Returns the step from which an attempt went on."""
+    return (attempt.get("training") or {}).get("first_step") or 0
 
 
-def _attempt_row(attempt: Dict[str, Any], result: str) -> List[str]:
-    seconds: Any = attempt.get("seconds")
-    cells = [
-        _time(attempt.get("started")),
-        duration_text(seconds) if _is_number(seconds) else "",
-        dict_in(attempt, "training").get("first_step", ""),
-        attempt.get("step", ""),
-        result,
-        attempt.get("host", ""),
-        _plain(dict_in(attempt, "git").get("commit"))[:10],
-        textwrap.shorten(_plain(attempt.get("message")), 80, placeholder=" ..."),
+def facts_of(run: Run) -> str:
+    """Returns what was run where, in the last attempt."""
+    if not run.attempts:
+        return ""
+    last = run.attempts[-1]
+    machine, git, training = (last.get(name) or {} for name in ("machine", "git", "training"))
+    gpus = [f"{gpu['name']} ({size_text(gpu['memory'])})" for gpu in machine.get("gpus") or []]
+    hardware = [
+        last.get("host"),
+        f"{machine.get('cpu')}, cores: {machine.get('cores')}",
+        f"{size_text(machine.get('memory'))} of memory",
+        ", ".join(gpus) or "no GPU",
+        machine.get("system"),
     ]
-    return [_plain(each) for each in cells]
+    dirty = git.get("dirty")
+    changes = ", with changes" if dirty else "" if dirty is False else ", changes not known"
+    known = {**training, "input": ", ".join(training.get("input") or [])}
+    seed = known.pop("seed", None)
+    command = " ".join(map(shlex.quote, last.get("command") or []))
+    sizes = [int(np.prod(shape)) for _, shape, _ in run.parameters]
+    rows = {
+        "Command": command.replace(" '~/", " ~/'"),  # which a shell expands
+        "Folder": last.get("folder"),
+        "Time": f"{last.get('started')} to {last.get('ended') or 'now'}",
+        "Machine": "; ".join(filter(None, hardware)) if machine else "",
+        "Versions": ", ".join(f"{k} {v}" for k, v in (last.get("versions") or {}).items() if v),
+        "Commit": f"{git.get('commit')} on {git.get('branch')}{changes}" if git else "",
+        "Training": ", ".join(f"{k.replace('_', ' ')} {v}" for k, v in known.items() if v),
+        "Parameters": f"{len(sizes)} variables, {sum(sizes):,} numbers" if sizes else "",
+        "Seed": "not fixed: this run cannot be repeated exactly" if seed is None else str(seed),
+    }
+    return f"<dl>{''.join(f'<dt>{k}</dt><dd>{escape(v)}</dd>' for k, v in rows.items() if v)}</dl>"
 
 
-def duration_text(seconds: float) -> str:
-    """Returns a duration such as `2 h 5 min`."""
-    minutes, rest = divmod(seconds, 60)
-    if minutes < 1:
-        return f"{seconds:.3g} s"
-    hours, minutes = divmod(int(minutes), 60)
-    days, hours = divmod(hours, 24)
-    if days:
-        return f"{days} d {hours} h"
-    return f"{hours} h {minutes} min" if hours else f"{minutes} min {int(rest)} s"
+def _outcome(attempt: Dict[str, Any], result: str) -> str:
+    facts = [f"{name} {attempt[name]:,}" for name in ("epoch", "step") if name in attempt]
+    if attempt.get("seconds"):
+        facts.append(f"after {humanize_time_delta(attempt['seconds'])}")
+    if attempt.get("checkpoint"):
+        facts.append(f"last checkpoint {attempt['checkpoint']}")
+    facts += [f"best {best}" for best in attempt.get("best") or []]
+    badge = f'<span class="badge {_CLASSES.get(result, "open")}">{escape(result)}</span>'
+    message = escape(attempt.get("message") or "")
+    return f"{badge} <b>{message}</b> {escape(', '.join(facts))}"
 
 
-def result_of(attempt: Dict[str, Any], directory: str) -> str:
-    """Returns the result of the last attempt of a directory, or "running", "lost" or "unknown"."""
-    known = _plain(attempt.get("result"))
-    if known:
-        return known
+def _result(attempt: Dict[str, Any], directory: str) -> str:
+    """The result of the last attempt; "running", "lost" or "unknown" while it has none."""
+    if attempt.get("result"):
+        return attempt["result"]
     is_here, owner = attempt.get("host") == socket.gethostname(), lock_owner(directory)
     if not owner:
-        return "lost" if is_here and owner == 0 else "unknown"
-    return "lost" if is_here and owner != attempt.get("process") else "running"
-
-
-def _time(value: Any) -> str:
-    return re.sub(r"^(\d{4}-\d\d-\d\d)T([\d:]{8})Z$", r"\1 \2 UTC", _plain(value))
-
-
-def _machine(machine: Dict[str, Any], host: Any) -> str:
-    gpus = machine.get("gpus")
-    names = [
-        f"{_plain(gpu.get('name'))} ({_size(gpu.get('memory'))})"
-        for gpu in (gpus if isinstance(gpus, list) else [])
-        if isinstance(gpu, dict)
-    ]
-    cpu, cores = _plain(machine.get("cpu")), _plain(machine.get("cores"))
-    parts = [
-        _plain(host),
-        f"{cpu}, {cores} core{'s' * (cores != '1')}" if cpu else "",
-        f"{_size(machine.get('memory'))} of memory" if machine.get("memory") else "",
-        ", ".join(names) or "no GPU",
-        _plain(machine.get("system")),
-    ]
-    return escape("; ".join(each for each in parts if each)) if machine else ""
-
-
-def _commit(git: Dict[str, Any]) -> str:
-    if not git:
-        return ""
-    dirty = git.get("dirty")
-    state = ", with changes" if dirty else "" if dirty is False else ", changes not known"
-    branch = f" on {_plain(git.get('branch'))}" if git.get("branch") else ""
-    return _code(git.get("commit") or "none") + escape(branch + state)
-
-
-_TRAINING = {
-    "trainer": "{}",
-    "model": "model {}",
-    "input": "data from {}",
-    "workers": "{} workers",
-    "towers": "{} towers",
-    "precision": "precision {}",
-    "xla": "XLA",
-    "steps_per_epoch": "{} steps per epoch",
-    "resumed_from": "resumed from {}",
-}
-
-
-def _training(training: Dict[str, Any]) -> str:
-    usual = {"workers": 1, "towers": 1}
-    known = {key: value for key, value in training.items() if value and value != usual.get(key)}
-    inputs = known.get("input")
-    if isinstance(inputs, list):
-        known["input"] = ", ".join(map(_plain, inputs))
-    texts = [form.format(_plain(known[key])) for key, form in _TRAINING.items() if key in known]
-    return escape(", ".join(texts))
-
-
-def _seeds(training: Dict[str, Any]) -> str:
-    if "seed" not in training:
-        return ""
-    seed = training["seed"]
-    text = str(seed) if type(seed) is int else _plain(seed)  # without the commas of large numbers
-    text = "not fixed: this run cannot be repeated exactly" if seed is None else text
-    return escape(text + (", deterministic" if training.get("deterministic") else ""))
-
-
-def dict_in(values: Dict[str, Any], name: str) -> Dict[str, Any]:
-    """Returns a value that is a dictionary, {} for any other."""
-    found = values.get(name)
-    return found if isinstance(found, dict) else {}
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < 1e15
-
-
-def _size(value: Any) -> str:
-    return size_text(value) if _is_number(value) else "?"
-
-
-def _plain(value: Any) -> str:
-    """A value of the record as text: "" for what has parts, which none of those shown has."""
-    if value is None or isinstance(value, (dict, list)):
-        return ""
-    return f"{value:,}" if type(value) is int else str(value)
-
-
-def _code(value: Any) -> str:
-    return f"<code>{escape(_plain(value))}</code>" if value else ""
+        return LOST if is_here and owner == 0 else "unknown"
+    return LOST if is_here and owner != attempt.get("process") else "running"

@@ -1,14 +1,16 @@
 import json
 
 
-def test_a_page_is_written(tensorpack, tmp_path):
-    epochs = [{"epoch_num": 1, "global_step": 1, "cost": 1}]
-    (tmp_path / "stats.json").write_text(json.dumps(epochs))
-    done = tensorpack("report", tmp_path)
-    assert (done.code, done.out) == (0, f"{tmp_path / 'report.html'}\n")
+def test_a_page_about_one_or_several_runs(tensorpack, tmp_path):
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        epochs = [{"epoch_num": 1, "global_step": 1, "cost": 1}]
+        (tmp_path / name / "stats.json").write_text(json.dumps(epochs))
+    done = tensorpack("report", tmp_path / "a")
+    assert (done.code, done.out) == (0, f"{tmp_path / 'a' / 'report.html'}\n")
     out = tmp_path / "other.html"
-    assert tensorpack("report", tmp_path, "--out", out).code == 0
-    assert "cost" in out.read_text()
+    assert tensorpack("report", tmp_path / "a", tmp_path / "b", "--out", out).code == 0
+    assert "2 runs" in out.read_text()
 
 
 def test_what_cannot_be_used_is_said(tensorpack, tmp_path):
@@ -16,4 +18,4 @@ def test_what_cannot_be_used_is_said(tensorpack, tmp_path):
     assert done.code == 2 and "has no run.json, stats.json or log.log" in done.err
     (tmp_path / "log.log").write_text("")
     done = tensorpack("report", tmp_path, "--out", tmp_path / "no" / "x.html")
-    assert done.code == 2 and "Give another --out" in done.err
+    assert done.code == 2 and f"No such file or directory: '{tmp_path}/no/x.html'" in done.err
