@@ -12,16 +12,50 @@ from tensorpack.utils.checkpoints.files import INDEX, saved_step
 from tensorpack.utils.checks import as_count, as_number
 from tensorpack.utils.stopping import Failed, Interrupted
 
-from .base import Callback, CallbackFactory, innermost
-from .graph import ProcessTensors
+from .base import Callback, innermost
 from .monitor import ScalarRecord
 from .saver import ModelSaver, find_directory
 
 
-class BestValue(Callback):
-    """Watches a scalar of `trainer.monitors`; a subclass asks for `_new_value` on trigger.
+class ScalarWatcher(Callback):
+    """Waits for the values of a scalar of `trainer.monitors`, the attribute `monitor_stat`.
 
-    A run in which nothing measures the scalar ends with a RuntimeError, see `check_measured`.
+    A name without a value is a warning at first, and a RuntimeError at the end of a run, unless
+    that failed or was interrupted.
+    """
+
+    monitor_stat: str
+    _seen = -1  # the step of the last value
+    _missed = False  # whether there was none when it was asked for
+
+    def _new_value(self) -> Optional[ScalarRecord]:
+        """Returns the last value, once."""
+        try:
+            latest: ScalarRecord = self.trainer.monitors.latest_record(self.monitor_stat)
+        except KeyError as error:
+            if not self._missed:
+                logger.warning(f"{self} does nothing yet. {error.args[0]}")
+            self._missed = True
+            return None
+        is_new, self._seen = latest.global_step != self._seen, latest.global_step
+        return latest if is_new else None
+
+    def _after_train(self) -> None:
+        if isinstance(self.trainer.stop_token.reason, (Failed, Interrupted)):
+            return
+        try:
+            if self._missed:
+                self.trainer.monitors.latest_record(self.monitor_stat)
+        except KeyError as error:
+            raise RuntimeError(f"{self} did nothing in this run. {error.args[0]}") from None
+        self._at_end()
+
+    def _at_end(self) -> None:
+        """Called when a run has come to its end."""
+
+
+class BestValue(ScalarWatcher):
+    """Keeps the best value of a scalar; a subclass asks for `_new_value` on trigger.
 
     Attributes:
       monitor_stat: name of the scalar.
@@ -34,17 +68,6 @@ class BestValue(Callback):
         self.reverse = reverse
         self.state_of = f"the {'greatest' if reverse else 'least'} {monitor_stat}"
         self.best: Any = None
-        self._seen = -1  # the step of the last value
-
-    def _new_value(self) -> Optional[ScalarRecord]:
-        """Returns the last value, once; None, with a warning, if there is none yet."""
-        latest = newer_than(self._seen, self, self.monitor_stat)
-        self._seen = self._seen if latest is None else latest.global_step
-        return latest
-
-    def check_over(self) -> None:
-        if self.was_triggered:
-            check_measured(self, self.monitor_stat)
 
     def _is_better(self, value: float, threshold: float = 0.0) -> bool:
         """Whether a value is better than the best, by more than the threshold; NaN and infinity
@@ -56,19 +79,6 @@ class BestValue(Callback):
             return True
         gain = value - self.best[1] if self.reverse else self.best[1] - value
         return gain > threshold
-
-    def _after_train(self) -> None:
-        reason = self.trainer.stop_token.reason
-        if not self.was_triggered or isinstance(reason, (Failed, Interrupted)):
-            return
-        try:
-            self.trainer.monitors.latest_record(self.monitor_stat)
-        except KeyError as error:
-            raise RuntimeError(f"{self} did nothing in this run. {error.args[0]}") from None
-        self._at_end()
-
-    def _at_end(self) -> None:
-        """Called when a run with the scalar has come to its end."""
 
     def state_dict(self) -> Dict[str, Any]:
         if self.best is None:
@@ -112,7 +122,6 @@ class EarlyStop(BestValue):
             self._waited += 1
 
     def check_over(self) -> None:
-        super().check_over()
         if self._waited >= self._patience:
             best = "" if self.best is None else f" than {self.best[1]:.5g} at step {self.best[0]}"
             raise StopTraining(
@@ -164,22 +173,22 @@ class MinSaver(BestValue):
         self.checkpoint_dir = find_directory(self.checkpoint_dir, type(self).__name__)
 
     def _before_train(self) -> None:
-        kept = saved_step(self.target)
-        if kept > self.global_step and self.trainer.resumed_from:
-            if self._keep(self.target, f"{self.target}-{kept}"):
-                logger.info(f"The best of step {kept} is cut off: it is now {self.target}-{kept}.")
+        step = saved_step(self.target)
+        if step > self.global_step and self.trainer.resumed_from:
+            if self._copy(self.target, f"{self.target}-{step}"):
+                logger.info(f"The best of step {step} is cut off: it is now {self.target}-{step}.")
         elif os.path.exists(self.target + INDEX):
             return
         if self.best is None:
             return
         # The run continues in another directory, perhaps on another machine.
-        earlier = os.path.dirname(self.trainer.resumed_from or self.target)
-        names = os.path.basename(self.target), f"model-{self.best[0]}"
-        sources = [os.path.join(earlier, each) for each in names]
-        sources = [each for each in sources if 0 <= saved_step(each) <= self.global_step]
-        if not any(self._keep(each, self.target) for each in sources):
-            logger.warning(f"{self} starts over, without the best so far, {self.best[1]:.5g}.")
-            self.best = None
+        directory = os.path.dirname(self.trainer.resumed_from or self.target)
+        for name in os.path.basename(self.target), f"model-{self.best[0]}":
+            path = os.path.join(directory, name)
+            if 0 <= saved_step(path) <= self.global_step and self._copy(path, self.target):
+                return
+        logger.warning(f"{self} starts over, without the best so far, {self.best[1]:.5g}.")
+        self.best = None
 
     def _trigger(self) -> None:
         latest = self._new_value()
@@ -189,21 +198,21 @@ class MinSaver(BestValue):
         saver = self._saver()
         if saver is not None:
             saver.wait()
-        listed = pointed_to(self.checkpoint_dir)
-        if not listed and saver is not None and saver.last_path is not None:
-            listed = [saver.last_path]  # elsewhere, where the run is resumed from
-        of_step = [each for each in listed if saved_step(each) == step]
+        paths = pointed_to(self.checkpoint_dir)
+        if not paths and saver is not None and saver.last_path is not None:
+            paths = [saver.last_path]  # elsewhere, where the run is resumed from
+        of_step = [path for path in paths if saved_step(path) == step]
         if of_step:
             # A run may have been resumed from the copy itself.
-            if of_step[-1] == self.target or self._keep(of_step[-1], self.target):
-                self.best, found = tuple(latest), f"{self._kind} {self.monitor_stat}={value:.5g}"
-                logger.info(f"Model at global_step={step} with {found} saved.")
+            if of_step[-1] == self.target or self._copy(of_step[-1], self.target):
+                self.best, stat = tuple(latest), f"{self._kind} {self.monitor_stat}={value:.5g}"
+                logger.info(f"Model at global_step={step} with {stat} saved.")
         elif saver is not None and saver.failure is not None:
             logger.warning(f"{self} does nothing: the model of step {step} could not be saved.")
-        elif listed:
+        elif paths:
             logger.warning(
                 f"{self.monitor_stat} is from step {step}, but the newest checkpoint is "
-                f"{listed[-1]}: {self} does nothing. Trigger both in the same epochs."
+                f"{paths[-1]}: {self} does nothing. Trigger both in the same epochs."
             )
         else:
             raise RuntimeError(
@@ -213,13 +222,12 @@ class MinSaver(BestValue):
     def _saver(self) -> Optional[ModelSaver]:
         """Returns what saves to the directory, or else the saver of the run's states."""
         state_saver = self.trainer.state_saver
-        for each in [state_saver, *map(innermost, self.trainer.all_callbacks)]:
-            if isinstance(each, ModelSaver) and each.checkpoint_dir == self.checkpoint_dir:
-                return each
+        for cb in [state_saver, *map(innermost, self.trainer.all_callbacks)]:
+            if isinstance(cb, ModelSaver) and cb.checkpoint_dir == self.checkpoint_dir:
+                return cb
         return state_saver
 
-    @staticmethod
-    def _keep(source: str, target: str) -> bool:
+    def _copy(self, source: str, target: str) -> bool:
         try:
             copy_checkpoint(source, target)
         except (CheckpointCorrupt, OSError) as error:
@@ -228,7 +236,8 @@ class MinSaver(BestValue):
         return True
 
     def _at_end(self) -> None:
-        self._trigger()  # the value of the last epoch may have come after its turn
+        if self._seen >= 0 or self._missed:
+            self._trigger()  # the value of the last epoch may have come after its turn
 
 
 class MaxSaver(MinSaver):
@@ -247,52 +256,7 @@ class MaxSaver(MinSaver):
 
 def best_kept(callbacks: Sequence[Callback]) -> List[Tuple[str, str]]:
     """Returns the paths of what these callbacks have kept as the best, and why, in words."""
-    found = []
-    for each in map(innermost, callbacks):
-        if isinstance(each, MinSaver) and each.best is not None:
-            step, value = each.best
-            found.append((each.target, f"{each.monitor_stat} {value:.5g} at step {step}"))
-    return found
-
-
-def newer_than(step: int, waiting: Callback, name: str) -> Optional[ScalarRecord]:
-    """Returns the last value of a scalar, unless it is of this step or there is none, which is a
-    warning.
-    """
-    try:
-        latest: ScalarRecord = waiting.trainer.monitors.latest_record(name)
-    except KeyError:
-        logger.warning(f"{waiting} does nothing: {name} has no value yet.")
-        return None
-    return None if latest.global_step == step else latest
-
-
-def check_measured(waiting: Callback, name: str) -> None:
-    """Raises a RuntimeError if a scalar has no value when all callbacks had their turn, unless it
-    may come later: from a callback that has not been triggered yet, or one that is not the
-    library's.
-    """
-    trainer, callbacks = waiting.trainer, waiting.trainer.all_callbacks
-    if not callbacks or not _is_ours(trainer.__class__) or any(map(_may_report, callbacks)):
-        return
-    try:
-        trainer.monitors.latest_record(name)
-    except KeyError as error:
-        waiting.was_triggered = False  # at the end of the run it has nothing to add
-        raise RuntimeError(
-            f"{waiting} waits for a scalar that nothing in this run measures. {error.args[0]}"
-        ) from None
-
-
-def _may_report(callback: Any) -> bool:
-    """Whether a callback may put scalars that it has not put before."""
-    inner = innermost(callback)
-    parts = [callback, inner, *getattr(inner, "infs", ())]  # an `InferenceRunner` has some
-    if not all(_is_ours(type(each)) for each in parts) or type(inner) is Callback:
-        return True
-    of_functions = isinstance(inner, (CallbackFactory, ProcessTensors))
-    return of_functions or (inner.puts_scalars and not inner.was_triggered)
-
-
-def _is_ours(kind: type) -> bool:
-    return kind.__module__.partition(".")[0] == "tensorpack"
+    savers = [cb for cb in map(innermost, callbacks) if isinstance(cb, MinSaver) and cb.best]
+    return [
+        (cb.target, f"{cb.monitor_stat} {cb.best[1]:.5g} at step {cb.best[0]}") for cb in savers
+    ]

@@ -41,8 +41,6 @@ class InferenceRunnerBase(Callback):
       infs: the inferencers, as a list.
     """
 
-    puts_scalars = True
-
     def __init__(
         self,
         input: Union[DataFlow, InputSource],

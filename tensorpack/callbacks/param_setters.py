@@ -14,7 +14,7 @@ from tensorpack.utils.checks import as_count
 
 from ._disk import needed_log_directory
 from .base import Callback
-from .best_value import check_measured, newer_than
+from .best_value import ScalarWatcher
 from .param import GraphVarParam, HyperParam, as_hyper_param
 
 
@@ -178,7 +178,7 @@ class HyperParamSetterWithFunc(HyperParamSetter):
         return self._func(self.epoch_num, self.get_current_value())
 
 
-class StatMonitorParamSetter(HyperParamSetter):
+class StatMonitorParamSetter(ScalarWatcher, HyperParamSetter):
     """Changes a hyper-parameter when a scalar has not improved for some time.
 
     Each trigger takes the latest value of the scalar. When the best of the last `last_k` of them
@@ -210,13 +210,12 @@ class StatMonitorParamSetter(HyperParamSetter):
         reverse: bool = False,
     ) -> None:
         super().__init__(param)
-        self._stat_name = stat_name
+        self.monitor_stat = stat_name
         self.state_of = f"{self.param.readable_name} by {stat_name}"
         self._value_func = value_func
         self._threshold = threshold
         self._reverse = reverse
-        self._seen: deque[float] = deque(maxlen=as_count(self, "last_k", last_k))
-        self._last_step = -1
+        self._values: deque[float] = deque(maxlen=as_count(self, "last_k", last_k))
 
     def _setup_graph(self) -> None:
         super()._setup_graph()
@@ -227,31 +226,26 @@ class StatMonitorParamSetter(HyperParamSetter):
             )
 
     def _get_value_to_set(self) -> Optional[float]:
-        latest = newer_than(self._last_step, self, self._stat_name)
+        latest = self._new_value()
         if latest is None:
             return None
-        self._last_step = latest.global_step
-        self._seen.append(latest.value)
-        if len(self._seen) < (self._seen.maxlen or 0):
+        self._values.append(latest.value)
+        if len(self._values) < (self._values.maxlen or 0):
             return None
         sign = 1.0 if self._reverse else -1.0
-        values = [-math.inf if math.isnan(value) else sign * value for value in self._seen]
+        values = [-math.inf if math.isnan(value) else sign * value for value in self._values]
         if max(values) - values[0] > self._threshold:
             return None
-        self._seen.clear()
+        self._values.clear()
         value = self._value_func(self.get_current_value())
-        logger.info(f"{self._stat_name} has not improved: {self.param.readable_name} is changed.")
+        logger.info(f"{self.monitor_stat} has not improved: {self.param.readable_name} is changed.")
         return value
 
-    def check_over(self) -> None:
-        if self.was_triggered and self._last_step < 0:
-            check_measured(self, self._stat_name)
-
     def state_dict(self) -> Dict[str, Any]:
-        return {**super().state_dict(), "seen": list(self._seen), "last_step": self._last_step}
+        return {**super().state_dict(), "seen": list(self._values), "last_step": self._seen}
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
         super().load_state_dict(state)
-        self._seen.clear()
-        self._seen.extend(state["seen"])
-        self._last_step = state["last_step"]
+        self._values.clear()
+        self._values.extend(state["seen"])
+        self._seen = state["last_step"]

@@ -74,8 +74,6 @@ class ThroughputTracker(Callback):
     as `PeriodicCallback` had switched it off.
     """
 
-    puts_scalars = True
-
     def __init__(
         self, samples_per_step: Optional[float] = None, clock: Callable[[], float] = time.monotonic
     ) -> None:
@@ -133,7 +131,6 @@ class GPUUtilizationTracker(Callback):
         CUDA_VISIBLE_DEVICES, or all. CUDA has the same order only if CUDA_DEVICE_ORDER=PCI_BUS_ID.
     """
 
-    puts_scalars = True
     _chief_only = False
 
     def __init__(self, devices: Optional[Sequence[Union[int, str]]] = None) -> None:
@@ -194,8 +191,6 @@ class GPUMemoryTracker(Callback):
     using it does not count. Where TensorFlow has no GPU, it does nothing.
     """
 
-    puts_scalars = True
-
     def __init__(self, devices: Sequence[int] = (0,)) -> None:
         listed = as_list(self, "devices", devices)
         self._devices = [f"gpu:{as_count(self, 'device', each, 0)}" for each in listed]
@@ -233,7 +228,6 @@ class HostMemoryTracker(Callback):
     container, in units of 2**30 bytes. On systems other than Linux it needs psutil.
     """
 
-    puts_scalars = True
     _chief_only = False
 
     def _setup_graph(self) -> None:

@@ -51,7 +51,6 @@ def MergeAllSummaries(
 
 class _Summaries(Callback):
     name_scope = "MergeAllSummaries"
-    puts_scalars = True
     sets_up_last = True  # others may add summaries while they are set up
 
     def __init__(self, period: int, key: str) -> None:

@@ -106,8 +106,6 @@ class Evaluator(Callback):
       clock: returns seconds; only differences count.
     """
 
-    puts_scalars = True
-
     def __init__(
         self,
         nr_eval: int,
@@ -230,8 +228,6 @@ class Progress(Callback):
       frame_skip: emulator frames for each action.
       clock: returns seconds; only differences count.
     """
-
-    puts_scalars = True
 
     def __init__(
         self, expreplay: Any, frame_skip: int, clock: Callable[[], float] = time.monotonic

@@ -129,7 +129,6 @@ class Callback:
         as "of": a state of something else is not loaded.
       sees_runs: set it to False, in `_setup_graph` at the latest, if `before_run` and `after_run`
         have nothing to do in this run although they are overridden: steps become faster.
-      was_triggered: whether `trigger` was called in this run.
     """
 
     _last_request: Tuple[Any, Tuple[Any, ...], Any] = (None, (), None)
@@ -139,8 +138,6 @@ class Callback:
     sets_up_last = False
     sees_runs = True
     state_of: Optional[str] = None
-    was_triggered = False
-    puts_scalars = False  # of a class of the library: whether it does so when it is triggered
     follows = False  # the script's callbacks, though a trainer registers it; needs what they do
     _chief_only = True
 
@@ -153,7 +150,6 @@ class Callback:
                 "would run twice on one state: remove it, or create a second one."
             )
         self.trainer = proxy
-        self.was_triggered = False
         self.graph = tf.get_default_graph()
         with tf.name_scope(self.name_scope or type(self).__name__.strip("_")):
             self._setup_graph()
@@ -254,7 +250,6 @@ class Callback:
 
     def trigger(self) -> None:
         """Does what the callback is for; called by the schedule, each epoch by default."""
-        self.was_triggered = True
         self._trigger()
 
     def _trigger(self) -> None:

@@ -3,7 +3,8 @@ import pytest
 from tensorpack.callbacks import EarlyStop
 from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.callback import StopTraining
-from tests.callbacks.driver import MiniTrainer, when
+from tensorpack.utils.stopping import Failed, Interrupted
+from tests.callbacks.driver import MiniTrainer, log_lines, when
 from tests.contracts.callback import contract_of
 
 NAN, INF = float("nan"), float("inf")
@@ -69,9 +70,20 @@ def test_a_resumed_run_waits_no_longer():
     assert run([2, 2, 1], 3, state=state)[0] == whole == 5
 
 
-def test_a_value_that_never_comes_is_an_error():
+def test_a_value_that_never_comes_is_a_warning_at_first_and_an_error_at_the_end(capsys):
     with pytest.raises(RuntimeError, match="EarlyStop did nothing in this run. The scalar 'val'"):
-        run([None], 1)
+        run([None, None, None], 1)
+    said, _ = log_lines(capsys)
+    assert said.startswith("EarlyStop does nothing yet. The scalar 'val' has no value yet.")
+
+
+@pytest.mark.parametrize("reason", [Failed(ValueError(), "a test"), Interrupted(2)])
+def test_a_run_that_ends_for_another_reason_has_no_error_of_this(reason):
+    trainer = MiniTrainer([EarlyStop("val", 1)])
+    with trainer.session():
+        trainer.callbacks.before_train()
+        trainer.callbacks.cbs[1].trigger()
+        trainer.stop_token.request(reason)
 
 
 def test_arguments():

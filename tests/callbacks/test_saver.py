@@ -249,7 +249,7 @@ def test_a_value_without_its_checkpoint_is_a_warning(tmp_path, capsys):
     run(callbacks, tmp_path, max_epoch=3)
     assert saved(tmp_path / "min-val-error")["weight"] == 4.0
     lines = log_lines(capsys)
-    assert any("val/error has no value yet" in line for line in lines)
+    assert any("'val/error' has no value yet" in line for line in lines)
     assert any("is from step 6, but the newest checkpoint is" in line for line in lines)
 
 
@@ -261,8 +261,8 @@ def test_a_value_that_never_came_is_an_error_that_names_those_that_did(tmp_path,
 
 
 def test_a_run_that_ends_before_the_first_value_is_asked_for_is_none(tmp_path):
-    saver = PeriodicTrigger(MaxSaver("val_error"), every_k_epochs=2)
-    assert run([ModelSaver(), saver], tmp_path).global_step == 2
+    savers = [PeriodicTrigger(cb, every_k_epochs=2) for cb in (ModelSaver(), MaxSaver("val/error"))]
+    assert run([putting(1.0), *savers], tmp_path).global_step == 2
 
 
 @pytest.mark.parametrize(
