@@ -22,7 +22,9 @@ from tests.RL.players import FakeTrainer, read_video
 
 
 class Lengths(Player):
-    """Environment i plays games of `lengths[i]` steps, whose score is their length."""
+    """Environment i plays games of `lengths[i]` steps, whose score is their length; frames are by
+    chance, from the seed of the reset.
+    """
 
     num_actions = 2
     frame_shape = (2, 2)
@@ -34,6 +36,7 @@ class Lengths(Player):
         self._clock = np.zeros(len(lengths), int)
 
     def _reset(self, seed):
+        self._rng = np.random.RandomState(seed)
         self._clock[:] = 0
         return self._frames()
 
@@ -51,7 +54,7 @@ class Lengths(Player):
         self.closed = True
 
     def _frames(self):
-        return np.ones((self.num_envs, 2, 2), np.uint8)
+        return self._rng.randint(256, size=(self.num_envs, 2, 2)).astype(np.uint8)
 
 
 def no_preference(states):
@@ -63,22 +66,11 @@ def test_every_environment_plays_its_share_so_long_games_count():
     assert scores == [2.0, 3.0, 2.0, 50.0, 50.0]
 
 
-class ChanceLengths(Lengths):
-    """The frames are by chance, from the seed of the reset."""
-
-    def _reset(self, seed):
-        self._rng = np.random.RandomState(seed)
-        return super()._reset(seed)
-
-    def _frames(self):
-        return self._rng.randint(256, size=(self.num_envs, 2, 2)).astype(np.uint8)
-
-
 class Evaluation:
     """An evaluator over games of one and of three steps, ready to be triggered."""
 
-    def __init__(self, nr_eval=4, clock=None, **options):
-        self.players = []
+    def __init__(self, nr_eval=4, clock=None, lengths=(1, 3), **options):
+        self.players, self.lengths = [], lengths
         self.seen = []
         self.trainer = FakeTrainer(self._note)
         self.trainer.deterministic = False
@@ -89,7 +81,7 @@ class Evaluation:
         self.evaluator.setup_graph(self.trainer)
 
     def _make(self, count):
-        self.players.append(ChanceLengths([1, 3][:count]))
+        self.players.append(Lengths(self.lengths[:count]))
         return self.players[-1]
 
     def _note(self, states):
@@ -197,18 +189,10 @@ def test_progress_continues_over_the_attempts_of_a_run():
     assert second == {**steps, "hours": 2.0}
 
 
-class Longer(Evaluation):
-    """The first environment has games of seven steps."""
-
-    def _make(self, count):
-        self.players.append(ChanceLengths([7, 3][:count]))
-        return self.players[-1]
-
-
 @pytest.mark.parametrize("num_players", [1, 2])
 def test_a_video_has_one_whole_game_and_changes_nothing(num_players, log_dir):
-    options = {"nr_eval": 4, "num_players": num_players}
-    plain, filmed = Longer(**options), Longer(**options, video=True)
+    options = {"nr_eval": 4, "num_players": num_players, "lengths": (7, 3)}
+    plain, filmed = Evaluation(**options), Evaluation(**options, video=True)
     filmed.evaluator.load_state_dict(plain.evaluator.state_dict())
     states = evaluated(plain)
     assert "videos" not in os.listdir(log_dir)

@@ -32,15 +32,12 @@ def numbers(count=1000):
     return DataFromList([[i] for i in range(count)], shuffle=False)
 
 
-def images():
-    return DataFromList([[[[0.0] * 3] * 2, [0, 1]]] * 6, shuffle=False)
-
-
 class TestStagedQueue(InputSourceContract):
     size = 6
 
     def make_source(self):
-        return StagingInput(QueueInput(images()))
+        images = [[[[0.0] * 3] * 2, [0, 1]]] * 6
+        return StagingInput(QueueInput(DataFromList(images, shuffle=False)))
 
 
 @pytest.mark.slow
