@@ -168,18 +168,18 @@ def test_map_gradient_drops_what_maps_to_none_and_warns_when_nothing_matches(log
     assert [level for level, text in log_lines if "'conv.*'" in text] == ["warn"]
 
 
-def summary_tags(sess):
-    values = sess.run(tf.get_collection(tf.GraphKeys.SUMMARIES))
-    return sorted(v.tag for each in values for v in tf.Summary.FromString(each).value)
-
-
 def test_summary_gradient_has_a_histogram_and_an_average_for_each_variable(session):
     grads = [*grads_of(W=[3.0, 4.0]), sparse_grad([[6.0], [8.0]], name="rows")]
     assert SummaryGradient().process(grads) == grads
     sess = session()
     sess.run(tf.get_collection(MOVING_SUMMARY_OPS_KEY))
     kinds = ["W-grad", "W/rms", "rows-grad", "rows/rms"]
-    assert summary_tags(sess) == [f"SummaryGradient/{each}" for each in kinds]
+    values = [
+        value
+        for summary in sess.run(tf.get_collection(tf.GraphKeys.SUMMARIES))
+        for value in tf.Summary.FromString(summary).value
+    ]
+    assert sorted(each.tag for each in values) == [f"SummaryGradient/{each}" for each in kinds]
     averages = [f"summaries/SummaryGradient/{each}/rms/average:0" for each in ("W", "rows")]
     np.testing.assert_allclose(sess.run(averages), [12.5**0.5, 50**0.5], rtol=1e-6)
 

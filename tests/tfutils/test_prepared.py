@@ -11,6 +11,7 @@ import pytest
 from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils import prepared
 from tensorpack.tfutils.prepared import pick, prepare
+from tests.helpers import array_at
 
 Pair = namedtuple("Pair", "first second")
 
@@ -24,14 +25,6 @@ def sess():
 def run(sess, structure, feeds=(), values=(), **options):
     call, (where,) = prepare(sess, [structure], list(feeds), **options)
     return pick(call(*values), where)
-
-
-def aligned(values):
-    memory = np.empty(values.nbytes + 64, np.uint8)
-    start = -memory.ctypes.data % 64
-    array = memory[start : start + values.nbytes].view(values.dtype).reshape(values.shape)
-    array[...] = values
-    return array
 
 
 def test_values_are_shaped_as_the_fetches(sess):
@@ -130,7 +123,8 @@ def test_a_private_array_in_a_queue_lives_as_long_as_its_element(sess, in_caller
     x = tf.placeholder(tf.float32, [1000])
     queue = tf.FIFOQueue(2, [tf.float32])
     take = queue.dequeue()
-    array = aligned(np.arange(1000, dtype=np.float32))
+    array = array_at(0, 1000)
+    array[:] = np.arange(1000)
     memory = weakref.ref(array.base)
     prepare(sess, [queue.enqueue([x])], [x], in_caller=in_caller).call(array)
     del array
