@@ -3,14 +3,14 @@
 import os
 import re
 from html import escape
+from itertools import chain
 from string import Template
 from typing import Any, Dict, List, Optional, Sequence, Union
 
 from tensorpack.runs.curves import IS_SCORE, RESERVED, scalar_rank
 from tensorpack.runs.record import utc_now
-from tensorpack.runs.statistics import Epoch
 
-from ._chart import Line, Point, draw_card, style_of
+from ._chart import COLOURS, Line, draw_card
 from ._facts import attempts_of, facts_of, first_step_of, headline_of
 from ._read import Run, read_run
 
@@ -119,7 +119,7 @@ def _about_one(run: Run) -> str:
 def _about_several(runs: List[Run]) -> str:
     parts = [f"<h1>{len(runs)} runs</h1>"]
     for i, run in enumerate(runs):
-        parts.append(f'<h2><span class="{style_of(i)}">&#9632;</span> {escape(run.name)}</h2>')
+        parts.append(f'<h2><span class="c{i % COLOURS}">&#9632;</span> {escape(run.name)}</h2>')
         facts = f"<details><summary>circumstances</summary>{facts_of(run)}</details>"
         parts += [headline_of(run), facts]
     return "\n".join([*parts, "<h2>Curves</h2>", _curves(runs)])
@@ -127,19 +127,20 @@ def _about_several(runs: List[Run]) -> str:
 
 def _curves(runs: List[Run]) -> str:
     """Charts of all scalars: of one run, one chart for those that differ in their data alone."""
-    series, is_one = [_series(run.epochs) for run in runs], len(runs) == 1
-    steps = [x for curves in series for points in curves.values() for x, _ in points]
-    if not steps:
+    is_one, epochs = len(runs) == 1, [epoch for run in runs for epoch in run.epochs]
+    if not epochs:
         return ""
+    steps = [epoch["global_step"] or 0.0 for epoch in epochs]
     span = min(steps), max(steps)  # one axis for all charts, so that one can compare them
     marks = [first_step_of(attempt) for attempt in runs[0].attempts[1:]] if is_one else []
     charts: Dict[str, List[Line]] = {}
-    for name in sorted({name for curves in series for name in curves}, key=scalar_rank):
+    for name in sorted({*chain(*epochs)} - {*RESERVED}, key=scalar_rank):
         lines = charts.setdefault(_OF_A_SET.sub(r"\1", name) if is_one else name, [])
-        for i, (run, curves) in enumerate(zip(runs, series)):
-            if name in curves:
-                label, style = (name, len(lines)) if is_one else (run.name, i)
-                lines.append(Line(curves[name], style_of(style), label))
+        for i, run in enumerate(runs):
+            points = [(e["global_step"] or 0.0, e[name]) for e in run.epochs if name in e]
+            if points:
+                label, colour = (name, len(lines)) if is_one else (run.name, i)
+                lines.append(Line(points, f"c{colour % COLOURS}", label))
     groups: Dict[str, List[str]] = {title: [] for title in [*_GROUPS][1:] + [_STATISTICS]}
     for title, lines in charts.items():
         title = lines[0].label if is_one and len(lines) == 1 else title
@@ -155,11 +156,3 @@ def _curves(runs: List[Run]) -> str:
             html = f"<h3>{title}</h3>{html}"
         parts.append(html if cards else "")
     return "\n".join(parts)
-
-
-def _series(epochs: List[Epoch]) -> Dict[str, List[Point]]:
-    series: Dict[str, List[Point]] = {}
-    for epoch in sorted(epochs, key=lambda epoch: epoch["global_step"] or 0.0):
-        for name in epoch.keys() - set(RESERVED):
-            series.setdefault(name, []).append((epoch["global_step"] or 0.0, epoch[name]))
-    return series

@@ -4,6 +4,7 @@ import base64
 import json
 import os
 import re
+from collections import deque
 from contextlib import suppress
 from typing import Any, Dict, List, NamedTuple, Tuple
 
@@ -11,7 +12,7 @@ from tensorpack.runs.record import read_record
 from tensorpack.runs.statistics import Epoch, read_epochs
 
 _FILES = ("run.json", "stats.json", "log.log", "checkpoint")  # of which a run has one at least
-_TAIL_BYTES, _LOG_LINES = 1 << 16, 60
+_LINES = 60  # of the log
 _PICTURE = re.compile(r"\.(png|jpe?g|gif|webp)$", re.IGNORECASE)
 _SERIES = re.compile(r"(.*?)(\d+)(-\d+)?\.\w+$")  # such as `{prefix}-ep{epoch}-{index}.png`
 _MOST_PICTURES = 24
@@ -59,20 +60,20 @@ def read_run(directory: str, name: str) -> Run:
         epochs,
         _last_time_report(directory),
         _pictures(directory, notes),
-        "\n".join(_tail(directory, "log.log").splitlines()[-_LOG_LINES:]),
+        "".join(_last_lines(directory, "log.log")),
         notes,
     )
 
 
-def _tail(directory: str, name: str) -> str:
-    with suppress(FileNotFoundError), open(os.path.join(directory, name), "rb") as file:
-        file.seek(max(0, os.fstat(file.fileno()).st_size - _TAIL_BYTES))
-        return file.read().decode("utf-8", "replace")
-    return ""
+def _last_lines(directory: str, name: str) -> List[str]:
+    path = os.path.join(directory, name)
+    with suppress(FileNotFoundError), open(path, encoding="utf-8", errors="replace") as file:
+        return list(deque(file, _LINES))
+    return []
 
 
 def _last_time_report(directory: str) -> str:
-    for line in reversed(_tail(directory, "time_reports.jsonl").splitlines()):
+    for line in reversed(_last_lines(directory, "time_reports.jsonl")):
         with suppress(ValueError):  # it may be cut off
             return json.loads(line)["text"]
     return ""
