@@ -50,9 +50,6 @@ class ProxyCallback(Callback):
     def _trigger(self) -> None:
         self.cb.trigger()
 
-    def callback_returned(self) -> None:
-        self.cb.callback_returned()
-
     def _after_train(self) -> None:
         self.cb.after_train()
 

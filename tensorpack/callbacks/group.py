@@ -76,7 +76,6 @@ class Callbacks(Callback):
         for each in self.cbs:
             self._entered.append(each)
             each.before_train()
-            self._tell()
             self.trainer.check_stop()
 
     def check_over(self) -> None:
@@ -87,7 +86,6 @@ class Callbacks(Callback):
     def _before_epoch(self) -> None:
         for each in self.cbs:
             each.before_epoch()
-            self._tell()
 
     def trigger_step(self) -> None:
         """Calls those that do something after each step."""
@@ -117,7 +115,6 @@ class Callbacks(Callback):
             getattr(each, progress.hook)()
             times.append((self._clock() - start, str(each)))
             progress.called += 1
-            self._tell()
             self.trainer.check_stop()
         self._progress = None
         if progress.hook == "trigger_epoch":
@@ -210,13 +207,8 @@ class Callbacks(Callback):
             except BaseException as error:  # the others have threads and files to end
                 logger.error(f"{each} failed at the end of the run: {error!r}")
                 first = first or error
-            self._tell()
         if first is not None:
             raise first
-
-    def _tell(self) -> None:
-        for each in self.cbs:
-            each.callback_returned()
 
 
 def of_other_workers(callbacks: Sequence[Callback]) -> List[Callback]:

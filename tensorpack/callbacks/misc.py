@@ -2,10 +2,10 @@
 
 import code
 import os
+import pdb
 import time
 from collections import deque
 from contextlib import suppress
-from string import Formatter
 from typing import Any, Dict, Optional, Sequence, Union
 
 import numpy as np
@@ -18,6 +18,8 @@ from tensorpack.utils.concurrency import subproc_call
 from .base import Callback
 from .monitor import LastValues
 
+_Command = Union[str, Sequence[str]]
+
 
 class SendStat(Callback):
     """Runs a command with scalars in its arguments when triggered, which is every epoch by default.
@@ -28,21 +30,23 @@ class SendStat(Callback):
       names: names of scalars in `trainer.monitors`, at least those in braces.
     """
 
-    def __init__(self, command: Union[str, Sequence[str]], names: Sequence[str]) -> None:
+    def __init__(self, command: _Command, names: Sequence[str]) -> None:
         self._names = as_names(self, "names", names)
-        self._command = _as_command(self, command, self._names)
+        self._command = command
+        _filled(command, dict.fromkeys(self._names, 0.0))  # a name that is missing is an error now
 
     def _trigger(self) -> None:
-        _send(self._command, {each: self.trainer.monitors.get_latest(each) for each in self._names})
+        _send(self._command, {name: self.trainer.monitors.get_latest(name) for name in self._names})
 
 
 class SendMonitorData(LastValues):
     """Runs a command as `SendStat` does, as soon as all scalars in `names` have a new value."""
 
-    def __init__(self, command: Union[str, Sequence[str]], names: Sequence[str]) -> None:
+    def __init__(self, command: _Command, names: Sequence[str]) -> None:
         super().__init__()
         self._names = as_names(self, "names", names)
-        self._command = _as_command(self, command, self._names)
+        self._command = command
+        _filled(command, dict.fromkeys(self._names, 0.0))
 
     def process_scalar(self, name: str, val: float) -> None:
         if name in self._names:
@@ -57,36 +61,19 @@ class SendMonitorData(LastValues):
             _send(self._command, values)
 
 
-class _Fields(Formatter):
-    """Fills in whole names, also if there are dots in them."""
-
-    def get_field(self, field_name: str, args: Any, kwargs: Any) -> Any:
-        return kwargs[field_name], field_name
-
-
-def _as_command(
-    owner: Callback, command: Union[str, Sequence[str]], names: Sequence[str]
-) -> Union[str, Sequence[str]]:
-    """Returns a command whose names in braces are all among some names."""
-    for part in as_names(owner, "command", command):
-        for _, field, _, _ in Formatter().parse(part):
-            if field is not None and field not in names:
-                raise ValueError(
-                    f"{owner}: the command has {{{field}}}, which is not among the names "
-                    f"{list(names)}. Add it there, or write {{{{ and }}}} for braces."
-                )
-    return command
+def _filled(command: _Command, values: Dict[str, float]) -> Any:
+    if isinstance(command, str):
+        return command.format(**values)
+    return [part.format(**values) for part in command]
 
 
-def _send(command: Union[str, Sequence[str]], values: Dict[str, float]) -> None:
-    parts = [command] if isinstance(command, str) else command
-    filled = [_Fields().vformat(each, (), values) for each in parts]
-    output, code = subproc_call(filled[0] if isinstance(command, str) else filled)
+def _send(command: _Command, values: Dict[str, float]) -> None:
+    output, code = subproc_call(_filled(command, values))
     text = output.decode(errors="replace").rstrip()
     if code != 0:
         logger.error(f"Command {command} with {values} failed with code {code}: {text}")
     elif text:
-        logger.info(f"{parts[0]}: {text}")
+        logger.info(f"{command}: {text}")
 
 
 class EstimatedTimeLeft(Callback):
@@ -151,12 +138,6 @@ class RunReport(Callback):
             logger.warning(f"There is no page about this run: {error}")
 
 
-_NO_IPYTHON = (
-    "IPython is not installed (pip install ipython), so this is Python's own shell. The run is "
-    "self.trainer; Ctrl-D continues the training."
-)
-
-
 class InjectShell(Callback):
     """Pauses the training for an interactive shell, each time it is triggered and a file exists.
 
@@ -172,24 +153,21 @@ class InjectShell(Callback):
         logger.info(f"The training pauses for {shell} at the next trigger after `touch {file}`.")
 
     def _trigger(self) -> None:
-        if os.path.isfile(self._file):
-            logger.info(f"File {self._file} exists: opening {self._shell}.")
-            self._open()
-
-    def _open(self) -> None:
+        if not os.path.isfile(self._file):
+            return
+        logger.info(f"File {self._file} exists: opening {self._shell}.")
         if self._shell == "pdb":
-            import pdb
-
             pdb.set_trace()
             return
         try:
             import IPython
         except ImportError:  # hours of training are not to end for it
             with suppress(SystemExit):  # exit() leaves the shell alone, as in IPython
-                code.interact(_NO_IPYTHON, local={"self": self})
+                banner = "IPython is missing (pip install ipython). The run is self.trainer."
+                code.interact(banner, local={"self": self})
         else:
             IPython.embed()
 
     def _after_train(self) -> None:
-        if os.path.isfile(self._file):
+        with suppress(FileNotFoundError):
             os.unlink(self._file)

@@ -255,9 +255,6 @@ class Callback:
     def _trigger(self) -> None:
         """Override to do something that may be scheduled, for example by `PeriodicTrigger`."""
 
-    def callback_returned(self) -> None:
-        """Called whenever any callback of the run has returned, outside of the steps."""
-
     def after_train(self) -> None:
         """Called once after the run, however it ended, if `before_train` was entered."""
         self._after_train()

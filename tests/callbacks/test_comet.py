@@ -89,8 +89,6 @@ def test_one_that_is_given_is_neither_opened_nor_ended(tape):
     assert monitor.experiment is given
     assert train(monitor) == {}
     assert tape == [("", {}), ("tags", ["a", "b"]), ("cost", 0.5, 2), *IMAGES]
-    with pytest.raises(TypeError, match="CometMLMonitor: project would be"):
-        CometMLMonitor(given, project="mnist")
 
 
 def test_a_missing_package_is_named(monkeypatch):

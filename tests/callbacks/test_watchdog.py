@@ -13,60 +13,36 @@ from tests.contracts.callback import contract_of
 TestWatchdog = contract_of(Watchdog)
 
 
-@pytest.fixture
-def watched():
-    """A watchdog that is looked after by hand, and its trainer, in a run."""
+def watch(*seconds):
+    """Lets a watchdog of ten seconds look once in so many, with a step between each of them."""
     watchdog = Watchdog(timeout=10.0)
-    watchdog._watch = lambda: None
     trainer = MiniTrainer([watchdog])
+    actions = [action for count in seconds for action in [trainer.step, *[lambda: None] * count]]
+    watchdog._over.wait = lambda poll: not actions or actions.pop(0)()
+    watchdog._before_train = lambda: None
     with trainer.session():
         trainer.callbacks.before_train()
-        yield watchdog, trainer
+        watchdog._watch()
+    assert not trainer.stop_token.requested
 
 
-def reports(capsys):
-    return capsys.readouterr().out.count("No step finished")
-
-
-def test_a_halt_is_reported_once_with_stacks_and_processes(watched, capsys):
-    watchdog, trainer = watched
+def test_a_halt_is_reported_once_with_stacks_and_processes(capsys):
     process = multiprocessing.get_context("fork").Process(
         target=time.sleep, args=[60], name="Plain"
     )
     with ProcessGroup(process):
         process.start()
-        watchdog.check(9.9)
-        assert reports(capsys) == 0
-        for seconds in 0.1, 100:
-            watchdog.check(seconds)
+        watch(100)
     printed = capsys.readouterr().out
-    assert printed.count("No step finished and no callback returned for 10 seconds") == 1
+    assert printed.count("No step finished for 10 seconds, at global_step=1") == 1
     assert "MainThread:\n" in printed and "in test_a_halt_is_reported" in printed
     assert f"\nProcesses:\nPlain (pid {process.pid}): " in printed
-    assert not trainer.stop_token.requested
 
 
-def test_steps_and_callbacks_are_progress_and_the_next_halt_is_reported_again(watched, capsys):
-    watchdog, trainer = watched
-    for progress in (trainer.step, trainer.callbacks.after_epoch):
-        watchdog.check(9)
-        progress()
-        watchdog.check(9)
-    watchdog.check(9)
-    assert reports(capsys) == 0
-    watchdog.check(1)
-    trainer.step()
-    for seconds in 1, 10:
-        watchdog.check(seconds)
-    assert reports(capsys) == 2
-
-
-def test_the_time_in_which_it_did_not_run_itself_does_not_count(monkeypatch):
-    watchdog, looks, waits = Watchdog(timeout=10.0), [], [True, False, False]
-    monkeypatch.setattr(watchdog, "check", looks.append)
-    monkeypatch.setattr(watchdog._over, "wait", lambda seconds: waits.pop())
-    watchdog._watch()
-    assert looks == [1.0, 1.0]
+@pytest.mark.parametrize("seconds, reports", [([9, 9, 9], 0), ([10, 9, 10], 2)])
+def test_a_step_is_progress_and_the_next_halt_is_reported_again(seconds, reports, capsys):
+    watch(*seconds)
+    assert capsys.readouterr().out.count("No step finished") == reports
 
 
 def test_it_ends_the_run_if_that_is_wanted():

@@ -28,11 +28,6 @@ class CometMLMonitor(MonitorBase):
     def __init__(
         self, experiment: Any = None, tags: Optional[List[str]] = None, **kwargs: Any
     ) -> None:
-        if experiment is not None and kwargs:
-            raise TypeError(
-                f"{self}: {', '.join(sorted(kwargs))} would be arguments of an Experiment that it "
-                "makes, but it is given one."
-            )
         self._service = require("comet_ml")
         self._arguments = kwargs
         self._tags = [] if tags is None else as_names(self, "tags", tags)
@@ -45,11 +40,11 @@ class CometMLMonitor(MonitorBase):
     def experiment(self) -> Any:
         """The `comet_ml.Experiment`."""
         if self._experiment is None:
-            if self._key is None:
-                self._experiment = self._service.Experiment(**self._arguments)
-            else:
-                arguments = {"previous_experiment": self._key, **self._arguments}
-                self._experiment = self._service.ExistingExperiment(**arguments)
+            kind, arguments = self._service.Experiment, self._arguments
+            if self._key is not None:
+                kind = self._service.ExistingExperiment
+                arguments = {"previous_experiment": self._key, **arguments}
+            self._experiment = kind(**arguments)
             self._key = str(self._experiment.get_key())
             if self._tags:
                 self._experiment.add_tags(self._tags)
