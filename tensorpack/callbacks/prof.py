@@ -9,7 +9,7 @@ import numpy as np
 from tensorpack.compat import gpu_memory_peak, step_trace
 from tensorpack.compat import tfv1 as tf
 from tensorpack.utils import logger
-from tensorpack.utils.checks import as_count, as_list, as_positive
+from tensorpack.utils.checks import as_list, as_positive
 from tensorpack.utils.gpu import get_num_gpu
 from tensorpack.utils.memory import available_bytes
 from tensorpack.utils.nvml import NVMLContext, visible_devices
@@ -146,11 +146,13 @@ class GPUUtilizationTracker(Callback):
             logger.warning(f"{self} does nothing: this process sees no GPU.")
             return
         with NVMLContext() as nvml:  # what does not work is an error now
-            for each in self._devices:
-                nvml.device(each).utilization()
+            self._read(nvml)
+
+    def _read(self, nvml: NVMLContext) -> List[int]:
+        return [nvml.device(device).utilization()["gpu"] for device in self._devices or []]
 
     def _before_epoch(self) -> None:
-        self._after_train()  # a proxy may leave out the end of an epoch
+        self._after_epoch()  # a proxy may leave out the end of an epoch
         self._samples = []
         if self._devices:
             self._over.clear()
@@ -161,15 +163,17 @@ class GPUUtilizationTracker(Callback):
         """Takes the percent of each device once a second; one sample at least, at the end."""
         try:
             with NVMLContext() as nvml:
-                gpus = [nvml.device(each) for each in self._devices or []]
                 while not self._over.wait(_SAMPLE_SECONDS) or not self._samples:
-                    self._samples.append([gpu.utilization()["gpu"] for gpu in gpus])
-        except Exception as error:  # the training goes on without it
+                    self._samples.append(self._read(nvml))
+        except RuntimeError as error:  # the training continues without it
             logger.warning(f"{self} stops: {error}")
             self._devices, self._samples = [], []
 
     def _after_epoch(self) -> None:
-        self._after_train()
+        self._over.set()
+        if self._thread is not None:
+            self._thread.join()
+            self._thread = None
 
     def _trigger(self) -> None:
         if self._samples:
@@ -177,10 +181,7 @@ class GPUUtilizationTracker(Callback):
                 self.trainer.monitors.put_scalar(f"GPUUtil/{device}", percent)
 
     def _after_train(self) -> None:
-        self._over.set()
-        if self._thread is not None:
-            self._thread.join()
-            self._thread = None
+        self._after_epoch()
 
 
 class GPUMemoryTracker(Callback):
@@ -192,25 +193,20 @@ class GPUMemoryTracker(Callback):
     """
 
     def __init__(self, devices: Sequence[int] = (0,)) -> None:
-        listed = as_list(self, "devices", devices)
-        self._devices = [f"gpu:{as_count(self, 'device', each, 0)}" for each in listed]
+        self._devices = [f"gpu:{device}" for device in as_list(self, "devices", devices)]
         self._peaks: Dict[str, Callable[[tf.Session], int]] = {}
 
     def _setup_graph(self) -> None:
         if tf.test.is_built_with_cuda():
-            self._peaks = {each: gpu_memory_peak(f"/{each}") for each in self._devices}
+            self._peaks = {device: gpu_memory_peak(f"/{device}") for device in self._devices}
 
     def _before_train(self) -> None:
-        listed = [each.name.lower() for each in tf.get_default_session().list_devices()]
-        present = [name.rpartition("/device:")[2] for name in listed if "/device:gpu:" in name]
-        missing = [each for each in self._devices if each not in present]
-        if not present:
+        sess = tf.get_default_session()
+        if not any(device.device_type == "GPU" for device in sess.list_devices()):
             logger.warning(f"{self} does nothing: TensorFlow has no GPU in this process.")
             self._peaks = {}
-        elif missing:
-            raise ValueError(
-                f"{self}: TensorFlow has no {', '.join(missing)}, but {', '.join(present)}."
-            )
+        for peak in self._peaks.values():
+            peak(sess)  # of a GPU that TensorFlow does not have is an error now
 
     def _trigger(self) -> None:
         for device, peak in self._peaks.items():

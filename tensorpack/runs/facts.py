@@ -108,7 +108,7 @@ def _gpus() -> List[Dict[str, Any]]:
     """The GPUs that the process may use, by NVML."""
     found: List[Dict[str, Any]] = []
     visible = visible_devices()
-    with suppress(ImportError, RuntimeError, ValueError), NVMLContext() as nvml:
+    with suppress(ImportError, RuntimeError), NVMLContext() as nvml:
         devices = nvml.devices() if visible is None else [nvml.device(each) for each in visible]
         for device in devices:
             found.append({"name": device.name(), "memory": device.memory()["total"]})

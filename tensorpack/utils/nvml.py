@@ -2,7 +2,7 @@
 
 import os
 from itertools import takewhile
-from typing import Any, Dict, List, Optional, Union
+from typing import Any, Callable, Dict, List, Optional, Union
 
 from .optional import require
 
@@ -10,20 +10,15 @@ from .optional import require
 class NVMLContext:
     """Opens NVML, the library of the driver, for a `with` block; TensorFlow is not involved.
 
-    Raises:
-      RuntimeError: on entering, there is no driver; the message is NVML's own.
+    Entering it, and all that asks the driver, raises RuntimeError with NVML's own message where
+    that fails: there is no driver, no such GPU, or a part of a GPU (MIG) cannot tell.
     """
 
     def __init__(self) -> None:
         self._nvml: Any = require("pynvml")
 
     def __enter__(self) -> "NVMLContext":
-        try:
-            self._nvml.nvmlInit()
-        except self._nvml.NVMLError as error:
-            raise RuntimeError(
-                f"The driver of NVIDIA cannot be asked about GPUs: {error}. Does nvidia-smi work?"
-            ) from error
+        self._ask("nvmlInit")
         return self
 
     def __exit__(self, *exc_info: Any) -> None:
@@ -31,7 +26,7 @@ class NVMLContext:
 
     def num_devices(self) -> int:
         """Returns the number of GPUs of the machine, whatever CUDA_VISIBLE_DEVICES says."""
-        return int(self._nvml.nvmlDeviceGetCount())
+        return int(self._ask("nvmlDeviceGetCount"))
 
     def devices(self) -> List["NvidiaDevice"]:
         """Returns all GPUs of the machine."""
@@ -39,25 +34,26 @@ class NVMLContext:
 
     def device(self, idx: Union[int, str]) -> "NvidiaDevice":
         """Returns a GPU, by its index in the order of `nvidia-smi` or by its UUID."""
+        if isinstance(idx, str) and not idx.isdigit():
+            handle = self._ask("nvmlDeviceGetHandleByUUID", idx)
+        else:
+            handle = self._ask("nvmlDeviceGetHandleByIndex", int(idx))
+        return NvidiaDevice(lambda function: self._ask(function, handle))
+
+    def _ask(self, function: str, *args: Any) -> Any:
         try:
-            if isinstance(idx, str) and not idx.isdigit():
-                return NvidiaDevice(self._nvml, self._nvml.nvmlDeviceGetHandleByUUID(idx))
-            return NvidiaDevice(self._nvml, self._nvml.nvmlDeviceGetHandleByIndex(int(idx)))
+            answer = getattr(self._nvml, function)(*args)
         except self._nvml.NVMLError as error:
-            raise ValueError(
-                f"There is no GPU {idx!r} among the {self.num_devices()} of this machine: {error}."
-            ) from error
+            about = f"{function}({', '.join(map(repr, args))})"
+            raise RuntimeError(f"{about} of NVML: {error}. Does nvidia-smi work?") from error
+        return answer.decode() if isinstance(answer, bytes) else answer  # before version 11.500
 
 
 class NvidiaDevice:
-    """One GPU; made by `NVMLContext`, whose block must be open.
+    """One GPU; made by `NVMLContext`, whose block must be open."""
 
-    Its methods raise RuntimeError if the driver does not answer, as for a part of a GPU (MIG).
-    """
-
-    def __init__(self, nvml: Any, handle: Any) -> None:
-        self._nvml = nvml
-        self._handle = handle
+    def __init__(self, ask: Callable[[str], Any]) -> None:
+        self._ask = ask
 
     def name(self) -> str:
         """Returns the name of the product."""
@@ -74,13 +70,6 @@ class NvidiaDevice:
         """
         rates = self._ask("nvmlDeviceGetUtilizationRates")
         return {"gpu": int(rates.gpu), "memory": int(rates.memory)}
-
-    def _ask(self, function: str) -> Any:
-        try:
-            answer = getattr(self._nvml, function)(self._handle)
-        except self._nvml.NVMLError as error:
-            raise RuntimeError(f"{function} of NVML failed: {error}.") from error
-        return answer.decode() if isinstance(answer, bytes) else answer  # before version 11.500
 
 
 def visible_devices() -> Optional[List[str]]:

@@ -90,10 +90,8 @@ def test_where_there_is_no_gpu_utilization_is_not_tracked(machine, monkeypatch, 
 
 def test_a_gpu_that_is_asked_for_must_be_there(machine, monkeypatch):
     machine(2)
-    with pytest.raises(ValueError, match="no GPU 5"):
+    with pytest.raises(RuntimeError, match=r"HandleByIndex\(5\) of NVML: Invalid"):
         train(cb.GPUUtilizationTracker([5]))
-    with pytest.raises(TypeError, match="devices must be a list, but got 0"):
-        cb.GPUUtilizationTracker(0)
     monkeypatch.setitem(sys.modules, "pynvml", None)
     with tf.Graph().as_default(), pytest.raises(ImportError, match="pip install nvidia-ml-py"):
         train(cb.GPUUtilizationTracker([0]))
@@ -105,7 +103,8 @@ def test_a_driver_that_fails_later_costs_one_warning(machine, capsys):
     tracker, monitor = cb.GPUUtilizationTracker(), cb.MonitorBase()
     MiniTrainer([breaking, tracker], [monitor], max_epoch=3).train()
     assert log_lines(capsys) == [
-        "GPUUtilizationTracker stops: nvmlDeviceGetUtilizationRates of NVML failed: Not Supported."
+        "GPUUtilizationTracker stops: nvmlDeviceGetUtilizationRates(0) of NVML: Not Supported. "
+        "Does nvidia-smi work?"
     ]
     assert module.open == 0
 
@@ -117,22 +116,16 @@ class OneGpu:
         monkeypatch.setattr(tf.test, "is_built_with_cuda", lambda: True)
         monkeypatch.setattr(prof, "gpu_memory_peak", lambda device: lambda sess: peaks.pop(0))
         listed = tf.Session.list_devices
-        gpu = types.SimpleNamespace(name="/job:localhost/replica:0/task:0/device:GPU:0")
+        gpu = types.SimpleNamespace(device_type="GPU")
         monkeypatch.setattr(tf.Session, "list_devices", lambda sess: [*listed(sess), gpu])
 
 
 def test_the_peak_of_memory_is_put_every_epoch(monkeypatch):
-    OneGpu(monkeypatch, [3 << 20, 5 << 20])
+    OneGpu(monkeypatch, [0, 3 << 20, 5 << 20])
     assert train(cb.GPUMemoryTracker(), max_epoch=2) == [
         (2, "PeakMemory(MB)/gpu:0", 3.0),
         (4, "PeakMemory(MB)/gpu:0", 5.0),
     ]
-
-
-def test_a_gpu_that_tensorflow_does_not_have_is_refused(monkeypatch):
-    OneGpu(monkeypatch, [])
-    with pytest.raises(ValueError, match="TensorFlow has no gpu:1, but gpu:0"):
-        train(cb.PeakMemoryTracker([0, 1]))
 
 
 @pytest.mark.parametrize("built_with_cuda", [False, True])
@@ -146,7 +139,7 @@ def test_where_tensorflow_has_no_gpu_memory_is_not_tracked(built_with_cuda, monk
 
 
 def test_tensorflow_is_asked_for_the_peak():
-    if is_tfv2():
+    if is_tfv2():  # as at the begin of a run
         with pytest.raises(ValueError, match="No matching devices found for 'GPU:0'"):
             gpu_memory_peak("/gpu:0")(None)
     else:
