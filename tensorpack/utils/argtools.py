@@ -5,7 +5,7 @@ import inspect
 import operator
 import sys
 from contextlib import suppress
-from typing import Any, Callable, List, Sequence, Set, Tuple, TypeVar, Union
+from typing import Any, Callable, Dict, List, Sequence, Set, Tuple, TypeVar, Union
 
 from . import logger
 
@@ -91,10 +91,7 @@ def memoized_method(func: _Function) -> _Function:
     def wrapper(self: Any, *args: Any, **kwargs: Any) -> Any:
         # Not getattr: a class with __getattr__ (a proxy) would answer for its inner object.
         results = vars(self).setdefault("_memoized_results", {}).setdefault(func.__qualname__, {})
-        key = (args, tuple(sorted(kwargs.items(), key=operator.itemgetter(0))))
-        if key not in results:
-            results[key] = func(self, *args, **kwargs)
-        return results[key]
+        return _result_of(results, functools.partial(func, self), args, kwargs)
 
     return wrapper  # type: ignore[return-value]
 
@@ -109,15 +106,18 @@ def graph_memoized(func: _Function) -> _Function:
     @functools.wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         graph = sys.modules["tensorflow"].compat.v1.get_default_graph()
-        results = getattr(graph, "_memoized_results", None)  # a graph may have no __dict__
-        if results is None:
-            results = graph._memoized_results = {}
-        key = (wrapper, args, tuple(sorted(kwargs.items(), key=operator.itemgetter(0))))
-        if key not in results:
-            results[key] = func(*args, **kwargs)
-        return results[key]
+        if not hasattr(graph, "_memoized_results"):  # a graph may have no __dict__
+            graph._memoized_results = {}
+        return _result_of(graph._memoized_results.setdefault(wrapper, {}), func, args, kwargs)
 
     return wrapper  # type: ignore[return-value]
+
+
+def _result_of(results: Dict[Any, Any], func: _Function, args: Any, kwargs: Any) -> Any:
+    key = (args, tuple(sorted(kwargs.items())))
+    if key not in results:
+        results[key] = func(*args, **kwargs)
+    return results[key]
 
 
 def call_only_once(func: _Function) -> _Function:
@@ -194,7 +194,7 @@ def axis_order(data_format: str, dims: int = 2) -> str:
     With `dims=3` it is "NDHWC" or "NCDHW".
     """
     axes = "HW" if dims == 2 else "DHW"
-    known = {name.replace("HW", axes): each.replace("HW", axes) for name, each in _FORMATS.items()}
-    if data_format not in known:
-        raise ValueError(f"Unknown data format {data_format!r}: use one of {', '.join(known)}.")
-    return known[data_format]
+    orders = {name.replace("HW", axes): nd.replace("HW", axes) for name, nd in _FORMATS.items()}
+    if data_format not in orders:
+        raise ValueError(f"Unknown data format {data_format!r}: use one of {', '.join(orders)}.")
+    return orders[data_format]

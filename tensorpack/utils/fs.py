@@ -100,7 +100,7 @@ def _complaint(path: str, expect_size: Optional[int], sha256: Optional[str]) -> 
     if expect_size is not None and size != expect_size:
         return f"has {size} bytes instead of {expect_size}"
     if sha256 is not None:
-        found = hash_file(path)[1]
-        if found != sha256.lower():
-            return f"has SHA-256 {found} instead of {sha256}"
+        actual = hash_file(path)[1]
+        if actual != sha256.lower():
+            return f"has SHA-256 {actual} instead of {sha256}"
     return None

@@ -82,7 +82,7 @@ def total_timer(msg: str, clock: _Clock = time.perf_counter) -> Iterator[None]:
 def print_total_timer() -> None:
     """Logs the totals of `total_timer` as one table, the longest total first."""
     totals = sorted(_totals.items(), key=lambda item: -item[1].sum)
-    rows = [(msg, each.sum, each.count, 1000 * each.average) for msg, each in totals]
+    rows = [(msg, stat.sum, stat.count, 1000 * stat.average) for msg, stat in totals]
     table = tabulate(rows, ["operation", "seconds", "calls", "ms per call"], floatfmt=".4g")
     logger.info(f"Time by operation:\n{table}")
 

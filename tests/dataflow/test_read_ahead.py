@@ -275,37 +275,11 @@ def test_ten_thousand_that_are_resumed(begin):
     check_many(range(begin, begin + 1000), 0.01, 0.6)
 
 
-# Of the least flows
-def endless(ds):
-    return RepeatedData(ds, -1)
-
-
-LEAST = {
-    "JoinData": lambda ds: JoinData([shuffled(3), ds]),
-    "RandomChooseData": lambda ds: RandomChooseData([shuffled(3), ds]),
-    "RandomMixData": lambda ds: RandomMixData([shuffled(3), FixedSizeData(ds, 4, False)]),
-    "FixedSizeData": lambda ds: FixedSizeData(ds, 5, keep_state=False),
-    "ConcatData": lambda ds: ConcatData([shuffled(2), Left(ds)]),
-    "Restarted": Restarted,
-}
-
-
-@pytest.mark.parametrize("leave", LEAST)
-@pytest.mark.parametrize("kind, count", [(in_threads, 12), (in_processes, 3)])
-def test_equal_runs_give_one_stream(leave, kind, count):
-    def run(ahead):
-        fix_rng_seed(1)
-        with closing(LEAST[leave](kind(random.Random(0), endless(shuffled(7)), ahead))) as flow:
-            flow.reset_state()
-            found = [list(flow) for _ in range(8)]
-            assert flow.seeded
-            return found
-
-    expected = run(False)
-    for _ in range(count):
-        assert run(True) == expected
-
-
+LEAVING_EARLY = [
+    lambda ds: JoinData([shuffled(3), ds]),
+    lambda ds: RandomChooseData([shuffled(3), ds]),
+    lambda ds: FixedSizeData(ds, 5, keep_state=False),
+]
 NOT_PUT_BACK = {
     "no state": lambda: MultiThreadMapData(Drawn(), 2, list, strict=True),
     "late": lambda: MultiThreadMapData(Late(), 2, list, strict=True),
@@ -329,8 +303,8 @@ class Late(ProxyDataFlow):
 @pytest.mark.parametrize("make", NOT_PUT_BACK.values(), ids=NOT_PUT_BACK)
 def test_a_source_that_cannot_be_put_back_is_not_seeded(make):
     fix_rng_seed(1)
-    for leave in "JoinData", "RandomChooseData", "FixedSizeData":
-        assert not LEAST[leave](MapData(make(), list)).seeded
+    for leaves_early in LEAVING_EARLY:
+        assert not leaves_early(MapData(make(), list)).seeded
     with closing(make()) as flow:
         assert ConcatData([shuffled(2), flow]).seeded
         for _ in range(2):
@@ -356,7 +330,7 @@ def test_passes_at_the_same_time_are_not_seeded():
 def test_a_reset_is_not_undone():
     def run(ahead):
         fix_rng_seed(1)
-        flow = in_threads(random.Random(0), endless(shuffled(7)), ahead)
+        flow = in_threads(random.Random(0), RepeatedData(shuffled(7), -1), ahead)
         found = []
         for _ in range(3):
             flow.reset_state()
