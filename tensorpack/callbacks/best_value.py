@@ -140,9 +140,9 @@ class MinSaver(BestValue):
     """Keeps a copy of the checkpoint for which a scalar was least, as `min-{stat}`.
 
     Put it after the `ModelSaver` and the callback that computes the scalar in the list of
-    callbacks; before them it keeps the same checkpoints, an epoch later. Only a checkpoint and a
-    value of the same step belong together: if that checkpoint is not there, or not any more, it
-    logs a warning. A run that is resumed in another directory takes the copy along.
+    callbacks; before them it keeps the same checkpoints, an epoch later. A value of whose step no
+    checkpoint is there is a warning. A run that is resumed in another directory takes the copy
+    along.
 
     Args:
       monitor_stat: name of the scalar in `trainer.monitors`.
@@ -194,30 +194,21 @@ class MinSaver(BestValue):
         latest = self._new_value()
         if latest is None or not self._is_better(latest.value):
             return
-        step, value = latest
-        saver = self._saver()
-        if saver is not None:
-            saver.wait()
-        paths = pointed_to(self.checkpoint_dir)
-        if not paths and saver is not None and saver.last_path is not None:
-            paths = [saver.last_path]  # elsewhere, where the run is resumed from
-        of_step = [path for path in paths if saved_step(path) == step]
-        if of_step:
-            # A run may have been resumed from the copy itself.
-            if of_step[-1] == self.target or self._copy(of_step[-1], self.target):
-                self.best, stat = tuple(latest), f"{self._kind} {self.monitor_stat}={value:.5g}"
-                logger.info(f"Model at global_step={step} with {stat} saved.")
-        elif saver is not None and saver.failure is not None:
-            logger.warning(f"{self} does nothing: the model of step {step} could not be saved.")
-        elif paths:
+        (step, value), saver = latest, self._saver()
+        if saver is None:
+            raise RuntimeError(f"{self} finds no checkpoint: put a ModelSaver before it.")
+        saver.wait()
+        # The last one may be elsewhere, or the copy itself: what the run was resumed from.
+        paths = [saver.last_path, *reversed(pointed_to(self.checkpoint_dir))]
+        path = next((path for path in paths if path and saved_step(path) == step), None)
+        if path is None:
             logger.warning(
-                f"{self.monitor_stat} is from step {step}, but the newest checkpoint is "
-                f"{paths[-1]}: {self} does nothing. Trigger both in the same epochs."
+                f"{self} does nothing: {self.monitor_stat} is from step {step}, of which no model "
+                "was saved. Trigger it in the same epochs as the ModelSaver."
             )
-        else:
-            raise RuntimeError(
-                f"{self} found no checkpoint in {self.checkpoint_dir}: put a ModelSaver before it."
-            )
+        elif path == self.target or self._copy(path, self.target):
+            self.best, stat = tuple(latest), f"{self._kind} {self.monitor_stat}={value:.5g}"
+            logger.info(f"Model at global_step={step} with {stat} saved.")
 
     def _saver(self) -> Optional[ModelSaver]:
         """Returns what saves to the directory, or else the saver of the run's states."""

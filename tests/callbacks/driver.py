@@ -41,6 +41,7 @@ class MiniTrainer(TrainerContract):
         self.train_op = train_op
         everyone = [MaintainStepCounter(), *callbacks, *monitors, self.monitors]
         self.callbacks = Callbacks(everyone)
+        self.all_callbacks = self.callbacks.cbs
         self.callback_seconds = self.callbacks.step_seconds
 
     @property
