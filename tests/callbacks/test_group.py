@@ -5,7 +5,7 @@ from tensorpack.compat import tfv1 as tf
 from tensorpack.utils.stopping import Finished, StopRequested
 from tests.callbacks.driver import MiniTrainer, log_lines, when
 from tests.clock import FakeClock
-from tests.helpers import HOOKS, CallbackSpy
+from tests.helpers import HOOKS, CallbackSpy, LargeState
 
 
 class Failing(CallbackSpy):
@@ -255,6 +255,17 @@ def test_a_state_that_does_not_suit_names_its_callback():
     group = Callbacks([Callback(), Keeping()])
     with pytest.raises(ValueError, match="Keeping cannot use the state that it had: KeyError"):
         group.load_states({"Keeping": {"other": 1}}, group.names(), strictly=False)
+
+
+def test_if_a_state_cannot_be_had_the_segments_of_the_others_are_let_go():
+    class Broken(Callback):
+        def state_dict(self):
+            raise LookupError("no state")
+
+    large = LargeState()
+    with pytest.raises(LookupError, match="no state"):
+        Callbacks([large, Broken()]).state_dict()
+    assert large.told == ("done", None)
 
 
 @pytest.mark.parametrize(

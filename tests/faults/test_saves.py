@@ -41,33 +41,20 @@ def test_a_save_that_is_cut_off_leaves_the_one_before(run, tmp_path):
     assert not list(log.glob("model-40*"))
 
 
-def check_a_run_without_space(run, name, enclosed=()):
-    """Runs a case in which the saves of epochs 2 and 3 fail, and that of 4 works."""
-    if name.endswith("for_a_while"):
-        done = ("Training has finished!", "PHASE models [20, 80]")
-        case = Case(17, name, 0, says=done, never=("models failed",))
-    else:
-        case = Case(17, name, 1, error=LAST_SAVE, says=("PHASE models [20]", *ENDED))
-    child = run(case._replace(enclosed=enclosed))
-    for step in (40, 60):
-        assert child.output.count(f"model-{step}, the next period tries again: ") == 1, child.output
-
-
 @pytest.mark.slow
 @pytest.mark.fault_row(17)
 @needs_a_disk
 @pytest.mark.parametrize("name", ["disk_full_for_a_while", "disk_full_at_the_end"])
 def test_a_full_disk_costs_the_saves_that_it_hits(name, run, tmp_path):
+    if name.endswith("for_a_while"):
+        done = ("Training has finished!", "PHASE models [20, 80]")
+        case = Case(17, name, 0, says=done, never=("models failed",))
+    else:
+        case = Case(17, name, 1, error=LAST_SAVE, says=("PHASE models [20]", *ENDED))
     (tmp_path / "disk").mkdir()
-    check_a_run_without_space(run, name, ("disk", "3m", tmp_path / "disk"))
-
-
-@pytest.mark.one_row
-@pytest.mark.slow
-@pytest.mark.fault_row(17)
-@pytest.mark.parametrize("name", ["small_files_for_a_while", "small_files_at_the_end"])
-def test_so_do_files_that_may_not_grow(name, run):
-    check_a_run_without_space(run, name)
+    output = run(case._replace(enclosed=("disk", "3m", tmp_path / "disk"))).output
+    for step in (40, 60):
+        assert output.count(f"model-{step}, the next period tries again: ") == 1, output
 
 
 @pytest.mark.one_row

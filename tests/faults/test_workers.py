@@ -34,21 +34,7 @@ DEATHS = [
         tolerates=CRASHES,
         fast=True,
     ),
-    Case(
-        row=14,
-        name="worker_leave",
-        code=1,
-        error=r".*WorkerFailed: Worker 'leave' .*SystemExit: 3",
-        says=("in leave\n", *OF_TEARDOWN),
-    ),
     Case(12, "worker_fail", 1, error=BROKEN, says=("in fail\n", *OF_TEARDOWN)),
-    Case(
-        row=12,
-        name="worker_fail_unpicklably",
-        code=1,
-        error=r".*WorkerFailed: Worker 'fail_unpicklably' .*Unpicklable: it holds a function",
-        says=("in fail_unpicklably\n", *OF_TEARDOWN),
-    ),
 ]
 for kind, name in NAMES.items():
     for action, signal_name in (("kill", "SIGKILL"), ("crash", "SIGSEGV")):

@@ -3,7 +3,6 @@
 import ctypes
 import os
 import signal
-import sys
 import time
 
 from .marks import mark
@@ -11,21 +10,11 @@ from .marks import mark
 __all__ = [
     "crash",
     "fail",
-    "fail_unpicklably",
     "hang",
     "kill",
-    "leave",
     "stop",
     "work",
 ]
-
-
-class Unpicklable(Exception):
-    """Cannot be sent to another process."""
-
-    def __init__(self):
-        super().__init__("it holds a function")
-        self.function = lambda: None
 
 
 def work():
@@ -53,16 +42,6 @@ def crash():
 def fail():
     _dying()
     raise LookupError("the worker is broken")
-
-
-def fail_unpicklably():
-    _dying()
-    raise Unpicklable
-
-
-def leave():
-    _dying()
-    sys.exit(3)
 
 
 def stop():

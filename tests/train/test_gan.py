@@ -1,18 +1,16 @@
-"""Trainers of users with two optimizers, as those of GANs, in the spellings of 2017 and of 0.11."""
+"""Trainers of users with two optimizers, as those of GANs, in the spelling of 2017."""
 
 import numpy as np
 import pytest
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.dataflow import DataFromList
-from tensorpack.graph_builder import DataParallelBuilder, InputDesc, ModelDesc, ModelDescBase
+from tensorpack.graph_builder import InputDesc, ModelDesc
 from tensorpack.input_source import QueueInput
-from tensorpack.tfutils.sesscreate import NewSessionCreator
-from tensorpack.tfutils.tower import TowerContext, TowerFunc
+from tensorpack.tfutils.tower import TowerContext
 from tensorpack.train import (
     LeastLoadedDeviceSetter,
     MultiGPUTrainerBase,
-    TowerTrainer,
     TrainConfig,
 )
 from tensorpack.train.simple import FeedfreeTrainerBase
@@ -72,14 +70,6 @@ class TrainerOf2017(FeedfreeTrainerBase):
         self.train_op = self.model.minimize(self.model.get_optimizer())
 
 
-class Model(Players, ModelDescBase):
-    def inputs(self):
-        return [tf.TensorSpec((None,), tf.float32, "real")]
-
-    def build_graph(self, real):
-        self.build_players(real)
-
-
 class TowersOf2017(TrainerOf2017, MultiGPUTrainerBase):
     """Two towers that share their variables, which are updated by the mean of their costs."""
 
@@ -95,52 +85,16 @@ class TowersOf2017(TrainerOf2017, MultiGPUTrainerBase):
         self.train_op = self.model.minimize_means(costs, self.model.get_optimizer())
 
 
-class LaterTowers(TowerTrainer):
-    def __init__(self, input, model):
-        super().__init__()
-        self.register_callback(input.setup(model.get_input_signature()))
-        self.tower_func = TowerFunc(model.build_graph, model.get_input_signature())
-
-        def get_costs():
-            self.tower_func(*input.get_input_tensors())
-            return model.d_loss, model.g_loss
-
-        costs = DataParallelBuilder([0, 1]).call_for_each_tower([0, 1], get_costs, DEVICES)
-        self.train_op = model.minimize_means(costs, tf.train.GradientDescentOptimizer(0.3))
-
-
 def data():
     return DataFromList([[np.float32([2.0, 4.0])], [np.float32([0.0, 6.0])]], shuffle=False)
 
 
-def of_2017(kind):
+@pytest.mark.parametrize("kind", first_fast([TrainerOf2017, TowersOf2017]))
+def test_two_players_find_their_balance(kind):
     options = {"extra_callbacks": [], "monitors": [], "steps_per_epoch": 100, "max_epoch": 1}
     if kind is TowersOf2017:
         options.update(nr_tower=2, session_config=tf.ConfigProto(device_count={"CPU": 2}))
     trainer = kind(TrainConfig(dataflow=data(), model=ModelOf2017(), **options))
-    return trainer, trainer.train
-
-
-def later(kind):
-    trainer = kind(QueueInput(data()), Model())
-    options = {"extra_callbacks": [], "monitors": [], "steps_per_epoch": 100, "max_epoch": 1}
-    session_config = tf.ConfigProto(device_count={"CPU": 2})
-    options["session_creator"] = NewSessionCreator(config=session_config)
-    return trainer, lambda: trainer.train_with_defaults(**options)
-
-
-@pytest.mark.parametrize(
-    "make, kind",
-    first_fast(
-        [
-            (of_2017, TrainerOf2017),
-            (of_2017, TowersOf2017),
-            (later, LaterTowers),
-        ]
-    ),
-)
-def test_two_players_find_their_balance(make, kind):
-    trainer, train = make(kind)
     found = []
 
     class Look(helpers.CallbackSpy):
@@ -148,11 +102,10 @@ def test_two_players_find_their_balance(make, kind):
             found.extend(self.trainer.sess.run(tf.trainable_variables()))
 
     trainer.register_callback(Look())
-    train()
+    trainer.train()
     assert trainer.global_step == 100
     np.testing.assert_allclose(found, [3, 0], atol=0.1)
-    if make is of_2017:
-        assert trainer.model is trainer.config.model
+    assert trainer.model is trainer.config.model
 
 
 def test_a_trainer_that_has_no_input_says_so():

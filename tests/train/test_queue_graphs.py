@@ -152,6 +152,13 @@ def test_an_operation_timeout_is_not_for_threads_that_wait_for_room():
     assert trainer.global_step == 2
 
 
+def test_a_queue_that_is_closed_is_named():
+    queue = tf.FIFOQueue(20, tf.int32, name="mine")
+    fill = queue.enqueue_many([[1, 2, 3]])
+    with pytest.raises(QueueClosed, match="Queue 'mine' was closed at step 4 of 10 of epoch 1"):
+        values_of(queue.dequeue(), 10, before(fill), before(queue.close()))
+
+
 def test_a_queue_runner_whose_queue_is_closed(capfd):
     queue = tf.FIFOQueue(20, tf.int32)
     tf.train.add_queue_runner(tf.train.QueueRunner(queue, [queue.enqueue(1)]))

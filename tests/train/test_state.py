@@ -4,6 +4,7 @@ import json
 import os
 import random
 import signal
+import threading
 import time
 from pathlib import Path
 
@@ -23,7 +24,7 @@ from tensorpack.tfutils.sessinit import VariableMismatch
 from tensorpack.train import Trainer, TrainingInterrupted
 from tensorpack.utils import fix_rng_seed, get_rng, logger
 from tensorpack.utils.cluster import Cluster
-from tests.helpers import CallbackSpy, config
+from tests.helpers import CallbackSpy, LargeState, config
 from tests.tiers import first_fast
 from tests.train.test_base import Counting
 
@@ -401,3 +402,16 @@ def test_a_run_resumed_from_an_older_one_stays_on_that_branch(log_dir):
     go(resume="auto", max_epoch=5)
     epochs = json.loads((log_dir / "stats.json").read_text())
     assert [each["epoch_num"] for each in epochs] == [1, 2, 3, 4, 5]
+
+
+def test_a_background_that_cannot_start_lets_the_state_go(monkeypatch):
+    def start(thread):
+        if thread.name.startswith("ModelSaver"):
+            raise RuntimeError("can't start new thread")
+        starts(thread)
+
+    large, starts = LargeState(), threading.Thread.start
+    monkeypatch.setattr(threading.Thread, "start", start)
+    with pytest.raises(RuntimeError, match="can't start new thread"):
+        run([large], ModelSaver(asynchronous=True))
+    assert large.told == ("done", None)

@@ -19,7 +19,6 @@ from tensorpack.predict import MultiThreadAsyncPredictor
 from tensorpack.tfutils.queues import all_queues
 from tensorpack.train import (
     DataEnded,
-    QueueClosed,
     QueueInputTrainer,
     SimpleTrainer,
     TrainingInterrupted,
@@ -170,27 +169,6 @@ def test_an_input_of_another_run_is_left_alone():
         with pytest.raises(RuntimeError, match="set up already"):
             SimpleTrainer(config(data=data)).train()
     assert data.held
-
-
-def test_a_closed_queue_of_the_users_own_is_named():
-    queue = tf.FIFOQueue(10, tf.float32, shapes=[[4]], name="mine")
-    fill, close = queue.enqueue_many([tf.ones([3, 4])]), queue.close()
-
-    class Closes(Callback):
-        def _before_train(self):
-            self.trainer.sess.run(fill)
-            self.trainer.sess.run(close)
-
-    class Model(TinyModel):
-        def inputs(self):
-            return [tf.TensorSpec([4], tf.float32, "x")]
-
-        def build_graph(self, x):
-            return super().build_graph(x, x)
-
-    data = TensorInput(lambda: [queue.dequeue()])
-    with pytest.raises(QueueClosed, match="Queue 'mine' was closed at step 4 of 10 of epoch 1"):
-        SimpleTrainer(config(data=data, model=Model(), callbacks=[Closes()])).train()
 
 
 def of_dataset(length):
