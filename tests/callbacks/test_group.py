@@ -81,15 +81,15 @@ def test_a_slow_epoch_is_reported_and_a_quick_one_is_not(capsys):
     assert report(capsys, 0.9, 2.0) == []
 
 
-def test_those_that_ask_for_it_are_set_up_last():
-    tape = []
-
+def test_those_that_ask_for_it_are_set_up_last_in_the_order_of_the_list():
     class Last(CallbackSpy):
         sets_up_last = True
 
-    MiniTrainer([Last(tape, "last"), CallbackSpy(tape, "a"), CallbackSpy(tape, "b")]).train()
-    assert tape[:3] == ["a.setup_graph", "b.setup_graph", "last.setup_graph"]
-    assert tape[3] == "last.before_train"
+    tape = []
+    script, registered = Last(tape, "script"), Last(tape, "registered")
+    members = [script, CallbackSpy(tape, "a"), registered]
+    Callbacks(members, leading=[registered]).setup_graph(MiniTrainer())
+    assert tape == ["a.setup_graph", "script.setup_graph", "registered.setup_graph"]
 
 
 def test_a_list_with_something_else_in_it_is_refused():
@@ -97,12 +97,12 @@ def test_a_list_with_something_else_in_it_is_refused():
         Callbacks(["ModelSaver"])
 
 
-class Leaving(CallbackSpy):
-    """Notes the round that is under way at its turn in a hook, and leaves it if told."""
+class Notes(CallbackSpy):
+    """Notes the round that is under way at its turn in a hook."""
 
-    def __init__(self, tape, hook, leave=False):
-        super().__init__(tape, "leaving")
-        self._hook, self._leave = hook, leave
+    def __init__(self, tape, hook):
+        super().__init__(tape, "notes")
+        self._hook = hook
         self.rounds = []
 
     def _note(self, hook):
@@ -110,8 +110,6 @@ class Leaving(CallbackSpy):
         if hook == self._hook:
             group = self.trainer.callbacks
             self.rounds += [group.unfinished_hook(True), group.unfinished_hook(False)]
-            if self._leave:
-                raise KeyError(hook)
 
 
 ROUNDS = ["trigger_step", "after_epoch", "trigger_epoch"]
@@ -122,41 +120,23 @@ FIRST["trigger_epoch"] = FIRST["after_epoch"]
 @pytest.mark.parametrize("hook", ROUNDS)
 def test_a_round_under_way_names_those_that_had_their_turn(hook):
     tape = []
-    leaving = Leaving(tape, hook)
-    trainer = MiniTrainer([CallbackSpy(tape), CallbackSpy(tape), leaving, CallbackSpy(tape)])
+    notes = Notes(tape, hook)
+    trainer = MiniTrainer([CallbackSpy(tape), CallbackSpy(tape), notes, CallbackSpy(tape)])
     trainer.steps_per_epoch, trainer.max_epoch = 1, 2
     trainer.train()
     done = [*FIRST[hook], "CallbackSpy", "CallbackSpy#2"]
-    assert leaving.rounds == [(hook, [*done, "Leaving"]), (hook, done)] * 2
+    assert notes.rounds == [(hook, [*done, "Notes"]), (hook, done)] * 2
     assert trainer.callbacks.unfinished_hook(True) == (None, [])
-
-
-@pytest.mark.parametrize("hook", ROUNDS)
-def test_a_round_that_was_left_is_finished_by_another_group(hook):
-    tape = []
-    leaving = Leaving(tape, hook, leave=True)
-    first = MiniTrainer([CallbackSpy(tape, "a"), leaving, CallbackSpy(tape, "c")])
-    with pytest.raises(KeyError):
-        first.train()
-    left = first.callbacks.unfinished_hook(False)
-    with tf.Graph().as_default():
-        tape, other = [], Leaving([], "")
-        other.tape = tape
-        second = MiniTrainer([CallbackSpy(tape, "a"), other, CallbackSpy(tape, "c")])
-        with second.session():
-            del tape[:]
-            second.callbacks.resume_hook(*left)
-            assert tape == [f"leaving.{hook}", f"c.{hook}"]
 
 
 def test_a_round_that_is_finished_elsewhere_still_names_all_that_had_their_turn():
     tape = []
-    leaving = Leaving(tape, "trigger_epoch")
-    trainer = MiniTrainer([CallbackSpy(tape), leaving])
+    notes = Notes(tape, "trigger_epoch")
+    trainer = MiniTrainer([CallbackSpy(tape), notes])
     with trainer.session():
         trainer.callbacks.resume_hook("trigger_epoch", ["MaintainStepCounter", "CallbackSpy"])
     done = ["MaintainStepCounter", "CallbackSpy"]
-    assert leaving.rounds == [("trigger_epoch", [*done, "Leaving"]), ("trigger_epoch", done)]
+    assert notes.rounds == [("trigger_epoch", [*done, "Notes"]), ("trigger_epoch", done)]
 
 
 class Keeping(Callback):
@@ -198,16 +178,6 @@ def test_a_round_that_was_left_in_another_order_is_finished_once_for_each():
         del tape[:]
         group.resume_hook("trigger_epoch", ["CallbackSpy"])
     assert tape == ["registered.trigger_epoch"]
-
-
-def test_the_first_saver_of_the_list_is_set_up_first_also_if_another_one_leads():
-    class Last(CallbackSpy):
-        sets_up_last = True
-
-    tape = []
-    savers = [Last(tape, "script"), Last(tape, "registered")]
-    Callbacks(savers, leading=savers[1:]).setup_graph(MiniTrainer())
-    assert tape == ["script.setup_graph", "registered.setup_graph"]
 
 
 def test_callbacks_that_came_or_went_are_warned_of_or_refused(capsys):

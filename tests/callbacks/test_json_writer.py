@@ -295,21 +295,6 @@ def test_epochs_without_steps_are_told_apart(tmp_path):
     assert [(each["epoch_num"], each["score"]) for each in tail] == [(1, 1.0), (2, None)]
 
 
-def test_the_epoch_that_is_written_again_is_not_dropped(tmp_path, capsys):
-    # The state is of a callback that saves before the writer has its turn.
-    run(tmp_path, max_epoch=2)
-    writer = JSONWriter(str(tmp_path))
-    trainer = MiniTrainer([Putting()], [writer], starting_epoch=3, init_step=4, max_epoch=3)
-    with trainer.session():
-        writer.load_state_dict({"values": {}, "given": 1, "tail": TWO_EPOCHS[:1]})
-        trainer.epoch_num = 2
-        trainer.callbacks.before_train()
-        trainer.callbacks.resume_hook("trigger_epoch", [])
-    assert [each["epoch_num"] for each in stats(tmp_path)] == [1, 2]
-    assert aside(tmp_path) == []
-    assert not any("dropped" in line for line in log_lines(capsys))
-
-
 def test_a_state_of_before_the_training_leaves_the_file_to_the_old_rule(tmp_path):
     run(tmp_path, max_epoch=2)
     resume(tmp_path, JSONWriter(str(tmp_path)).state_dict())

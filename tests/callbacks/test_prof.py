@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from tensorpack.callbacks import EnableCallbackIf, GraphProfiler, MonitorBase, PeriodicCallback
+from tensorpack.callbacks import GraphProfiler, MonitorBase, PeriodicCallback
 from tensorpack.compat import tfv1 as tf
 from tests.callbacks.driver import MiniTrainer, log_directory
 from tests.contracts.callback import contract_of
@@ -30,11 +30,6 @@ def files(directory):
 def test_each_step_has_a_trace(directory):
     train(GraphProfiler())
     assert files(directory) == [f"chrome-trace-{step}.json" for step in (1, 2, 3, 4)]
-
-
-def test_others_decide_when_it_traces(directory):
-    train(EnableCallbackIf(GraphProfiler(), lambda self: self.global_step == 2))
-    assert files(directory) == ["chrome-trace-2.json"]
 
 
 def test_a_trace_is_what_viewers_load(directory):

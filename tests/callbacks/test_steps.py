@@ -31,18 +31,12 @@ class StepReader(Callback):
         self.values.append(int(self.trainer.sess.run(tf.train.get_global_step())))
 
 
-def test_each_step_is_counted_once_however_many_runs_it_has():
+def test_each_step_is_counted_once_however_many_runs_there_are_in_it_and_outside():
     class ThreeRuns(MiniTrainer):
         def run_step(self):
             for _ in range(3):
                 self.hooked_sess.run(self.train_op)
 
-    reader = StepReader()
-    ThreeRuns([reader], max_epoch=2).train()
-    assert reader.values == [1, 2, 3, 4]
-
-
-def test_a_run_outside_of_a_step_is_not_counted():
     class Running(StepReader):
         def _before_train(self):
             self.trainer.hooked_sess.run([])
@@ -51,7 +45,7 @@ def test_a_run_outside_of_a_step_is_not_counted():
             self.trainer.hooked_sess.run([])
 
     reader = Running()
-    MiniTrainer([reader], max_epoch=2).train()
+    ThreeRuns([reader], max_epoch=2).train()
     assert reader.values == [1, 2, 3, 4]
 
 

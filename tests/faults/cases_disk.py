@@ -5,6 +5,7 @@ the log directory itself, where this process alone sees it. So what is on it is 
 """
 
 import os
+import resource
 import time
 from functools import partial
 
@@ -70,6 +71,11 @@ def fill(directory):
                 continue
 
 
+def limit(size):
+    """Has the system refuse to let any file grow larger; -1 for no limit."""
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
+
+
 def mark_models(directory):
     """Marks the steps of which there are models; all of them are whole and finite."""
     found = get_all_checkpoints(directory)
@@ -86,21 +92,23 @@ def free(directory):
         os.remove(path)
 
 
-def _full_disk(epochs):
-    """Trains; the disk is full from epoch 2 on, and again in epoch 4."""
-    disk = beside_the_log("disk")
-    start = At("before_epoch", lambda _: fill(disk), step=STEPS)
-    end = At("before_epoch", lambda _: free(disk), step=3 * STEPS)
-    saver = ModelSaver(checkpoint_dir=disk)
+def _without_space(name, take, give, epochs):
+    """Trains; there is no space for models from epoch 2 on, and again in epoch 4."""
+    directory = beside_the_log(name)
+    start = At("before_epoch", lambda _: take(directory), step=STEPS)
+    end = At("before_epoch", lambda _: give(directory), step=3 * STEPS)
+    saver = ModelSaver(checkpoint_dir=directory)
     try:
         train(None, start, end, saver=saver, model=Weighty(), max_epoch=epochs)
     finally:
-        free(disk)
-        mark_models(disk)
+        give(directory)
+        mark_models(directory)
 
 
-CASES["disk_full_for_a_while"] = partial(_full_disk, 4)
-CASES["disk_full_at_the_end"] = partial(_full_disk, 3)
+_small_files = partial(_without_space, "models", lambda _: limit(200000), lambda _: limit(-1))
+CASES["small_files_for_a_while"] = partial(_small_files, 4)
+CASES["disk_full_for_a_while"] = partial(_without_space, "disk", fill, free, 4)
+CASES["disk_full_at_the_end"] = partial(_without_space, "disk", fill, free, 3)
 
 
 @case

@@ -58,39 +58,23 @@ def finite():
 
 
 class ClosesQueue(Callback):
-    """Closes the input queue, after an epoch or in another thread at step 30."""
+    """Closes the input queue at step 30, in another thread or not."""
 
     def __init__(self, in_thread):
         self._in_thread = in_thread
 
     def _setup_graph(self):
         queue = self.graph.get_operation_by_name("input_queue").outputs[0]
-        self._close = tf.raw_ops.QueueCloseV2(handle=queue, cancel_pending_enqueues=True)
-
-    def _before_train(self):
-        self._thread = threading.Thread(target=self.trainer.sess.run, args=(self._close,))
+        self._op = tf.raw_ops.QueueCloseV2(handle=queue, cancel_pending_enqueues=True)
 
     def _trigger_step(self):
-        if self._in_thread and self.global_step == 30:
-            self._thread.start()
-
-    def _trigger_epoch(self):
-        if not self._in_thread:
-            self.trainer.sess.run(self._close)
-
-    def _after_train(self):
-        if self._in_thread:
-            self._thread.join()
+        if self.global_step == 30:
+            close = partial(self.trainer.sess.run, self._op)
+            threading.Thread(target=close).start() if self._in_thread else close()
 
 
-@case
-def queue_closed_with_cancelling():
-    train(None, ClosesQueue(in_thread=False), max_epoch=FOR_EVER)
-
-
-@case
-def queue_closed_by_another_thread():
-    train(None, ClosesQueue(in_thread=True), max_epoch=FOR_EVER)
+for name, in_thread in (("a_callback", False), ("another_thread", True)):
+    CASES[f"queue_closed_by_{name}"] = partial(train, None, ClosesQueue(in_thread))
 
 
 @case

@@ -3,7 +3,6 @@
 import multiprocessing
 import os
 import resource
-import threading
 from functools import partial
 
 from tensorpack.callbacks import Callback, ScalarPrinter
@@ -11,7 +10,7 @@ from tensorpack.tfutils.sesscreate import NewSessionCreator
 
 from .cases_disk import fill
 from .marks import mark
-from .training import CASES, FOR_EVER, At, case, train
+from .training import CASES, At, case, train
 
 
 def no_more_files(_=None):
@@ -36,15 +35,6 @@ def no_files_for_the_session():
     train(session_creator=Hungry())
 
 
-@case
-def opening_a_file_in_a_step():
-    def opens(_):
-        no_more_files()
-        open(os.devnull)
-
-    train(None, At("trigger_step", opens, step=30), max_epoch=FOR_EVER)
-
-
 def no_more_threads(_=None):
     """Has every attempt to start a thread fail; the user of this process is not root."""
     resource.setrlimit(resource.RLIMIT_NPROC, (1, 1))
@@ -54,15 +44,6 @@ def no_more_threads(_=None):
 for name, action in (("no_files", no_more_files), ("no_threads", no_more_threads)):
     CASES[name + "_before_the_training"] = partial(train, None, At("before_train", action))
 CASES["no_files_in_a_step"] = partial(train, None, At("trigger_step", no_more_files, step=30))
-
-
-@case
-def no_threads_in_a_step():
-    def starts(_):
-        no_more_threads()
-        threading.Thread(target=mark, args=("started",)).start()
-
-    train(None, At("trigger_step", starts, step=30), max_epoch=FOR_EVER)
 
 
 @case

@@ -15,10 +15,12 @@ from .marks import mark
 from .training import CASES, FOR_EVER, STEPS, case, train
 
 
-@case
-def inf_from_data():
-    infinite = [np.full(4, np.inf, np.float32), GOOD[1]]
-    train(Flow(44, lambda: infinite), max_epoch=FOR_EVER)
+def _bad_number(value):
+    train(Flow(44, lambda: [np.full(4, value, np.float32), GOOD[1]]), max_epoch=FOR_EVER)
+
+
+CASES["nan_from_data"] = partial(_bad_number, np.nan)
+CASES["inf_from_data"] = partial(_bad_number, np.inf)
 
 
 @case

@@ -2,6 +2,7 @@
 
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
@@ -53,18 +54,8 @@ def breaks():
 
 def breaks_in_a_thread():
     """Breaks with the error of a thread of its own, as a prefetcher's consumer does."""
-    errors = []
-
-    def work():
-        try:
-            breaks()
-        except LookupError as error:
-            errors.append(error)
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    thread.join()
-    raise errors[0]
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(breaks).result()
 
 
 def blocks():

@@ -42,13 +42,11 @@ WITHOUT_FILES = [
     # whoever needs one first; the models at the latest
     Case(42, "no_files_before_the_training", 1, error=f"{TOO_MANY}|{LAST_SAVE}", says=ENDED),
     Case(42, "no_files_in_a_step", 1, error=LAST_SAVE, says=ENDED),
-    Case(42, "opening_a_file_in_a_step", 1, error=TOO_MANY, says=ENDED),
 ]
-AS_USER, FULL_SHM = ("user",), ("disk", "64k", "/dev/shm")
-WITHOUT_THREADS = [
-    Case(42, name, 1, error=NO_THREAD, says=ENDED, enclosed=AS_USER)
-    for name in ("no_threads_before_the_training", "no_threads_in_a_step")
-]
+WITHOUT_THREADS = Case(
+    42, "no_threads_before_the_training", 1, error=NO_THREAD, says=ENDED, enclosed=("user",)
+)
+FULL_SHM = ("disk", "64k", "/dev/shm")
 NO_LOCK = r"OSError: .*No space left"
 WITHOUT_SHARED_MEMORY = [
     Case(42, "no_shared_memory", 0, says=("PHASE done",), never=(), enclosed=FULL_SHM),
@@ -61,7 +59,7 @@ mounts = pytest.mark.skipif(not can_mount(), reason="needs the right to mount")
 @pytest.mark.parametrize(
     "case",
     params(WITHOUT_FILES)
-    + params(WITHOUT_THREADS, is_counted)
+    + params([WITHOUT_THREADS], is_counted)
     + params(WITHOUT_SHARED_MEMORY, mounts),
 )
 def test_a_run_ends_with_an_error_where_the_system_has_no_more(case, run):

@@ -82,7 +82,7 @@ ERRORS = [
     Case(12, "evaluation_breaks", 1, error=NO_DATAPOINT, says=ENDED + ("in evaluates",)),
     Case(13, "empty", 1, error=r".*DataFlowEmpty: .*without a single datapoint", says=ENDED),
     Case(13, "finite", 1, error=r".*DataEnded: .*at step 6 of 20 of epoch 2", says=ENDED),
-    Case(25, "queue_closed_with_cancelling", 1, error=r".*QueueClosed: .*input_queue", says=ENDED),
+    Case(25, "queue_closed_by_a_callback", 1, error=r".*QueueClosed: .*input_queue", says=ENDED),
     Case(25, "queue_closed_by_another_thread", 1, error=r".*QueueClosed: ", says=ENDED),
     Case(
         row=26,

@@ -91,37 +91,6 @@ def test_the_stop_token_says_that_the_run_is_over_before_the_callbacks_end():
     assert reasons == [None, Finished()]
 
 
-def test_an_error_at_the_end_is_that_of_a_run_in_order():
-    class Breaks(Callback):
-        def _after_train(self):
-            raise ValueError("cannot be closed")
-
-    trainer = Counting(config([Breaks()]))
-    with pytest.raises(ValueError, match="cannot be closed"):
-        trainer.train()
-    assert trainer.global_step == 2
-    with pytest.raises(RuntimeError, match="[Cc]losed"):
-        trainer.sess.run(trainer.counter)
-
-
-def test_a_stop_that_is_requested_while_the_session_is_created_ends_the_run_there():
-    class Stops(NewSessionCreator):
-        def create_session(self):
-            trainer.stop_token.request(Finished())
-            return super().create_session()
-
-    class Fails(JustCurrentSession):
-        def init(self, sess):
-            raise ValueError("variables are loaded")
-
-    spy = CallbackSpy()
-    trainer = Counting(config([spy], session_creator=Stops(), session_init=Fails()))
-    trainer.train()
-    assert spy.tape == ["setup_graph"]
-    with pytest.raises(RuntimeError, match="[Cc]losed"):
-        trainer.sess.run(trainer.counter)
-
-
 def test_stop_training_is_an_end_in_order():
     class Stops(Callback):
         def _trigger_step(self):

@@ -8,7 +8,7 @@ import pytest
 from tensorpack.callbacks import Callback, ModelSaver, PeriodicTrigger, RunUpdateOps
 from tensorpack.compat import tfv1 as tf
 from tensorpack.dataflow import DataFromList
-from tensorpack.input_source import FeedInput, QueueInput, StagingInput
+from tensorpack.input_source import DataParallelFeedInput, FeedInput, QueueInput, StagingInput
 from tensorpack.models import BatchNorm, BatchRenorm
 from tensorpack.tfutils.dependency import ancestors, dependency_of_fetches
 from tensorpack.tfutils.sessinit import JustCurrentSession, SaverRestore
@@ -139,9 +139,28 @@ class StopAt(Callback):
             raise StopTraining("to be resumed")
 
 
-@pytest.mark.parametrize("stop_at", first_fast([2, 4]))
-@pytest.mark.parametrize("kind", first_fast(SYNCHRONOUS))
-def test_a_resumed_run_ends_as_an_unbroken_one(kind, stop_at, seeded, tmp_path):
+def fed():
+    return {"data": DataParallelFeedInput(uneven(), ["tower0", "tower1"])}
+
+
+def queued():
+    return {"dataflow": uneven()}
+
+
+@pytest.mark.parametrize(
+    "kind, stop_at, data",
+    first_fast(
+        [
+            (SyncMultiGPUTrainerParameterServer, 2, queued),
+            (SyncMultiGPUTrainerParameterServer, 4, fed),
+            (SyncMultiGPUTrainerReplicated, 2, fed),
+            (SyncMultiGPUTrainerReplicated, 4, queued),
+        ]
+    ),
+)
+def test_a_resumed_run_ends_as_an_unbroken_one(kind, stop_at, data, seeded, tmp_path):
+    """Each tower has statistics of its own here, so it matters which one has which data."""
+
     def run(directory, *callbacks, resume="never"):
         result = Result()
         saver = PeriodicTrigger(ModelSaver(checkpoint_dir=str(directory)), every_k_steps=2)
@@ -149,12 +168,12 @@ def test_a_resumed_run_ends_as_an_unbroken_one(kind, stop_at, seeded, tmp_path):
             config = two_towers(
                 [saver, result, *callbacks],
                 model=Normalized(True),
-                dataflow=uneven(),
                 steps_per_epoch=4,
                 max_epoch=2,
                 extra_callbacks=[RunUpdateOps()],
                 deterministic=True,
                 resume=resume,
+                **data(),
             )
             kind(config).train()
         return result

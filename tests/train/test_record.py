@@ -135,18 +135,3 @@ def test_trouble_with_the_record_is_no_trouble_for_the_run(log_dir, monkeypatch,
     train()
     out = capsys.readouterr().out
     assert "The record of this run is not complete" in out and "in the record" in out
-
-
-def test_functions_are_called_when_the_record_is_complete(log_dir, capsys):
-    results = []
-
-    class Asks(Callback):
-        def _before_train(self):
-            self.trainer.record.on_complete += [
-                lambda: results.append(1 / 0),
-                lambda: results.append(attempts(log_dir)[0]["result"]),
-            ]
-
-    train(Asks())
-    assert results == ["finished"]
-    assert "ZeroDivisionError" in capsys.readouterr().out

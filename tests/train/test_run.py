@@ -80,10 +80,6 @@ def test_what_ends_a_run_ends_it_after_the_epoch_that_is_continued(steps_done, e
     assert ("b.trigger_epoch" in run.tape) == bool(ends_at)
 
 
-def test_nothing_to_do_if_all_epochs_are_done():
-    assert Run(2, 5, 4).run() == []
-
-
 def made():
     """A token, and what ends the run when it says so."""
     token = StopToken()

@@ -9,7 +9,7 @@ import pytest
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.train import signals
-from tensorpack.train.signals import SignalGuard, TrainingInterrupted
+from tensorpack.train.signals import SignalGuard
 from tensorpack.utils.stopping import Failed, Interrupted, StopRequested, StopToken
 from tests.processes import wait_until
 
@@ -54,14 +54,6 @@ def test_nothing_is_unblocked_once_the_loop_is_left():
         token.request(Interrupted(2))
         time.sleep(0.7)  # longer than a step is waited for
     assert calls == []
-
-
-def test_exception_tells_the_exit_code_and_is_a_keyboard_interrupt():
-    with pytest.raises(KeyboardInterrupt) as caught:
-        raise TrainingInterrupted(signal.SIGTERM)
-    assert isinstance(caught.value, SystemExit)
-    assert (caught.value.code, caught.value.signum) == (143, 15)
-    assert str(caught.value) == "SIGTERM ended the training in order."
 
 
 def test_a_signal_interrupts_a_setup_that_does_not_look_at_the_token_and_nothing_later():

@@ -82,12 +82,6 @@ def test_a_queue_trainer_puts_its_dataflow_into_a_queue(name):
     np.testing.assert_allclose(look.values, [3, 2], atol=0.1)
 
 
-def test_a_queue_trainer_takes_other_sources():
-    look, options = config(data=FeedInput(flow()))
-    QueueInputTrainer(options).train()
-    np.testing.assert_allclose(look.values, [3, 2], atol=0.1)
-
-
 @pytest.mark.parametrize("source", ["feed", "queue", "staged"])
 def test_too_long_datapoints_are_cut_for_a_model_of_2017_only(source, capfd):
     def longer():

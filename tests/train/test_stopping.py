@@ -19,7 +19,6 @@ from tensorpack.predict import MultiThreadAsyncPredictor
 from tensorpack.tfutils.queues import all_queues
 from tensorpack.train import (
     DataEnded,
-    QueueInputTrainer,
     SimpleTrainer,
     TrainingInterrupted,
 )
@@ -40,21 +39,6 @@ def config(**options):
 
 def flow(length=3):
     return DataFromList([[np.ones(2, np.float32)] * 2] * length, shuffle=False)
-
-
-def test_interrupted_training_is_a_keyboard_interrupt_and_handlers_are_restored():
-    class Interrupts(Callback):
-        def _trigger_step(self):
-            os.kill(os.getpid(), signal.SIGINT)
-            self.trainer.stop_token.wait(5)
-
-    before = signal.getsignal(signal.SIGINT)
-    trainer = QueueInputTrainer(config(dataflow=flow(), callbacks=[Interrupts()]))
-    with pytest.raises(KeyboardInterrupt) as caught:
-        trainer.train()
-    assert isinstance(caught.value, TrainingInterrupted) and caught.value.code == 130
-    assert signal.getsignal(signal.SIGINT) is before
-    assert trainer.global_step == 1
 
 
 class Blocks(DataFlow):
@@ -158,17 +142,6 @@ def test_an_input_is_released_at_the_end_and_an_error_of_it_is_that_of_the_run()
     assert trainer.global_step == 20
     with pytest.raises(RuntimeError, match="closed"):
         trainer.sess.run([])
-
-
-def test_an_input_of_another_run_is_left_alone():
-    data = Held()
-    SimpleTrainer().setup_graph(
-        TinyModel().inputs(), data, TinyModel().build_graph, TinyModel().get_optimizer
-    )
-    with tf.Graph().as_default():
-        with pytest.raises(RuntimeError, match="set up already"):
-            SimpleTrainer(config(data=data)).train()
-    assert data.held
 
 
 def of_dataset(length):

@@ -6,7 +6,6 @@ import pytest
 from tensorpack.callbacks import (
     DataParallelInferenceRunner,
     MergeAllSummaries,
-    ModelSaver,
     MovingAverageSummary,
     ProcessTensors,
     RunUpdateOps,
@@ -24,7 +23,6 @@ from tensorpack.train import (
     SyncMultiGPUTrainerParameterServer,
     SyncMultiGPUTrainerReplicated,
 )
-from tensorpack.utils import fix_rng_seed
 from tests import helpers
 from tests.tiers import first_fast
 from tests.train.test_multigpu import Result
@@ -138,26 +136,3 @@ def test_scalars_and_names_are_those_of_the_first_tower(trainer):
         ("InferenceTower0", "CPU:1"),
         ("InferenceTower1", "CPU:2"),
     ]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "trainer, data",
-    first_fast(
-        [(SyncMultiGPUTrainerReplicated, "queue"), (SyncMultiGPUTrainerParameterServer, "fed")]
-    ),
-)
-def test_a_deterministic_run_continues_exactly(trainer, data, log_dir):
-    """Each tower has statistics of its own here, so it matters which one has which data."""
-
-    def run(**options):
-        fix_rng_seed(5)
-        options = {"deterministic": True, "session_config": None, **options}
-        model = Normalized(sync_statistics=None)
-        return train(trainer, 2, INPUTS[data](2), model=model, **options)[1]
-
-    whole = run(max_epoch=2)
-    run(callbacks=[ModelSaver()], max_epoch=1)
-    rest = run(callbacks=[ModelSaver()], max_epoch=2, resume="must")
-    for name in NAMES:
-        np.testing.assert_array_equal(rest[name], whole[name], err_msg=name)

@@ -8,8 +8,6 @@ from contextlib import suppress
 from itertools import islice
 from typing import Any, BinaryIO, Callable, Dict, Iterator, List, Optional
 
-from google.protobuf.message import DecodeError
-
 from tensorpack.compat import tfv1 as tf
 from tensorpack.utils import logger
 from tensorpack.utils._directory_lock import absolute_directory
@@ -270,18 +268,13 @@ def event_files(directory: str) -> List[str]:
 
 
 def _mark_in(path: str) -> str:
-    if not os.access(path, os.R_OK):
-        return ""  # of another user: this process can read what it writes
     with open(path, "rb") as file:
         sizes = list(islice(_record_sizes(file, os.path.getsize(path)), 2))
         if len(sizes) < 2 or sizes[1] > _MARK_BYTES:
             return ""
         file.seek(sizes[0] + _HEADER.size)
         data = file.read(sizes[1] - _HEADER.size - _FOOTER_BYTES)
-    try:
-        return str(tf.Event.FromString(data).session_log.msg)
-    except DecodeError:  # not an event file
-        return ""
+    return str(tf.Event.FromString(data).session_log.msg)
 
 
 def _record_sizes(file: BinaryIO, limit: int) -> Iterator[int]:
