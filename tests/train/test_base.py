@@ -91,6 +91,16 @@ def test_the_stop_token_says_that_the_run_is_over_before_the_callbacks_end():
     assert reasons == [None, Finished()]
 
 
+def test_an_error_in_closing_the_session_is_that_of_a_run_in_order(monkeypatch):
+    def closes(sess, close=tf.Session.close):
+        close(sess)
+        raise ValueError("the server is gone")
+
+    monkeypatch.setattr(tf.Session, "close", closes)
+    with pytest.raises(ValueError, match="the server is gone"):
+        Counting(config()).train()
+
+
 def test_stop_training_is_an_end_in_order():
     class Stops(Callback):
         def _trigger_step(self):

@@ -63,17 +63,13 @@ def test_the_graph_seed_follows_from_that_of_the_process_and_the_worker(seeded):
     assert not set(seeds()) & set(first)
 
 
-def test_a_graph_seed_of_the_users_stays(seeded):
-    with tf.Graph().as_default() as graph:
-        graph.seed = 17
-        fix_graph_seed(graph)
-        assert graph.seed == 17
-
-
-def test_without_a_seed_the_graph_has_none():
-    graph = tf.Graph()
-    fix_graph_seed(graph)
-    assert graph.seed is None
+def test_a_graph_seed_of_the_users_stays_and_without_a_seed_there_is_none():
+    graphs = [tf.Graph(), tf.Graph()]
+    fix_graph_seed(graphs[0])
+    graphs[1].seed = 17
+    fix_rng_seed(3)
+    fix_graph_seed(graphs[1])
+    assert [each.seed for each in graphs] == [None, 17]
 
 
 def test_a_trainer_gives_its_graph_the_seed_before_anything_is_built(seeded):

@@ -274,6 +274,7 @@ def test_a_signal_saves_where_the_run_ends(hook, signum, log_dir):
     with pytest.raises(TrainingInterrupted) as ended:
         run([Interrupts(step, hook, signum)], Never())
     assert ended.value.code == 128 + signum
+    assert str(ended.value) == f"{signal.Signals(signum).name} ended the training in order."
     assert load_checkpoint_vars(str(log_dir / f"model-{step}"))["counter"] == step
     spy = CallbackSpy()
     assert run([spy], Never(), resume="must").global_step == EPOCHS * STEPS
