@@ -21,7 +21,7 @@ class ReadAheadFlow(ProxyDataFlow):
     strict = False  # whether the order of `ds` is kept
     _place: Optional["_Place"] = None  # of the pass that was begun last; None if `ds` is elsewhere
     _astray = False  # whether what a pass gives may depend on how far another one had read
-    _kept: Optional[bool] = None
+    _restorable: Optional[bool] = None
 
     @property
     def seeded(self) -> bool:
@@ -37,9 +37,9 @@ class ReadAheadFlow(ProxyDataFlow):
 
     def _keeps_place(self) -> bool:
         """Returns whether `ds` can be put back; found out before another thread may iterate it."""
-        if self._kept is None:
-            self._kept = self.strict and not isinstance(state_or_reason(self.ds), str)
-        return self._kept
+        if self._restorable is None:
+            self._restorable = self.strict and not isinstance(state_or_reason(self.ds), str)
+        return self._restorable
 
     def _put_back(self) -> None:
         place, self._place = self._place, None

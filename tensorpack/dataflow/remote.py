@@ -263,7 +263,7 @@ class _Connection:
             peer = frames[-1].get("Peer-Address")
             raise FrameError(f"A message of {peer} was not taken: {error}") from error
         if kind == _END:
-            self._socket.send_multipart([route, b""])
+            self._wait(self._socket.send_multipart, [route, b""])
         return bytes(kind), value
 
     def _wait(self, call: Callable[..., Any], *args: Any, **options: Any) -> Any:

@@ -5,7 +5,6 @@ threads here are daemons only so that a program that forgot to stop one can stil
 """
 
 import multiprocessing
-import os
 import queue
 import signal
 import sys
@@ -262,5 +261,4 @@ def enable_death_signal(_warn: bool = True) -> None:
     Elsewhere this only warns, if it may. See `set_parent_death_signal`.
     """
     if not set_parent_death_signal(signal.SIGHUP) and _warn:
-        text = f"process {os.getpid()} may outlive its own. Let it end when its pipe breaks."
-        logger.warning(f"{sys.platform} sends no signal when a parent dies: {text}")
+        logger.warning(f"{sys.platform} sends no signal when a parent dies: end with its pipe.")
