@@ -182,3 +182,10 @@ def test_input_desc_placeholders():
     with tf.name_scope("scope"):
         assert desc.build_placeholder("my_").name == "my_x:0"
     assert InputDesc(tf.int64, None, "any").build_placeholder().shape.ndims is None
+
+
+def test_missing_overrides_are_named():
+    with pytest.raises(NotImplementedError, match=r"ModelDesc must override inputs\(\)"):
+        ModelDesc().get_input_signature()
+    with pytest.raises(NotImplementedError, match=r"ModelDesc must override optimizer\(\)"):
+        ModelDesc().get_optimizer()

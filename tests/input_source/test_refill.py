@@ -93,6 +93,6 @@ def test_when_it_cannot_be_refilled():
 
 def test_before_the_training_there_is_nothing_to_refill():
     source = QueueInput(tens())
-    source.setup(SIGNATURE)
+    (owner,) = source.setup(SIGNATURE)
     source.refill_queue()
-    assert source.ds.passes == 0
+    assert (source.ds.passes, owner.state_dict()["count"]) == (0, 0)

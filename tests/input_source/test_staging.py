@@ -261,7 +261,7 @@ def test_wrong_arguments():
 
 
 @pytest.mark.parametrize(
-    "devices, device", [(["/cpu:0"], "/device:CPU:0"), (["/cpu:0", "/gpu:0"], "")]
+    "devices, device", [(["/cpu:0"], "/device:CPU:0"), (["/cpu:0", "/gpu:0"], ""), ([0], "")]
 )
 def test_the_spelling_of_2017(devices, device):
     source = StagingInputWrapper(QueueInput(numbers(3)), devices)

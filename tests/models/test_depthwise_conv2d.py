@@ -63,3 +63,8 @@ def test_defaults_channels_first_and_regularizer():
     assert kernel.shape == (5, 5, 200, 1)
     assert abs(kernel.std() / np.sqrt(2 / 25) - 1) < 0.03
     assert len(tf.get_collection(tf.GraphKeys.REGULARIZATION_LOSSES)) == 1
+
+
+def test_strides_with_dilation_are_refused():
+    with pytest.raises(ValueError, match="cannot both be above 1"):
+        DepthwiseConv2D("d", tf.zeros([1, 8, 8, 2]), 3, strides=2, dilation_rate=2)

@@ -108,5 +108,6 @@ def test_a_distribution_of_the_user(session):
     coin = Coin("coin")
     likelihood = session().run(coin.loglikelihood([[1.0], [0.0]], [0.25]))
     np.testing.assert_allclose(likelihood, np.log([0.25, 0.75]), rtol=1e-6)
+    assert session().run(coin.encoder_activation([[0.5]])).tolist() == [[0.5]]
     with pytest.raises(NotImplementedError, match="Coin must define _sample"):
         coin.sample(3, [0.5])

@@ -58,6 +58,8 @@ def test_ops_stay_in_one_name_scope_however_often_it_runs():
     assert seen == ["Double_1/twice", "Double_1/twice_1"]
     with tf.Graph().as_default():
         assert processor.process(grads_of(a=1.0))[0][0].op.name == "Double/twice"
+    with pytest.raises(NotImplementedError, match="GradientProcessor must override _process"):
+        GradientProcessor().process([])
 
 
 def test_filter_none_drops_and_names_what_it_drops(log_lines):

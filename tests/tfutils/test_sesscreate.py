@@ -39,6 +39,12 @@ def test_new_session_takes_the_graph_and_config_it_is_given():
     assert NewSessionCreator().config.allow_soft_placement
 
 
+def test_failed_initialiser_is_the_error():
+    tf.get_variable("v", initializer=tf.check_numerics(tf.constant(float("nan")), "no number"))
+    with pytest.raises(tf.errors.InvalidArgumentError, match="no number"):
+        NewSessionCreator().create_session()
+
+
 def test_initialiser_that_waits_for_data_is_warned_of(log_lines):
     queue = tf.FIFOQueue(1, [tf.float32], [[]], name="input_queue")
     fill = queue.enqueue([3.0])
