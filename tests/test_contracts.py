@@ -35,6 +35,7 @@ NOT_FOR_USERS = {
         "LastValues",
         "StartQueueRunners",
         "ResumableDataFlow",
+        "ScalarWatcher",
         "DatapointMap",
         "RandomMap",
     ),
