@@ -143,7 +143,7 @@ class _Buffer:
                 self.held.pop(number, None)
         if 0 < len(wanted) < size:  # `ds` had been asked for more, and may have ended
             ahead = list(itertools.islice(self._datapoints, 1))
-            self._datapoints = itertools.chain(ahead, self._datapoints if ahead else ())
+            self._datapoints = itertools.chain(ahead, self._datapoints)
 
     def read_on(self, count: int) -> int:
         """Reads as many datapoints, or those that are left, and returns how many these are."""
@@ -153,8 +153,6 @@ class _Buffer:
             self.read += 1
             if self.read % self._size == 0:
                 self._note_place()
-        if self.read - begin < count:
-            self._datapoints = iter(())  # not every iterator can be asked again after its end
         return self.read - begin
 
     def place_before(self, number: int) -> Tuple[int, Any]:
