@@ -168,13 +168,6 @@ def test_a_queue_runner_whose_queue_is_closed(capfd):
     capfd.readouterr()  # TensorFlow tells of the enqueue that it has cancelled
 
 
-def test_a_run_is_interrupted_while_runners_wait(files):
-    tensors = read(files)
-    interrupts = when(before_epoch=interrupt_soon)
-    with pytest.raises(KeyboardInterrupt):
-        values_of(tensors, 10**6, interrupts, when(trigger_step=lambda cb: time.sleep(0.01)))
-
-
 def test_a_deterministic_run_refuses_queue_runners(files):
     fix_rng_seed(1)
     with pytest.raises(ValueError, match="read the data in a DataFlow instead"):
