@@ -87,9 +87,8 @@ class ThroughputTracker(Callback):
         self._step_then = 0
 
     def _before_epoch(self) -> None:
-        if self.trainer.local_step < 0 or self._epoch != self.epoch_num:
+        if self._epoch != self.epoch_num:  # otherwise it is continued
             self._epoch, self._steps, self._seconds = self.epoch_num, 0, 0.0
-        # otherwise an epoch is continued
         self._since, self._step_then = self._clock(), self.trainer.loop.steps_taken
 
     def _after_epoch(self) -> None:

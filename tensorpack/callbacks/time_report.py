@@ -109,7 +109,8 @@ class TimeReport(Callback):
 
     def _before_train(self) -> None:
         self._warm_from = self.trainer.loop.steps_taken + _WARMUP_STEPS
-        self._on_gpu = any(each.device_type == "GPU" for each in self.trainer.sess.list_devices())
+        devices = self.trainer.sess.list_devices()
+        self._on_gpu = any(device.device_type == "GPU" for device in devices)
         self._restart()
 
     def _before_epoch(self) -> None:
