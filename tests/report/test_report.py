@@ -99,16 +99,18 @@ def test_without_a_record_the_statistics_say_how_far_it_came(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "host, process, locked, result",
+    "is_here, is_ours, locked, result",
     [
-        (socket.gethostname(), os.getpid(), True, "running"),
-        (socket.gethostname(), os.getpid(), False, "lost"),  # another process has its number
-        (socket.gethostname(), 2**22 + 1, True, "lost"),  # another run has its directory
-        ("elsewhere", os.getpid(), True, "running"),
-        ("elsewhere", os.getpid(), False, "unknown"),
+        (True, True, True, "running"),
+        (True, True, False, "lost"),  # another process has its number
+        (True, False, True, "lost"),  # another run has its directory
+        (False, True, True, "running"),
+        (False, True, False, "unknown"),
     ],
 )
-def test_the_lock_tells_whether_a_run_lives(tmp_path, host, process, locked, result):
+def test_the_lock_tells_whether_a_run_lives(tmp_path, is_here, is_ours, locked, result):
+    host = socket.gethostname() if is_here else "elsewhere"
+    process = os.getpid() if is_ours else 2**22 + 1
     with DirectoryLock(str(tmp_path)) as lock:
         if not locked:
             lock.release()
