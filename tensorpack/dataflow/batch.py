@@ -86,8 +86,10 @@ class BatchData(ProxyDataFlow):
         return whole + 1 if left and self.remainder else whole
 
     def _transform(self, datapoints: Iterator[Any]) -> Iterator[Any]:
+        is_of_subclass = type(self).aggregate_batch is not BatchData.aggregate_batch
+        as_they_are = self.use_list or self.pad or is_of_subclass
         for first in itertools.count(0, self.batch_size):
-            if self.use_list or self.pad:
+            if as_they_are:
                 group = list(itertools.islice(datapoints, self.batch_size))
             else:
                 group = gather(datapoints, self.batch_size)

@@ -1,5 +1,7 @@
 """A batch holds exactly the values of its datapoints, in arrays of its own, or is an error."""
 
+import collections
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -180,6 +182,18 @@ def test_batches_are_new_and_contiguous():
 def test_a_size_for_which_there_is_no_memory_takes_a_whole_pass(size):
     (batch,) = BatchData(flow_of([[np.full(2**14, i, "u1")] for i in range(3)]), size, True)
     assert batch[0].shape == (3, 2**14)
+
+
+def test_a_subclass_gets_the_datapoints_as_they_are():
+    class Tagged(BatchData):
+        @staticmethod
+        def aggregate_batch(data_holder, use_list=False):
+            return [list(data_holder)]
+
+    Pair = collections.namedtuple("Pair", "image label")
+    datapoints = [Pair(np.zeros(2**15, "u1"), n) for n in range(4)]
+    batches = list(Tagged(DataFromGenerator(lambda: iter(datapoints)), 2))
+    assert all(dp is datapoints[dp.label] for (batch,) in batches for dp in batch)
 
 
 def test_batch_size_must_be_a_whole_number():
