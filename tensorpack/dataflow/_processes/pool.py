@@ -112,7 +112,7 @@ class WorkerPool:
     def begin(self, inputs: Sequence[Any] = ()) -> None:
         """Begins a pass, with the first input of each worker, if any.
 
-        What workers make of earlier inputs is dropped by `take`, so they may be busy with it.
+        What workers make of earlier inputs is dropped by `exchange`, so they may be busy with it.
         """
         self._tag += TAGS
         self.has_begun = True
