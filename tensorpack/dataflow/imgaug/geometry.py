@@ -9,8 +9,8 @@ from typing import Any, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
-from tensorpack.utils.checks import as_list, as_number, as_positive, as_range
-from tensorpack.utils.optional import cv2, require
+from tensorpack.utils.checks import as_number, as_positive, as_range
+from tensorpack.utils.optional import cv2
 
 from ._pixels import as_coords, as_size, check_size, keep_channels, moved_labels
 from .base import ImageAugmentor
@@ -56,7 +56,7 @@ class Shift(ImageAugmentor):
     """Moves the image by whole pixels, to the sides and up or down.
 
     Args:
-      horiz_frac: by how much of the width at most, in either direction; in [0, 1).
+      horiz_frac: by how much of the width at most, in either direction; in [0, 1].
       vert_frac: the same of the height.
       border: a border type of OpenCV; by default `cv2.BORDER_REPLICATE`.
       border_value: for `cv2.BORDER_CONSTANT`: a number, or one for each channel.
@@ -69,11 +69,8 @@ class Shift(ImageAugmentor):
         border: int = _REPLICATE,
         border_value: _Value = 0,
     ) -> None:
-        require("cv2")
         self.horiz_frac = as_number(self, "horiz_frac", horiz_frac, 0, 1)
         self.vert_frac = as_number(self, "vert_frac", vert_frac, 0, 1)
-        if max(horiz_frac, vert_frac) == 1:
-            raise ValueError("Shift(horiz_frac=, vert_frac=) must be below 1: something stays.")
         self.border, self.border_value = border, border_value
 
     def get_transform(self, img: np.ndarray) -> Transform:
@@ -104,7 +101,6 @@ class Rotation(ImageAugmentor):
         step_deg: Optional[float] = None,
         border_value: _Value = 0,
     ) -> None:
-        require("cv2")
         self.max_deg = as_number(self, "max_deg", max_deg, 0)
         as_range(self, "center_range", center_range)
         self.center_range = center_range
@@ -130,7 +126,6 @@ class RotationAndCropValid(ImageAugmentor):
     def __init__(
         self, max_deg: float, interp: int = _LINEAR, step_deg: Optional[float] = None
     ) -> None:
-        require("cv2")
         self.max_deg, self.interp = as_number(self, "max_deg", max_deg, 0), interp
         self.step_deg = step_deg if step_deg is None else as_positive(self, "step_deg", step_deg)
 
@@ -182,16 +177,12 @@ class Affine(ImageAugmentor):
         border: int = _REPLICATE,
         border_value: _Value = 0,
     ) -> None:
-        require("cv2")
         self.scale, self.translate_frac = scale, translate_frac
         if scale is not None:
             self.scale = as_range(self, "scale", scale)
             as_positive(self, "scale", self.scale[0])
         if translate_frac is not None:
-            given = as_list(self, "translate_frac", translate_frac)
-            if len(given) != 2:
-                raise ValueError(f"Affine: translate_frac is (x, y), but got {translate_frac!r}.")
-            x, y = (as_number(self, "translate_frac", each, 0, 1) for each in given)
+            x, y = (as_number(self, "translate_frac", frac, 0, 1) for frac in translate_frac)
             self.translate_frac = x, y
         self.rotate_max_deg = as_number(self, "rotate_max_deg", rotate_max_deg, 0)
         self.shear = as_number(self, "shear", shear, 0, 180)
@@ -256,9 +247,6 @@ class GaussianDeform(ImageAugmentor):
         sigma: float = 0.5,
         randrange: Optional[float] = None,
     ) -> None:
-        require("cv2")
-        if np.ndim(anchors) != 2 or np.shape(anchors)[1] != 2:
-            raise ValueError(f"GaussianDeform: anchors are [(y, x), ...], but got {anchors!r}.")
         h, w = as_size(self, shape)
         self.anchors, self.shape, self.sigma = anchors, (h, w), as_positive(self, "sigma", sigma)
         self.randrange = randrange

@@ -98,11 +98,7 @@ class RandomChooseAug(_Chooser):
         probs = [1 / len(pairs) for _ in pairs]
         if any(prob is not None for _, prob in pairs):
             probs = [as_number(self, "a probability", prob, 0, 1) for _, prob in pairs]
-        if not pairs or abs(sum(probs) - 1) > 1e-6:
-            raise ValueError(
-                f"RandomChooseAug chooses one augmentor, with probabilities that add up to 1; got "
-                f"{len(pairs)} augmentors, with probabilities {probs}."
-            )
+        as_number(self, "the sum of the probabilities", sum(probs), 1 - 1e-6, 1 + 1e-6)
         self.prob = [prob / sum(probs) for prob in probs]  # numpy wants a sum closer to 1
 
     def _draw(self) -> ImageAugmentor:
@@ -140,8 +136,6 @@ class Albumentations(ImageAugmentor):
 
     def __init__(self, augmentor: Any) -> None:
         self._moves = not isinstance(augmentor, require("albumentations").ImageOnlyTransform)
-        if not callable(augmentor) or isinstance(augmentor, type):
-            raise TypeError(f"Albumentations takes a transform of it, got {augmentor!r}.")
         self.augmentor = augmentor
 
     def get_transform(self, img: np.ndarray) -> Transform:

@@ -5,8 +5,7 @@ from typing import Optional, Sequence, Tuple, Union
 import numpy as np
 
 from tensorpack.utils import logger
-from tensorpack.utils.checks import as_count, as_number, is_integer
-from tensorpack.utils.optional import require
+from tensorpack.utils.checks import as_count, as_number, as_range, is_integer
 
 from ._pixels import as_size
 from .base import ImageAugmentor
@@ -45,7 +44,6 @@ class Resize(ImageAugmentor):
     """
 
     def __init__(self, shape: Union[int, Sequence[int]], interp: int = _LINEAR) -> None:
-        require("cv2")
         self.shape, self.interp = as_size(self, shape), interp
 
     def get_transform(self, img: np.ndarray) -> Transform:
@@ -59,7 +57,6 @@ class ResizeShortestEdge(ImageAugmentor):
     """
 
     def __init__(self, size: int, interp: int = _LINEAR) -> None:
-        require("cv2")
         self.size, self.interp = as_count(self, "size", size), interp
 
     def get_transform(self, img: np.ndarray) -> Transform:
@@ -78,7 +75,7 @@ class RandomResize(ImageAugmentor):
     Args:
       xrange: (least, most) of the new width: two integers are pixels, others multiples of it.
       yrange: the same of the height; None for that of the width. With `aspect_ratio_thres=0` the
-        height follows from the width, and `yrange` must be None or equal to `xrange`.
+        height follows from the width.
       minimum: (width, height) in pixels that the result has at least: smaller ones are raised.
       aspect_ratio_thres: how much the aspect ratio may change, as a share of the old one.
       interp: an interpolation of OpenCV; by default `cv2.INTER_LINEAR`.
@@ -92,20 +89,10 @@ class RandomResize(ImageAugmentor):
         aspect_ratio_thres: float = 0.15,
         interp: int = _LINEAR,
     ) -> None:
-        require("cv2")
-        for each in (xrange, xrange if yrange is None else yrange):
-            if len(each) != 2 or not 0 < each[0] <= each[1]:
-                raise ValueError(
-                    "A range of RandomResize is (least, most), in pixels (two integers) or as "
-                    f"multiples (floats), got {each}."
-                )
+        as_range(self, "xrange", xrange, 0)
+        as_range(self, "yrange", xrange if yrange is None else yrange, 0)
         self.xrange, self.yrange, self.minimum, self.interp = xrange, yrange, minimum, interp
         self.aspect_ratio_thres = as_number(self, "aspect_ratio_thres", aspect_ratio_thres, 0)
-        if not aspect_ratio_thres and yrange not in (None, xrange):
-            raise ValueError(
-                "RandomResize(aspect_ratio_thres=0) takes the height from the width: leave yrange "
-                f"out, got {yrange}."
-            )
 
     def get_transform(self, img: np.ndarray) -> Transform:
         h, w = img.shape[:2]

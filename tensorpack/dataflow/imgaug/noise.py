@@ -11,7 +11,7 @@ import numpy as np
 
 from tensorpack.utils.argtools import memoized
 from tensorpack.utils.checks import as_count, as_number, as_range
-from tensorpack.utils.optional import cv2, require
+from tensorpack.utils.optional import cv2
 
 from ._pixels import as_dtype, channels_of, finished
 from .base import PhotometricAugmentor
@@ -26,7 +26,6 @@ class JpegNoise(PhotometricAugmentor):
     """
 
     def __init__(self, quality_range: Tuple[int, int] = (40, 100)) -> None:
-        require("cv2")
         limits = as_range(self, "quality_range", quality_range, 0, 100)
         self.quality_range = tuple(as_count(self, "quality_range", each, 0) for each in limits)
 
@@ -57,7 +56,6 @@ class GaussianNoise(_Seeded):
     """
 
     def __init__(self, sigma: float = 1, clip: bool = True) -> None:
-        require("cv2")
         self.sigma, self.clip = as_number(self, "sigma", sigma, 0), clip
 
     def _augment(self, img: np.ndarray, param: int) -> np.ndarray:

@@ -132,13 +132,10 @@ class TransformFactory(Transform):
 
         TransformFactory(apply_image=lambda img: 255 - img, apply_coords=lambda coords: coords)
 
-    `name` is how it is shown. A function whose name does not begin with `apply_` is a KeyError.
+    `name` is how it is shown.
     """
 
     def __init__(self, name: Optional[str] = None, **functions: Callable[[Any], Any]) -> None:
-        for each in functions:
-            if not each.startswith("apply_"):
-                raise KeyError(f"Methods of a transform begin with 'apply_', got {each!r}.")
         self._name = name or type(self).__name__
         vars(self).update(functions)
 

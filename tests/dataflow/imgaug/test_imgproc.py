@@ -55,15 +55,6 @@ class TestHue(ColourContract):
         further = imgaug.Hue((240, 240)).augment(picture())
         np.testing.assert_array_equal(further, imgaug.Hue((60, 60)).augment(picture()))
 
-    def test_order_of_channels_of_2017(self, monkeypatch):
-        warnings = []
-        monkeypatch.setattr(imgproc, "log_once", lambda text, level: warnings.append(text))
-        img = picture()
-        result = imgaug.Hue((20, 20), None).augment(img)
-        np.testing.assert_array_equal(result, imgaug.Hue((20, 20), False).augment(img))
-        assert not np.array_equal(result, imgaug.Hue((20, 20)).augment(img))
-        assert warnings == ["Hue(rgb=None) reads images as BGR: write rgb=False or rgb=True."]
-
 
 class TestSaturation(ColourContract):
     def make(self):
@@ -81,10 +72,6 @@ class TestSaturation(ColourContract):
         img = np.array([[[255, 0, 0]]], np.float32)
         assert imgaug.Saturation(0.9, clip=False)._augment(img, 1.9).min() < 0
 
-    def test_alpha(self):
-        with pytest.raises(ValueError, match="alpha must be"):
-            imgaug.Saturation(1)
-
 
 class TestBrightness(PhotometricContract):
     def make(self):
@@ -96,18 +83,10 @@ class TestBrightness(PhotometricContract):
         ]
         assert np.min(results) < 0 and np.max(results) > 255
 
-    def test_delta(self):
-        with pytest.raises(ValueError, match="Brightness: delta must be a positive"):
-            imgaug.Brightness(0)
-
 
 class TestBrightnessScale(PhotometricContract):
     def make(self):
         return imgaug.BrightnessScale((0.5, 2))
-
-    def test_range(self):
-        with pytest.raises(ValueError, match="BrightnessScale: range must"):
-            imgaug.BrightnessScale((-1, 1))
 
 
 class TestContrast(PhotometricContract):
@@ -125,8 +104,6 @@ class TestContrast(PhotometricContract):
         assert imgaug.Contrast((0.5, 1.5), None, clip=False).clip is False
         by_name = imgaug.Contrast((0.5, 1.5), False, clip=False)
         assert (by_name.rgb, by_name.clip) == (False, False)
-        with pytest.raises(TypeError, match="takes a range, rgb and clip, got 4"):
-            imgaug.Contrast((0.5, 1.5), None, True, 3)
         with pytest.raises(imgaug.AugmentationError, match=r"\[h, w, 3\]"):
             imgaug.Contrast((0.5, 1.5), rgb=True).augment(picture((4, 4, 2)))
 
@@ -156,8 +133,8 @@ class TestGamma(PhotometricContract):
     def test_values_out_of_range(self):
         img = np.array([[-5, 300]], np.float32)
         np.testing.assert_allclose(self.make().augment(img), [[0, 255]])
-        with pytest.raises(ValueError, match="above -1"):
-            imgaug.Gamma((-1, 0))
+        with pytest.raises(ValueError, match="of at least -1"):
+            imgaug.Gamma((-2, 0))
 
 
 class TestClip(PhotometricContract):
@@ -187,11 +164,6 @@ class TestLighting(ColourContract):
         numbers = np.random.RandomState(0).randn(3)
         tfm = self.seeded().get_transform(picture())
         np.testing.assert_array_equal(tfm.param, numbers)
-
-    def test_arguments(self):
-        assert imgaug.Lighting(1, self.eigval, self.eigvec, clip=False).clip is False
-        with pytest.raises(ValueError, match=r"eigval must have the shape \(3,\)"):
-            imgaug.Lighting(1, [1, 2], self.eigvec)
 
 
 class TestMeanVarianceNormalize(AugmentorContract):
@@ -301,10 +273,6 @@ class TestGrayscale(AugmentorContract):
 
     def make(self):
         return Grayscale()
-
-    def test_contradiction(self):
-        with pytest.raises(ValueError, match="keepshape=True"):
-            Grayscale(keepdims=False, keepshape=True)
 
 
 class TestToUint8(AugmentorContract):

@@ -120,11 +120,8 @@ class TestRandomChooseAug(AugmentorContract):
         np.testing.assert_allclose(self.shares(even), 1 / 3, atol=0.06)
 
     def test_what_does_not_add_up(self):
-        for wrong in [[], [(FLIP, 0.5), (TURN, 0.6)], [(FLIP, 0.5)]]:
-            with pytest.raises(ValueError, match="probabilities that add up to 1"):
-                RandomChooseAug(wrong)
-        with pytest.raises(TypeError, match="a probability must be a number"):
-            RandomChooseAug([(FLIP, 1.0), TURN])
+        with pytest.raises(ValueError, match="sum of the probabilities must be .* got 1.1"):
+            RandomChooseAug([(FLIP, 0.5), (TURN, 0.6)])
 
 
 class TestRandomOrderAug(AugmentorContract):
@@ -264,11 +261,6 @@ def test_coordinates_of_albumentations(libraries):
 @pytest.mark.parametrize("of_library", [WithOwnStream, WithGlobalStreams])
 def test_a_method_of_albumentations_is_overridden(libraries, of_library, method):
     check_overridden(functools.partial(Albumentations, augmentor=of_library()), method)
-
-
-def test_refuses(libraries):
-    with pytest.raises(TypeError, match="takes a transform of it"):
-        Albumentations(WithGlobalStreams)
 
 
 @pytest.mark.parametrize("kind", [Albumentations, IAAugmentor])

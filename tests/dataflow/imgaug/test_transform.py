@@ -149,10 +149,6 @@ class TestTransformFactory:
         with pytest.raises(NotImplementedError, match=r"scale has no apply_image\(\)"):
             tfm.apply_image(picture())
 
-    def test_names(self):
-        with pytest.raises(KeyError, match="begin with 'apply_', got 'coords'"):
-            TransformFactory(coords=None)
-
 
 def test_what_a_subclass_leaves_out():
     class Nothing(Transform):
