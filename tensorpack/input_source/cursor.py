@@ -14,8 +14,6 @@ from tensorpack.utils import get_tqdm, logger
 
 END_OF_PASS = object()  # follows the datapoints of a pass where passes are read one by one
 
-_POSITION = {"count", "flow", "seeded", "callback"}
-
 
 class DataFlowEmpty(RuntimeError):
     """A whole pass over a dataflow gave no datapoint."""
@@ -72,8 +70,6 @@ class FlowCursor:
         If `strictly`, it is an error, not a warning, if the data cannot be made again. `check_stop`
         is called for each datapoint that is skipped, and may raise.
         """
-        if not isinstance(position, dict) or set(position) != _POSITION:
-            raise ValueError(f"This is not the position of an input source: {position!r:.200}")
         if position["callback"] and not self._is_callback:
             raise ValueError(
                 f"The data came from a flow that was a callback as well, but {self._name} is not a "

@@ -51,7 +51,7 @@ class QueueInput(FeedfreeInput):
         super().__init__()
         self.ds = check_is_dataflow(ds)
         if queue is not None:
-            _check_queue(queue)
+            check_kind("queue", queue, tf.QueueBase, " such as tf.FIFOQueue")
         self.queue = queue
         self._capacity = self._default_capacity
         if capacity is not None:
@@ -81,7 +81,6 @@ class QueueInput(FeedfreeInput):
         with tf.device("/cpu:0"), tf.name_scope(None):
             if self.queue is None:
                 self.queue = self._make_queue(signature)
-            _check_suits(self.queue, signature)
             with tf.name_scope("QueueInput"):
                 fed = self.input_placehdrs = make_placeholders(signature)
                 self.thread = EnqueueThread(
@@ -152,9 +151,9 @@ class BatchQueueInput(QueueInput):
     Args:
       ds: the dataflow; its datapoints have no batch dimension.
       batch_size: how many make a batch, the first dimension of each of the model's inputs.
-      queue: as in `QueueInput`; it must know the shapes of its components, or the setup raises a
-        ValueError. Defaults to a `tf.FIFOQueue` with room for 3000 datapoints, for which the
-        model's inputs must be fully defined but for the batch.
+      queue: as in `QueueInput`; it must know the shapes of its components. Defaults to a
+        `tf.FIFOQueue` with room for 3000 datapoints, for which the model's inputs must be fully
+        defined but for the batch; a `tf.PaddingFIFOQueue` pads others.
     """
 
     _default_capacity = 3000
@@ -163,36 +162,11 @@ class BatchQueueInput(QueueInput):
         super().__init__(ds, queue)
         self.batch_size = self._datapoints_per_step = as_count(self, "batch_size", batch_size)
 
-    def _setup(self, input_signature: List[tf.TensorSpec]) -> None:
-        queue = self.queue
-        if queue is not None and any(shape.ndims is None for shape in queue.shapes):
-            raise ValueError(
-                f"BatchQueueInput takes whole batches out of queue {queue.queue_ref.op.name!r}, "
-                "which does not know the shapes of its components: make it with shapes=[...], "
-                "those of the model's inputs without the batch, or as a tf.PaddingFIFOQueue."
-            )
-        super()._setup(input_signature)
-
     def _datapoint_signature(self, input_signature: List[tf.TensorSpec]) -> List[tf.TensorSpec]:
-        signature = []
-        for spec in input_signature:
-            if not spec.shape.ndims or not spec.shape[:1].is_compatible_with([self.batch_size]):
-                raise ValueError(
-                    f"BatchQueueInput makes batches of {self.batch_size}, but input "
-                    f"{spec.name!r} has the shape {spec.shape}: its first dimension must be None "
-                    f"or {self.batch_size}."
-                )
-            signature.append(tf.TensorSpec(spec.shape[1:], spec.dtype, spec.name))
-        return signature
+        return [tf.TensorSpec(spec.shape[1:], spec.dtype, spec.name) for spec in input_signature]
 
     def _make_queue(self, signature: Sequence[tf.TensorSpec]) -> Any:
-        for spec in signature:
-            if not spec.shape.is_fully_defined():
-                raise ValueError(
-                    f"BatchQueueInput needs to know the shape of {spec.name!r}, which is "
-                    f"{spec.shape} without the batch. Define it, or give a tf.PaddingFIFOQueue."
-                )
-        dtypes, shapes = [each.dtype for each in signature], [each.shape for each in signature]
+        dtypes, shapes = [spec.dtype for spec in signature], [spec.shape for spec in signature]
         return tf.FIFOQueue(self._capacity, dtypes, shapes, name="input_queue")
 
     def _dequeue(self) -> Any:
@@ -223,32 +197,3 @@ class ZMQInput(QueueInput):
         self.ds.reset_state()
         types, shapes = zip(*((each.dtype, each.shape) for each in input_signature))
         return tf.data.Dataset.from_generator(lambda: map(tuple, self.ds), types, shapes)
-
-
-def _check_queue(queue: Any) -> None:
-    check_kind("queue", queue, tf.QueueBase, " such as tf.FIFOQueue")
-    if not isinstance(queue.queue_ref, tf.Tensor) or not hasattr(queue.queue_ref, "op"):
-        raise ValueError(
-            "The queue was made eagerly, so it is in no graph. Make it in the graph that is "
-            "trained: call tf.compat.v1.disable_eager_execution() first, or use "
-            "`with graph.as_default()`."
-        )
-
-
-def _check_suits(queue: Any, signature: Sequence[tf.TensorSpec]) -> None:
-    name = queue.queue_ref.op.name
-    if queue.queue_ref.graph is not tf.get_default_graph():
-        raise ValueError(f"Queue {name!r} is in another graph: make it in the one that is trained.")
-    got = [dtype.base_dtype.name for dtype in queue.dtypes]
-    needed = [spec.dtype.name for spec in signature]
-    if got != needed:
-        raise ValueError(
-            f"Queue {name!r} has components of {got}, the model takes {needed}: make the queue "
-            "with these dtypes."
-        )
-    for shape, spec in zip(queue.shapes, signature):
-        if not shape.is_compatible_with(spec.shape):
-            raise ValueError(
-                f"Queue {name!r} has the shape {shape} for {spec.name!r}, the model takes "
-                f"{spec.shape}."
-            )

@@ -178,16 +178,7 @@ class EnqueueCallback(Callback):
             ) from error
 
     def _read_consumed(self) -> int:
-        sess = tf.get_default_session()
-        try:
-            if sess is None:
-                raise RuntimeError("no session is the default one")
-            return self._consumed.read(sess)
-        except RuntimeError as error:
-            raise RuntimeError(
-                f"What {self._thread.name} has delivered is counted in the session, and there is "
-                f"none: {error}. Save the state while the training runs, on its main thread."
-            ) from error
+        return self._consumed.read(tf.get_default_session())
 
     def _is_orderly(self) -> bool:
         return self._enqueuer.control.op.type in _ORDERLY

@@ -184,22 +184,17 @@ class EnqueueThread(ShareSessionThread):
 
     def run(self) -> None:
         """Fills the queue; called by `start`."""
-        with self.default_sess() as sess:
-            if sess is None:
-                raise RuntimeError(
-                    "EnqueueThread has no session: start it inside `with sess.as_default()`."
-                )
-            try:
-                if not self.stopped():
-                    self._fill(sess)
-            except StopRequested:
-                pass  # the dataflow looked at the stop token of this run
-            except DataFlowTerminated:
-                if not self.stopped():
-                    raise
-            finally:
-                self.is_reset.set()
-            self.close_queue()
+        try:
+            if not self.stopped():
+                self._fill(self._sess)
+        except StopRequested:
+            pass  # the dataflow looked at the stop token of this run
+        except DataFlowTerminated:
+            if not self.stopped():
+                raise
+        finally:
+            self.is_reset.set()
+        self.close_queue()
 
     def stop(self) -> None:
         """Asks the thread to stop; closes the queue unless the thread is about to do so."""

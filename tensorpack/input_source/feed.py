@@ -7,7 +7,6 @@ from tensorpack.compat import tfv1 as tf
 from tensorpack.dataflow import DataFlow
 from tensorpack.tfutils.callback import Callback
 from tensorpack.tfutils.tower import get_current_tower_context
-from tensorpack.utils.checks import as_names
 from tensorpack.utils.stopping import EndOfData
 
 from .base import InputSource
@@ -163,19 +162,12 @@ class DataParallelFeedInput(FeedInput):
 
     def __init__(self, ds: DataFlow, tower_names: Sequence[str]) -> None:
         super().__init__(ds)
-        names = as_names(self, "tower_names", tower_names)
-        if not names or len(set(names)) < len(names):
-            raise ValueError(
-                f"DataParallelFeedInput needs different names of towers, at least one, got {names}."
-            )
-        self._by_tower: Dict[str, List[tf.Tensor]] = dict.fromkeys(names, [])
+        self._by_tower: Dict[str, List[tf.Tensor]] = {name: [] for name in tower_names}
 
     def next_feed(self, cnt: int = 1) -> Dict[tf.Tensor, Any]:
         """Takes a datapoint for each of the first `cnt` towers and returns them as a feed."""
-        towers = list(self._by_tower.items())
-        if not 1 <= cnt <= len(towers):
-            raise ValueError(f"cnt must be in [1, {len(towers)}], the number of towers, got {cnt}.")
-        datapoints = [self._take() for _ in range(cnt)]
+        towers = list(self._by_tower.items())[:cnt]
+        datapoints = [self._take() for _ in towers]
         self._keep_position()
         feed: Dict[tf.Tensor, Any] = {}
         for (name, placeholders), datapoint in zip(towers, datapoints):
@@ -194,13 +186,7 @@ class DataParallelFeedInput(FeedInput):
         self._specs = input_signature  # each tower makes its own, in its name scope
 
     def _get_input_tensors(self) -> Sequence[tf.Tensor]:
-        context = get_current_tower_context()
-        name = None if context is None else context.ns_name
-        if name not in self._by_tower:
-            raise ValueError(
-                f"DataParallelFeedInput feeds the towers {list(self._by_tower)}, and was asked for "
-                f"the inputs of {name!r}."
-            )
+        name = get_current_tower_context().ns_name
         if not self._by_tower[name]:
             self._by_tower[name] = make_placeholders(self._specs)
         return self._by_tower[name]

@@ -3,7 +3,7 @@
 from typing import Any, List, Sequence
 
 from tensorpack.compat import tfv1 as tf
-from tensorpack.utils.checks import as_names, check_kind
+from tensorpack.utils.checks import as_names
 
 from .base import InputSource
 from .feed import make_placeholders
@@ -22,7 +22,6 @@ def remap_input_source(input: InputSource, names: Sequence[str]) -> InputSource:
     Returns:
       `input` itself, whose class is now `Remapped<its class>`, derived from that.
     """
-    check_kind("input", input, InputSource)
     if input.setup_done():
         raise RuntimeError("remap_input_source comes before the setup of the input source.")
     kind: Any = type(input)
@@ -54,8 +53,6 @@ def get_tensors_inputs(
     placeholders: Sequence[tf.Tensor], tensors: Sequence[tf.Tensor], names: Sequence[str]
 ) -> List[tf.Tensor]:
     """Returns the placeholders of all inputs, with those of some names replaced by tensors."""
-    if len(tensors) != len(names):
-        raise ValueError(f"{len(names)} names ({names}) need as many tensors, got {len(tensors)}.")
     replaced = get_sublist_by_names(placeholders, names)
     by_id = {id(each): tensor for each, tensor in zip(replaced, tensors)}
     return [by_id.get(id(each), each) for each in placeholders]

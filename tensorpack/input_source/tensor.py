@@ -7,7 +7,7 @@ from tensorpack.tfutils.callback import Callback
 from tensorpack.tfutils.dependency import ancestors
 from tensorpack.tfutils.tower import get_current_tower_context
 from tensorpack.utils import logger
-from tensorpack.utils.checks import as_count_or_none, as_list, kind_of
+from tensorpack.utils.checks import as_count_or_none, as_list
 
 from .base import FeedfreeInput, PositionNotKept
 
@@ -27,8 +27,6 @@ class TensorInput(FeedfreeInput):
         self, get_tensor_fn: Callable[[], Sequence[tf.Tensor]], size: Optional[int] = None
     ) -> None:
         super().__init__()
-        if not callable(get_tensor_fn):
-            raise TypeError(f"get_tensor_fn must be a function, got {kind_of(get_tensor_fn)}.")
         self.get_tensor_fn = get_tensor_fn
         self._given_size = as_count_or_none(self, "size", size)
         what = "TensorInput cannot continue where it was: it reads tf.data, or calls Python."
@@ -59,11 +57,6 @@ class DummyConstantInput(TensorInput):
         logger.warn("Using dummy input for debug!")
 
     def _setup(self, input_signature: List[tf.TensorSpec]) -> None:
-        if len(self.shapes) != len(input_signature):
-            raise ValueError(
-                f"DummyConstantInput has {len(self.shapes)} shapes for {len(input_signature)} "
-                f"inputs ({', '.join(spec.name for spec in input_signature)}): give one for each."
-            )
         self._specs = list(input_signature)
 
     def _zeros(self) -> List[tf.Tensor]:

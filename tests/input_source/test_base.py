@@ -57,13 +57,6 @@ def test_wrong_tensors_are_refused(make, message):
         source.get_input_tensors()
 
 
-def test_what_must_be_overridden_says_so():
-    source = InputSource()
-    source.setup(SIGNATURE)
-    with pytest.raises(NotImplementedError, match="must override _get_input_tensors"):
-        source.get_input_tensors()
-
-
 def test_a_name_scope_is_the_same_at_each_call():
     source, other = Given(), Given()
     with tf.name_scope("elsewhere"):

@@ -51,13 +51,3 @@ def test_a_dequeue_counts_once_and_a_failed_one_not():
         assert consumed.read(sess) == 3
         consumed.reset(sess)
         assert consumed.read(sess) == 0
-
-
-def test_the_variable_is_local_and_on_the_cpu():
-    with tf.name_scope("QueueInput"), tf.device("/cpu:0"):
-        ConsumedCount()
-    (variable,) = tf.get_collection(tf.GraphKeys.LOCAL_VARIABLES)
-    assert variable.op.name == "QueueInput/consumed"
-    assert variable.dtype == tf.int64
-    assert variable.device == "/device:CPU:0"
-    assert tf.global_variables() == tf.trainable_variables() == []

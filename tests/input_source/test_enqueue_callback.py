@@ -214,18 +214,6 @@ def test_many_starts_and_stops(capfd):
     assert "already closed" not in shown
 
 
-def test_without_a_session_the_position_is_not_known():
-    source = QueueInput(FlowOf(endless))
-    with running(source, SIGNATURE) as (_, sess, (number,), (owner,)):
-        sess.run(number)
-        assert owner.state_dict()["count"] == 1
-    for context in (tf.Graph().as_default(), sess.as_default()):
-        with context, pytest.raises(
-            RuntimeError, match="counted in the session, and there is none"
-        ):
-            owner.state_dict()
-
-
 def test_a_second_consumer_that_is_not_counted_is_noticed():
     source = QueueInput(DataFromList([[i] for i in range(9)]), tf.FIFOQueue(2, [tf.int32]))
     steal = source.queue.dequeue()

@@ -73,11 +73,6 @@ def test_each_tower_is_fed_a_datapoint_of_its_own():
         assert [each.name for each in inputs] == ["tower0/number:0", "tower1/number:0"]
         assert source.next_feed() == {inputs[0]: 1}
         assert source.next_feed(cnt=2) == {inputs[0]: 2, inputs[1]: 3}
-        for wrong in 0, 3:
-            with pytest.raises(ValueError, match=rf"cnt must be in \[1, 2\].* got {wrong}"):
-                source.next_feed(wrong)
-        with pytest.raises(ValueError, match="feeds the towers .*'tower1'.*inputs of None"):
-            source.get_input_tensors()
         with pytest.raises(ValueError, match="validate with the DataFlow itself"):
             source.read_by_pass()
 
@@ -87,9 +82,6 @@ def test_towers_that_are_fed_must_be_built():
     with running(source, SIGNATURE, towers_of(source, ["tower1"])):
         with pytest.raises(RuntimeError, match="'tower0', but there is no such tower"):
             source.next_feed()
-    for wrong in [], ["tower0", "tower0"]:
-        with pytest.raises(ValueError, match="different names of towers, at least one"):
-            DataParallelFeedInput(numbers(5), wrong)
 
 
 def test_a_finite_source_that_continues_at_its_end_has_nothing_more():

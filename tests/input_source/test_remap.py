@@ -47,8 +47,6 @@ def test_the_order_of_the_names_is_that_of_the_components():
 
 
 def test_what_cannot_be_remapped():
-    with pytest.raises(TypeError, match="must be an InputSource, got list"):
-        remap_input_source([], ["a"])
     source = remap_input_source(QueueInput(numbers(3)), ["x"])
     with pytest.raises(ValueError, match="no input named 'x', only a, b, c"):
         source.setup(SIGNATURE)
@@ -64,5 +62,3 @@ def test_placeholders_are_replaced_by_name():
     assert get_sublist_by_names(placeholders, ["c", "a"]) == [placeholders[2], placeholders[0]]
     found = get_tensors_inputs(placeholders, [one, two], ["c", "a"])
     assert [each.name for each in found] == [two.name, placeholders[1].name, one.name]
-    with pytest.raises(ValueError, match="need as many tensors, got 1"):
-        get_tensors_inputs(placeholders, [one], ["c", "a"])

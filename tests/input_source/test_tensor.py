@@ -49,13 +49,6 @@ def test_the_function_is_called_for_each_tower():
     assert calls == ["tower0", "tower1"]
 
 
-def test_wrong_arguments():
-    with pytest.raises(TypeError, match="must be a function, got list"):
-        TensorInput([tf.zeros([2])])
-    with pytest.raises(ValueError, match="at least 1"):
-        TensorInput(zeros, size=0)
-
-
 @pytest.mark.parametrize("reads", [True, False])
 def test_what_reads_tf_data_has_a_position_that_is_not_kept(reads):
     def get():
@@ -85,8 +78,3 @@ def test_dummies_are_zeros_of_that_name(monkeypatch):
     with tf.Session() as sess:
         assert sess.run(image).tolist() == [[0.0] * 3] * 2
         assert sess.run(label) == 0
-
-
-def test_dummies_need_a_shape_each():
-    with pytest.raises(ValueError, match=r"1 shapes for 2 inputs \(image, label\)"):
-        DummyConstantInput([[2, 3]]).setup(SIGNATURE)

@@ -57,25 +57,6 @@ def test_components_are_found_by_order_or_by_name(named):
     assert found[0][1].tolist() == [1, 1, 1]
 
 
-def test_a_dataset_that_does_not_suit_the_model():
-    source = TFDatasetInput(tf.data.Dataset.range(5).map(lambda x: {"other": x}))
-    source.setup(NUMBER)
-    with pytest.raises(ValueError, match=r"named \['other'\]"):
-        source.get_input_tensors()
-
-
-def test_a_dataset_of_another_graph():
-    with tf.Graph().as_default():
-        source = TFDatasetInput(tf.data.Dataset.range(5))
-    with pytest.raises(ValueError, match="make it in the graph that is trained"):
-        source.setup(NUMBER)
-
-
-def test_what_is_no_dataset():
-    with pytest.raises(TypeError, match="a tf.data.Dataset or a DataFlow, got list"):
-        TFDatasetInput([1])
-
-
 def test_a_dataset_that_ends_ends_the_training():
     dataset = tf.data.Dataset.from_tensors((tf.constant(X), tf.constant(3 * X + 2))).repeat(3)
     data = TFDatasetInput(dataset)
