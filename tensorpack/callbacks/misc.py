@@ -1,6 +1,5 @@
 """Callbacks for the user: scalars sent by a command, the time left, a page of the run, a shell."""
 
-import code
 import os
 import pdb
 import time
@@ -33,20 +32,31 @@ class SendStat(Callback):
     def __init__(self, command: _Command, names: Sequence[str]) -> None:
         self._names = as_names(self, "names", names)
         self._command = command
-        _filled(command, dict.fromkeys(self._names, 0.0))  # a name that is missing is an error now
+        self._filled(dict.fromkeys(self._names, 0.0))  # a name that is missing is an error now
+
+    def _filled(self, values: Dict[str, float]) -> Any:
+        if isinstance(self._command, str):
+            return self._command.format(**values)
+        return [part.format(**values) for part in self._command]
 
     def _trigger(self) -> None:
-        _send(self._command, {name: self.trainer.monitors.get_latest(name) for name in self._names})
+        self._send({name: self.trainer.monitors.get_latest(name) for name in self._names})
+
+    def _send(self, values: Dict[str, float]) -> None:
+        output, code = subproc_call(self._filled(values))
+        text = output.decode(errors="replace").rstrip()
+        if code != 0:
+            logger.error(f"Command {self._command} with {values} failed with code {code}: {text}")
+        elif text:
+            logger.info(f"{self._command}: {text}")
 
 
-class SendMonitorData(LastValues):
+class SendMonitorData(SendStat, LastValues):
     """Runs a command as `SendStat` does, as soon as all scalars in `names` have a new value."""
 
     def __init__(self, command: _Command, names: Sequence[str]) -> None:
-        super().__init__()
-        self._names = as_names(self, "names", names)
-        self._command = command
-        _filled(command, dict.fromkeys(self._names, 0.0))
+        super().__init__(command, names)
+        self._values = {}
 
     def process_scalar(self, name: str, val: float) -> None:
         if name in self._names:
@@ -58,22 +68,7 @@ class SendMonitorData(LastValues):
     def _trigger(self) -> None:
         if len(self._values) == len(self._names):
             values, self._values = self._values, {}
-            _send(self._command, values)
-
-
-def _filled(command: _Command, values: Dict[str, float]) -> Any:
-    if isinstance(command, str):
-        return command.format(**values)
-    return [part.format(**values) for part in command]
-
-
-def _send(command: _Command, values: Dict[str, float]) -> None:
-    output, code = subproc_call(_filled(command, values))
-    text = output.decode(errors="replace").rstrip()
-    if code != 0:
-        logger.error(f"Command {command} with {values} failed with code {code}: {text}")
-    elif text:
-        logger.info(f"{command}: {text}")
+            self._send(values)
 
 
 class EstimatedTimeLeft(Callback):
@@ -84,37 +79,29 @@ class EstimatedTimeLeft(Callback):
     def __init__(self, last_k_epochs: int = 5, median: bool = True) -> None:
         self._times: deque[float] = deque(maxlen=as_count(self, "last_k_epochs", last_k_epochs))
         self._average: Any = np.median if median else np.mean
-        self._elapsed = 0.0  # of the epoch, in seconds, in the run that is resumed
-        self._last: Any = None  # the begin of the epoch
 
     def _before_train(self) -> None:
-        self._last = time.monotonic() - self._elapsed
+        self._last = time.monotonic()
 
     def _trigger_epoch(self) -> None:
-        now = time.monotonic()
-        self._times.append(now - self._last)
-        self._last = now
+        self._times.append(time.monotonic() - self._last)
+        self._last += self._times[-1]
         epochs = self.trainer.max_epoch - self.epoch_num
         if epochs > 0:
             seconds = float(self._average(self._times)) * epochs
             logger.info(f"Estimated Time Left: {humanize_time_delta(seconds)}")
 
     def state_dict(self) -> Dict[str, Any]:
-        elapsed = self._elapsed if self._last is None else time.monotonic() - self._last
-        return {"times": list(self._times), "elapsed": elapsed}
+        return {"times": list(self._times)}
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
-        self._times.clear()
         self._times.extend(state["times"])
-        self._elapsed, self._last = state["elapsed"], None
 
 
 class RunReport(Callback):
     """Writes `report.html` in the log directory, or a page at another path `out`, at the end of the
-    run, however it ends.
-
-    See `write_report` for what is on the page. To have one meanwhile as well, put it into a
-    `PeriodicTrigger`. A page that cannot be written is a warning.
+    run, however it ends, and when it is triggered by a `PeriodicTrigger`; see `write_report`. A
+    page that cannot be written is a warning.
     """
 
     def __init__(self, out: Optional[str] = None) -> None:
@@ -139,10 +126,10 @@ class RunReport(Callback):
 
 
 class InjectShell(Callback):
-    """Pauses the training for an interactive shell, each time it is triggered and a file exists.
+    """Pauses the training for a shell, each time it is triggered and a file exists, which is
+    removed after the training.
 
-    The shell, "ipython" or "pdb", can reach the run as `self.trainer`. Without IPython, "ipython"
-    is the shell of Python itself. The file is removed after the training.
+    The shell, "ipython" or "pdb", can reach the run as `self.trainer`. Without IPython it is pdb.
     """
 
     def __init__(self, file: str = "INJECT_SHELL.tmp", shell: str = "ipython") -> None:
@@ -156,17 +143,13 @@ class InjectShell(Callback):
         if not os.path.isfile(self._file):
             return
         logger.info(f"File {self._file} exists: opening {self._shell}.")
-        if self._shell == "pdb":
-            pdb.set_trace()
-            return
-        try:
-            import IPython
-        except ImportError:  # hours of training are not to end for it
-            with suppress(SystemExit):  # exit() leaves the shell alone, as in IPython
-                banner = "IPython is missing (pip install ipython). The run is self.trainer."
-                code.interact(banner, local={"self": self})
-        else:
-            IPython.embed()
+        open_shell: Any = pdb.set_trace
+        if self._shell == "ipython":
+            try:
+                from IPython import embed as open_shell
+            except ImportError:  # hours of training are not to end for it
+                logger.warning("IPython is missing (pip install ipython). This is pdb: c goes on.")
+        open_shell()
 
     def _after_train(self) -> None:
         with suppress(FileNotFoundError):

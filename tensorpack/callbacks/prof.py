@@ -44,8 +44,7 @@ class GraphProfiler(Callback):
     ) -> None:
         if dump_metadata or dump_tracing:
             self._files = LogFiles(self)
-        self._dump_metadata = dump_metadata
-        self._dump_tracing = dump_tracing
+        self._dump_metadata, self._dump_tracing = dump_metadata, dump_tracing
         self._dump_event = dump_event
         options = tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE)
         self._request = tf.train.SessionRunArgs(fetches=[], options=options)
@@ -69,10 +68,13 @@ class ThroughputTracker(Callback):
     """Puts the throughput of each epoch, without the time of what callbacks do at its end.
 
     The scalar is `Throughput (samples/sec)` for so many `samples_per_step`, over all towers, and
-    otherwise `Throughput (steps/sec)`. Where an epoch is resumed, the time between the two runs
-    does not count. It puts nothing for an epoch whose start it has not seen, because a proxy such
-    as `PeriodicCallback` had switched it off.
+    otherwise `Throughput (steps/sec)`. Of an epoch that a resumed run continues, only the rest
+    counts. There is none for an epoch whose begin or end it has not seen, because a proxy such as
+    `PeriodicCallback` had switched it off.
     """
+
+    _begin: Any = None
+    _end: Any = None  # None within an epoch
 
     def __init__(
         self, samples_per_step: Optional[float] = None, clock: Callable[[], float] = time.monotonic
@@ -81,41 +83,25 @@ class ThroughputTracker(Callback):
             samples_per_step = as_positive(self, "samples_per_step", samples_per_step)
         self._samples_per_step = samples_per_step
         self._clock = clock
-        self._epoch: Optional[int] = None  # the last one whose start was seen
-        self._steps, self._seconds = 0, 0.0  # of that epoch, before `_since`
-        self._since: Optional[float] = None  # None between two epochs
-        self._step_then = 0
+
+    def _reading(self) -> Tuple[int, int, float]:
+        # `global_step` already counts the running step, which may never finish
+        return self.epoch_num, self.trainer.loop.steps_taken, self._clock()
 
     def _before_epoch(self) -> None:
-        if self._epoch != self.epoch_num:  # otherwise it is continued
-            self._epoch, self._steps, self._seconds = self.epoch_num, 0, 0.0
-        self._since, self._step_then = self._clock(), self.trainer.loop.steps_taken
+        self._begin, self._end = self._reading(), None
 
     def _after_epoch(self) -> None:
-        self._steps, self._seconds = self._so_far()
-        self._since = None
-
-    def _so_far(self) -> Tuple[int, float]:
-        if self._since is None:
-            return self._steps, self._seconds
-        # `global_step` already counts the running step, which may never finish
-        steps = self._steps + self.trainer.loop.steps_taken - self._step_then
-        return steps, self._seconds + self._clock() - self._since
+        self._end = self._reading()
 
     def _trigger(self) -> None:
-        steps, seconds = self._so_far()
-        if self._epoch != self.epoch_num or steps == 0 or seconds <= 0:
-            return
-        unit = "steps" if self._samples_per_step is None else "samples"
-        rate = steps * (self._samples_per_step or 1) / seconds
-        self.trainer.monitors.put_scalar(f"Throughput ({unit}/sec)", rate)
-
-    def state_dict(self) -> Dict[str, Any]:
-        steps, seconds = self._so_far()
-        return {"epoch": self._epoch, "steps": steps, "seconds": seconds}
-
-    def load_state_dict(self, state: Dict[str, Any]) -> None:
-        self._epoch, self._steps, self._seconds = state["epoch"], state["steps"], state["seconds"]
+        first = self._begin or self._reading()
+        last = self._end or self._reading()
+        epochs, steps, seconds = (b - a for a, b in zip(first, last))
+        if first[0] == self.epoch_num and epochs == 0 and steps > 0 and seconds > 0:
+            unit = "steps" if self._samples_per_step is None else "samples"
+            rate = steps * (self._samples_per_step or 1) / seconds
+            self.trainer.monitors.put_scalar(f"Throughput ({unit}/sec)", rate)
 
 
 class GPUUtilizationTracker(Callback):
@@ -131,21 +117,21 @@ class GPUUtilizationTracker(Callback):
     """
 
     _chief_only = False
+    _thread: Optional[threading.Thread] = None
 
     def __init__(self, devices: Optional[Sequence[Union[int, str]]] = None) -> None:
         self._devices = None if devices is None else as_list(self, "devices", devices)
         self._samples: List[List[int]] = []  # percents of each device, in the last epoch
         self._over = threading.Event()
-        self._thread: Optional[threading.Thread] = None
 
     def _setup_graph(self) -> None:
         if self._devices is None:
             self._devices = visible_devices() or list(range(get_num_gpu()))
-        if not self._devices:
+        if self._devices:
+            with NVMLContext() as nvml:  # what does not work is an error now
+                self._read(nvml)
+        else:
             logger.warning(f"{self} does nothing: this process sees no GPU.")
-            return
-        with NVMLContext() as nvml:  # what does not work is an error now
-            self._read(nvml)
 
     def _read(self, nvml: NVMLContext) -> List[int]:
         return [nvml.device(device).utilization()["gpu"] for device in self._devices or []]
@@ -172,7 +158,6 @@ class GPUUtilizationTracker(Callback):
         self._over.set()
         if self._thread is not None:
             self._thread.join()
-            self._thread = None
 
     def _trigger(self) -> None:
         if self._samples:
@@ -184,11 +169,9 @@ class GPUUtilizationTracker(Callback):
 
 
 class GPUMemoryTracker(Callback):
-    """Puts the most memory that TensorFlow has used on GPUs, as `PeakMemory(MB)/gpu:{device}`, for
-    the numbers that TensorFlow gives its devices.
-
-    It counts from the begin of the process, in units of 2**20 bytes. What TensorFlow holds without
-    using it does not count. Where TensorFlow has no GPU, it does nothing.
+    """Puts the most memory that TensorFlow has used on GPUs since the begin of the process, as
+    `PeakMemory(MB)/gpu:{device}` in units of 2**20 bytes, for the numbers that TensorFlow gives its
+    devices. What it holds without using it does not count. Without a GPU, it does nothing.
     """
 
     def __init__(self, devices: Sequence[int] = (0,)) -> None:
@@ -200,7 +183,7 @@ class GPUMemoryTracker(Callback):
             self._peaks = {device: gpu_memory_peak(f"/{device}") for device in self._devices}
 
     def _before_train(self) -> None:
-        sess = tf.get_default_session()
+        sess = self.trainer.sess
         if not any(device.device_type == "GPU" for device in sess.list_devices()):
             logger.warning(f"{self} does nothing: TensorFlow has no GPU in this process.")
             self._peaks = {}
@@ -209,7 +192,7 @@ class GPUMemoryTracker(Callback):
 
     def _trigger(self) -> None:
         for device, peak in self._peaks.items():
-            megabytes = peak(tf.get_default_session()) / 2**20
+            megabytes = peak(self.trainer.sess) / 2**20
             self.trainer.monitors.put_scalar(f"PeakMemory(MB)/{device}", megabytes)
 
 
@@ -226,12 +209,11 @@ class HostMemoryTracker(Callback):
     _chief_only = False
 
     def _setup_graph(self) -> None:
-        _available()
+        if available_bytes() is None:
+            require("psutil")
 
     def _trigger(self) -> None:
-        self.trainer.monitors.put_scalar("HostFreeMemory (GB)", _available() / 2**30)
-
-
-def _available() -> int:
-    known = available_bytes()
-    return int(require("psutil").virtual_memory().available) if known is None else known
+        free = available_bytes()
+        if free is None:
+            free = require("psutil").virtual_memory().available
+        self.trainer.monitors.put_scalar("HostFreeMemory (GB)", free / 2**30)

@@ -19,24 +19,21 @@ class StalledTraining(RuntimeError):
 
 
 class Watchdog(Callback):
-    """Reports a run in which no step begins or ends for `timeout` seconds, which must be more than
-    the longest step, and than all callbacks between two steps, take.
-
-    The report in the log has the Python stacks of all threads of this process, and the state of the
-    processes that `multiprocessing` started here. Each stall is reported once. A thread looks about
-    once a second. A suspended process does not stall.
+    """Logs, once for each stall, the stacks of all threads and the states of the processes that
+    `multiprocessing` started here, when no step begins or ends for `timeout` seconds: more than the
+    longest step, and all callbacks between two steps, take. A suspended process does not stall.
 
     With `error`, the run is asked to end as well, with `StalledTraining`. That wakes a step which
     waits for a queue, but not Python code on the main thread that checks no stop token.
     """
 
     _chief_only = False
+    _thread: Optional[threading.Thread] = None
 
     def __init__(self, timeout: float = 300.0, error: bool = False) -> None:
         self._timeout = as_positive(self, "timeout", timeout)
         self._error = error
         self._over = threading.Event()
-        self._thread: Optional[threading.Thread] = None
 
     def _before_train(self) -> None:
         self._over.clear()
@@ -47,7 +44,6 @@ class Watchdog(Callback):
         self._over.set()
         if self._thread is not None:
             self._thread.join()
-            self._thread = None
 
     def _watch(self) -> None:
         poll, last, waited = min(1.0, self._timeout / 4), None, 0.0

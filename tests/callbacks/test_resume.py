@@ -342,27 +342,6 @@ def test_what_belongs_to_the_beginning_is_not_done_again():
     assert end.snapshot["variables"]["count"] == 1
 
 
-def test_the_time_between_two_runs_does_not_count(monkeypatch, capsys):
-    now = [1000.0]
-    monkeypatch.setattr("tensorpack.callbacks.misc.time.monotonic", lambda: now[0])
-
-    def work(callback):
-        now[0] += 10 * callback.epoch_num
-
-    def make():
-        return [when(trigger_step=work), EstimatedTimeLeft()], []
-
-    for save in (1, 5):
-        killer = Killer(save, save)
-        run(make, killer, "last")
-        now[0] = 77.0  # of a machine that was started anew
-        run(make, Killer(), "last", killer.snapshot)
-        assert [line for line in log_lines(capsys) if "Estimated" in line] == [
-            "Estimated Time Left: 1 minute",  # two epochs of 30 seconds
-            "Estimated Time Left: 45 seconds",  # one, of the median of 30 and 60
-        ]
-
-
 def test_a_step_that_has_more_runs_to_come_has_its_summaries_once():
     def make():
         again = when(trigger_epoch=lambda callback: callback.trainer.hooked_sess.run(()))

@@ -33,8 +33,6 @@ class CometMLMonitor(MonitorBase):
         self._tags = [] if tags is None else as_names(self, "tags", tags)
         self._experiment = experiment
         self._key: Optional[str] = None  # of the experiment that it, or an earlier run, made
-        if experiment is not None and self._tags:
-            experiment.add_tags(self._tags)
 
     @property
     def experiment(self) -> Any:
@@ -46,22 +44,23 @@ class CometMLMonitor(MonitorBase):
                 arguments = {"previous_experiment": self._key, **arguments}
             self._experiment = kind(**arguments)
             self._key = str(self._experiment.get_key())
-            if self._tags:
-                self._experiment.add_tags(self._tags)
         return self._experiment
+
+    def _before_train(self) -> None:
+        if self._tags:
+            self.experiment.add_tags(self._tags)
 
     def process_scalar(self, name: str, val: float) -> None:
         self.experiment.log_metric(name, val, step=self.global_step)
 
     def process_image(self, name: str, val: np.ndarray) -> None:
         for i, image in enumerate(val):
-            title = f"{name}_{i}" if i else name
             # As a file: comet_ml needs matplotlib for arrays, and fails on those of one colour.
-            file = io.BytesIO(to_png(image))
+            file, title = io.BytesIO(to_png(image)), f"{name}_{i}" if i else name
             self.experiment.log_image(file, name=title, step=self.global_step)
 
     def _after_train(self) -> None:
-        if self._key is not None and self._experiment is not None:
+        if self._key is not None and self._experiment is not None:  # it made it
             self._experiment.end()
             self._experiment = None
 
