@@ -1,7 +1,6 @@
 """Exports compute what the model computes."""
 
 import os
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -34,9 +33,7 @@ class Classifier(ModelDesc):
     def build_graph(self, x, y):
         hidden = BatchNorm("bn", FullyConnected("fc", x, 3))
         hidden = tf.identity(hidden, "hidden")
-        with tf.device(
-            "/device:GPU:7"
-        ):  # which soft placement takes for the CPU, and an export not
+        with tf.device("/device:GPU:7"):  # for the CPU by soft placement, which an export has not
             tf.nn.softmax(hidden, name="prob")
         tf.identity(tf.get_variable("unused", []) + tf.cast(y, tf.float32), "label")
         tf.reduce_max(tf.check_numerics(hidden, "a check"), axis=1, name="scores/max")
@@ -87,12 +84,6 @@ def test_a_frozen_graph_computes_the_outputs_under_their_names(tmp_path, optimiz
     assert os.listdir(str(tmp_path)) == ["m.pb"]
 
 
-def test_attributes_are_left_out_at_their_defaults_which_an_older_tensorflow_may_not_know(tmp_path):
-    ModelExporter(classifier()).export_compact(tmp_path / "m.pb")
-    nodes = tf.GraphDef.FromString((tmp_path / "m.pb").read_bytes()).node
-    assert [{*node.attr} for node in nodes if node.op == "MatMul"] == [{"T"}]
-
-
 def test_inputs_that_are_no_placeholders_become_some_and_unused_ones_stay(tmp_path):
     config = classifier(["hidden", "y"], ["prob"], session_init=None)
     ModelExporter(config).export_compact(tmp_path / "m.pb")
@@ -104,7 +95,11 @@ def test_inputs_that_are_no_placeholders_become_some_and_unused_ones_stay(tmp_pa
     assert ops == [("hidden", "Placeholder"), ("prob", "Softmax"), ("y", "Placeholder")]
 
 
-def test_identities_that_order_or_branch_are_kept(tmp_path):
+def test_identities_that_order_or_branch_and_functions_are_kept(tmp_path):
+    @tf.function
+    def add_zero(x):
+        return x + 0
+
     def build(x):
         with tf.control_dependencies([tf.identity(x, "before")]):
             x = tf.identity(tf.identity(x, "first"), "second")
@@ -112,7 +107,7 @@ def test_identities_that_order_or_branch_are_kept(tmp_path):
             lambda i, _: i < 3, lambda i, y: (i + 1, tf.identity(y) * 2), [0, x]
         )
         total = tf.cond(count > 2, lambda: tf.identity(total), lambda: -total)
-        tf.add(tf.stop_gradient(total + 0), tf.identity(x), name="out")
+        tf.add(tf.stop_gradient(add_zero(total)), tf.identity(x), name="out")
 
     ModelExporter(tower(build)).export_compact(tmp_path / "m.pb")
     graph_def, values = run_frozen(tmp_path / "m.pb", {"x:0": BATCH}, ["out:0"])
@@ -156,16 +151,15 @@ def test_a_saved_model_initialises_tables_and_local_variables(tmp_path):
 
 def test_a_path_from_which_tensorflow_cannot_load_is_refused(tmp_path):
     for name in "layers=[3]/1", "a\\b":
-        with pytest.raises(ValueError, match="for a pattern.*without \\[ or"):
+        with pytest.raises(ValueError, match=r"loads nothing from .*leave out \["):
             ModelExporter(classifier()).export_serving(tmp_path / name)
     assert os.listdir(str(tmp_path)) == []
 
 
 def test_a_directory_that_has_something_in_it_is_left_alone(tmp_path):
     (tmp_path / "note").write_text("mine")
-    for path in tmp_path, tmp_path / "note":
-        with pytest.raises(FileExistsError, match="is a directory of its own"):
-            ModelExporter(classifier()).export_serving(path)
+    with pytest.raises(FileExistsError, match="is not empty: remove it, or count"):
+        ModelExporter(classifier()).export_serving(tmp_path)
     assert os.listdir(str(tmp_path)) == ["note"]
 
 
@@ -179,8 +173,6 @@ def test_weights_as_arrays_serve_numpy_alone_and_load_again(tmp_path):
         x = x * w["bn/gamma"] + w["bn/beta"]
     np.testing.assert_allclose(x.max(axis=1), outputs[1], rtol=1e-5)
     assert_alike(expected(classifier(session_init=SmartInit(weights)), BATCH), outputs)
-    with pytest.raises(ValueError, match="Arrays are written to NAME.npz, got 'w'"):
-        ModelExporter(classifier()).export_npz("w")
 
 
 def test_the_exporter_of_2017_writes_a_version(tmp_path):
@@ -206,15 +198,12 @@ def test_what_cannot_be_exported_leaves_nothing_behind(tmp_path, config, error):
     assert os.listdir(str(tmp_path)) == []
 
 
-@pytest.mark.parametrize("method", ["export_compact", "export_serving"])
-def test_an_export_is_compared_before_it_is_there(tmp_path, method, capsys):
-    export = getattr(ModelExporter(classifier()), method)
-    export(tmp_path / "model", check_inputs=[BATCH])
-    assert "loaded and compared" in capsys.readouterr().out
-    assert os.listdir(str(tmp_path)) == ["model"]
-
-
-def test_strings_are_compared(tmp_path):
+def test_an_export_is_compared_before_it_is_there(tmp_path):
+    for method in "export_compact", "export_serving":
+        getattr(ModelExporter(classifier()), method)(tmp_path / method, check_inputs=[BATCH])
+    # An older TensorFlow may not know an attribute that has its default.
+    nodes = tf.GraphDef.FromString((tmp_path / "export_compact").read_bytes()).node
+    assert [{*node.attr} for node in nodes if node.op == "MatMul"] == [{"T"}]
     signature = [tf.TensorSpec([None], tf.string, "x")]
     config = PredictConfig(
         tower_func=lambda x: tf.strings.join([x, "!"], name="out"),
@@ -222,16 +211,14 @@ def test_strings_are_compared(tmp_path):
         output_names=["out"],
     )
     ModelExporter(config).export_compact(tmp_path / "model.pb", check_inputs=[["a", "b"]])
+    assert sorted(os.listdir(str(tmp_path))) == ["export_compact", "export_serving", "model.pb"]
 
 
-def test_an_export_that_is_wrong_is_not_written(tmp_path, monkeypatch):
-    nine, one = np.float32(9).tobytes(), np.float32(1).tobytes()
-    write = Path.write_bytes
-    monkeypatch.setattr(
-        Path, "write_bytes", lambda path, data: write(path, data.replace(nine, one))
-    )
+def test_an_export_that_is_wrong_is_not_written(tmp_path):
+    config = tower(lambda x: tf.add(x, tf.random.uniform([1]), name="out"))
     (tmp_path / "model.pb").write_text("the last one")
-    with pytest.raises(RuntimeError, match="computes another prob:0 than the model"):
-        ModelExporter(classifier()).export_compact(tmp_path / "model.pb", check_inputs=[BATCH])
+    for method, name in ("export_compact", "model.pb"), ("export_serving", "serving"):
+        with pytest.raises(RuntimeError, match="computes another out:0 than the model"):
+            getattr(ModelExporter(config), method)(tmp_path / name, check_inputs=[BATCH])
     assert (tmp_path / "model.pb").read_text() == "the last one"
     assert os.listdir(str(tmp_path)) == ["model.pb"]
