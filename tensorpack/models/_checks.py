@@ -67,20 +67,7 @@ def per_axis(sizes: Sequence[int], data_format: str) -> List[int]:
     return [1, *sizes, 1] if data_format.endswith("C") else [1, 1, *sizes]
 
 
-def check_padding(layer_name: str, padding: Any) -> str:
-    """Returns `SAME` or `VALID`; accepts any case."""
-    if isinstance(padding, str) and padding.upper() in ("SAME", "VALID"):
-        return padding.upper()
-    raise ValueError(
-        f"{layer_name}: padding must be 'SAME' or 'VALID', got {padding!r}. "
-        "(Pass options after the sizes by name.)"
-    )
-
-
 def check_sizes(layer_name: str, what: str, value: Any, dims: int = 2) -> List[int]:
     """Returns `[height, width]`, or three sizes, given as one positive whole number or all."""
     sizes = list(value) if isinstance(value, (list, tuple)) else [value] * dims
-    if len(sizes) != dims:
-        number = "two" if dims == 2 else "three"
-        raise ValueError(f"{layer_name}: {what} must be one number or {number}, got {value!r}.")
-    return [as_count(layer_name, what, each) for each in sizes]
+    return [as_count(layer_name, what, size) for size in sizes]

@@ -10,7 +10,6 @@ from ._checks import (
     channel_axis,
     channels_of,
     check_image,
-    check_padding,
     check_sizes,
     per_axis,
 )
@@ -77,7 +76,7 @@ def Conv2D(
     )
     steps = check_sizes("Conv2D", "strides", strides)
     dilation = check_sizes("Conv2D", "dilation_rate", dilation_rate)
-    padding = check_padding("Conv2D", padding)
+    padding = padding.upper()
 
     def convolve(image: tf.Tensor, kernel: tf.Tensor) -> tf.Tensor:
         if dilation == [1, 1]:
@@ -130,8 +129,9 @@ def Conv3D(
         (kernel_initializer or he_normal(), kernel_regularizer),
         (bias_initializer, bias_regularizer),
     )
-    padding = check_padding("Conv3D", padding)
-    convolved = tf.nn.convolution(inputs, weights.W, padding, steps, dilation, None, data_format)
+    convolved = tf.nn.convolution(
+        inputs, weights.W, padding.upper(), steps, dilation, None, data_format
+    )
     return finish(convolved, weights, activation, activity_regularizer, data_format)
 
 
@@ -173,7 +173,7 @@ def Conv2DTranspose(
     inputs, data_format = check_image(layer_name, inputs, data_format)
     window = check_sizes(layer_name, "kernel_size", kernel_size)
     steps = check_sizes(layer_name, "strides", strides)
-    padding = check_padding(layer_name, padding)
+    padding = padding.upper()
     size, outputs = _parse_output_shape(layer_name, filters)
     weights = get_weights(
         inputs,
@@ -265,7 +265,7 @@ def DepthwiseConv2D(
         inputs,
         weights.W,
         per_axis(steps, data_format),
-        check_padding(layer_name, padding),
+        padding.upper(),
         rate=dilation,
         data_format=data_format,
     )

@@ -7,7 +7,7 @@ from tensorpack.tfutils.common import precise
 from tensorpack.utils.argtools import axis_order
 from tensorpack.utils.checks import as_count
 
-from ._checks import IntPair, check_floating, check_padding, check_rank, check_sizes, per_axis
+from ._checks import IntPair, check_floating, check_rank, check_sizes, per_axis
 from ._legacy_names import RENAMED
 from .registry import layer_register
 from .shape_utils import StaticDynamicShape
@@ -214,7 +214,7 @@ def _pool(
         inputs,
         per_axis(window, data_format),
         per_axis(step, data_format),
-        check_padding(layer_name, padding),
+        padding.upper(),
         data_format=data_format,
         name="output",
     )

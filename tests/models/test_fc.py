@@ -61,8 +61,3 @@ def test_axes_must_be_known(shape):
 def test_options_in_another_order_are_refused(options):
     with pytest.raises(TypeError, match="by name"):
         FullyConnected("fc", tf.ones([2, 3]), 4, *options)
-
-
-def test_units_must_be_a_number():
-    with pytest.raises(ValueError, match="units must be a whole number of at least 1, but got -1"):
-        FullyConnected("fc", tf.zeros([1, 2]), -1)

@@ -82,11 +82,6 @@ def test_global_average_of_what_float16_cannot_add_up():
     assert np.array_equal(run([large, small]), [[[30, 30]], [[0.125, 0.125]]])
 
 
-def test_the_average_of_integers_is_not_one():
-    with pytest.raises(ValueError, match="GlobalAvgPooling needs floating-point numbers"):
-        GlobalAvgPooling("gap", tf.zeros([1, 4, 4, 1], tf.uint8))
-
-
 def test_unpooling_puts_pixels_at_the_top_left():
     x, values = image(2, 3, 4, 2)
     output = FixedUnPooling("up", x, 2)
@@ -114,11 +109,6 @@ def test_unpooling_is_a_kronecker_product(data_format):
     assert output.shape.as_list() == known
 
 
-def test_unpooling_refuses_another_matrix():
-    with pytest.raises(ValueError, match=r"\[3,3\] and \[2,2\]"):
-        FixedUnPooling("up", tf.zeros([1, 2, 2, 1]), 2, np.ones([3, 3]))
-
-
 def enlarge(values, factor, axis):
     """Linear interpolation between centres of pixels, by definition."""
     size = values.shape[axis]
@@ -139,8 +129,6 @@ def test_bilinear_enlargement(factor):
     assert output.shape.as_list() == [None, 3 * factor, None, 2]
 
 
-def test_bilinear_enlargement_keeps_the_dtype_and_needs_a_whole_factor():
+def test_bilinear_enlargement_keeps_the_dtype():
     x = tf.zeros([1, 2, 2, 1], tf.float16)
     assert BilinearUpSample("up", x=x, shape=2).dtype == tf.float16
-    with pytest.raises(ValueError, match="shape must be a whole number"):
-        BilinearUpSample("up", x, 1.5)
