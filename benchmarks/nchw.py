@@ -32,7 +32,7 @@ from tensorpack.models import (
     LayerNorm,
     MaxPooling,
 )
-from tensorpack.tfutils.export import ModelExporter
+from tensorpack.predict.export import ModelExporter
 from tensorpack.tfutils.tower import TowerContext
 
 TOLERANCE = 5e-3

@@ -274,6 +274,8 @@ from tensorpack.predict import AsyncPredictorBase as AsyncPredictorBase
 from tensorpack.predict import DataParallelOfflinePredictor as DataParallelOfflinePredictor
 from tensorpack.predict import DatasetPredictorBase as DatasetPredictorBase
 from tensorpack.predict import FeedfreePredictor as FeedfreePredictor
+from tensorpack.predict import ModelExport as ModelExport
+from tensorpack.predict import ModelExporter as ModelExporter
 from tensorpack.predict import MultiProcessDatasetPredictor as MultiProcessDatasetPredictor
 from tensorpack.predict import MultiProcessPredictWorker as MultiProcessPredictWorker
 from tensorpack.predict import MultiProcessQueuePredictWorker as MultiProcessQueuePredictWorker
@@ -304,8 +306,6 @@ from tensorpack.tfutils import JustCurrentSession as JustCurrentSession
 from tensorpack.tfutils import LossScaleOptimizer as LossScaleOptimizer
 from tensorpack.tfutils import MOVING_SUMMARY_OPS_KEY as MOVING_SUMMARY_OPS_KEY
 from tensorpack.tfutils import MapGradient as MapGradient
-from tensorpack.tfutils import ModelExport as ModelExport
-from tensorpack.tfutils import ModelExporter as ModelExporter
 from tensorpack.tfutils import NewSessionCreator as NewSessionCreator
 from tensorpack.tfutils import ParamRestore as ParamRestore
 from tensorpack.tfutils import PostProcessOptimizer as PostProcessOptimizer
@@ -353,7 +353,6 @@ from tensorpack.tfutils import dump_chkpt_vars as dump_chkpt_vars
 from tensorpack.tfutils import dump_session_params as dump_session_params
 from tensorpack.tfutils import enable_argscope_for_function as enable_argscope_for_function
 from tensorpack.tfutils import enable_argscope_for_module as enable_argscope_for_module
-from tensorpack.tfutils import export as export
 from tensorpack.tfutils import freeze_collection as freeze_collection
 from tensorpack.tfutils import freeze_get_variable as freeze_get_variable
 from tensorpack.tfutils import freeze_variables as freeze_variables

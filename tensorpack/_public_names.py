@@ -11,8 +11,8 @@ _MODULES = {  # package -> its packages and modules that the root has as attribu
     ),
     "tensorpack.dataflow": "dataset dftools imgaug",
     "tensorpack.tfutils": (
-        "collection distributions export gradproc model_utils optimizer scope_utils sesscreate "
-        "sessinit summary symbolic_functions tower varmanip varreplace"
+        "collection distributions gradproc model_utils optimizer scope_utils sesscreate sessinit "
+        "summary symbolic_functions tower varmanip varreplace"
     ),
     "tensorpack.utils": "argtools concurrency fs rect serialize stats timer viz",
     "tensorpack.utils.of_2017": "debug develop discretize globvars lut",
@@ -84,20 +84,21 @@ _NAMES = {  # package or module -> its public names
     ),
     "predict": (
         "AsyncPredictorBase DataParallelOfflinePredictor DatasetPredictorBase FeedfreePredictor "
-        "MultiProcessDatasetPredictor MultiProcessPredictWorker MultiProcessQueuePredictWorker "
-        "MultiThreadAsyncPredictor MultiTowerOfflinePredictor OfflinePredictor OnlinePredictor "
-        "PredictConfig PredictorBase PredictorFactory SimpleDatasetPredictor get_predict_func"
+        "ModelExport ModelExporter MultiProcessDatasetPredictor MultiProcessPredictWorker "
+        "MultiProcessQueuePredictWorker MultiThreadAsyncPredictor MultiTowerOfflinePredictor "
+        "OfflinePredictor OnlinePredictor PredictConfig PredictorBase PredictorFactory "
+        "SimpleDatasetPredictor get_predict_func"
     ),
     "report": "write_report",
     "runs": "read_epochs read_record",
     "tfutils": (
         "AccumGradOptimizer BaseTowerContext ChainInit CheckGradient CheckpointCorrupt "
         "ComputeOptions DictRestore FilterNoneGrad GlobalNormClip GradientProcessor InitFrom "
-        "JustCurrentSession LossScaleOptimizer MOVING_SUMMARY_OPS_KEY MapGradient ModelExport "
-        "ModelExporter NewSessionCreator ParamRestore PostProcessOptimizer PrintGradient "
-        "ProxyOptimizer ReuseSessionCreator SaverRestore SaverRestoreRelaxed ScaleGradient "
-        "SessionCreatorAdapter SessionInit SessionUpdate SmartInit SummaryGradient TowerContext "
-        "TowerFunc TowerFuncWrapper TowerTensorHandle TowerTensorHandles TryResumeTraining "
+        "JustCurrentSession LossScaleOptimizer MOVING_SUMMARY_OPS_KEY MapGradient "
+        "NewSessionCreator ParamRestore PostProcessOptimizer PrintGradient ProxyOptimizer "
+        "ReuseSessionCreator SaverRestore SaverRestoreRelaxed ScaleGradient SessionCreatorAdapter "
+        "SessionInit SessionUpdate SmartInit SummaryGradient TowerContext TowerFunc "
+        "TowerFuncWrapper TowerTensorHandle TowerTensorHandles TryResumeTraining "
         "VariableAssignmentOptimizer VariableMismatch VariablePairs add_activation_summary "
         "add_moving_summary add_param_summary add_tensor_summary apply_grad_processors argscope "
         "auto_reuse_variable_scope backup_collection build_twin cached_name_scope "

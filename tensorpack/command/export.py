@@ -154,7 +154,7 @@ def _write_model(saved: Saved, method: str, args: Any) -> None:
     if not (source and name):
         raise CommandError(f"--model {args.model!r} is not path/to/file.py:NAME or module:NAME.")
     from tensorpack.predict import PredictConfig
-    from tensorpack.tfutils.export import ModelExporter
+    from tensorpack.predict.export import ModelExporter
     from tensorpack.tfutils.sessinit import SmartInit
 
     with _loaded(source) as module:

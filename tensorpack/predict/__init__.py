@@ -1,4 +1,4 @@
-"""Predictors: from arrays to arrays, with the graph that trains or with one of their own.
+"""Predictors: from arrays to arrays, with the graph that trains or with one of their own; exports.
 
 A module is loaded when one of its names is first used; `__init__.pyi` has the names for editors.
 """
@@ -10,6 +10,7 @@ _NAMES = {  # module -> its public names; then run scripts/public_names
     ),
     "config": "PredictConfig",
     "dataset": "DatasetPredictorBase MultiProcessDatasetPredictor SimpleDatasetPredictor",
+    "export": "ModelExport ModelExporter",
     "factory": "PredictorFactory",
     "feedfree": "FeedfreePredictor",
     "multigpu": "DataParallelOfflinePredictor MultiTowerOfflinePredictor",

@@ -14,6 +14,8 @@ from .config import PredictConfig as PredictConfig
 from .dataset import DatasetPredictorBase as DatasetPredictorBase
 from .dataset import MultiProcessDatasetPredictor as MultiProcessDatasetPredictor
 from .dataset import SimpleDatasetPredictor as SimpleDatasetPredictor
+from .export import ModelExport as ModelExport
+from .export import ModelExporter as ModelExporter
 from .factory import PredictorFactory as PredictorFactory
 from .feedfree import FeedfreePredictor as FeedfreePredictor
 from .multigpu import DataParallelOfflinePredictor as DataParallelOfflinePredictor

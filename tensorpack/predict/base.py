@@ -7,10 +7,10 @@ from typing import Any, Callable, List, Optional, Sequence
 import numpy as np
 
 from tensorpack.compat import tfv1 as tf
-from tensorpack.tfutils.inference import Inference, build_inference, close_session
 from tensorpack.tfutils.prepared import pick, prepare
 
 from .config import PredictConfig
+from .inference import build_tower, close_session, graph_of, open_session
 
 
 class PredictorBase:
@@ -159,18 +159,16 @@ class OfflinePredictor(OnlinePredictor):
     """
 
     def __init__(self, config: PredictConfig) -> None:
-        self._own(build_inference(config), config)
+        with graph_of(config).as_default():
+            self._open(config, *build_tower(config))
 
-    def _own(self, built: Inference, config: PredictConfig) -> None:
-        """Predicts with what was built, and closes its session in the end."""
-        inputs, outputs, sess = built
-        self._creator, self.graph = config.session_creator, sess.graph
-        try:
-            super().__init__(inputs, outputs, config.return_input, sess)
-            self.bind(sess)
-        except BaseException:
-            close_session(self._creator, sess)
-            raise
+    def _open(
+        self, config: PredictConfig, inputs: Sequence[tf.Tensor], outputs: Sequence[tf.Tensor]
+    ) -> None:
+        """Predicts with what was built in the default graph."""
+        self._creator, self.graph = config.session_creator, tf.get_default_graph()
+        super().__init__(inputs, outputs, config.return_input)
+        self.bind(open_session(config, inputs, outputs))
 
     def close(self) -> None:
         """Closes the predictor's session, unless it is that of a `ReuseSessionCreator`."""

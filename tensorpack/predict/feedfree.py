@@ -11,13 +11,13 @@ from tensorpack.compat import tfv1 as tf
 from tensorpack.input_source import InputSource
 from tensorpack.tfutils.callback import TrainerContract
 from tensorpack.tfutils.hooked_session import HookedSession
-from tensorpack.tfutils.inference import build_tower, close_session, graph_of, open_session
 from tensorpack.tfutils.queues import QueueDrain, all_queues
 from tensorpack.utils.checks import check_kind
 from tensorpack.utils.stopping import EndOfData, Failed, Finished, StopRequested, StopToken
 
 from .base import PredictorBase
 from .config import PredictConfig
+from .inference import build_tower, close_session, graph_of, open_session
 
 
 class FeedfreePredictor(PredictorBase):
@@ -47,7 +47,7 @@ class FeedfreePredictor(PredictorBase):
             others, runners = all_queues(self.graph), StartQueueRunners()
             runners.others = self.graph.get_collection(tf.GraphKeys.QUEUE_RUNNERS)
             callbacks = Callbacks([runners, *input_source.setup(config.input_signature)])
-            inputs, self._outputs = build_tower(config, input_source.get_input_tensors)
+            inputs, self._outputs = build_tower(config, "", input_source.get_input_tensors)
             callbacks.setup_graph(self._run)
             queues = [each for each in all_queues(self.graph) if each not in others]
             self.sess = self._run.sess = open_session(config, inputs, self._outputs)

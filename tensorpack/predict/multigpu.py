@@ -1,16 +1,14 @@
 """Predictors that build a model on several devices, with one set of weights in one session."""
 
-import itertools
-from typing import Iterable, List, Sequence, Union
+from typing import List, Sequence, Tuple, Union
 
 from tensorpack.compat import tfv1 as tf
-from tensorpack.input_source.feed import make_placeholders
 from tensorpack.tfutils.devices import tower_device
-from tensorpack.tfutils.inference import Inference, build_tower, graph_of, open_session
 from tensorpack.utils.checks import as_count, as_list
 
 from .base import OfflinePredictor, OnlinePredictor
 from .config import PredictConfig
+from .inference import build_tower, graph_of
 
 
 class MultiTowerOfflinePredictor(OfflinePredictor):
@@ -24,11 +22,12 @@ class MultiTowerOfflinePredictor(OfflinePredictor):
     """
 
     def __init__(self, config: PredictConfig, towers: Sequence[Union[int, str]]) -> None:
-        built = _build(self, config, towers)
-        self._own(built[0], config)
+        with graph_of(config).as_default():
+            built = _build(self, config, towers)
+            self._open(config, *built[0])
         self._predictors = [
-            OnlinePredictor(inputs, outputs, config.return_input, sess)
-            for inputs, outputs, sess in built
+            OnlinePredictor(inputs, outputs, config.return_input, self.sess)
+            for inputs, outputs in built
         ]
 
     def get_predictor(self, n: int) -> List[OnlinePredictor]:
@@ -49,28 +48,19 @@ class DataParallelOfflinePredictor(OfflinePredictor):
     """
 
     def __init__(self, config: PredictConfig, towers: Sequence[Union[int, str]]) -> None:
-        built = _build(self, config, towers)
-        inputs, outputs = [each.inputs for each in built], [each.outputs for each in built]
-        self._own(Inference(_joined(inputs), _joined(outputs), built[0].sess), config)
+        with graph_of(config).as_default():
+            inputs, outputs = zip(*_build(self, config, towers))
+            self._open(config, sum(inputs, []), sum(outputs, []))
 
 
 def _build(
     owner: OfflinePredictor, config: PredictConfig, devices: Sequence[Union[int, str]]
-) -> List[Inference]:
-    """Builds a tower on each device; all have the same session."""
+) -> List[Tuple[List[tf.Tensor], List[tf.Tensor]]]:
+    """Builds a tower on each device; returns the tensors to feed and to compute of each."""
     devices = as_list(owner, "towers", devices)
     as_count(owner, "the number of towers", len(devices))
     towers = []
-    with graph_of(config).as_default():
-        for index, device in enumerate(devices):
-            name = f"towerp{index}" if index else ""  # the first makes the variables
-            with tf.device(tower_device(device)):
-                tower = build_tower(config, lambda: make_placeholders(config.input_signature), name)
-            towers.append(tower)
-        inputs, outputs = _joined(each[0] for each in towers), _joined(each[1] for each in towers)
-        sess = open_session(config, inputs, outputs)
-    return [Inference(*each, sess) for each in towers]
-
-
-def _joined(lists: Iterable[List[tf.Tensor]]) -> List[tf.Tensor]:
-    return list(itertools.chain.from_iterable(lists))
+    for index, device in enumerate(devices):
+        with tf.device(tower_device(device)):  # the first tower makes the variables
+            towers.append(build_tower(config, f"towerp{index}" if index else ""))
+    return towers

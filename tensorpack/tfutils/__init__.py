@@ -13,7 +13,6 @@ _NAMES = {  # module -> its public names; then run scripts/public_names
         "get_tf_version_tuple"
     ),
     "dependency": "dependency_of_fetches dependency_of_targets",
-    "export": "ModelExport ModelExporter",
     "gradproc": (
         "CheckGradient FilterNoneGrad GlobalNormClip GradientProcessor MapGradient "
         "PrintGradient ScaleGradient SummaryGradient"

@@ -23,8 +23,6 @@ from .common import get_tf_version_number as get_tf_version_number
 from .common import get_tf_version_tuple as get_tf_version_tuple
 from .dependency import dependency_of_fetches as dependency_of_fetches
 from .dependency import dependency_of_targets as dependency_of_targets
-from .export import ModelExport as ModelExport
-from .export import ModelExporter as ModelExporter
 from .gradproc import CheckGradient as CheckGradient
 from .gradproc import FilterNoneGrad as FilterNoneGrad
 from .gradproc import GlobalNormClip as GlobalNormClip

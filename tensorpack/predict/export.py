@@ -1,34 +1,30 @@
 """Exports trained models: SavedModel, frozen graph, or the weights as arrays."""
 
 import os
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from tempfile import TemporaryDirectory
-from types import SimpleNamespace
-from typing import Any, Callable, Dict, Iterator, Optional, Sequence, Union
+from typing import Any, Callable, Iterator, Optional, Sequence, Union
 
 import numpy as np
 
 from tensorpack.compat import tfv1 as tf
+from tensorpack.tfutils.checkpoint import (
+    PathLike,
+    is_pattern,
+    names_without_output,
+    save_checkpoint_vars,
+)
+from tensorpack.tfutils.common import get_default_sess_config
+from tensorpack.tfutils.dependency import ancestors
+from tensorpack.tfutils.sessinit import SmartInit
 from tensorpack.utils import logger
 from tensorpack.utils.atomic import open_atomic
 
-from .checkpoint import PathLike, is_pattern, names_without_output, save_checkpoint_vars
-from .common import get_default_sess_config
-from .dependency import ancestors
-from .inference import Inference, build_inference, close_session
-from .precision import ComputeOptions
-from .sesscreate import NewSessionCreator
-from .sessinit import SmartInit
-from .tower import TowerFunc
+from .base import OfflinePredictor
+from .config import PredictConfig
 
-_PYTHON = dict.fromkeys(
-    ["EagerPyFunc", "PyFunc", "PyFuncStateless"],
-    "calls a Python function, which is only in this process: feed its result, see `input_names`",
-)
-_TABLES = dict.fromkeys(
-    ["HashTable", "HashTableV2"],
-    "is a table, and only a SavedModel has the values of tables: use export_serving()",
-)
+_PYTHON = ("EagerPyFunc", "PyFunc", "PyFuncStateless")
+_TABLES = ("HashTable", "HashTableV2")
 _TOLERANCE = 1e-3  # of the largest number of an output: its ops may have other kernels
 
 Arrays = Optional[Sequence[Any]]
@@ -51,7 +47,7 @@ class ModelExporter:
       RuntimeError: the export does not compute what the model computes.
     """
 
-    def __init__(self, config: Any) -> None:
+    def __init__(self, config: PredictConfig) -> None:
         self.config = config
 
     def export_compact(
@@ -69,13 +65,13 @@ class ModelExporter:
           optimize: whether to remove identities and checks of numbers.
           toco_compatible: of old scripts. Nothing is done to the graph that TFLite does not take.
         """
-        with self._built({**_PYTHON, **_TABLES}) as model:
-            graph = _frozen(model, optimize).SerializeToString()  # an import fills the object in
-            _check(
-                model,
-                check_inputs,
-                lambda _: tf.import_graph_def(tf.GraphDef.FromString(graph), name=""),
-            )
+
+        def load(_: tf.Session) -> None:
+            tf.import_graph_def(tf.GraphDef.FromString(graph), name="")
+
+        with _built(self.config, *_PYTHON, *_TABLES) as model:
+            graph = _frozen(model, optimize).SerializeToString()
+            _check(model, check_inputs, load)
         target = os.path.abspath(os.fsdecode(filename))
         os.makedirs(os.path.dirname(target), exist_ok=True)
         with open_atomic(target) as file:
@@ -102,14 +98,14 @@ class ModelExporter:
             raise ValueError(f"TensorFlow loads nothing from {target!r}: leave out [ and \\.")
         if os.path.exists(target) and os.listdir(target):
             raise FileExistsError(f"{target} is not empty: remove it, or count, as in serving/1.")
-        directory = os.path.dirname(target)
-        os.makedirs(directory, exist_ok=True)
+        parent = os.path.dirname(target)
+        os.makedirs(parent, exist_ok=True)
         tags = [tags] if isinstance(tags, str) else list(tags or [tf.saved_model.SERVING])
-        with TemporaryDirectory(dir=directory) as folder, self._built(_PYTHON) as model:
+        with TemporaryDirectory(dir=parent) as folder, _built(self.config, *_PYTHON) as model:
             path = os.path.join(folder, "model")
             signature = tf.saved_model.predict_signature_def(
-                dict(zip(names_without_output(self.config.input_names), model.inputs)),
-                dict(zip(names_without_output(self.config.output_names), model.outputs)),
+                dict(zip(names_without_output(self.config.input_names), model.input_tensors)),
+                dict(zip(names_without_output(self.config.output_names), model.output_tensors)),
             )
             builder = tf.saved_model.Builder(path)
             builder.add_meta_graph_and_variables(
@@ -127,23 +123,11 @@ class ModelExporter:
 
     def export_npz(self, filename: PathLike) -> None:
         """Writes the variables that the outputs depend on, for `SmartInit` or NumPy, as `.npz`."""
-        with self._built({}) as model:
-            used = set(ancestors(model.outputs, fed=model.inputs))
+        with _built(self.config) as model:
+            used = set(ancestors(model.output_tensors, fed=model.input_tensors))
             variables = {var.op.name: var for var in tf.global_variables() if var.op in used}
             save_checkpoint_vars(model.sess.run(variables), filename)
         logger.info(f"{len(variables)} variables are exported to {os.fsdecode(filename)}.")
-
-    @contextmanager
-    def _built(self, refused: Dict[str, str]) -> Iterator[Inference]:
-        """Gives the model, in the default graph; has types of ops that are refused, and why."""
-        with ExitStack() as stack:
-            model = build_inference(self.config)
-            stack.callback(close_session, self.config.session_creator, model.sess)
-            stack.enter_context(model.sess.graph.as_default())
-            for op in ancestors(model.outputs, fed=model.inputs):
-                if op.type in refused:
-                    raise ValueError(f"{op.name} {refused[op.type]}.")
-            yield model
 
 
 class ModelExport:
@@ -161,25 +145,33 @@ class ModelExport:
         signature_name: str = "prediction_pipeline",
     ) -> None:
         """Writes a SavedModel with the weights of a checkpoint to `{export_path}/{version}`."""
-        signature = self.model.get_input_signature()
-        config = SimpleNamespace(
-            tower_func=TowerFunc(self.model.build_graph, signature),
-            input_signature=signature,
+        config = PredictConfig(
+            self.model,
             input_names=self.input_names,
             output_names=self.output_names,
-            session_creator=NewSessionCreator(),
             session_init=SmartInit(checkpoint),
-            computing=ComputeOptions(),
-            create_graph=True,
         )
         target = os.path.join(os.fsdecode(export_path), str(version))
         ModelExporter(config).export_serving(target, tags, signature_name)
 
 
-def _frozen(model: Inference, optimize: bool) -> Any:
+@contextmanager
+def _built(config: PredictConfig, *refused: str) -> Iterator[OfflinePredictor]:
+    """Gives the model, in its graph, if it has no ops of some types."""
+    with OfflinePredictor(config) as model, model.graph.as_default():
+        for op in ancestors(model.output_tensors, fed=model.input_tensors):
+            if op.type in refused:
+                raise ValueError(
+                    f"{op.name} is a {op.type}. An export has no Python functions: feed what they "
+                    "return, see `input_names`. Only a SavedModel, by export_serving(), has tables."
+                )
+        yield model
+
+
+def _frozen(model: OfflinePredictor, optimize: bool) -> Any:
     """Returns the graph with constants for variables and placeholders for inputs."""
-    graph_def = model.sess.graph.as_graph_def()
-    fed = {tensor.op.name: tensor for tensor in model.inputs if len(tensor.op.outputs) == 1}
+    graph_def = model.graph.as_graph_def()
+    fed = {tensor.op.name: tensor for tensor in model.input_tensors if len(tensor.op.outputs) == 1}
     for node in graph_def.node:
         node.attr.pop("_class", None)  # names ops to be beside, which may not be in the export
         if node.name in fed and node.op != "Placeholder":
@@ -191,7 +183,7 @@ def _frozen(model: Inference, optimize: bool) -> Any:
         elif optimize and node.op in ("CheckNumerics", "PreventGradient", "StopGradient"):
             node.op = "Identity"  # without its check, whose output TensorFlow would cut off
             node.attr.pop("message", None)
-    names = sorted({tensor.op.name for tensor in [*model.inputs, *model.outputs]})
+    names = sorted({tensor.op.name for tensor in [*model.input_tensors, *model.output_tensors]})
     graph_def = tf.graph_util.convert_variables_to_constants(model.sess, graph_def, names)
     if optimize:  # which returns the nodes alone
         nodes = tf.graph_util.remove_training_nodes(graph_def, names).node
@@ -202,17 +194,17 @@ def _frozen(model: Inference, optimize: bool) -> Any:
     ).graph_def
 
 
-def _check(model: Inference, arrays: Arrays, load: Callable[[tf.Session], None]) -> None:
+def _check(model: OfflinePredictor, arrays: Arrays, load: Callable[[tf.Session], None]) -> None:
     """Raises RuntimeError if what is loaded does not compute what the model computes."""
     if arrays is None:
         return
-    names = [tensor.name for tensor in model.outputs]
-    feed = {tensor.name: array for tensor, array in zip(model.inputs, arrays)}
+    names = [tensor.name for tensor in model.output_tensors]
+    feed = {tensor.name: array for tensor, array in zip(model.input_tensors, arrays)}
     expected = model.sess.run(names, feed)
     with tf.Graph().as_default(), tf.Session(config=get_default_sess_config()) as sess:
         load(sess)
         computed = sess.run(names, feed)
-    for tensor, ours, theirs in zip(model.outputs, expected, computed):
+    for tensor, ours, theirs in zip(model.output_tensors, expected, computed):
         try:
             if np.issubdtype(tensor.dtype.as_numpy_dtype, np.inexact):
                 largest = np.max(np.abs(ours[np.isfinite(ours)]), initial=0)
