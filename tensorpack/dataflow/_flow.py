@@ -4,6 +4,8 @@ import os
 import threading
 from typing import Any, Callable, Dict, Generic, Iterable, Iterator, List, Optional, Tuple, TypeVar
 
+from tensorpack.utils.checks import kind_of
+
 T = TypeVar("T")
 
 
@@ -64,17 +66,13 @@ def call_optional(flow: Any, name: str) -> None:
 
 def is_flow(value: Any) -> bool:
     """Returns whether an object can be iterated and reset, be it a `DataFlow` or not."""
-    return not isinstance(value, type) and _has_methods(value)
+    has_methods = hasattr(value, "__iter__") and hasattr(value, "reset_state")
+    return has_methods and not isinstance(value, type)
 
 
 def what_instead(value: Any) -> str:
     """Describes a `value` that is not a flow, and the next move, for an error message."""
-    if isinstance(value, type) and _has_methods(value):
-        return f"the class {value.__name__}. Create an instance: {value.__name__}(...)."
-    return (
-        f"a {type(value).__name__}. Wrap a list in DataFromList, any other iterable in "
-        "DataFromIterable."
-    )
+    return f"{kind_of(value)}. Wrap a list in DataFromList, another iterable in DataFromIterable."
 
 
 def not_a_state(flow: Any, why: str) -> ValueError:
@@ -92,8 +90,14 @@ def check_state(flow: Any, state: Any, names: Iterable[str]) -> None:
         raise not_a_state(flow, f"it needs {sorted(set(names))}, but got {keys}")
 
 
-def _has_methods(value: Any) -> bool:
-    return hasattr(value, "__iter__") and callable(getattr(value, "reset_state", None))
+def form_of(datapoint: Any) -> str:
+    """Returns what the datapoints of a file or batch have alike: `a dict of image, label`."""
+    parts = "something else"
+    if isinstance(datapoint, dict):
+        parts = ", ".join(sorted(map(str, datapoint)))
+    elif isinstance(datapoint, (list, tuple)):
+        parts = f"{len(datapoint)} components"
+    return f"a {type(datapoint).__name__} of {parts}"
 
 
 def in_order(

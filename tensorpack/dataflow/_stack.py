@@ -4,7 +4,6 @@ A batch holds exactly the values of its datapoints, but for Python's floats, whi
 unless there are wider ones: nothing is truncated, cast to another kind, or wrapped around.
 """
 
-import collections
 import itertools
 from contextlib import suppress
 from typing import Any, Dict, Hashable, Iterator, List, Sequence
@@ -12,6 +11,8 @@ from typing import Any, Dict, Hashable, Iterator, List, Sequence
 import numpy as np
 
 from tensorpack.utils.workers.processes import keep_freed_memory
+
+from ._flow import form_of
 
 _MOST_SHAPES = 3  # that an error names
 _LARGE = 1 << 14  # bytes of an array that is copied into its batch at once
@@ -120,17 +121,12 @@ def check_form(datapoints: Sequence[Any]) -> None:
                 "A datapoint is a list, tuple or dict of components, but got "
                 f"{type(datapoint).__name__}. For a single component, yield [component]."
             )
-        if isinstance(first, dict) != isinstance(datapoint, dict):
-            raise ValueError("Some datapoints of a batch are dicts and some are lists.")
-        if isinstance(first, dict) and datapoint.keys() != first.keys():
+        is_dict = isinstance(datapoint, dict)
+        alike = is_dict == isinstance(first, dict) and len(datapoint) == len(first)
+        if not alike or (is_dict and datapoint.keys() != first.keys()):
             raise ValueError(
-                "The datapoints of a batch have different keys: "
-                f"{sorted(map(str, first))} and {sorted(map(str, datapoint))}."
-            )
-        if len(datapoint) != len(first):
-            raise ValueError(
-                "The datapoints of a batch have different numbers of components: "
-                f"{len(first)} and {len(datapoint)}."
+                "The datapoints of a batch differ in form: "
+                f"{form_of(first)} and {form_of(datapoint)}."
             )
 
 
@@ -190,11 +186,6 @@ def _stack_strings(values: List[Any], index: Hashable) -> np.ndarray:
 
 
 def as_array(value: Any, index: Hashable) -> np.ndarray:
-    if isinstance(value, np.ma.MaskedArray):
-        raise TypeError(
-            f"Component {index!r} is a masked array, whose mask a batch would lose. Yield "
-            "array.filled(value), or the mask as a component of its own."
-        )
     if isinstance(value, np.ndarray) and value.dtype.kind != "O":
         return value
     if isinstance(value, np.generic):
@@ -210,13 +201,13 @@ def as_array(value: Any, index: Hashable) -> np.ndarray:
 
 
 def _check_shapes(arrays: Sequence[np.ndarray], index: Hashable) -> None:
-    shapes = collections.Counter(array.shape for array in arrays)
+    shapes = {array.shape for array in arrays}
     if len(shapes) > 1:
-        most = [f"{shape} ({count} times)" for shape, count in shapes.most_common(_MOST_SHAPES)]
-        counts = ", ".join(most + ["..."] * (len(shapes) > len(most)))
+        some = ", ".join(map(str, sorted(shapes)[:_MOST_SHAPES]))
         raise ValueError(
-            f"Component {index!r} of a batch of {len(arrays)} has different shapes: equalise them "
-            f"(images by resize= or imgaug.Resize, or MapDataComponent) or use_list=True: {counts}."
+            f"Component {index!r} of a batch of {len(arrays)} has different shapes, such as "
+            f"{some}: equalise them (images by resize= or imgaug.Resize), pad them, or "
+            "use use_list=True."
         )
 
 
@@ -226,15 +217,12 @@ def _common_dtype(arrays: Sequence[np.ndarray], index: Hashable) -> np.dtype:
         return arrays[0].dtype
     # Signed and unsigned integers count as one kind, for every common dtype but one holds both.
     kinds = {dtype.kind.replace("u", "i") for dtype in dtypes}
-    has_times = bool(kinds & set("mM"))  # a finer unit holds shorter times: it wraps around
-    common = None
-    if len(kinds) == 1 and not has_times and not any(dtype.names for dtype in dtypes):
-        with suppress(TypeError):  # as for bfloat16 and float8; of records it promotes each field
-            common = np.result_type(*dtypes)
+    # Times of a finer unit would wrap around, and of records each field be promoted.
+    common = np.result_type(*dtypes) if len(kinds) == 1 and kinds <= set("bifcSU") else None
     if common is None or common.kind not in "".join(dtype.kind for dtype in dtypes):
-        kind = "dates or times of different dtypes" if has_times else "dtypes of different kinds"
+        names = ", ".join(sorted(map(str, dtypes)))
         raise ValueError(
-            f"Component {index!r} of a batch has {kind}: {', '.join(sorted(map(str, dtypes)))}. "
-            "Convert them to one by MapDataComponent."
+            f"Component {index!r} of a batch has dtypes of different kinds: {names}. Convert them "
+            "to one by MapDataComponent."
         )
     return common

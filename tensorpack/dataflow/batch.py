@@ -77,8 +77,6 @@ class BatchData(ProxyDataFlow):
         super().__init__(ds)
         self.batch_size = as_batch_size(self, ds, batch_size, remainder)
         self.remainder, self.use_list = remainder, use_list
-        if isinstance(pad, (int, str, bytes)):
-            raise TypeError(f"pad takes a list of components, but got {pad!r}. Use [{pad!r}].")
         self.pad = dict(pad) if isinstance(pad, Mapping) else dict.fromkeys(pad, 0)
 
     def __len__(self) -> int:

@@ -13,6 +13,7 @@ import numpy as np
 
 from tensorpack.utils.rng import rng_state, set_rng_state
 
+from ._length import length_of
 from .base import DataFlow, RNGDataFlow, UnknownLength
 from .join import CombinedDataFlow, listed
 
@@ -66,8 +67,11 @@ class RandomChooseData(_DrawnDataFlow):
 
     def __init__(self, df_lists: Iterable[Union[DataFlow, Tuple[DataFlow, float]]]) -> None:
         """`df_lists` are flows, all equally likely, or pairs of a flow and its probability."""
-        flows, probabilities = _split(self, listed(self, df_lists))
-        super().__init__(flows)
+        elements = listed(self, df_lists)
+        even = 1 / max(1, len(elements))
+        pairs = [e if isinstance(e, (list, tuple)) else (e, even) for e in elements]
+        super().__init__([flow for flow, _ in pairs])
+        probabilities = [float(probability) for _, probability in pairs]
         total = math.fsum(probabilities)
         # Not `any(... < 0)`: a NaN is neither less than 0 nor anything else.
         if not all(p >= 0 for p in probabilities) or not math.isclose(total, 1, rel_tol=1e-6):
@@ -108,7 +112,7 @@ class RandomMixData(_DrawnDataFlow):
     [[10], [20], [1], [2], [30]]
 
     Every order in which the datapoints of one flow follow one another as they do there is equally
-    likely. A pass raises a RuntimeError if a flow yields more or fewer datapoints than its length.
+    likely. A pass raises a RuntimeError if a flow yields fewer datapoints than its length.
 
     For an exact resume, make a flow for each element of the list, as for `JoinData`.
     """
@@ -130,44 +134,16 @@ class RandomMixData(_DrawnDataFlow):
             drawn = bisect.bisect_right(list(itertools.accumulate(left)), number)
             datapoint = next(passes[drawn], _END)
             if datapoint is _END:
-                raise self._wrong_length(drawn, f"{left[drawn]} of them are missing")
+                flow = self.df_lists[drawn]
+                raise RuntimeError(
+                    f"{type(self).__name__}: flow {drawn} (counted from 0), a "
+                    f"{type(flow).__name__}, has a length of {len(flow)}, but {left[drawn]} of "
+                    "them are missing. That of a flow that drops datapoints, such as MapData, is "
+                    "too large."
+                )
             left[drawn] -= 1
             self._position = rng, left
             yield datapoint
-        for position, rest in enumerate(passes):
-            if next(rest, _END) is not _END:
-                raise self._wrong_length(position, "it yielded more")
 
     def _whole(self) -> List[int]:
-        try:
-            return [len(flow) for flow in self.df_lists]
-        except UnknownLength as error:
-            raise UnknownLength(
-                f"{type(self).__name__} needs the length of every flow. {error} Use "
-                "RandomChooseData, or give it a length."
-            ) from error
-
-    def _wrong_length(self, position: int, problem: str) -> RuntimeError:
-        flow = self.df_lists[position]
-        return RuntimeError(
-            f"{type(self).__name__}: flow {position} (counted from 0), a {type(flow).__name__}, "
-            f"has a length of {len(flow)}, but {problem}. Correct its length; that of a flow that "
-            "drops datapoints, such as MapData, is too large."
-        )
-
-
-def _split(flow: DataFlow, elements: List[Any]) -> Tuple[List[DataFlow], List[float]]:
-    """Returns flows and probabilities from a list of flows, or of pairs of both."""
-    name = type(flow).__name__
-    paired = [isinstance(element, (list, tuple)) for element in elements]
-    if not any(paired):
-        return elements, [1 / len(elements)] * len(elements)
-    if not all(paired):
-        raise ValueError(
-            f"{name}: number {paired.index(False)} of {len(elements)} (counted from 0) has no "
-            "probability, but others have. Give one to every flow, or to none."
-        )
-    try:
-        return [flow for flow, _ in elements], [float(number) for _, number in elements]
-    except (TypeError, ValueError) as error:
-        raise TypeError(f"{name} takes pairs (flow, probability): {error}") from error
+        return list(map(length_of, self.df_lists))

@@ -1,7 +1,6 @@
 """The tools of 2017 that write a flow somewhere: to a file, as images, or into a queue."""
 
 import multiprocessing
-import pickle
 import sys
 from multiprocessing.queues import Queue
 from typing import Any, Optional, Tuple
@@ -12,7 +11,6 @@ from tensorpack.utils.rng import get_rng
 from tensorpack.utils.workers.worker import Worker
 from tensorpack.utils.workers.worker_errors import failure_from_bytes, failure_to_bytes
 
-from ._flow import call_optional
 from ._processes.start_method import choose_start_method
 from ._processes.worker_loop import draw_seed, seed_process
 from .base import DataFlow
@@ -58,47 +56,40 @@ def dump_dataflow_to_process_queue(df: DataFlow, size: int, nr_consumer: int) ->
       size: how many datapoints may wait in the queue; they are pickled.
       nr_consumer: how many consumers there are.
     """
-    method = choose_start_method(None)
     queue = _FilledQueue(size)
     arguments = (queue, df, nr_consumer, draw_seed(get_rng(df)))
-    name = f"dump_dataflow_to_process_queue of {type(df).__name__}"
-    return queue, Worker(_fill, arguments, name=name, method=method)
+    name = "dump_dataflow_to_process_queue"
+    return queue, Worker(_fill, arguments, name=name, method=choose_start_method())
 
 
 class _FilledQueue(Queue):
-    """A queue of pickled datapoints, and of failures, whose number is None."""
+    """A queue of numbers and datapoints; a failure has no number."""
 
     def __init__(self, size: int) -> None:
         # Locks made by "spawn" can be sent to processes of every start method.
         super().__init__(size, ctx=multiprocessing.get_context("spawn"))
 
     def get(self, block: bool = True, timeout: Optional[float] = None) -> Tuple[Any, Any]:
-        number, content = super().get(block, timeout)
+        number, datapoint = super().get(block, timeout)
         if number is None:
-            raise failure_from_bytes(*content)
-        return number, pickle.loads(content)
+            raise failure_from_bytes(*datapoint)
+        return number, datapoint
 
 
 def _fill(queue: _FilledQueue, df: DataFlow, nr_consumer: int, seed: int) -> None:
     """Runs in the process, which ends when a thread of the queue has written all."""
-    last: Tuple[Any, Any] = (DIE, pickle.dumps(None))
-    failure: Optional[Exception] = None
     try:
-        try:
-            seed_process(seed)
-            df.reset_state()
-            for number, datapoint in enumerate(df):
-                # here, as an error in the queue's thread would lose the datapoint
-                queue.put((number, pickle.dumps(datapoint, pickle.HIGHEST_PROTOCOL)))
-        except Exception as error:
-            worker = multiprocessing.current_process()
-            failure, last = error, (None, (failure_to_bytes(error), worker.name, worker.pid))
-        finally:
-            call_optional(df, "close")
+        seed_process(seed)
+        df.reset_state()
+        for item in enumerate(df):
+            queue.put(item)
         for _ in range(nr_consumer):
-            queue.put(last)
+            queue.put((DIE, None))
     except SystemExit:  # by `terminate`: it does not wait for consumers
         queue.cancel_join_thread()
         raise
-    if failure is not None:
-        raise failure
+    except Exception as error:
+        worker = multiprocessing.current_process()
+        for _ in range(nr_consumer):
+            queue.put((None, (failure_to_bytes(error), worker.name, worker.pid)))
+        raise

@@ -67,12 +67,9 @@ class AugmentImageComponents(RandomMap):
         coords: Any = coords_index
         if isinstance(coords, bool):  # 2017: (ds, augmentors, index, copy)
             coords, copy = (), coords
-        images = as_list(self, "index", index)
-        if not images:
-            raise ValueError(f"{type(self).__name__} needs an image in index, got none.")
-        self._first = images[0]
+        self._first, *images = as_list(self, "index", index)
         self._others: Dict[_Index, str] = {
-            **dict.fromkeys(images[1:], "apply_image"),
+            **dict.fromkeys(images, "apply_image"),
             **dict.fromkeys(as_list(self, "coords_index", coords), "apply_coords"),
             **dict.fromkeys(as_list(self, "box_index", box_index), "apply_box"),
             **dict.fromkeys(as_list(self, "mask_index", mask_index), "apply_segmentation"),

@@ -8,7 +8,7 @@ from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Tupl
 
 from tensorpack.utils import logger
 
-from ._flow import call_optional, is_flow, not_a_state, what_instead
+from ._flow import call_optional, form_of, is_flow, not_a_state, what_instead
 from ._length import length_of, length_or_none
 from ._read_ahead import may_be_left, why_late
 from .base import DataFlow, ResumableDataFlow, StateNotKept, state_of
@@ -132,18 +132,17 @@ class JoinData(CombinedDataFlow):
         if all(isinstance(part, (list, tuple)) for part in parts):
             return [component for part in parts for component in part]
         if not all(isinstance(part, dict) for part in parts):
-            kinds = ", ".join(type(part).__name__ for part in parts)
+            forms = ", ".join(map(form_of, parts))
             raise TypeError(
-                f"{type(self).__name__} joins lists or tuples, or else dicts, but the flows "
-                f"yielded: {kinds}. Make them of one form by MapData; for a single component, "
-                "yield [component]."
+                f"{type(self).__name__} joins lists or dicts, but the flows yielded {forms}. Make "
+                "them of one form by MapData; for a single component, yield [component]."
             )
         joined = {key: value for part in parts for key, value in part.items()}
         if len(joined) < sum(map(len, parts)):
-            keys = [list(part) for part in parts]
+            forms = ", ".join(map(form_of, parts))
             raise ValueError(
-                f"{type(self).__name__}: two of the flows have a component of the same name, in "
-                f"{keys}. Rename it by MapData."
+                f"{type(self).__name__} of {forms}: two have a component of one name. Rename it by "
+                "MapData."
             )
         return joined
 
@@ -217,7 +216,4 @@ def listed(flow: DataFlow, df_lists: Any) -> List[Any]:
     name = type(flow).__name__
     if hasattr(df_lists, "reset_state"):
         raise TypeError(f"{name} takes a list of flows, but got one. Put it into a list.")
-    elements = list(df_lists)
-    if not elements:
-        raise ValueError(f"{name} is made from at least one flow, but the list is empty.")
-    return elements
+    return list(df_lists)

@@ -128,21 +128,14 @@ class MultiProcessRunnerZMQ(MultiProcessRunner):
         buffer_bytes: int = _GIB,
         start_method: Optional[str] = None,
     ) -> None:
-        hwm = as_count(self, "hwm", hwm)
         super().__init__(ds, hwm, num_proc, buffer_bytes, start_method)
 
 
 class PrefetchOnGPUs(MultiProcessRunnerZMQ):
     """Runs a flow in a process for each GPU, which sees no other one."""
 
-    def __init__(self, ds: DataFlow, gpus: Sequence[int], pipedir: None = None) -> None:
-        """Each of the numbers `gpus` is `CUDA_VISIBLE_DEVICES` of a process."""
-        if pipedir is not None:
-            raise ValueError(
-                f"PrefetchOnGPUs makes no pipe in a folder any more: leave pipedir={pipedir!r} out."
-            )
-        if not len(gpus):
-            raise ValueError("PrefetchOnGPUs needs the number of at least one GPU.")
+    def __init__(self, ds: DataFlow, gpus: Sequence[int], pipedir: Any = None) -> None:
+        """Each of the numbers `gpus` is `CUDA_VISIBLE_DEVICES` of a process; no pipe is made."""
         self.gpus = [int(gpu) for gpu in gpus]
         super().__init__(ds, num_proc=len(self.gpus))
         self.environments = [{"CUDA_VISIBLE_DEVICES": str(gpu)} for gpu in self.gpus]

@@ -160,7 +160,7 @@ def test_a_length_that_is_not_implemented_is_a_type_error_for_len():
 @pytest.mark.parametrize(
     "wrap, wrong, message",
     [
-        (ProxyDataFlow, [[1]], "ProxyDataFlow wraps a DataFlow, but got a list"),
+        (ProxyDataFlow, [[1]], "ProxyDataFlow wraps a DataFlow, but got list"),
         (lambda ds: BatchData(ds, 2), FakeData, r"the class FakeData.*: FakeData\(...\)"),
     ],
 )

@@ -110,18 +110,7 @@ def test_scalars(values, expected):
         ([np.int64(1), np.float32(1)], ValueError, "kinds: float32, int64"),
         ([np.int64(1), np.uint64(1)], ValueError, "kinds: int64, uint64"),
         ([np.bool_(True), np.uint8(1)], ValueError, "kinds: bool, uint8"),
-        (
-            [np.datetime64("9999-01-01", "D"), np.datetime64("2020-01-01", "ns")],
-            ValueError,
-            r"dates or times of different dtypes: datetime64\[D\], datetime64\[ns\]",
-        ),
-        ([np.timedelta64(1, "s"), np.int64(1)], ValueError, "different dtypes: int64, timedelta64"),
-        (
-            [np.array([(1,)], [("a", "i8")]), np.array([(0.5,)], [("a", "f8")])],
-            ValueError,
-            r"kinds: \[\('a', '<f8'\)\], \[\('a', '<i8'\)\]",
-        ),
-        ([np.ma.array([1, 2], mask=[0, 1])], TypeError, r"a masked array, .*\.filled\(value\)"),
+        ([np.timedelta64(1, "s"), np.timedelta64(1, "D")], ValueError, "kinds: timedelta64"),
     ],
 )
 def test_what_does_not_fit_is_an_error(values, error, message):
@@ -137,18 +126,16 @@ def test_different_shapes_are_named_and_what_to_do():
     (note,) = notes_of(caught.value)
     assert note.startswith("BatchData failed on datapoint 20 to 39 (counted from 0 where")
     assert "[{'image': float64 (4, 3)}, {'image': float64 (2, 3)}, " in note
-    expected = "Component 'image' of a batch of 20 has different shapes: equalise them (images by "
-    assert str(caught.value).startswith(expected + "resize= or imgaug")
-    named = "(2, 3) (2 times), (4, 3) (1 times), () (1 times), ...."
-    assert f"use_list=True: {named}" in str(caught.value)
+    expected = "Component 'image' of a batch of 20 has different shapes, such as (), (0,), (1,): "
+    assert str(caught.value).startswith(expected + "equalise them")
 
 
 @pytest.mark.parametrize(
     "datapoints, error, message",
     [
-        ([[1], [1, 2]], ValueError, "different numbers of components: 1 and 2"),
-        ([{"a": 1}, {"b": 1}], ValueError, r"different keys: \['a'\] and \['b'\]"),
-        ([{0: 1}, [1]], ValueError, "some are lists"),
+        ([[1], [1, 2]], ValueError, "a list of 1 components and a list of 2 components"),
+        ([{"a": 1}, {"b": 1}], ValueError, "differ in form: a dict of a and a dict of b"),
+        ([{0: 1}, [1]], ValueError, "a dict of 0 and a list of 1 components"),
         ([np.zeros(2), np.zeros(2)], TypeError, "got ndarray"),
         ([], ValueError, "at least one"),
     ],
@@ -253,7 +240,6 @@ def test_padded_to_the_largest_of_the_batch(kind, use_list, values):
         ([[np.ones(2)]] * 2, [1], IndexError, "takes component 1, which"),
         ([[np.ones(2)], [np.ones((2, 2))]], [0], ValueError, "arrays have 1 and 2 dimensions"),
         ([[np.ones(2)], [[1.0, 2.0]]], [0], TypeError, "Component 0 is list"),
-        ([[np.ones(2)], [np.ma.masked_array([1])]], [0], TypeError, "is a masked array"),
         ([[np.ones(i, "uint8")] for i in (1, 2)], {0: -1}, ValueError, "uint8.*padded with -1"),
         ([[np.ones(i, "int8")] for i in (1, 2)], {0: 0.5}, ValueError, "int8.*padded with 0.5"),
     ],
@@ -261,8 +247,3 @@ def test_padded_to_the_largest_of_the_batch(kind, use_list, values):
 def test_what_cannot_be_padded(datapoints, pad, error, message):
     with pytest.raises(error, match=message):
         list(BatchData(flow_of(datapoints), 2, pad=pad))
-
-
-def test_pad_is_a_list():
-    with pytest.raises(TypeError, match="pad takes a list of components"):
-        BatchData(flow_of([[1]]), 1, pad="text")

@@ -1,7 +1,5 @@
 """Datum records are read as Caffe's own reader does; what is none is counted and named."""
 
-import struct
-
 import cv2
 import numpy as np
 import pytest
@@ -110,7 +108,6 @@ def test_the_last_of_equal_fields_counts_and_unknown_ones_do_not():
 @pytest.mark.parametrize(
     "buf, reason",
     [
-        (field(6, struct.pack("<f", 1)), "floats"),
         (field(4, 5) + IMAGE[:6], "not a Datum with an image"),
         (IMAGE + field(5, b"5"), "not a Datum with an image"),
         (b"\x80" * 20, "not a Caffe message"),

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from tensorpack.dataflow import (
     DataFromList,
     MapData,
-    ProxyDataFlow,
     RepeatedData,
     UnknownLength,
 )
@@ -23,13 +22,6 @@ from tests.dataflow.process_functions import odd
 
 def always(value):
     return RepeatedData(DataFromList([[value]]), -1)
-
-
-class OneMore(ProxyDataFlow):
-    """Yields one more datapoint than it says."""
-
-    def __len__(self):
-        return super().__len__() - 1
 
 
 def chosen():
@@ -92,16 +84,6 @@ def test_what_are_not_probabilities(wrong):
         RandomChooseData([(always(i), p) for i, p in enumerate(wrong)])
 
 
-def test_all_flows_have_a_probability_or_none_has():
-    with pytest.raises(ValueError, match="number 1 of 2 .* has no probability, but others have"):
-        RandomChooseData([(always(0), 1.0), always(1)])
-    with pytest.raises(TypeError, match="number 1 of 2 .* is a list"):
-        RandomChooseData([(always(0), 0.5), ([[1]], 0.5)])
-    for wrong in (always(1), 0.5, 2), (0.5, always(1)), (always(1), None), (always(1), "half"):
-        with pytest.raises(TypeError, match=r"takes pairs \(flow, probability\)"):
-            RandomChooseData([(always(0), 0.5), wrong])
-
-
 @given(st.integers(0, 2**20), st.lists(st.integers(0, 6), min_size=1, max_size=4))
 def test_mixing_yields_every_datapoint_once_and_in_its_order(seed, counts):
     fix_rng_seed(seed)
@@ -123,11 +105,8 @@ def test_every_order_is_equally_likely():
 
 
 def test_mixing_needs_lengths_that_are_true():
-    for wrong, message in [
-        (MapData(numbers(6), odd), "a MapData, .* length of 6, but 3 of them are missing"),
-        (OneMore(numbers(4)), "a OneMore, has a length of 3, but it yielded more"),
-    ]:
-        with pytest.raises(RuntimeError, match=f"flow 1 .*, {message}"):
-            list(RandomMixData([numbers(4), wrong, numbers(2)]))
-    with pytest.raises(UnknownLength, match="needs the length of every flow. RepeatedData has no"):
+    message = "flow 1 .*, a MapData, .* length of 6, but 3 of them are missing"
+    with pytest.raises(RuntimeError, match=message):
+        list(RandomMixData([numbers(4), MapData(numbers(6), odd), numbers(2)]))
+    with pytest.raises(UnknownLength, match="RepeatedData has no length"):
         RandomMixData([numbers(1), always(0)])

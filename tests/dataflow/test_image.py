@@ -273,5 +273,3 @@ def test_wrong_arguments():
     flow = flow_of(numbered())
     with pytest.raises(TypeError, match="coords_index must be a list, but got 1"):
         AugmentImageComponents(flow, [Flip(horiz=True)], [0], 1)
-    with pytest.raises(ValueError, match="needs an image in index"):
-        AugmentImageComponents(flow, [Flip(horiz=True)], [])

@@ -218,8 +218,6 @@ def test_splits_that_are_wrong(tmp_path):
     assert [len(ImageFolder(tmp_path, part=part)) for part in ("train", "test")] == [1, 0]
     with pytest.raises(ValueError, match='part must be "train", "test" or None, got .valid.'):
         ImageFolder(tmp_path, part="valid")
-    with pytest.raises(ValueError, match="test_share"):
-        ImageFolder(tmp_path, test_share=20)
 
 
 def test_folders_that_are_wrong(tmp_path):

@@ -104,7 +104,6 @@ def test_a_format_of_keys(tmp_path):
     ids=["small", "large"],
 )
 def test_files_of_other_programs(tmp_path, capsys, items):
-    """Among them values of 48 bytes, which is what a named database looks like."""
     path = write_raw(tmp_path / "file", items)
     assert [tuple(record) for record in LMDBData(path, shuffle=False)] == sorted(items)
     message = f"{path} has no list of keys that can be read: all its keys are read"
@@ -193,8 +192,6 @@ def test_missing_lmdb_is_said(seven, monkeypatch):
 
 
 def test_wrong_arguments(seven, tmp_path):
-    with pytest.raises(TypeError, match="takes a flow, or what LMDBData takes, but not both"):
-        LMDBDataPoint(LMDBData(seven), shuffle=False)
     with pytest.raises(TypeError, match="LMDBDataDecoder applies a function, but got int: 3"):
         LMDBDataDecoder(LMDBData(seven), 3)
     with pytest.raises(ValueError, match="write_frequency must be a whole number of at least 1"):

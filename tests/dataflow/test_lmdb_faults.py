@@ -52,23 +52,7 @@ def test_files_of_other_formats(tmp_path):
             len(LMDBData(path))
 
 
-def test_a_named_database_is_not_a_record(tmp_path):
-    path = str(tmp_path / "named")
-    with lmdb.open(path, subdir=False, max_dbs=2) as env:
-        more = env.open_db(b"more")
-        with env.begin(write=True) as transaction:
-            transaction.put(b"a", b"1", db=more)
-            transaction.put(b"b", b"2")
-            transaction.put(b"z", b"3" * 48)
-    records = [[b"b", b"2"], [b"z", b"3" * 48]]
-    assert list(LMDBData(path, shuffle=False, keys=[b"b", "z"])) == records
-    datapoints = iter(LMDBData(path, shuffle=False, max_errors=5))
-    assert next(datapoints) == records[0]
-    with pytest.raises(ValueError, match=f"{path}, key b'more': This is a named database"):
-        next(datapoints)
-
-
-def test_a_file_that_lacks_its_free_pages_is_whole(tmp_path, capsys):
+def test_a_file_that_lacks_its_free_pages_is_whole(tmp_path):
     """LMDB leaves pages out of the file that one transaction has filled and freed."""
     path = str(tmp_path / "file")
     with lmdb.open(path, map_size=2**26, subdir=False) as env:
@@ -78,15 +62,13 @@ def test_a_file_that_lacks_its_free_pages_is_whole(tmp_path, capsys):
                 transaction.put(b"b", b"y" * 40000)
                 transaction.delete(b"b")
     assert list(LMDBData(path)) == [[b"a", b"2"]]
-    assert "lacks pages at its end" in capsys.readouterr().out
 
 
 def test_a_missing_key_is_named_and_may_be_skipped(tmp_path):
     keys = pack_of_2017([b"0", b"1"])
     path = write_raw(tmp_path / "file", [(b"0", b"value"), (b"__keys__", keys)])
-    with pytest.raises(DamagedFile, match=f"{path}, key b'1': There is no such key") as caught:
+    with pytest.raises(DamagedFile, match=f"{path}, key b'1': There is no such key"):
         list(LMDBData(path, shuffle=False))
-    assert "The first one is b'0'" in str(caught.value)
     flow = LMDBData(path, shuffle=False, keys=["gone", b"0"], max_errors=1)
     assert list(flow) == [[b"0", b"value"]]
 

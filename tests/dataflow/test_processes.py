@@ -24,7 +24,6 @@ from tensorpack.dataflow.processes import (
     MultiProcessRunnerZMQ,
     PrefetchData,
     PrefetchDataZMQ,
-    PrefetchOnGPUs,
 )
 from tensorpack.utils.rng import fix_rng_seed
 from tests.contracts.dataflow import assert_same
@@ -172,8 +171,6 @@ class TestMixtures:
         ),
         (MultiProcessRunnerZMQ, {"start_method": "x"}, ValueError, "start_method is one of"),
         (MultiProcessRunnerZMQ, {"num_proc": "a"}, TypeError, "num_proc must be a number, but got"),
-        (PrefetchOnGPUs, {"gpus": []}, ValueError, "at least one GPU"),
-        (PrefetchOnGPUs, {"gpus": [0], "pipedir": "/tmp"}, ValueError, "leave pipedir='/tmp' out"),
     ],
 )
 def test_wrong_arguments(kind, options, error, message):

@@ -40,17 +40,6 @@ def test_an_existing_file_is_left_alone(save, tmp_path):
     assert (tmp_path / "a").read_bytes() == b"precious" and os.listdir(str(tmp_path)) == ["a"]
 
 
-def test_a_file_that_appears_while_another_is_written_is_left_alone(save, tmp_path):
-    def slow():
-        yield [1]
-        (tmp_path / "a").write_bytes(b"precious")
-        yield [2]
-
-    with pytest.raises(FileExistsError, match="a exists"):
-        save(DataFromGenerator(slow))
-    assert (tmp_path / "a").read_bytes() == b"precious" and os.listdir(str(tmp_path)) == ["a"]
-
-
 def test_a_mixture_is_not_written(save, tmp_path):
     mixtures = MultiProcessRunnerZMQ(numbers(50), 2), MultiThreadRunner(lambda: numbers(50), 5, 2)
     for flow in mixtures:

@@ -77,15 +77,6 @@ def test_a_wrong_line_is_named(tmp_path, line, match):
     path = write(tmp_path / "a", f"1 1:1\n{line}\n3 1:3\n")
     with pytest.raises(DamagedFile, match=f"a: line 2: .*{match}"):
         load(path)
-    assert load(path, max_errors=1) == [[[1], 1], [[3], 3]]
-
-
-def test_one_wrong_line_more_than_allowed(tmp_path, capsys):
-    path = write(tmp_path / "a", "x\n1\nx\n2\nx\n")
-    assert load(path, max_errors=3) == [[[0], 1], [[0], 2]]
-    assert capsys.readouterr().out.count("Skipped") == 3
-    with pytest.raises(ValueError, match="line 5.* has skipped 2 already"):
-        load(path, max_errors=2)
 
 
 def test_files_and_arguments_that_are_wrong(tmp_path):
@@ -95,8 +86,3 @@ def test_files_and_arguments_that_are_wrong(tmp_path):
     with gzip.open(path, "wb") as file:
         file.write(b"1 1:2\n")
     assert load(path) == [[[2], 1]]
-    path = write(tmp_path / "a", "1 1:2")
-    with pytest.raises(
-        ValueError, match="num_features must be a whole number of at least 1, but got 0"
-    ):
-        SVMLightData(path, num_features=0)

@@ -233,7 +233,7 @@ def test_wrong_flows():
     shared = numbers(3)
     with pytest.raises(ValueError, match="the same flow twice"):
         iter(MultiThreadRunner(lambda: shared, 2, 2))
-    with pytest.raises(TypeError, match="DataFlow, but got a list"):
+    with pytest.raises(TypeError, match="DataFlow, but got list"):
         iter(MultiThreadRunner(lambda: [[1]], 2, 2))
     with pytest.raises(TypeError, match="DataFlow, but got the class DataFromList"):
         iter(MultiThreadRunner(lambda: DataFromList, 2, 2))

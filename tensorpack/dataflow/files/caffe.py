@@ -15,7 +15,7 @@ from .images import decode_image
 from .lmdb_file import LMDBData, LMDBRecords
 from .records import DamagedFile
 
-_CHANNELS, _HEIGHT, _WIDTH, _DATA, _LABEL, _FLOATS, _ENCODED = range(1, 8)  # the fields of a Datum
+_CHANNELS, _HEIGHT, _WIDTH, _DATA, _LABEL, _, _ENCODED = range(1, 8)  # the fields of a Datum
 _VARINT, _BYTES = 0, 2  # how a field is encoded
 _SIZES = {1: 8, 5: 4}  # of the encodings of a fixed number of bytes
 
@@ -39,8 +39,6 @@ class CaffeLMDB(LMDBData):
 def read_datum(buf: bytes) -> List[Any]:
     """Returns the image and the label of a record, or raises `BadRecord`."""
     fields: Dict[int, Any] = dict(message_fields(buf))
-    if _FLOATS in fields:
-        raise BadRecord("Its pixels are floats. Only those of bytes are read.")
     data = fields.get(_DATA, b"")
     try:
         *shape, label = (

@@ -14,7 +14,7 @@ import numpy as np
 
 from tensorpack.utils.optional import require
 
-from ..base import DataFlow, DataFlowTerminated
+from ..base import DataFlow
 from . import records
 from .records import DamagedFile, PathLike, RecordFile, RecordsFlow, Writing
 
@@ -47,9 +47,7 @@ class HDF5Data(RecordsFlow):
           in_memory: whether to read everything now; False for data larger than the memory.
           max_errors: how many damaged rows a pass skips, without `in_memory`; see `RecordsFlow`.
         """
-        if in_memory and max_errors:
-            raise ValueError(f"max_errors={max_errors} needs in_memory=False, to read single rows.")
-        super().__init__(_Rows(filename, _names(data_paths), in_memory), shuffle, max_errors)
+        super().__init__(_Rows(filename, list(data_paths), in_memory), shuffle, max_errors)
 
 
 class _Rows(RecordFile):
@@ -95,8 +93,6 @@ class _Rows(RecordFile):
         try:
             return dataset[index]
         except _DAMAGE as error:
-            if not dataset:
-                raise DataFlowTerminated(f"{self.path} was closed during a pass.") from error
             raise self.damaged(index, f"dataset {key!r} is damaged: {error}.") from error
 
     def where(self, index: int) -> str:
@@ -128,19 +124,13 @@ class HDF5Serializer:
     @staticmethod
     def save(df: DataFlow, path: PathLike, data_paths: Sequence[str]) -> int:
         """Writes one pass to a dataset of each name; see `write_records`."""
-        keys = _names(data_paths)
+        keys = list(data_paths)
         return records.write_records(df, path, lambda file: _writer(file.name, keys))
 
     @staticmethod
     def load(path: PathLike, data_paths: Sequence[str], shuffle: bool = True) -> HDF5Data:
         """Returns a flow over the datapoints of a file; see `HDF5Data`."""
         return HDF5Data(path, data_paths, shuffle)
-
-
-def _names(data_paths: Sequence[str]) -> List[str]:
-    if isinstance(data_paths, (str, bytes)):
-        raise TypeError(f"data_paths is a list of names, but got {data_paths!r}: put it in a list.")
-    return list(data_paths)
 
 
 @contextmanager
@@ -155,7 +145,7 @@ def _writer(path: str, keys: List[str]) -> Writing:
                 f"Datapoint {index} is {records.form_of(datapoint)}, but needs to be a list or "
                 f"tuple with one component for each of {keys}."
             )
-        rows = [_as_array(*pair, index) for pair in zip(datapoint, keys)]
+        rows = list(map(np.asarray, datapoint))
         if index == 0:
             columns.extend(_new_column(file, *pair) for pair in zip(keys, rows))
         for key, row, (dataset, chunk) in zip(keys, rows, columns):
@@ -174,17 +164,6 @@ def _writer(path: str, keys: List[str]) -> Writing:
         yield write
         for dataset, chunk in columns:
             _append(dataset, chunk[: count - len(dataset)])
-
-
-def _as_array(value: Any, key: str, index: int) -> np.ndarray:
-    array = np.asarray(value)
-    if array.dtype.kind not in "biufc" or isinstance(value, np.ma.MaskedArray):
-        raise TypeError(
-            f"Datapoint {index} ({key!r}) is a {type(value).__name__} of {array.dtype}, but "
-            "HDF5Serializer writes numbers and arrays of them, without a mask. Use NumpySerializer "
-            "for other things."
-        )
-    return array
 
 
 def _new_column(file: Any, key: str, row: np.ndarray) -> Tuple[Any, np.ndarray]:

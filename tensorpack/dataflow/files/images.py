@@ -11,7 +11,7 @@ from typing import Any, List, Optional, Sequence, Union
 import numpy as np
 
 from tensorpack.utils import logger, shape2d
-from tensorpack.utils.checks import as_names, as_number
+from tensorpack.utils.checks import as_names
 from tensorpack.utils.fs import recursive_walk
 from tensorpack.utils.optional import require
 
@@ -101,8 +101,6 @@ class ImageFolder(RecordsFlow):
         """
         if part not in (None, "train", "test"):
             raise ValueError(f'ImageFolder: part must be "train", "test" or None, got {part!r}.')
-        if not 0 < as_number(self, "test_share", test_share) < 1:
-            raise ValueError(f"ImageFolder: test_share is a share like 0.2, got {test_share}.")
         directory = os.path.abspath(directory)
         self.classes = sorted(entry.name for entry in os.scandir(directory) if entry.is_dir())
         if not self.classes:

@@ -31,7 +31,6 @@ _KEY_FORMAT = "{:08d}"
 _KEYS_IN_ORDER = 10**8  # as long as they have 8 digits
 _MAP_BYTES = 2**40  # of addresses, which take neither memory nor disk
 _TRANSACTION_BYTES = 2**28  # it is in memory
-_DATABASE_BYTES = 48  # of the record that stands for a named database
 
 Keys = Union[None, str, Sequence[Union[bytes, str]]]
 
@@ -39,27 +38,8 @@ Keys = Union[None, str, Sequence[Union[bytes, str]]]
 class OpenFile:
     """An LMDB file, open in this process for all its threads; closed when it is collected."""
 
-    def __init__(self, path: str, env: Any) -> None:
-        self.path, self.env = path, env
-
-    def get(self, key: bytes) -> Optional[bytes]:
-        """Returns a copy of a value, or None if there is no such key."""
-        try:
-            with self.env.begin() as transaction:
-                value = transaction.get(key)
-        except require("lmdb").Error as error:
-            raise BadRecord(f"LMDB cannot read it: {error}") from error
-        if value is not None and len(value) == _DATABASE_BYTES:
-            self._refuse_database(key)
-        return value
-
-    def _refuse_database(self, key: bytes) -> None:
-        with contextlib.suppress(require("lmdb").IncompatibleError):  # a record of this length
-            self.env.open_db(key, create=False)
-            raise ValueError(
-                f"{self.path}, key {key!r}: This is a named database, not a record. Only records "
-                "of the main database are read: copy those of the named one to a file of its own."
-            )
+    def __init__(self, env: Any) -> None:
+        self.env = env
 
 
 class _OpenFiles:
@@ -88,7 +68,7 @@ class _OpenFiles:
             reference, env = self._files.pop(key, (lambda: None, None))  # so `_close` leaves it
             file = reference()
             if file is None:
-                file = OpenFile(path, env or _open(path, status.st_size, readahead))
+                file = OpenFile(env or _open(path, status.st_size, readahead))
                 reference = weakref.ref(file, functools.partial(self._close, key))
             self._files[key] = reference, file.env
             return file
@@ -105,7 +85,7 @@ _open_shared = _OpenFiles().open
 
 def _open(path: str, size: int, readahead: bool) -> Any:
     lmdb = require("lmdb")
-    options = {"subdir": False, "readonly": True, "create": False, "lock": False, "max_dbs": 1}
+    options = {"subdir": False, "readonly": True, "create": False, "lock": False}
     try:
         env = lmdb.open(path, readahead=readahead, **options)
     except lmdb.Error as error:
@@ -117,11 +97,6 @@ def _open(path: str, size: int, readahead: bool) -> Any:
         raise DamagedFile(
             f"{path} is cut off: it has {size} bytes, and at least {used * tree['psize']} are "
             "used. Copy it again."
-        )
-    if size < env.info()["last_pgno"] * tree["psize"]:  # LMDB omits pages that were freed at once
-        logger.warning(
-            f"{path} has {size} bytes and lacks pages at its end. They are free if records were "
-            "deleted; if it was cut off, reading them ends the process."
         )
     return env
 
@@ -158,11 +133,13 @@ class LMDBRecords(RecordFile):
     def read(self, index: int) -> Any:
         key = self.keys[index]
         file = self.handle  # stays open while it is referenced
-        value = file.get(key)
+        try:
+            with file.env.begin() as transaction:
+                value = transaction.get(key)
+        except require("lmdb").Error as error:
+            raise BadRecord(f"LMDB cannot read it: {error}") from error
         if value is None:
-            with file.env.begin() as transaction, transaction.cursor() as cursor:
-                first = f" The first one is {cursor.key()!r}." if cursor.first() else ""
-            raise BadRecord(f"There is no such key in the file.{first}")
+            raise BadRecord("There is no such key in the file.")
         return self._element(key, value)
 
     def _element(self, key: bytes, value: bytes) -> Any:
@@ -202,7 +179,8 @@ def _key(key: Union[bytes, str]) -> bytes:
 class LMDBData(RecordsFlow):
     """Yields the records of an LMDB file as `[key, value]`, both bytes.
 
-    A process opens it once, however many flows read it. Named databases in it are not read.
+    A process opens it once, however many flows read it. Named databases in it are not read, but
+    come as records of 48 bytes.
     """
 
     _RECORDS = LMDBRecords
@@ -259,8 +237,6 @@ class LMDBDataPoint(ProxyDataFlow):
         ds: Any = lmdb_path
         if not is_flow(lmdb_path):
             ds = LMDBData(ds, shuffle, keys, max_errors)
-        elif (shuffle, keys) != (True, None):
-            raise TypeError("LMDBDataPoint takes a flow, or what LMDBData takes, but not both.")
         super().__init__(ds)
         self._max_errors, self._allow_pickle = max_errors, allow_pickle
 

@@ -14,6 +14,7 @@ from tensorpack.utils.packing.old_values import BadRecord, RefusedRecord, decode
 from tensorpack.utils.serialize import FrameError, dumps, load_frame
 
 from .._flow import ProcessLocal, call_optional
+from .._flow import form_of as form_of
 from .._length import length_or_none
 from .._read_ahead import parts_of
 from ..base import DataFlow
@@ -168,7 +169,8 @@ def write_records(df: DataFlow, path: PathLike, writer: Writer, least: int = 1) 
                 "do the work, which has each datapoint once."
             )
     path = os.fsdecode(path)
-    _refuse_existing(path)
+    if os.path.lexists(path):
+        raise FileExistsError(f"{path} exists already. Remove it, or write to another name.")
     remove_temporaries(os.path.dirname(os.path.abspath(path)))  # of killed processes
     with open_atomic(path) as file:
         df.reset_state()
@@ -178,18 +180,7 @@ def write_records(df: DataFlow, path: PathLike, writer: Writer, least: int = 1) 
                 write(datapoint, count - 1)
             if count < least:
                 raise ValueError("The flow has no datapoints: nothing to write.")
-        _refuse_existing(path)  # another process may have been faster
     return count
-
-
-def form_of(datapoint: Any) -> str:
-    """Returns what all datapoints of a file have alike, such as `a dict of image, label`."""
-    parts = "something else"
-    if isinstance(datapoint, dict):
-        parts = ", ".join(sorted(map(str, datapoint)))
-    elif isinstance(datapoint, (list, tuple)):
-        parts = f"{len(datapoint)} components"
-    return f"a {type(datapoint).__name__} of {parts}"
 
 
 def encode_datapoint(datapoint: Any, index: int, problem: str = " cannot be written") -> bytes:
@@ -216,8 +207,3 @@ def decode_value(value: bytes, allow_pickle: bool, reader: str) -> Any:
         raise BadRecord(
             f"It is not a datapoint: {reason}. Records of other programs are read by {reader}."
         ) from error
-
-
-def _refuse_existing(path: str) -> None:
-    if os.path.lexists(path):
-        raise FileExistsError(f"{path} exists already. Remove it, or write to another name.")

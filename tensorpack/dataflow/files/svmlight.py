@@ -9,11 +9,10 @@ from typing import Any, List, Optional
 
 import numpy as np
 
-from tensorpack.utils.checks import as_count_or_none
 from tensorpack.utils.optional import require
 
 from ..raw import DataFromList
-from .records import DamagedFile, ErrorLimit, PathLike, input_path
+from .records import DamagedFile, PathLike, input_path
 
 
 class SVMLightData(DataFromList):
@@ -28,7 +27,6 @@ class SVMLightData(DataFromList):
         shuffle: bool = True,
         num_features: Optional[int] = None,
         zero_based: Optional[bool] = None,
-        max_errors: int = 0,
     ) -> None:
         """
         Args:
@@ -36,19 +34,14 @@ class SVMLightData(DataFromList):
           num_features: the length of the vectors; None for the largest index in the file. Give
             it, and `zero_based`, where several files belong together.
           zero_based: whether the first feature has the index 0, and not 1; None if index 0 tells.
-          max_errors: how many wrong lines are skipped, see `RecordsFlow`.
         """
-        num_features = as_count_or_none(self, "num_features", num_features)
         path, base = input_path(filename), "auto" if zero_based is None else zero_based
         try:
             rows = _Rows(path, base, num_features)
-        except (ValueError, OverflowError):
+        except (ValueError, OverflowError) as error:
             with open(path, "rb") as file:
-                lines = _right_lines(file.readlines(), 1, path, ErrorLimit(max_errors))
-            try:
-                rows = _Rows(io.BytesIO(b"".join(lines)), base, num_features)
-            except ValueError as error:
-                raise DamagedFile(f"{path}: {error}") from error
+                wrong = _wrong_line(file.readlines())
+            raise DamagedFile(f"{path}{wrong}: {str(error).rstrip('.')}.") from error
         self.num_features = rows.width
         super().__init__(rows, shuffle)
 
@@ -74,17 +67,14 @@ class _Rows:
         return [features, self._labels[index]]
 
 
-def _right_lines(lines: List[bytes], first: int, path: str, limit: ErrorLimit) -> List[bytes]:
-    """Returns the lines that can be read; halves them until each wrong one is found."""
-    try:
-        _Rows(io.BytesIO(b"".join(lines)))
-    except (ValueError, OverflowError) as error:
-        if len(lines) == 1:
-            limit.skip(DamagedFile(f"{path}: line {first}: {str(error).rstrip('.')}."))
-            return []
-        half = len(lines) // 2
-        return [
-            *_right_lines(lines[:half], first, path, limit),
-            *_right_lines(lines[half:], first + half, path, limit),
-        ]
-    return lines
+def _wrong_line(lines: List[bytes]) -> str:
+    """Returns which line is the first that cannot be read; nothing if it is none by itself."""
+    first, end = 0, len(lines)
+    while first < end:  # the lines before `first` can be read, with that at `end` they cannot
+        middle = (first + end) // 2
+        try:
+            _Rows(io.BytesIO(b"".join(lines[first : middle + 1])))
+            first = middle + 1
+        except (ValueError, OverflowError):
+            end = middle
+    return f": line {first + 1}" if first < len(lines) else ""
