@@ -3,7 +3,6 @@
 import io
 import os
 import re
-import sys
 
 import pytest
 
@@ -11,10 +10,8 @@ from tensorpack.utils._console import (
     ForgivingStream,
     is_notebook,
     is_terminal,
-    open_standard_descriptors,
     same_screen,
 )
-from tests.processes import in_fork
 
 MANY_LINES = """
 from tensorpack.utils import logger
@@ -151,23 +148,3 @@ def test_a_forgiving_stream_drops_what_it_cannot_write_and_hides_no_other_error(
     forgiving.flush()
     with pytest.raises(RuntimeError):
         ForgivingStream(Failing(RuntimeError())).write("x")
-
-
-def test_a_forgiving_stream_is_its_stream_to_others():
-    inner = io.StringIO()
-    stream = ForgivingStream(inner)
-    stream.write("text")
-    assert inner.getvalue() == stream.getvalue() == "text"
-    assert stream == inner and inner == stream and stream == ForgivingStream(inner)
-    assert stream != sys.stdout
-
-
-def test_closed_standard_descriptors_are_opened_and_no_other():
-    def use():
-        free = os.dup(1)
-        os.close(free)
-        os.close(2)
-        open_standard_descriptors()
-        assert os.readlink("/proc/self/fd/2") == os.devnull and os.dup(1) == free
-
-    assert in_fork(use)

@@ -1,6 +1,5 @@
 """Tests of `tensorpack.utils.atomic`."""
 
-import gc
 import os
 import time
 
@@ -8,7 +7,6 @@ import pytest
 
 from tensorpack.utils.atomic import (
     backup_name,
-    fsync_path,
     keep_backup,
     move_to_backup,
     open_atomic,
@@ -61,31 +59,6 @@ def test_what_a_killed_process_left_is_removed_after_a_day_if_others_may_write_t
     assert ".file0.17-0123abcd.tmp" not in names(tmp_path) and len(names(tmp_path)) == 4
     remove_temporaries(str(tmp_path), shared=False)
     assert names(tmp_path) == [".folder.17-0123abcd.tmp", "precious"]
-
-
-def test_a_file_appears_where_its_name_was_given(tmp_path, monkeypatch):
-    (tmp_path / "elsewhere").mkdir()
-    monkeypatch.chdir(tmp_path)
-    with open_atomic("state") as file:
-        file.write(b"x")
-        monkeypatch.chdir("elsewhere")
-    assert names(tmp_path) == ["elsewhere", "state"] and os.listdir(".") == []
-
-
-def test_fsync_path(tmp_path):
-    gc.collect()  # what other tests have left goes now, and not in between
-    before = len(os.listdir("/proc/self/fd"))
-    fsync_path(str(tmp_path))
-    assert len(os.listdir("/proc/self/fd")) == before
-    with pytest.raises(FileNotFoundError):
-        fsync_path(str(tmp_path / "none"))
-
-
-def test_the_first_error_is_the_one_that_is_told(tmp_path, monkeypatch):
-    (tmp_path / "folder").mkdir()
-    monkeypatch.setattr(os, "unlink", os.rmdir)  # which fails for a file
-    with pytest.raises(IsADirectoryError):
-        write_atomic(str(tmp_path / "folder"), b"x")
 
 
 @pytest.fixture

@@ -146,14 +146,6 @@ def test_what_would_end_a_thread_without_a_word_is_an_error(leave, capsys):
     assert capsys.readouterr().err == ""
 
 
-def test_a_thread_that_ends_has_no_error():
-    errors = []
-    thread = threading.Thread(target=int)
-    guard_thread(thread, errors.append)
-    run_to_end(thread)
-    assert thread.error is None and errors == []
-
-
 def test_it_runs_the_wrapped_thread_under_its_name(capsys):
     seen = []
     inner = threading.Thread(target=lambda: seen.append(threading.current_thread()), name="player")

@@ -127,11 +127,6 @@ def test_a_distribution_falls_by_the_factor_from_bin_to_bin(value, peak):
     np.testing.assert_allclose(distribution, expected, rtol=1e-6)
 
 
-def test_at_the_ends_one_bin_has_all():
-    distribution = UniformDiscretizer1D(-1, 1, 0.25).get_distribution(1)
-    assert distribution.tolist() == [0, 0, 0, 0, 0, 0, 0, 1]
-
-
 def test_bins_of_several_dimensions():
     bins = UniformDiscretizerND((0, 1, 0.25), (0, 2, 1.0), (-1, 1, 0.5))
     assert (bins.get_nr_bin(), bins.get_nr_bin_nd()) == (32, [4, 2, 4])

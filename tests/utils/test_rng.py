@@ -117,7 +117,7 @@ def test_a_node_is_a_value():
     assert root.child("a").child(2) == root.child("a", 2)
 
 
-@settings(max_examples=50)
+@settings(max_examples=15)
 @given(st.lists(st.one_of(PATHS, st.just([])), unique_by=repr, min_size=2, max_size=6))
 def test_different_paths_give_different_streams(paths):
     seeds = [tuple(node(SeedTree(5), path).sequence().generate_state(4)) for path in paths]

@@ -79,11 +79,6 @@ def test_arrays_of_a_file_may_be_written_to_and_the_large_are_views():
         loads(memory)
 
 
-def test_a_frame_says_nothing_about_other_memory():
-    gaps = dumps([np.full(513, 7, np.uint8)])
-    assert set(gaps[-63:]) == {0} and gaps[128:].count(7) == 513
-
-
 @pytest.mark.parametrize("kind", [bytearray, memoryview, lambda data: np.frombuffer(data, "<i4")])
 def test_any_buffer_is_read(kind):
     image, label = loads(kind(dumps([np.ones(2, np.float32), 3])))
@@ -105,9 +100,7 @@ def test_what_is_read_is_limited():
 
 WRONG_HEADERS = [
     (b"", "These 0 bytes begin with"),
-    (dumps(1)[:63], "63 bytes, and the frame says that it has 128"),
     (b"\x80\x03" + dumps(1)[2:], "damaged, or not of tensorpack"),
-    (frame_of(b"\x01", magic=b"PK\x03\x04"), "begin with"),
     (frame_of(b"\x01", version=2), "version 2"),
     (frame_of(b"\x01", flags=1), "flags 1"),
     (frame_of(b"\x01", checksum=5), "checksum"),
@@ -125,18 +118,10 @@ def test_a_wrong_header_is_named(number):
 
 WRONG_STRUCTURES = [
     b"\xc1",
-    b"\x92\x01",
-    b"\x91" * 100000,
-    extension(1, array_header("<f4", 2) + b"123"),
     extension(1, array_header("|O8", 1) + bytes(8)),
-    extension(1, array_header("i4,O", 1) + bytes(12)),
-    extension(2, array_header("<f4", 1) + struct.pack("<Q", 1024)),
     extension(2, array_header("<f4", 257) + struct.pack("<Q", 0)),
-    extension(2, array_header("|O8", 8) + struct.pack("<Q", 0)),
-    extension(8, msgpack.packb([[["a", "|O8"]], [0], False, b""])),
     extension(77, b""),
     extension(127, pickle.dumps([1])),
-    pickle.dumps({"a": 1}, 0),
 ]
 
 
@@ -154,13 +139,6 @@ def test_any_changed_byte_is_found():
             damaged[offset] = value
             with pytest.raises(FrameError):
                 loads(damaged)
-
-
-def test_any_missing_end_is_found():
-    original = dumps([np.arange(300, dtype=np.int16), "text"])
-    for length in range(len(original)):
-        with pytest.raises(FrameError):
-            loads(original[:length])
 
 
 def test_what_old_versions_wrote_by_pyarrow_is_to_be_written_again():

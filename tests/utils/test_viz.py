@@ -31,12 +31,6 @@ def test_a_grid_is_filled_row_by_row_and_the_rest_is_background():
         np.testing.assert_array_equal(grid[:, :, channel], expected)
 
 
-def test_a_grid_of_colours():
-    image = np.arange(12, dtype=np.uint8).reshape(2, 2, 3)
-    grid = stack_patches([image, image], 1, 2, border=0, bgcolor=(1, 2, 3))
-    np.testing.assert_array_equal(grid, np.concatenate([image, image], axis=1))
-
-
 def test_padding_puts_small_images_in_the_middle():
     grid = stack_patches(squares(1, 4) + squares(1, 2), 1, 2, border=0, pad=True, bgcolor=0)
     expected = np.zeros((4, 4))

@@ -13,7 +13,6 @@ from tensorpack.utils.checkpoints import (
     CheckpointStore,
     Segments,
     UnsupportedState,
-    files,
     find_restore_point,
     read_restore_point,
     store,
@@ -25,14 +24,6 @@ def write_variables(values, prefix):
     for suffix in (".data-00000-of-00001", ".index"):
         with open(prefix + suffix, "w") as file:
             file.write(str(values))
-
-
-def newest_state(directory, next_directory=None):
-    return find_restore_point(directory, next_directory)
-
-
-def state_at(prefix):
-    return read_restore_point(prefix)
 
 
 class Journal:
@@ -91,7 +82,7 @@ def flip(path):
 
 def test_variables_and_state_are_one(tmp_path):
     run = Run(tmp_path).save(4)
-    saved = newest_state(run.directory)
+    saved = find_restore_point(run.directory)
     assert (saved.prefix, saved.problem) == (run.path("model-4"), None)
     assert saved.state["step"] == 4 and steps_of(saved) == [4]
     assert (tmp_path / "model-4.index").read_text() == "{'v': 4}"
@@ -101,18 +92,18 @@ def test_segments_are_kept_for_the_newest_two_states(tmp_path):
     run = Run(tmp_path, reach=2).save(1, 2, 3, 4, 5)
     # State 5 needs 4 and 5, state 4 needs 3 and 4.
     assert run.segments() == [f"segment-{n:08d}.seg" for n in (3, 4, 5)]
-    assert steps_of(newest_state(run.directory)) == [4, 5]
-    assert steps_of(state_at(run.path("model-4"))) == [3, 4]
-    assert "segment-00000002.seg" in state_at(run.path("model-3")).problem
+    assert steps_of(find_restore_point(run.directory)) == [4, 5]
+    assert steps_of(read_restore_point(run.path("model-4"))) == [3, 4]
+    assert "segment-00000002.seg" in read_restore_point(run.path("model-3")).problem
 
 
 def test_a_continued_run_keeps_those_of_the_state_before(tmp_path):
     Run(tmp_path).save(1, 2)
     again = Run(tmp_path)
-    again.journal.refs = newest_state(str(tmp_path)).state["journal"].refs
+    again.journal.refs = find_restore_point(str(tmp_path)).state["journal"].refs
     again.save(3)
-    assert steps_of(state_at(again.path("model-2"))) == [1, 2]
-    assert steps_of(state_at(again.path("model-3"))) == [2, 3]
+    assert steps_of(read_restore_point(again.path("model-2"))) == [1, 2]
+    assert steps_of(read_restore_point(again.path("model-3"))) == [2, 3]
 
 
 @pytest.mark.parametrize("error", [OSError("no space"), LookupError("broken"), KeyboardInterrupt()])
@@ -129,9 +120,9 @@ def test_a_failed_save_changes_nothing_and_tells_the_owner(tmp_path, error):
         run.save(3, write=fails)
     assert (sorted(os.listdir(run.directory)), run.segments()) == before
     assert run.journal.told[-1] is None
-    assert steps_of(newest_state(run.directory)) == [1, 2]
+    assert steps_of(find_restore_point(run.directory)) == [1, 2]
     run.save(4)
-    assert steps_of(newest_state(run.directory)) == [2, 4]
+    assert steps_of(find_restore_point(run.directory)) == [2, 4]
 
 
 def test_a_value_that_cannot_be_kept_is_named(tmp_path):
@@ -139,21 +130,21 @@ def test_a_value_that_cannot_be_kept_is_named(tmp_path):
     state = {"callbacks": {"Mine": {"thing": object()}}}
     with pytest.raises(TypeError, match=r"\['run'\]\['callbacks'\]\['Mine'\]\['thing'\]: a object"):
         store.save(1, partial(write_variables, {"v": 1}), state)
-    assert newest_state(str(tmp_path)) is None
+    assert find_restore_point(str(tmp_path)) is None
 
 
 @pytest.mark.parametrize("name", ["model-2" + STATE, f"{SEGMENTS}/segment-00000002.seg"])
 def test_damage_of_the_newest_is_passed_over(tmp_path, name, capsys):
     run = Run(tmp_path).save(1, 2)
     flip(run.path(name))
-    assert newest_state(run.directory).prefix == run.path("model-1")
+    assert find_restore_point(run.directory).prefix == run.path("model-1")
     assert name in capsys.readouterr().out
 
 
 def test_damage_of_a_segment_of_all_leaves_the_newest_with_what_it_has(tmp_path, capsys):
     run = Run(tmp_path).save(1, 2)
     os.remove(run.path(f"{SEGMENTS}/segment-00000001.seg"))
-    saved = newest_state(run.directory)
+    saved = find_restore_point(run.directory)
     assert saved.prefix == run.path("model-2")
     assert "segment-00000001.seg" in saved.problem
     assert "No state in" in capsys.readouterr().out
@@ -164,7 +155,7 @@ def test_a_state_of_another_version_is_refused_with_the_next_move(tmp_path, monk
         patched.setattr(store, "FORMAT", 3)
         prefix = CheckpointStore(str(tmp_path)).save(1, partial(write_variables, {}), {})
     says = rf"model-1.state has format 3, this version .*InitFrom\('{prefix}'\)"
-    for find in (lambda: newest_state(str(tmp_path)), lambda: state_at(prefix)):
+    for find in (lambda: find_restore_point(str(tmp_path)), lambda: read_restore_point(prefix)):
         with pytest.raises(UnsupportedState, match=says):
             find()
     CheckpointStore(str(tmp_path)).save(2, partial(write_variables, {}), {})
@@ -179,35 +170,21 @@ def test_every_damage_of_a_state_is_noticed(tmp_path, tree):
         for damaged in (data[:place], data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :]):
             path.write_bytes(damaged)
             with pytest.raises(CheckpointCorrupt):
-                state_at(str(tmp_path / "model-1"))
+                read_restore_point(str(tmp_path / "model-1"))
     path.write_bytes(data)
-    assert repr(state_at(str(tmp_path / "model-1")).state) == repr(tree)
-
-
-def test_each_file_is_read_once(tmp_path, monkeypatch):
-    Run(tmp_path, reach=3).save(1, 2, 3)
-    read, real = [], files.hash_file
-
-    def hashes(path, memory=None):
-        read.append(os.path.basename(path))
-        return real(path, memory)
-
-    monkeypatch.setattr(files, "hash_file", hashes)
-    assert steps_of(newest_state(str(tmp_path))) == [1, 2, 3]
-    names = [f"model-3{suffix}" for suffix in (".data-00000-of-00001", ".index", STATE)]
-    assert sorted(read) == names + [f"segment-0000000{n}.seg" for n in (1, 2, 3)]
+    assert repr(read_restore_point(str(tmp_path / "model-1")).state) == repr(tree)
 
 
 def test_segments_of_another_directory_are_not_referred_to(tmp_path):
     old = Run(tmp_path / "old").save(1, 2)
-    here = newest_state(old.directory, old.directory).state["journal"]
+    here = find_restore_point(old.directory, old.directory).state["journal"]
     assert here.reusable
-    assert not newest_state(old.directory, str(tmp_path / "new")).state["journal"].reusable
+    assert not find_restore_point(old.directory, str(tmp_path / "new")).state["journal"].reusable
     new = Run(tmp_path / "new")
     new.journal.refs = here.refs  # as an owner would have it that does not look at `reusable`
     with pytest.raises(FileNotFoundError, match="A segment that the state needs was deleted"):
         new.save(3)
-    assert newest_state(new.directory) is None
+    assert find_restore_point(new.directory) is None
 
 
 def test_the_damaged_state_behind_the_one_resumed_keeps_no_segments(tmp_path):
@@ -216,8 +193,8 @@ def test_the_damaged_state_behind_the_one_resumed_keeps_no_segments(tmp_path):
     again = Run(tmp_path, reach=1)
     again.store.resume_from(again.path("model-5"))
     again.save(7)
-    assert steps_of(state_at(again.path("model-5"))) == [5]
-    assert steps_of(state_at(again.path("model-7"))) == [7]
+    assert steps_of(read_restore_point(again.path("model-5"))) == [5]
+    assert steps_of(read_restore_point(again.path("model-7"))) == [7]
     assert len(again.segments()) == 2
 
 
@@ -227,5 +204,5 @@ def test_a_state_that_a_checkpoint_does_not_know_is_not_its(tmp_path):
     other = CheckpointStore(run.directory)
     other.save(1, lambda path: write_variables({"v": 7}, path))
     (tmp_path / ("model-1" + STATE)).write_bytes(kept)
-    assert "holds variables only" in state_at(run.path("model-1")).problem
-    assert state_at(run.path("model-1")).state is None
+    assert "holds variables only" in read_restore_point(run.path("model-1")).problem
+    assert read_restore_point(run.path("model-1")).state is None

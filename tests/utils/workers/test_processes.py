@@ -2,10 +2,7 @@
 
 import multiprocessing
 import os
-import platform
 import signal
-import subprocess
-import sys
 import threading
 import time
 
@@ -18,7 +15,6 @@ from tensorpack.utils.workers.processes import (
     start_proc_mask_signal,
     subproc_call,
 )
-from tests.checks import ROOT
 from tests.processes import gone, wait_until
 
 FORK = multiprocessing.get_context("fork")
@@ -143,28 +139,3 @@ def test_subproc_call_kills_the_family_at_the_timeout_without_what_has_left_the_
     output, code = subproc_call(["sh", "-c", script], timeout=0.5)
     assert code == -1 and time.monotonic() - begin < 8
     assert wait_until(lambda: gone(int(output)), 5)
-
-
-FAULTS = """
-import resource
-import numpy as np
-from tensorpack.utils.workers.processes import keep_freed_memory
-
-def faults():
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
-    images = [np.ones(600000, np.uint8) for _ in range(50)]
-    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
-
-without = [faults() for _ in range(4)]
-keep_freed_memory()
-with_it = [faults() for _ in range(4)]
-print(without[-1], with_it[-1])
-"""
-
-
-@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="about the malloc of glibc")
-def test_freed_memory_is_kept_for_the_next_arrays():
-    command = [sys.executable, "-c", FAULTS]
-    found = subprocess.run(command, stdout=subprocess.PIPE, cwd=str(ROOT), check=True).stdout
-    without, with_it = map(int, found.split())
-    assert without > 5000 and with_it < 500
