@@ -22,8 +22,7 @@ from algorithm import PRESETS
 
 from tensorpack.contrib.game_flags import COUNT, Flag, add_flags, get_player
 from tensorpack.RL import Player, RunScores, find_rom, read_scores
-from tensorpack.RL.scores import AXES, Window
-from tensorpack.runs.curves import make_band
+from tensorpack.RL.scores import AXES, Curve, Window
 from tensorpack.utils import get_rng, get_tqdm, logger
 from tensorpack.utils.optional import require
 
@@ -164,14 +163,25 @@ def _draw_band(
         ("training", [run.training_curve(axis, window) for run in group], {}),
         ("evaluations", [run.evaluation_curve(axis) for run in group], {"marker": "o", "ls": ":"}),
     ]:
-        band = make_band(curves)
-        if not band.x:
+        x, y = resample(curves)
+        if not len(x):
             continue
-        several = f", {band.runs} runs" if band.runs > 1 else ""
+        several = f", {len(y)} runs" if len(y) > 1 else ""
         label = _plain(f"{name}: {kind}{several}")
-        axes.plot(band.x, band.mean, label=label, color=color, **style)
+        axes.plot(x, y.mean(0), label=label, color=color, **style)
         if several:
-            axes.fill_between(band.x, band.low, band.high, color=color, alpha=0.2, linewidth=0)
+            axes.fill_between(x, y.min(0), y.max(0), color=color, alpha=0.2, linewidth=0)
+
+
+def resample(curves: Sequence[Curve]) -> Tuple[np.ndarray, np.ndarray]:
+    """Returns the points of several curves where all have values, `[n]`, and these, `[runs, n]`."""
+    curves = [(x, y) for x, y in curves if x]
+    if not curves:
+        return np.zeros(0), np.zeros((0, 0))
+    first, last = max(x[0] for x, _ in curves), min(x[-1] for x, _ in curves)
+    grid = np.unique(np.concatenate([x for x, _ in curves]))
+    grid = grid[(grid >= first) & (grid <= last)]
+    return grid, np.array([np.interp(grid, x, y) for x, y in curves])
 
 
 def _draw_published(axes: Any, published: Published) -> None:

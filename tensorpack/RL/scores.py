@@ -1,8 +1,7 @@
 """Reads the scores of a run from its log directory, as curves and as means over windows.
 
 `stats.json` has `mean_score`, of evaluations, and `agent_steps` and `hours` at the end of each
-epoch; `episodes.csv`, of an `EpisodeLog`, has the games that ended in training. `Curve`s of several
-runs are put together by `tensorpack.runs.curves.make_band`.
+epoch; `episodes.csv`, of an `EpisodeLog`, has the games that ended in training.
 """
 
 import csv
@@ -12,7 +11,6 @@ from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 import numpy as np
 
 from tensorpack.runs import read_epochs
-from tensorpack.runs.curves import curve_of, names_of
 
 from .episodes import EpisodeLog
 
@@ -53,8 +51,9 @@ class RunScores(NamedTuple):
         """
         at = self.column(axis)
         if not len(self.steps):
-            names = (name for name in names_of(self.epochs) if name.endswith("/mean_score"))
-            return self._epochs_with(next(names, ""), axis)
+            names = (name for epoch in self.epochs for name in epoch if epoch[name] is not None)
+            scores = filter(lambda name: name.endswith("/mean_score"), names)
+            return self._epochs_with(next(scores, ""), axis)
         steps = self.column("steps")
         ends = window * np.arange(1, int(steps[-1]) // window + 1)
         means = self.window_means([(end - window, end) for end in ends.tolist()])
@@ -86,7 +85,9 @@ class RunScores(NamedTuple):
         return means
 
     def _epochs_with(self, name: str, axis: str) -> Curve:
-        return curve_of(self.epochs, name, AXES[axis])
+        pairs = [(epoch.get(AXES[axis]), epoch.get(name)) for epoch in self.epochs]
+        points = sorted(pair for pair in pairs if None not in pair)
+        return [x for x, _ in points], [y for _, y in points]
 
 
 def read_scores(directory: str) -> RunScores:

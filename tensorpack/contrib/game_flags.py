@@ -9,15 +9,13 @@ for the flags. TensorFlow is loaded only where a check needs it.
 import argparse
 import contextlib
 import os
-import shlex
-import shutil
 import sys
 import textwrap
 from typing import Any, Callable, Collection, Dict, Iterator, List, NamedTuple, Optional, Sequence
 
 from tensorpack.RL import AtariPlayers, LimitIdle, check_rom, find_rom
 from tensorpack.utils import get_rng, logger
-from tensorpack.utils._words import did_you_mean_file
+from tensorpack.utils._words import command_line, command_text, did_you_mean_file
 from tensorpack.utils.checkpoints.files import CheckpointCorrupt
 from tensorpack.utils.checkpoints.find import candidates
 from tensorpack.utils.packing.npz import NAMED_ARRAYS
@@ -324,12 +322,15 @@ def next_commands(
       needed: titles of the groups of flags that an evaluation must have as the training had them.
       logdir: the log directory of the run, which may be a numbered one; None if it has none.
     """
-    here = "python" if shutil.which("python") == sys.executable else _shortest(sys.executable)
-    program = [here, _shortest(os.path.abspath(script)), "--rom", args.rom]
+    given = command_line()
+    program = given[: len(given) - len(sys.argv) + 1]  # without its flags
+    if os.path.realpath(sys.argv[0]) != os.path.realpath(script):  # this program calls that one
+        program = [_shortest(sys.executable), _shortest(os.path.abspath(script))]
+    program += ["--rom", args.rom]
     where = None if logdir is None else _shortest(logdir)
     there = [] if where in (None, _default_logdir(args, name)) else ["--logdir", where]
-    resume = _join([*program, *_words(parser, args), *there, "--resume", "auto"])
-    model = _join([*program, *_words(parser, args, needed), "--task"])
+    resume = command_text([*program, *_words(parser, args), *there, "--resume", "auto"])
+    model = command_text([*program, *_words(parser, args, needed), "--task"])
     return {  # the trainer puts the path of the last checkpoint there
         "resume": resume,
         "evaluate it": f"{model} eval --load {{model}}",
@@ -358,7 +359,3 @@ def _shortest(path: str) -> str:
     """Returns a path as seen from the working directory, if it is below that."""
     relative = os.path.relpath(path)
     return os.path.abspath(path) if relative.startswith(os.pardir) else relative
-
-
-def _join(words: Sequence[str]) -> str:
-    return " ".join(shlex.quote(each) for each in words)

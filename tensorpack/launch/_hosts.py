@@ -1,11 +1,13 @@
 """What the processes of a group get on this machine: addresses, cores and GPUs."""
 
 import contextlib
+import json
 import os
 import random
 import socket
 from typing import Dict, List, Sequence
 
+from tensorpack.utils._words import LAUNCHED_BY, command_line
 from tensorpack.utils.cluster import Cluster
 from tensorpack.utils.gpu import get_num_gpu
 from tensorpack.utils.nvml import visible_devices
@@ -54,7 +56,8 @@ def environments(clusters: Sequence[Cluster]) -> List[Dict[str, str]]:
     devices = list(map(str, range(get_num_gpu()))) if devices is None else devices
     names = [name for name in _THREADS if name not in os.environ] if workers > 1 else []
     shared = dict.fromkeys(names, str(max(1, usable_cores() // workers)))
-    found = [{**os.environ, "PYTHONUNBUFFERED": "1", **shared} for _ in clusters]
+    shared.update({"PYTHONUNBUFFERED": "1", LAUNCHED_BY: json.dumps(command_line())})
+    found = [{**os.environ, **shared} for _ in clusters]
     for number, (env, cluster) in enumerate(zip(found, clusters)):
         env["TF_CONFIG"] = cluster.as_tf_config()
         if devices:  # a parameter server would take their memory

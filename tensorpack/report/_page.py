@@ -7,8 +7,8 @@ from itertools import chain
 from string import Template
 from typing import Any, Dict, List, Optional, Sequence, Union
 
-from tensorpack.runs.curves import IS_SCORE, RESERVED, scalar_rank
 from tensorpack.runs.record import utc_now
+from tensorpack.runs.statistics import IS_SCORE, RESERVED, scalar_rank
 
 from ._chart import COLOURS, Line, draw_card
 from ._facts import attempts_of, facts_of, first_step_of, headline_of

@@ -1,26 +1,36 @@
-"""Reads the scalars of each epoch from a `stats.json` that may be damaged."""
+"""Reads the scalars of epochs from `stats.json`, which may be cut off, and orders their names."""
 
 import json
 import os
+import re
 from contextlib import suppress
-from typing import Any, Dict, Iterator, Optional, Sequence
+from typing import Any, Dict, Iterator, Optional, Tuple
 
 FILENAME = "stats.json"
+RESERVED = ("epoch_num", "global_step")  # what tells epochs apart, not what came of them
+IS_SCORE = re.compile(r"score|accuracy|reward|precision|recall|\bauc\b|\bmap\b")
+_IS_MAIN = re.compile(r"score|accuracy|cost|loss|error")
 _HUGE = 1e150  # from which squares and sums have no place among the floats
 
 Epoch = Dict[str, Optional[float]]  # None is what is not a finite number
 
 
-def as_finite(value: Any) -> Optional[float]:
-    """Returns a number that can be computed with; None for all else."""
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
-        with suppress(OverflowError):  # an integer beyond all floats
-            return float(value) if abs(float(value)) < _HUGE else None
-    return None
+def scalar_rank(name: str) -> Tuple[bool, bool, int, str]:
+    """Returns a key that sorts the names of scalars: what a run is about first, above all scores,
+    and `mean_score` before `of/a/part/mean_score`.
+    """
+    lower = name.lower()
+    is_main = bool(_IS_MAIN.search(lower))
+    depth = name.count("/") if is_main else 0
+    return not is_main, is_main and not IS_SCORE.search(lower), depth, name
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and abs(value) < _HUGE
 
 
 def read_epochs(path: str) -> Iterator[Epoch]:
-    """Yields the epochs of a run, each with a finite `global_step`; what is no number is None.
+    """Yields the epochs of a run; a value that is not a finite number is None.
 
     Args:
       path: the log directory, or a `stats.json`, which may be damaged.
@@ -35,37 +45,25 @@ def read_epochs(path: str) -> Iterator[Epoch]:
         text = file.read()
     count = 0
     try:
-        for content in parse_epochs(text, json.JSONDecoder(), ("global_step",)):
+        for epoch in parse_epochs(text, json.JSONDecoder()):
             count += 1
-            yield {name: as_finite(value) for name, value in content.items()}
+            yield {k: v if _is_number(v) else None for k, v in epoch.items()}
     except ValueError as error:
         raise ValueError(
             f"{path} cannot be read to its end; its first {count} epochs can."
         ) from error
 
 
-def parse_epochs(
-    text: str, decoder: json.JSONDecoder, needed: Sequence[str]
-) -> Iterator[Dict[str, Any]]:
-    """Yields the epochs in the text of a `stats.json`, their values as the decoder gives them.
-
-    An object without the finite numbers that are `needed` is no epoch.
-
-    Raises:
-      ValueError: there were all epochs before what is damaged.
-    """
-    end = count = 0
-    while True:
-        try:
-            begin = text.index("{", end)
-            content, after = decoder.raw_decode(text, begin)
-        except ValueError:
-            break
-        is_next = text[end:begin].strip() == ("," if count else "[")
-        if not is_next or any(as_finite(content.get(name)) is None for name in needed):
-            break
-        end, count = after, count + 1
-        yield content
-    rest = "".join(text[end:].split())
-    if not (rest.startswith("]") if count else rest in ("", "[]")):
-        raise ValueError(f"what follows {count} epochs is none")
+def parse_epochs(text: str, decoder: json.JSONDecoder) -> Iterator[Dict[str, Any]]:
+    """Yields the epochs in a text, then raises ValueError if that does not end with the list."""
+    end = 0
+    with suppress(ValueError):  # there are no more, or the next one is damaged
+        while True:
+            epoch, after = decoder.raw_decode(text, text.index("{", end))
+            if "global_step" not in epoch:
+                break
+            end = after
+            yield epoch
+    rest = text[end:].strip()
+    if rest not in (["]"] if end else ["", "[]"]):
+        raise ValueError(f"what follows is {rest[:20]!r}")

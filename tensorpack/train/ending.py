@@ -2,6 +2,7 @@
 
 import shlex
 import signal
+import sys
 from typing import Any, Callable, List, NamedTuple, Optional
 
 from tensorpack.callbacks.best_value import best_kept
@@ -12,6 +13,7 @@ from tensorpack.tfutils.callback import StopTraining
 from tensorpack.tfutils.queues import QueueClosed
 from tensorpack.utils import logger
 from tensorpack.utils._tracebacks import add_note
+from tensorpack.utils._words import command_line, command_text
 from tensorpack.utils.stopping import (
     EndOfData,
     Failed,
@@ -218,7 +220,8 @@ def _log_model(trainer: Any, callbacks: List[Any], result: str) -> None:
     if resume is None and result != "finished":
         resume = 'start the program with TrainConfig(resume="auto") and this log directory.'
         if policy in ("auto", "must"):
-            resume = f"start the program again, which has resume={policy!r}."
+            is_script = hasattr(sys.modules["__main__"], "__file__")  # and no notebook
+            resume = command_text(command_line()) if is_script else "run the program again."
     if resume is not None:
         purpose = "train longer, with more epochs" if result == "finished" else "resume"
         commands = {purpose: resume, **commands}

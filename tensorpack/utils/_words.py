@@ -1,12 +1,16 @@
 """Words in messages and on command lines: sizes, numbers, the names nearest to a mistyped one."""
 
 import argparse
+import json
 import os
 import re
+import shlex
+import sys
 from contextlib import suppress
 from difflib import get_close_matches
 from typing import Any, Callable, Iterable, List, Optional, Sequence
 
+LAUNCHED_BY = "TENSORPACK_LAUNCHED_BY"  # set by the launcher: its command line, as JSON
 _KEY = "(?:api|auth|access|private|wandb|comet)[-_]?key"
 _SECRET = rf"[\w.-]*(?:passw|secret|token|credential|{_KEY})[\w.-]*"
 _SECRET_FLAG = re.compile(rf"(\0(?:-{{0,2}}{_SECRET}=|-{_SECRET}\0(?!-)))[^\0]*", re.IGNORECASE)
@@ -46,6 +50,27 @@ def size_text(nbytes: Optional[float], unknown: str = "?") -> str:
             return f"{text} {name}"
         nbytes /= 1000
     return f"{nbytes:.1f} TB"
+
+
+def command_line() -> List[str]:
+    """Returns the command that started this program, as it was given, with Python and its options.
+
+    Under `tensorpack.launch` it is that of the launcher; in a process that `multiprocessing` has
+    started, and where the system does not tell, it is made of `sys.argv`.
+    """
+    if LAUNCHED_BY in os.environ:
+        return json.loads(os.environ[LAUNCHED_BY])
+    words = list(getattr(sys, "orig_argv", []))  # since Python 3.10
+    if not words:
+        with suppress(OSError), open("/proc/self/cmdline", "rb") as file:
+            words = os.fsdecode(file.read()).split("\0")[:-1]
+    by_python = any(word.startswith("from multiprocessing.") for word in words)
+    return [sys.executable, *sys.argv] if by_python or not words else words
+
+
+def command_text(words: Sequence[str]) -> str:
+    """Returns a command for a shell, with `***` for secrets."""
+    return " ".join(map(shlex.quote, without_secrets(words)))
 
 
 def without_secrets(arguments: Sequence[str]) -> List[str]:

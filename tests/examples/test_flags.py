@@ -189,13 +189,16 @@ def test_each_command_has_the_flags_of_the_run(more, tmp_path):
         assert "--seed" not in commands[purpose]
 
 
-def test_defaults_are_left_out(monkeypatch):
+def test_defaults_are_left_out_and_options_of_python_are_not(monkeypatch):
     monkeypatch.chdir(EXAMPLES.parent)
-    monkeypatch.setattr("shutil.which", lambda name: sys.executable)
+    argv = ["examples/DeepQNetwork/DQN.py", "--rom", "pong", "--logdir", "train_log/DQN-pong"]
+    monkeypatch.setattr(sys, "argv", argv)
+    monkeypatch.setattr(sys, "orig_argv", ["python", "-u", *argv], raising=False)
     log_dir = os.path.abspath("train_log/DQN-pong")
     commands = flags.commands_of(flags.parse(["--rom", "pong"]), log_dir)
-    command = "python examples/DeepQNetwork/DQN.py --rom pong --resume auto"
+    command = "python -u examples/DeepQNetwork/DQN.py --rom pong --resume auto"
     assert commands["resume"] == command
+    monkeypatch.setattr(sys, "executable", "python")
     a3c = a3c_flags.commands_of(a3c_flags.parse(["--rom", "pong"]), "train_log/A3C-pong")
     assert a3c["watch it play"] == (
         "python examples/A3C/a3c.py --rom pong --task play --load {model}"

@@ -49,6 +49,13 @@ def test_the_picture_has_every_curve_and_what_it_is_a_mean_of(logs):
         assert f"<!-- {label} -->" in text  # a comment beside its outlines
 
 
+def test_runs_of_other_steps_are_interpolated_where_all_have_values():
+    x, y = plot_scores.resample([([0, 10], [0, 10]), ([5, 15], [0, 10]), ([], [])])
+    assert (x.tolist(), y.tolist()) == ([5, 10], [[5, 10], [0, 5]])
+    x, y = plot_scores.resample([([1, 2], [0, 0]), ([5], [0])])
+    assert (len(x), len(y)) == (0, 2)
+
+
 def test_the_table_has_published_scores_and_the_mean_of_the_runs(logs):
     runs = plot_scores.read_runs([f"fast={logs}/fast-*", f"{logs}/slow"])
     # the games of fast-1 score 4, 5, 5, 6 and 6, 7, 7, 8; those of fast-2 two more

@@ -10,7 +10,6 @@ import pytest
 
 from tensorpack.report import write_report
 from tensorpack.report._chart import Line, draw_card, number_text
-from tensorpack.runs.record import RunRecord
 from tensorpack.utils._directory_lock import DirectoryLock
 
 EVIL = "\"><script>alert('x')</script>&amp;"
@@ -48,6 +47,10 @@ def write_stats(directory, *epochs):
     (directory / "stats.json").write_text(json.dumps(epochs))
 
 
+def write_record(directory, *attempts, **about_all):
+    (directory / "run.json").write_text(json.dumps({**about_all, "attempts": attempts}))
+
+
 def page_of(directory):
     return Page(write_report(str(directory)))
 
@@ -62,8 +65,8 @@ def ticks(svg):
 
 
 def test_the_result_comes_first_then_the_circumstances(tmp_path):
-    first, second = RunRecord(str(tmp_path)), RunRecord(str(tmp_path))
-    first.write({"started": "2026-01-31T12:00:00Z", "seconds": 60, "result": "stopped", "step": 20})
+    start = "2026-01-31T12:00:00Z"
+    first = {"started": start, "seconds": 60, "result": "stopped", "step": 20}
     gpu = {"name": "H", "memory": 1e9}
     facts = {
         "command": ["python", "train.py", "--name", "a b", "~/a b", "x ~/"],
@@ -75,7 +78,8 @@ def test_the_result_comes_first_then_the_circumstances(tmp_path):
         "machine": {"cpu": "Quick", "cores": 4, "memory": 8e9, "gpus": [gpu]},
         "training": {"trainer": "T", "input": ["Q(F)"], "first_step": 20, "seed": None},
     }
-    second.write(facts, {"parameters": [["fc/W", [3, 4], "float32"], ["s", [], "float16"]]})
+    parameters = [["fc/W", [3, 4], "float32"], ["s", [], "float16"]]
+    write_record(tmp_path, first, facts, parameters=parameters)
     page = page_of(tmp_path)
     places = [page.text.index(part) for part in ("failed", "ValueError: no", "Command")]
     assert places == sorted(places) and 'class="badge bad">failed' in page.source
@@ -114,8 +118,7 @@ def test_the_lock_tells_whether_a_run_lives(tmp_path, is_here, is_ours, locked, 
     with DirectoryLock(str(tmp_path)) as lock:
         if not locked:
             lock.release()
-        for _ in range(2):
-            RunRecord(str(tmp_path)).write({"host": host, "process": process})
+        write_record(tmp_path, *[{"host": host, "process": process}] * 2)
         badges = re.findall('class="badge [a-z]*">([a-z]*)<', page_of(tmp_path).source)
     assert badges == [result, "lost", result]
 
@@ -128,8 +131,7 @@ def test_curves_are_grouped_and_resumes_are_marked(tmp_path):
             for i in range(1, 6)
         ],
     )
-    for first_step in (0, 30):
-        RunRecord(str(tmp_path)).write({"training": {"first_step": first_step}})
+    write_record(tmp_path, *({"training": {"first_step": step}} for step in (0, 30)))
     page = page_of(tmp_path)
     names = ["Scores", "Costs and errors", "Others", "Statistics of"]
     assert [page.text.index(name) for name in names] == sorted(map(page.text.index, names))
@@ -176,7 +178,7 @@ def test_everything_is_escaped(tmp_path):
     values = dict.fromkeys(("result", "message", "checkpoint", "host", "started", "ended"), EVIL)
     values.update(command=[EVIL], git={"commit": EVIL, "branch": EVIL}, versions={EVIL: EVIL})
     values.update(machine={"cpu": EVIL}, training={"model": EVIL, "seed": EVIL})
-    RunRecord(str(folder)).write(values)
+    write_record(folder, values)
     page = page_of(folder)
     assert "script" not in page.tags and page.text.count(EVIL) > 12
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tensorpack.runs.statistics import as_finite, read_epochs
+from tensorpack.runs import read_epochs
 
 
 @pytest.fixture
@@ -29,15 +29,9 @@ def epochs(*costs):
     return [{"epoch_num": i, "global_step": 10 * i, "cost": each} for i, each in enumerate(costs)]
 
 
-def test_numbers_that_can_be_computed_with():
-    assert [as_finite(each) for each in (3, -2.5, 1e149, 0)] == [3, -2.5, 1e149, 0]
-    others = [float("nan"), float("inf"), 1e150, -1e308, 10**400, True, None, "3", [3], {}]
-    assert [as_finite(each) for each in others] == [None] * len(others)
-
-
 def test_what_is_no_finite_number_is_none(read):
-    values = '"a": NaN, "b": -Infinity, "c": 1e999, "d": [1], "e": {"f": 1}, "g": 2'
-    wanted = dict(zip("abcde", [None] * 5), global_step=1, g=2)
+    values = '"a": NaN, "b": -Infinity, "c": 1e150, "d": [1], "e": {"f": 1}, "g": -2.5'
+    wanted = dict(zip("abcde", [None] * 5), global_step=1, g=-2.5)
     assert read(f'[{{"global_step": 1, {values}}}]') == ([wanted], True)
 
 
@@ -54,11 +48,11 @@ def test_a_file_is_read_to_where_it_is_cut(read, indent):
 
 
 def test_an_empty_file_has_no_epoch_and_is_whole(read):
-    assert read(" \n") == read("[ ]") == ([], True)
+    assert read(" \n") == read("[]") == ([], True)
 
 
 def test_a_log_directory_has_its_epochs_in_stats_json(tmp_path):
     (tmp_path / "stats.json").write_text('[{"epoch_num": 1, "global_step": 5, "cost": null}]')
-    expected = [{"epoch_num": 1.0, "global_step": 5.0, "cost": None}]
+    expected = [{"epoch_num": 1, "global_step": 5, "cost": None}]
     assert list(read_epochs(str(tmp_path))) == expected
     assert list(read_epochs(str(tmp_path / "stats.json"))) == expected

@@ -11,7 +11,7 @@ from tensorpack.compat import tfv1 as tf
 from tensorpack.dataflow import DataFlow
 from tensorpack.input_source import FeedInput
 from tensorpack.report import write_report
-from tensorpack.runs.record import read_record
+from tensorpack.runs import read_record
 from tensorpack.train import SimpleTrainer
 from tensorpack.utils import logger
 from tensorpack.utils._tracebacks import notes_of
@@ -98,11 +98,18 @@ def test_a_run_that_was_interrupted_says_how_to_resume_it(tmp_path, capsys):
     ]
 
 
-def test_a_script_that_resumes_by_itself_is_only_started_again(tmp_path, capsys):
+@pytest.mark.parametrize("is_notebook", [False, True])
+def test_a_script_that_resumes_by_itself_is_only_started_again(
+    tmp_path, capsys, monkeypatch, is_notebook
+):
     options = {"how": interrupt, "max_epoch": 2, "resume": "auto"}
-    assert said_at_the_end(capsys, tmp_path, **options)[-1] == (
-        "To resume: start the program again, which has resume='auto'."
-    )
+    words = ["python", "-m", "tensorpack.tf1", "a b.py", "--token", "abc"]
+    monkeypatch.setattr(sys, "orig_argv", words, raising=False)
+    again = "python -m tensorpack.tf1 'a b.py' --token '***'"
+    if is_notebook:
+        monkeypatch.delattr(sys.modules["__main__"], "__file__")
+        again = "run the program again."
+    assert said_at_the_end(capsys, tmp_path, **options)[-1] == f"To resume: {again}"
 
 
 def test_a_run_that_failed_names_the_last_save(tmp_path, capsys):

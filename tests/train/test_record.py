@@ -1,19 +1,26 @@
 """What a training leaves in `run.json`, however it ends."""
 
+import json
 import os
+import shutil
 import signal
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 
+import tensorpack
 from tensorpack.callbacks import Callback, ModelSaver
 from tensorpack.compat import tfv1 as tf
 from tensorpack.dataflow import DataFromList
-from tensorpack.runs.record import read_record
+from tensorpack.runs import read_record
 from tensorpack.train import QueueInputTrainer, SimpleTrainer, StopTraining
+from tensorpack.train import record as module
 from tensorpack.utils import fix_rng_seed, logger
 from tests import helpers
 from tests.helpers import TinyModel
+from tests.recorded_nvml import RecordedNvml
 
 
 def config(*callbacks, **options):
@@ -40,7 +47,10 @@ class Does(Callback):
         self._function(self)
 
 
-def test_a_run_that_finishes_says_all(log_dir):
+def test_a_run_that_finishes_says_all(log_dir, monkeypatch):
+    monkeypatch.setattr(sys, "orig_argv", ["py", "-u", "a.py", "--token", "abc"], raising=False)
+    monkeypatch.setitem(sys.modules, "pynvml", RecordedNvml(3))
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
     fix_rng_seed(5)
     train(ModelSaver(), trainer=QueueInputTrainer, max_epoch=3)
     record = read_record(log_dir)
@@ -48,7 +58,14 @@ def test_a_run_that_finishes_says_all(log_dir):
     end = [run[name] for name in ("result", "message", "exit_code", "epoch", "step", "checkpoint")]
     assert end == ["finished", "", 0, 3, 6, "model-6"]
     assert run["started"] <= run["ended"] and 0 < run["seconds"] < 60
-    assert run["versions"]["tensorflow"] == tf.__version__
+    assert (run["command"], run["process"]) == (["py", "-u", "a.py", "--token", "***"], os.getpid())
+    assert run["folder"] == os.getcwd() and run["host"] and os.path.isfile(run["script"])
+    python = ".".join(map(str, sys.version_info[:3]))
+    versions = {"tensorflow": tf.__version__, "python": python, "numpy": np.__version__}
+    assert run["versions"] == {"tensorpack": tensorpack.__version__, **versions}
+    machine = run["machine"]
+    assert machine["cores"] >= 1 and machine["memory"] > 1 << 20 and machine["cpu"]
+    assert machine["gpus"] == [{"name": "NVIDIA H100", "memory": 80 << 30}]
     training = run["training"]
     assert training["trainer"] == "QueueInputTrainer" and training["model"] == "TinyModel"
     assert training["input"] == ["QueueInput(DataFromList)"]
@@ -127,11 +144,86 @@ def test_a_directory_that_is_set_late_gets_the_whole_record(log_dir):
     assert run["result"] == "finished" and run["versions"] and run["training"]["model"]
 
 
-def test_trouble_with_the_record_is_no_trouble_for_the_run(log_dir, monkeypatch, capsys):
-    def broken(*args):
-        raise ZeroDivisionError("in the record")
+@pytest.mark.parametrize(
+    "broken, error",
+    [("_machine_facts", ZeroDivisionError("odd")), ("write_atomic", OSError(28, "full"))],
+)
+def test_trouble_with_the_record_is_no_trouble_for_the_run(
+    log_dir, monkeypatch, capsys, broken, error
+):
+    def fail(*args, **options):
+        raise error
 
-    monkeypatch.setattr("tensorpack.train.record.machine_facts", broken)
+    monkeypatch.setattr(module, broken, fail)
     train()
     out = capsys.readouterr().out
-    assert "The record of this run is not complete" in out and "in the record" in out
+    assert f"The record of this run is not complete: {error!r}" in out
+    assert ("Traceback" in out) == (broken == "_machine_facts")
+
+
+def test_a_killed_attempt_is_lost_and_what_others_have_written_is_kept(log_dir):
+    content = {"format": 1, "attempts": [{"step": 7, "note": "of a user"}], "tags": ["best"]}
+    with open(os.path.join(log_dir, "run.json"), "w") as file:
+        json.dump(content, file)
+    train()
+    record = read_record(log_dir)
+    assert record["tags"] == ["best"] and len(record["attempts"]) == 2
+    assert record["attempts"][0] == {"step": 7, "note": "of a user", "result": "lost"}
+
+
+def test_a_damaged_record_is_put_aside(log_dir, capsys):
+    path = os.path.join(log_dir, "run.json")
+    with open(path, "w") as file:
+        file.write("{")
+    train()
+    assert len(attempts(log_dir)) == 1 and os.path.isfile(f"{path}.corrupt")
+    assert capsys.readouterr().out.count("It was renamed to") == 1
+
+
+def git(folder, *args):
+    identity = ["-c", "user.name=n", "-c", "user.email=e", "-c", "commit.gpgsign=false"]
+    command = ["git", "-C", str(folder), *identity, *args]
+    return subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout.decode().strip()
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    """The folder of a script in a checkout."""
+    top = tmp_path / "top"
+    (top / "sub").mkdir(parents=True)
+    git(top, "init", "-q")
+    git(top, "checkout", "-q", "-b", "topic/one")
+    (top / "sub" / "train.py").write_text("pass\n")
+    git(top, "add", ".")
+    git(top, "commit", "-q", "-m", "first")
+    return top / "sub"
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
+def test_the_commit_the_branch_and_whether_a_file_has_changed(checkout, tmp_path):
+    commit = git(checkout, "rev-parse", "HEAD")
+    (checkout / "new.txt").write_text("not tracked")
+    assert module._git_facts(str(checkout)) == {
+        "commit": commit,
+        "branch": "topic/one",
+        "dirty": False,
+    }
+    (checkout / "train.py").write_text("changed\n")
+    git(checkout, "checkout", "-q", "--detach")
+    if os.getuid() == 0:  # as in a container
+        os.chown(str(checkout.parent), 1234, 1234)
+    assert module._git_facts(str(checkout)) == {"commit": commit, "branch": None, "dirty": True}
+    assert module._git_facts(str(tmp_path)) is None
+
+
+@pytest.mark.parametrize(
+    "answers", ["", 'case "$*" in *rev-parse*) echo abc main;; *) exec sleep 60; esac']
+)
+def test_a_git_that_hangs_or_is_missing(answers, tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep if answers else None)
+    monkeypatch.setattr(module, "_GIT_SECONDS", 0.3)
+    if answers:
+        (tmp_path / "git").write_text(f"#!/bin/sh\n{answers}\n")
+        (tmp_path / "git").chmod(0o755)
+    expected = {"commit": "abc", "branch": "main", "dirty": None} if answers else None
+    assert module._git_facts(str(tmp_path)) == expected

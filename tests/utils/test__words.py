@@ -1,15 +1,21 @@
 """What is said about a name that was mistyped, and about sizes, and not said about secrets."""
 
+import ast
 import os
+import shlex
+import subprocess
+import sys
 
 import pytest
 
 from tensorpack.utils._words import (
+    command_text,
     did_you_mean,
     did_you_mean_file,
     size_text,
     without_secrets,
 )
+from tests.checks import ROOT
 
 
 def test_the_nearest_names_are_given():
@@ -66,3 +72,44 @@ def test_what_is_rounded_up_to_a_thousand_has_the_next_unit():
 )
 def test_secrets_of_a_command_line_are_hidden(given, shown):
     assert without_secrets(given) == shown
+
+
+PRINTS = "from tensorpack.utils import _words; print(_words.command_line())"
+CHILD = f"""
+from multiprocessing import get_context
+def target():
+    {PRINTS}
+if __name__ == "__main__":
+    process = get_context("spawn").Process(target=target)
+    process.start()
+    process.join()
+"""
+BECOMES = {"-m tensorpack tf1 train.py": "-m tensorpack.tf1 train.py"}
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        f"-c '{PRINTS}' 3",
+        "train.py",
+        "-W ignore -X dev train.py --lr 1 'a b'",
+        "-m package.module 3",
+        "-m tensorpack.tf1 train.py --lr 1",
+        "-m tensorpack.launch --workers 1 -m tensorpack.tf1 train.py 3",
+        "-m tensorpack tf1 train.py",
+        "child.py 3",
+    ],
+)
+def test_the_command_is_the_one_that_was_given(tmp_path, command):
+    (tmp_path / "package").mkdir()
+    for name, text in [("train", PRINTS), ("package/module", PRINTS), ("child", CHILD)]:
+        (tmp_path / f"{name}.py").write_text(text)
+    output = subprocess.check_output(
+        [sys.executable, *shlex.split(command)],
+        cwd=str(tmp_path),
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        text=True,
+    )
+    words = ast.literal_eval(output[output.index("['") :])
+    assert words == [sys.executable, *shlex.split(BECOMES.get(command, command))]
+    assert shlex.split(command_text(words)) == words

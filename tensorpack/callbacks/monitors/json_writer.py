@@ -8,8 +8,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Set
 
 import numpy as np
 
-from tensorpack.runs.curves import RESERVED
-from tensorpack.runs.statistics import FILENAME, parse_epochs
+from tensorpack.runs.statistics import FILENAME, RESERVED, parse_epochs
 from tensorpack.utils import logger
 from tensorpack.utils.atomic import keep_backup, move_to_backup, write_atomic
 
@@ -239,7 +238,7 @@ def _load(path: str) -> Optional[_Loaded]:
     decoder = json.JSONDecoder(parse_float=number, parse_constant=number)
     epochs: List[Dict[str, Any]] = []
     with suppress(ValueError):
-        epochs.extend(parse_epochs(text, decoder, RESERVED))
+        epochs.extend(parse_epochs(text, decoder))
         return _Loaded(epochs, text.rstrip().endswith("]"), len(non_finite))
     return _Loaded(epochs, False, len(non_finite))
 

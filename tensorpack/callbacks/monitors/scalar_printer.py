@@ -3,7 +3,7 @@
 import re
 from typing import List, Optional, Sequence
 
-from tensorpack.runs.curves import scalar_rank
+from tensorpack.runs.statistics import scalar_rank
 from tensorpack.utils import logger
 from tensorpack.utils.checks import as_list
 
