@@ -3,8 +3,6 @@
 import argparse
 from typing import Any
 
-from ._common import FINE
-
 HELP = "print what is installed and what TensorFlow sees, for a report of a problem"
 
 
@@ -12,8 +10,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds none."""
 
 
-def run(args: Any) -> int:
+def run(args: Any) -> None:
     from tensorpack.tfutils.common import collect_env_info
 
-    args.write(collect_env_info())
-    return FINE
+    print(collect_env_info())

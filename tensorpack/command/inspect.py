@@ -1,200 +1,158 @@
 """`tensorpack inspect CHECKPOINT [OTHER]`: what is in one, and what would load into what."""
 
 import argparse
-import json
 import os
 from collections import Counter
-from typing import TYPE_CHECKING, Any, Container, Dict, Iterable, List, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterable, List, Optional, Tuple
 
-from tensorpack.utils._words import size_text
-
-from ._checkpoints import ARRAYS, Saved, matching, of_training, open_saved
-from ._common import FINE, PROBLEM, CommandError
-
-if TYPE_CHECKING:
-    from tensorpack.utils.checkpoints.variables import Match, Variable
+from tensorpack.utils._words import did_you_mean_file, size_text
 
 HELP = "show what is in a checkpoint, a log directory or an .npz archive"
-_PATH = (
-    "a checkpoint such as train_log/run/model-5000, a log directory (its newest one), or an .npz"
-)
 _VERDICTS = {
     "same": "loaded",
     "cast": "loaded, cast",
+    "extra": "only in the first: left out",
+    "shape": "DOES NOT FIT",
     "dtype": "DOES NOT FIT: its dtype",
     "missing": "missing: keeps its initial value",
-    "extra": "only in the first: left out",
 }
-_RECORDS = ("log.log", "stats.json", "run.json", "episodes.csv", "report.html")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Shows the variables of a checkpoint, their dtypes, shapes and sizes, the step, and what "
-        "is beside it. With a second one, tells which of its variables would be loaded from the "
-        "first, as SmartInit does it: exit code 1 if one of them would not."
+        "Shows the variables of a checkpoint, their dtypes, shapes and sizes, the step, and "
+        "whether a run can be resumed from it. With a second one, tells which of its variables "
+        "would be loaded from the first, as SmartInit does it: exit code 1 if one would not."
     )
     add = parser.add_argument
-    add("path", metavar="CHECKPOINT", help=_PATH)
+    text = "such as train_log/run/model-5000; or a log directory (its newest one), or an .npz"
+    add("path", metavar="CHECKPOINT", help=text)
     add("other", nargs="?", metavar="OTHER", help="a checkpoint of the model to load it into")
-    add("--model", metavar="OTHER", help="the same as the second argument")
-    add("--select", metavar="REGEX", help="only variables whose names have a match")
-    add("--sort", choices=["name", "size"], default="name", help="the order (%(default)s)")
     text = "compare the files with the checksums of the manifest; exit code 1 if they differ"
     add("--check", action="store_true", help=text)
     text = "also what only training uses: what optimizers keep, the step, averages of summaries"
     add("--all", action="store_true", help=text)
-    add("--json", action="store_true", help="print an object of JSON")
 
 
-def run(args: Any) -> int:
-    if args.other is not None and args.model is not None:
-        raise CommandError("OTHER and --model OTHER are the same: give one of them.")
-    saved = open_saved(args.path)
-    other = args.other if args.other is not None else args.model
-    if other is not None:
-        return _compare(saved, open_saved(other), args)
-    damage = _damage(saved) if args.check else None
-    variables = [(name, saved.variables[name]) for name in matching(saved.variables, args.select)]
-    by_size = args.sort == "size"
-    variables.sort(key=lambda item: (-(item[1].nbytes or 0) if by_size else 0, item[0]))
-    hidden = () if args.all else of_training(saved.variables)
-    facts = _facts(saved)
-    if args.check:
-        facts["checked"] = damage or ("whole" if saved.manifest else "no manifest to check with")
-    if args.json:
-        described = {
-            name: {"dtype": each.dtype, "shape": list(each.shape), "nbytes": each.nbytes}
-            for name, each in variables
-        }
-        args.write(json.dumps({**facts, "variables": described}, indent=1))
-    else:
-        facts["files"] = [f"{name} ({size})" for name, size in facts["files"].items()]
-        rows = [(k, ", ".join(v) if isinstance(v, list) else v) for k, v in facts.items() if v]
-        args.write(_table(rows))
-        args.write("\n" + _variable_table(variables, hidden))
-    return PROBLEM if damage else FINE
+def run(args: Any) -> Optional[int]:
+    from tabulate import tabulate
+
+    path, variables, step = _read(args.path)
+    if args.other is not None:
+        return _compare(variables, _read(args.other)[1], args.all)
+    hidden = [] if args.all else of_training(variables)
+    shown = {name: each for name, each in variables.items() if name not in hidden}
+    rows = [(name, each, size_text(each.nbytes)) for name, each in shown.items()]
+    print(path if step is None else f"{path}, of step {step}", end="\n\n")
+    print(tabulate(rows, ["variable", "dtype and shape", "size"], disable_numparse=True))
+    print(_total(shown.values()))
+    if hidden:
+        print(f"and what only training uses (--all): {_total(map(variables.get, hidden))}")
+    return _describe_files(path, args.check) if os.path.isfile(path + ".index") else None
 
 
-def _facts(saved: Saved) -> Dict[str, Any]:
-    folder, name = os.path.split(saved.path)
-    names = sorted(os.listdir(folder or "."))
-    own = [each for each in names if each == name or each.startswith(name + ".")]
-    sizes = {each: os.path.getsize(os.path.join(folder, each)) for each in own}
-    is_archive = saved.path.endswith(ARRAYS)
-    facts: Dict[str, Any] = {
-        "path": saved.path,
-        "format": "npz" if is_archive else "checkpoint",
-        "step": _step(saved),
-        "tensorflow": (saved.manifest or {}).get("tensorflow"),
-        "files": {each: size_text(size) for each, size in sizes.items()},
-    }
-    if not is_archive:
-        facts["state"] = _state(saved, sizes)
-    indices = [each[: -len(".index")] for each in names if each.endswith(".index")]
-    facts["other checkpoints"] = [each for each in indices if each != name]
-    facts["beside it"] = [each for each in names if each in _RECORDS]
-    return facts
+def _read(path: str) -> Tuple[str, Dict[str, Any], Any]:
+    """Returns the path of an archive or the prefix of a checkpoint, its variables, and its step.
+
+    TensorFlow is needed for checkpoints that another program wrote.
+    """
+    from tensorpack.utils.checkpoints.files import errors_of, read_manifest
+    from tensorpack.utils.checkpoints.variables import by_name, known_from, known_of
+    from tensorpack.utils.packing.npz import NAMED_ARRAYS, read_npz
+
+    path = find_checkpoint(path)
+    if path.endswith(NAMED_ARRAYS):
+        with errors_of(path):
+            arrays = by_name(read_npz(path))
+        return path, known_of(arrays), arrays.get("global_step")
+    manifest = read_manifest(path)
+    if manifest is not None and "variables" in manifest:
+        return path, known_from(manifest["variables"]), manifest["step"]
+    from tensorpack.tfutils.checkpoint import CheckpointReader
+
+    reader = CheckpointReader(path)
+    step = reader.read("global_step") if "global_step" in reader.names else None
+    return path, known_from(reader.variables), step
 
 
-def _step(saved: Saved) -> Optional[int]:
-    if saved.manifest is not None:
-        return int(saved.manifest["step"])
-    variable = saved.variables.get("global_step")
-    if variable is not None and variable.shape == () and "int" in variable.dtype:
-        return int(saved.read("global_step"))
-    number = saved.path.rpartition("-")[2]
-    return int(number) if number.isdigit() else None
+def _total(variables: Iterable[Any]) -> str:
+    sizes = [(each.size, each.nbytes or 0) for each in variables]
+    numbers, nbytes = map(sum, zip((0, 0), *sizes))
+    return f"{len(sizes)} variables, {numbers:,} numbers, {size_text(nbytes)}"
 
 
-def _state(saved: Saved, sizes: Dict[str, int]) -> str:
-    name = os.path.basename(saved.path) + ".state"
-    if name not in sizes:
-        return "none: its weights can be loaded, a run cannot be resumed from it"
-    from tensorpack.utils.checkpoints.files import CheckpointCorrupt
-    from tensorpack.utils.checkpoints.find import SEGMENTS, UnsupportedState, segments_of
+def _describe_files(prefix: str, check: bool) -> Optional[int]:
+    """Prints what is beside the variables, and what is damaged."""
+    from tensorpack.utils.checkpoints.files import INDEX, CheckpointCorrupt, verify
+    from tensorpack.utils.checkpoints.find import SEGMENTS, STATE, segments_of
 
-    text = f"{name} ({size_text(sizes[name])})"
+    folder = os.path.dirname(prefix)
+    names = sorted(each for each in os.listdir(folder or ".") if each.endswith(INDEX))
+    print("\nAll checkpoints there:", ", ".join(each[: -len(INDEX)] for each in names))
     try:
-        segments = segments_of(saved.path)
-    except (CheckpointCorrupt, UnsupportedState) as error:
-        return f"{text} cannot be read: {getattr(error, 'reason', error)}"
-    folder = os.path.join(os.path.dirname(saved.path), SEGMENTS)
-    if segments:
-        nbytes = sum(each.size for each in segments)
-        text += f" with {len(segments)} files in {folder} ({size_text(nbytes)})"
-    missing = [each for each in segments if not os.path.isfile(os.path.join(folder, each.name))]
-    if missing:
-        return f"{text}, of which {len(missing)} are missing: a run loses what was in these"
-    return f"{text}: a run can be resumed from it"
-
-
-def _damage(saved: Saved) -> Optional[str]:
-    from tensorpack.utils.checkpoints.files import CheckpointCorrupt, verify
-
-    try:
-        verify(saved.path)
+        if check:
+            print("The files are as they were written." if verify(prefix) else "No checksums.")
+        segments = [os.path.join(folder, SEGMENTS, ref.name) for ref in segments_of(prefix)]
     except CheckpointCorrupt as error:
-        return f"DAMAGED: {error.reason}"
+        print(error)
+        return 1
+    missing = len(segments) - sum(map(os.path.isfile, segments))
+    if not os.path.isfile(prefix + STATE):
+        print("No state: its weights can be loaded, a run cannot be resumed from it.")
+    elif missing:
+        print(f"A run can be resumed, but loses what was in {missing} missing files of {SEGMENTS}.")
+    else:
+        print("A run can be resumed from it.")
     return None
 
 
-def _variable_table(variables: List[Tuple[str, "Variable"]], hidden: Container[str]) -> str:
-    """Returns a table, and below it what all of them are together, those left out too."""
-    shown = [item for item in variables if item[0] not in hidden]
-    rows = [
-        (name, each.dtype, " x ".join(map(str, each.shape)) or "scalar", size_text(each.nbytes))
-        for name, each in shown
-    ]
-    table = _table(rows, ["variable", "dtype", "shape", "size"]) + "\n" if rows else ""
-    text = table + _total([each for _, each in shown])
-    if len(shown) < len(variables):
-        others = [each for name, each in variables if name in hidden]
-        text += f"\nand what only training uses (--all): {_total(others)}"
-    return text
-
-
-def _total(variables: List["Variable"]) -> str:
-    size = sum(each.size for each in variables)
-    nbytes = sum(each.nbytes or 0 for each in variables)
-    return f"{len(variables)} variables, {size:,} numbers, {size_text(nbytes)}"
-
-
-def _compare(saved: Saved, other: Saved, args: Any) -> int:
-    """Tells what would be loaded from one into the model of the other."""
-    from tensorpack.utils.checkpoints.variables import match, scope_hint
-
-    matched = {row.name: row for row in match(other.variables, saved.variables)}
-    names = matching(matched, args.select)
-    hidden = [] if args.all else of_training(names)
-    found = [matched[name] for name in names if name not in hidden]
-    verdicts = {row.name: _verdict(row) for row in found}
-    loads = any(each.startswith("loaded") for each in verdicts.values())
-    if args.json:
-        shown = {"from": saved.path, "into": other.path, "variables": verdicts}
-        args.write(json.dumps(shown, indent=1))
-    else:
-        rows = [(row.name, row.theirs or "", row.ours or "", verdicts[row.name]) for row in found]
-        args.write(_table([("from", saved.path), ("into", other.path)]))
-        args.write("\n" + _table(rows, ["variable", "from", "into", "what"]))
-        counts = [f"{count} {each}" for each, count in Counter(verdicts.values()).items()]
-        hint = "" if loads else scope_hint(other.variables, saved.variables)
-        args.write(", ".join(counts) + "." * bool(hint) + hint)
-        if hidden:
-            args.write(f"and {len(hidden)} that only training uses (--all)")
-    fine = {*verdicts.values()} <= {"loaded", "loaded, cast", "only in the first: left out"}
-    return FINE if fine and loads else PROBLEM
-
-
-def _verdict(row: "Match") -> str:
-    if row.verdict != "shape":
-        return _VERDICTS[row.verdict]
-    reshaped = row.ours is not None and row.theirs is not None and row.ours.size == row.theirs.size
-    return "DOES NOT FIT" + ": ignore_mismatch=True reshapes it" * reshaped
-
-
-def _table(rows: Iterable[Sequence[Any]], headers: Sequence[str] = ()) -> str:
+def _compare(theirs: Dict[str, Any], ours: Dict[str, Any], with_training: bool) -> Optional[int]:
+    """Prints what would be loaded from one into the model of the other."""
     from tabulate import tabulate
 
-    shown = [[str(each) for each in row] for row in rows]
-    return tabulate(shown, headers=headers, tablefmt="simple" if headers else "plain")
+    from tensorpack.utils.checkpoints.variables import match, scope_hint
+
+    rows = match(ours, theirs)
+    hidden = [] if with_training else of_training(row.name for row in rows)
+    rows = [row for row in rows if row.name not in hidden]
+    shown = [(row.name, row.theirs, row.ours, _VERDICTS[row.verdict]) for row in rows]
+    print(tabulate(shown, ["variable", "from", "into", "what"], disable_numparse=True))
+    counts = Counter(row[-1] for row in shown)
+    print(", ".join(f"{count} {what}" for what, count in counts.items()))
+    if hidden:
+        print(f"and {len(hidden)} that only training uses (--all)")
+    verdicts = {row.verdict for row in rows}
+    if not verdicts & {"same", "cast"}:
+        print(f"Nothing is loaded.{scope_hint(ours, theirs)}")
+        return 1
+    return None if verdicts <= {"same", "cast", "extra"} else 1
+
+
+def find_checkpoint(path: str) -> str:
+    """Returns an `.npz` archive as it is; or the prefix of the checkpoint that one of its files, or
+    its prefix, means; or of the newest one in a log directory, or of its file `checkpoint`.
+    """
+    from tensorpack.utils.checkpoints.files import END_OF_FILE, INDEX
+    from tensorpack.utils.checkpoints.find import POINTER, candidates
+    from tensorpack.utils.packing.npz import NAMED_ARRAYS
+
+    folder = os.path.dirname(path) or "." if os.path.basename(path) == POINTER else path
+    if os.path.isdir(folder):
+        found = candidates(folder)
+        if not found:
+            raise FileNotFoundError(f"There is no checkpoint in {folder}. Give that of a run.")
+        return found[0]
+    prefix = path if path.endswith(NAMED_ARRAYS) else END_OF_FILE.sub("", path)
+    # Until 2016 a checkpoint was one file, named as the prefix.
+    if not os.path.isfile(prefix + INDEX) and not os.path.isfile(prefix):
+        near = did_you_mean_file(prefix, INDEX) or did_you_mean_file(prefix)
+        usual = " Give a log directory, NAME.npz, or a prefix such as train_log/run/model-5000."
+        raise FileNotFoundError(f"There is no checkpoint {prefix!r}.{near or usual}")
+    return prefix
+
+
+def of_training(names: Iterable[str]) -> List[str]:
+    """Returns the names of variables that only training uses."""
+    from tensorpack.utils.naming import is_training_name
+
+    return [name for name in names if name == "global_step" or is_training_name(name)]

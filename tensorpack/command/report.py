@@ -3,8 +3,6 @@
 import argparse
 from typing import Any
 
-from ._common import FINE, CommandError
-
 HELP = "write a page of HTML about a run: result, curves, time, pictures, log"
 
 
@@ -18,11 +16,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--out", metavar="FILE", help="the page (default: report.html in DIR, or above several)")
 
 
-def run(args: Any) -> int:
+def run(args: Any) -> None:
     from tensorpack.report import write_report
 
-    try:
-        args.write(write_report(args.directory, args.out))
-    except (OSError, ValueError) as error:
-        raise CommandError(str(error)) from error
-    return FINE
+    print(write_report(args.directory, args.out))

@@ -1,6 +1,5 @@
 """Writes files that exist whole or not at all, and keeps what they replace under another name."""
 
-import errno
 import itertools
 import math
 import os
@@ -82,13 +81,6 @@ def write_atomic(path: str, data: bytes, sync_folder: bool = True) -> None:
     """Writes a file so that at any moment it has either the old content or the new one."""
     with open_atomic(path, sync_folder) as file:
         file.write(data)
-
-
-def file_behind(path: str) -> str:
-    """Follows links to the file to be written; raises OSError if that is a device or a FIFO."""
-    if os.path.exists(path) and not os.path.isfile(path):
-        raise OSError(errno.EINVAL, "Not a regular file", path)
-    return os.path.realpath(path)
 
 
 def move_to_backup(path: str, suffix: str = "") -> str:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tensorpack._version import __version__
-from tensorpack.command import program
+from tensorpack.command import doctor
 from tensorpack.command.program import SUBCOMMANDS
 from tests.checks import ROOT
 from tests.conftest import HAS_TENSORFLOW
@@ -82,61 +82,33 @@ def test_doctor_prints_what_a_report_of_a_problem_needs(tensorpack):
         rows = dict(line.split(None, 1) for line in done.out.splitlines())
         assert done.code == 0 and rows["tensorpack"] == __version__ and "GPUs" in rows
     else:
-        assert (done.code, done.out) == (2, "")
+        assert (done.code, done.err.count("\n")) == (2, 1)
         assert done.err.startswith("tensorpack doctor: error: This needs tensorflow, which is not")
 
 
-def test_version():
-    assert start("--version").stdout == f"tensorpack {__version__}\n"
-
-
-def test_without_a_subcommand(tensorpack):
-    done = tensorpack()
-    assert (done.code, done.out) == (2, "")
-    assert done.err.startswith("usage: tensorpack")
-
-
-def test_a_subcommand_that_is_none(tensorpack):
-    done = tensorpack("inspct", "x")
-    assert done.code == 2
-    assert done.err == (
-        "tensorpack: error: there is no subcommand 'inspct'. Did you mean inspect?\n"
-    )
-    assert f"There are {', '.join(SUBCOMMANDS)}." in tensorpack("zzz").err
-
-
-def raising(error):
-    def parse(argv):
-        class Args:
-            command = "inspect"
-
-            @staticmethod
-            def run(args):
-                raise error
-
-        return Args
-
-    return parse
+@pytest.mark.parametrize(
+    "args, text", [([], "COMMAND"), (["inspct"], "invalid choice: 'inspct' (choose from")]
+)
+def test_a_wrong_command_line(tensorpack, args, text):
+    done = tensorpack(*args)
+    assert (done.code, done.out) == (2, "") and text in done.err
 
 
 @pytest.mark.parametrize(
     "error, code, text",
     [
-        (KeyboardInterrupt(), 130, "tensorpack inspect: interrupted.\n"),
-        (OSError(13, "Permission denied", "x"), 2, "[Errno 13] Permission denied: 'x'"),
-        (ZeroDivisionError("by\n 0"), 2, "ZeroDivisionError: by 0 ("),
+        (KeyboardInterrupt(), 130, "tensorpack doctor: interrupted.\n"),
+        (OSError(13, "No permission", "x"), 2, "doctor: error: [Errno 13] No permission: 'x'\n"),
+        (ValueError("of a user's code"), 2, "in fail\n"),  # a traceback
     ],
 )
-def test_an_error_is_one_line(monkeypatch, tensorpack, error, code, text):
-    monkeypatch.setattr(program, "_parse", raising(error))
-    done = tensorpack("inspect")
-    assert (done.code, done.out, done.err.count("\n")) == (code, "", 1)
-    assert text in done.err
+def test_errors(monkeypatch, tensorpack, error, code, text):
+    def fail(args):
+        raise error
 
-
-def test_traceback_shows_more(monkeypatch, tensorpack):
-    monkeypatch.setattr(program, "_parse", raising(ZeroDivisionError()))
-    assert "in run" in tensorpack("inspect", "--traceback").err
+    monkeypatch.setattr(doctor, "run", fail)
+    done = tensorpack("doctor")
+    assert (done.code, done.out) == (code, "") and text in done.err
 
 
 def test_a_reader_that_has_gone_is_no_error(tmp_path):
