@@ -122,14 +122,3 @@ def test_a_model_of_another_game_is_not_evaluated(tmp_path, capsys):
     )
     player.num_actions = ACTIONS
     a3c._load_predictor(args, player).close()
-
-
-@pytest.mark.parametrize(
-    "line, message",
-    [
-        ("--rom a.bin --rollout 0", "--rollout: must be a whole number of at least 1"),
-        ("--rom a.bin --task eval", "--task eval needs a model: --load"),
-    ],
-)
-def test_mistakes_are_named(line, message, capsys):
-    assert re.search(message, refusal(capsys, a3c_flags.parse, line.split()))

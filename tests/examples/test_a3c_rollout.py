@@ -254,9 +254,3 @@ def test_the_best_value_of_a_sampling_predictor_is_the_action_drawn():
     draw = sampling(lambda states: [policy, None], np.random.RandomState(1))
     wanted = sample_actions(policy, np.random.RandomState(1))
     np.testing.assert_array_equal(np.argmax(draw(None)[0], 1), wanted)
-
-
-@pytest.mark.parametrize("wrong", [{"length": 0}, {"history": 0}, {"discount": 1.1}])
-def test_numbers_out_of_range_are_refused(wrong):
-    with pytest.raises(ValueError, match=next(iter(wrong))):
-        start(EventfulPlayer(), **wrong)

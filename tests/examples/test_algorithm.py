@@ -18,24 +18,6 @@ def test_names_are_values_that_pass_the_checks():
     assert get_algorithm("Double") == Algorithm()
 
 
-@pytest.mark.parametrize(
-    "fields, message",
-    [
-        ({"discount": 99.0}, r"discount must be in \[0, 1\], got 99.0"),
-        ({"atoms": 51}, "atoms=51 has no effect with learns='values': leave it out"),
-        ({"munchausen": True}, "munchausen=True needs double=False"),
-    ],
-)
-def test_a_field_out_of_range_is_named(fields, message):
-    with pytest.raises(ValueError, match=message):
-        get_algorithm(Algorithm(**fields))
-
-
-def test_an_unknown_name_lists_those_there_are():
-    with pytest.raises(ValueError, match="Double, DQN, Dueling, C51, QR, IQN, got 'Rainbow'"):
-        get_algorithm("Rainbow")
-
-
 CELL = 6  # pixels: frames of 42 x 42, since not all of the networks are padded
 SHORT = ["--steps-per-epoch", "6", "--eval-every", "9"]
 

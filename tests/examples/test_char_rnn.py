@@ -6,7 +6,7 @@ import pytest
 
 from tensorpack import JustCurrentSession, OfflinePredictor, PredictConfig
 from tensorpack.compat import tfv1 as tf
-from tests.examples.small_dqn import read_stats, refusal
+from tests.examples.small_dqn import read_stats
 
 SIZE = ["--layers", "1", "--units", "8"]
 
@@ -70,11 +70,3 @@ def test_a_segment_and_the_one_a_character_later():
     ((input, following),) = char_rnn.segments(text, length=9, shuffle=False)
     assert np.array_equal(input.ravel(), np.arange(72))
     assert np.array_equal(following.ravel(), np.arange(1, 73))
-
-
-def test_what_does_not_go_together_is_refused(capsys, tmp_path):
-    assert "--corpus FILE or --fake" in refusal(capsys, char_rnn.main, [])
-    assert "--load" in refusal(capsys, char_rnn.main, ["--sample"])
-    (tmp_path / "short.txt").write_text("To be or not to be")
-    with pytest.raises(ValueError, match="has 18 bytes, but at least 1064 are needed"):
-        char_rnn.main(["--corpus", str(tmp_path / "short.txt")])

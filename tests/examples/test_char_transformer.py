@@ -6,7 +6,7 @@ import pytest
 
 from tensorpack import JustCurrentSession, OfflinePredictor, PredictConfig
 from tensorpack.compat import tfv1 as tf
-from tests.examples.small_dqn import read_stats, refusal
+from tests.examples.small_dqn import read_stats
 
 SMALL = ["--layers", "1", "--units", "32", "--heads", "2", "--length", "8"]
 
@@ -62,13 +62,3 @@ def test_counts_predict_by_their_shares():
     np.testing.assert_allclose(pairs, -np.log(share), rtol=1e-6)
     single = char_transformer.count_cost(b"xaab", b"xb", before=0)  # of the three behind the first
     np.testing.assert_allclose(single, -np.log(share), rtol=0.01)
-
-
-def test_what_does_not_go_together_is_refused(capsys, tmp_path):
-    for flags in (["--sample"], ["--temperature", "0"], ["--start", ""]):
-        assert "--load MODEL" in refusal(capsys, char_transformer.main, flags)
-    with pytest.raises(ValueError, match="multiple of heads=4, got 30"):
-        char_transformer.Model(8, layers=1, units=30, heads=4)
-    (tmp_path / "short.txt").write_text("To be or not to be")
-    with pytest.raises(ValueError, match="has 18 bytes, but at least 1728 are needed"):
-        char_transformer.main(["--corpus", str(tmp_path / "short.txt"), "--logdir", str(tmp_path)])

@@ -7,7 +7,6 @@ import checks
 import numpy as np
 import pytest
 
-from tensorpack.compat import tfv1 as tf
 from tensorpack.contrib import game_flags
 from tensorpack.tfutils.checkpoint import save_checkpoint_vars
 from tensorpack.utils import logger
@@ -20,13 +19,6 @@ GB = 10**9
 def no_log_dir():
     yield
     logger.close_logger_dir()
-
-
-def test_towers_need_gpus(monkeypatch, capsys):
-    monkeypatch.setattr(checks, "get_num_gpu", lambda: 2)
-    checks.check_towers(2)
-    said = refusal(capsys, checks.check_towers, 4)
-    assert said.startswith("--towers 4: this program sees 2 GPUs")
 
 
 def test_weights(tmp_path, capsys):
@@ -47,20 +39,6 @@ def test_weights(tmp_path, capsys):
     arrays = str(tmp_path / "arrays.npy")
     np.save(arrays, {"a": np.ones(2)})
     assert game_flags.find_weights(arrays) == arrays
-
-
-@pytest.mark.skipif(not tf.__version__.startswith("1."), reason="TensorFlow 2 has bfloat16")
-def test_a_precision_that_tensorflow_does_not_have(capsys):
-    said = refusal(capsys, game_flags.check_precision, "bf16")
-    assert said.startswith("--precision bf16: precision='bf16' needs TensorFlow 2")
-
-
-def test_a_log_directory_that_cannot_be_had(tmp_path, capsys):
-    path = str(tmp_path / "letter")
-    (tmp_path / "letter").write_text("Dear log")
-    for where in [path, os.path.join(path, "run")]:
-        said = refusal(capsys, game_flags.prepare_log_dir, where, "never")
-        assert said.startswith(f"--logdir {where}: [Errno")
 
 
 def test_a_log_directory_without_a_run_is_not_made_to_resume_it(tmp_path, capsys):

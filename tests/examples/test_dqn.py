@@ -145,13 +145,9 @@ def test_schedules_in_agent_steps_become_updates():
 @pytest.mark.parametrize(
     "flag, message",
     [
-        ("--eval-epsilon 0.05", "eval_epsilon was 0.001, and is 0.05"),
         ("--no-life-loss-ends", "life_loss_ends was True, and is False"),
-        ("--n-step 3", "n_step was 1, and is 3"),
         ("--learning-rate 0.001", "learning_rate was by epochs, and is 0.001"),
-        ("--exploration-steps 9", "exploration_steps was by epochs, and is 9"),
         ("--noop-max 1 --max-frames 8", "noop_max was 30, and is 1; max_frames was 120000, and"),
-        ("--no-double", "algo was Double, and is DQN; double was True, and is False"),
         ("--munchausen", "algo was Double, and is DQN; double was True, and is False; munchausen"),
     ],
 )
@@ -163,7 +159,6 @@ def test_what_decides_how_scores_compare_is_a_rule(flag, message):
     "flag, message",
     [
         ("--algo QR", "algo was Double, and is QR"),
-        ("--dueling", "algo was Double, and is Dueling; dueling was False, and is True"),
         ("--network nature", "network was 2017, and is nature"),
         ("--munchausen --noisy", "noisy was False, and is True. Resume"),
     ],

@@ -3,7 +3,6 @@
 import time
 from types import SimpleNamespace
 
-import expreplay
 import numpy as np
 import pytest
 from expreplay import ExpReplay
@@ -220,13 +219,6 @@ def test_other_rules_of_learning_are_an_error_where_the_run_must_resume_exactly(
     assert warnings == []
     Playing(small_catch(), state, strictly=False, **changed)
     assert [each.endswith(said) for each in warnings] == [True]
-
-
-def test_a_player_that_hangs_is_named(monkeypatch):
-    monkeypatch.setattr(expreplay, "_LONG_TICK_SECONDS", 0.05)
-    playing = Playing(small_catch())
-    with playing.expreplay._pacer, pytest.raises(RuntimeError, match="has not returned"):
-        playing.expreplay.state_dict()
 
 
 @pytest.mark.slow

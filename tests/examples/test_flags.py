@@ -60,9 +60,7 @@ def test_a_flag_overrides_its_preset_wherever_it_stands():
     [
         ("", Algorithm()),
         ("--algo Dueling --double", Algorithm(dueling=True)),
-        ("--dueling", Algorithm(dueling=True)),
         ("--no-double --n-step 3", Algorithm(double=False, n_step=3)),
-        ("--munchausen", Algorithm(double=False, munchausen=True)),
         ("--algo C51 --dueling --noisy", Algorithm("c51", double=False, dueling=True, noisy=True)),
         ("--algo IQN --double --atoms 32", Algorithm("iqn", atoms=32)),
         (
@@ -92,28 +90,15 @@ def test_the_algorithm_of_the_flags(line, algorithm):
             "--rom a.bin --preset fast --double",
             r"^--munchausen \(of --preset fast\) excludes --double: add --no-munchausen$",
         ),
-        ("--rom a.bin --algo C51 --atoms 1", "^--algo C51 needs at least 2 --atoms, or 0"),
         (
             "--rom a.bin --atoms 51",
             "^--atoms 51 has no effect with --algo Double: leave --atoms out$",
         ),
-        (
-            "--rom a.bin --preset rainbow --algo DQN",
-            r"^--atoms 51 \(of --preset rainbow\) has no effect with --algo DQN: add --atoms 0$",
-        ),
-        ("--rom a.bin --sticky 2", "--sticky: must be a number from 0 to 1, got '2'"),
-        ("--rom a.bin --learning-rate 0", "--learning-rate: must be a number greater than 0"),
-        ("--rom a.bin --final-exploration 0.1", "--final-exploration needs --exploration-steps"),
         ("--rom a.bin --memory-size 100", "--init-memory-size 50000 is more than --memory-size"),
-        ("--rom a.bin --task eval", "--task eval needs a model: --load"),
         ("--rom a.bin --task play --load nowhere", "--load nowhere: there is no such checkpoint"),
-        ("--rom a.bin --task eval --load . --eval-video", "--eval-video is for --task train"),
         ("--rom a.bin --resume atuo", "--resume atuo: it must be one of never, auto, must, or an"),
         ("--rom a.bin --resume auto --load .", "--resume and --load exclude .* the weights alone"),
-        ("--rom a.bin --resume auto --task eval --load .", "--resume is for --task train"),
         ("--rom a.bin --deterministic", "--deterministic needs a seed: --seed N"),
-        ("--rom a.bin --deterministic --seed 1 --num-players 2", "--num-players 1, got 2"),
-        ("--rom a.bin --deterministic --seed 1 --xla", "--deterministic and --xla exclude each"),
         ("--rom a.bin --towers 3", "--batch-size 64 is not a multiple of --towers 3"),
     ],
 )
@@ -128,22 +113,6 @@ def test_a_path_to_resume_brings_its_log_directory(tmp_path):
         assert flags.parse([*line, path]).logdir == str(tmp_path)
         same = os.path.join(str(tmp_path), ".")
         assert flags.parse([*line, path, "--logdir", same]).logdir == same
-
-
-def test_a_path_to_resume_and_another_log_directory_exclude_each_other(tmp_path, capsys):
-    line = ["--rom", "a.bin", "--resume", str(tmp_path), "--logdir", "other"]
-    said = refusal(capsys, flags.parse, line)
-    assert f"--resume {tmp_path} writes to {tmp_path}" in said
-    assert "--logdir other is not possible: leave it out" in said
-
-
-@pytest.mark.parametrize("files", [["model-5.index"], ["model-5"], ["model-5/checkpoint"]])
-def test_a_model_is_a_prefix_a_file_or_a_directory(files, tmp_path):
-    for name in files:
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).touch()
-    args = flags.parse(["--rom", "a.bin", "--load", str(tmp_path / "model-5")])
-    assert args.load == str(tmp_path / "model-5")
 
 
 def test_every_flag_is_explained_with_its_default(capsys):

@@ -90,7 +90,6 @@ def learn(algorithm, annealed):
 
 # CI asks for the one that has the most parts.
 @pytest.mark.one_row
-@pytest.mark.one_row
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "name",

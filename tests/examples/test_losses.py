@@ -2,17 +2,8 @@
 
 import losses
 import numpy as np
-import pytest
 
 from tensorpack.compat import tfv1 as tf
-
-
-def test_a_bad_rank_names_op_and_argument():
-    reward, over = tf.constant([1.0, 0.5, 0.5]), tf.constant([False, False, True])
-    with pytest.raises(ValueError, match="reward must have rank 1"):
-        losses.td_target(reward, tf.zeros([3, 2]), over, 0.5)
-    with pytest.raises(ValueError, match=r"action_value: q must have rank 2 or 3.*\(3,\)"):
-        losses.action_value(reward, tf.constant([1, 0, 1]))
 
 
 def test_nothing_follows_an_end_whatever_the_network_says():

@@ -30,12 +30,6 @@ def test_values_are_those_of_the_first_and_last_frames(count, history):
     assert [each.shape.as_list() for each in made] == [[None, 7, 9, history]] * 2
 
 
-@pytest.mark.parametrize("shape", [[2, 3, 8, 8], [2, None, 8, 8], [2, 8, 8]])
-def test_refuses_frames_that_are_not_enough_or_not_counted(shape):
-    with pytest.raises(ValueError, match="known N >= history=4, got shape"):
-        as_images(tf.placeholder(tf.uint8, shape), 4)
-
-
 def test_draws_depend_on_their_two_numbers_and_on_their_order_alone():
     number = tf.placeholder(tf.int64, [])
     drawn = [Draws(number, stream) for stream in (0, 0, 1)]

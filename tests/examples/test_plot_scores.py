@@ -74,8 +74,6 @@ def test_the_table_has_published_scores_and_the_mean_of_the_runs(logs):
     [
         ([], "No run has a score over 25000 agent steps"),
         (["--published", "tetris"], "no tetris, only asterix, boxing, breakout, freeway, pong"),
-        (["--table"], "--published GAME"),
-        (["--x", "hours"], "no hours"),
     ],
 )
 def test_what_cannot_be_drawn_is_refused(logs, tmp_path, capsys, flags, said):

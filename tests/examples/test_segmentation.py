@@ -9,7 +9,7 @@ import segmentation
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.dataflow import DataFromList
-from tests.examples.small_dqn import read_stats, refusal
+from tests.examples.small_dqn import read_stats
 
 
 @pytest.mark.one_row
@@ -66,8 +66,3 @@ def test_the_mean_is_over_classes_of_all_pixels():
     assert scalars["validation_iou/disc"] == scalars["validation_iou/rectangle"] == 0
     assert scalars["validation_iou/triangle"] == 4 / 6
     np.testing.assert_allclose(scalars["validation_mean_iou"], (20 / 24 + 4 / 6) / 4)
-
-
-def test_what_does_not_go_together_is_refused(capsys):
-    assert "go together" in refusal(capsys, segmentation.main, ["--predict", "x.png"])
-    assert "go together" in refusal(capsys, segmentation.main, ["--load", "x"])
