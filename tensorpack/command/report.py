@@ -7,13 +7,11 @@ HELP = "write a page of HTML about a run: result, curves, time, pictures, log"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.description = (
-        "Writes one file of HTML about the log directory of a training, to be read offline. The "
-        "run may still be in progress. The curves of several are drawn in the same charts."
-    )
     add = parser.add_argument
-    add("directory", metavar="DIR", nargs="+", help="a log directory, such as train_log/run")
-    add("--out", metavar="FILE", help="the page (default: report.html in DIR, or above several)")
+    text = "a log directory, such as train_log/run; curves of several are in the same charts"
+    add("directory", metavar="DIR", nargs="+", help=text)
+    text = "the page (default: report.html in DIR, or above several); FILE.png: the curves alone"
+    add("--out", metavar="FILE", help=text)
 
 
 def run(args: Any) -> None:

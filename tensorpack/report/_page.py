@@ -1,158 +1,224 @@
-"""Puts the page together, and writes it. All text of a run is escaped."""
+"""A page of HTML about runs: what was run where, how it ended, curves, time, pictures and logs.
 
+All text of a run is escaped.
+"""
+
+import base64
+import json
 import os
 import re
+import shlex
+from collections import deque
+from contextlib import suppress
 from html import escape
-from itertools import chain
 from string import Template
-from typing import Any, Dict, List, Optional, Sequence, Union
+from typing import Any, Dict, Iterator, List, Optional, Sequence, Union
 
-from tensorpack.runs.record import utc_now
-from tensorpack.runs.statistics import IS_SCORE, RESERVED, scalar_rank
+import numpy as np
 
-from ._chart import COLOURS, Line, draw_card
-from ._facts import attempts_of, facts_of, first_step_of, headline_of
-from ._read import Run, read_run
+from tensorpack.runs.record import LOST, read_record, utc_now
+from tensorpack.runs.statistics import Epoch, read_epochs
+from tensorpack.utils._directory_lock import lock_owner
+from tensorpack.utils._words import size_text
+from tensorpack.utils.timer import humanize_time_delta
 
-# Light or dark as the reader's system is, wide or narrow as the screen.
+from ._charts import COLOURS, STATISTICS, Charts, card, charts_of, write_png
+
+_LINES = 60  # of the log
+_MOST_PICTURES = 24
+_FACTS = "folder host started ended machine versions git training".split()  # of an attempt
+# Series, number and index of names such as `{prefix}-ep{epoch}-{index}.png`.
+_PICTURE = re.compile(r"(.*?)(?:(\d+)(-\d+)?)?\.(png|jpe?g|gif|webp)$", re.IGNORECASE)
 _PAGE = Template("""<!DOCTYPE html>
 <html lang="en">
-<head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>$title</title>
 <style>
-:root { color-scheme: light dark; --back: #fff; --card: #f6f7f9; --text: #1c2024; --soft: #5d6670;
-  --edge: #dcdfe4; --good: #0a7040; --bad: #b3261e; --open: #a86200;
-  --c0: #0b66c3; --c1: #c2550a; --c2: #00825d; --c3: #b0448c; --c4: #7a6a00; --c5: #6a55c9; }
-@media (prefers-color-scheme: dark) { :root { --back: #14171a; --card: #1d2125; --text: #e4e7ea;
-  --soft: #9aa3ad; --edge: #343a41; --good: #4cc38a; --bad: #ff8a80; --open: #e0a040;
+:root { color-scheme: light dark; --back: #fff; --text: #1c2024; --soft: #5d6670; --bad: #b3261e;
+  --c0: #0b66c3; --c1: #b4500a; --c2: #007a57; --c3: #b0448c; --c4: #7a6a00; --c5: #6a55c9; }
+@media (prefers-color-scheme: dark) { :root {
+  --back: #14171a; --text: #e4e7ea; --soft: #9aa3ad; --bad: #ff8a80;
   --c0: #6cb0ff; --c1: #ff9d5c; --c2: #3ecfa0; --c3: #f08fcf; --c4: #d9c74a; --c5: #b3a4ff; } }
 body { margin: 0 auto; padding: 1rem; max-width: 78rem; background: var(--back); color: var(--text);
-  font: 15px/1.5 system-ui, -apple-system, "Segoe UI", sans-serif; overflow-wrap: anywhere; }
-h1 { font-size: 1.5rem; margin: 0; } p { margin: .3rem 0; }
-h2 { font-size: 1.15rem; margin: 2rem 0 .6rem; border-bottom: 1px solid var(--edge); }
-h3, summary { font-size: 1rem; margin: 1.2rem 0 .5rem; color: var(--soft); }
+  font: 15px/1.5 system-ui, sans-serif; overflow-wrap: anywhere; }
+h1 { font-size: 1.5rem; margin: 0 0 .5rem; } p { margin: .3rem 0; } details { margin: 1.2rem 0; }
+summary { font-weight: 600; margin-bottom: .5rem; border-bottom: 1px solid #8885; }
 .badge { padding: .1em .6em; border-radius: 1em; border: 1px solid; font-weight: 600; }
-.good { color: var(--good); } .bad { color: var(--bad); } .open { color: var(--open); }
+.finished { color: var(--c2); } .failed, .lost { color: var(--bad); }
+.running, .stopped, .note { color: var(--c1); }
 dl { display: grid; grid-template-columns: max-content 1fr; column-gap: 1rem; margin: 0; }
-dt, .card p { color: var(--soft); margin: 0; } dd { margin: 0; }
+dt, .card p { color: var(--soft); } dd, .card p { margin: 0; }
 .cards { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 19rem), 1fr));
   gap: .8rem; }
-.card, pre { background: var(--card); border: 1px solid var(--edge); border-radius: 6px;
-  padding: .6rem; margin: 0; overflow-x: auto; font-size: .9em; }
-svg { width: 100%; display: block; }
+.card, .log { background: #8881; border: 1px solid #8884; border-radius: 6px; padding: .6rem;
+  overflow-x: auto; font-size: .9em; }
+.log { font-family: monospace; white-space: pre; }
+svg { width: 100%; display: block; } circle { fill: currentColor; }
 svg text { fill: var(--soft); font-size: 11px; text-anchor: middle; }
 svg .up { text-anchor: end; } svg .axis { fill: var(--text); }
-.grid { stroke: var(--edge); } .mark { stroke: var(--soft); stroke-dasharray: 3 3; }
+.grid { stroke: #8885; } .mark { stroke: var(--soft); stroke-dasharray: 3 3; }
 .line { fill: none; stroke: currentColor; stroke-width: 1.6; stroke-linejoin: round; }
-circle { fill: currentColor; }
 .c0 { color: var(--c0); } .c1 { color: var(--c1); } .c2 { color: var(--c2); }
 .c3 { color: var(--c3); } .c4 { color: var(--c4); } .c5 { color: var(--c5); }
 img { max-width: 100%; min-width: min(100%, 8rem); image-rendering: pixelated; }
-@media (max-width: 36rem) { dl { display: block; } dd { margin-bottom: .5rem; } }
 </style>
-</head>
-<body>
 $body
-<p>Written $time.</p>
-</body>
+<p>Written $time. Curves have a value for each epoch; dashed lines show where a run was resumed.</p>
 </html>
 """)
-_STATISTICS = "Statistics of parameters, gradients and activations"
-_GROUPS = {  # title -> what the names of its scalars have, in lower case
-    _STATISTICS: re.compile(r"^(param-summary|summarygradient|activation-summary)/"),
-    "Scores": IS_SCORE,
-    "Costs and errors": re.compile(r"cost|loss|error|perplexity"),
-    "Others": re.compile(""),
-}
-_SET = "train(?:ing)?|val(?:id(?:ation)?)?|test|eval(?:uation)?"  # the data that a scalar is about
-_OF_A_SET = re.compile(rf"(^|[-_/])(?:{_SET})[-_/]|[-_/](?:{_SET})$", re.IGNORECASE)
 
 
 def write_report(directory: Union[str, Sequence[str]], out: Optional[str] = None) -> str:
-    """Writes what a log directory has to tell as one page of HTML, which needs no other file.
+    """Writes a page of HTML about the run in a log directory, and returns its path.
 
-    It has the result and the circumstances of the run, curves of all scalars, the time report,
-    pictures and the end of the log. What is missing or damaged there is left out, and said.
+    The page needs no other file. It has the result and the circumstances of the run, curves of all
+    scalars, the time report, pictures, and the end of the log.
 
     Args:
       directory: the log directory; or several, whose curves are drawn in the same charts.
       out: path of the page; by default `report.html` in the directory, or in the one that has all
-        of several.
-
-    Returns:
-      the path of the page.
+        of several. A path that ends with `.png` gets a picture of the curves, by matplotlib.
 
     Raises:
-      ValueError: there is no such directory, or it has no file of a run.
+      OSError: there is no such directory, or the page cannot be written.
+      ValueError: the directory has no file of a run.
     """
-    paths: List[Any] = [directory] if isinstance(directory, (str, os.PathLike)) else [*directory]
-    full = [os.path.abspath(path) for path in paths]
-    folder = paths[0] if len(paths) == 1 else os.path.commonpath(full)
-    above = os.path.dirname(full[0]) if len(paths) == 1 else folder
-    runs = [read_run(path, os.path.relpath(path, above)) for path in full]
-    body = _about_one(runs[0]) if len(runs) == 1 else _about_several(runs)
-    path = os.path.join(folder, "report.html") if out is None else out
-    title = escape(", ".join(run.name for run in runs))
-    with open(path, "w", encoding="utf-8", errors="backslashreplace") as file:
+    paths = [directory] if isinstance(directory, (str, os.PathLike)) else directory
+    paths = [os.path.abspath(path) for path in paths]
+    above = os.path.commonpath([os.path.dirname(path) for path in paths])
+    runs = {os.path.relpath(path, above): _Run(path) for path in paths}
+    out = os.fspath(out or os.path.join(above if len(paths) > 1 else paths[0], "report.html"))
+    charts = charts_of({name: run.epochs for name, run in runs.items()})
+    if out.endswith(".png"):
+        write_png(out, charts)
+        return out
+    title, body = escape(", ".join(runs)), "\n".join(_body(runs, charts))
+    with open(out, "w", encoding="utf-8", errors="backslashreplace") as file:
         file.write(_PAGE.substitute(title=title, body=body, time=utc_now()))
-    return path
+    return out
 
 
-def _about_one(run: Run) -> str:
-    figures = "".join(
-        f'<figure class="card"><img src="{uri}" alt=""><p>{escape(name)}</p></figure>'
-        for name, uri in run.pictures
-    )
-    sections = {
-        "Attempts": attempts_of(run),
-        "Curves": _curves([run]),
-        "Where the time goes": run.time and f"<p>{escape(run.time)}</p>",
-        "Pictures": figures and f'<div class="cards">{figures}</div>',
-        "The end of the log": run.log and f"<pre>{escape(run.log)}</pre>",
+class _Run:
+    """What a log directory tells, where any file may be missing or cut off."""
+
+    def __init__(self, directory: str) -> None:
+        files = sorted(os.listdir(directory))
+        if not {"run.json", "stats.json", "log.log", "checkpoint"} & {*files}:
+            raise ValueError(
+                f"{directory} has no run.json, stats.json or log.log: give the log directory of a "
+                "training, such as train_log/NAME."
+            )
+        self.notes: List[str] = []  # what is not shown
+        self.record: Dict[str, Any] = {}
+        self.epochs: List[Epoch] = []
+        try:
+            self.record = read_record(directory) or {}
+        except ValueError as error:
+            self.notes.append(str(error))
+        try:
+            self.epochs.extend(read_epochs(directory))
+        except FileNotFoundError:
+            pass
+        except ValueError as error:
+            self.notes.append(str(error))
+        self.attempts = [{"result": LOST, **each} for each in self.record.get("attempts", [])]
+        if self.attempts and self.attempts[-1]["result"] == LOST and lock_owner(directory):
+            self.attempts[-1]["result"] = "running"
+        trainings: List[Any] = [each.get("training") or {} for each in self.attempts]
+        self.first_steps = [training.get("first_step") or 0 for training in trainings]
+        self.log = "".join(_last_lines(directory, "log.log"))
+        self.time = ""  # the last time report
+        for line in _last_lines(directory, "time_reports.jsonl"):
+            with suppress(ValueError):  # the last line may be cut off
+                self.time = json.loads(line)["text"]
+        matches = [match for match in map(_PICTURE.match, files) if match]
+        matches.sort(key=lambda match: int(match.group(2) or 0))
+        newest = sorted({match.group(1, 3): match.group() for match in matches}.values())
+        self.pictures = [os.path.join(directory, name) for name in newest[:_MOST_PICTURES]]
+
+
+def _last_lines(directory: str, name: str) -> Sequence[str]:
+    path = os.path.join(directory, name)
+    with suppress(FileNotFoundError), open(path, encoding="utf-8", errors="replace") as file:
+        return deque(file, _LINES)
+    return ()
+
+
+def _body(runs: Dict[str, _Run], groups: Dict[str, Charts]) -> Iterator[str]:
+    is_one = len(runs) == 1
+    for i, (name, run) in enumerate(runs.items()):
+        key = "" if is_one else f'<span class="c{i % COLOURS}">&#9632;</span> '
+        yield f"<h1>{key}{escape(name)}</h1>\n<p>{_result(run)}</p>"
+        yield from (f'<p class="note">{escape(note)}</p>' for note in run.notes)
+        facts = "".join(f"<dt>{name}</dt><dd>{text}</dd>" for name, text in _facts(run).items())
+        yield _section("Circumstances", f"<dl>{facts}</dl>" if facts else "", is_one)
+    steps: List[Any] = [epoch["global_step"] for run in runs.values() for epoch in run.epochs]
+    marks = run.first_steps[1:] if is_one else []
+    for group, charts in groups.items():
+        cards = [card(*chart, (min(steps), max(steps)), marks) for chart in charts.items()]
+        yield _section(f"{group} ({len(cards)})", "".join(cards), group != STATISTICS, "cards")
+    for name, run in runs.items():
+        suffix = "" if is_one else f" of {escape(name)}"
+        yield _section(f"Where the time goes{suffix}", escape(run.time))
+        yield _section(f"Pictures{suffix}", "".join(map(_picture, run.pictures)), css="cards")
+        yield _section(f"The end of the log{suffix}", escape(run.log), is_one, "log")
+
+
+def _section(title: str, html: str, is_open: bool = True, css: str = "") -> str:
+    head = f"<details{' open' * is_open}><summary>{title}</summary>"
+    return f'{head}<div class="{css}">{html}</div></details>' if html else ""
+
+
+def _picture(path: str) -> str:
+    name = os.path.basename(path)
+    kind = os.path.splitext(name)[1][1:].lower().replace("jpg", "jpeg")
+    with open(path, "rb") as file:
+        content = base64.b64encode(file.read()).decode("ascii")
+    uri = f"data:image/{kind};base64,{content}"
+    return f'<div class="card"><img src="{uri}" alt=""><p>{escape(name)}</p></div>'
+
+
+def _result(run: _Run) -> str:
+    """How the run ended, and how far it came."""
+    if not run.attempts:
+        return "No run.json tells how this run ended."
+    last, seconds = run.attempts[-1], sum(each.get("seconds", 0) for each in run.attempts)
+    facts = [f"{name} {last[name]:,}" for name in ("epoch", "step") if name in last]
+    facts += [f"after {humanize_time_delta(seconds)}"] if seconds else []
+    facts += [f"last checkpoint {last['checkpoint']}"] if last.get("checkpoint") else []
+    facts += [f"best {best}" for best in last.get("best") or []]
+    result, message = escape(last["result"]), escape(last.get("message") or "")
+    badge = f'<span class="badge {result}">{result}</span>'
+    return f"{badge} <b>{message}</b> {escape(', '.join(facts))}"
+
+
+def _facts(run: _Run) -> Dict[str, str]:
+    """What was run where, in the last attempt."""
+    if not run.attempts:
+        return {}
+    last = run.attempts[-1]
+    attempts = [
+        f"{attempt.get('started')} from step {step:,}: {attempt['result']}"
+        for attempt, step in zip(run.attempts, run.first_steps)
+    ]
+    sizes = [int(np.prod(shape)) for _, shape, _ in run.record.get("parameters", [])]
+    seed = (last.get("training") or {}).get("seed")
+    facts = {
+        "command": " ".join(map(shlex.quote, last.get("command") or [])),
+        **{name: _text(last.get(name)) for name in _FACTS},
+        "attempts": "; ".join(attempts[len(attempts) == 1 :]),
+        "parameters": f"{len(sizes)} variables, {sum(sizes):,} numbers" if sizes else "",
+        "seed": "not fixed: this run cannot be repeated exactly" if seed is None else str(seed),
     }
-    html = "\n".join(f"<h2>{name}</h2>\n{part}" for name, part in sections.items() if part)
-    return f"<h1>{escape(run.name)}</h1>\n{headline_of(run)}\n{facts_of(run)}\n{html}"
+    return {name.capitalize(): escape(text) for name, text in facts.items() if text}
 
 
-def _about_several(runs: List[Run]) -> str:
-    parts = [f"<h1>{len(runs)} runs</h1>"]
-    for i, run in enumerate(runs):
-        parts.append(f'<h2><span class="c{i % COLOURS}">&#9632;</span> {escape(run.name)}</h2>')
-        facts = f"<details><summary>circumstances</summary>{facts_of(run)}</details>"
-        parts += [headline_of(run), facts]
-    return "\n".join([*parts, "<h2>Curves</h2>", _curves(runs)])
-
-
-def _curves(runs: List[Run]) -> str:
-    """Charts of all scalars: of one run, one chart for those that differ in their data alone."""
-    is_one, epochs = len(runs) == 1, [epoch for run in runs for epoch in run.epochs]
-    if not epochs:
-        return ""
-    steps = [epoch["global_step"] or 0.0 for epoch in epochs]
-    span = min(steps), max(steps)  # one axis for all charts, so that one can compare them
-    marks = [first_step_of(attempt) for attempt in runs[0].attempts[1:]] if is_one else []
-    charts: Dict[str, List[Line]] = {}
-    for name in sorted({*chain(*epochs)} - {*RESERVED}, key=scalar_rank):
-        lines = charts.setdefault(_OF_A_SET.sub(r"\1", name) if is_one else name, [])
-        for i, run in enumerate(runs):
-            points = [(e["global_step"] or 0.0, e[name]) for e in run.epochs if name in e]
-            if points:
-                label, colour = (name, len(lines)) if is_one else (run.name, i)
-                lines.append(Line(points, f"c{colour % COLOURS}", label))
-    groups: Dict[str, List[str]] = {title: [] for title in [*_GROUPS][1:] + [_STATISTICS]}
-    for title, lines in charts.items():
-        title = lines[0].label if is_one and len(lines) == 1 else title
-        group = next(name for name, words in _GROUPS.items() if words.search(title.lower()))
-        groups[group].append(draw_card(title, lines, span, marks))
-    note = "Over the steps, a value for each epoch."
-    parts = [f"<p>{note}{' Dashed lines: where the run was resumed.' if marks else ''}</p>"]
-    for title, cards in groups.items():
-        html = f'<div class="cards">{"".join(cards)}</div>'
-        if title == _STATISTICS:
-            html = f"<details><summary>{title} ({len(cards)})</summary>{html}</details>"
-        else:
-            html = f"<h3>{title}</h3>{html}"
-        parts.append(html if cards else "")
-    return "\n".join(parts)
+def _text(value: Any, name: str = "") -> str:
+    """A part of a record without what is empty, such as `commit 0a1b, branch main`."""
+    if isinstance(value, dict):
+        texts = {name: _text(part, name) for name, part in value.items() if part}
+        return ", ".join(f"{name.replace('_', ' ')} {text}" for name, text in texts.items())
+    if isinstance(value, list):
+        return "; ".join(map(_text, value))
+    return size_text(value) if name == "memory" else str(value or "")

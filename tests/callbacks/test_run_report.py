@@ -23,7 +23,7 @@ def test_a_page_is_written_when_all_is_known(log_dir, tmp_path):
     out = tmp_path / "page.html"
     train(RunReport(str(out)), max_epoch=2)
     text = out.read_text(encoding="utf-8")
-    assert 'class="badge good">finished' in text and "epoch 2, step 4" in text
+    assert 'class="badge finished">finished' in text and "epoch 2, step 4" in text
     assert "2 variables, 2 numbers" in text
 
 
@@ -36,7 +36,7 @@ def test_a_run_that_fails_has_one_too(log_dir):
         train(RunReport(), Breaks())
     with open(log_dir + "/report.html", encoding="utf-8") as file:
         text = file.read()
-    assert 'class="badge bad">failed' in text and "KeyError: &#x27;broken&#x27;" in text
+    assert 'class="badge failed">failed' in text and "KeyError: &#x27;broken&#x27;" in text
     assert "Traceback" in text and "raise KeyError(&quot;broken&quot;)" in text
 
 

