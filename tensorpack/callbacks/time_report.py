@@ -16,7 +16,6 @@ from tensorpack.utils.workers.processes import usable_cores
 from ._disk import survive
 from .base import Callback
 
-FILENAME = "time_reports.jsonl"
 _WARMUP_STEPS = 20  # slower than the others
 _FEW_STEPS = 10  # less is too few for a report
 _MUCH = 0.15  # a share of the time that is worth a change
@@ -39,52 +38,49 @@ class Figures(NamedTuple):
     on_gpu: bool = False
 
 
-def bottleneck(figures: Figures, hint: Callable[[str], Optional[str]]) -> Tuple[str, str]:
-    """Returns what limits the training, and what would help, in one sentence without its end.
+def bottleneck(f: Figures, hint: Callable[[str], Optional[str]]) -> Tuple[str, str]:
+    """Returns what limits the training, and a sentence, without its end, on what would help.
 
     The source of the data may know more: `hint(limit)` returns a phrase, or None.
     """
-    waiting, callbacks, seconds = figures.waiting or 0.0, figures.callbacks, figures.seconds
-    if waiting >= max(_MUCH, callbacks):
-        help = hint("data") or (
-            "the data is the limit; make it with more workers, or do less for a datapoint"
-        )
-        return "data", f"Waiting for data takes {waiting:.0%}: {help}"
-    if callbacks >= _MUCH:
-        slowest, took = max(figures.in_callbacks.items(), key=lambda cb: cb[1], default=("", 0.0))
-        named = f", {took / seconds:.0%} in {slowest}" if took >= 0.01 * seconds else ""
-        return "callbacks", (
-            f"Callbacks take {callbacks:.0%} between the steps{named}; let them run more rarely "
-            "(PeriodicTrigger, PeriodicCallback)"
-        )
-    if figures.busy >= _BUSY and not figures.on_gpu:
-        help = hint("processor") or "bfloat16, a GPU, more cores or fewer summaries help"
-        return "processor", f"The processor is the limit, its cores are busy; {help}"
-    where = "on the GPU" if figures.on_gpu else "which leaves some of the cores idle"
-    help = hint("step") or "larger batches, lower precision or XLA may help"
-    if figures.stepping * seconds < _SHORT_STEP * figures.steps:
-        where, help = "which is very short", "do more in each, with larger batches"
-    return "step", f"The data keeps up; the limit is the step itself, {where}; {help}"
+    waiting = f.waiting or 0.0
+    if waiting >= max(_MUCH, f.callbacks):
+        limit, what = "data", f"Waiting for data takes {waiting:.0%}: "
+        advice = "the data is the limit; make it with more workers, or do less for a datapoint"
+    elif f.callbacks >= _MUCH:
+        slowest, took = max(f.in_callbacks.items(), key=lambda cb: cb[1], default=("", 0.0))
+        named = f", {took / f.seconds:.0%} in {slowest}" if took >= 0.01 * f.seconds else ""
+        limit, what = "callbacks", f"Callbacks take {f.callbacks:.0%} between the steps{named}; "
+        advice = "let them run more rarely (PeriodicTrigger, PeriodicCallback)"
+    elif f.busy >= _BUSY and not f.on_gpu:
+        limit, what = "processor", "The processor is the limit, its cores are busy; "
+        advice = "bfloat16, a GPU, more cores or fewer summaries help"
+    else:
+        where = "on the GPU" if f.on_gpu else "which leaves some of the cores idle"
+        advice = "larger batches, lower precision or XLA may help"
+        if f.stepping * f.seconds < _SHORT_STEP * f.steps:
+            where, advice = "which is very short", "do more in each, with larger batches"
+        limit, what = "step", f"The data keeps up; the limit is the step itself, {where}; "
+    return limit, what + (hint(limit) or advice)
 
 
 class TimeReport(Callback):
     """Logs a paragraph on where the time of an epoch goes: data, steps, callbacks.
 
-    It comes at the end of each epoch, but not for less than ten steps after a warm-up, and once in
-    the first epoch when that has taken `after_seconds`. `trigger()`, for example by a
-    `PeriodicTrigger`, reports on the epoch so far. Each paragraph is on the time since the one
-    before, and also a line of JSON, with its figures, in `time_reports.jsonl` in the log directory.
+    It comes at the end of each epoch, but not for less than ten steps after a warm-up; when the
+    first epoch has taken `after_seconds`; and when it is triggered, as by a `PeriodicTrigger`. It
+    is on the time since the one before, and also a line of JSON, with its figures, in
+    `time_reports.jsonl` in the log directory.
 
     Callbacks have the time between two runs of the session; the one that is named took the longest
     in its `trigger_step`. The rest is stepping, with the hooks around a run that are inside of this
-    one's. The measurements are no part of the state of a run, and change nothing in it.
+    one's.
 
     Args:
-      source: an object that knows more about the data; by default the dataflow of the
-        `TrainConfig`. Two optional attributes of it are used: `env_steps`, a number that grows, and
-        `bottleneck_hint(limit)`, which returns a phrase on what to do, or None. The limit is
-        "data", "callbacks", "processor" or "step".
-      after_seconds: how long to measure before the report in the first epoch.
+      source: what knows more about the data, by default the dataflow of the `TrainConfig`: its
+        `env_steps`, a number that grows, and its `bottleneck_hint(limit)`, which returns advice or
+        None where the limit is "data", "callbacks", "processor" or "step". Both are optional.
+      after_seconds: as above.
       clock: returns seconds; only differences count.
     """
 
@@ -138,7 +134,6 @@ class TimeReport(Callback):
             self._inside += took
             if times is not None:
                 waited = max(times) - (self._began_time if self._fed else times[0])
-                self._looked += took
                 self._waited += min(max(0.0, waited), took)  # the clock of the graph may be set
 
     def _after_epoch(self) -> None:
@@ -156,15 +151,14 @@ class TimeReport(Callback):
 
     def _restart(self) -> None:
         self._start = self._meters()
-        self._inside = self._looked = self._waited = 0.0  # seconds
+        self._inside = self._waited = 0.0  # seconds
 
     def _meters(self) -> Dict[str, float]:
         """Returns readings of what only grows; those of callbacks have their names behind "in "."""
+        steps, games = self.trainer.loop.steps_taken, getattr(self._source, "env_steps", None)
         return {
-            "seconds": self._clock(),
-            "steps": self.trainer.loop.steps_taken,
-            "cpu": cpu_seconds(),
-            "env_steps": getattr(self._source, "env_steps", None) or 0,
+            **{"seconds": self._clock(), "steps": steps, "cpu": cpu_seconds()},
+            **({} if games is None else {"env_steps": games}),
             **{f"in {name}": took for name, took in self.trainer.callback_seconds.items()},
         }
 
@@ -172,8 +166,7 @@ class TimeReport(Callback):
         gained = {key: reading - self._start[key] for key, reading in self._meters().items()}
         seconds, cores = max(gained["seconds"], 1e-9), usable_cores()
         callbacks = max(0.0, seconds - self._inside) / seconds
-        waiting = self._waited / self._looked * (1 - callbacks) if self._looked > 0 else None
-        has_env = getattr(self._source, "env_steps", None) is not None
+        waiting = None if self._request is None else self._waited / seconds
         return Figures(
             seconds=seconds,
             steps=int(gained["steps"]),
@@ -181,7 +174,7 @@ class TimeReport(Callback):
             stepping=max(0.0, 1 - callbacks - (waiting or 0.0)),
             callbacks=callbacks,
             in_callbacks={key[3:]: took for key, took in gained.items() if key[:3] == "in "},
-            env_steps=gained["env_steps"] / seconds if has_env else None,
+            env_steps=gained["env_steps"] / seconds if "env_steps" in gained else None,
             cores=cores,
             busy=gained["cpu"] / seconds / cores,
             on_gpu=self._on_gpu,
@@ -202,7 +195,7 @@ class TimeReport(Callback):
         if directory is not None:
             place = {"epoch": self.epoch_num, "step": self.trainer.loop.steps_taken}
             line = json.dumps({**place, "limit": limit, "text": text, **f._asdict()})
-            path = os.path.join(directory, FILENAME)
+            path = os.path.join(directory, "time_reports.jsonl")
             survive(lambda: _append(path, f"{line}\n"), "The time report is in the log alone")
 
 
@@ -212,15 +205,13 @@ def _append(path: str, text: str) -> None:
 
 
 def cpu_seconds() -> float:
-    """Returns the processor time of this process and its children, in seconds.
-
-    It includes children that have been waited for and, where there is /proc, running ones that
-    `multiprocessing` started.
+    """Returns the processor seconds of this process, of the children that it has waited for and,
+    where there is /proc, of running ones that `multiprocessing` started.
     """
     total = sum(os.times()[:4])
     for child in multiprocessing.active_children():
         with suppress(OSError):  # it has ended, or the system has no /proc
             with open(f"/proc/{child.pid}/stat", encoding="utf-8", errors="replace") as file:
-                user, system = file.read().rpartition(")")[2].split()[11:13]  # see proc(5)
-            total += (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+                ticks = file.read().rpartition(")")[2].split()[11:13]  # see proc(5)
+            total += sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK")
     return total
