@@ -74,11 +74,9 @@ class ProxyCallback(Callback):
         return f"{type(self).__name__}-{self.cb}"
 
 
-def innermost(callback: Callback) -> Callback:
+def innermost(cb: Callback) -> Callback:
     """Returns what is inside of all proxies, the callback itself if it is none."""
-    while isinstance(callback, ProxyCallback):
-        callback = callback.cb
-    return callback
+    return innermost(cb.cb) if isinstance(cb, ProxyCallback) else cb
 
 
 _Part = Optional[Callable[[Callback], Any]]

@@ -40,12 +40,14 @@ class StopIfNonFinite(Callback):
         self.tensors = [tensors] if isinstance(tensors, str) else as_list(self, "tensors", tensors)
 
     def _setup_graph(self) -> None:
-        names = [each if isinstance(each, str) else each.name for each in self.tensors]
+        names = [tensor if isinstance(tensor, str) else tensor.name for tensor in self.tensors]
         found = self.get_tensors_maybe_in_tower(names)
-        for each in found:
-            if each.shape.ndims != 0:
-                raise ValueError(f"StopIfNonFinite: {each.name} has shape {each.shape}, not [].")
-        self._names = [each.op.name for each in found]
+        for tensor in found:
+            if tensor.shape.ndims != 0:
+                raise ValueError(
+                    f"StopIfNonFinite: {tensor.name} has shape {tensor.shape}, not []."
+                )
+        self._names = [tensor.op.name for tensor in found]
         self._request = tf.train.SessionRunArgs(tuple(found))
 
     def _before_run(self, ctx: tf.train.SessionRunContext) -> Any:
@@ -81,14 +83,14 @@ class FiniteCheck:
     """
 
     def __init__(self, variables: Iterable[tf.Variable]) -> None:
-        averages = {id(each) for each in average_states()}
-        floats = [each for each in variables if each.dtype.base_dtype.is_floating]
-        self._variables = [each for each in floats if id(each) not in averages]
+        averages = {id(var) for var in average_states()}
+        floats = [var for var in variables if var.dtype.base_dtype.is_floating]
+        self._variables = [var for var in floats if id(var) not in averages]
         self._squares = []
         with tf.name_scope("FiniteCheck"):
-            for each in self._variables:
-                with each.graph.colocate_with(each.op):
-                    self._squares.append(tf.nn.l2_loss(tf.cast(each, tf.float32)))
+            for var in self._variables:
+                with var.graph.colocate_with(var.op):
+                    self._squares.append(tf.nn.l2_loss(tf.cast(var, tf.float32)))
 
     def first_bad(self, sess: tf.Session) -> Optional[str]:
         """Returns the name of the first variable with a NaN or an infinity in it, or None."""

@@ -130,7 +130,7 @@ class DumpTensors(ProcessTensors):
 
     def _dump(self, *values: np.ndarray) -> None:
         arrays = map(np.asarray, values)  # strings are objects, which np.load takes for pickles
-        plain = [each.astype("S") if each.dtype == object else each for each in arrays]
+        plain = [array.astype("S") if array.dtype == object else array for array in arrays]
         content = io.BytesIO()
         write_npz(content, dict(zip(self._names, plain)))
         self._files.write(f"DumpTensor-{self.global_step}.npz", content.getvalue())
@@ -198,8 +198,8 @@ class CheckNumerics(RunOp):
     @staticmethod
     def _checks() -> tf.Operation:
         checks = [
-            tf.check_numerics(each, f"{each.op.name} has a NaN or Inf in it").op
-            for each in tf.trainable_variables()
-            if each.dtype.is_floating
+            tf.check_numerics(var, f"{var.op.name} has a NaN or Inf in it").op
+            for var in tf.trainable_variables()
+            if var.dtype.is_floating
         ]
         return tf.group(*checks, name="check_numerics")

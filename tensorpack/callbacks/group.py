@@ -2,6 +2,7 @@
 
 import time
 from collections import Counter
+from dataclasses import dataclass
 from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence, Set, Tuple
 
 from tensorpack.compat import tfv1 as tf
@@ -40,18 +41,18 @@ class Callbacks(Callback):
         clock: Callable[[], float] = time.monotonic,
         leading: Sequence[Callback] = (),
     ) -> None:
-        for each in cbs:
-            check_kind("Each of the callbacks", each, Callback)
-        self.cbs: List[Callback] = sorted(cbs, key=lambda each: each not in leading)
+        for cb in cbs:
+            check_kind("Each of the callbacks", cb, Callback)
+        self.cbs: List[Callback] = sorted(cbs, key=lambda cb: cb not in leading)
         # The order of the list says which number each has in a state, also in those of earlier
         # versions, and which saver is the first.
         self._given = list(cbs)
         self._names = _names_of(cbs)
         self._clock = clock
         self._entered: List[Callback] = []
-        self._stepped = [each for each in self.cbs if sees_steps(each)]
+        self._stepped = [cb for cb in self.cbs if sees_steps(cb)]
         self._step_progress = _HookProgress("trigger_step", self._stepped)
-        self.step_seconds = {self._names[id(each)]: 0.0 for each in self._stepped}
+        self.step_seconds = {self._names[id(cb)]: 0.0 for cb in self._stepped}
         self._stateless: Set[str] = set()  # names of those that need a state and keep none
         self._progress: Optional[_HookProgress] = None
 
@@ -59,41 +60,41 @@ class Callbacks(Callback):
         """Sets each callback up, under its own name scope only."""
         self.trainer = trainer
         self.graph = tf.get_default_graph()
-        last = [each for each in self._given if each.sets_up_last]
-        for each in [*(cb for cb in self.cbs if not cb.sets_up_last), *last]:
-            each.setup_graph(trainer)
+        last = [cb for cb in self._given if cb.sets_up_last]
+        for cb in [*(cb for cb in self.cbs if not cb.sets_up_last), *last]:
+            cb.setup_graph(trainer)
             trainer.check_stop()
 
     def get_hooks(self) -> List[tf.train.SessionRunHook]:
         """Returns a hook for each callback that does something before or after a run."""
-        return [CallbackToHook(each) for each in self.cbs if sees_runs(each)]
+        return [CallbackToHook(cb) for cb in self.cbs if sees_runs(cb)]
 
     def run_along(self, sess: tf.Session, fetches: Any) -> List[tf.Operation]:
         """Returns what any of the callbacks lets run along with these fetches."""
-        return [op for each in self.cbs for op in each.run_along(sess, fetches)]
+        return [op for cb in self.cbs for op in cb.run_along(sess, fetches)]
 
     def _before_train(self) -> None:
-        for each in self.cbs:
-            self._entered.append(each)
-            each.before_train()
+        for cb in self.cbs:
+            self._entered.append(cb)
+            cb.before_train()
             self.trainer.check_stop()
 
     def check_over(self) -> None:
         """Asks each callback whether the run ends before its next epoch."""
-        for each in map(innermost, self.cbs):
-            each.check_over()
+        for cb in map(innermost, self.cbs):
+            cb.check_over()
 
     def _before_epoch(self) -> None:
-        for each in self.cbs:
-            each.before_epoch()
+        for cb in self.cbs:
+            cb.before_epoch()
 
     def trigger_step(self) -> None:
         """Calls those that do something after each step."""
         self._progress = progress = self._step_progress
         progress.called = 0
         start = self._clock()
-        for name, each in zip(self.step_seconds, progress.members):
-            each.trigger_step()
+        for name, cb in zip(self.step_seconds, progress.members):
+            cb.trigger_step()
             progress.called += 1
             now = self._clock()
             self.step_seconds[name] += now - start
@@ -110,10 +111,10 @@ class Callbacks(Callback):
         """Calls a hook that belongs to no step, and logs what took long."""
         self._progress = progress
         times: List[Tuple[float, str]] = []
-        for each in progress.members:
+        for cb in progress.members:
             start = self._clock()
-            getattr(each, progress.hook)()
-            times.append((self._clock() - start, str(each)))
+            getattr(cb, progress.hook)()
+            times.append((self._clock() - start, str(cb)))
             progress.called += 1
             self.trainer.check_stop()
         self._progress = None
@@ -128,40 +129,37 @@ class Callbacks(Callback):
             return None, []
         progress = self._progress
         called = progress.members[: progress.called + int(with_current)]
-        return progress.hook, [*progress.done_before, *(self._names[id(each)] for each in called)]
+        return progress.hook, [*progress.done_before, *(self._names[id(cb)] for cb in called)]
 
     def resume_hook(self, hook: str, done: Sequence[str]) -> None:
         """Calls a hook for those callbacks that `unfinished_hook` did not name."""
         members = self._stepped if hook == "trigger_step" else self.cbs
-        rest = [each for each in members if self._names[id(each)] not in done]
+        rest = [cb for cb in members if self._names[id(cb)] not in done]
         self._call_all(_HookProgress(hook, rest, done))
 
     def state_dict(self) -> Dict[str, Any]:
         """Returns the states of those that have one, by name; None for a state that is not kept."""
         states: Dict[str, Any] = {}
         try:
-            for each in self.cbs:
-                name = self._names[id(each)]
-                state = self._state_of(each, name)
-                if state or state is None:
-                    states[name] = state
+            for cb in self.cbs:
+                name = self._names[id(cb)]
+                try:
+                    state = cb.state_dict()
+                except StateNotKept as error:  # it is a DataFlow as well
+                    if name not in self._stateless:
+                        self._stateless.add(name)
+                        logger.warning(f"This run cannot be resumed exactly: {error}")
+                    states[name] = None
+                else:
+                    states.update({name: state} if state else {})
         except BaseException:
             abandon(states)
             raise
         return states
 
-    def _state_of(self, callback: Callback, name: str) -> Optional[Dict[str, Any]]:
-        try:
-            return callback.state_dict()
-        except StateNotKept as error:  # it is a DataFlow as well
-            if name not in self._stateless:
-                self._stateless.add(name)
-                logger.warning(f"This run cannot be resumed exactly: {error}")
-            return None
-
     def names(self) -> List[str]:
         """Returns a name for each callback, in their order; the second `X` is `X#2`."""
-        return [self._names[id(each)] for each in self.cbs]
+        return [self._names[id(cb)] for cb in self.cbs]
 
     def load_states(self, states: Dict[str, Any], names: Sequence[str], strictly: bool) -> None:
         """Hands each callback its state, given what `state_dict` and `names` returned.
@@ -175,14 +173,14 @@ class Callbacks(Callback):
         if lost:
             kept = "was not kept when the run was saved"
             _warn(f"The state of {', '.join(lost)} {kept}: it begins again.", strictly)
-        for each in self.cbs:
-            name, of = self._names[id(each)], innermost(each).state_of
+        for cb in self.cbs:
+            name, of = self._names[id(cb)], innermost(cb).state_of
             state = states.get(name)
             if state and of and state.get("of", of) != of:
                 _warn(f"{name} is of {of}, but its state of {state['of']}: not used.", strictly)
             elif state is not None:
                 try:
-                    each.load_state_dict(state)
+                    cb.load_state_dict(state)
                 except (LookupError, TypeError) as error:
                     message = f"{name} cannot use the state that it had: {error!r}"
                     raise ValueError(message) from error
@@ -201,11 +199,11 @@ class Callbacks(Callback):
     def _after_train(self) -> None:
         entered, self._entered = self._entered, []
         first: Optional[BaseException] = None
-        for each in entered:
+        for cb in entered:
             try:
-                each.after_train()
+                cb.after_train()
             except BaseException as error:  # the others have threads and files to end
-                logger.error(f"{each} failed at the end of the run: {error!r}")
+                logger.error(f"{cb} failed at the end of the run: {error!r}")
                 first = first or error
         if first is not None:
             raise first
@@ -213,33 +211,30 @@ class Callbacks(Callback):
 
 def of_other_workers(callbacks: Sequence[Callback]) -> List[Callback]:
     """Returns those that run on each worker of a group, and logs which run on the chief only."""
-    skipped = [str(each) for each in callbacks if each.chief_only]
-    if skipped:
-        names = ", ".join(skipped)
+    names = ", ".join(str(cb) for cb in callbacks if cb.chief_only)
+    if names:
         logger.warning(f"These callbacks run on the chief only and are skipped here: {names}.")
-    return [each for each in callbacks if not each.chief_only]
+    return [cb for cb in callbacks if not cb.chief_only]
 
 
+@dataclass
 class _HookProgress:
     """A hook that is called for one callback after the other, and may be left in between."""
 
-    def __init__(
-        self, hook: str, members: Sequence[Callback], done_before: Sequence[str] = ()
-    ) -> None:
-        self.hook = hook
-        self.members = members
-        self.done_before = done_before  # names of those that had their turn in another process
-        self.called = 0  # how many of the members
+    hook: str
+    members: Sequence[Callback]
+    done_before: Sequence[str] = ()  # names of those that had their turn in another process
+    called: int = 0  # how many of the members
 
 
 def _names_of(callbacks: Sequence[Callback]) -> Dict[int, str]:
     """Returns a unique name for each callback, by its id; the second `X` is `X#2`."""
     counts: Counter[str] = Counter()
     names = {}
-    for each in callbacks:
-        name = str(each)
+    for cb in callbacks:
+        name = str(cb)
         counts[name] += 1
-        names[id(each)] = name if counts[name] == 1 else f"{name}#{counts[name]}"
+        names[id(cb)] = name if counts[name] == 1 else f"{name}#{counts[name]}"
     return names
 
 
@@ -261,7 +256,7 @@ def _report(times: List[Tuple[float, str]]) -> None:
         return
     slow = [
         f"{name}: {seconds:.3f}sec"
-        for seconds, name in sorted(times, key=lambda each: -each[0])
+        for seconds, name in sorted(times, reverse=True)
         if seconds > _SLOW_SECONDS or seconds > _SLOW_SHARE * total
     ]
     logger.info(f"Callbacks took {total:.3f} sec in total. {'; '.join(slow)}")

@@ -83,25 +83,23 @@ class TFLocalCLIDebugHook(HookToCallback):
         self._hook.add_tensor_filter(*args, **kwargs)
 
 
-def sees_runs(callback: Callback) -> bool:
+def sees_runs(cb: Callback) -> bool:
     """Tells whether a callback has something to do before or after each run of the session."""
-    if not callback.sees_runs:
-        return False
-    if isinstance(callback, ProxyCallback):
-        return sees_runs(callback.cb)
-    return overrides(callback, "before_run", "_before_run", "after_run", "_after_run")
+    if isinstance(cb, ProxyCallback):
+        return cb.sees_runs and sees_runs(cb.cb)
+    return cb.sees_runs and overrides(cb, "before_run", "_before_run", "after_run", "_after_run")
 
 
-def sees_steps(callback: Callback) -> bool:
+def sees_steps(cb: Callback) -> bool:
     """Tells whether a callback has something to do after each step."""
-    if type(callback) is ProxyCallback:
-        return sees_steps(callback.cb)
-    return overrides(callback, "trigger_step", "_trigger_step")
+    if type(cb) is ProxyCallback:
+        return sees_steps(cb.cb)
+    return overrides(cb, "trigger_step", "_trigger_step")
 
 
-def overrides(callback: Callback, *methods: str) -> bool:
+def overrides(cb: Callback, *methods: str) -> bool:
     """Returns whether the class or the instance overrides any of these methods of `Callback`."""
     return any(
-        getattr(getattr(callback, name), "__func__", None) is not getattr(Callback, name)
+        getattr(getattr(cb, name), "__func__", None) is not getattr(Callback, name)
         for name in methods
     )

@@ -1,6 +1,5 @@
 """Validation: runs the model over a whole data set and logs what inferencers make of it."""
 
-import operator
 from collections import Counter
 from contextlib import suppress
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
@@ -12,9 +11,8 @@ from tensorpack.dataflow import DataFlow
 from tensorpack.input_source import FeedfreeInput, FeedInput, InputSource, QueueInput, StagingInput
 from tensorpack.tfutils.common import PerGraph
 from tensorpack.tfutils.hooked_session import HookedSession
-from tensorpack.tfutils.tower import TowerTensorHandle
 from tensorpack.utils import get_tqdm, logger
-from tensorpack.utils.checks import as_count, as_list, check_kind, is_integer
+from tensorpack.utils.checks import as_list, check_kind, is_integer
 
 from .base import Callback
 from .group import Callbacks
@@ -50,8 +48,8 @@ class InferenceRunnerBase(Callback):
     ) -> None:
         self._source = self._as_source(input)
         self.infs = [infs] if isinstance(infs, Inferencer) else as_list(self, "infs", infs)
-        for each in self.infs:
-            check_kind("Each of infs", each, Inferencer, " such as ScalarStats(...)")
+        for inf in self.infs:
+            check_kind("Each of infs", inf, Inferencer, " such as ScalarStats(...)")
         self._tower_name, self._tower_func = tower_name, tower_func
         self._hooks: List[Callback] = []
         self._group: Optional[Callbacks] = None  # all that see the runs of a validation
@@ -99,8 +97,14 @@ class InferenceRunnerBase(Callback):
             )
         self._group = Callbacks([*callbacks, *self._hooks, *self.infs])
         self._group.setup_graph(self.trainer)
-        names = [each.get_fetches() for each in self.infs]
-        self._fetches = [(_rows_of(each), [*map(each.get_tensors, names)]) for each in towers]
+        names = [inf.get_fetches() for inf in self.infs]
+        self._fetches: List[
+            Any
+        ] = []  # for each tower the rows of its inputs, and of the inferencers
+        for tower in towers:
+            with tf.name_scope(f"{tower.ns_name}/"):
+                rows = [tf.shape(tensor, name="rows")[:1] for tensor in tower.inputs]
+            self._fetches.append((rows, [*map(tower.get_tensors, names)]))
         self._of_one = self._fetches[:1]
 
     def _before_train(self) -> None:
@@ -122,15 +126,15 @@ class InferenceRunnerBase(Callback):
         if self.trainer.state_saver is not None:
             self._begin = self._group_state()
         self._source.begin_pass()
-        for each in self.infs:
-            each.before_inference()
+        for inf in self.infs:
+            inf.before_inference()
         count = self._run_pass()
         if self._total is not None and count != self._total:
             logger.warning(
                 f"[{self}] The data ended after {count} datapoints, but its size is {self._total}."
             )
-        for each in self.infs:
-            self._put(each)
+        for inf in self.infs:
+            self._put(inf)
         self._begin = None
 
     def _run_pass(self) -> int:
@@ -154,7 +158,7 @@ class InferenceRunnerBase(Callback):
         return count
 
     def _hand_over(self, rows: List[np.ndarray], results: List[List[Any]]) -> None:
-        sizes = {tuple(each) for each in rows}
+        sizes = {tuple(row) for row in rows}  # an empty one for a scalar
         same = len(sizes) == 1 and sizes != {()}
         for inferencer, values in zip(self.infs, results):
             inferencer.batch_size = int(rows[0][0]) if same else 1
@@ -219,11 +223,9 @@ class InferenceRunner(InferenceRunnerBase):
         if isinstance(tower_func, (list, tuple)):
             tower_func, extra_hooks = None, tower_func
         super().__init__(input, infs, tower_name, tower_func)
-        if device is not None and not isinstance(device, str):
-            device = as_count(self, "device", device, -1)
         self._device = device
-        for each in extra_hooks or []:
-            self.register_hook(each)
+        for hook in extra_hooks or []:
+            self.register_hook(hook)
 
     def _towers(self, name: str) -> List[Tuple[str, Device]]:
         return [(name, self._device)]
@@ -254,11 +256,7 @@ class DataParallelInferenceRunner(InferenceRunnerBase):
         tower_func: Optional[Callable[..., Any]] = None,
     ) -> None:
         super().__init__(input, infs, tower_name, tower_func)
-        ids = range(operator.index(gpus)) if is_integer(gpus) else gpus  # type: ignore[arg-type]
-        self._gpus = [
-            each if isinstance(each, str) else as_count(self, "each of gpus", each, -1)
-            for each in as_list(self, "gpus", ids)
-        ]
+        self._gpus = as_list(self, "gpus", range(gpus) if is_integer(gpus) else gpus)  # type: ignore
         if not self._gpus or len(set(self._gpus)) < len(self._gpus):
             raise ValueError(f"{self}: gpus must be different devices, at least one, got {gpus}.")
 
@@ -284,9 +282,3 @@ class DataParallelInferenceRunner(InferenceRunnerBase):
                 "deterministic run must not: use InferenceRunner."
             )
         super()._setup_graph()
-
-
-def _rows_of(tower: TowerTensorHandle) -> List[tf.Tensor]:
-    """Returns the first dimension of each input, as a vector; an empty one for a scalar."""
-    with tf.name_scope(f"{tower.ns_name}/"):
-        return [tf.shape(each, name="rows")[:1] for each in tower.inputs]

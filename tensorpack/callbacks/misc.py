@@ -143,13 +143,15 @@ class InjectShell(Callback):
         if not os.path.isfile(self._file):
             return
         logger.info(f"File {self._file} exists: opening {self._shell}.")
-        open_shell: Any = pdb.set_trace
         if self._shell == "ipython":
             try:
-                from IPython import embed as open_shell
+                import IPython
             except ImportError:  # hours of training are not to end for it
                 logger.warning("IPython is missing (pip install ipython). This is pdb: c goes on.")
-        open_shell()
+            else:
+                IPython.embed()
+                return
+        pdb.set_trace()
 
     def _after_train(self) -> None:
         with suppress(FileNotFoundError):

@@ -46,25 +46,25 @@ class GraphVarParam(HyperParam):
         shape.
         """
         self.var = self._find()
-        self.in_checkpoint = any(each is self.var for each in tf.global_variables())
+        self.in_checkpoint = any(var is self.var for var in tf.global_variables())
         dtype = self.var.dtype.base_dtype
         with tf.device(self.var.device):
             self._value = tf.placeholder(dtype, self.var.shape, name="new_value")
         ops = []
-        for each in [self.var, *replicas().copies_of(self.var)]:
-            with tf.device(each.device):
-                ops.append(each.assign(self._value, read_value=False))
+        for var in [self.var, *replicas().copies_of(self.var)]:
+            with tf.device(var.device):
+                ops.append(var.assign(self._value, read_value=False))
         self._assign = tf.group(*ops, name="set_value")
 
     def _find(self) -> tf.Variable:
-        for each in tf.global_variables() + tf.local_variables():
-            if each.op.name == self.name:
-                if each.shape.as_list() != self.shape:
+        for var in tf.global_variables() + tf.local_variables():
+            if var.op.name == self.name:
+                if var.shape.as_list() != self.shape:
                     raise ValueError(
-                        f"The variable {self.name} has shape {each.shape.as_list()}, not "
+                        f"The variable {self.name} has shape {var.shape.as_list()}, not "
                         f"{self.shape}: give GraphVarParam(name, shape=...)."
                     )
-                return each
+                return var
         raise ValueError(
             f"The graph has no variable named {self.name!r}: create it in build_graph() or in "
             "optimizer(), with tf.get_variable(..., trainable=False)."

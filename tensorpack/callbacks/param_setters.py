@@ -31,43 +31,28 @@ class HyperParamSetter(Callback):
 
     _chief_only = False
     _enable_before_train = True
+    _step_based = False  # whether values are set within epochs
 
     def __init__(self, param: Union[HyperParam, str]) -> None:
         self.param = as_hyper_param(param)
         self.state_of = self.param.readable_name
-        self._last: Any = None
+        self._last: Any = None  # the last value, as text
         self._logged_epoch: Optional[int] = None
         self._began = False  # in this run, or in the one that it resumes
 
     def get_value_to_set(self) -> Optional[float]:
         """Returns the value from now on, or None to keep it; logs a new one."""
         value = self._get_value_to_set()
-        if value is not None and not np.array_equal(value, self._last):
-            self._last = value
-            # It may change in every step. The first value is always told.
-            if self._logged_epoch != self.epoch_num and not (
-                self._began and self._is_present(value)
-            ):
-                self._logged_epoch = self.epoch_num
-                name = self.param.readable_name
-                form = "" if np.ndim(value) else ".5g" if 0 < abs(value) < 1e-4 else ".8f"
-                logger.info(f"{name} at {self._moment()} will change to {value:{form}}")
+        if value is None:
+            return None
+        form = "" if np.ndim(value) else ".5g" if 0 < abs(value) < 1e-4 else ".8f"
+        before, self._last = self._last, f"{value:{form}}"
+        if self._last != before and self._logged_epoch != self.epoch_num:  # not in every step
+            self._logged_epoch = self.epoch_num
+            name, epoch = self.param.readable_name, f"epoch {self.epoch_num + 1}"
+            when = f"global_step {self.global_step}" if self._step_based else epoch
+            logger.info(f"{name} at {when} will change to {self._last}")
         return value
-
-    def _moment(self) -> str:
-        """Returns when a value is set, in words."""
-        return f"epoch {self.epoch_num + 1}"
-
-    def _is_present(self, value: float) -> bool:
-        present = self._present()
-        keeps_digits = present.dtype.kind != "f"
-        return bool(np.all(present == (value if keeps_digits else present.dtype.type(value))))
-
-    def _present(self) -> np.ndarray:
-        """Returns the present value; an array of None if the parameter can only be set."""
-        with suppress(NotImplementedError):
-            return np.asarray(self.get_current_value())
-        return np.asarray(None)
 
     def _get_value_to_set(self) -> Optional[float]:
         """Override to return the value from now on, or None to keep it."""
@@ -79,8 +64,8 @@ class HyperParamSetter(Callback):
 
     def _setup_graph(self) -> None:
         self.param.setup_graph()
-        of_graph = isinstance(self.param, GraphVarParam)
-        self._must_agree = of_graph and has_workers()  # all workers of a group
+        # all workers of a group
+        self._must_agree = isinstance(self.param, GraphVarParam) and has_workers()
         self._began = False
 
     def _before_train(self) -> None:
@@ -89,12 +74,14 @@ class HyperParamSetter(Callback):
         self._began = True
 
     def _after_epoch(self) -> None:
-        name, value, monitors = self.param.readable_name, self._present(), self.trainer.monitors
+        name, monitors = self.param.readable_name, self.trainer.monitors
         with suppress(KeyError):
             if monitors.latest_record(name).global_step == self.global_step:
                 return
-        if value.size == 1 and value.dtype.kind in "biuf":
-            monitors.put_scalar(name, value)
+        with suppress(NotImplementedError):  # a parameter that can only be set
+            value = np.asarray(self.get_current_value())
+            if value.size == 1 and value.dtype.kind in "biuf":
+                monitors.put_scalar(name, value)
 
     def _trigger(self) -> None:
         self._set()
@@ -112,10 +99,9 @@ class HyperParamSetter(Callback):
         return state
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
-        has_value = "value" in state
-        if has_value:
+        if "value" in state:
             self.param.set_value(state["value"])
-        self._began = state["began"] and (has_value or self.param.in_checkpoint)
+        self._began = state["began"] and ("value" in state or self.param.in_checkpoint)
         self._last = state["last"] if self._began else None  # otherwise it is set again
 
 

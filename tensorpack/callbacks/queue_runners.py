@@ -40,10 +40,10 @@ class StartQueueRunners(StartProcOrThread):
 
     def _before_train(self) -> None:
         collected = self.graph.get_collection(tf.GraphKeys.QUEUE_RUNNERS)
-        runners = [each for each in collected if each not in self.others]
+        runners = [runner for runner in collected if runner not in self.others]
         if not runners:
             return
-        self._names = "the queue runners of " + ", ".join(each.name for each in runners)
+        self._names = "the queue runners of " + ", ".join(runner.name for runner in runners)
         if self.trainer.deterministic:
             raise ValueError(
                 f"A deterministic run makes the data of a step when that step begins, and "
@@ -54,7 +54,7 @@ class StartQueueRunners(StartProcOrThread):
         for runner in runners:
             of_queue = peers.setdefault(control_of(runner.queue), [])
             of_queue += [_Producer(runner, op, sess, token, of_queue) for op in runner.enqueue_ops]
-        self._threads = [each for of_queue in peers.values() for each in of_queue]
+        self._threads = [thread for of_queue in peers.values() for thread in of_queue]
         super()._before_train()
 
     def state_dict(self) -> Dict[str, Any]:

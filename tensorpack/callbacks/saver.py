@@ -93,20 +93,17 @@ class ModelSaver(Callback):
     def _setup_graph(self) -> None:
         self.checkpoint_dir = find_directory(self.checkpoint_dir, "ModelSaver")
         os.makedirs(self.checkpoint_dir, exist_ok=True)
-        self._to_save = self._variables()
+        listed = [var for key in self._collections for var in tf.get_collection(key)]
+        if self.saves_all:
+            listed = self.trainer.variables_to_save()
+        if not listed:
+            raise ValueError(f"There are no variables to save in {', '.join(self._collections)}.")
+        named = {var.op.name: var for var in listed}  # also of each part of a variable
+        self._to_save: Dict[str, tf.Variable] = dict(sorted(named.items()))
         self._finite = FiniteCheck(self._to_save.values())
         self.saver = tf.train.Saver(self._to_save, max_to_keep=0)  # the store deletes old ones
         self._store = CheckpointStore(self.checkpoint_dir, self._max_to_keep, self._keep_hours)
         self._has_state = self.trainer.adopt_saver(self)
-
-    def _variables(self) -> Dict[str, tf.Variable]:
-        listed = [each for key in self._collections for each in tf.get_collection(key)]
-        if self.saves_all:
-            listed = self.trainer.variables_to_save()
-        found = {each.op.name: each for each in listed}  # also of each part of a variable
-        if not found:
-            raise ValueError(f"There are no variables to save in {', '.join(self._collections)}.")
-        return dict(sorted(found.items()))
 
     def _before_train(self) -> None:
         self.failure = None

@@ -80,6 +80,3 @@ class ScheduledHyperParamSetter(HyperParamSetter):
     def _trigger_step(self) -> None:
         if self._step_based:
             self.trigger()
-
-    def _moment(self) -> str:
-        return f"global_step {self.global_step}" if self._step_based else super()._moment()

@@ -74,8 +74,8 @@ class _SummariesWithStep(_Summaries):
     def _setup_graph(self) -> None:
         # Along with the step, they would be computed before its update or after it, as it happens.
         summaries, made = tf.get_collection(self._key), _made_of_parameters(self.graph)
-        self._merged = _merge([each for each in summaries if each.op not in made])
-        self._of_parameters = _merge([each for each in summaries if each.op in made])
+        self._merged = _merge([summary for summary in summaries if summary.op not in made])
+        self._of_parameters = _merge([summary for summary in summaries if summary.op in made])
 
     def _before_run(self, ctx: tf.train.SessionRunContext) -> Any:
         trainer = self.trainer
@@ -105,10 +105,10 @@ class _SummariesWithStep(_Summaries):
 
 def _made_of_parameters(graph: tf.Graph) -> Set[tf.Operation]:
     """Returns the ops that read trainable variables and constants, and depend on nothing else."""
-    variables = {each.op for each in tf.trainable_variables()}
+    variables = {var.op for var in tf.trainable_variables()}
     found = set(variables)
     for op in graph.get_operations():  # each after its inputs, but for loops
-        before = {*(each.op for each in op.inputs), *op.control_inputs}
+        before = {*(tensor.op for tensor in op.inputs), *op.control_inputs}
         if before <= found and not op.type.startswith("Placeholder"):
             reads = op.type in ("Identity", "ReadVariableOp")
             if reads if before & variables else not op.op_def.is_stateful:

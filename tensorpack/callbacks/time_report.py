@@ -155,12 +155,12 @@ class TimeReport(Callback):
 
     def _meters(self) -> Dict[str, float]:
         """Returns readings of what only grows; those of callbacks have their names behind "in "."""
-        steps, games = self.trainer.loop.steps_taken, getattr(self._source, "env_steps", None)
-        return {
-            **{"seconds": self._clock(), "steps": steps, "cpu": cpu_seconds()},
-            **({} if games is None else {"env_steps": games}),
-            **{f"in {name}": took for name, took in self.trainer.callback_seconds.items()},
-        }
+        meters = {f"in {name}": took for name, took in self.trainer.callback_seconds.items()}
+        env_steps = getattr(self._source, "env_steps", None)
+        if env_steps is not None:
+            meters["env_steps"] = env_steps
+        steps = self.trainer.loop.steps_taken
+        return {**meters, "seconds": self._clock(), "steps": steps, "cpu": cpu_seconds()}
 
     def _figures(self) -> Figures:
         gained = {key: reading - self._start[key] for key, reading in self._meters().items()}

@@ -40,11 +40,10 @@ class PeriodicTrigger(ProxyCallback):
         self._trigger_before_train = before_train
         if not (self._every_k_steps or self._every_k_epochs or before_train):
             raise ValueError("PeriodicTrigger needs every_k_steps or every_k_epochs.")
-        inside = innermost(triggerable)
-        if not overrides(inside, "trigger", "_trigger"):
+        if not overrides(innermost(triggerable), "trigger", "_trigger"):
             logger.warning(
-                f"{self} has nothing to trigger: {inside} has no _trigger, and what it does in "
-                "runs is done in all of them. Use PeriodicRunHooks or PeriodicCallback."
+                f"{self} has nothing to trigger: what is inside has no _trigger, and what it does "
+                "in runs is done in all of them. Use PeriodicRunHooks or PeriodicCallback."
             )
 
     def _before_train(self) -> None:
@@ -69,11 +68,8 @@ class _SomeRuns(ProxyCallback):
         super().__init__(callback)
         self._pred = pred
 
-    def _is_on(self) -> bool:
-        return bool(self._pred(self))
-
     def _before_run(self, ctx: tf.train.SessionRunContext) -> Any:
-        self._seen = self._is_on()
+        self._seen = self._pred(self)
         return self.cb.before_run(ctx) if self._seen else None
 
     def _after_run(self, ctx: tf.train.SessionRunContext, run_values: Any) -> None:
@@ -87,7 +83,7 @@ class PeriodicRunHooks(_SomeRuns):
     """
 
     def __init__(self, callback: Callback, every_k_steps: int) -> None:
-        super().__init__(callback, lambda own: own.global_step % own._every_k_steps == 0)
+        super().__init__(callback, lambda self: self.global_step % self._every_k_steps == 0)
         self._every_k_steps = as_count(self, "every_k_steps", every_k_steps)
 
 
@@ -99,23 +95,23 @@ class EnableCallbackIf(_SomeRuns):
     """
 
     def _before_epoch(self) -> None:
-        if self._is_on():
+        if self._pred(self):
             self.cb.before_epoch()
 
     def _trigger_step(self) -> None:
-        if self._is_on():
+        if self._pred(self):
             self.cb.trigger_step()
 
     def _after_epoch(self) -> None:
-        if self._is_on():
+        if self._pred(self):
             self.cb.after_epoch()
 
     def _trigger_epoch(self) -> None:
-        if self._is_on():
+        if self._pred(self):
             self.cb.trigger_epoch()
 
     def _trigger(self) -> None:
-        if self._is_on():
+        if self._pred(self):
             self.cb.trigger()
 
 

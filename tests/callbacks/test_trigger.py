@@ -93,7 +93,7 @@ def test_its_name_says_what_is_inside():
 @pytest.mark.parametrize("inside", [lambda: ProcessTensors("x", print), EstimatedTimeLeft])
 def test_a_callback_without_a_trigger_is_a_warning(inside, capsys):
     PeriodicTrigger(ProxyCallback(inside()), every_k_epochs=2)
-    assert "has no _trigger, and what it does in runs is done in all" in log_lines(capsys)[0]
+    assert "what is inside has no _trigger, and what it does in runs" in log_lines(capsys)[0]
     PeriodicTrigger(CallbackFactory(trigger=print), every_k_epochs=2)
     assert log_lines(capsys) == []
 
