@@ -48,13 +48,14 @@ class StopIfNonFinite(Callback):
                     f"StopIfNonFinite: {tensor.name} has shape {tensor.shape}, not []."
                 )
         self._names = [tensor.op.name for tensor in found]
-        self._request = tf.train.SessionRunArgs(tuple(found))
+        self._request = tf.train.SessionRunArgs(found[0] if len(found) == 1 else found)
 
     def _before_run(self, ctx: tf.train.SessionRunContext) -> Any:
         return self._request
 
     def _after_run(self, ctx: tf.train.SessionRunContext, run_values: Any) -> None:
-        for name, value in zip(self._names, run_values.results):
+        values = [run_values.results] if len(self._names) == 1 else run_values.results
+        for name, value in zip(self._names, values):
             if not math.isfinite(value):
                 raise NonFiniteError(
                     f"{name} is {value} at global_step {self.global_step}. Look at the data of "

@@ -12,7 +12,7 @@ from tensorpack.utils.checkpoints.segments import abandon
 from tensorpack.utils.checks import check_kind
 
 from .base import Callback, innermost
-from .hooks import CallbackToHook, sees_runs, sees_steps
+from .hooks import CallbackToHook, effective, sees_runs, sees_steps
 
 __all__ = ["Callbacks", "of_other_workers"]
 
@@ -52,7 +52,9 @@ class Callbacks(Callback):
         self._entered: List[Callback] = []
         self._stepped = [cb for cb in self.cbs if sees_steps(cb)]
         self._step_progress = _HookProgress("trigger_step", self._stepped)
-        self.step_seconds = {self._names[id(cb)]: 0.0 for cb in self._stepped}
+        names = [self._names[id(cb)] for cb in self._stepped]
+        self._step_calls = list(zip(names, (effective(cb, "trigger_step") for cb in self._stepped)))
+        self.step_seconds = dict.fromkeys(names, 0.0)
         self._stateless: Set[str] = set()  # names of those that need a state and keep none
         self._progress: Optional[_HookProgress] = None
 
@@ -93,8 +95,8 @@ class Callbacks(Callback):
         self._progress = progress = self._step_progress
         progress.called = 0
         start = self._clock()
-        for name, cb in zip(self.step_seconds, progress.members):
-            cb.trigger_step()
+        for name, trigger_step in self._step_calls:
+            trigger_step()
             progress.called += 1
             now = self._clock()
             self.step_seconds[name] += now - start

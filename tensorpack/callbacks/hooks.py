@@ -24,12 +24,12 @@ class CallbackToHook(tf.train.SessionRunHook):
     """
 
     def __init__(self, cb: Callback) -> None:
-        # Set on the instance, so that each run costs one call less; and only what does something,
-        # which a `HookedSession` looks at.
+        # Set on the instance, so that a run costs fewer calls; and only what does something, which
+        # a `HookedSession` looks at.
         if overrides(cb, "before_run", "_before_run"):
-            self.before_run = cb.before_run
+            self.before_run = effective(cb, "before_run")
         if overrides(cb, "after_run", "_after_run"):
-            self.after_run = cb.after_run
+            self.after_run = effective(cb, "after_run")
 
 
 class HookToCallback(Callback):
@@ -95,6 +95,13 @@ def sees_steps(cb: Callback) -> bool:
     if type(cb) is ProxyCallback:
         return sees_steps(cb.cb)
     return overrides(cb, "trigger_step", "_trigger_step")
+
+
+def effective(cb: Callback, method: str) -> Any:
+    """Returns the bound method that does the work: that with an underscore, where the other one,
+    which only calls it, is not overridden.
+    """
+    return getattr(cb, method if overrides(cb, method) else f"_{method}")
 
 
 def overrides(cb: Callback, *methods: str) -> bool:

@@ -61,7 +61,7 @@ class _Summaries(Callback):
         self._merged = _merge(tf.get_collection(self._key))
 
     def _due_in_epoch(self, local_step: int) -> bool:
-        return bool(self._period) and (local_step + 1) % self._period == 0
+        return (local_step + 1) % self._period == 0
 
     def __str__(self) -> str:
         return "MergeAllSummaries"
@@ -80,7 +80,7 @@ class _SummariesWithStep(_Summaries):
     def _before_run(self, ctx: tf.train.SessionRunContext) -> Any:
         trainer = self.trainer
         step = trainer.local_step
-        due = step == trainer.steps_per_epoch - 1 or self._due_in_epoch(step)
+        due = step == trainer.steps_per_epoch - 1 or self._period > 0 and self._due_in_epoch(step)
         self._due = due and trainer.global_step != self._last  # only the first run of a step
         if not self._due:
             return None
@@ -124,7 +124,7 @@ def _merge(summaries: Sequence[tf.Tensor]) -> Optional[tf.Tensor]:
 class _SummariesAlone(_Summaries):
     def _trigger_step(self) -> None:
         step = self.local_step
-        if self._due_in_epoch(step) and step != self.trainer.steps_per_epoch - 1:
+        if self._period and self._due_in_epoch(step) and step != self.trainer.steps_per_epoch - 1:
             self.trigger()
 
     def _trigger(self) -> None:

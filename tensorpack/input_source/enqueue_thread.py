@@ -111,7 +111,7 @@ class Enqueuer:
         """Goes to where the cursor begins, which may take long. The dataflow has been reset."""
         self.put = prepare(
             sess, [self._enqueue_op], self._placeholders, in_caller=True, waits=True
-        ).call
+        ).call_checked
         self._source = self.cursor.begin()
 
     def restart(self, count: int) -> None:

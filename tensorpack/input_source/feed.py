@@ -1,11 +1,12 @@
 """Inputs through placeholders: fed by the caller, or from a dataflow."""
 
 import math
-from typing import Any, Callable, Dict, Generator, List, Optional, Sequence
+from typing import Any, Callable, Dict, Generator, List, Optional, Sequence, Tuple
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.dataflow import DataFlow
 from tensorpack.tfutils.callback import Callback
+from tensorpack.tfutils.hooked_session import CheckedFeed
 from tensorpack.tfutils.tower import get_current_tower_context
 from tensorpack.utils.stopping import EndOfData
 
@@ -56,17 +57,17 @@ class FeedInput(InputSource):
         self._check: Callable[[Any], Sequence[Any]] = list
         self.cursor = FlowCursor(ds, infinite)
         self._datapoints: Optional[Generator[Any, None, None]] = None
-        self._position: Dict[str, Any] = {}  # after the last datapoint; the next may be cut off
+        # After the last datapoint: how many there were, and the state of the flow. The next one may
+        # be cut off, and a pass that is cut off does not count.
+        self._last: Tuple[int, Any] = (0, None)
 
     def next_feed(self) -> Dict[tf.Tensor, Any]:
         """Takes the next datapoint and returns it as a feed; StopIteration at the end."""
         datapoint = self._take()
         self._keep_position()
-        return dict(zip(self._placeholders, self._check(datapoint)))
+        return CheckedFeed(zip(self._placeholders, self._check(datapoint)))
 
-    def feed_of_step(self) -> Dict[tf.Tensor, Any]:
-        """Returns the feed of a step, see `next_feed`."""
-        return self.next_feed()
+    feed_of_step = next_feed
 
     def _take(self) -> Any:
         if self._datapoints is None:
@@ -76,6 +77,10 @@ class FeedInput(InputSource):
         if datapoint is END_OF_PASS:
             raise StopIteration
         return datapoint
+
+    def _keep_position(self) -> None:
+        if self._pass_length is None:
+            self._last = self.cursor.count, self.cursor.flow_state()
 
     @property
     def by_pass(self) -> bool:
@@ -95,7 +100,7 @@ class FeedInput(InputSource):
     def position(self) -> Dict[str, Any]:
         """Returns the position after the last datapoint that was fed, see `FlowCursor`."""
         if self._datapoints is not None:
-            return self.cursor.position() if self.by_pass else self._position
+            return self.cursor.position() if self.by_pass else self.cursor.position_of(*self._last)
         if self._reset_done:
             raise RuntimeError(
                 "FeedInput has closed its dataflow: save the state before the training is over."
@@ -132,10 +137,6 @@ class FeedInput(InputSource):
         self._datapoints = self.cursor.begin()
         self._keep_position()
 
-    def _keep_position(self) -> None:
-        if not self.by_pass:  # a pass that is cut off does not count
-            self._position = self.cursor.position()
-
     def _read_by_pass(self) -> Optional[int]:
         length = super()._read_by_pass()
         self._infinite, self._pass_length = True, math.inf if length is None else length
@@ -169,7 +170,7 @@ class DataParallelFeedInput(FeedInput):
         towers = list(self._by_tower.items())[:cnt]
         datapoints = [self._take() for _ in towers]
         self._keep_position()
-        feed: Dict[tf.Tensor, Any] = {}
+        feed = CheckedFeed()
         for (name, placeholders), datapoint in zip(towers, datapoints):
             if not placeholders:
                 raise RuntimeError(

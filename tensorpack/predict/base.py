@@ -117,7 +117,7 @@ class OnlinePredictor(PredictorBase):
         """Runs all further calls in `sess`; returns the function that runs them."""
         with self._lock:
             self.sess = sess
-            call, (where,) = prepare(sess, [self.output_tensors], self.input_tensors)
+            call, (where,), _ = prepare(sess, [self.output_tensors], self.input_tensors)
             self._run = lambda *arrays: pick(call(*arrays), where)
             return self._run
 

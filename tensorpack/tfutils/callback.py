@@ -5,16 +5,14 @@ public address of `Callback` is `tensorpack.callbacks`.
 """
 
 import weakref
-from operator import is_
-from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
+from operator import attrgetter
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.utils.stopping import StopToken
 
-from .common import get_op_or_tensor_by_name, get_tensors_by_names
-
-# Looked up once: TensorFlow 1.15 does so by way of a wrapper, in each run of each callback.
-_Args = tf.train.SessionRunArgs
+from .common import get_tensors_by_names
+from .hooked_session import as_request
 
 
 class StopTraining(BaseException):
@@ -131,7 +129,6 @@ class Callback:
         have nothing to do in this run although they are overridden: steps become faster.
     """
 
-    _last_request: Tuple[Any, Tuple[Any, ...], Any] = (None, (), None)
     trainer: Any = None
     graph: Optional[tf.Graph] = None
     name_scope: Optional[str] = None
@@ -182,23 +179,9 @@ class Callback:
     def _before_epoch(self) -> None:
         """Override to do something before each epoch; should be quick."""
 
-    def before_run(self, ctx: tf.train.SessionRunContext) -> Optional[tf.train.SessionRunArgs]:
+    def before_run(self, ctx: tf.train.SessionRunContext) -> tf.train.SessionRunArgs:
         """Called before each run of the hooked session; returns what to fetch or feed with it."""
-        request = self._before_run(ctx)
-        if request is None or isinstance(request, _Args):
-            return request
-        kind = type(request)
-        parts = tuple(request) if kind in (list, tuple) else (request,)
-        last, known, args = self._last_request
-        if kind is not last or len(parts) != len(known) or not all(map(is_, parts, known)):
-            fetches = request
-            if kind is list or (kind is tuple and any(isinstance(each, str) for each in parts)):
-                find = get_op_or_tensor_by_name
-                fetches = [find(each) if isinstance(each, str) else each for each in parts]
-            args = _Args(fetches)
-            # A `HookedSession` recognises the same object.
-            self._last_request = kind, parts, args
-        return args
+        return as_request(self._before_run(ctx))
 
     def _before_run(self, ctx: tf.train.SessionRunContext) -> Any:
         """Override to return `SessionRunArgs`, a list of tensors, ops or names, or None."""
@@ -281,20 +264,18 @@ class Callback:
           ValueError: it does not suit this callback.
         """
 
-    @property
-    def epoch_num(self) -> int:
-        """The number of the running epoch; `starting_epoch - 1` before the training."""
-        return self.trainer.epoch_num
-
-    @property
-    def global_step(self) -> int:
-        """How many steps have finished or are running, over all epochs and resumed runs."""
-        return self.trainer.global_step
-
-    @property
-    def local_step(self) -> int:
-        """The index of the running step in its epoch, from 0."""
-        return self.trainer.local_step
+    # Functions in C: several of them are asked for in each step.
+    epoch_num = property(
+        attrgetter("trainer.epoch_num"),
+        doc="The number of the running epoch; `starting_epoch - 1` before the training.",
+    )
+    global_step = property(
+        attrgetter("trainer.global_step"),
+        doc="How many steps have finished or are running, over all epochs and resumed runs.",
+    )
+    local_step = property(
+        attrgetter("trainer.local_step"), doc="The index of the running step in its epoch, from 0."
+    )
 
     @property
     def chief_only(self) -> bool:

@@ -10,27 +10,53 @@ from typing import Any, Callable, Dict, Hashable, List, NamedTuple, Optional, Se
 
 from tensorpack.compat import tfv1 as tf
 
+from .common import get_op_or_tensor_by_name
 from .prepared import pick, prepare
 
 _MAX_PLANS = 32  # distinct sets of fetches and feeds that are kept prepared
+_STRUCTURES = (dict, list, str, tuple)  # compared by what is in them, all others by their ids
 
 # Looked up once: in each run it would cost more than what they do.
 _Args = tf.train.SessionRunArgs
 _Context = tf.train.SessionRunContext
 _Values = tf.train.SessionRunValues
-_Hook = tf.train.SessionRunHook
 
+_NOTHING_ASKED = _Args(None)
 _NOTHING = _Values(None, None, None)
-
 _CLOSED = "This session has been closed: nothing can be run after the training."
 
 
+class CheckedFeed(Dict[tf.Tensor, Any]):
+    """A feed of arrays that a `FedInput` has returned, which are fed without another check."""
+
+
 class _Plan(NamedTuple):
-    call: Callable[..., List[Any]]  # takes what each fed tensor gets
-    own: Any  # where the values are that the caller wants
-    told: List[Tuple[Callable[..., None], Any]]  # `after_run`, and where the values are for it
-    kept: Any  # fetches and feeds, referenced so that their ids stay theirs
-    mutable: Sequence[Tuple[Any, Hashable]] = ()  # structures that may change, and what they were
+    """How one set of fetches and feeds is run.
+
+    Attributes:
+      call, call_checked: see `Prepared`; None if `Session.run` has to do it.
+      where: where the values are that the caller wants, see `pick`.
+      after: `after_run` of each hook, and where the values are for it.
+      alive: the fetched and fed objects, so that their ids stay theirs.
+    """
+
+    call: Optional[Callable[..., List[Any]]]
+    call_checked: Any
+    where: Any
+    after: List[Tuple[Callable[..., None], Any]]
+    alive: Any
+
+
+def as_request(request: Any) -> tf.train.SessionRunArgs:
+    """Returns what a hook asks for as `SessionRunArgs`; names in a list or tuple are looked up."""
+    if request is None:
+        return _NOTHING_ASKED
+    if isinstance(request, _Args):
+        return request
+    if type(request) in (list, tuple) and any(isinstance(part, str) for part in request):
+        find = get_op_or_tensor_by_name
+        request = [find(part) if isinstance(part, str) else part for part in request]
+    return _Args(request)
 
 
 class HookedSession:
@@ -38,10 +64,12 @@ class HookedSession:
 
     Args:
       sess: the session; closed by `close`.
+      hooks: their `before_run` may return all that `Callback._before_run` may.
       run_along: called with the session and a list of all that the caller and the hooks fetch, when
         a kind of run is prepared; returns ops that must run in each run of that kind.
 
     Attributes:
+      session, graph: the plain session underneath, and its graph.
       hook_error: the error of the last run that a hook raised, and not the run itself.
     """
 
@@ -51,32 +79,21 @@ class HookedSession:
         hooks: Sequence[tf.train.SessionRunHook] = (),
         run_along: Callable[[tf.Session, List[Any]], List[tf.Operation]] = lambda sess, fetches: [],
     ) -> None:
-        self._sess, self._run_along = sess, run_along
+        self.session, self.graph, self._run_along = sess, sess.graph, run_along
         self._plain_run = sess.run  # that of a trainer warns of runs from elsewhere
         self._before: List[Callable[[Any], Any]] = []
-        # `after_run`, and which of `structures` is that of the same hook, if it asks for any
+        # `after_run`, and the place of the same hook's request behind the caller's, if it makes any
         self._after: List[Tuple[Callable[..., None], Optional[int]]] = []
-        for each in hooks:
-            asks = _does(each, "before_run")
+        for hook in hooks:
+            asks = _overrides(hook, "before_run")
             if asks:
-                self._before.append(each.before_run)
-            if _does(each, "after_run"):
-                self._after.append((each.after_run, len(self._before) if asks else None))
+                self._before.append(hook.before_run)
+            if _overrides(hook, "after_run"):
+                self._after.append((hook.after_run, len(self._before) if asks else None))
         self._plans: OrderedDict[Hashable, _Plan] = OrderedDict()
-        self._shortcuts: OrderedDict[Hashable, _Plan] = OrderedDict()
-        self._own = _Args(None)  # what the caller of the last run asked for
+        self._asked = _NOTHING_ASKED  # by the caller of the last run
         self.hook_error: Optional[BaseException] = None
         self._stop_requested = self._closed = False
-
-    @property
-    def graph(self) -> tf.Graph:
-        """The graph of the session."""
-        return self._sess.graph
-
-    @property
-    def session(self) -> tf.Session:
-        """The plain session underneath."""
-        return self._sess
 
     def should_stop(self) -> bool:
         """Whether a hook has asked for the end, or the session is closed."""
@@ -88,169 +105,150 @@ class HookedSession:
         """Returns the values of `fetches`; runs what the hooks ask for along with it."""
         if self._closed:
             raise RuntimeError(_CLOSED)
-        own = self._own
-        if own.fetches is not fetches or own.feed_dict is not feed_dict:
-            self._own = own = _Args(fetches, feed_dict)
-        context = _Context(own, self._sess)
+        asked = self._asked
+        if asked.fetches is not fetches or asked.feed_dict is not feed_dict:
+            self._asked = asked = _Args(fetches, feed_dict)
+        context = _Context(asked, self.session)
+        feeds, every_option = feed_dict, [] if options is None else [options]
+        structures: List[Any] = [fetches]
+        key = [_key(fetches) if isinstance(fetches, _STRUCTURES) else id(fetches)]
         try:
-            asked = [before_run(context) for before_run in self._before]
+            for before_run in self._before:
+                request = before_run(context)
+                if request is None:
+                    request = _NOTHING_ASKED
+                elif type(request) is not _Args:
+                    request = as_request(request)
+                wanted, fed, wanted_options = request
+                structures.append(wanted)
+                key.append(_key(wanted) if isinstance(wanted, _STRUCTURES) else id(wanted))
+                if fed:
+                    feeds = _merge_feeds(feeds, fed) if feeds else fed
+                if wanted_options is not None:
+                    every_option.append(wanted_options)
         except BaseException as error:
             self.hook_error = error
             raise
-        if feed_dict or options is not None or run_metadata is not None:
-            return self._run(context, asked, options, run_metadata)
-        plan = self._shortcuts.get((id(fetches), *map(id, asked)))
-        if plan is None or (plan.mutable and _has_changed(plan)):
-            return self._run(context, asked, None, None)
-        values = plan.call()
-        self._tell(context, plan.told, values)
-        return pick(values, plan.own)
+        if every_option or run_metadata is not None:
+            return self._run_by_session(context, structures, feeds, every_option, run_metadata)
+        identity = (*key, *map(id, feeds or ()))
+        plan = self._plans.get(identity) or self._prepare(identity, structures, feeds)
+        if plan.call is None:
+            return self._run_by_session(context, structures, feeds, [], None)
+        if not feeds:
+            values = plan.call()
+        elif type(feeds) is CheckedFeed:
+            values = plan.call_checked(*feeds.values())
+        else:
+            values = plan.call(*feeds.values())
+        self._finish(context, plan.after, values, _NOTHING)
+        return None if plan.where is None else pick(values, plan.where)
 
     def run_unseen(self, fetches: Any) -> Any:
         """Runs `fetches` unseen by the hooks, with what must run along; returns their values."""
         if self._closed:
             raise RuntimeError(_CLOSED)
-        return self._plain_run([fetches, self._run_along(self._sess, [fetches])])[0]
+        return self._plain_run([fetches, self._run_along(self.session, [fetches])])[0]
 
-    def _run(self, context: Any, asked: List[Any], options: Any, metadata: Any) -> Any:
-        own = context.original_args
-        structures = [own.fetches] + [args.fetches if args else None for args in asked]
-        feeds = _merge_feeds(own.feed_dict, asked)
-        options = _merge_options(options, asked)
-        # A SparseTensor that is fed is left to Session.run.
-        plain = all(isinstance(each, (str, tf.Tensor)) for each in feeds)
-        if options is not None or metadata is not None or not plain:
-            return self._run_with_options(context, structures, feeds, options, metadata)
-        plan = self._plan(structures, list(feeds))
-        if not feeds and not any(args is not None and args.feed_dict is not None for args in asked):
-            mutable = [(each, _identity(each)) for each in structures if not _is_fixed(each)]
-            self._take_shortcut(own.fetches, asked, plan._replace(mutable=mutable))
-        values = plan.call(*feeds.values())
-        self._tell(context, plan.told, values)
-        return pick(values, plan.own)
+    def _prepare(self, key: Hashable, structures: List[Any], feeds: Any) -> _Plan:
+        fed = list(feeds) if feeds else []
+        if all(isinstance(tensor, (str, tf.Tensor)) for tensor in fed):
+            tensors = [self.graph.as_graph_element(tensor, allow_operation=False) for tensor in fed]
+            places, fetches = self._fetches(structures)
+            call, where, call_checked = prepare(self.session, fetches, tensors)
+            after = self._after_run(dict(zip(places, where)))
+            plan = _Plan(call, call_checked, where[0], after, (_leaves(structures), fed))
+        else:  # such as a SparseTensor
+            plan = _Plan(None, None, None, [], (_leaves(structures), fed))
+        self._plans[key] = plan
+        if len(self._plans) > _MAX_PLANS:
+            self._plans.popitem(last=False)
+        return plan
 
-    def _tell(self, context: Any, told: Any, values: List[Any], nothing: Any = _NOTHING) -> None:
+    def _run_by_session(
+        self, context: Any, structures: List[Any], feeds: Any, options: List[Any], metadata: Any
+    ) -> Any:
+        metadata = tf.RunMetadata() if metadata is None else metadata
+        merged = _merge_options(options)
+        places, fetches = self._fetches(structures)
+        values = self._plain_run(fetches, feeds, merged, metadata)
+        after = self._after_run({place: i for i, place in enumerate(places)})
+        self._finish(context, after, values, _Values(None, merged, metadata))
+        return values[0]
+
+    def _fetches(self, structures: List[Any]) -> Tuple[List[int], List[Any]]:
+        """Returns the places of what is to be computed, and that, with what runs along behind it.
+
+        A hook may ask for None; TensorFlow refuses a caller's.
+        """
+        places = [i for i, wanted in enumerate(structures) if i == 0 or wanted is not None]
+        along = self._run_along(self.session, structures)
+        return places, [*(structures[i] for i in places), *along]
+
+    def _after_run(self, where: Dict[int, Any]) -> List[Tuple[Callable[..., None], Any]]:
+        return [(after, None if i is None else where.get(i)) for after, i in self._after]
+
+    def _finish(self, context: Any, after: Any, values: List[Any], nothing: Any) -> None:
+        """Shows the hooks what they have asked for."""
         try:
-            for after_run, where in told:
-                found = nothing if where is None else _Values(pick(values, where), *nothing[1:])
-                after_run(context, found)
+            for after_run, where in after:
+                if where is None:
+                    after_run(context, nothing)
+                else:
+                    results = values[where] if type(where) is int else pick(values, where)
+                    after_run(context, nothing._replace(results=results))
         except BaseException as error:
             self.hook_error = error
             raise
         if context.stop_requested:
             self._stop_requested = True
 
-    def _run_with_options(
-        self, context: Any, structures: List[Any], feeds: Any, options: Any, metadata: Any
-    ) -> Any:
-        metadata = tf.RunMetadata() if metadata is None else metadata
-        wanted = _wanted(structures)
-        fetches = [structures[i] for i in wanted] + self._run_along(self._sess, structures)
-        values = self._plain_run(fetches, feeds, options, metadata)
-        told = self._told(wanted, range(len(wanted)))
-        self._tell(context, told, values, _Values(None, options, metadata))
-        return values[0]
-
-    def _plan(self, structures: List[Any], fed: List[Any]) -> _Plan:
-        key = (tuple(map(_identity, structures)), tuple(map(id, fed)))
-        plan = self._plans.get(key)
-        if plan is None:
-            plan = self._plans[key] = self._prepare(structures, fed)
-            if len(self._plans) > _MAX_PLANS:
-                self._plans.popitem(last=False)
-        return plan
-
-    def _prepare(self, structures: List[Any], fed: List[Any]) -> _Plan:
-        graph = self._sess.graph
-        tensors = [graph.as_graph_element(each, allow_operation=False) for each in fed]
-        wanted = _wanted(structures)
-        fetches = [structures[i] for i in wanted] + self._run_along(self._sess, structures)
-        call, found = prepare(self._sess, fetches, tensors)
-        kept = ([_leaves(each) for each in structures], fed)
-        return _Plan(call, found[0], self._told(wanted, found), kept)
-
-    def _told(self, wanted: Sequence[int], found: Sequence[Any]) -> List[Tuple[Any, Any]]:
-        where: Dict[Optional[int], Any] = dict(zip(wanted, found))
-        return [(after_run, where.get(index)) for after_run, index in self._after]
-
-    def _take_shortcut(self, fetches: Any, asked: List[Any], plan: _Plan) -> None:
-        """Lets the next run that asks with these objects find its plan by their ids."""
-        kept = (plan.kept, fetches, asked)
-        self._shortcuts[(id(fetches), *map(id, asked))] = plan._replace(kept=kept)
-        if len(self._shortcuts) > _MAX_PLANS:
-            self._shortcuts.popitem(last=False)
-
     def close(self) -> None:
         """Closes the session. May be called again."""
         self._closed = True
         self._plans.clear()
-        self._shortcuts.clear()
-        self._sess.close()
+        self.session.close()
 
 
-def _does(hook: Any, method: str) -> bool:
+def _overrides(hook: Any, method: str) -> bool:
     """Whether a hook overrides a method of SessionRunHook."""
-    return getattr(getattr(hook, method), "__func__", None) is not getattr(_Hook, method)
+    base = getattr(tf.train.SessionRunHook, method)
+    return getattr(getattr(hook, method), "__func__", None) is not base
 
 
-def _wanted(structures: Sequence[Any]) -> List[int]:
-    """Which of them are to be computed. A hook may ask for None; TensorFlow refuses a caller's."""
-    return [i for i, each in enumerate(structures) if i == 0 or each is not None]
+def _merge_feeds(feeds: Dict[Any, Any], more: Dict[Any, Any]) -> Dict[Any, Any]:
+    twice = [tensor for tensor in more if tensor in feeds]
+    if twice:
+        raise RuntimeError(f"Two parts of this run feed {twice[0]}: only one of them can be right.")
+    return {**feeds, **more}
 
 
-def _merge_feeds(feed_dict: Any, asked: Sequence[Any]) -> Dict[Any, Any]:
-    feeds = dict(feed_dict) if feed_dict else {}
-    for args in asked:
-        if args is None or not args.feed_dict:
-            continue
-        for tensor, value in args.feed_dict.items():
-            if tensor in feeds:
-                raise RuntimeError(
-                    f"Two parts of this run feed {tensor}: only one of them can be right."
-                )
-            feeds[tensor] = value
-    return feeds
-
-
-def _identity(fetches: Any) -> Hashable:
-    """What identifies a structure of fetches: its shape, and the objects at its leaves."""
+def _key(fetches: Any) -> Hashable:
+    """What identifies a structure of fetches: its form, and the objects at its leaves."""
     if isinstance(fetches, dict):
-        return ("dict",) + tuple([(name, _identity(each)) for name, each in fetches.items()])
+        return (dict, *fetches, *map(_key, fetches.values()))
     if isinstance(fetches, (list, tuple)):
-        return (type(fetches),) + tuple([_identity(each) for each in fetches])
+        return (type(fetches), *map(_key, fetches))
     return fetches if isinstance(fetches, str) else id(fetches)
 
 
-def _has_changed(plan: _Plan) -> bool:
-    return any(_identity(each) != then for each, then in plan.mutable)
-
-
-def _is_fixed(fetches: Any) -> bool:
-    """Whether a structure will always ask for the same."""
-    if isinstance(fetches, tuple):
-        return all(_is_fixed(each) for each in fetches)
-    return not isinstance(fetches, (list, dict))
-
-
-def _leaves(fetches: Any) -> Tuple[Any, ...]:
+def _leaves(fetches: Any) -> List[Any]:
     if isinstance(fetches, dict):
-        return tuple(leaf for each in fetches.values() for leaf in _leaves(each))
+        return _leaves(list(fetches.values()))
     if isinstance(fetches, (list, tuple)):
-        return tuple(leaf for each in fetches for leaf in _leaves(each))
-    return (fetches,)
+        return [leaf for part in fetches for leaf in _leaves(part)]
+    return [fetches]
 
 
-def _merge_options(options: Any, asked: Sequence[Any]) -> Any:
+def _merge_options(options: List[Any]) -> Any:
     """Returns run options that satisfy the caller and all hooks, or None if there are none."""
-    given = [options, *(args.options for args in asked if args is not None)]
-    wanted = [each for each in given if each is not None]
-    if not wanted:
+    if not options:
         return None
     merged = tf.RunOptions()
-    for each in wanted:
-        trace_level = max(merged.trace_level, each.trace_level)
-        timeouts = [t for t in (merged.timeout_in_ms, each.timeout_in_ms) if t > 0]
-        merged.MergeFrom(each)
+    for wanted in options:
+        trace_level = max(merged.trace_level, wanted.trace_level)
+        timeouts = [t for t in (merged.timeout_in_ms, wanted.timeout_in_ms) if t > 0]
+        merged.MergeFrom(wanted)
         merged.trace_level = trace_level
         merged.timeout_in_ms = min(timeouts) if timeouts else 0
     return merged

@@ -21,10 +21,12 @@ class Prepared(NamedTuple):
     Attributes:
       call: takes what each feed gets; returns the values.
       where: for each structure of fetches, where among the values its own are; for `pick`.
+      call_checked: `call` for arrays that a `FedInput` has returned, which are not checked again.
     """
 
     call: Callable[..., List[Any]]
     where: List[Any]
+    call_checked: Callable[..., List[Any]]
 
 
 def prepare(
@@ -55,11 +57,11 @@ def prepare(
     except (KeyError, TypeError, ValueError):  # as_graph_element raises all of them
         return _prepare_by_session(sess, structures, feeds)
     if not fetched.tensors and not fetched.ops:  # a callable that computes nothing cannot be made
-        return Prepared(lambda *arrays: [], where)
+        return Prepared(lambda *arrays: [], where, lambda *arrays: [])
     call = make_raw_callable(sess, fetched.tensors, fetched.ops, feeds, in_caller, waits)
     if call is None:
         return _prepare_by_session(sess, structures, feeds)
-    return Prepared(_checking(call, feeds) if feeds else call, where)
+    return Prepared(_checking(call, feeds) if feeds else call, where, call)
 
 
 def pick(values: Sequence[Any], where: Any) -> Any:
@@ -112,7 +114,7 @@ class _Fetched:
 def _prepare_by_session(sess: Any, structures: Sequence[Any], feeds: Sequence[Any]) -> Prepared:
     # an empty list, unlike None, would take the slow way through Session.run
     call = sess.make_callable(list(structures), feed_list=list(feeds) or None)
-    return Prepared(_checking(call, feeds) if feeds else call, list(range(len(structures))))
+    return Prepared(_checking(call, feeds) if feeds else call, list(range(len(structures))), call)
 
 
 def _checking(call: Callable[..., Any], feeds: Sequence[Any]) -> Callable[..., Any]:

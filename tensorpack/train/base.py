@@ -3,6 +3,7 @@
 import os
 import weakref
 from functools import partial
+from operator import attrgetter
 from typing import Any, Callable, Dict, List, Optional, Sequence, Set
 
 from tensorpack.callbacks.base import Callback
@@ -33,8 +34,6 @@ from .signals import UNBLOCK_SECONDS, SignalGuard
 from .state import RunState
 
 __all__ = ["StopTraining", "Trainer"]
-
-_END_WAIT_SECONDS = 0.5  # for a wait that was ended, before its Python code is interrupted
 
 
 class Trainer(TrainerContract):
@@ -68,12 +67,12 @@ class Trainer(TrainerContract):
 
     stop_grace = 20.0
     model: Any = None
-    epoch_num = property(lambda self: self.loop.epoch_num)
-    local_step = property(lambda self: self.loop.local_step)
-    global_step = property(lambda self: self.loop.global_step)
-    steps_per_epoch = property(lambda self: self.loop.steps_per_epoch)
-    starting_epoch = property(lambda self: self.loop.starting_epoch)
-    max_epoch = property(lambda self: self.loop.max_epoch)
+    epoch_num = property(attrgetter("loop.epoch_num"))
+    local_step = property(attrgetter("loop.local_step"))
+    global_step = property(attrgetter("loop.global_step"))
+    steps_per_epoch = property(attrgetter("loop.steps_per_epoch"))
+    starting_epoch = property(attrgetter("loop.starting_epoch"))
+    max_epoch = property(attrgetter("loop.max_epoch"))
 
     _worker = 0  # its number in a group of processes
 
@@ -97,7 +96,7 @@ class Trainer(TrainerContract):
         self._state = RunState(self)
         self._registered: List[Callback] = []
         self._callbacks: Optional[Callbacks] = None
-        self._guard: Optional[SignalGuard] = None
+        self._guard: Any = None  # a SignalGuard, while the run lasts
         self._saving_at_end = False
         self.record = TrainingRecord(self)
 
@@ -274,9 +273,7 @@ class Trainer(TrainerContract):
 
     def interruptible(self, function: Callable[[], Any], end_wait: Callable[[], None]) -> Any:
         """See `TrainerContract`."""
-        guard = self._guard
-        after = guard.unblock_seconds + _END_WAIT_SECONDS
-        return self._life.interruptible(lambda: guard.interruptible(function, after), end_wait)
+        return self._life.interruptible(function, end_wait, self._guard)
 
     def check_stop(self) -> None:
         """As in the base class; while the end of a run is saved, only a second signal counts."""

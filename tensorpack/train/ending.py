@@ -202,6 +202,7 @@ def _name_callback(error: Exception, callbacks: List[Any]) -> None:
     trace = error.__traceback__
     while trace is not None:
         owner, hook = trace.tb_frame.f_locals.get("self"), trace.tb_frame.f_code.co_name
+        hook = hook.lstrip("_")
         if hook in _HOOKS and any(owner is each for each in callbacks):
             of_input = type(owner).__module__.startswith("tensorpack.input_source.")
             source = getattr(owner, "_source", None) if of_input else None  # what the user made

@@ -23,6 +23,7 @@ from .state import Position
 __all__ = ["ENDLESS", "Lifecycle", "TrainLoop"]
 
 ENDLESS = 99999  # epochs: the default, of which the last is not waited for
+_END_WAIT_SECONDS = 0.5  # for a wait that was ended, before its Python code is interrupted
 _HEAR_SECONDS = 0.5
 _REST_SECONDS = 1.0  # for a request that a predictor computes
 _LATEST = 20  # epochs whose time is averaged, so that one with an evaluation is not taken for all
@@ -149,13 +150,15 @@ class Lifecycle:
                 first = first or error
         return first
 
-    def interruptible(self, function: Callable[[], Any], end_wait: Callable[[], None]) -> Any:
+    def interruptible(
+        self, function: Callable[[], Any], end_wait: Callable[[], None], guard: SignalGuard
+    ) -> Any:
         """See `TrainerContract`; `unblock` calls `end_wait` while the function runs."""
         self._end_wait = end_wait  # before the look at `_unblocked`, which `unblock` sets first
         try:
             if self._unblocked:
                 raise StopRequested(self._token.reason)
-            return function()
+            return guard.interruptible(function, guard.unblock_seconds + _END_WAIT_SECONDS)
         except Exception as error:
             ended = is_end_of_group(error, self._token)
             if not self._token.requested:

@@ -80,6 +80,15 @@ def test_what_ends_a_run_ends_it_after_the_epoch_that_is_continued(steps_done, e
     assert ("b.trigger_epoch" in run.tape) == bool(ends_at)
 
 
+class Guard:
+    """Calls a function; no signal comes."""
+
+    unblock_seconds = 0.0
+
+    def interruptible(self, function, after):
+        return function()
+
+
 def made():
     """A token, and what ends the run when it says so."""
     token = StopToken()
@@ -89,16 +98,16 @@ def made():
 def test_only_the_wait_that_is_under_way_is_ended_and_later_ones_do_not_begin():
     token, life = made()
     ended = []
-    assert life.interruptible(lambda: 7, lambda: ended.append("first")) == 7
+    assert life.interruptible(lambda: 7, lambda: ended.append("first"), Guard()) == 7
 
     def wait():
         token.request(Finished())
         life.unblock()
         return list(ended)
 
-    assert life.interruptible(wait, lambda: ended.append("second")) == ["second"]
+    assert life.interruptible(wait, lambda: ended.append("second"), Guard()) == ["second"]
     with pytest.raises(StopRequested):
-        life.interruptible(lambda: ended.append("begun"), lambda: ended.append("third"))
+        life.interruptible(lambda: ended.append("begun"), lambda: ended.append("third"), Guard())
     life.unblock()
     assert ended == ["second"]
 
@@ -114,7 +123,7 @@ def test_a_wait_that_begins_while_the_run_is_unblocked_is_ended_or_does_not_begi
 
     life, ended = Pausing(StopToken()), []
     with pytest.raises(StopRequested):
-        life.interruptible(lambda: ended.append("begun"), lambda: ended.append("ended"))
+        life.interruptible(lambda: ended.append("begun"), lambda: ended.append("ended"), Guard())
     assert ended == ["ended"]
 
 
@@ -126,10 +135,10 @@ def test_an_error_of_a_wait_counts_unless_the_run_is_to_end(error, is_said, caps
         raise error
 
     with pytest.raises(type(error)):
-        life.interruptible(fail, lambda: None)
+        life.interruptible(fail, lambda: None, Guard())
     token.request(Finished())
     with pytest.raises(StopRequested) as caught:
-        life.interruptible(fail, lambda: None)
+        life.interruptible(fail, lambda: None, Guard())
     assert caught.value.__cause__ is error
     said = "While the run was ending, the data failed: OSError('!'"
     assert (said in capsys.readouterr().out) == is_said

@@ -33,14 +33,15 @@ class ScalarPrinter(LastValues):
         blacklist: Optional[Sequence[str]] = None,
     ) -> None:
         super().__init__()
-        self._enable_step = enable_step
+        if enable_step:  # else a step has nothing to call
+            self._trigger_step = self._print_step  # type: ignore[method-assign]
         self._enable_epoch = enable_epoch
         self._blacklist = self._patterns("blacklist", [] if blacklist is None else blacklist)
         self._whitelist = self._patterns("whitelist", [""] if whitelist is None else whitelist)
 
-    def _trigger_step(self) -> None:
+    def _print_step(self) -> None:
         last = self.local_step == self.trainer.steps_per_epoch - 1
-        if self._enable_step and not (last and self._enable_epoch):  # the epoch logs it anyway
+        if not (last and self._enable_epoch):  # the epoch logs it anyway
             self._print()
 
     def _trigger(self) -> None:
