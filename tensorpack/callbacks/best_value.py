@@ -18,7 +18,7 @@ from .saver import ModelSaver, find_directory
 
 
 class ScalarWatcher(Callback):
-    """Waits for the values of a scalar of `trainer.monitors`, the attribute `monitor_stat`.
+    """Waits for values of the scalar `monitor_stat` of `trainer.monitors`.
 
     A name without a value is a warning at first, and a RuntimeError at the end of a run, unless
     that failed or was interrupted.
@@ -26,32 +26,29 @@ class ScalarWatcher(Callback):
 
     monitor_stat: str
     _seen = -1  # the step of the last value
-    _missed = False  # whether there was none when it was asked for
+    _missing = ""  # why there is no value
 
     def _new_value(self) -> Optional[ScalarRecord]:
         """Returns the last value, once."""
         try:
             latest: ScalarRecord = self.trainer.monitors.latest_record(self.monitor_stat)
         except KeyError as error:
-            if not self._missed:
+            if not self._missing:
                 logger.warning(f"{self} does nothing yet. {error.args[0]}")
-            self._missed = True
+            self._missing = error.args[0]
             return None
-        is_new, self._seen = latest.global_step != self._seen, latest.global_step
+        is_new, self._seen, self._missing = latest.global_step != self._seen, latest.global_step, ""
         return latest if is_new else None
 
     def _after_train(self) -> None:
-        if isinstance(self.trainer.stop_token.reason, (Failed, Interrupted)):
-            return
-        try:
-            if self._missed:
-                self.trainer.monitors.latest_record(self.monitor_stat)
-        except KeyError as error:
-            raise RuntimeError(f"{self} did nothing in this run. {error.args[0]}") from None
-        self._at_end()
+        if not isinstance(self.trainer.stop_token.reason, (Failed, Interrupted)):
+            if self._missing or self._seen >= 0:
+                self._look_again()  # the last value may have come after its turn
+            if self._missing:
+                raise RuntimeError(f"{self} did nothing in this run. {self._missing}")
 
-    def _at_end(self) -> None:
-        """Called when a run has come to its end."""
+    def _look_again(self) -> None:
+        self._new_value()
 
 
 class BestValue(ScalarWatcher):
@@ -73,12 +70,10 @@ class BestValue(ScalarWatcher):
         """Whether a value is better than the best, by more than the threshold; NaN and infinity
         never are, and everything is better than those.
         """
-        if not math.isfinite(value):
-            return False
-        if self.best is None or not math.isfinite(self.best[1]):
-            return True
-        gain = value - self.best[1] if self.reverse else self.best[1] - value
-        return gain > threshold
+        best = self.best[1] if self.best else math.nan
+        if not (math.isfinite(value) and math.isfinite(best)):
+            return math.isfinite(value)
+        return (value - best if self.reverse else best - value) > threshold
 
     def state_dict(self) -> Dict[str, Any]:
         if self.best is None:
@@ -114,12 +109,10 @@ class EarlyStop(BestValue):
 
     def _trigger(self) -> None:
         latest = self._new_value()
-        if latest is None:
-            return
-        if self._is_better(latest.value, self._threshold):
-            self.best, self._waited = tuple(latest), 0
-        else:
+        if latest is not None:
             self._waited += 1
+            if self._is_better(latest.value, self._threshold):
+                self.best, self._waited = tuple(latest), 0
 
     def check_over(self) -> None:
         if self._waited >= self._patience:
@@ -163,14 +156,10 @@ class MinSaver(BestValue):
         self._kind = "maximum" if reverse else "minimum"
         self.checkpoint_dir = absolute_directory(checkpoint_dir) or logger.get_logger_dir() or ""
 
-    @property
-    def target(self) -> str:
-        """The path of the copy."""
-        name = self.filename or f"{self._kind[:3]}-{self.monitor_stat}".replace("/", "-")
-        return os.path.join(self.checkpoint_dir, name)
-
     def _setup_graph(self) -> None:
         self.checkpoint_dir = find_directory(self.checkpoint_dir, type(self).__name__)
+        name = self.filename or f"{self._kind[:3]}-{self.monitor_stat}".replace("/", "-")
+        self.target = os.path.join(self.checkpoint_dir, name)
 
     def _before_train(self) -> None:
         step = saved_step(self.target)
@@ -181,8 +170,7 @@ class MinSaver(BestValue):
             return
         if self.best is None:
             return
-        # The run continues in another directory, perhaps on another machine.
-        directory = os.path.dirname(self.trainer.resumed_from or self.target)
+        directory = os.path.dirname(self.trainer.resumed_from or self.target)  # perhaps another one
         for name in os.path.basename(self.target), f"model-{self.best[0]}":
             path = os.path.join(directory, name)
             if 0 <= saved_step(path) <= self.global_step and self._copy(path, self.target):
@@ -194,12 +182,15 @@ class MinSaver(BestValue):
         latest = self._new_value()
         if latest is None or not self._is_better(latest.value):
             return
-        (step, value), saver = latest, self._saver()
-        if saver is None:
+        step, value = latest
+        all_callbacks = map(innermost, self.trainer.all_callbacks)
+        savers = [cb for cb in all_callbacks if isinstance(cb, ModelSaver)]
+        if not savers:
             raise RuntimeError(f"{self} finds no checkpoint: put a ModelSaver before it.")
-        saver.wait()
-        # The last one may be elsewhere, or the copy itself: what the run was resumed from.
-        paths = [saver.last_path, *reversed(pointed_to(self.checkpoint_dir))]
+        for saver in savers:
+            saver.wait()
+        # What the run was resumed from may be elsewhere, or the copy itself.
+        paths = [*reversed(pointed_to(self.checkpoint_dir)), *(saver.last_path for saver in savers)]
         path = next((path for path in paths if path and saved_step(path) == step), None)
         if path is None:
             logger.warning(
@@ -210,14 +201,6 @@ class MinSaver(BestValue):
             self.best, stat = tuple(latest), f"{self._kind} {self.monitor_stat}={value:.5g}"
             logger.info(f"Model at global_step={step} with {stat} saved.")
 
-    def _saver(self) -> Optional[ModelSaver]:
-        """Returns what saves to the directory, or else the saver of the run's states."""
-        state_saver = self.trainer.state_saver
-        for cb in [state_saver, *map(innermost, self.trainer.all_callbacks)]:
-            if isinstance(cb, ModelSaver) and cb.checkpoint_dir == self.checkpoint_dir:
-                return cb
-        return state_saver
-
     def _copy(self, source: str, target: str) -> bool:
         try:
             copy_checkpoint(source, target)
@@ -226,9 +209,8 @@ class MinSaver(BestValue):
             return False
         return True
 
-    def _at_end(self) -> None:
-        if self._seen >= 0 or self._missed:
-            self._trigger()  # the value of the last epoch may have come after its turn
+    def _look_again(self) -> None:
+        self._trigger()
 
 
 class MaxSaver(MinSaver):
