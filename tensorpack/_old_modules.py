@@ -23,6 +23,7 @@ _ADDRESSES = {  # package -> modules that it had; with its names, or with those 
         hdf5=dataflow.files.hdf5 image_files=dataflow.files.images lmdb=dataflow.files.lmdb_file
         npz=dataflow.files.npz parallel parallel_map prefetch serialize
         svmlight=dataflow.files.svmlight tfrecord=dataflow.files.tfrecord""",
+    "dataflow.dataset": "bsds500 caltech101 places svhn",
     "dataflow.imgaug": "convert deform external noname paste",
     "graph_builder": """_utils distributed input_source=input_source input_source_base
         predict=_addresses.of_graph_builder predictor_factory

@@ -7,9 +7,7 @@ _NAMES = {  # module -> its public names; then run scripts/public_names
     "base": "DataFlow DataFlowTerminated ProxyDataFlow RNGDataFlow StateNotKept UnknownLength",
     "batch": "BatchData BatchDataByShape",
     "cache": "CacheData",
-    "choose": "RandomChooseData RandomMixData",
     "debug": "PrintData TestDataSpeed",
-    "fake": "FakeData",
     "files.caffe": "CaffeLMDB",
     "files.hdf5": "HDF5Data HDF5Serializer",
     "files.images": "ImageFolder ImageFromFile ImageFromList",
@@ -22,8 +20,8 @@ _NAMES = {  # module -> its public names; then run scripts/public_names
         "AugmentImageComponent AugmentImageComponents AugmentImageCoordinates "
         "DecodeImageComponent EncodeImageComponent"
     ),
-    "join": "ConcatData JoinData",
-    "map": "FilterData MapData MapDataComponent SelectComponent",
+    "join": "ConcatData JoinData RandomChooseData RandomMixData",
+    "map": "FilterData MapData MapDataComponent RandomMapData SelectComponent",
     "process_map": (
         "MultiProcessMapAndBatchData MultiProcessMapAndBatchDataZMQ MultiProcessMapData "
         "MultiProcessMapDataZMQ"
@@ -32,8 +30,7 @@ _NAMES = {  # module -> its public names; then run scripts/public_names
         "MultiProcessPrefetchData MultiProcessRunner MultiProcessRunnerZMQ PrefetchData "
         "PrefetchDataZMQ PrefetchOnGPUs WorkerDied WorkerFailed"
     ),
-    "random_map": "RandomMapData",
-    "raw": "DataFromGenerator DataFromIterable DataFromList DataFromQueue",
+    "raw": "DataFromGenerator DataFromIterable DataFromList DataFromQueue FakeData",
     "remote": "RemoteDataZMQ make_remote_key send_dataflow_zmq",
     "repeat": "FixedSizeData RepeatedData RepeatedDataPoint",
     "shared_list": "SharedList",

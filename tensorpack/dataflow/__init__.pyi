@@ -13,11 +13,8 @@ from .base import UnknownLength as UnknownLength
 from .batch import BatchData as BatchData
 from .batch import BatchDataByShape as BatchDataByShape
 from .cache import CacheData as CacheData
-from .choose import RandomChooseData as RandomChooseData
-from .choose import RandomMixData as RandomMixData
 from .debug import PrintData as PrintData
 from .debug import TestDataSpeed as TestDataSpeed
-from .fake import FakeData as FakeData
 from .files.caffe import CaffeLMDB as CaffeLMDB
 from .files.hdf5 import HDF5Data as HDF5Data
 from .files.hdf5 import HDF5Serializer as HDF5Serializer
@@ -45,9 +42,12 @@ from .image import DecodeImageComponent as DecodeImageComponent
 from .image import EncodeImageComponent as EncodeImageComponent
 from .join import ConcatData as ConcatData
 from .join import JoinData as JoinData
+from .join import RandomChooseData as RandomChooseData
+from .join import RandomMixData as RandomMixData
 from .map import FilterData as FilterData
 from .map import MapData as MapData
 from .map import MapDataComponent as MapDataComponent
+from .map import RandomMapData as RandomMapData
 from .map import SelectComponent as SelectComponent
 from .process_map import MultiProcessMapAndBatchData as MultiProcessMapAndBatchData
 from .process_map import MultiProcessMapAndBatchDataZMQ as MultiProcessMapAndBatchDataZMQ
@@ -61,11 +61,11 @@ from .processes import PrefetchDataZMQ as PrefetchDataZMQ
 from .processes import PrefetchOnGPUs as PrefetchOnGPUs
 from .processes import WorkerDied as WorkerDied
 from .processes import WorkerFailed as WorkerFailed
-from .random_map import RandomMapData as RandomMapData
 from .raw import DataFromGenerator as DataFromGenerator
 from .raw import DataFromIterable as DataFromIterable
 from .raw import DataFromList as DataFromList
 from .raw import DataFromQueue as DataFromQueue
+from .raw import FakeData as FakeData
 from .remote import RemoteDataZMQ as RemoteDataZMQ
 from .remote import make_remote_key as make_remote_key
 from .remote import send_dataflow_zmq as send_dataflow_zmq

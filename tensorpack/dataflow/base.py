@@ -11,8 +11,15 @@ import numpy as np
 from tensorpack.utils.legacy_names import give_both_names, owner_of
 from tensorpack.utils.rng import get_rng, is_seeded, rng_state, set_rng_state
 
-from ._flow import call_optional, check_state, is_flow, what_instead
-from ._length import UnknownLength, checked_length, length_of
+from ._flow import (
+    UnknownLength,
+    call_optional,
+    check_state,
+    checked_length,
+    is_flow,
+    length_of,
+    what_instead,
+)
 
 
 class DataFlowTerminated(Exception):

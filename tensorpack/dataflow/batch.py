@@ -10,8 +10,7 @@ import numpy as np
 
 from tensorpack.utils.checks import as_count
 
-from ._flow import not_a_state
-from ._length import length_or_none
+from ._flow import length_or_none, not_a_state
 from ._stack import aggregate, as_array, check_form, gather
 from .base import DataFlow, ProxyDataFlow
 from .map import component_of, note_datapoint

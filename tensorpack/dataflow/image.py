@@ -12,8 +12,7 @@ from tensorpack.utils.optional import cv2, require
 from .base import DataFlow
 from .files.images import MOST_PIXELS, check_decoding, decode_image
 from .imgaug import AugmentationError, AugmentorList, ImageAugmentor, Transform
-from .map import MapDataComponent, component_of, summary_of
-from .random_map import RandomMap
+from .map import MapDataComponent, RandomMap, component_of, summary_of
 
 _LOGGED_FIRST, _LOGGED_EVERY = 9, 100
 

@@ -8,7 +8,7 @@ from tensorpack.utils.argtools import accepts_old_keywords
 from tensorpack.utils.checks import as_count
 from tensorpack.utils.workers.worker_errors import WorkerDied, WorkerFailed  # noqa: F401
 
-from ._length import length_or_none
+from ._flow import length_or_none
 from ._processes.channel import Limits
 from ._processes.flows import ProcessFlow
 from ._processes.pool import WorkerPool

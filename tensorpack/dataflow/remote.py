@@ -22,8 +22,7 @@ from tensorpack.utils.cluster import is_loopback
 from tensorpack.utils.optional import require
 from tensorpack.utils.serialize import MAX_BYTES, FrameError, dumps, load_frame
 
-from ._flow import ProcessLocal, call_optional
-from ._length import endless, length_or_none
+from ._flow import ProcessLocal, call_optional, endless, length_or_none
 from .base import DataFlow, DataFlowTerminated
 from .repeat import RepeatedData
 

@@ -17,8 +17,7 @@ from tensorpack.utils.argtools import accepts_old_keywords
 from tensorpack.utils.checks import as_count
 from tensorpack.utils.workers.processes import usable_cores
 
-from ._flow import ProcessLocal, in_order
-from ._length import length_of, length_or_none
+from ._flow import ProcessLocal, in_order, length_of, length_or_none
 from ._read_ahead import ReadAhead, ReadAheadFlow
 from .base import DataFlow, DataFlowTerminated, StateNotKept
 from .map import apply_function, checked_function, drop_none, note_datapoint

@@ -4,7 +4,7 @@ import os
 from typing import Any, Dict, Iterator, List, Optional
 
 from tensorpack.dataflow import DataFlow, MapData, MultiProcessMapData
-from tensorpack.dataflow._length import length_or_none
+from tensorpack.dataflow._flow import length_or_none
 from tensorpack.utils.checks import check_kind
 from tensorpack.utils.gpu import get_num_gpu
 from tensorpack.utils.progress import get_tqdm

@@ -21,7 +21,7 @@ from tensorpack.dataflow import (
     RepeatedData,
     UnknownLength,
 )
-from tensorpack.dataflow._length import length_of, length_or_none
+from tensorpack.dataflow._flow import length_of, length_or_none
 from tests.dataflow.flows import Foreign, Of2017
 from tests.dataflow.process_functions import same
 

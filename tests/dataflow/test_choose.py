@@ -13,7 +13,7 @@ from tensorpack.dataflow import (
     RepeatedData,
     UnknownLength,
 )
-from tensorpack.dataflow.choose import RandomChooseData, RandomMixData
+from tensorpack.dataflow.join import RandomChooseData, RandomMixData
 from tensorpack.utils import fix_rng_seed
 from tests.contracts.dataflow import contract_of
 from tests.dataflow.flows import check_resumes, numbers, shuffled

@@ -20,8 +20,7 @@ from tensorpack.dataflow import (
     StateNotKept,
 )
 from tensorpack.dataflow.cache import CacheData
-from tensorpack.dataflow.choose import RandomChooseData, RandomMixData
-from tensorpack.dataflow.join import ConcatData, JoinData
+from tensorpack.dataflow.join import ConcatData, JoinData, RandomChooseData, RandomMixData
 from tensorpack.dataflow.shuffle import LocallyShuffleData
 from tensorpack.utils import fix_rng_seed
 from tests.contracts.dataflow import assert_same, contract_of

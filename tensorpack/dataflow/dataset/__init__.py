@@ -7,14 +7,11 @@ A module is loaded when one of its names is first used.
 """
 
 _NAMES = {  # module -> its public names; then run scripts/public_names
-    "bsds500": "BSDS500",
-    "caltech101": "Caltech101Silhouettes",
     "cifar": "Cifar10 Cifar100 CifarBase",
+    "folders": "Places365Standard TinyImageNet",
     "ilsvrc": "ILSVRC12 ILSVRC12Files ILSVRCMeta",
+    "matlab": "BSDS500 Caltech101Silhouettes SVHNDigit",
     "mnist": "FashionMnist Mnist",
-    "places": "Places365Standard",
-    "svhn": "SVHNDigit",
-    "tiny_imagenet": "TinyImageNet",
     "visualqa": "VisualQA",
 }
 _HOMES = {name: module for module, names in _NAMES.items() for name in names.split()}

@@ -13,9 +13,7 @@ import numpy as np
 
 from tensorpack.utils.fs import download as download_file
 from tensorpack.utils.fs import get_dataset_path
-from tensorpack.utils.optional import require
 
-from ..files.images import ImageRecords
 from ..files.records import DamagedFile, PathLike
 from ..raw import DataFromList
 
@@ -85,31 +83,6 @@ class LabelledDataset(PublishedDataset):
         return lambda index: [images[index].reshape(self._SHAPE).copy(), int(labels[index])]
 
 
-class UnpackedDataset(DataFromList):
-    """A dataset of image files in a folder, which has to be unpacked."""
-
-    _URL = ""  # of the archive
-    # Returns the paths of the images of a part, below the folder, and their labels.
-    _listed: Callable[[str], Tuple[List[str], List[int]]]
-
-    def __init__(self, dir: PathLike, name: str, shuffle: Optional[bool] = None) -> None:
-        """Takes the folder, "train" or "val", and whether each pass has its own order."""
-        check_split(name, ("train", "val"))
-        self.dir = os.path.abspath(dir)
-        files, labels = self._listed(name)
-        images = ImageRecords([os.path.join(self.dir, file) for file in files], labels, bgr=True)
-        super().__init__(images, name == "train" if shuffle is None else shuffle)
-
-    def _lines(self, name: str) -> List[str]:
-        path = Path(self.dir, name)
-        if not path.exists():
-            raise FileNotFoundError(
-                f"{type(self).__name__} needs {path}: download {self._URL}, unpack it, and give "
-                "its folder."
-            )
-        return path.read_text("utf-8").splitlines()
-
-
 def check_split(name: str, parts: Sequence[str]) -> None:
     """Raises ValueError unless `name` is one of the parts of a dataset."""
     if name not in parts:
@@ -157,15 +130,3 @@ def unpack(path: str) -> None:
         for name in os.listdir(new):
             if not os.path.exists(os.path.join(directory, name)):
                 os.rename(os.path.join(new, name), os.path.join(directory, name))
-
-
-def read_matlab(path: PathLike, *names: str) -> List[np.ndarray]:
-    """Returns variables of a file of MATLAB's version 5."""
-    matlab = require("scipy.io")
-    try:
-        variables = matlab.loadmat(os.fspath(path), variable_names=names)
-        return [variables[name] for name in names]
-    except Exception as error:  # whatever damaged bytes lead scipy to
-        raise DamagedFile(
-            f"{path} is not a MATLAB file of {' and '.join(names)} that scipy reads: {error!r}"
-        ) from error

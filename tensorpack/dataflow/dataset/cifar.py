@@ -4,7 +4,7 @@ The format is described at https://www.cs.toronto.edu/~kriz/cifar.html: files ar
 lists and arrays, with the red, green and blue planes. They are read without running code.
 """
 
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence
+from typing import Any, Dict, List, Optional, Sequence
 
 import numpy as np
 
@@ -12,33 +12,12 @@ from tensorpack.utils.packing.old_values import BadRecord, RefusedRecord, decode
 
 from ._files import TRAIN_OR_TEST, DamagedFile, Folder, PublishedDataset, check_split, mean_of
 
-_ADDRESS = "https://www.cs.toronto.edu/~kriz/"
-
-
-class _Files(NamedTuple):
-    sha256: str  # of the archive
-    folder: str  # in it
-    parts: Dict[str, List[str]]
-    names: str  # of the classes
-    key: str  # how the keys of labels and of their names begin
-
-
-_FILES = {  # by the number of classes
-    10: _Files(
-        "6d958be074577803d12ecdefd02955f39262c83c16fe9348329d7fe0b5c001ce",
-        "cifar-10-batches-py",
-        {"train": [f"data_batch_{i}" for i in range(1, 6)], "test": ["test_batch"]},
-        "batches.meta",
-        "label",
-    ),
-    100: _Files(
-        "85cd44d02ba6437773c5bbd22e183051d648de2e7d6b014e1ef29b855ba677a7",
-        "cifar-100-python",
-        {"train": ["train"], "test": ["test"]},
-        "meta",
-        "fine_label",
-    ),
+_SHA256 = {  # of the archive, by the number of classes
+    10: "6d958be074577803d12ecdefd02955f39262c83c16fe9348329d7fe0b5c001ce",
+    100: "85cd44d02ba6437773c5bbd22e183051d648de2e7d6b014e1ef29b855ba677a7",
 }
+_FOLDER = {10: "cifar-10-batches-py", 100: "cifar-100-python"}
+_BATCHES = {"train": [f"data_batch_{i}" for i in range(1, 6)], "test": ["test_batch"]}
 
 
 class CifarBase(PublishedDataset):
@@ -71,8 +50,9 @@ class CifarBase(PublishedDataset):
 
     def get_label_names(self) -> List[str]:
         """Returns the names of the classes, in the order of the labels."""
-        files = _FILES[self.cifar_classnum]
-        return list(self._load(files.names)[f"{files.key}_names"])
+        if self.cifar_classnum == 10:
+            return list(self._load("batches.meta")["label_names"])
+        return list(self._load("meta")["fine_label_names"])
 
     def get_per_pixel_mean(self, names: Sequence[str] = TRAIN_OR_TEST) -> np.ndarray:
         """Returns the mean image of some parts of the dataset, float32 `[32, 32, 3]` in [0, 255].
@@ -87,20 +67,20 @@ class CifarBase(PublishedDataset):
 
     def _read(self, part: str) -> List[List[Any]]:
         check_split(part, TRAIN_OR_TEST)
-        files = _FILES[self.cifar_classnum]
+        is_10 = self.cifar_classnum == 10
         datapoints: List[List[Any]] = []
-        for name in files.parts[part]:
+        for name in _BATCHES[part] if is_10 else [part]:
             batch = self._load(name)
             planes = batch["data"].reshape(-1, 3, 32, 32)
             images = np.ascontiguousarray(planes.transpose(0, 2, 3, 1))
-            datapoints += map(list, zip(images, batch[f"{files.key}s"]))
+            datapoints += map(list, zip(images, batch["labels" if is_10 else "fine_labels"]))
         return datapoints
 
     def _load(self, name: str) -> Dict[str, Any]:
         """Returns what is in a file of the folder."""
-        files = _FILES[self.cifar_classnum]
-        url = f"{_ADDRESS}cifar-{self.cifar_classnum}-python.tar.gz"
-        path = self._unpacked(url, files.sha256, files.folder) / name
+        classes = self.cifar_classnum
+        url = f"https://www.cs.toronto.edu/~kriz/cifar-{classes}-python.tar.gz"
+        path = self._unpacked(url, _SHA256[classes], _FOLDER[classes]) / name
         try:
             return decode_old(path.read_bytes())
         except (OSError, BadRecord, RefusedRecord) as error:

@@ -18,9 +18,10 @@ from tensorpack.utils.fs import get_dataset_path
 from tensorpack.utils.optional import require
 
 from ..files.caffe import message_fields
-from ..files.records import RecordsFlow
+from ..files.images import ImageRecords
+from ..files.records import DamagedFile, PathLike, RecordsFlow
 from . import _files
-from ._files import DamagedFile, Folder, ImageRecords, PathLike
+from ._files import Folder
 
 _PARTS = ("train", "val", "test")
 _ARCHIVE = {  # and its SHA-256

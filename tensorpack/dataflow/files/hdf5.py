@@ -14,6 +14,7 @@ import numpy as np
 
 from tensorpack.utils.optional import require
 
+from .._flow import form_of
 from ..base import DataFlow
 from . import records
 from .records import DamagedFile, PathLike, RecordFile, RecordsFlow, Writing
@@ -142,7 +143,7 @@ def _writer(path: str, keys: List[str]) -> Writing:
         nonlocal count
         if not isinstance(datapoint, (list, tuple)) or len(datapoint) != len(keys):
             raise TypeError(
-                f"Datapoint {index} is {records.form_of(datapoint)}, but needs to be a list or "
+                f"Datapoint {index} is {form_of(datapoint)}, but needs to be a list or "
                 f"tuple with one component for each of {keys}."
             )
         rows = list(map(np.asarray, datapoint))

@@ -17,6 +17,7 @@ from tensorpack.utils.packing.npz import array_of_npy, read_npz, write_npz
 from tensorpack.utils.packing.old_values import RefusedRecord
 from tensorpack.utils.serialize import load_frame
 
+from .._flow import form_of
 from .._stack import Rows
 from ..base import DataFlow
 from ..raw import DataFromList
@@ -71,14 +72,14 @@ def _writer(file: Any) -> Writing:
     datapoints: List[Any] = []
 
     def write(datapoint: Any, index: int) -> None:
-        form = records.form_of(datapoint)
+        form = form_of(datapoint)
         is_dict = type(datapoint) is dict and all(type(key) is str for key in datapoint)
         if type(datapoint) not in (list, tuple) and not is_dict:
             raise TypeError(
                 f"Datapoint {index} is {form}, but needs to be a list, a tuple or a dict whose "
                 "keys are text, and not of a subclass. Make one of it by MapData."
             )
-        first = records.form_of(datapoints[0]) if datapoints else form
+        first = form_of(datapoints[0]) if datapoints else form
         if form != first:
             raise ValueError(f"Datapoint {index} has another form than the first: {form}, {first}.")
         datapoints.append(datapoint.copy() if is_dict else datapoint[:])  # the flow may reuse it

@@ -13,9 +13,7 @@ from tensorpack.utils.atomic import open_atomic, remove_temporaries
 from tensorpack.utils.packing.old_values import BadRecord, RefusedRecord, decode_old, kind_of_old
 from tensorpack.utils.serialize import FrameError, dumps, load_frame
 
-from .._flow import ProcessLocal, call_optional
-from .._flow import form_of as form_of
-from .._length import length_or_none
+from .._flow import ProcessLocal, call_optional, length_or_none
 from .._read_ahead import parts_of
 from ..base import DataFlow
 from ..raw import DataFromList
