@@ -26,7 +26,7 @@ from ._charts import COLOURS, STATISTICS, Charts, card, charts_of, write_png
 
 _LINES = 60  # of the log
 _MOST_PICTURES = 24
-_FACTS = "folder host started ended machine versions git training".split()  # of an attempt
+_FACTS = "folder host started ended machine versions git".split()  # of an attempt
 # Series, number and index of names such as `{prefix}-ep{epoch}-{index}.png`.
 _PICTURE = re.compile(r"(.*?)(?:(\d+)(-\d+)?)?\.(png|jpe?g|gif|webp)$", re.IGNORECASE)
 _PAGE = Template("""<!DOCTYPE html>
@@ -53,7 +53,7 @@ dt, .card p { color: var(--soft); } dd, .card p { margin: 0; }
   gap: .8rem; }
 .card, .log { background: #8881; border: 1px solid #8884; border-radius: 6px; padding: .6rem;
   overflow-x: auto; font-size: .9em; }
-.log { font-family: monospace; white-space: pre; }
+.log { font-family: monospace; white-space: pre-wrap; }
 svg { width: 100%; display: block; } circle { fill: currentColor; }
 svg text { fill: var(--soft); font-size: 11px; text-anchor: middle; }
 svg .up { text-anchor: end; } svg .axis { fill: var(--text); }
@@ -125,8 +125,6 @@ class _Run:
         self.attempts = [{"result": LOST, **each} for each in self.record.get("attempts", [])]
         if self.attempts and self.attempts[-1]["result"] == LOST and lock_owner(directory):
             self.attempts[-1]["result"] = "running"
-        trainings: List[Any] = [each.get("training") or {} for each in self.attempts]
-        self.first_steps = [training.get("first_step") or 0 for training in trainings]
         self.log = "".join(_last_lines(directory, "log.log"))
         self.time = ""  # the last time report
         for line in _last_lines(directory, "time_reports.jsonl"):
@@ -154,12 +152,13 @@ def _body(runs: Dict[str, _Run], groups: Dict[str, Charts]) -> Iterator[str]:
         facts = "".join(f"<dt>{name}</dt><dd>{text}</dd>" for name, text in _facts(run).items())
         yield _section("Circumstances", f"<dl>{facts}</dl>" if facts else "", is_one)
     steps: List[Any] = [epoch["global_step"] for run in runs.values() for epoch in run.epochs]
-    marks = run.first_steps[1:] if is_one else []
+    resumed = [attempt.get("training") or {} for attempt in run.attempts[1:] if is_one]
+    marks = [training.get("first_step") or 0 for training in resumed]
     for group, charts in groups.items():
         cards = [card(*chart, (min(steps), max(steps)), marks) for chart in charts.items()]
         yield _section(f"{group} ({len(cards)})", "".join(cards), group != STATISTICS, "cards")
     for name, run in runs.items():
-        suffix = "" if is_one else f" of {escape(name)}"
+        suffix = "" if is_one else f" ({escape(name)})"
         yield _section(f"Where the time goes{suffix}", escape(run.time))
         yield _section(f"Pictures{suffix}", "".join(map(_picture, run.pictures)), css="cards")
         yield _section(f"The end of the log{suffix}", escape(run.log), is_one, "log")
@@ -183,14 +182,11 @@ def _result(run: _Run) -> str:
     """How the run ended, and how far it came."""
     if not run.attempts:
         return "No run.json tells how this run ended."
-    last, seconds = run.attempts[-1], sum(each.get("seconds", 0) for each in run.attempts)
-    facts = [f"{name} {last[name]:,}" for name in ("epoch", "step") if name in last]
-    facts += [f"after {humanize_time_delta(seconds)}"] if seconds else []
-    facts += [f"last checkpoint {last['checkpoint']}"] if last.get("checkpoint") else []
-    facts += [f"best {best}" for best in last.get("best") or []]
-    result, message = escape(last["result"]), escape(last.get("message") or "")
-    badge = f'<span class="badge {result}">{result}</span>'
-    return f"{badge} <b>{message}</b> {escape(', '.join(facts))}"
+    last, seconds = run.attempts[-1], sum(attempt.get("seconds", 0) for attempt in run.attempts)
+    facts = {name: last.get(name) for name in ("epoch", "step", "checkpoint", "best")}
+    facts["time"] = humanize_time_delta(seconds) if seconds else ""
+    result, message, text = map(escape, (last["result"], last.get("message") or "", _text(facts)))
+    return f'<span class="badge {result}">{result}</span> <b>{message}</b> {text}'
 
 
 def _facts(run: _Run) -> Dict[str, str]:
@@ -198,16 +194,16 @@ def _facts(run: _Run) -> Dict[str, str]:
     if not run.attempts:
         return {}
     last = run.attempts[-1]
-    attempts = [
-        f"{attempt.get('started')} from step {step:,}: {attempt['result']}"
-        for attempt, step in zip(run.attempts, run.first_steps)
-    ]
+    names = ("started", "step", "result", "message")
+    attempts = [{name: attempt.get(name) for name in names} for attempt in run.attempts]
     sizes = [int(np.prod(shape)) for _, shape, _ in run.record.get("parameters", [])]
-    seed = (last.get("training") or {}).get("seed")
+    training = dict(last.get("training") or {})
+    seed = training.pop("seed", None)
     facts = {
         "command": " ".join(map(shlex.quote, last.get("command") or [])),
         **{name: _text(last.get(name)) for name in _FACTS},
-        "attempts": "; ".join(attempts[len(attempts) == 1 :]),
+        "training": _text(training),
+        "attempts": _text(attempts) if len(attempts) > 1 else "",
         "parameters": f"{len(sizes)} variables, {sum(sizes):,} numbers" if sizes else "",
         "seed": "not fixed: this run cannot be repeated exactly" if seed is None else str(seed),
     }

@@ -82,14 +82,14 @@ def test_the_result_comes_first_then_the_circumstances(tmp_path):
     places = [page.text.index(part) for part in ("failed", "ValueError: no", "Command")]
     assert places == sorted(places) and 'class="badge failed">failed' in page.source
     for part in (
-        "step 1,234,567, after 1 hour 1 minute",
+        "step 1234567, time 1 hour 1 minute",
         "python train.py --name 'a b'",
         f"commit {'c' * 40}, branch main, dirty True",
         "cpu Quick, cores 4, memory 8.0 GB, gpus name H, memory 1.0 GB",
         "trainer T, input Q(F)",
         "not fixed: this run cannot be repeated exactly",
         "2 variables, 13 numbers",
-        "2026-01-31T12:00:00Z from step 0: stopped; ",
+        "started 2026-01-31T12:00:00Z, step 20, result stopped; step",
     ):
         assert part in page.text, part
 

@@ -73,7 +73,7 @@ def test_the_best_model_is_named_with_its_value(tmp_path, capsys):
     (attempt,) = read_record(str(tmp_path / "log"))["attempts"]
     assert attempt["best"] == ["min-error (error 1.3333 at step 2)"]
     with open(write_report(str(tmp_path / "log")), encoding="utf-8") as page:
-        assert "last checkpoint model-4, best min-error (error 1.3333 at step 2)" in page.read()
+        assert "checkpoint model-4, best min-error (error 1.3333 at step 2)" in page.read()
     logger.close_logger_dir()
 
 
