@@ -11,11 +11,11 @@ import contextlib
 import os
 import sys
 import textwrap
-from typing import Any, Callable, Collection, Dict, Iterator, List, NamedTuple, Optional, Sequence
+from typing import Any, Collection, Dict, Iterator, List, NamedTuple, Optional, Sequence
 
 from tensorpack.RL import AtariPlayers, LimitIdle, check_rom, find_rom
 from tensorpack.utils import get_rng, logger
-from tensorpack.utils._words import command_line, command_text, did_you_mean_file
+from tensorpack.utils._words import command_line, command_text, did_you_mean_file, number
 from tensorpack.utils.checkpoints.files import CheckpointCorrupt
 from tensorpack.utils.checkpoints.find import candidates
 from tensorpack.utils.packing.npz import NAMED_ARRAYS
@@ -24,33 +24,12 @@ FRAME_SKIP = 4  # emulator frames for each action
 POLICIES = ("never", "auto", "must")  # of --resume
 
 
-class Number(NamedTuple):
-    """A type for `add_argument`: numbers in a range."""
-
-    metavar: str
-    convert: Callable[[str], Any]
-    valid: Callable[[Any], bool]
-    needed: str
-
-    def __call__(self, text: str) -> Any:
-        try:
-            value = self.convert(text)
-        except ValueError:
-            value = float("nan")
-        if not self.valid(value):
-            raise argparse.ArgumentTypeError(f"must be {self.needed}, got {text!r}")
-        return value
-
-
-def at_least(least: int) -> Number:
-    """Returns the type of whole numbers from `least` on."""
-    return Number("N", int, lambda x: x >= least, f"a whole number of at least {least}")
-
-
-COUNT, NATURAL = at_least(1), at_least(0)
-PROBABILITY = Number("P", float, lambda x: 0 <= x <= 1, "a number from 0 to 1")
-POSITIVE = Number("R", float, lambda x: 0 < x < float("inf"), "a number greater than 0")
-NORM = Number("R", float, lambda x: 0 <= x < float("inf"), "a number of at least 0")
+COUNT = number("from 1 on", lambda n: n >= 1, int)
+NATURAL = number("from 0 on", lambda n: n >= 0, int)
+_AN_ACTION = number(f"from {FRAME_SKIP} on", lambda n: n >= FRAME_SKIP, int)
+PROBABILITY = number("from 0 to 1", lambda x: 0 <= x <= 1)
+POSITIVE = number("greater than 0", lambda x: 0 < x < float("inf"))
+NORM = number("of at least 0", lambda x: 0 <= x < float("inf"))
 SWITCH = "no-"  # a flag, and the same with "no-", which turns it off
 
 
@@ -58,7 +37,7 @@ class Flag(NamedTuple):
     """A flag."""
 
     name: str
-    kind: Any  # a `Number`, its choices, bool, `SWITCH`, or the metavar of a text
+    kind: Any  # the type of a number, its choices, bool, `SWITCH`, or the metavar of a text
     default: Any  # ... where it must be given
     help: str  # ends with the default if it does not name it
 
@@ -87,7 +66,7 @@ GAMES = [  # how they are played, and how scores compare
          "less than N; 0 for none"),
     Flag("fire-on-reset", SWITCH, False, "press FIRE once at the start of a game and after a lost "
          "life, instead of what the agent chose; for games that wait for it"),
-    Flag("max-frames", at_least(FRAME_SKIP), 120000, "emulator frames after which a game is cut "
+    Flag("max-frames", _AN_ACTION, 120000, "emulator frames after which a game is cut "
          f"off, in training and in evaluations; 60 are a second, {FRAME_SKIP} an action"),
     Flag("eval-epsilon", PROBABILITY, 0.001, "probability of a random action in evaluations and in "
          "--task play"),
@@ -113,8 +92,8 @@ def add_flags(group: Any, flags: Sequence[Flag], name: str = "") -> None:
         about.update({"required": True} if flag.default is ... else {"default": flag.default})
         if flag.kind in (bool, SWITCH):
             about["action"] = "store_true"
-        elif isinstance(flag.kind, Number):
-            about.update(type=flag.kind, metavar=flag.kind.metavar)
+        elif callable(flag.kind):
+            about.update(type=flag.kind, metavar="N")
         else:
             about["choices" if isinstance(flag.kind, tuple) else "metavar"] = flag.kind
         group.add_argument(option, **about)

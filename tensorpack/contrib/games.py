@@ -7,7 +7,7 @@ line of such a run see `tensorpack.contrib.game_flags`.
 import os
 import time
 from contextlib import ExitStack
-from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence
+from typing import Any, Callable, Dict, List, Optional, Sequence
 
 import numpy as np
 
@@ -16,9 +16,9 @@ from tensorpack.compat import tfv1 as tf
 from tensorpack.RL import Agent, GameVideo, Player
 from tensorpack.tfutils.checkpoint import load_checkpoint_vars
 from tensorpack.tfutils.sessinit import SessionInit, SmartInit, VariableMismatch
-from tensorpack.tfutils.varmanip import is_training_name, known_of_graph
+from tensorpack.tfutils.varmanip import is_training_name, known_of_graph, mismatch_table
 from tensorpack.utils import get_rng, get_tqdm, humanize_time_delta, logger
-from tensorpack.utils.checkpoints.variables import Match, known_of, match
+from tensorpack.utils.checkpoints.variables import known_of, match
 from tensorpack.utils.optional import require
 from tensorpack.utils.rng import rng_state, set_rng_state
 
@@ -38,7 +38,6 @@ def play_n_episodes(
     seed: Optional[int] = None,
     on_tick: Callable[[np.ndarray, int], None] = lambda frames, finished: None,
     watch: Optional[Callable[[np.ndarray], None]] = None,
-    actions_so_far: Optional[bytearray] = None,
 ) -> List[float]:
     """Plays n whole games and returns their scores, in the order in which they ended.
 
@@ -54,7 +53,6 @@ def play_n_episodes(
         of games that ended; an error that it raises ends the playing.
       watch: called in the first game of the first environment before every action, with the frame
         `[*frame_shape]`.
-      actions_so_far: gets all actions, an int32 each; those in it are first played again.
     """
     if n < 1:
         raise ValueError(f"The number of games must be at least 1, got {n}.")
@@ -64,13 +62,8 @@ def play_n_episodes(
     agent.observe(frames, starts=np.ones(count, bool))
     games_left = np.array([n // count + (i < n % count) for i in range(count)])
     scores: List[float] = []
-    record = bytearray() if actions_so_far is None else actions_so_far
-    known = iter(np.frombuffer(bytes(record), np.int32).reshape(-1, count).astype(np.int64))
     while games_left.any():
-        actions = next(known, None)
-        if actions is None:
-            actions = agent.act(epsilon)
-            record.extend(actions.astype(np.int32).tobytes())
+        actions = agent.act(epsilon)
         if watch is not None:
             watch(frames[0])
         step = player.step(actions)
@@ -89,8 +82,8 @@ class Evaluator(Callback):
     """Plays whole games when triggered, and logs `mean_score` and `max_score`.
 
     If the run is asked to end meanwhile, the evaluation is cancelled and logs nothing; when the run
-    is resumed at this step, it plays the same actions again and continues. After an evaluation of
-    more than ten minutes the next has 6 % fewer games, except in a deterministic run.
+    is resumed at this step, it plays the same games. After an evaluation of more than ten minutes
+    the next has 6 % fewer games, except in a deterministic run.
 
     Args:
       nr_eval: number of games.
@@ -128,9 +121,6 @@ class Evaluator(Callback):
         self._history = history
         self._epsilon = epsilon
         self._game_seconds = game_seconds
-        self._actions = bytearray()  # of an evaluation that was cancelled, ...
-        self._rng_then: Any = None  # ... the random stream when it was ...
-        self._step: Optional[int] = None  # ... and the global step
         self._video = video
         self._clock = clock
         self._rng = get_rng(self)
@@ -145,11 +135,8 @@ class Evaluator(Callback):
         try:
             scores = self._play()
         except BaseException:  # the next one plays the same games
-            if self._rng_then is None:
-                self._actions.clear()
             set_rng_state(self._rng, before)
             raise
-        self._actions.clear()
         took = self._clock() - start
         self._game_seconds = lambda: took / len(scores)
         monitors = self.trainer.monitors
@@ -161,16 +148,9 @@ class Evaluator(Callback):
 
     def _play(self) -> List[float]:
         n, seed = self.eval_episode, int(self._rng.randint(2**31))
-        if self._step not in (None, self.global_step):  # it was of other weights
-            self._actions.clear()
-        self._step = self.global_step
         seconds = n * self._game_seconds()
         about = f", about {humanize_time_delta(seconds)}" if seconds else ""
-        what = "The evaluation that was interrupted continues" if self._actions else "Evaluating"
-        logger.info(f"{what}: {n} games, {min(n, self._num_players)} at a time{about}.")
-        if self._actions:
-            set_rng_state(self._rng, self._rng_then)
-        self._rng_then = None
+        logger.info(f"Evaluating: {n} games, {min(n, self._num_players)} at a time{about}.")
         with ExitStack() as stack:
             player = stack.enter_context(self._get_player(min(n, self._num_players)))
             bar = stack.enter_context(get_tqdm(total=n, desc="Evaluation"))
@@ -182,15 +162,12 @@ class Evaluator(Callback):
 
             def on_tick(frames: np.ndarray, finished: int) -> None:
                 bar.update(finished)
-                if self.trainer.stop_token.requested:  # between two actions
-                    self._rng_then = rng_state(self._rng)
                 self.trainer.check_stop()
 
             return play_n_episodes(
                 *(player, self._predictor, n, self._history, self._epsilon, self._rng, seed),
                 on_tick=on_tick,
                 watch=watch,
-                actions_so_far=self._actions,
             )
 
     def _open_video(self) -> GameVideo:
@@ -198,21 +175,15 @@ class Evaluator(Callback):
         return GameVideo(os.path.join(directory, "videos", f"game-{self.global_step}.mp4"))
 
     def state_dict(self) -> Dict[str, Any]:
-        """Returns the numbers of games, the random stream, and what was cancelled."""
+        """Returns the numbers of games and the random stream."""
         numbers = {"nr_eval": self._nr_eval, "eval_episode": self.eval_episode}
-        state = {**numbers, "rng": rng_state(self._rng)}
-        if self._rng_then is None:
-            return state
-        actions = np.frombuffer(bytes(self._actions), np.int32)
-        return {**state, "actions": actions, "rng_then": self._rng_then, "step": self._step}
+        return {**numbers, "rng": rng_state(self._rng)}
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
         """Restores what `state_dict` returned; of another `nr_eval`, the random stream alone."""
         set_rng_state(self._rng, state["rng"])
         if state["nr_eval"] == self._nr_eval:
             self.eval_episode = state["eval_episode"]
-            self._actions = bytearray(np.asarray(state.get("actions", []), np.int32).tobytes())
-            self._rng_then, self._step = state.get("rng_then"), state.get("step")
 
 
 class Progress(Callback):
@@ -270,11 +241,11 @@ class AllWeights(SessionInit):
 
     Args:
       path: as in `SmartInit`.
-      advice: what to do about the file of another network; ends the message of the error.
+      advice: what to do about the file of another network; begins the message of the error.
 
     Raises:
-      VariableMismatch: in `init`; names the variables that are missing, of another shape, or too
-        many.
+      VariableMismatch: in `init`; lists the variables that are missing, too many, or of another
+        shape or type.
     """
 
     def __init__(self, path: str, advice: str) -> None:
@@ -284,22 +255,14 @@ class AllWeights(SessionInit):
 
     def _run_init(self, sess: Any) -> None:
         saved = known_of(load_checkpoint_vars(self._path))
-        differences = list(_differences(match(known_of_graph(tf.global_variables()), saved)))
-        if differences:
-            raise VariableMismatch(f"{'; '.join(differences)}: {self._advice}")
+        rows = match(known_of_graph(tf.global_variables()), saved)
+        wrong = [row for row in rows if row.verdict != "extra" or _is_weight(row.name)]
+        wrong = [row for row in wrong if row.verdict not in ("same", "cast")]
+        if wrong:
+            raise VariableMismatch(f"{self._advice}\n{mismatch_table(wrong)}")
         self._loader.init(sess)
 
 
-def _differences(rows: List[Match]) -> Iterator[str]:
-    """Yields in words what tells a network from that of a file."""
-    missing = [row.name for row in rows if row.verdict == "missing"]
-    if missing:
-        yield f"it has no {', '.join(missing)}, which this network needs"
-    for name, ours, theirs, verdict in rows:
-        if verdict == "shape":
-            yield f"its {name} is {list(theirs.shape)}, that of this network {list(ours.shape)}"
+def _is_weight(name: str) -> bool:
     # A weight is LAYER/VARIABLE: target networks and optimizers have longer names.
-    extra = [row.name for row in rows if row.verdict == "extra" and row.name.count("/") == 1]
-    extra = [name for name in extra if not is_training_name(name)]
-    if extra:
-        yield f"it has {', '.join(extra)}, which this network does not have"
+    return name.count("/") == 1 and not is_training_name(name)

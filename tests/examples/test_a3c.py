@@ -116,9 +116,8 @@ def test_a_model_of_another_game_is_not_evaluated(tmp_path, capsys):
     args = a3c_flags.parse([*SMALL, "--task", "eval", "--load", path])
     player = CatchPlayer()
     assert player.num_actions != ACTIONS
-    assert refusal(capsys, a3c._load_predictor, args, player) == (
-        f"--load {path}: its fc-pi/W is [512, {ACTIONS}], that of this network [512, 3]; its "
-        f"fc-pi/b is [{ACTIONS}], that of this network [3]: give the game that it was trained on"
-    )
+    refused = refusal(capsys, a3c._load_predictor, args, player)
+    assert refused.startswith(f"--load {path}: give the game that it was trained on variable ")
+    assert f" fc-pi/b float32 [3] float32 [{ACTIONS}] does not fit" in refused
     player.num_actions = ACTIONS
     a3c._load_predictor(args, player).close()

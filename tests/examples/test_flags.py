@@ -81,7 +81,7 @@ def test_the_algorithm_of_the_flags(line, algorithm):
     "line, message",
     [
         ("", "the following arguments are required: --rom"),
-        ("--rom a.bin --batch-size 0", "--batch-size: must be a whole number of at least 1"),
+        ("--rom a.bin --batch-size 0", "--batch-size: '0' is not a number from 1 on"),
         (
             "--rom a.bin --munchausen --double",
             "^--munchausen excludes --double: leave --munchausen out$",
