@@ -3,6 +3,7 @@
 import math
 import re
 from html import escape
+from textwrap import fill
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from tensorpack.runs.statistics import IS_SCORE, RESERVED, Epoch, scalar_rank
@@ -145,10 +146,10 @@ def write_png(path: str, groups: Dict[str, Charts]) -> None:
     figure = require("matplotlib.figure").Figure((15.0, 3.4 * rows), tight_layout=True)
     for i, (title, lines) in enumerate(charts):
         axes = figure.add_subplot(rows, 3, i + 1, xlabel="step")
-        axes.set_title(title.replace("$", r"\$"), fontsize="medium")
+        axes.set_title(fill(title.replace("$", r"\$"), 55), fontsize="medium")
         axes.set_yscale("log" if _range(lines)[2] else "linear")
         for line in lines:
-            label = line.label.replace("$", r"\$")
+            label = fill(line.label.replace("$", r"\$"), 40)
             axes.plot(*zip(*line.points), ".-", label=label, color=f"C{line.colour}")
         if len(lines) > 1:
             axes.legend(fontsize="small")

@@ -57,7 +57,7 @@ dt, .card p { color: var(--soft); } dd, .card p { margin: 0; }
 svg { width: 100%; display: block; } circle { fill: currentColor; }
 svg text { fill: var(--soft); font-size: 11px; text-anchor: middle; }
 svg .up { text-anchor: end; } svg .axis { fill: var(--text); }
-.grid { stroke: #8885; } .mark { stroke: var(--soft); stroke-dasharray: 3 3; }
+.grid { stroke: #8884; } .mark { stroke: var(--soft); stroke-dasharray: 3 3; }
 .line { fill: none; stroke: currentColor; stroke-width: 1.6; stroke-linejoin: round; }
 .c0 { color: var(--c0); } .c1 { color: var(--c1); } .c2 { color: var(--c2); }
 .c3 { color: var(--c3); } .c4 { color: var(--c4); } .c5 { color: var(--c5); }
