@@ -10,26 +10,24 @@ import sys
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import ModuleType
-from typing import Optional, Sequence
 
 from . import ABSENT, FOLDER
 
 
-def main(argv: Optional[Sequence[str]] = None) -> None:
-    """Runs the script that a command line names, by default that of the program.
+def main() -> None:
+    """Runs the script that the command line names.
 
     Raises:
       SystemExit: with code 2 where there is no such script, 0 after `--help`, and what the script
         itself raises. Any other error of the script is raised after it was printed.
     """
-    argv = list(sys.argv[1:] if argv is None else argv)
     parser = _make_parser()
-    script = parser.parse_args(argv[:1]).script
+    script = parser.parse_args(sys.argv[1:2]).script
     try:
         source = Path(script).read_bytes()
     except OSError as error:
         parser.error(f"can't open file {script!r}: [Errno {error.errno}] {error.strerror}")
-    sys.argv = argv
+    del sys.argv[0]
     _enter_folders(script)
     # What Python gives a script; `__file__` is an absolute path since 3.9.
     path = os.path.abspath(script) if sys.version_info >= (3, 9) else script

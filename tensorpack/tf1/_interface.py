@@ -62,10 +62,8 @@ def install() -> None:
     v1: Any = importlib.import_module("tensorflow.compat.v1")
     verbosity = v1.logging.get_verbosity()
     v1.logging.set_verbosity(v1.logging.ERROR)  # the call warns about itself
-    try:
-        v1.disable_v2_behavior()
-    finally:
-        v1.logging.set_verbosity(verbosity)
+    v1.disable_v2_behavior()
+    v1.logging.set_verbosity(verbosity)
     if find_spec("tf_keras") is None:
         absent = _NeedsKeras("tf_keras")
         v1.layers = v1.keras = v1.nn.rnn_cell = absent
