@@ -1,6 +1,9 @@
-"""Small ops that models of 2017 use; new models should call TensorFlow directly."""
+"""Small ops, losses on embeddings, and distributions, which models of 2017 use; new models should
+call TensorFlow directly.
+"""
 
-from typing import ContextManager, Optional, Sequence, Union
+import math
+from typing import Any, ContextManager, List, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
@@ -8,35 +11,24 @@ from tensorpack.compat import tfv1 as tf
 from tensorpack.utils.argtools import memoized
 
 from .common import precise
-from .embedding_losses import (  # noqa: F401  (for those who import them here)
-    contrastive_loss,
-    siamese_cosine_loss,
-    soft_triplet_loss,
-    triplet_loss,
-)
 from .summary import create_scalar_summary, root_mean_square
+
+LossAndDistances = Union[tf.Tensor, Tuple[tf.Tensor, tf.Tensor, tf.Tensor]]
+
+_TINY = 1e-8  # a smaller probability or standard deviation counts as this one
 
 
 def prediction_incorrect(
     logits: tf.Tensor, label: tf.Tensor, topk: int = 1, name: str = "incorrect_vector"
 ) -> tf.Tensor:
-    """Returns 1 where the label is not among the best predictions, else 0; float32 `[B]`.
-
-    Args:
-      logits: float32 `[B, C]`.
-      label: int32 or int64 `[B]`.
-      topk: how many of the best predictions count; ties as in `tf.nn.in_top_k`.
-    """
+    """Returns 1 where the label is not among the best `topk` logits, else 0; float32 `[B]`."""
     return tf.cast(tf.logical_not(tf.nn.in_top_k(logits, label, topk)), tf.float32, name=name)
 
 
 def accuracy(
     logits: tf.Tensor, label: tf.Tensor, topk: int = 1, name: str = "accuracy"
 ) -> tf.Tensor:
-    """Returns the share of labels among the best predictions; float32 scalar.
-
-    The arguments are those of `prediction_incorrect`.
-    """
+    """Returns the share of labels among the best `topk` of the logits; float32 scalar."""
     return tf.reduce_mean(tf.cast(tf.nn.in_top_k(logits, label, topk), tf.float32), name=name)
 
 
@@ -47,11 +39,9 @@ def flatten(x: tf.Tensor) -> tf.Tensor:
 
 def batch_flatten(x: tf.Tensor) -> tf.Tensor:
     """Returns `x`, `[B, ...]`, as `[B, D]`; D is static where all but the first dimension are."""
-    running = tf.shape(x)
     width = x.shape[1:].num_elements()
-    if width is None:
-        width = tf.reduce_prod(running[1:])
-    return tf.reshape(x, [running[0], width])
+    width = tf.reduce_prod(tf.shape(x)[1:]) if width is None else width
+    return tf.reshape(x, [tf.shape(x)[0], width])
 
 
 def class_balanced_cross_entropy(
@@ -59,14 +49,9 @@ def class_balanced_cross_entropy(
 ) -> tf.Tensor:
     """Returns the cross entropy of binary predictions with both classes weighted equally.
 
-    With b the share of negative labels, the loss is the mean over all elements of
+    With b the share of negative labels, 0 among 0 and 1, the loss is the mean over all elements of
     `-b y log p - (1 - b) (1 - y) log(1 - p)`. See "Holistically-Nested Edge Detection",
     https://arxiv.org/abs/1504.06375, equation 2.
-
-    Args:
-      pred: float32, probabilities, of any shape.
-      label: 0 or 1, of the same shape.
-      name: of the result, a float32 scalar.
     """
     with tf.name_scope("class_balanced_cross_entropy"):
         probability, target = flatten(pred), tf.cast(flatten(label), tf.float32)
@@ -80,10 +65,7 @@ def class_balanced_cross_entropy(
 def class_balanced_sigmoid_cross_entropy(
     logits: tf.Tensor, label: tf.Tensor, name: str = "cross_entropy_loss"
 ) -> tf.Tensor:
-    """Returns `class_balanced_cross_entropy` of `sigmoid(logits)`, computed stably.
-
-    It is 0 where there is no positive label. The arguments are as there.
-    """
+    """Returns `class_balanced_cross_entropy` of `sigmoid(logits)`, computed stably."""
     with tf.name_scope("class_balanced_sigmoid_cross_entropy"):
         target = tf.cast(label, tf.float32)
         positive_share = tf.reduce_mean(target)
@@ -142,8 +124,7 @@ def psnr(
 def guided_relu() -> ContextManager[None]:
     """Returns a context in which each new `tf.nn.relu` passes only positive gradients back.
 
-    The gradient is that of the ReLU where the incoming gradient is positive, else 0: guided
-    backpropagation, see "Striving for Simplicity", https://arxiv.org/abs/1412.6806. ::
+    See "Striving for Simplicity", https://arxiv.org/abs/1412.6806. ::
 
         with guided_relu():
             logits = network(image)
@@ -173,13 +154,260 @@ def saliency_map(output: tf.Tensor, input: tf.Tensor, name: str = "saliency_map"
 def shapeless_placeholder(
     x: tf.Tensor, axis: Union[int, Sequence[int]], name: Optional[str] = None
 ) -> tf.Tensor:
-    """Returns a placeholder with default `x` in which the given dimensions are unknown.
+    """Returns a placeholder with default `x` in which one or several dimensions are unknown."""
+    sizes = x.shape.as_list()
+    for dimension in np.atleast_1d(axis):
+        sizes[dimension] = None
+    return tf.placeholder_with_default(x, sizes, name=name)
+
+
+def contrastive_loss(
+    left: tf.Tensor,
+    right: tf.Tensor,
+    y: Any,
+    margin: float,
+    extra: bool = False,
+    scope: str = "constrastive_loss",
+) -> LossAndDistances:
+    """Draws similar pairs together, and pushes others apart until they are `margin` away.
+
+    With `d` the Euclidean distance of a pair, the loss is the mean of
+    `(y d^2 + (1 - y) max(0, margin - d)^2) / 2`. See "Dimensionality Reduction by Learning an
+    Invariant Mapping", Hadsell, Chopra and LeCun, 2006, whose Y is our `1 - y`.
 
     Args:
-      x: a tensor of known rank.
-      axis: the dimension or dimensions to make unknown; negative ones count from the end.
+      left, right: float32 `[B, D]`.
+      y: `[B]`, 1 or True where a pair is similar, else 0.
+      extra: whether to return also the mean distances of the similar and of the dissimilar pairs.
     """
-    sizes = x.shape.as_list()
-    for each in np.atleast_1d(axis):
-        sizes[each] = None
-    return tf.placeholder_with_default(x, sizes, name=name)
+    with tf.name_scope(scope):
+        similar = tf.cast(y, tf.float32)
+        other = 1.0 - similar
+        distance = _distance(left, right)
+        pull = similar * tf.reduce_sum(tf.squared_difference(left, right), axis=1)
+        push = other * tf.square(tf.nn.relu(margin - distance))
+        loss = tf.multiply(0.5, _mean(pull + push), name="loss")
+        if not extra:
+            return loss
+        return loss, _mean(distance, similar, "pos-dist"), _mean(distance, other, "neg-dist")
+
+
+def siamese_cosine_loss(
+    left: tf.Tensor, right: tf.Tensor, y: Any, scope: str = "cosine_loss"
+) -> tf.Tensor:
+    """Draws the cosine of similar pairs to 1, and that of others to -1.
+
+    The loss is the mean of `(cos(left, right) - (2 y - 1))^2 / 2`; see `contrastive_loss`.
+    """
+    with tf.name_scope(scope):
+        target = 2.0 * tf.cast(y, tf.float32) - 1.0
+        cosine = tf.reduce_sum(tf.nn.l2_normalize(left, 1) * tf.nn.l2_normalize(right, 1), axis=1)
+        return tf.multiply(0.5, _mean(tf.squared_difference(cosine, target)), name="loss")
+
+
+def triplet_loss(
+    anchor: tf.Tensor,
+    positive: tf.Tensor,
+    negative: tf.Tensor,
+    margin: float,
+    extra: bool = False,
+    scope: str = "triplet_loss",
+) -> LossAndDistances:
+    """Pushes the negative farther from the anchor than the positive, by a margin of the squares.
+
+    The loss is the mean of `max(0, |anchor - positive|^2 - |anchor - negative|^2 + margin)`. See
+    "FaceNet: A Unified Embedding for Face Recognition and Clustering",
+    https://arxiv.org/abs/1503.03832, where it is a sum.
+
+    Args:
+      anchor, positive, negative: float32 `[B, D]`.
+      extra: whether to return also the mean distances of the anchor to positive and negative.
+    """
+    with tf.name_scope(scope):
+        near = tf.reduce_sum(tf.squared_difference(anchor, positive), axis=1)
+        far = tf.reduce_sum(tf.squared_difference(anchor, negative), axis=1)
+        loss = _mean(tf.nn.relu(near - far + margin), name="loss")
+        return (loss, *_mean_distances(anchor, positive, negative)) if extra else loss
+
+
+def soft_triplet_loss(
+    anchor: tf.Tensor,
+    positive: tf.Tensor,
+    negative: tf.Tensor,
+    extra: bool = True,
+    scope: str = "soft_triplet_loss",
+) -> LossAndDistances:
+    """Pushes the negative farther from the anchor than the positive, without a margin.
+
+    The loss is the mean of `log(1 + exp(|anchor - positive| - |anchor - negative|))`, the negative
+    logarithm of the softmax in "Deep Metric Learning Using Triplet Network",
+    https://arxiv.org/abs/1412.6622. The arguments are those of `triplet_loss`.
+    """
+    with tf.name_scope(scope):
+        excess = _distance(anchor, positive) - _distance(anchor, negative)
+        loss = _mean(tf.nn.softplus(excess), name="loss")
+        return (loss, *_mean_distances(anchor, positive, negative)) if extra else loss
+
+
+def _distance(a: tf.Tensor, b: tf.Tensor) -> tf.Tensor:
+    """Euclidean distances, float32 `[B]`; the gradient is 0, not NaN, where the distance is 0."""
+    square = tf.reduce_sum(tf.squared_difference(a, b), axis=1)
+    apart = square > 0
+    return tf.where(apart, tf.sqrt(tf.where(apart, square, tf.ones_like(square))), square)
+
+
+def _mean_distances(anchor: tf.Tensor, positive: tf.Tensor, negative: tf.Tensor) -> List[tf.Tensor]:
+    pairs = {"pos-dist": positive, "neg-dist": negative}
+    return [_mean(_distance(anchor, x), name=name) for name, x in pairs.items()]
+
+
+def _mean(values: tf.Tensor, weights: Any = None, name: str = "mean") -> tf.Tensor:
+    """The weighted mean of a vector; 0 where there is no weight."""
+    weights = tf.ones_like(values) if weights is None else weights
+    return tf.div_no_nan(tf.reduce_sum(values * weights), tf.reduce_sum(weights), name=name)
+
+
+class Distribution:
+    """Distributions whose parameters a network computes, such as the codes of an InfoGAN.
+
+    A subclass defines `param_dim`, `sample_dim`, `_loglikelihood`, `_sample`, and, where arbitrary
+    numbers are not valid parameters, `_encoder_activation`::
+
+        codes = ProductDistribution("codes", [CategoricalDistribution("digit", 10),
+                                              GaussianDistribution("style", 2)])
+        z = codes.sample(64, prior)
+        theta = codes.encoder_activation(network(generate(z)))      # network: [64, codes.param_dim]
+        cost = -tf.reduce_mean(codes.loglikelihood(z, theta))
+
+    Attributes:
+      param_dim: parameters are float32 `[B, param_dim]`, or `[param_dim]` for all samples.
+      sample_dim: samples are float32 `[B, sample_dim]`.
+    """
+
+    param_dim: int
+    sample_dim: int
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def _loglikelihood(self, x: tf.Tensor, theta: tf.Tensor) -> tf.Tensor:
+        raise NotImplementedError(f"{type(self).__name__} must define _loglikelihood.")
+
+    def _sample(self, batch_size: Any, theta: tf.Tensor) -> tf.Tensor:
+        raise NotImplementedError(f"{type(self).__name__} must define _sample.")
+
+    def _encoder_activation(self, dist_param: tf.Tensor) -> tf.Tensor:
+        return dist_param
+
+    def loglikelihood(self, x: Any, theta: Any) -> tf.Tensor:
+        """Returns the logarithm of the probability or density of samples, float32 `[B]`."""
+        with tf.name_scope(f"{self.name}_loglikelihood"):
+            return self._loglikelihood(tf.cast(x, tf.float32), tf.cast(theta, tf.float32))
+
+    def entropy(self, x: Any, theta: Any) -> Any:
+        """Returns the estimate `-mean(loglikelihood(x, theta))` of the entropy, a float32 scalar.
+
+        It is the cross entropy if `x` was sampled from something else than `theta`.
+        """
+        with tf.name_scope(f"{self.name}_entropy"):
+            return tf.negative(tf.reduce_mean(self.loglikelihood(x, theta)), name="entropy")
+
+    def sample(self, batch_size: Union[int, tf.Tensor], theta: Any) -> tf.Tensor:
+        """Returns new samples, float32 `[batch_size, sample_dim]`."""
+        with tf.name_scope(f"{self.name}_sample"):
+            theta = tf.cast(theta, tf.float32)
+            if theta.shape.ndims == 1:
+                theta = tf.tile(theta[tf.newaxis], [batch_size, 1])
+            return self._sample(batch_size, theta)
+
+    def encoder_activation(self, dist_param: Any) -> tf.Tensor:
+        """Returns valid parameters, float32 `[B, param_dim]`, for what a network computed."""
+        with tf.name_scope(f"{self.name}_encoder_activation"):
+            return self._encoder_activation(tf.cast(dist_param, tf.float32))
+
+
+class CategoricalDistribution(Distribution):
+    """One of several classes; a sample is a one-hot vector, the parameters are probabilities."""
+
+    def __init__(self, name: str, cardinality: int) -> None:
+        super().__init__(name)
+        self.cardinality = self.param_dim = self.sample_dim = cardinality
+
+    def _loglikelihood(self, x: tf.Tensor, theta: tf.Tensor) -> tf.Tensor:
+        return tf.reduce_sum(x * tf.log(theta + _TINY), axis=1)
+
+    def _sample(self, batch_size: Any, theta: tf.Tensor) -> tf.Tensor:
+        classes = tf.random.categorical(tf.log(theta + _TINY), 1)
+        return tf.one_hot(classes[:, 0], self.cardinality)
+
+    def _encoder_activation(self, dist_param: tf.Tensor) -> tf.Tensor:
+        return tf.nn.softmax(dist_param)
+
+
+class GaussianDistribution(Distribution):
+    """A normal distribution of independent components.
+
+    Args:
+      fixed_std: whether the standard deviation is 1 and the parameters are the means. Otherwise
+        the parameters are the means, followed by the standard deviations.
+    """
+
+    def __init__(self, name: str, dim: int, fixed_std: bool = True) -> None:
+        super().__init__(name)
+        self.dim = self.sample_dim = dim
+        self.param_dim = self.dim if fixed_std else 2 * self.dim
+        self.fixed_std = fixed_std
+
+    def _mean_and_std(self, theta: tf.Tensor) -> Sequence[tf.Tensor]:
+        if self.fixed_std:
+            return theta, tf.ones_like(theta)
+        mean, std = tf.split(theta, 2, axis=-1)
+        return mean, tf.maximum(std, _TINY)
+
+    def _loglikelihood(self, x: tf.Tensor, theta: tf.Tensor) -> tf.Tensor:
+        mean, std = self._mean_and_std(theta)
+        density = tf.log(std) + 0.5 * tf.square((x - mean) / std) + 0.5 * math.log(2 * math.pi)
+        return -tf.reduce_sum(density, axis=1)
+
+    def _sample(self, batch_size: Any, theta: tf.Tensor) -> tf.Tensor:
+        mean, std = self._mean_and_std(theta)
+        return mean + std * tf.random.normal(tf.shape(mean))
+
+    def _encoder_activation(self, dist_param: tf.Tensor) -> tf.Tensor:
+        if self.fixed_std:
+            return dist_param
+        mean, logarithm_of_std = tf.split(dist_param, 2, axis=1)
+        return tf.concat([mean, tf.exp(logarithm_of_std)], axis=1)
+
+
+class ProductDistribution(Distribution):
+    """Independent distributions side by side; samples and parameters are concatenated in order."""
+
+    def __init__(self, name: str, dists: Sequence[Distribution]) -> None:
+        super().__init__(name)
+        self.dists = list(dists)
+        self.param_dim = sum(dist.param_dim for dist in self.dists)
+        self.sample_dim = sum(dist.sample_dim for dist in self.dists)
+
+    def entropy(self, x: Any, theta: Any) -> List[tf.Tensor]:
+        """Returns the estimate of each factor, as a list of float32 scalars; see `Distribution`."""
+        with tf.name_scope(f"{self.name}_entropy"):
+            return [dist.entropy(*values) for dist, *values in self._parts(x, theta)]
+
+    def _loglikelihood(self, x: tf.Tensor, theta: tf.Tensor) -> tf.Tensor:
+        return tf.add_n([dist.loglikelihood(*values) for dist, *values in self._parts(x, theta)])
+
+    def _sample(self, batch_size: Any, theta: tf.Tensor) -> tf.Tensor:
+        parts = zip(self.dists, self._parameters(theta))
+        return tf.concat([dist.sample(batch_size, value) for dist, value in parts], axis=1)
+
+    def _encoder_activation(self, dist_param: tf.Tensor) -> tf.Tensor:
+        parts = zip(self.dists, self._parameters(dist_param))
+        return tf.concat([dist.encoder_activation(value) for dist, value in parts], axis=1)
+
+    def _parts(self, x: Any, theta: Any) -> Any:
+        samples = tf.split(x, [dist.sample_dim for dist in self.dists], axis=1)
+        return zip(self.dists, samples, self._parameters(theta))
+
+    def _parameters(self, theta: Any) -> List[tf.Tensor]:
+        return tf.split(theta, [dist.param_dim for dist in self.dists], axis=-1)
