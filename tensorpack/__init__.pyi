@@ -348,10 +348,12 @@ from tensorpack.tfutils import dependency_of_fetches as dependency_of_fetches
 from tensorpack.tfutils import dependency_of_targets as dependency_of_targets
 from tensorpack.tfutils import describe_model as describe_model
 from tensorpack.tfutils import describe_trainable_vars as describe_trainable_vars
+from tensorpack.tfutils import distributions as distributions
 from tensorpack.tfutils import dump_chkpt_vars as dump_chkpt_vars
 from tensorpack.tfutils import dump_session_params as dump_session_params
 from tensorpack.tfutils import enable_argscope_for_function as enable_argscope_for_function
 from tensorpack.tfutils import enable_argscope_for_module as enable_argscope_for_module
+from tensorpack.tfutils import export as export
 from tensorpack.tfutils import freeze_collection as freeze_collection
 from tensorpack.tfutils import freeze_get_variable as freeze_get_variable
 from tensorpack.tfutils import freeze_variables as freeze_variables

@@ -192,8 +192,6 @@ def public_modules() -> Dict[str, str]:
     found = {name: f"tensorpack.{name}" for name in [*packages(), "compat"]}
     for package, names in OLD_MODULES.items():
         for name in names.split():
-            folder = PACKAGE / package / name
-            if folder.with_suffix(".py").exists() or (folder / "__init__.py").exists():
-                found[name] = f"tensorpack.{package.replace('/', '.')}.{name}"
+            found[name] = f"tensorpack.{package.replace('/', '.')}.{name}"  # or its address
     homes = public_homes()
     return {name: path for name, path in sorted(found.items()) if name not in homes}
