@@ -117,7 +117,7 @@ class GPUUtilizationTracker(Callback):
     """
 
     _chief_only = False
-    _thread: Optional[threading.Thread] = None
+    _thread: Any = None
 
     def __init__(self, devices: Optional[Sequence[Union[int, str]]] = None) -> None:
         self._devices = None if devices is None else as_list(self, "devices", devices)

@@ -72,9 +72,8 @@ class TimeReport(Callback):
     is on the time since the one before, and also a line of JSON, with its figures, in
     `time_reports.jsonl` in the log directory.
 
-    Callbacks have the time between two runs of the session; the one that is named took the longest
-    in its `trigger_step`. The rest is stepping, with the hooks around a run that are inside of this
-    one's.
+    Callbacks have the time between two runs of the session; the rest is stepping, with the hooks
+    around a run that are inside of this one's.
 
     Args:
       source: what knows more about the data, by default the dataflow of the `TrainConfig`: its

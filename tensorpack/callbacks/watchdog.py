@@ -4,7 +4,7 @@ import multiprocessing
 import sys
 import threading
 import traceback
-from typing import Optional
+from typing import Any
 
 from tensorpack.utils import logger
 from tensorpack.utils.checks import as_positive
@@ -19,16 +19,16 @@ class StalledTraining(RuntimeError):
 
 
 class Watchdog(Callback):
-    """Logs, once for each stall, the stacks of all threads and the states of the processes that
-    `multiprocessing` started here, when no step begins or ends for `timeout` seconds: more than the
-    longest step, and all callbacks between two steps, take. A suspended process does not stall.
+    """Logs the stacks of all threads and the states of the processes that `multiprocessing` started
+    here, once, when no step begins or ends for `timeout` seconds: more than the longest step, and
+    all callbacks between two steps, take.
 
     With `error`, the run is asked to end as well, with `StalledTraining`. That wakes a step which
     waits for a queue, but not Python code on the main thread that checks no stop token.
     """
 
     _chief_only = False
-    _thread: Optional[threading.Thread] = None
+    _thread: Any = None
 
     def __init__(self, timeout: float = 300.0, error: bool = False) -> None:
         self._timeout = as_positive(self, "timeout", timeout)
@@ -49,10 +49,9 @@ class Watchdog(Callback):
         poll, last, waited = min(1.0, self._timeout / 4), None, 0.0
         while not self._over.wait(poll):
             now = self.trainer.global_step, self.trainer.loop.in_step
-            before, waited = waited, waited + poll  # no clock: a suspended process does not count
-            if now != last:
-                last, waited = now, 0.0
-            elif before < self._timeout <= waited:
+            # no clock: a suspended process does not stall
+            last, waited = now, waited + poll if now == last else 0.0
+            if self._timeout <= waited < self._timeout + poll:  # once
                 self._report()
 
     def _report(self) -> None:

@@ -34,10 +34,9 @@ class NVMLContext:
 
     def device(self, idx: Union[int, str]) -> "NvidiaDevice":
         """Returns a GPU, by its index in the order of `nvidia-smi` or by its UUID."""
-        if isinstance(idx, str) and not idx.isdigit():
-            handle = self._ask("nvmlDeviceGetHandleByUUID", idx)
-        else:
-            handle = self._ask("nvmlDeviceGetHandleByIndex", int(idx))
+        is_index = isinstance(idx, int) or idx.isdigit()
+        kind, key = ("Index", int(idx)) if is_index else ("UUID", idx)
+        handle = self._ask(f"nvmlDeviceGetHandleBy{kind}", key)
         return NvidiaDevice(lambda function: self._ask(function, handle))
 
     def _ask(self, function: str, *args: Any) -> Any:

@@ -4,7 +4,11 @@ import numpy as np
 import pytest
 
 from tensorpack.callbacks import (
+    DumpTensorAsImage,
+    DumpTensors,
     EstimatedTimeLeft,
+    GraphProfiler,
+    HumanHyperParamSetter,
     MergeAllSummaries,
     PeriodicCallback,
     PeriodicRunHooks,
@@ -18,6 +22,8 @@ from tensorpack.callbacks import (
     ThroughputTracker,
     Watchdog,
 )
+from tensorpack.compat import tfv1 as tf
+from tests.callbacks.driver import MiniTrainer
 from tests.helpers import CallbackSpy
 
 
@@ -60,3 +66,18 @@ def test_a_string_is_not_a_list_of_letters():
     assert SimpleMovingAverage("cost", 3)._names == ["cost"]
     with pytest.raises(TypeError, match="ProcessTensors: names must be a list of names, but has 3"):
         ProcessTensors([3], print)
+
+
+IN_THE_LOG_DIRECTORY = [
+    lambda: DumpTensors(["one"]),
+    lambda: DumpTensorAsImage("one"),
+    GraphProfiler,
+    lambda: HumanHyperParamSetter("one"),
+]
+
+
+@pytest.mark.parametrize("make", IN_THE_LOG_DIRECTORY)
+def test_what_has_files_in_the_log_directory_needs_one(make):
+    tf.constant(1, name="one")
+    with pytest.raises(RuntimeError, match=r"call logger.set_logger_dir\(\)"):
+        MiniTrainer([make()]).train()

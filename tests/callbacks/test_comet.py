@@ -89,9 +89,3 @@ def test_one_that_is_given_is_neither_opened_nor_ended(tape):
     assert monitor.experiment is given
     assert train(monitor) == {}
     assert tape == [("", {}), ("tags", ["a", "b"]), ("cost", 0.5, 2), *IMAGES]
-
-
-def test_a_missing_package_is_named(monkeypatch):
-    monkeypatch.setitem(sys.modules, "comet_ml", None)
-    with pytest.raises(ImportError, match="pip install comet_ml"):
-        CometMLMonitor()

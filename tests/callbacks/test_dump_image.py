@@ -67,8 +67,3 @@ def test_images_of_bytes_are_clipped(directory):
 def test_what_cannot_be_an_image_is_refused(directory):
     with pytest.raises(ValueError, match=r"Image 'flat' must have shape .* got \[72\]"):
         train(DumpTensorAsImage("layer/frames", "flat", np.ravel))
-
-
-def test_it_needs_a_log_directory():
-    with pytest.raises(RuntimeError, match="DumpTensorAsImage needs the log directory"):
-        train(DumpTensorAsImage("layer/frames"))

@@ -31,50 +31,36 @@ def variable(name, value, **options):
     return tf.get_variable(name, initializer=tf.constant(value), **options)
 
 
-class TestFiniteCheck:
-    @pytest.fixture
-    def first_bad(self):
-        """Answers which variable is bad after an assignment."""
-        weights = [
-            variable("one", np.zeros([3, 2], np.float32)),
-            variable("two", np.zeros([4], np.float64), use_resource=True),
-            variable("half", np.float16(0)),
-            variable("count", np.int64(1)),
-            variable("none", np.zeros([0], np.float32)),
-        ]
-        check = FiniteCheck(weights)
-        with tf.Session() as sess:
-            sess.run(tf.global_variables_initializer())
+NAN, INF = np.nan, np.inf
+LARGE = {"one": np.full([3, 2], np.finfo("f4").max), "two": [np.finfo("f8").max] * 4}
 
-            def ask(index, value):
-                sess.run(tf.assign(weights[index], value))
-                return check.first_bad(sess)
 
-            yield ask
-
-    def test_finite_variables_are_not_bad(self, first_bad):
-        assert first_bad(0, np.full([3, 2], np.finfo(np.float32).max)) is None
-        assert first_bad(1, [np.finfo(np.float64).max] * 4) is None
-
-    @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
-    def test_one_number_is_enough(self, bad, first_bad):
-        assert first_bad(0, np.float32([[0, 0], [0, bad], [0, 0]])) == "one"
-
-    def test_every_type_of_float_is_looked_at(self, first_bad):
-        assert first_bad(2, np.inf) == "half"
-        assert first_bad(2, 0) is None
-        assert first_bad(1, [0, 0, 0, np.nan]) == "two"
-
-    def test_the_first_is_named_until_it_recovers(self, first_bad):
-        assert first_bad(1, [np.nan] * 4) == "two"
-        assert first_bad(0, np.full([3, 2], np.nan, np.float32)) == "one"
-        assert first_bad(0, np.zeros([3, 2], np.float32)) == "two"
-        assert first_bad(1, np.zeros([4])) is None
-
-    def test_nothing_to_look_at_is_finite(self):
-        check = FiniteCheck([variable("number", np.int32(1))])
-        with tf.Session() as sess:
-            assert check.first_bad(sess) is None
+@pytest.mark.parametrize(
+    "values, bad",
+    [
+        ({}, None),
+        (LARGE, None),
+        *[({"one": [[0, 0], [0, number], [0, 0]]}, "one") for number in (NAN, INF, -INF)],
+        ({"two": [0, 0, 0, NAN]}, "two"),
+        ({"half": INF}, "half"),
+        ({"one": np.full([3, 2], NAN), "two": [NAN] * 4}, "one"),
+    ],
+)
+def test_the_first_variable_that_is_not_finite_is_named(values, bad):
+    weights = [
+        variable("one", np.zeros([3, 2], np.float32)),
+        variable("two", np.zeros([4], np.float64), use_resource=True),
+        variable("half", np.float16(0)),
+        variable("count", np.int64(1)),
+        variable("none", np.zeros([0], np.float32)),
+    ]
+    check = FiniteCheck(weights)
+    with tf.Session() as sess:
+        sess.run(tf.global_variables_initializer())
+        for weight in weights:
+            if weight.op.name in values:
+                sess.run(tf.assign(weight, values[weight.op.name]))
+        assert check.first_bad(sess) == bad
 
 
 def test_the_check_can_be_made_in_a_device_scope():

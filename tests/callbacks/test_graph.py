@@ -104,12 +104,6 @@ def test_tensors_of_any_name_and_strings_are_dumped(tmp_path):
     assert found == {"allow_pickle": [1, 2], "file": 3, "text": [b"a", b"bc"]}
 
 
-def test_dumping_needs_a_log_directory():
-    tf.constant(1, name="one")
-    with pytest.raises(RuntimeError, match="set_logger_dir"):
-        MiniTrainer([DumpTensors(["one"])]).train()
-
-
 def test_a_bad_variable_is_named():
     weight = tf.get_variable("layer/W", [2], initializer=tf.ones_initializer())
     train_op = tf.assign(weight, [1.0, np.nan]).op

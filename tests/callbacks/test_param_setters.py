@@ -209,9 +209,7 @@ def test_a_file_without_the_value_is_a_warning(tmp_path, capsys, text):
     assert lines[1:] == [f"Cannot find exploration in {tmp_path / 'hyper.txt'}"] * 2
 
 
-def test_the_log_directory_must_be_known_unless_the_path_is_full(tmp_path):
-    with pytest.raises(RuntimeError, match="logger.set_logger_dir"):
-        HumanHyperParamSetter(param())
+def test_the_file_may_have_a_full_path(tmp_path):
     setter = HumanHyperParamSetter(param(), str(tmp_path / "my.txt"))
     assert setter.file_name == str(tmp_path / "my.txt")
 

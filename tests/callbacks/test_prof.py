@@ -67,8 +67,3 @@ def test_an_event_needs_no_directory():
     (event,) = events
     assert (event.tagged_run_metadata.tag, event.step) == ("trace-4", 4)
     assert tf.RunMetadata.FromString(event.tagged_run_metadata.run_metadata).step_stats.dev_stats
-
-
-def test_a_trace_needs_a_directory():
-    with pytest.raises(RuntimeError, match=r"call logger.set_logger_dir\(\)"):
-        GraphProfiler()

@@ -264,22 +264,12 @@ def test_a_run_that_ends_before_the_first_value_is_asked_for_is_none(tmp_path):
     assert run([putting(1.0), *savers], tmp_path).global_step == 2
 
 
-@pytest.mark.parametrize(
-    "much, kept, said",
-    [
-        (1, 4.0, "; 4 are kept, "),
-        (1, 1, "; 2 are kept, "),
-        (1, -1, "; all of them"),
-        (10**7, 4, None),
-    ],
-)
-def test_it_says_once_what_the_checkpoints_will_take(
-    tmp_path, capsys, monkeypatch, much, kept, said
-):
-    monkeypatch.setattr("tensorpack.callbacks.saver._MUCH", much)
+@pytest.mark.parametrize("kept, said", [(1, "; 2 are kept, "), (-1, "; all of them")])
+def test_it_says_once_what_the_checkpoints_will_take(tmp_path, capsys, monkeypatch, kept, said):
+    monkeypatch.setattr("tensorpack.callbacks.saver._MUCH", 1)
     run([ModelSaver(max_to_keep=kept)], tmp_path, max_epoch=3)
-    lines = [each for each in log_lines(capsys) if "A checkpoint takes" in each]
-    assert len(lines) == (said is not None) and all(said in each for each in lines)
+    (line,) = [line for line in log_lines(capsys) if "A checkpoint takes" in line]
+    assert said in line
 
 
 def test_no_checkpoint_at_all_is_an_error(tmp_path):

@@ -24,17 +24,12 @@ def test_scalars_are_printed_after_each_epoch_sorted(capsys):
     assert printed(capsys, scalars=scalars) == ["alpha: 2", "m/b: 11", "zeta: 2.1235"]
 
 
-def test_scores_come_first_and_then_costs(capsys):
+def test_scores_come_first_then_costs_and_last_the_statistics(capsys):
     names = ["val/mean_score", "a", "val-error", "mean_score", "b/c", "cost", "Accuracy", "Loss"]
     first = ["Accuracy", "mean_score", "val/mean_score", "Loss", "cost", "val-error", "a", "b/c"]
-    said = printed(capsys, scalars=[(name, 0) for name in names])
-    assert said == [f"{name}: 2" for name in first]
-
-
-def test_statistics_are_printed_after_the_others(capsys):
-    names = ["my/W/rms", "SummaryGradient/W/rms", "activation-summary/h-rms", "param-summary/W-rms"]
-    said = printed(capsys, scalars=[(name, 0) for name in reversed(names)])
-    assert said == [f"{name}: 2" for name in names]
+    last = ["SummaryGradient/W/rms", "activation-summary/h-rms", "param-summary/W-rms"]
+    said = printed(capsys, scalars=[(name, 0) for name in [*last, *names]])
+    assert said == [f"{name}: 2" for name in [*first, *last]]
 
 
 def test_each_is_printed_once(capsys):

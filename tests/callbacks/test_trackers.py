@@ -87,13 +87,10 @@ def test_where_there_is_no_gpu_utilization_is_not_tracked(machine, monkeypatch, 
     assert log_lines(capsys) == ["GPUUtilizationTracker does nothing: this process sees no GPU."]
 
 
-def test_a_gpu_that_is_asked_for_must_be_there(machine, monkeypatch):
+def test_a_gpu_that_is_asked_for_must_be_there(machine):
     machine(2)
     with pytest.raises(RuntimeError, match=r"HandleByIndex\(5\) of NVML: Invalid"):
         train(cb.GPUUtilizationTracker([5]))
-    monkeypatch.setitem(sys.modules, "pynvml", None)
-    with tf.Graph().as_default(), pytest.raises(ImportError, match="pip install nvidia-ml-py"):
-        train(cb.GPUUtilizationTracker([0]))
 
 
 def test_a_driver_that_fails_later_costs_one_warning(machine, capsys):
@@ -166,6 +163,3 @@ def test_elsewhere_than_on_linux_psutil_tells_it(monkeypatch):
     psutil = types.SimpleNamespace(virtual_memory=lambda: memory)
     monkeypatch.setitem(sys.modules, "psutil", psutil)
     assert train(cb.HostMemoryTracker()) == [(2, "HostFreeMemory (GB)", 3.0)]
-    monkeypatch.setitem(sys.modules, "psutil", None)
-    with tf.Graph().as_default(), pytest.raises(ImportError, match="pip install psutil"):
-        train(cb.HostMemoryTracker())
