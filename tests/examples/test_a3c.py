@@ -13,13 +13,11 @@ from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.varmanip import load_checkpoint_vars, save_checkpoint_vars
 from tensorpack.train import TrainingInterrupted
 from tensorpack.utils import logger
-from tests.examples.conftest import EXAMPLES
 from tests.examples.small_dqn import StopAt, read_stats, refusal
 from tests.examples.test_a3c_model import ACTIONS, VARIABLES
 from tests.RL.catch import CatchPlayer
 from tests.RL.players import breakout_rom
 
-SCRIPT = EXAMPLES / "A3C" / "a3c.py"
 # Twenty updates in two epochs, with all that a run does.
 SMALL = [
     *["--rom", "catch.bin", "--num-players", "4", "--steps-per-epoch", "10", "--max-epoch", "2"],

@@ -20,7 +20,6 @@ from tensorpack.input_source import FeedInput, QueueInput, StagingInput
 from tensorpack.input_source.enqueue_thread import private
 from tensorpack.tfutils.sesscreate import NewSessionCreator
 from tensorpack.train import SimpleTrainer
-from tensorpack.utils import fix_rng_seed
 from tensorpack.utils.packing.packed_arrays import stays_as_it_is
 from tests import helpers
 from tests.dataflow.process_functions import Endless, arrays_of, numbers, ones
@@ -189,15 +188,6 @@ def test_a_signal_before_the_training_ends_the_processes_at_once(
     with pytest.raises(KeyboardInterrupt):
         trainer.train()
     assert time.monotonic() - start < 8
-    assert multiprocessing.active_children() == []
-
-
-def test_processes_end_with_a_thread_that_was_never_started(no_session_before, log_dir):
-    fix_rng_seed(1)
-    flow = MultiProcessMapData(Endless(), 2, ones, strict=True, start_method="fork")
-    queue = tf.RandomShuffleQueue(8, 4, [tf.float32] * 2, shapes=[[4]] * 2)
-    with pytest.raises(ValueError, match="In a deterministic run queue"):
-        SimpleTrainer(config(QueueInput(flow, queue), deterministic=True)).train()
     assert multiprocessing.active_children() == []
 
 

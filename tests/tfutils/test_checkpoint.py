@@ -10,7 +10,6 @@ import pytest
 from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.checkpoint import (
     CheckpointCorrupt,
-    CheckpointReader,
     get_checkpoint_path,
     load_checkpoint_vars,
     restore_point_at,
@@ -123,14 +122,6 @@ def test_two_names_of_one_variable_are_refused(tmp_path, name):
     assert not list(tmp_path.iterdir())
 
 
-def test_saved_values_can_be_restored_by_tensorflow(tmp_path):
-    save_checkpoint_vars({"w": np.float32([1, 2])}, tmp_path / "saved")
-    w = tf.get_variable("w", [2])
-    with tf.Session() as session:
-        tf.train.Saver().restore(session, str(tmp_path / "saved"))
-        assert session.run(w).tolist() == [1, 2]
-
-
 @pytest.mark.fault_row(52)
 @pytest.mark.parametrize(
     "path",
@@ -159,14 +150,6 @@ def test_a_folder_for_temporary_files_that_is_a_pattern_is_named(tmp_path, monke
     save_checkpoint_vars(VALUES, str(folder / "saved"))
     with pytest.raises(OSError, match="Set TMPDIR .*12"):
         load_checkpoint_vars(str(folder / "saved"))
-
-
-def test_every_variable_is_read_and_what_is_not_there_is_named(prefix):
-    assert_same(load_checkpoint_vars(prefix + ".index"), VALUES)
-    reader = CheckpointReader(prefix)
-    assert reader.names == sorted(VALUES)
-    with pytest.raises(KeyError, match="'nothing'"):
-        reader.read("nothing")
 
 
 @pytest.mark.parametrize("share", [0, 0.01, 0.5, 1])

@@ -34,11 +34,6 @@ def test_towers_are_spread_over_several_cpus(monkeypatch):
     ]
 
 
-def test_minus_one_is_the_cpu():
-    with tf.device(tower_device(-1)):
-        assert tf.constant(0).op.device == "/device:CPU:0"
-
-
 @pytest.mark.parametrize("gpus, text", [(True, "/gpu:1"), (False, "/cpu:0")])
 def test_the_log_names_a_gpu_where_there_is_one(gpus, text, monkeypatch):
     monkeypatch.setattr("tensorpack.tfutils.devices.have_gpus", lambda: gpus)

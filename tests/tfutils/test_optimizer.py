@@ -62,12 +62,6 @@ def test_processors_run_in_order_inside_apply_gradients(session, use_resource):
     assert sess.run([a, b]) == [-30.0, 0.0]
 
 
-def test_processors_must_be_a_list_of_processors(use_resource):
-    for wrong in [MapGradient(abs), [abs]]:
-        with pytest.raises(TypeError):
-            apply_grad_processors(sgd(), wrong)
-
-
 def test_post_processing_sees_the_updated_variable(session, use_resource):
     a, b, log = make(use_resource, a=1.0, b=1.0, log=0.0)
 

@@ -77,14 +77,6 @@ def test_without_the_private_way_the_public_one_does_the_same(sess, monkeypatch)
     assert run(sess, (tf.constant(4),)) == (4,)
 
 
-def test_what_is_fed_is_converted(sess):
-    x, text = tf.placeholder(tf.float32, [4]), tf.placeholder(tf.string, [None])
-    for value in (np.arange(8.0)[::2], [0, 2, 4, 6], np.float16([0, 2, 4, 6])):
-        assert run(sess, x * 2, [x], [value]).tolist() == [0, 4, 8, 12]
-    for value in (["a", b"b"], np.array(["a", "b"]), np.array([b"a", b"b"], object)):
-        assert run(sess, tf.identity(text), [text], [value]).tolist() == [b"a", b"b"]
-
-
 def test_a_wrong_shape_or_number_is_an_error_however_many_were_right(sess):
     x, y = tf.placeholder(tf.float32, [None, 2], "x"), tf.placeholder(tf.float32, None, "y")
     call, (where,) = prepare(sess, [tf.shape(x)], [x, y])

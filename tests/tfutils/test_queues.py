@@ -6,7 +6,7 @@ import time
 import pytest
 
 from tensorpack.compat import tfv1 as tf
-from tensorpack.tfutils.queues import QueueDrain, all_queues, control_of
+from tensorpack.tfutils.queues import QueueDrain, control_of
 
 MAKERS = {
     "fifo": lambda: tf.FIFOQueue(2, [tf.float32], shapes=[[]]),
@@ -90,16 +90,6 @@ def test_a_drain_ends_though_another_consumer_was_quicker():
     assert "QueueDrain" not in [each.name for each in threading.enumerate()]
 
 
-def test_only_a_full_queue_is_drained():
-    _, enqueue, control = make("fifo")
-    with tf.Session() as sess:
-        sess.run(enqueue)
-        assert not control.make_room(sess)
-        sess.run(enqueue)
-        assert control.make_room(sess)
-        assert control.size(sess) == 1
-
-
 def test_a_closed_queue_wakes_a_consumer_and_may_be_closed_again():
     queue, enqueue, control = make("fifo")
     dequeue = queue.dequeue()
@@ -113,12 +103,3 @@ def test_a_closed_queue_wakes_a_consumer_and_may_be_closed_again():
         with pytest.raises(tf.errors.CancelledError):
             sess.run(enqueue)
     control.close(sess)  # the session is closed, too
-
-
-def test_each_queue_of_a_graph_has_one_control():
-    queues = [each() for each in MAKERS.values()]
-    graph = tf.get_default_graph()
-    controls = all_queues(graph)
-    assert [each.op for each in controls] == [each.queue_ref.op for each in queues]
-    graph.finalize()
-    assert all_queues(graph) == [control_of(each) for each in queues] == controls

@@ -64,26 +64,6 @@ def test_copy_op_has_its_name_and_copies_everything(session):
     assert (sess.run(output) != sess.run(twin)).all()
 
 
-def test_reused_variables_are_recorded_too():
-    _, online, _, pairs = build()
-    with tf.variable_scope(tf.get_variable_scope(), reuse=True):
-        _, again, _, pairs_again = build()
-    assert [a is b for a, b in zip(again, online)] == [True] * 3
-    assert [a[0] is b[0] for a, b in zip(pairs_again, pairs)] == [True] * 3
-    assert len(tf.global_variables()) == 6
-
-
-def test_recording_keeps_the_result_the_arguments_and_the_scopes():
-    def function(a, b=0):
-        tf.get_variable("v", [])
-        return a + b, tf.constant(0, name="x").op.name
-
-    with tf.variable_scope("outer"):
-        result, variables = record_variables(function, 1, b=2)
-    assert result == (3, "outer/x")
-    assert names(variables) == ["outer/v"]
-
-
 def test_twins_that_differ_are_refused():
     a = tf.get_variable("a", [2])
     with pytest.raises(ValueError, match=r"1 variables \(a\).*0 \(none\)"):

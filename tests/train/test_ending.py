@@ -187,22 +187,6 @@ def test_a_variable_that_was_made_before_the_trainer_is_named():
     assert note.startswith("Variable 'rate:0' was made before the trainer, while TensorFlow exec")
 
 
-def test_the_error_of_the_run_stays_if_it_cannot_be_described(capsys):
-    class Nameless(Hooks):
-        asked = 0
-
-        def __str__(self):
-            self.asked += 1
-            return "Nameless" if self.asked == 1 else fail()
-
-    callback = Nameless("before_train")
-    trainer = SimpleTrainer(config([callback], model=TinyModel(), dataflow=flow()))
-    with pytest.raises(ZeroDivisionError) as info:
-        trainer.train()
-    assert info.traceback[-2].name == "<lambda>" and notes_of(info.value) == []
-    assert "The end of the run could not be described." in capsys.readouterr().out
-
-
 def test_an_op_that_fails_is_named_with_its_line():
     class Model(TinyModel):
         def build_graph(self, x, y):

@@ -106,9 +106,3 @@ def test_two_players_find_their_balance(kind):
     assert trainer.global_step == 100
     np.testing.assert_allclose(found, [3, 0], atol=0.1)
     assert trainer.model is trainer.config.model
-
-
-def test_a_trainer_that_has_no_input_says_so():
-    config = TrainConfig(dataflow=data(), model=ModelOf2017(), steps_per_epoch=1)
-    with pytest.raises(TypeError, match=r"needs a FeedfreeInput, such as QueueInput\(dataflow\)"):
-        FeedfreeTrainerBase(config).train()

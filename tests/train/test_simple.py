@@ -126,17 +126,6 @@ def test_a_cost_must_be_a_scalar_tensor(cost):
         SimpleTrainer(options).train()
 
 
-def test_variables_that_the_cost_does_not_reach_are_left_alone():
-    class Unused(TinyModel):
-        def build_graph(self, x, y):
-            tf.get_variable("unused", [], initializer=tf.ones_initializer())
-            return super().build_graph(x, y)
-
-    look, options = config(model=Unused(), dataflow=flow())
-    SimpleTrainer(options).train()
-    assert look.values[0] == 1
-
-
 def test_a_model_that_forgets_its_regularisation_is_told_so(capfd):
     class Forgets(TinyModel):
         def build_graph(self, x, y):

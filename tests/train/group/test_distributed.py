@@ -15,7 +15,6 @@ from tensorpack.models import BatchNorm
 from tensorpack.tfutils.checkpoint import load_checkpoint_vars
 from tensorpack.tfutils.gradproc import GlobalNormClip
 from tensorpack.tfutils.optimizer import AccumGradOptimizer, apply_grad_processors
-from tensorpack.tfutils.precision import ComputeOptions
 from tensorpack.tfutils.sesscreate import NewSessionCreator, ReuseSessionCreator
 from tensorpack.tfutils.sessinit import DictRestore
 from tensorpack.tfutils.tower import TowerContext
@@ -235,14 +234,6 @@ def test_asynchronous_workers_converge_and_count_their_own_steps():
         predicted = np.tanh(values["table"][:4]) @ values["kernel"]
         np.testing.assert_allclose(predicted, np.ones([4, 3]), atol=0.02)
         assert values["global_step"] == 150 + 20 * index
-
-
-@pytest.mark.slow
-def test_a_precision_is_tried_on_the_server_of_the_worker(monkeypatch):
-    tried, servers = [], Servers(1)
-    monkeypatch.setattr(ComputeOptions, "check", lambda _, config, target="": tried.append(target))
-    train_all(servers, sgd, precision="fp32")
-    assert tried == [servers.workers[0].target]
 
 
 def test_what_cannot_be_trained_is_refused():

@@ -57,13 +57,6 @@ def test_large_gradients_travel_in_packs_and_the_last_layers_come_first(sent):
     assert {each.dtype for each in own.waits} == {tf.float16 if HAS_HALF else tf.float32}
 
 
-def test_what_layers_ask_for_is_added_up(sent):
-    own = Exchange(SIZE)
-    total, _ = own.add_up(tf.constant([1.0, 3.0])), own.add_up(tf.ones([2, 2], tf.float64))
-    assert len(set(sent)) == 2 and own.bytes == 2 * 4 + 4 * 8
-    assert run(total)[0].tolist() == [SIZE, 3 * SIZE]
-
-
 def test_what_cannot_be_exchanged():
     for dtype, shape in (tf.int32, [2]), (tf.float32, [None]):
         with pytest.raises(ValueError, match="cannot add up x.*:0, .*needs a known shape"):
