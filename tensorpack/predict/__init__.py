@@ -15,5 +15,9 @@ _NAMES = {  # module -> its public names; then run scripts/public_names
     "feedfree": "FeedfreePredictor",
     "multigpu": "DataParallelOfflinePredictor MultiTowerOfflinePredictor",
 }
+_HELPERS = {  # module -> names that other modules import from it, and that are not public
+    "base": "check_count",
+    "config": "tower_func_of",
+}
 _HOMES = {name: module for module, names in _NAMES.items() for name in names.split()}
 __all__ = sorted(_HOMES)

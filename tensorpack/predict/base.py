@@ -130,12 +130,7 @@ class OnlinePredictor(PredictorBase):
         return isinstance(argument[0], np.ndarray) if ndims is None else _ndim(argument[0]) == ndims
 
     def _do_call(self, inputs: Sequence[Any]) -> List[np.ndarray]:
-        if len(inputs) != len(self.input_tensors):
-            names = ", ".join(each.name for each in self.input_tensors)
-            raise ValueError(
-                f"This predictor takes {len(self.input_tensors)} arrays ({names}), got "
-                f"{len(inputs)}."
-            )
+        check_count(inputs, self.input_tensors)
         run = self._run
         if run is None:
             sess = self.sess or tf.get_default_session()
@@ -182,6 +177,15 @@ class OfflinePredictor(OnlinePredictor):
 
 
 get_predict_func = OfflinePredictor  # its name of 0.1.9 and 0.2.0
+
+
+def check_count(arrays: Sequence[Any], tensors: Sequence[tf.Tensor]) -> None:
+    """Raises ValueError unless there is one array for each of the tensors."""
+    if len(arrays) != len(tensors):
+        names = ", ".join(tensor.name for tensor in tensors)
+        raise ValueError(
+            f"This predictor takes {len(tensors)} arrays ({names}), got {len(arrays)}."
+        )
 
 
 def _ndim(value: Any) -> int:

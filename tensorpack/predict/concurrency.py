@@ -5,7 +5,7 @@ import time
 from collections import deque
 from concurrent.futures import Future
 from multiprocessing.context import ForkProcess
-from typing import Any, Callable, Deque, List, NamedTuple, Optional, Sequence
+from typing import Any, Callable, Deque, List, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -17,15 +17,13 @@ from tensorpack.utils.argtools import call_only_once
 from tensorpack.utils.checks import as_count, as_list, check_kind
 from tensorpack.utils.concurrency import DIE, ShareSessionThread
 
-from .base import AsyncPredictorBase, OfflinePredictor, OnlinePredictor
+from .base import AsyncPredictorBase, OfflinePredictor, OnlinePredictor, check_count
 from .config import PredictConfig
 
 _WAITING_PER_PREDICTOR = 100  # requests; put_task then waits
 
 
-class _Request(NamedTuple):
-    datapoint: List[Any]
-    future: Future
+_Request = Tuple[Sequence[Any], Future]  # a datapoint, and what will be its outputs
 
 
 class MultiThreadAsyncPredictor(AsyncPredictorBase):
@@ -52,13 +50,8 @@ class MultiThreadAsyncPredictor(AsyncPredictorBase):
     def __init__(self, predictors: Sequence[OnlinePredictor], batch_size: int = 5) -> None:
         self._predictors = as_list(self, "predictors", predictors)
         as_count(self, "the number of predictors", len(self._predictors))
-        for each in self._predictors:
-            check_kind("Each of the predictors", each, OnlinePredictor)
-            if each.return_input:
-                raise ValueError(
-                    "A predictor with return_input=True cannot be shared: leave that out, a "
-                    "request knows its inputs."
-                )
+        for predictor in self._predictors:
+            check_kind("Each of the predictors", predictor, OnlinePredictor)
         self._batch_size = as_count(self, "batch_size", batch_size)
         self._most = _WAITING_PER_PREDICTOR * len(self._predictors)
         self._threads: List[threading.Thread] = []
@@ -90,18 +83,12 @@ class MultiThreadAsyncPredictor(AsyncPredictorBase):
         Raises:
           RuntimeError: the predictor is closed.
         """
-        inputs = self._predictors[0].input_tensors
-        if len(dp) != len(inputs):
-            names = ", ".join(each.name for each in inputs)
-            raise ValueError(
-                f"A request needs {len(inputs)} arrays ({names}), without the dimension of the "
-                f"batch, got {len(dp)}."
-            )
-        request = _Request(list(dp), Future())
+        check_count(dp, self._predictors[0].input_tensors)
+        future: Future = Future()
         if callback is not None:
-            request.future.add_done_callback(callback)
+            future.add_done_callback(callback)
+        thread = threading.current_thread()
         with self._changed:
-            thread = threading.current_thread()
             own = thread in self._threads
             self._changed.wait_for(
                 lambda: own or self._closed or self._ended or len(self._waiting) < self._most
@@ -113,11 +100,11 @@ class MultiThreadAsyncPredictor(AsyncPredictorBase):
                     f"This {type(self).__name__} is closed: put tasks before close()."
                 )
             if not self._closed:
-                self._waiting.append(request)
+                self._waiting.append((dp, future))
                 self._changed.notify_all()
-                return request.future
-        _cancel(request)
-        return request.future
+                return future
+        _cancel(future)
+        return future
 
     def close(self) -> None:
         """Cancels the requests that wait, and joins the threads when they have finished theirs.
@@ -141,11 +128,10 @@ class MultiThreadAsyncPredictor(AsyncPredictorBase):
         """See `close`; waits for so long at most."""
         with self._changed:
             self._closed = True
-            left = list(self._waiting)
-            self._waiting.clear()
+            left, self._waiting = self._waiting, deque()
             self._changed.notify_all()
-        for request in left:
-            _cancel(request)
+        for _, future in left:
+            _cancel(future)
         deadline = None if seconds is None else time.monotonic() + seconds
         for thread in self._threads:
             if thread is not threading.current_thread():
@@ -154,7 +140,7 @@ class MultiThreadAsyncPredictor(AsyncPredictorBase):
     def _work(self, predictor: OnlinePredictor) -> None:
         for requests in iter(self._take, []):
             # The state of a future is asked for once: it may change.
-            left = [each for each in requests if not each.future.cancelled() or _cancel(each)]
+            left = [each for each in requests if not each[1].cancelled() or _cancel(each[1])]
             _answer(predictor, left)
 
     def _take(self) -> List[_Request]:
@@ -162,9 +148,8 @@ class MultiThreadAsyncPredictor(AsyncPredictorBase):
         with self._changed:
             self._changed.wait_for(lambda: self._waiting or self._closed)
             count = min(len(self._waiting), self._batch_size)
-            taken = [self._waiting.popleft() for _ in range(count)]
             self._changed.notify_all()
-        return taken
+            return [self._waiting.popleft() for _ in range(count)]
 
 
 _started: PerGraph[List[MultiThreadAsyncPredictor]] = PerGraph(list)
@@ -174,33 +159,33 @@ def _answer(predictor: OnlinePredictor, requests: List[_Request]) -> None:
     if not requests:
         return
     try:
-        rows = _compute(predictor, [each.datapoint for each in requests])
+        rows = _compute(predictor, [dp for dp, _ in requests])
     except BaseException as error:  # a thread must not end while requests wait
         if isinstance(error, tf.errors.CancelledError) or is_closed(predictor.sess):
-            for each in requests:
-                _cancel(each)
+            for _, future in requests:
+                _cancel(future)
         elif len(requests) > 1:
-            for each in requests:
-                _answer(predictor, [each])
-        elif requests[0].future.set_running_or_notify_cancel():
-            requests[0].future.set_exception(error)
+            for request in requests:
+                _answer(predictor, [request])
+        elif requests[0][1].set_running_or_notify_cancel():
+            requests[0][1].set_exception(error)
         return
-    for each, row in zip(requests, rows):
-        if each.future.set_running_or_notify_cancel():
-            each.future.set_result(row)
+    for (_, future), row in zip(requests, rows):
+        if future.set_running_or_notify_cancel():
+            future.set_result(row)
 
 
-def _cancel(request: _Request) -> bool:
-    request.future.cancel()
-    return request.future.set_running_or_notify_cancel()  # False; for those who wait for several
+def _cancel(future: Future) -> bool:
+    future.cancel()
+    return future.set_running_or_notify_cancel()  # False; for those who wait for several
 
 
-def _compute(predictor: OnlinePredictor, datapoints: List[List[Any]]) -> List[List[np.ndarray]]:
+def _compute(predictor: OnlinePredictor, datapoints: List[Sequence[Any]]) -> List[List[np.ndarray]]:
     columns = list(zip(*datapoints))
     for at, tensor in enumerate(predictor.input_tensors):
         if tensor.dtype == tf.string:
             columns[at] = tuple(map(to_strings, columns[at]))
-    outputs = predictor(*map(np.stack, columns))
+    outputs = predictor._do_call([np.stack(column) for column in columns])
     for output, tensor in zip(outputs, predictor.output_tensors):
         if np.shape(output)[:1] != (len(datapoints),):
             raise ValueError(
@@ -211,18 +196,11 @@ def _compute(predictor: OnlinePredictor, datapoints: List[List[Any]]) -> List[Li
 
 
 class MultiProcessPredictWorker(ForkProcess):
-    """A process with a predictor of its own, in the spelling of 2017.
+    """A process with the `OfflinePredictor` of a config as `predictor`, in the spelling of 2017.
 
     Override `run`, and call `_init_runtime` in it first. Start it before this process has a
     TensorFlow session or other threads: it is forked. What starts it joins it, as a `ProcessGroup`
     and `StartProcOrThread` do.
-
-    Args:
-      idx: its number, for messages.
-      config: what to predict.
-
-    Attributes:
-      predictor: the `OfflinePredictor`, in the process, after `_init_runtime`.
     """
 
     def __init__(self, idx: int, config: PredictConfig) -> None:
@@ -236,13 +214,10 @@ class MultiProcessPredictWorker(ForkProcess):
 
 
 class MultiProcessQueuePredictWorker(MultiProcessPredictWorker):
-    """Predicts what comes in one queue and puts the outputs into another.
+    """Predicts what comes in one queue of `multiprocessing` and puts the outputs into another.
 
     It takes pairs of an id and a datapoint, and puts pairs of the id and the outputs. The id `DIE`
     ends it; it puts `(DIE, None)` then. An exception ends it with the exit code 1.
-
-    Args:
-      inqueue, outqueue: queues of `multiprocessing`.
     """
 
     def __init__(self, idx: int, inqueue: Any, outqueue: Any, config: PredictConfig) -> None:

@@ -13,8 +13,6 @@ from tensorpack.tfutils.tower import TowerFunc
 from tensorpack.utils.argtools import accepts_old_keywords
 from tensorpack.utils.checks import check_kind
 
-__all__ = ["PredictConfig", "tower_func_of"]
-
 _MEM_FRACTION = 0.4  # of a GPU, which a predictor often shares
 _POSITIONS_OF_2017 = (
     "model session_creator session_init input_names output_names return_input create_graph "
