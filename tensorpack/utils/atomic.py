@@ -90,9 +90,9 @@ def move_to_backup(path: str, suffix: str = "") -> str:
     return target
 
 
-def keep_backup(path: str) -> str:
+def keep_backup(path: str, suffix: str = "") -> str:
     """Gives a file a second name, that of its backup, and returns that."""
-    target = backup_name(path)
+    target = backup_name(path, suffix)
     try:
         os.link(path, target)
     except OSError:  # not every file system has a second name for a file

@@ -2,7 +2,7 @@
 
 import re
 import types
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from tensorpack.callbacks import Callback, Callbacks, MaintainStepCounter, Monitors, ObjAttrParam
 from tensorpack.compat import tfv1 as tf
@@ -123,6 +123,29 @@ def log_directory(path):
         yield str(path)
     finally:
         run_log.directory = before
+
+
+def shown_events(directory):
+    """The events that TensorBoard shows of a directory: a START, but the first, leaves out those of
+    its step on.
+    """
+    shown, started = [], False
+    for path in sorted(directory.glob("*tfevents*")):
+        with suppress(tf.errors.DataLossError):  # of a record that was cut off
+            for event in tf.train.summary_iterator(str(path)):
+                if event.session_log.status == tf.SessionLog.START:
+                    shown = [e for e in shown if not started or e.step < event.step]
+                    started = True
+                shown.append(event)
+    return shown
+
+
+def shown_scalars(directory):
+    return [
+        (event.step, value.tag, value.simple_value)
+        for event in shown_events(directory)
+        for value in event.summary.value
+    ]
 
 
 def a_rate():

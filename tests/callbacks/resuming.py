@@ -76,7 +76,7 @@ class ResumableTrainer(MiniTrainer):
         for each in tf.global_variables():
             value = snapshot["variables"][each.op.name]
             self.sess.run(each.initializer, {each.initializer.inputs[1]: value})
-        self.global_step = snapshot["global_step"]
+        self.global_step, self.starting_epoch = snapshot["global_step"], snapshot["epoch"]
         self.callbacks.load_states(snapshot["states"], self.callbacks.names(), strictly=True)
         if snapshot["hook"] == "trigger_epoch":
             self.epoch_num, self.local_step = snapshot["epoch"], snapshot["local_step"]

@@ -26,7 +26,7 @@ from tensorpack.callbacks import (
     TFEventWriter,
 )
 from tensorpack.compat import tfv1 as tf
-from tests.callbacks.driver import log_lines, when
+from tests.callbacks.driver import log_lines, shown_scalars, when
 from tests.callbacks.resuming import Killer, ResumableTrainer
 from tests.tiers import first_fast
 
@@ -112,12 +112,7 @@ def everything(directory):
 
 
 def events_in(directory):
-    return [
-        (event.step, value.tag, repr(value.simple_value))
-        for path in sorted(directory.glob("*tfevents*"))
-        for event in tf.train.summary_iterator(str(path))
-        for value in event.summary.value
-    ]
+    return [(step, tag, repr(value)) for step, tag, value in shown_scalars(directory)]
 
 
 def runs_that_differ(directory, faults):
