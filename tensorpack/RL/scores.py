@@ -86,7 +86,7 @@ class RunScores(NamedTuple):
 
     def _epochs_with(self, name: str, axis: str) -> Curve:
         pairs = [(epoch.get(AXES[axis]), epoch.get(name)) for epoch in self.epochs]
-        points = sorted(pair for pair in pairs if None not in pair)
+        points = sorted((x, y) for x, y in pairs if x is not None and y is not None)
         return [x for x, _ in points], [y for _, y in points]
 
 

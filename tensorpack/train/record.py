@@ -69,7 +69,7 @@ class TrainingRecord:
         """Notes the start; writes it if there is a log directory already."""
         if not self._trainer.is_chief:
             return
-        self._start, script = time.monotonic(), script_path()
+        self._start, script = time.monotonic(), _script_path()
         loaded = {name: sys.modules[name] for name in ("tensorpack", "tensorflow", "numpy")}
         versions = {name: module.__version__ for name, module in loaded.items()}
         self._attempt = {
@@ -147,7 +147,7 @@ class TrainingRecord:
         write_atomic(path, text.encode("ascii") + b"\n", sync_folder=False)
 
 
-def script_path() -> Optional[str]:
+def _script_path() -> Optional[str]:
     """Returns the real path of the running script; None in a shell or a notebook."""
     path = getattr(sys.modules["__main__"], "__file__", None)
     # A program that runs scripts leaves the path of the script where the script looks for it.

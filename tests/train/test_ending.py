@@ -1,5 +1,6 @@
 """What is said when a run is over."""
 
+import html
 import os
 import signal
 import sys
@@ -15,6 +16,7 @@ from tensorpack.runs import read_record
 from tensorpack.train import SimpleTrainer
 from tensorpack.utils import logger
 from tensorpack.utils._tracebacks import notes_of
+from tensorpack.utils._words import command_text
 from tests import helpers
 from tests.callbacks.driver import log_lines
 from tests.helpers import TinyModel, config
@@ -100,16 +102,20 @@ def test_a_run_that_was_interrupted_says_how_to_resume_it(tmp_path, capsys):
 
 @pytest.mark.parametrize("is_notebook", [False, True])
 def test_a_script_that_resumes_by_itself_is_only_started_again(
-    tmp_path, capsys, monkeypatch, is_notebook
+    log_dir, capsys, monkeypatch, is_notebook
 ):
-    options = {"how": interrupt, "max_epoch": 2, "resume": "auto"}
     words = ["python", "-m", "tensorpack.tf1", "a b.py", "--token", "abc"]
     monkeypatch.setattr(sys, "orig_argv", words, raising=False)
-    again = "python -m tensorpack.tf1 'a b.py' --token '***'"
     if is_notebook:
         monkeypatch.delattr(sys.modules["__main__"], "__file__")
-        again = "run the program again."
-    assert said_at_the_end(capsys, tmp_path, **options)[-1] == f"To resume: {again}"
+    options = {"how": interrupt, "max_epoch": 2, "resume": "auto"}
+    said = said_at_the_end(capsys, log_dir, **options)[-1]
+    command = "python -m tensorpack.tf1 'a b.py' --token '***'"
+    again = "run the program again." if is_notebook else command
+    assert said == f"To resume: {again}"
+    assert command_text(read_record(log_dir)["attempts"][0]["command"]) == command
+    with open(write_report(log_dir), encoding="utf-8") as page:
+        assert command in html.unescape(page.read())
 
 
 def test_a_run_that_failed_names_the_last_save(tmp_path, capsys):
