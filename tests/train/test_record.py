@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -75,19 +76,16 @@ def test_a_run_that_finishes_says_all(log_dir, monkeypatch):
     assert record["parameters"] == [["weight", [], "float32"], ["bias", [], "float32"]]
 
 
-def test_it_is_there_before_the_first_step_and_without_an_end(log_dir):
+def test_a_resumed_run_adds_an_attempt_before_its_first_step(log_dir):
     seen = []
-    train(Does(lambda _: seen.append(attempts(log_dir)[0])), steps_per_epoch=1)
-    assert seen[0]["training"]["first_step"] == 0 and "result" not in seen[0]
-
-
-def test_a_resumed_run_adds_a_attempt(log_dir):
+    looks = Does(lambda _: seen.append(attempts(log_dir)[1]))
     train(ModelSaver())
-    train(ModelSaver(), resume="must", max_epoch=2)
+    train(ModelSaver(), looks, resume="must", max_epoch=2)
     first, second = attempts(log_dir)
     assert (first["step"], second["step"]) == (2, 4)
-    assert second["training"]["first_step"] == 2
-    assert second["training"]["resumed_from"] == "model-2"
+    training = second["training"]
+    assert (training["first_step"], training["resumed_from"]) == (2, "model-2")
+    assert seen[0]["training"] == training and "result" not in seen[0]
 
 
 def test_a_setup_that_fails_is_recorded(log_dir):
@@ -163,8 +161,7 @@ def test_trouble_with_the_record_is_no_trouble_for_the_run(
 
 def test_a_killed_attempt_is_lost_and_what_others_have_written_is_kept(log_dir):
     content = {"format": 1, "attempts": [{"step": 7, "note": "of a user"}], "tags": ["best"]}
-    with open(os.path.join(log_dir, "run.json"), "w") as file:
-        json.dump(content, file)
+    Path(log_dir, "run.json").write_text(json.dumps(content))
     train()
     record = read_record(log_dir)
     assert record["tags"] == ["best"] and len(record["attempts"]) == 2
@@ -172,11 +169,9 @@ def test_a_killed_attempt_is_lost_and_what_others_have_written_is_kept(log_dir):
 
 
 def test_a_damaged_record_is_put_aside(log_dir, capsys):
-    path = os.path.join(log_dir, "run.json")
-    with open(path, "w") as file:
-        file.write("{")
+    Path(log_dir, "run.json").write_text("{")
     train()
-    assert len(attempts(log_dir)) == 1 and os.path.isfile(f"{path}.corrupt")
+    assert len(attempts(log_dir)) == 1 and Path(log_dir, "run.json.corrupt").is_file()
     assert capsys.readouterr().out.count("It was renamed to") == 1
 
 
@@ -186,44 +181,31 @@ def git(folder, *args):
     return subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout.decode().strip()
 
 
-@pytest.fixture
-def checkout(tmp_path):
-    """The folder of a script in a checkout."""
-    top = tmp_path / "top"
-    (top / "sub").mkdir(parents=True)
-    git(top, "init", "-q")
-    git(top, "checkout", "-q", "-b", "topic/one")
-    (top / "sub" / "train.py").write_text("pass\n")
-    git(top, "add", ".")
-    git(top, "commit", "-q", "-m", "first")
-    return top / "sub"
-
-
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
-def test_the_commit_the_branch_and_whether_a_file_has_changed(checkout, tmp_path):
-    commit = git(checkout, "rev-parse", "HEAD")
-    (checkout / "new.txt").write_text("not tracked")
-    assert module._git_facts(str(checkout)) == {
-        "commit": commit,
-        "branch": "topic/one",
-        "dirty": False,
-    }
-    (checkout / "train.py").write_text("changed\n")
-    git(checkout, "checkout", "-q", "--detach")
+def test_the_commit_the_branch_and_whether_a_file_has_changed(tmp_path):
+    folder = tmp_path / "top" / "sub"
+    folder.mkdir(parents=True)
+    (folder / "train.py").write_text("pass\n")
+    for command in ("init -q", "checkout -q -b topic/one", "add .", "commit -q -m first"):
+        git(tmp_path / "top", *command.split())
+    (folder / "new.txt").write_text("not tracked")
+    facts = {"commit": git(folder, "rev-parse", "HEAD"), "branch": "topic/one", "dirty": False}
+    assert module._git_facts(str(folder)) == facts
+    (folder / "train.py").write_text("changed\n")
+    git(folder, "checkout", "-q", "--detach")
     if os.getuid() == 0:  # as in a container
-        os.chown(str(checkout.parent), 1234, 1234)
-    assert module._git_facts(str(checkout)) == {"commit": commit, "branch": None, "dirty": True}
+        os.chown(str(folder.parent), 1234, 1234)
+    assert module._git_facts(str(folder)) == {**facts, "branch": None, "dirty": True}
     assert module._git_facts(str(tmp_path)) is None
 
 
-@pytest.mark.parametrize(
-    "answers", ["", 'case "$*" in *rev-parse*) echo abc main;; *) exec sleep 60; esac']
-)
-def test_a_git_that_hangs_or_is_missing(answers, tmp_path, monkeypatch):
-    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep if answers else None)
+def test_a_git_that_hangs_or_is_missing(tmp_path, monkeypatch):
+    program = tmp_path / "git"
+    program.write_text('#!/bin/sh\ncase "$*" in *rev-parse*) echo abc x;; *) exec sleep 60; esac\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
     monkeypatch.setattr(module, "_GIT_SECONDS", 0.3)
-    if answers:
-        (tmp_path / "git").write_text(f"#!/bin/sh\n{answers}\n")
-        (tmp_path / "git").chmod(0o755)
-    expected = {"commit": "abc", "branch": "main", "dirty": None} if answers else None
-    assert module._git_facts(str(tmp_path)) == expected
+    facts = {"commit": "abc", "branch": "x", "dirty": None}
+    assert module._git_facts(str(tmp_path)) == facts
+    monkeypatch.setenv("PATH", str(tmp_path / "none"))
+    assert module._git_facts(str(tmp_path)) is None
