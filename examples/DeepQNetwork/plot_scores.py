@@ -226,7 +226,7 @@ FLAGS = [
          "--published"),
     Flag("rom", "GAME.bin", None, "also draw the mean score of random play of this game"),
     Flag("preset", tuple(PRESETS), "2017", "the options of this game, as for DQN.py"),
-    Flag("games", COUNT._replace(metavar="GAMES"), 50, "number of random games"),
+    Flag("games", COUNT, 50, "number of random games"),
     Flag("title", "TITLE", None, "above the picture (default: the name of the runs)"),
 ]
 # fmt: on

@@ -25,10 +25,6 @@ def scalar_rank(name: str) -> Tuple[bool, bool, int, str]:
     return not is_main, is_main and not IS_SCORE.search(lower), depth, name
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and abs(value) < _HUGE
-
-
 def read_epochs(path: str) -> Iterator[Epoch]:
     """Yields the epochs of a run; a value that is not a finite number is None.
 
@@ -43,27 +39,17 @@ def read_epochs(path: str) -> Iterator[Epoch]:
     path = os.path.join(path, FILENAME) if os.path.isdir(path) else path
     with open(path, encoding="utf-8", errors="replace") as file:
         text = file.read()
-    count = 0
-    try:
-        for epoch in parse_epochs(text, json.JSONDecoder()):
-            count += 1
-            yield {k: v if _is_number(v) else None for k, v in epoch.items()}
-    except ValueError as error:
-        raise ValueError(
-            f"{path} cannot be read to its end; its first {count} epochs can."
-        ) from error
-
-
-def parse_epochs(text: str, decoder: json.JSONDecoder) -> Iterator[Dict[str, Any]]:
-    """Yields the epochs in a text, then raises ValueError if that does not end with the list."""
-    end = 0
+    decoder, end, count = json.JSONDecoder(), 0, 0
     with suppress(ValueError):  # there are no more, or the next one is damaged
         while True:
             epoch, after = decoder.raw_decode(text, text.index("{", end))
             if "global_step" not in epoch:
                 break
-            end = after
-            yield epoch
-    rest = text[end:].strip()
-    if rest not in (["]"] if end else ["", "[]"]):
-        raise ValueError(f"what follows is {rest[:20]!r}")
+            end, count = after, count + 1
+            yield {name: value if _is_number(value) else None for name, value in epoch.items()}
+    if text[end:].strip() not in ("]", "[]"):
+        raise ValueError(f"{path} cannot be read to its end; its first {count} epochs can.")
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and abs(value) < _HUGE

@@ -3,10 +3,9 @@
 import json
 import math
 import os
-from contextlib import suppress
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
-from tensorpack.runs.statistics import FILENAME, RESERVED, parse_epochs
+from tensorpack.runs.statistics import FILENAME, RESERVED, read_epochs
 from tensorpack.utils import logger
 from tensorpack.utils.atomic import keep_backup, move_to_backup, write_atomic
 
@@ -46,8 +45,8 @@ class JSONWriter(LastValues):
         """Returns the epochs in the file of a directory, the log directory by default, the complete
         ones if it is truncated, with None for NaN; None if there is no file.
         """
-        directory: Any = dir or logger.get_logger_dir()
-        return _read(os.path.join(directory, FILENAME))[0]
+        path = os.path.join(dir or logger.get_logger_dir() or "", FILENAME)
+        return _read(path)[0] if os.path.exists(path) else None
 
     @staticmethod
     def load_existing_epoch_number(dir: Optional[str] = None) -> Optional[int]:
@@ -67,9 +66,9 @@ class JSONWriter(LastValues):
         """Reads the file of an earlier run; after an `OSError` it is tried again."""
         path, end = self._path(), self.trainer.starting_epoch + bool(self.trainer.resumed)
         found, whole = _read(path)
-        epochs = [epoch for epoch in found or () if epoch["epoch_num"] < end]
+        epochs = [epoch for epoch in found if epoch["epoch_num"] < end]
         epochs = [epoch for epoch in epochs if epoch["global_step"] <= self.global_step]
-        moved = not whole or epochs != (found or [])
+        moved = not whole or epochs != found
         if moved:
             why = "has later epochs" if whole else "cannot be read to its end"
             keep = keep_backup if epochs else move_to_backup
@@ -125,23 +124,16 @@ class JSONWriter(LastValues):
         return os.path.join(self._logdir, FILENAME)
 
 
-def _read(path: str) -> Tuple[Optional[List[Dict[str, Any]]], bool]:
-    """Returns the leading epochs of a file that are whole, None if there is none, and whether those
-    are all. What JSON does not have, as files of 2017 do, is None.
-    """
-    try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            text = file.read()
-    except FileNotFoundError:
-        return None, True
-    decoder = json.JSONDecoder(
-        parse_float=lambda number: _finite(float(number)), parse_constant=lambda _: None
-    )
+def _read(path: str) -> Tuple[List[Dict[str, Any]], bool]:
+    """Returns the leading epochs of a file that are whole, and whether those are all."""
     epochs: List[Dict[str, Any]] = []
-    with suppress(ValueError):
-        epochs.extend(parse_epochs(text, decoder))
-        return epochs, text.rstrip().endswith("]")
-    return epochs, False
+    try:
+        epochs.extend(read_epochs(path))
+    except FileNotFoundError:
+        pass
+    except ValueError:
+        return epochs, False
+    return epochs, True
 
 
 def _finite(value: float) -> Optional[float]:
