@@ -287,6 +287,7 @@ from tensorpack.predict import PredictConfig as PredictConfig
 from tensorpack.predict import PredictorBase as PredictorBase
 from tensorpack.predict import PredictorFactory as PredictorFactory
 from tensorpack.predict import SimpleDatasetPredictor as SimpleDatasetPredictor
+from tensorpack.predict import export as export
 from tensorpack.predict import get_predict_func as get_predict_func
 from tensorpack.report import write_report as write_report
 from tensorpack.runs import read_epochs as read_epochs
@@ -353,7 +354,6 @@ from tensorpack.tfutils import dump_chkpt_vars as dump_chkpt_vars
 from tensorpack.tfutils import dump_session_params as dump_session_params
 from tensorpack.tfutils import enable_argscope_for_function as enable_argscope_for_function
 from tensorpack.tfutils import enable_argscope_for_module as enable_argscope_for_module
-from tensorpack.tfutils import export as export
 from tensorpack.tfutils import freeze_collection as freeze_collection
 from tensorpack.tfutils import freeze_get_variable as freeze_get_variable
 from tensorpack.tfutils import freeze_variables as freeze_variables

@@ -10,9 +10,10 @@ _MODULES = {  # package -> its packages and modules that the root has as attribu
         "runs tfutils train utils"
     ),
     "tensorpack.dataflow": "dataset dftools imgaug",
+    "tensorpack.predict": "export",
     "tensorpack.tfutils": (
-        "collection distributions export gradproc model_utils optimizer scope_utils sesscreate "
-        "sessinit summary symbolic_functions tower varmanip varreplace"
+        "collection distributions gradproc model_utils optimizer scope_utils sesscreate sessinit "
+        "summary symbolic_functions tower varmanip varreplace"
     ),
     "tensorpack.utils": "argtools concurrency fs rect serialize stats timer viz",
     "tensorpack.utils.of_2017": "debug develop discretize globvars lut",

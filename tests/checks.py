@@ -36,9 +36,10 @@ OLD_MODULES = {
     "utils/of_2017": "debug develop discretize globvars lut",
     "dataflow": "dataset dftools imgaug",
     "tfutils": (
-        "collection distributions export gradproc model_utils optimizer scope_utils sesscreate "
+        "collection distributions gradproc model_utils optimizer scope_utils sesscreate "
         "sessinit summary symbolic_functions tower varmanip varreplace"
     ),
+    "predict": "export",
 }
 
 
@@ -192,6 +193,8 @@ def public_modules() -> Dict[str, str]:
     found = {name: f"tensorpack.{name}" for name in [*packages(), "compat"]}
     for package, names in OLD_MODULES.items():
         for name in names.split():
-            found[name] = f"tensorpack.{package.replace('/', '.')}.{name}"  # or its address
+            folder = PACKAGE / package / name
+            if folder.with_suffix(".py").exists() or (folder / "__init__.py").exists():
+                found[name] = f"tensorpack.{package.replace('/', '.')}.{name}"
     homes = public_homes()
     return {name: path for name, path in sorted(found.items()) if name not in homes}

@@ -83,8 +83,8 @@ TASKS = {
         tfutils.symbolic_functions: siamese_cosine_loss triplet_loss soft_triplet_loss batch_flatten
         tfutils.symbolic_functions: flatten get_scalar_var guided_relu saliency_map print_stat
         tfutils.symbolic_functions: shapeless_placeholder
-        tfutils.symbolic_functions: Distribution CategoricalDistribution GaussianDistribution
-        tfutils.symbolic_functions: ProductDistribution
+        tfutils.distributions: Distribution CategoricalDistribution GaussianDistribution
+        tfutils.distributions: ProductDistribution
         tfutils.model_utils: apply_slim_collections""",
     "Gradients": """trainers tutorials/05-losses
         apply_grad_processors GradientProcessor GlobalNormClip MapGradient ScaleGradient

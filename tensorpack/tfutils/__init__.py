@@ -58,6 +58,9 @@ _HELPERS = {  # module -> names that other modules import from it, and that are 
     "collection": "clear_collection",
     "common": "PerGraph as_signature get_tensor_of_graph precise root_variable",
     "dependency": "ancestors ops_of_fetches",
+    "distributions": (
+        "CategoricalDistribution Distribution GaussianDistribution ProductDistribution"
+    ),
     "gradproc": "map_values values_of",
     "model_utils": "apply_slim_collections",
     "optimizer": "apply_to_replicas",
@@ -68,10 +71,10 @@ _HELPERS = {  # module -> names that other modules import from it, and that are 
         "tag_of_tensor"
     ),
     "symbolic_functions": (
-        "CategoricalDistribution Distribution GaussianDistribution ProductDistribution accuracy "
-        "class_balanced_cross_entropy class_balanced_sigmoid_cross_entropy contrastive_loss "
-        "flatten get_scalar_var guided_relu huber_loss prediction_incorrect print_stat psnr "
-        "saliency_map shapeless_placeholder siamese_cosine_loss soft_triplet_loss triplet_loss"
+        "accuracy class_balanced_cross_entropy class_balanced_sigmoid_cross_entropy "
+        "contrastive_loss flatten get_scalar_var guided_relu huber_loss prediction_incorrect "
+        "print_stat psnr saliency_map shapeless_placeholder siamese_cosine_loss "
+        "soft_triplet_loss triplet_loss"
     ),
     "tower": "in_main_training_tower",
     "varmanip": (
