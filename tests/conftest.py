@@ -130,14 +130,9 @@ def log_dir(tmp_path):
     """A log directory for this test alone; the logger lets go of it afterwards."""
     from tensorpack.utils import logger
 
-    run_log = logger._run_log
-    state, handlers = dict(vars(run_log)), list(run_log.logger.handlers)
     logger.set_logger_dir(str(tmp_path / "log"))
     yield logger.get_logger_dir()
-    for handler in set(run_log.logger.handlers) - set(handlers):
-        run_log.logger.removeHandler(handler)
-        handler.close()
-    vars(run_log).update(state)
+    logger.close_logger_dir()
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import logging
 import os
 import sys
 from contextlib import suppress
-from typing import Any, Callable, Optional, TextIO
+from typing import Any, Optional, TextIO
 
 from tqdm import tqdm
 
@@ -100,25 +100,24 @@ class ForgivingStream:
 
 
 class LineFormatter(logging.Formatter):
-    """Formats records as `[0724 10:43:13 @DQN.py:156] WRN text`; INFO has no mark."""
+    """Formats records as `[0724 10:43:13 @DQN.py:156] WRN text`; INFO has no mark.
 
-    def __init__(self, coloured: Callable[[], bool]):
+    `console` is whether they go to standard output, and have colours where that takes them.
+    """
+
+    def __init__(self, console: bool):
         super().__init__(datefmt="%m%d %H:%M:%S")
-        self._coloured = coloured
+        self._console = console
 
     def formatMessage(self, record: logging.LogRecord) -> str:
         """Returns the line of a record, without a traceback."""
         time = self.formatTime(record, self.datefmt)
         words = [(_GREEN, f"[{time} @{record.filename}:{record.lineno}]")]
         words += [_MARKS[record.levelno]] if record.levelno in _MARKS else []
-        coloured = self._coloured()
+        plain = "NO_COLOR" in os.environ or os.environ.get("TERM") == "dumb"
+        coloured = self._console and not plain and is_terminal(sys.stdout)
         shown = [f"{colour}{text}{_RESET}" if coloured else text for colour, text in words]
         return " ".join([*shown, record.message])
-
-
-def _takes_colours() -> bool:
-    wanted = "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
-    return wanted and is_terminal(sys.stdout)
 
 
 class ConsoleHandler(logging.StreamHandler):
@@ -131,7 +130,7 @@ class ConsoleHandler(logging.StreamHandler):
 
     def __init__(self) -> None:
         super().__init__(ForgivingStream(sys.stdout, "standard output"))
-        self.setFormatter(LineFormatter(_takes_colours))
+        self.setFormatter(LineFormatter(console=True))
 
     def emit(self, record: logging.LogRecord) -> None:
         """Writes one record."""
@@ -145,18 +144,19 @@ class ConsoleHandler(logging.StreamHandler):
 
 
 class LogFileHandler(logging.StreamHandler):
-    """Writes plain text (no colour) to a new file, line by line.
+    """Writes plain text (no colour) to a new file in a directory, line by line.
 
-    The lock, of its directory, is released when the file is closed.
+    The lock, of the directory, is released when the file is closed.
     """
 
     stream: Any
 
-    def __init__(self, path: str, lock: DirectoryLock):
-        self._lock = lock
+    def __init__(self, directory: str, name: str, lock: DirectoryLock):
+        self.directory, self._lock = directory, lock
+        path = os.path.join(directory, name)
         file = open(path, "x", encoding="utf-8", errors="backslashreplace")
         super().__init__(ForgivingStream(file, path))
-        self.setFormatter(LineFormatter(lambda: False))
+        self.setFormatter(LineFormatter(console=False))
 
     def close(self) -> None:
         """Closes the file; what could not be written (full disk) is given up."""

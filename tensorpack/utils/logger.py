@@ -35,32 +35,12 @@ def is_verbose() -> bool:
     return os.environ.get("TENSORPACK_VERBOSE", "") not in ("", "0")
 
 
-class _RunLog:
-    """The Python logger, and the log directory of this process with its open file."""
-
-    def __init__(self) -> None:
-        self.logger = logging.getLogger("tensorpack")
-        self.logger.propagate = False
-        self.logger.setLevel(logging.INFO)
-        console = ConsoleHandler()
-        console.addFilter(lambda record: not hasattr(record, "detail") or is_verbose())
-        self.logger.handlers = [console]  # also where this module is loaded a second time
-        self.directory: Optional[str] = None
-        self._file: Optional[LogFileHandler] = None
-
-    def move_to(self, directory: Optional[str], file: Optional[LogFileHandler]) -> None:
-        """Makes an open log file in a directory the present one and closes the one before."""
-        before, self._file = self._file, file
-        self.directory = directory
-        if file is not None:
-            self.logger.handlers.insert(0, file)  # before the console, which may block
-        if before is not None:
-            self.logger.removeHandler(before)
-            before.close()
-
-
-_run_log = _RunLog()
-_logger = _run_log.logger
+_logger = logging.getLogger("tensorpack")
+_logger.propagate = False
+_logger.setLevel(logging.INFO)
+# The console, also where this module is loaded a second time; before it, which may block, the file.
+_logger.handlers = [ConsoleHandler()]
+_logger.handlers[0].addFilter(lambda record: not hasattr(record, "detail") or is_verbose())
 debug, info, error = _logger.debug, _logger.info, _logger.error
 exception, critical = _logger.exception, _logger.critical
 warn = warning = _logger.warning
@@ -75,7 +55,11 @@ def disable_logger() -> None:
 
 def get_logger_dir() -> Optional[str]:
     """Returns the absolute path of the log directory of this process, or None if none was set."""
-    return _run_log.directory
+    return next((handler.directory for handler in _log_files()), None)
+
+
+def _log_files() -> List[LogFileHandler]:
+    return [handler for handler in _logger.handlers if isinstance(handler, LogFileHandler)]
 
 
 def __getattr__(name: str) -> Any:
@@ -125,7 +109,7 @@ def set_logger_dir(dirname: str, action: Optional[str] = None) -> Optional[str]:
         raise ValueError(f"Unknown action {action!r}: use one of {', '.join(_ACTIONS)}.")
     open_standard_descriptors()
     dirname = dir_of_process(dirname)
-    current = _run_log.directory
+    current = get_logger_dir()
     if current and os.path.realpath(current) == os.path.realpath(dirname):
         if letter is None:
             return None
@@ -148,7 +132,9 @@ def set_logger_dir(dirname: str, action: Optional[str] = None) -> Optional[str]:
     if os.path.lexists(path):
         news.append(f"Existing log file '{path}' backuped to '{move_to_backup(path)}'")
     remove_temporaries(dirname, shared=False)
-    _run_log.move_to(dirname, LogFileHandler(path, lock))
+    file = LogFileHandler(dirname, _LOG, lock)
+    close_logger_dir()
+    _logger.handlers.insert(0, file)
     for line in [f"Argv: {' '.join(without_secrets(sys.argv))}", *news]:
         info("%s", line)
     return done
@@ -173,7 +159,9 @@ def _end_of_names() -> str:
 
 def close_logger_dir() -> None:
     """Closes `log.log` and forgets the log directory, as if none had been set."""
-    _run_log.move_to(None, None)
+    for file in _log_files():
+        _logger.removeHandler(file)
+        file.close()
 
 
 def _letter_of(answer: str) -> Optional[str]:

@@ -3,6 +3,7 @@
 import re
 import types
 from contextlib import contextmanager, suppress
+from unittest import mock
 
 from tensorpack.callbacks import Callback, Callbacks, MaintainStepCounter, Monitors, ObjAttrParam
 from tensorpack.compat import tfv1 as tf
@@ -117,12 +118,8 @@ def when(**actions):
 @contextmanager
 def log_directory(path):
     """Makes `path` the log directory for the time of a block."""
-    before, run_log = logger._run_log.directory, logger._run_log
-    run_log.directory = str(path)
-    try:
+    with mock.patch.object(logger, "get_logger_dir", lambda: str(path)):
         yield str(path)
-    finally:
-        run_log.directory = before
 
 
 def shown_events(directory):
