@@ -301,8 +301,8 @@ def next_commands(
       needed: titles of the groups of flags that an evaluation must have as the training had them.
       logdir: the log directory of the run, which may be a numbered one; None if it has none.
     """
-    given = command_line()
-    program = given[: len(given) - len(sys.argv) + 1]  # without its flags
+    command = command_line()
+    program = command[: len(command) - len(sys.argv) + 1]  # without its flags
     if os.path.realpath(sys.argv[0]) != os.path.realpath(script):  # this program calls that one
         program = [_shortest(sys.executable), _shortest(os.path.abspath(script))]
     program += ["--rom", args.rom]

@@ -136,10 +136,10 @@ class TrainingRecord:
             logger.warning(f"{error} It was renamed to {aside}, and a new one is begun.")
             record = {}
         attempts = record.get("attempts", [])
-        earlier = [each for each in attempts if each.get("id") != self._attempt["id"]]
-        for attempt in earlier:  # its process is gone, or the directory would be locked
-            attempt.setdefault("result", LOST)
-            self._progress = {name: attempt[name] for name in _PROGRESS if name in attempt}
+        earlier = [old for old in attempts if old.get("id") != self._attempt["id"]]
+        for old in earlier:  # its process is gone, or the directory would be locked
+            old.setdefault("result", LOST)
+            self._progress = {name: old[name] for name in _PROGRESS if name in old}
         record.update(format=1, attempts=[*earlier, self._attempt])
         if parameters is not None:
             record["parameters"] = parameters
@@ -151,8 +151,8 @@ def _script_path() -> Optional[str]:
     """Returns the real path of the running script; None in a shell or a notebook."""
     path = getattr(sys.modules["__main__"], "__file__", None)
     # A program that runs scripts leaves the path of the script where the script looks for it.
-    given = sys.argv[0] if path else ""
-    path = given if given.endswith(".py") and os.path.isfile(given) else path
+    if path and sys.argv[0].endswith(".py") and os.path.isfile(sys.argv[0]):
+        path = sys.argv[0]
     return path and os.path.realpath(path)
 
 
