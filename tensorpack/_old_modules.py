@@ -24,7 +24,7 @@ _ADDRESSES = {  # package -> modules that it had; with its names, or with those 
         npz=dataflow.files.npz parallel parallel_map prefetch serialize
         svmlight=dataflow.files.svmlight tfrecord=dataflow.files.tfrecord""",
     "dataflow.dataset": "bsds500 caltech101 places svhn",
-    "dataflow.imgaug": "convert deform external noname paste",
+    "dataflow.imgaug": "convert deform external misc noname paste",
     "graph_builder": """_utils distributed input_source=input_source input_source_base
         predict=_addresses.of_graph_builder predictor_factory
         training=_addresses.of_graph_builder utils=_addresses.of_graph_builder""",

@@ -143,7 +143,6 @@ def checked_length(function: Callable[[Any], Any], name: str) -> Callable[[Any],
                 f"The length of {type(self).__name__} is not known: its {name}() raised {error!r}."
             ) from error
 
-    length._is_length = True  # type: ignore[attr-defined]
     return length
 
 

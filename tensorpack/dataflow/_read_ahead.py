@@ -76,11 +76,6 @@ class ReadAhead:
             self._note_state()
         self.finish()
 
-    @property
-    def is_left(self) -> bool:
-        """Whether another pass was begun, which this one is not to disturb before it must."""
-        return self._flow._place is not self.place and not self._flow._astray
-
     def __iter__(self) -> Iterator[Any]:
         return self
 

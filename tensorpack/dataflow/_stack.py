@@ -101,15 +101,15 @@ def aggregate(datapoints: Sequence[Any], use_list: bool = False, as_rows: bool =
     for index in indices:
         values = [datapoint[index] for datapoint in datapoints]
         array = arrays.get(index)
-        if array is not None and len(array) == len(values) and _are_rows(values, array):
+        if (
+            array is not None
+            and len(array) == len(values)
+            and all(getattr(value, "base", None) is array for value in values)
+        ):
             components.append(array)
         else:
             components.append(values if use_list else _stack(values, index, as_rows))
     return dict(zip(indices, components)) if isinstance(first, dict) else components
-
-
-def _are_rows(values: List[Any], array: np.ndarray) -> bool:
-    return all(getattr(value, "base", None) is array for value in values)
 
 
 def check_form(datapoints: Sequence[Any]) -> None:
@@ -148,7 +148,14 @@ def _stack(values: List[Any], index: Hashable, as_rows: bool) -> Any:
         if any(value.dtype.char in "dg" for value in numpy_values):  # float64 and above are exact
             values = [np.float64(v) if type(v) is float else v for v in values]
     arrays = [as_array(value, index) for value in values]
-    _check_shapes(arrays, index)
+    shapes = {array.shape for array in arrays}
+    if len(shapes) > 1:
+        some = ", ".join(map(str, sorted(shapes)[:_MOST_SHAPES]))
+        raise ValueError(
+            f"Component {index!r} of a batch of {len(arrays)} has different shapes, such as "
+            f"{some}: equalise them (images by resize= or imgaug.Resize), pad them, or "
+            "use use_list=True."
+        )
     rows = Rows(arrays, _common_dtype(arrays, index))
     return rows if as_rows and rows.dtype.names is None else rows.array()
 
@@ -198,17 +205,6 @@ def as_array(value: Any, index: Hashable) -> np.ndarray:
         f"Component {index!r} is {kind}, which cannot be batched into an array. Yield numpy "
         "arrays or scalars, bool, int, float, str or bytes, or use use_list=True."
     )
-
-
-def _check_shapes(arrays: Sequence[np.ndarray], index: Hashable) -> None:
-    shapes = {array.shape for array in arrays}
-    if len(shapes) > 1:
-        some = ", ".join(map(str, sorted(shapes)[:_MOST_SHAPES]))
-        raise ValueError(
-            f"Component {index!r} of a batch of {len(arrays)} has different shapes, such as "
-            f"{some}: equalise them (images by resize= or imgaug.Resize), pad them, or "
-            "use use_list=True."
-        )
 
 
 def _common_dtype(arrays: Sequence[np.ndarray], index: Hashable) -> np.dtype:

@@ -69,21 +69,12 @@ class DataFlow:
     package also works without it, but a forked or unpickled copy then draws the same random numbers
     as the original.
 
-    **State.** A flow may keep a state, so that another process can resume its data::
-
-        state = flow.state_dict()    # between two datapoints, by the thread that iterates
-        ...
-        flow = make_flow()           # in another process, made in the same way
-        flow.reset_state()
-        flow.load_state_dict(state)
-        rest = iter(flow)            # what the pass had not yielded; nothing if that was all
-        following = iter(flow)       # a full pass, as it would have been there
-
-    It describes the random stream and the pass that was begun or advanced last, so it is useful
-    where one pass follows another. A loaded state is used once, by the next `iter(flow)`;
-    `reset_state` discards it. A class that defines `__iter__` but not `state_dict` keeps no state,
-    even if its base class does. Without a state, the data of a run can be repeated from its seed if
-    the flow is `seeded`.
+    **State.** A flow may keep a state, so that another process can resume its data with a flow that
+    is made in the same way. It describes the random stream and the pass that was begun or advanced
+    last. A loaded state is used once, by the next `iter(flow)`, which yields what that pass had
+    not; the one after it is a full pass, as it would have been there; `reset_state` discards it. A
+    class that defines `__iter__` but not `state_dict` keeps no state, even if its base class does.
+    Without a state, the data of a run can be repeated from its seed if the flow is `seeded`.
 
     Subclasses define `__iter__`, `__len__` if they can, `reset_state` if they must, `state_dict`
     and `load_state_dict` if the data is long or cannot be made again. The names of 2017,
@@ -95,7 +86,7 @@ class DataFlow:
         super().__init_subclass__(**kwargs)
         give_both_names(cls, "__iter__", "get_data", _checked_pass)
         length = vars(cls).get("__len__")
-        if isinstance(length, types.FunctionType) and not hasattr(length, "_is_length"):
+        if isinstance(length, types.FunctionType):
             cls.__len__ = checked_length(length, "__len__")  # type: ignore[method-assign]
         give_both_names(cls, "__len__", "size", functools.partial(checked_length, name="size"))
         rank = cls.__mro__.index
@@ -127,10 +118,10 @@ class DataFlow:
     def state_dict(self) -> Dict[str, Any]:
         """Returns the position of the flow, see "State" above; a `StateNotKept` if it has no state.
 
-        Override it together with `load_state_dict`. It may be called after every datapoint, so it
-        must be quick: return references to objects that are never changed again, in a tree of
-        dictionaries (keys are strings), lists, tuples, None, booleans, numbers, text, bytes and
-        numpy arrays without objects.
+        Override it together with `load_state_dict`. It may be called after every datapoint, by the
+        thread that iterates, so it must be quick: return references to objects that are never
+        changed again, in a tree of dictionaries (keys are strings), lists, tuples, None, booleans,
+        numbers, text, bytes and numpy arrays without objects.
         """
         raise _state_not_kept(self)
 

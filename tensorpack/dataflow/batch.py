@@ -42,15 +42,9 @@ class BatchData(ProxyDataFlow):
     arrays are new, C-contiguous, and never written again: a consumer may keep them, and
     TensorFlow may read them where they are. A pass raises the errors of `aggregate_batch`.
 
-    ==============================  =======================================================
-    components                      array `[batch, ...]`
-    ==============================  =======================================================
-    numpy arrays and scalars        of their dtype; dtypes of one kind (float32 and float64)
-                                    take the wider one
-    Python bool, int, float         bool, int32, float32; mixed ones take the last of these, and
-                                    a float beside float64 is one, too
-    str, bytes                      numpy's fixed-width strings
-    ==============================  =======================================================
+    Numpy's arrays and scalars keep their dtype; dtypes of one kind (float32 and float64) take the
+    wider one. Python's bool, int and float become bool, int32 and float32; mixed ones take the last
+    of these, and a float beside float64 is one, too. Text and bytes become fixed-width strings.
     """
 
     def __init__(
@@ -92,17 +86,16 @@ class BatchData(ProxyDataFlow):
                 group = gather(datapoints, self.batch_size)
             if not group or (len(group) < self.batch_size and not self.remainder):
                 return
-            batch = self._batch_of(group, first)
+            try:
+                batch = self.aggregate_batch(
+                    self._padded(group) if self.pad else group, self.use_list
+                )
+            except Exception as error:
+                numbers = f"{first} to {first + len(group) - 1}"
+                note_datapoint(error, type(self).__name__, numbers, group)
+                raise
             group = []
             yield batch
-
-    def _batch_of(self, group: List[Any], first: int) -> Any:
-        try:
-            return self.aggregate_batch(self._padded(group) if self.pad else group, self.use_list)
-        except Exception as error:
-            numbers = f"{first} to {first + len(group) - 1}"
-            note_datapoint(error, type(self).__name__, numbers, group)
-            raise
 
     def _padded(self, datapoints: List[Any]) -> List[Any]:
         check_form(datapoints)

@@ -2,7 +2,7 @@
 
 import itertools
 import time
-from typing import Any, Callable, Dict, Iterator, List, Optional, Union
+from typing import Any, Dict, Iterator, List, Optional, Union
 
 from tensorpack.utils import get_tqdm, logger
 from tensorpack.utils.argtools import accepts_old_keywords
@@ -23,23 +23,15 @@ class TestDataSpeed(ProxyDataFlow):
     _STATE: Dict[str, Any] = {}
     _resumed = False
 
-    def __init__(
-        self,
-        ds: DataFlow,
-        size: int = 5000,
-        warmup: int = 0,
-        *,
-        clock: Callable[[], float] = time.perf_counter,
-    ) -> None:
+    def __init__(self, ds: DataFlow, size: int = 5000, warmup: int = 0) -> None:
         """
         Args:
           size: the number of datapoints to measure; fewer if a pass of the flow has fewer.
           warmup: the number of datapoints to take first, without measuring.
-          clock: returns the time in seconds.
         """
         super().__init__(ds)
         self.test_size = as_count(self, "size", size)
-        self.warmup, self._clock = as_count(self, "warmup", warmup, 0), clock
+        self.warmup = as_count(self, "warmup", warmup, 0)
 
     def __iter__(self) -> Iterator[Any]:
         if not self._resumed:
@@ -58,11 +50,11 @@ class TestDataSpeed(ProxyDataFlow):
             pass
         count = 0
         with get_tqdm(total=self.test_size, desc="Speed") as bar:
-            begin = self._clock()
+            begin = time.perf_counter()
             for _ in itertools.islice(datapoints, self.test_size):
                 count += 1
                 bar.update()
-            seconds = self._clock() - begin
+            seconds = time.perf_counter() - begin
         rate = count / max(seconds, 1e-9)
         logger.info(f"{count} datapoints in {seconds:.3f} sec.: {rate:.1f} datapoints/sec.")
         return rate

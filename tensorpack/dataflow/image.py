@@ -115,16 +115,13 @@ class AugmentImageComponents(RandomMap):
 
     def _transformed(self, tfm: Transform, index: _Index, component: Any, size: Any) -> Any:
         method = self._others[index]
-        try:
-            is_picture = size and method in ("apply_image", "apply_segmentation")
-            if is_picture and tfm.of_one_size and getattr(component, "shape", size)[:2] != size:
-                raise ValueError(f"it must have the height and width of that, {size}")
-            return getattr(tfm, method)(component)
-        except Exception as error:
+        is_picture = size and method in ("apply_image", "apply_segmentation")
+        if is_picture and tfm.of_one_size and getattr(component, "shape", size)[:2] != size:
             raise AugmentationError(
-                f"{method}() failed on component {index!r}, {summary_of(component)}, with what "
-                f"{self.augs} drew from component {self._first!r}: {error}"
-            ) from error
+                f"Component {index!r}, {summary_of(component)}, must have the height and width of "
+                f"component {self._first!r}, {size}."
+            )
+        return getattr(tfm, method)(component)
 
 
 class AugmentImageComponent(AugmentImageComponents):

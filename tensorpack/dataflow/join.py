@@ -26,7 +26,7 @@ from ._flow import (
     what_instead,
 )
 from ._read_ahead import may_be_left, why_late
-from .base import DataFlow, ResumableDataFlow, RNGDataFlow, StateNotKept, UnknownLength, state_of
+from .base import DataFlow, ResumableDataFlow, RNGDataFlow, StateNotKept, state_of
 
 _END = object()
 
@@ -108,8 +108,7 @@ class JoinData(CombinedDataFlow):
     dict, whose keys must differ from flow to flow. The components are not copied. A pass raises a
     TypeError for other datapoints and for lists beside dicts, a ValueError for a key in two dicts.
 
-    For an exact resume, make a flow for each element of the list; none keeps a state if one flow is
-    in it twice.
+    For an exact resume, make a flow for each element of the list, here and in mixtures.
     """
 
     # Whether the pass has ended. A flow that is longer than the others is then left in a pass that
@@ -266,8 +265,6 @@ class RandomChooseData(_DrawnDataFlow):
     >>> flow.rng = np.random.RandomState(1)
     >>> list(flow)
     [[10], [1], [20], [30]]
-
-    For an exact resume, make a flow for each element of the list, as for `JoinData`.
     """
 
     _STATE = dict.fromkeys(["draws", "ended"])
@@ -290,12 +287,6 @@ class RandomChooseData(_DrawnDataFlow):
         bounds = list(itertools.accumulate(probabilities))
         # The last of them is exactly 1, and so is that of the last flow that can be drawn.
         self._bounds = [bound / bounds[-1] for bound in bounds]
-
-    def __len__(self) -> int:
-        raise UnknownLength(
-            f"The length of {type(self).__name__} is not known: chance decides which of its flows "
-            "ends first."
-        )
 
     def _whole(self) -> bool:
         return False
@@ -320,15 +311,9 @@ class RandomMixData(_DrawnDataFlow):
     [[10], [20], [1], [2], [30]]
 
     Every order in which the datapoints of one flow follow one another as they do there is equally
-    likely. A pass raises a RuntimeError if a flow yields fewer datapoints than its length.
-
-    For an exact resume, make a flow for each element of the list, as for `JoinData`.
+    likely. All lengths must be known, and be true: a pass raises a RuntimeError if a flow yields
+    fewer datapoints.
     """
-
-    def __init__(self, df_lists: Iterable[DataFlow]) -> None:
-        """`df_lists` are flows of known lengths; if one is not known, it is an `UnknownLength`."""
-        super().__init__(df_lists)
-        self._whole()
 
     def __len__(self) -> int:
         return sum(self._whole())

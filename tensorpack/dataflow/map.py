@@ -124,8 +124,8 @@ class MapDataComponent(DatapointMap):
     >>> list(MapDataComponent(flow, str.upper, 1))
     [[1, 'A'], [2, 'B']]
 
-    The datapoint of the wrapped flow is not changed; a tuple comes out as a list. `len` is as that
-    of `MapData`. A missing component raises an `IndexError` or `KeyError` while iterating.
+    The datapoint of the wrapped flow is not changed; a tuple comes out as a list. A missing
+    component raises an `IndexError` or `KeyError` while iterating, here and below.
     """
 
     def __init__(
@@ -156,9 +156,6 @@ class FilterData(DatapointMap):
     >>> flow = DataFromList([[1, "a"], [2, "b"], [3, "c"]], shuffle=False)
     >>> list(FilterData(flow, lambda number: number != 2, index=0))
     [[1, 'a'], [3, 'c']]
-
-    `len` is that of the wrapped flow. A missing component raises an `IndexError` or `KeyError`
-    while iterating.
     """
 
     def __init__(
@@ -186,8 +183,6 @@ class SelectComponent(DatapointMap):
 
     >>> list(SelectComponent(DataFromList([{"id": 1, "x": 5, "y": 6}]), ["y", "x"]))
     [[6, 5]]
-
-    A missing component raises an `IndexError` or `KeyError` while iterating.
     """
 
     def __init__(self, ds: DataFlow, idxs: Sequence[Union[int, Hashable]]) -> None:
@@ -242,9 +237,7 @@ class RandomMap(RNGDataFlow, DatapointMap):
 
 
 class RandomMapData(RandomMap):
-    """`MapData` whose function gets a random stream as well: None drops the datapoint.
-
-    What is drawn from the stream depends on the seed, the pass and the position alone.
+    """`MapData` whose function gets a random stream as well, a new one for each datapoint.
 
     >>> flow = DataFromList([[10], [20], [30]], shuffle=False)
     >>> flow = RandomMapData(flow, lambda dp, rng: [dp[0] + rng.randint(10)])

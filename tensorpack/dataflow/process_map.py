@@ -140,8 +140,8 @@ class MultiProcessMapData(_ProcessMap):
     """Applies a function to every datapoint in several processes, and drops those for which it
     returns None.
 
-    A pass is one pass of the wrapped flow, which is iterated in this process; it ends when all
-    results have been given out. `len` is that of the wrapped flow, dropped datapoints included.
+    A pass is one pass of the wrapped flow, which is iterated in this process. `len` is that of the
+    wrapped flow, dropped datapoints included.
 
     **By default** results come in the order in which they are ready. **With `strict=True`** they
     come in the order of the wrapped flow, and what the function, or an augmentor in it, draws from
@@ -149,10 +149,9 @@ class MultiProcessMapData(_ProcessMap):
     processes; such a flow keeps a state, if the wrapped one does, and a pass that is left early is
     as in `MultiThreadMapData`.
 
-    Datapoints and results may be what a `MultiProcessRunner` can send. They travel through shared
-    memory, and arrays are read-only on both sides. The function may change the list or dict
-    that it gets. What it raises is raised by the iteration, in strict flows at its place; the
-    processes stay.
+    Datapoints and results travel as those of a `MultiProcessRunner`; arrays are read-only on both
+    sides. The function may change the list or dict that it gets. What it raises is raised by the
+    iteration, in strict flows at its place; the processes stay.
     """
 
     # The state of the flow after what was given out, the random stream at the begin of the pass,
@@ -174,11 +173,9 @@ class MultiProcessMapData(_ProcessMap):
     ) -> None:
         """
         Args:
-          ds: the flow that gives the datapoints.
           num_proc: the number of processes; by default as many as there are cores.
           map_func: takes a datapoint and returns a datapoint, or None to drop it.
           buffer_size: how many datapoints may be taken from the flow and not yet be given out.
-          strict: see above.
           buffer_bytes: how many bytes may be on the way to the processes, and as many back; a
             single datapoint may have more.
           start_method: as in `MultiProcessRunner`.

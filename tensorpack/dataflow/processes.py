@@ -3,7 +3,6 @@
 import itertools
 from typing import Any, Iterable, Iterator, Optional, Sequence
 
-from tensorpack.utils import logger
 from tensorpack.utils.argtools import accepts_old_keywords
 from tensorpack.utils.checks import as_count
 from tensorpack.utils.workers.worker_errors import WorkerDied, WorkerFailed  # noqa: F401
@@ -14,7 +13,6 @@ from ._processes.flows import ProcessFlow
 from ._processes.pool import WorkerPool
 from ._processes.start_method import choose_start_method, is_worker
 from ._processes.worker_loop import draw_seed, run_flow
-from ._read_ahead import parts_of
 from .base import DataFlow, RNGDataFlow
 
 _GIB = 2**30
@@ -37,14 +35,13 @@ class MultiProcessRunner(ProcessFlow):
     TensorFlow. The memory is reused when the last array that views it is gone in this process: copy
     what a process that you fork is to keep. A consumer that keeps many arrays gets copies.
 
-    **What can be sent**: whatever can be pickled, and it comes as what it was. Arrays in it, also
-    those of objects of a class, go through shared memory.
+    Whatever can be pickled can be sent, and comes as what it was.
 
     **Processes** are started by `reset_state`, by the first pass or by `start_processes`, and end
-    with `close`, with the flow itself, or with this process, however that ends. They have no
-    processes of their own: a flow with processes inside of this one runs in each of them, without
-    more processes. An exception in a process, or its death, is raised by the iteration; then all
-    processes are ended, and the next pass starts new ones.
+    with `close`, with the flow itself, or with this process, however that ends. A flow with
+    processes inside of this one runs in each of them, without more processes. An exception in a
+    process, or its death, is raised by the iteration; then all processes are ended, and the next
+    pass starts new ones.
     """
 
     @accepts_old_keywords(nr_prefetch="num_prefetch", nr_proc="num_proc")
@@ -63,24 +60,14 @@ class MultiProcessRunner(ProcessFlow):
             at least one of each.
           num_proc: the number of processes.
           buffer_bytes: how many bytes may wait, at most; a single datapoint may have more.
-          start_method: of `multiprocessing`. By default "fork" while this process has no
-            TensorFlow session, and no other thread that works, and else
-            "forkserver". All but "fork" need a flow that can be pickled.
+          start_method: of `multiprocessing`. By default "fork" while this process has no TensorFlow
+            session and no other thread that works, and else "forkserver", which needs a flow that
+            can be pickled.
         """
         super().__init__(ds, num_proc, buffer_bytes, start_method)
         num_prefetch = as_count(self, "num_prefetch", num_prefetch)
         self._mixed = self.num_proc  # so many passes at a time, in one
-        self._warn_of_processes_inside()
         self._limits = Limits.of(num_prefetch, self._buffer_bytes, self.num_proc)
-
-    def _warn_of_processes_inside(self) -> None:
-        for inner in filter(lambda part: isinstance(part, ProcessFlow), parts_of(self.ds)):
-            name = type(inner).__name__
-            logger.warning(
-                f"{type(self).__name__} of a {name}: each of its {self.num_proc} processes runs "
-                f"all below the {name}, with buffers of its own, and no more processes. To run "
-                f"it once, leave the {name} out and put what follows it into MultiProcessMapData."
-            )
 
     def reset_state(self) -> None:
         """Gives the processes new random streams, and starts them if there are none."""

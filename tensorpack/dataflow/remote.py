@@ -8,7 +8,6 @@ closes it.
 import math
 import os
 import socket as socket_module
-import stat
 import threading
 import time
 from contextlib import suppress
@@ -292,18 +291,12 @@ def _attach(socket: Any, addr: str, bind: bool, key: Optional[str]) -> None:
     kind, _, path = addr.partition("://")
     is_file = bind and kind == "ipc" and path[:1] not in "@*"
     if is_file:
-        _check_free(path)
+        with socket_module.socket(socket_module.AF_UNIX) as probe:
+            if probe.connect_ex(path) == 0:  # ZeroMQ would take it over
+                raise FileExistsError(f"{path} is in use: give another address.")
     (socket.bind if bind else socket.connect)(addr)
     if is_file:
         os.chmod(path, 0o600)
-
-
-def _check_free(path: str) -> None:
-    """Raises FileExistsError for what ZeroMQ would remove: a file, or a socket that is in use."""
-    if os.path.lexists(path):
-        with socket_module.socket(socket_module.AF_UNIX) as probe:
-            if not stat.S_ISSOCK(os.lstat(path).st_mode) or probe.connect_ex(path) == 0:
-                raise FileExistsError(f"{path} is a file or is in use: give another address.")
 
 
 def _checked(addr: str, key: Optional[str]) -> str:

@@ -4,7 +4,6 @@ A forked process shares the memory of a Python list only until Python writes ref
 it. This list holds no Python objects; an element is built when it is asked for.
 """
 
-import operator
 import weakref
 from multiprocessing.context import get_spawning_popen
 from typing import Any, Callable, Iterable, List, Sequence, Tuple, Union
@@ -81,11 +80,7 @@ class SharedList(Sequence[Any]):
         """Returns an element; or a list of them."""
         if isinstance(index, slice):
             return [self[i] for i in range(*index.indices(len(self)))]
-        number = operator.index(index)
-        if number < 0:
-            number += len(self)
-        if not 0 <= number < len(self):
-            raise IndexError(f"SharedList has {len(self)} elements; index {index} is out of range.")
+        number = range(len(self))[index]
         start, begin = self._starts[number], self._pickles[number]
         end = self._starts[number + 1] if number + 1 < len(self) else self.nbytes
         return unpack(self._memory[begin:end], self._memory[start:])

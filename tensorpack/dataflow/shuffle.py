@@ -1,8 +1,4 @@
-"""A local shuffle: datapoints in random order within a window, for flows that are read in order.
-
-A state contains no datapoints: it has the position of the flow before the oldest one in the buffer,
-and the numbers of those in the buffer.
-"""
+"""A local shuffle: datapoints in random order within a window, for flows that are read in order."""
 
 import collections
 import itertools
@@ -39,8 +35,9 @@ class LocallyShuffleData(RNGDataFlow, ProxyDataFlow):
     A pass goes once through the wrapped flow. The buffer is filled, a random part of it is
     yielded, it is filled again, and so on until both are empty: no datapoint is lost.
 
-    To resume from a state, a part of the pass is read again, from the oldest datapoint that was in
-    the buffer: a few times `buffer_size` datapoints, because chance may keep one there for long.
+    A state contains no datapoints but their numbers. To resume, a part of the pass is read again,
+    from the oldest datapoint that was in the buffer: a few times `buffer_size` datapoints, because
+    chance may keep one there for long.
     """
 
     # The state of `ds` before `first`, or why there is none; the round, None before the first pass;

@@ -30,9 +30,9 @@ _END = object()
 class MultiThreadMapData(ReadAheadFlow):
     """Applies a function to every datapoint in several threads; None drops the datapoint.
 
-    Datapoints come in the order in which the function completes them. With `strict=True` they come
-    in that of `ds`, and a pass is that of `MapData` if calls of the function share nothing, such as
-    a random stream; it keeps a state if `ds` does. `len` is that of `ds`, also if some are dropped.
+    Datapoints come as the function completes them. With `strict=True` they come in the order of
+    `ds`, as of `MapData` if calls of the function share nothing, such as a random stream; it keeps
+    a state if `ds` does. `len` is that of `ds`, also if some are dropped.
 
     The threads of a pass start with its first datapoint, and are joined however it ends; one whose
     call does not return within two seconds is left behind, with a warning. They read ahead in `ds`,
@@ -157,13 +157,8 @@ class MultiThreadRunner(DataFlow):
 
     def __iter__(self) -> Iterator[Any]:
         """Begins a pass; its iterator raises DataFlowTerminated if the flow is closed or reset."""
-        mixture = self._started()
-        try:
-            length = length_or_none(mixture.flows[0].ds)
-        except BaseException:
-            self.close()
-            raise
-        return self._pass(mixture, length)
+        length = length_or_none(self._mixture.get(self).flows[0].ds)
+        return self._pass(self._started(), length)
 
     def _started(self) -> "_Mixture":
         mixture = self._mixture.get(self)
@@ -319,7 +314,9 @@ class _MapPass(_Workers):
         flow, number, dp, path = self._flow, 0, _END, None
         try:
             with flow._lock.get():
-                if self._over or self.closed or self.source.is_left:
+                # Another pass that was begun is not to be disturbed before it must.
+                is_left = flow._place is not self.source.place and not flow._astray
+                if self._over or self.closed or is_left:
                     return _END
                 number = self.source.read
                 dp = next(self.source, _END)

@@ -109,4 +109,4 @@ def test_mixing_needs_lengths_that_are_true():
     with pytest.raises(RuntimeError, match=message):
         list(RandomMixData([numbers(4), MapData(numbers(6), odd), numbers(2)]))
     with pytest.raises(UnknownLength, match="RepeatedData has no length"):
-        RandomMixData([numbers(1), always(0)])
+        list(RandomMixData([numbers(1), always(0)]))

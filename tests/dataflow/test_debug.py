@@ -1,11 +1,12 @@
 """The measured rate is right on a clock of the test's own, and the description is readable."""
 
 import itertools
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from tensorpack.dataflow import DataFromGenerator, DataFromList, PrintData, TestDataSpeed
+from tensorpack.dataflow import DataFromGenerator, DataFromList, PrintData, TestDataSpeed, debug
 from tests.contracts.dataflow import contract_of
 from tests.dataflow.flows import ResetsCounted, numbers
 
@@ -32,13 +33,14 @@ def test_the_rest_of_a_pass_is_not_measured_but_the_next_one_is(capsys):
     assert "datapoints/sec" in capsys.readouterr().out
 
 
-def test_rate_is_datapoints_in_a_second(capsys):
-    assert TestDataSpeed(numbers(100), size=50, clock=ticking()).start() == 25
+def test_rate_is_datapoints_in_a_second(capsys, monkeypatch):
+    monkeypatch.setattr(debug, "time", SimpleNamespace(perf_counter=ticking()))
+    assert TestDataSpeed(numbers(100), size=50).start() == 25
     captured = capsys.readouterr()
     assert "50 datapoints in 2.000 sec.: 25.0 datapoints/sec." in captured.out
     assert "50/50" in captured.err
     flow = ResetsCounted([[i] for i in range(8)])
-    assert TestDataSpeed(flow, warmup=2, clock=ticking()).start_test() == 3
+    assert TestDataSpeed(flow, warmup=2).start_test() == 3
     assert flow.resets == 1
 
 

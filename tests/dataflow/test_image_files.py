@@ -165,8 +165,6 @@ def test_colours_with_an_older_opencv(tmp_path, monkeypatch):
 
 
 def test_wrong_arguments_and_a_missing_opencv(tmp_path, monkeypatch):
-    with pytest.raises(TypeError, match="takes a list of files"):
-        ImageFromFile(str(tmp_path / "a.png"))
     with pytest.raises(ValueError, match="channel=2"):
         ImageFromFile([], channel=2)
     monkeypatch.setitem(sys.modules, "cv2", None)
@@ -227,9 +225,6 @@ def test_folders_that_are_wrong(tmp_path):
     (tmp_path / "cat" / "a.xyz").write_bytes(b"")
     with pytest.raises(ValueError, match="cat has no images among its 1 files"):
         ImageFolder(tmp_path)
-    assert len(ImageFolder(tmp_path, extensions=[".xyz"])) == 1
-    (tmp_path / "cat" / "a.z").write_bytes(b"")
-    assert len(ImageFolder(tmp_path, extensions=".xyz")) == 1
 
 
 def test_a_list_of_images(tmp_path):

@@ -35,7 +35,7 @@ def test_it_is_a_sequence_of_equal_elements():
     assert_same(shared[1:4], ELEMENTS[1:4])
     assert shared.nbytes >= sum(each["image"].nbytes for each in ELEMENTS)
     for index in 6, -7:
-        with pytest.raises(IndexError, match=f"6 elements; index {index} is out"):
+        with pytest.raises(IndexError):
             shared[index]
     empty = SharedList([])
     assert len(empty) == 0 and list(empty) == [] and empty.nbytes == 0

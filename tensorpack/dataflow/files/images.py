@@ -11,7 +11,6 @@ from typing import Any, List, Optional, Sequence, Union
 import numpy as np
 
 from tensorpack.utils import logger, shape2d
-from tensorpack.utils.checks import as_names
 from tensorpack.utils.fs import recursive_walk
 from tensorpack.utils.optional import require
 
@@ -51,11 +50,6 @@ class ImageFromFile(RecordsFlow):
           max_pixels: a file that has more counts as damaged, as does one that Pillow does not read;
             None to decode all. Without Pillow there is no limit but that of OpenCV.
         """
-        if isinstance(files, (str, bytes, os.PathLike)):
-            raise TypeError(
-                f"ImageFromFile takes a list of files, but got {files!r}. For the files of a "
-                "folder use ImageFolder."
-            )
         paths = [os.fsdecode(path) for path in files]
         self.files, self.channel, self.resize = list(map(os.path.abspath, paths)), channel, resize
         records = ImageRecords(self.files, paths if names else None, channel, resize, max_pixels)
@@ -86,7 +80,6 @@ class ImageFolder(RecordsFlow):
         part: Optional[str] = None,
         test_share: float = 0.2,
         seed: int = 0,
-        extensions: Sequence[str] = _EXTENSIONS,
         max_pixels: Optional[int] = MOST_PIXELS,
     ) -> None:
         """
@@ -97,7 +90,6 @@ class ImageFolder(RecordsFlow):
           test_share: the share of the test part in each class, in (0, 1); at least one image of
             each part, if there are two.
           seed: another one makes another split.
-          extensions: file suffixes of images, in lower case. How many files have others is logged.
         """
         if part not in (None, "train", "test"):
             raise ValueError(f'ImageFolder: part must be "train", "test" or None, got {part!r}.')
@@ -107,14 +99,14 @@ class ImageFolder(RecordsFlow):
             raise ValueError(f"{directory} has no subfolders, but needs one for each class.")
         self.files: List[str] = []
         self.labels: List[int] = []
-        others, suffixes = 0, tuple(as_names(self, "extensions", extensions))
+        others = 0
         for label, name in enumerate(self.classes):
             paths = list(recursive_walk(os.path.join(directory, name)))
-            images = [path for path in paths if path.lower().endswith(suffixes)]
+            images = [path for path in paths if path.lower().endswith(_EXTENSIONS)]
             if not images:
                 raise ValueError(
-                    f"{os.path.join(directory, name)} has no images among its {len(paths)} files. "
-                    "Remove it, or give the right extensions."
+                    f"{os.path.join(directory, name)} has no images among its {len(paths)} files, "
+                    f"with {', '.join(_EXTENSIONS)}. Remove it, or use ImageFromFile."
                 )
             others += len(paths) - len(images)
             if part is not None:

@@ -4,6 +4,7 @@ A format is a `RecordFile` that opens a file and reads a record, a `RecordsFlow`
 for `write_records`.
 """
 
+import operator
 import os
 import typing
 from typing import Any, Callable, Dict, Iterator, Optional, Sequence, Union
@@ -21,8 +22,6 @@ from ..raw import DataFromList
 PathLike = Union[str, "os.PathLike[str]"]
 Writing = Iterator[Callable[[Any, int], None]]  # of the function that a writer yields, see below
 Writer = Callable[[Any], typing.ContextManager[Callable[[Any, int], None]]]
-
-_ADVICE = "max_errors=N skips N of them."
 
 
 class DamagedFile(ValueError):
@@ -43,7 +42,9 @@ class ErrorLimit:
         if not isinstance(error, (DamagedFile, BadRecord)):
             raise DamagedFile(message) from error
         if self.count >= self.max_errors:
-            advice = f"This pass has skipped {self.count} already." if self.count else _ADVICE
+            advice = "max_errors=N skips N of them."
+            if self.count:
+                advice = f"This pass has skipped {self.count} already."
             raise DamagedFile(f"{message} {advice}") from error
         self.count += 1
         logger.warning("%s", f"Skipped {self.count} of at most {self.max_errors}: {message}")
@@ -52,27 +53,20 @@ class ErrorLimit:
 class RecordFile:
     """The datapoints of a file by number; a subclass for each format.
 
-    It defines `open`, `__len__` and `read`, and `where` if it can say more than the number. The
-    file, of which `path` is absolute, is opened when `handle` is first needed, once in each
-    process: a copy in another process, forked or unpickled, opens it again.
+    It defines `open()`, which returns what reads the file, and whose `close` is called if there is
+    one; `__len__()`; `read(index)`, which returns a datapoint or raises `self.damaged(index, why)`;
+    and `where(index)` if it can say more than the number. The file, of which `path` is absolute, is
+    opened when `handle` is first needed, once in each process: a copy in another process, forked or
+    unpickled, opens it again.
     """
+
+    open: Callable[[], Any]
+    read: Callable[[int], Any]
 
     def __init__(self, path: PathLike) -> None:
         """Raises OSError if there is no such file."""
         self.path = input_path(path)
-        self._opened = ProcessLocal(type(self).open)
-
-    def open(self) -> Any:
-        """Opens the file; returns what reads it, whose `close` is called if it has one."""
-        raise NotImplementedError
-
-    def __len__(self) -> int:
-        """Returns the number of records."""
-        raise NotImplementedError
-
-    def read(self, index: int) -> Any:
-        """Returns a datapoint; raises `self.damaged(index, reason)` if its bytes are damaged."""
-        raise NotImplementedError
+        self._opened = ProcessLocal(operator.methodcaller("open"))
 
     def where(self, index: int) -> str:
         """Returns what an error calls a record, beside the path of the file."""

@@ -12,7 +12,7 @@ import os
 import struct
 import zlib
 from contextlib import contextmanager
-from typing import Any, BinaryIO, Callable, Iterator, Optional, Tuple
+from typing import Any, BinaryIO, Iterator, Optional, Tuple
 
 from tensorpack.utils.checks import as_count_or_none
 from tensorpack.utils.optional import require
@@ -25,7 +25,6 @@ from .records import DamagedFile, ErrorLimit, PathLike, Writing
 
 _HEADER = struct.Struct("<QI")  # the length, and the checksum of its 8 bytes
 _CHECKSUM = struct.Struct("<I")
-_FRAMING = _HEADER.size + _CHECKSUM.size
 _BUFFER_BYTES = 1 << 18
 _GZIP_ERRORS = (EOFError, zlib.error, getattr(gzip, "BadGzipFile", OSError))  # from Python 3.8 on
 
@@ -65,21 +64,19 @@ class TFRecordBytes(ResumableDataFlow):
         return self._pass(*self._position)
 
     def _pass(self, offset: int, count: int, skipped: int) -> Iterator[Any]:
-        limit, crc = ErrorLimit(self.max_errors, skipped), _crc()
+        limit = ErrorLimit(self.max_errors, skipped)
         with _open(self.path) as file:
             file.seek(offset)
             while count != self._size:
                 datapoint = None
                 try:
-                    data = _read_record(file, crc)
+                    data = _read_record(file)
                     if data is None:
                         break
                     datapoint = self._decode(data)
-                    offset += _FRAMING + len(data)
                 except (BadRecord, RefusedRecord, *_GZIP_ERRORS) as error:
                     limit.skip(error, f"{self.path}: record {count} at byte {offset}")
-                    offset = file.tell()
-                count += 1
+                offset, count = file.tell(), count + 1
                 if datapoint is not None:
                     self._position = offset, count, limit.count
                     yield datapoint
@@ -144,15 +141,10 @@ class TFRecordSerializer:
 dump_dataflow_to_tfrecord = TFRecordSerializer.save  # its name of 2017
 
 
-def _crc() -> Callable[[bytes], int]:
+def _crc(data: bytes) -> int:
     """Returns the checksum that TFRecord files have: CRC-32C turned by 15 bits, plus a constant."""
-    crc32c = require("google_crc32c").value
-
-    def masked(data: bytes) -> int:
-        crc = crc32c(data)
-        return ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
-
-    return masked
+    crc = require("google_crc32c").value(data)
+    return ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
 
 
 def _open(path: str) -> BinaryIO:
@@ -160,13 +152,13 @@ def _open(path: str) -> BinaryIO:
     header = file.read(_HEADER.size)
     file.seek(0)
     # A record of some lengths begins as a file of gzip does.
-    if header[:2] != b"\x1f\x8b" or header[8:] == _CHECKSUM.pack(_crc()(header[:8])):
+    if header[:2] != b"\x1f\x8b" or header[8:] == _CHECKSUM.pack(_crc(header[:8])):
         return file
     file.close()
     return io.BufferedReader(gzip.open(path), _BUFFER_BYTES)  # type: ignore[arg-type]
 
 
-def _read_record(file: BinaryIO, crc: Callable[[bytes], int]) -> Optional[bytes]:
+def _read_record(file: BinaryIO) -> Optional[bytes]:
     """Returns the next record, or None at the end; a `RefusedRecord` if what follows is lost."""
     header = file.read(_HEADER.size)
     if not header:
@@ -174,7 +166,7 @@ def _read_record(file: BinaryIO, crc: Callable[[bytes], int]) -> Optional[bytes]
     if len(header) == _HEADER.size:
         data, tail = file.read(_length_of(header)), file.read(_CHECKSUM.size)
         if len(tail) == _CHECKSUM.size:
-            if crc(data) != _CHECKSUM.unpack(tail)[0]:
+            if _crc(data) != _CHECKSUM.unpack(tail)[0]:
                 raise BadRecord(f"A wrong checksum: its {len(data)} bytes changed.")
             return data
     raise BadRecord("It is cut off: the file ends in it.")
@@ -183,7 +175,7 @@ def _read_record(file: BinaryIO, crc: Callable[[bytes], int]) -> Optional[bytes]
 @functools.lru_cache(1024)  # most records of a file have one of few lengths
 def _length_of(header: bytes) -> int:
     length, checksum = _HEADER.unpack(header)
-    if _crc()(header[:8]) != checksum:
+    if _crc(header[:8]) != checksum:
         raise RefusedRecord(
             "A wrong checksum of its length, so what follows cannot be found. Is this a TFRecord "
             "file?"
@@ -193,13 +185,11 @@ def _length_of(header: bytes) -> int:
 
 @contextmanager
 def _writer(file: BinaryIO) -> Writing:
-    crc = _crc()
-
     def write(datapoint: Any, index: int) -> None:
         data = records.encode_datapoint(datapoint, index)
         length = struct.pack("<Q", len(data))
-        file.write(length + _CHECKSUM.pack(crc(length)))
+        file.write(length + _CHECKSUM.pack(_crc(length)))
         file.write(data)
-        file.write(_CHECKSUM.pack(crc(data)))
+        file.write(_CHECKSUM.pack(_crc(data)))
 
     yield write

@@ -11,7 +11,8 @@ _NAMES = {  # module -> its public names; then run scripts/public_names
         "RandomCropRandomShape RandomCutout RandomPaste perturb_BB"
     ),
     "geometry": (
-        "Affine GaussianDeform RemapTransform Rotation RotationAndCropValid Shift ShiftTransform"
+        "Affine Flip GaussianDeform RandomResize RemapTransform Resize ResizeShortestEdge Rotation "
+        "RotationAndCropValid Shift ShiftTransform Transpose"
     ),
     "imgproc": (
         "Brightness BrightnessScale Clip ColorSpace Contrast Gamma GaussianBlur Grayscale Hue "
@@ -20,7 +21,6 @@ _NAMES = {  # module -> its public names; then run scripts/public_names
     "meta": (
         "Albumentations IAAugmentor Identity MapImage RandomApplyAug RandomChooseAug RandomOrderAug"
     ),
-    "misc": "Flip RandomResize Resize ResizeShortestEdge Transpose",
     "noise": "GaussianNoise JpegNoise SaltPepperNoise",
     "transform": (
         "CropTransform FlipTransform NoOpTransform PhotometricTransform ResizeTransform Transform "

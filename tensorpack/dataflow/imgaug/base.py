@@ -200,14 +200,17 @@ class TransformAugmentorBase(ImageAugmentor):
 class PhotometricAugmentor(ImageAugmentor):
     """An augmentor that moves no pixels.
 
-    A subclass defines `_augment(img, param)`, and `_get_augment_params(img)` if it draws anything.
+    A subclass defines `_augment(img, param)`, and `_get_augment_params(img)` if it draws anything
+    but a number in `_limits`.
     """
+
+    _limits: Optional[Tuple[float, float]] = None
 
     def _wrap(self, param: Any) -> Transform:
         return PhotometricTransform(self, param=param)
 
     def _get_augment_params(self, img: np.ndarray) -> Any:
-        return None
+        return None if self._limits is None else self.rng.uniform(*self._limits)
 
     def _augment_coords(self, coords: np.ndarray, param: Any) -> np.ndarray:
         return coords
@@ -223,10 +226,6 @@ class AugmentorList(ImageAugmentor):
     def augs(self) -> List[ImageAugmentor]:
         """The name of 2017 for `augmentors`."""
         return self.augmentors
-
-    @augs.setter
-    def augs(self, augmentors: Sequence[ImageAugmentor]) -> None:
-        self.augmentors = self._as_augmentors(augmentors)
 
     def _parts(self) -> Sequence[ImageAugmentor]:
         return self.augmentors

@@ -6,13 +6,7 @@ from typing import Any, Optional, Sequence, Tuple, Union
 import numpy as np
 
 from tensorpack.utils.argtools import shape2d
-from tensorpack.utils.checks import (
-    as_count,
-    as_count_or_none,
-    as_number,
-    as_positive,
-    as_range,
-)
+from tensorpack.utils.checks import as_count, as_count_or_none, as_number, as_positive, as_range
 from tensorpack.utils.rect import Rect
 from tensorpack.utils.rng import get_rng
 

@@ -26,10 +26,8 @@ class Hue(PhotometricAugmentor):
     """
 
     def __init__(self, range: Tuple[float, float] = (0, 180), rgb: Optional[bool] = True) -> None:
-        self.range, self.rgb = as_range(self, "range", range), bool(rgb)
-
-    def _get_augment_params(self, img: np.ndarray) -> float:
-        return self.rng.uniform(*self.range)
+        self.range = self._limits = as_range(self, "range", range)
+        self.rgb = bool(rgb)
 
     def _augment(self, img: np.ndarray, param: float) -> np.ndarray:
         check_rgb(self, img)
@@ -76,9 +74,7 @@ class Brightness(PhotometricAugmentor):
 
     def __init__(self, delta: float, clip: bool = True) -> None:
         self.delta, self.clip = as_positive(self, "delta", delta), clip
-
-    def _get_augment_params(self, img: np.ndarray) -> float:
-        return self.rng.uniform(-self.delta, self.delta)
+        self._limits = -self.delta, self.delta
 
     def _augment(self, img: np.ndarray, param: float) -> np.ndarray:
         return linear(img, 1, param, self.clip)
@@ -91,10 +87,8 @@ class BrightnessScale(PhotometricAugmentor):
     """
 
     def __init__(self, range: Tuple[float, float], clip: bool = True) -> None:
-        self.range, self.clip = as_range(self, "range", range, 0), clip
-
-    def _get_augment_params(self, img: np.ndarray) -> float:
-        return self.rng.uniform(*self.range)
+        self.range = self._limits = as_range(self, "range", range, 0)
+        self.clip = clip
 
     def _augment(self, img: np.ndarray, param: float) -> np.ndarray:
         return linear(img, param, 0, self.clip)
@@ -125,11 +119,8 @@ class Contrast(PhotometricAugmentor):
             log_once(f"Contrast: write clip={clip} or rgb={clip}; it is read as clip.", "warning")
         elif old:
             rgb, clip = (*old, clip)[:2]
-        self.factor_range = as_range(self, "factor_range", factor_range, 0)
+        self.factor_range = self._limits = as_range(self, "factor_range", factor_range, 0)
         self.rgb, self.clip = rgb, clip
-
-    def _get_augment_params(self, img: np.ndarray) -> float:
-        return self.rng.uniform(*self.factor_range)
 
     def _augment(self, img: np.ndarray, param: float) -> np.ndarray:
         mean = cv2.meanStdDev(img)[0][:, 0]  # cv2.mean takes only four channels
@@ -146,10 +137,7 @@ class Gamma(PhotometricAugmentor):
     """
 
     def __init__(self, range: Tuple[float, float] = (-0.5, 0.5)) -> None:
-        self.range = as_range(self, "range", range, -1)
-
-    def _get_augment_params(self, img: np.ndarray) -> float:
-        return self.rng.uniform(*self.range)
+        self.range = self._limits = as_range(self, "range", range, -1)
 
     def _augment(self, img: np.ndarray, param: float) -> np.ndarray:
         exponent = 1 / (1 + param)

@@ -75,10 +75,8 @@ class RandomApplyAug(_Chooser):
 
     def __init__(self, aug: Union[ImageAugmentor, List[ImageAugmentor]], prob: float) -> None:
         self.aug = _as_one(self, aug)
+        self.aug_lists = [self.aug]
         self.prob = as_number(self, "prob", prob, 0, 1)
-
-    def _parts(self) -> Sequence[ImageAugmentor]:
-        return [self.aug]
 
     def _draw(self) -> ImageAugmentor:
         return self.aug if self.rng.rand() < self.prob else Identity()
