@@ -116,7 +116,7 @@ class EnqueueCallback(Callback):
         # A queue without a limit drops nothing by itself.
         positions = self._thread.positions
         if positions is not None and self._enqueuer.control.capacity <= 0:
-            positions.forget(self._begun_at + self._read_consumed())
+            positions.forget(self._begun_at + self._consumed.read(tf.get_default_session()))
 
     def refill(self) -> None:
         """Drops what waits in the queue, and begins another pass over the dataflow; see
@@ -130,7 +130,7 @@ class EnqueueCallback(Callback):
             )
         if not self._begun:
             return  # nothing was made ahead
-        count = self._begun_at + self._read_consumed()
+        count = self._begun_at + self._consumed.read(tf.get_default_session())
         if self._in_step:
             self._enqueuer.restart(count)
         else:
@@ -139,7 +139,7 @@ class EnqueueCallback(Callback):
     def state_dict(self) -> Dict[str, Any]:
         if not self._begun:
             return self._enqueuer.cursor.start()
-        consumed = self._read_consumed()
+        consumed = self._consumed.read(tf.get_default_session())
         if not self._in_step:
             if not self._warned and not self._is_orderly():
                 self._warned = True
@@ -176,9 +176,6 @@ class EnqueueCallback(Callback):
                 f"The state of the dataflow at datapoint {count} is not known: does something else "
                 f"take datapoints out of queue {self._enqueuer.control.op.name!r}, or put them in?"
             ) from error
-
-    def _read_consumed(self) -> int:
-        return self._consumed.read(tf.get_default_session())
 
     def _is_orderly(self) -> bool:
         return self._enqueuer.control.op.type in _ORDERLY
