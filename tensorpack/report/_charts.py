@@ -19,7 +19,7 @@ _GROUPS = {  # title -> what the names of its scalars have, in lower case
 }
 _SET = "train(?:ing)?|val(?:id(?:ation)?)?|test|eval(?:uation)?"  # the data that a scalar is about
 _OF_A_SET = re.compile(rf"(^|[-_/])(?:{_SET})[-_/]|[-_/](?:{_SET})$", re.IGNORECASE)
-_LEFT, _RIGHT, _TOP, _BOTTOM = 62, 320, 10, 162  # of the axes, in a picture of 340 x 200
+_LEFT, _RIGHT, _TOP, _BOTTOM = 74, 320, 10, 162  # of the axes, in a picture of 340 x 200
 _MOST_DOTS = 60  # of a line, with a value to read by pointing at it
 _LOG_RATIO = 20.0  # from the median to the largest value, for a logarithmic axis
 
@@ -88,7 +88,7 @@ def _svg(title: str, lines: List[Line], span: Tuple[float, float], marks: Sequen
     up, levels = _axis(*_range(lines), _BOTTOM, _TOP)
     name = title if len(title) < 24 else f"...{title[-20:]}"
     parts = [
-        '<svg viewBox="0 0 340 200"><text x="191" y="194" class="axis">step</text>',
+        '<svg viewBox="0 0 340 200"><text x="197" y="194" class="axis">step</text>',
         f'<text class="axis" transform="translate(11 86) rotate(-90)">{escape(name)}</text>',
     ]
     for place, text in levels:
