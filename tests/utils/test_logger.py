@@ -72,6 +72,16 @@ def test_the_python_logger_has_the_name_that_scripts_use(capsys):
     assert capsys.readouterr().out.endswith("] hello there\n")
 
 
+def test_debug_is_off_until_the_level_is_set(capsys):
+    logger.debug("hidden")
+    logger.setLevel("DEBUG")
+    try:
+        logger.debug("shown")
+    finally:
+        logger.setLevel("INFO")
+    assert re.fullmatch(PREFIX + "DBG shown\n", capsys.readouterr().out)
+
+
 def test_exception_adds_the_traceback(capsys):
     try:
         raise KeyError("lost")
