@@ -26,6 +26,9 @@ class ProxyCallback(Callback):
     def _before_train(self) -> None:
         self.cb.before_train()
 
+    def check_over(self) -> None:
+        self.cb.check_over()
+
     def _before_epoch(self) -> None:
         self.cb.before_epoch()
 

@@ -9,7 +9,6 @@ from tensorpack.compat import tfv1 as tf
 from tensorpack.dataflow import StateNotKept
 from tensorpack.utils import logger
 from tensorpack.utils.checkpoints.segments import abandon
-from tensorpack.utils.checks import check_kind
 
 from .base import Callback, innermost
 from .hooks import CallbackToHook, effective, sees_runs, sees_steps
@@ -41,9 +40,7 @@ class Callbacks(Callback):
         clock: Callable[[], float] = time.monotonic,
         leading: Sequence[Callback] = (),
     ) -> None:
-        for cb in cbs:
-            check_kind("Each of the callbacks", cb, Callback)
-        self.cbs: List[Callback] = sorted(cbs, key=lambda cb: cb not in leading)
+        self.cbs = [cb for cb in cbs if cb in leading] + [cb for cb in cbs if cb not in leading]
         # The order of the list says which number each has in a state, also in those of earlier
         # versions, and which saver is the first.
         self._given = list(cbs)
@@ -63,7 +60,7 @@ class Callbacks(Callback):
         self.trainer = trainer
         self.graph = tf.get_default_graph()
         last = [cb for cb in self._given if cb.sets_up_last]
-        for cb in [*(cb for cb in self.cbs if not cb.sets_up_last), *last]:
+        for cb in [cb for cb in self.cbs if not cb.sets_up_last] + last:
             cb.setup_graph(trainer)
             trainer.check_stop()
 
@@ -83,8 +80,9 @@ class Callbacks(Callback):
 
     def check_over(self) -> None:
         """Asks each callback whether the run ends before its next epoch."""
-        for cb in map(innermost, self.cbs):
-            cb.check_over()
+        for cb in self.cbs:
+            if type(cb).check_over is not Callback.check_over:
+                cb.check_over()
 
     def _before_epoch(self) -> None:
         for cb in self.cbs:

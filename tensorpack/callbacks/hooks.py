@@ -12,6 +12,7 @@ __all__ = [
     "CallbackToHook",
     "HookToCallback",
     "TFLocalCLIDebugHook",
+    "effective",
     "overrides",
     "sees_runs",
     "sees_steps",
@@ -106,7 +107,7 @@ def effective(cb: Callback, method: str) -> Any:
 
 def overrides(cb: Callback, *methods: str) -> bool:
     """Returns whether the class or the instance overrides any of these methods of `Callback`."""
-    return any(
-        getattr(getattr(cb, name), "__func__", None) is not getattr(Callback, name)
-        for name in methods
-    )
+    for name in methods:
+        if getattr(getattr(cb, name), "__func__", None) is not getattr(Callback, name):
+            return True
+    return False

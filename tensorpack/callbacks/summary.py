@@ -1,6 +1,7 @@
 """Updates moving averages and passes the summaries of the graph to the monitors."""
 
 from collections import deque
+from operator import attrgetter
 from typing import Any, Dict, Optional, Sequence, Set
 
 import numpy as np
@@ -108,7 +109,7 @@ def _made_of_parameters(graph: tf.Graph) -> Set[tf.Operation]:
     variables = {var.op for var in tf.trainable_variables()}
     found = set(variables)
     for op in graph.get_operations():  # each after its inputs, but for loops
-        before = {*(tensor.op for tensor in op.inputs), *op.control_inputs}
+        before = {*map(attrgetter("op"), op.inputs), *op.control_inputs}
         if before <= found and not op.type.startswith("Placeholder"):
             reads = op.type in ("Identity", "ReadVariableOp")
             if reads if before & variables else not op.op_def.is_stateful:

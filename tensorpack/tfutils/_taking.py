@@ -37,13 +37,12 @@ def warn_of_taking(sess: Any, inputs: Sequence[tf.Tensor], in_step: Callable[[],
 
     def run(fetches: Any, feed_dict: Any = None, *args: Any, **options: Any) -> Any:
         try:
-            sets = [
-                frozenset(ops_of_fetches(x, sess.graph)) for x in (fetches, list(feed_dict or ()))
-            ]
+            ops = frozenset(ops_of_fetches(fetches, sess.graph))
+            fed = frozenset(ops_of_fetches(list(feed_dict), sess.graph) if feed_dict else ())
         except (KeyError, TypeError, ValueError):
             pass  # it refuses them, or knows more kinds of them
         else:
-            look(*sets, in_step())
+            look(ops, fed, in_step())
         return run_unwatched(fetches, feed_dict, *args, **options)
 
     sess.run = run

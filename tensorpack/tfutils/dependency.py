@@ -1,6 +1,7 @@
 """Does this fetch depend on that tensor? Asked of the graph, without running it."""
 
-from typing import Any, Dict, FrozenSet, Iterable, List, Sequence, Set, Tuple, Union
+from operator import attrgetter
+from typing import Any, Collection, Dict, FrozenSet, Iterable, List, Sequence, Set, Tuple, Union
 
 from tensorpack.compat import tfv1 as tf
 
@@ -11,26 +12,29 @@ OpOrTensor = Union[tf.Operation, tf.Tensor, tf.Variable]
 _known: PerGraph[Dict[Tuple[FrozenSet[str], str], bool]] = PerGraph(dict)
 
 
-def ancestors(targets: Iterable[OpOrTensor], fed: Iterable[OpOrTensor] = ()) -> List[tf.Operation]:
+def ancestors(
+    targets: Iterable[OpOrTensor], fed: Collection[OpOrTensor] = ()
+) -> List[tf.Operation]:
     """Returns all ops that run when these are computed, themselves included, in no order.
 
     The ops of tensors that are fed are among them; what these depend on is not.
     """
-    found: Set[tf.Operation] = {_op_of(each) for each in fed}
-    waiting = [_op_of(target) for target in targets]
+    found: Set[tf.Operation] = set(ops_of(fed)) if fed else set()
+    waiting: List[Any] = list(targets)
     while waiting:
         op = waiting.pop()
+        op = op if isinstance(op, tf.Operation) else op.op
         if op not in found:
             found.add(op)
-            waiting += [tensor.op for tensor in op.inputs]
+            waiting += map(attrgetter("op"), op.inputs)
             waiting += op.control_inputs
     return list(found)
 
 
 def dependency_of_targets(targets: Sequence[OpOrTensor], op: OpOrTensor) -> bool:
     """Returns whether computing any of the targets makes `op` run. The answer is remembered."""
-    wanted = _op_of(op)
-    key = (frozenset(_op_of(target).name for target in targets), wanted.name)
+    (wanted,) = ops_of([op])
+    key = (frozenset(target.name for target in ops_of(targets)), wanted.name)
     known = _known.get(wanted.graph)
     if key not in known:
         known[key] = wanted in ancestors(targets)
@@ -39,15 +43,13 @@ def dependency_of_targets(targets: Sequence[OpOrTensor], op: OpOrTensor) -> bool
 
 def dependency_of_fetches(fetches: Any, op: OpOrTensor) -> bool:
     """Returns whether `Session.run(fetches)` makes `op` run, whatever kind of fetches they are."""
-    return dependency_of_targets(ops_of_fetches(fetches, _op_of(op).graph), op)
+    return dependency_of_targets(ops_of_fetches(fetches, op.graph), op)
 
 
 def ops_of_fetches(fetches: Any, graph: tf.Graph) -> List[tf.Operation]:
     """Returns the ops that compute fetches of whatever kind."""
-    return [
-        _op_of(each if isinstance(each, tf.Variable) else graph.as_graph_element(each))
-        for each in _flatten(fetches)
-    ]
+    find = graph.as_graph_element
+    return ops_of([x if isinstance(x, tf.Variable) else find(x) for x in _flatten(fetches)])
 
 
 def _flatten(fetches: Any) -> List[Any]:
@@ -64,5 +66,6 @@ def _flatten(fetches: Any) -> List[Any]:
     return list(tf.nest.flatten(fetches, expand_composites=True))  # such as tf.SparseTensor
 
 
-def _op_of(target: OpOrTensor) -> tf.Operation:
-    return target if isinstance(target, tf.Operation) else target.op
+def ops_of(targets: Iterable[OpOrTensor]) -> List[tf.Operation]:
+    """Returns the op of each tensor or variable; an op is its own."""
+    return [target if isinstance(target, tf.Operation) else target.op for target in targets]

@@ -51,10 +51,12 @@ def tower_device(gpu: Union[int, str], cpus: int = 1) -> Union[str, Callable[[tf
         return device
     if cpus > 1:
         return f"/device:CPU:{gpu % cpus}"
-    return lambda op: "/device:CPU:0" if _is_about_variables(op) else device
 
+    def place(op: tf.Operation) -> str:
+        for tensor in (*op.inputs, *op.outputs):
+            # a ref dtype (those of TF 1 variables) differs from its own base dtype
+            if tensor.dtype in (tf.resource, tensor.dtype._as_ref):
+                return "/device:CPU:0"
+        return device
 
-def _is_about_variables(op: tf.Operation) -> bool:
-    tensors = list(op.inputs) + list(op.outputs)
-    # a ref dtype (those of TF 1 variables) differs from its own base dtype
-    return any(each.dtype in (tf.resource, each.dtype._as_ref) for each in tensors)
+    return place

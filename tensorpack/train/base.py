@@ -278,7 +278,7 @@ class Trainer(TrainerContract):
     def check_stop(self) -> None:
         """As in the base class; while the end of a run is saved, only a second signal counts."""
         if not self._saving_at_end or self._guard.skip_optional:
-            super().check_stop()
+            self.stop_token.raise_if_requested()
 
     def run_state(self, interrupted: bool = False) -> Optional[Dict[str, Any]]:
         """Returns all that is needed to continue this run except for its variables.

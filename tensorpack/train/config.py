@@ -230,7 +230,7 @@ def _check(argument: str, value: Any, kind: type) -> Any:
 def _check_all(argument: str, values: Any, kind: type = Callback) -> List[Any]:
     given = as_list("TrainConfig", argument, values)
     lists = [each if isinstance(each, (list, tuple)) else [each] for each in given]
-    return [_check(f"each of {argument}", each, kind) for part in lists for each in part]
+    return [check_kind(f"each of {argument}", each, kind) for part in lists for each in part]
 
 
 def _as_steps(value: Any) -> int:

@@ -112,12 +112,12 @@ class LineFormatter(logging.Formatter):
     def formatMessage(self, record: logging.LogRecord) -> str:
         """Returns the line of a record, without a traceback."""
         time = self.formatTime(record, self.datefmt)
-        words = [(_GREEN, f"[{time} @{record.filename}:{record.lineno}]")]
-        words += [_MARKS[record.levelno]] if record.levelno in _MARKS else []
+        place = f"[{time} @{record.filename}:{record.lineno}]"
+        colour, mark = _MARKS.get(record.levelno, ("", ""))
         plain = "NO_COLOR" in os.environ or os.environ.get("TERM") == "dumb"
-        coloured = self._console and not plain and is_terminal(sys.stdout)
-        shown = [f"{colour}{text}{_RESET}" if coloured else text for colour, text in words]
-        return " ".join([*shown, record.message])
+        if self._console and not plain and is_terminal(sys.stdout):
+            place, mark = f"{_GREEN}{place}{_RESET}", mark and f"{colour}{mark}{_RESET}"
+        return " ".join(filter(None, [place, mark, record.message]))
 
 
 class ConsoleHandler(logging.StreamHandler):

@@ -19,6 +19,7 @@ import functools
 import hashlib
 import struct
 import zlib
+from operator import itemgetter
 from typing import Any, BinaryIO, Callable, List, Mapping, Optional, Tuple
 
 import numpy as np
@@ -153,15 +154,16 @@ def _parts(obj: Any, max_bytes: float = float("inf"), also: _Also = _NOTHING) ->
                 colon = "" if str(error).startswith("[") else ": "
                 raise TypeError(f"[{key!r}]{colon}{error}") from error
         raise
-    buffers = [structure, *(array for _, array in placed)]
-    nbytes = _HEADER_BYTES + sum(len(buffer) + -len(buffer) % 64 for buffer in buffers)
+    buffers: List[Any] = []
+    for buffer in [structure, *map(itemgetter(1), placed)]:
+        buffers += [buffer, bytes(-len(buffer) % 64)]
+    nbytes = _HEADER_BYTES + sum(map(len, buffers))
     if nbytes > max_bytes:
         raise ValueError(
             f"This object has {nbytes} bytes, and {max_bytes} are allowed. Split it into smaller "
             "ones; or, if you call dumps() and loads() yourself, give both a larger max_bytes."
         )
-    header = _REST.pack(len(structure), nbytes)
-    return [header, *(part for buffer in buffers for part in (buffer, bytes(-len(buffer) % 64)))]
+    return [_REST.pack(len(structure), nbytes), *buffers]
 
 
 def _loaded(memory: memoryview, expected_flags: int, keep: _Keep) -> Any:
