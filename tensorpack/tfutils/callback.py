@@ -179,9 +179,10 @@ class Callback:
     def _before_epoch(self) -> None:
         """Override to do something before each epoch; should be quick."""
 
-    def before_run(self, ctx: tf.train.SessionRunContext) -> tf.train.SessionRunArgs:
+    def before_run(self, ctx: tf.train.SessionRunContext) -> Optional[tf.train.SessionRunArgs]:
         """Called before each run of the hooked session; returns what to fetch or feed with it."""
-        return as_request(self._before_run(ctx))
+        request = self._before_run(ctx)
+        return None if request is None else as_request(request)
 
     def _before_run(self, ctx: tf.train.SessionRunContext) -> Any:
         """Override to return `SessionRunArgs`, a list of tensors, ops or names, or None."""

@@ -1,7 +1,7 @@
 """Does this fetch depend on that tensor? Asked of the graph, without running it."""
 
 from operator import attrgetter
-from typing import Any, Collection, Dict, FrozenSet, Iterable, List, Sequence, Set, Tuple, Union
+from typing import Any, Dict, FrozenSet, Iterable, List, Sequence, Set, Tuple, Union
 
 from tensorpack.compat import tfv1 as tf
 
@@ -12,14 +12,12 @@ OpOrTensor = Union[tf.Operation, tf.Tensor, tf.Variable]
 _known: PerGraph[Dict[Tuple[FrozenSet[str], str], bool]] = PerGraph(dict)
 
 
-def ancestors(
-    targets: Iterable[OpOrTensor], fed: Collection[OpOrTensor] = ()
-) -> List[tf.Operation]:
+def ancestors(targets: Iterable[OpOrTensor], fed: Iterable[OpOrTensor] = ()) -> List[tf.Operation]:
     """Returns all ops that run when these are computed, themselves included, in no order.
 
     The ops of tensors that are fed are among them; what these depend on is not.
     """
-    found: Set[tf.Operation] = set(ops_of(fed)) if fed else set()
+    found: Set[tf.Operation] = set(_ops_of(fed)) if fed else set()
     waiting: List[Any] = list(targets)
     while waiting:
         op = waiting.pop()
@@ -33,8 +31,8 @@ def ancestors(
 
 def dependency_of_targets(targets: Sequence[OpOrTensor], op: OpOrTensor) -> bool:
     """Returns whether computing any of the targets makes `op` run. The answer is remembered."""
-    (wanted,) = ops_of([op])
-    key = (frozenset(target.name for target in ops_of(targets)), wanted.name)
+    (wanted,) = _ops_of([op])
+    key = (frozenset(target.name for target in _ops_of(targets)), wanted.name)
     known = _known.get(wanted.graph)
     if key not in known:
         known[key] = wanted in ancestors(targets)
@@ -49,7 +47,7 @@ def dependency_of_fetches(fetches: Any, op: OpOrTensor) -> bool:
 def ops_of_fetches(fetches: Any, graph: tf.Graph) -> List[tf.Operation]:
     """Returns the ops that compute fetches of whatever kind."""
     find = graph.as_graph_element
-    return ops_of([x if isinstance(x, tf.Variable) else find(x) for x in _flatten(fetches)])
+    return _ops_of([x if isinstance(x, tf.Variable) else find(x) for x in _flatten(fetches)])
 
 
 def _flatten(fetches: Any) -> List[Any]:
@@ -66,6 +64,6 @@ def _flatten(fetches: Any) -> List[Any]:
     return list(tf.nest.flatten(fetches, expand_composites=True))  # such as tf.SparseTensor
 
 
-def ops_of(targets: Iterable[OpOrTensor]) -> List[tf.Operation]:
+def _ops_of(targets: Iterable[OpOrTensor]) -> List[tf.Operation]:
     """Returns the op of each tensor or variable; an op is its own."""
     return [target if isinstance(target, tf.Operation) else target.op for target in targets]

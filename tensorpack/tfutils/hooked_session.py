@@ -49,8 +49,6 @@ class _Plan(NamedTuple):
 
 def as_request(request: Any) -> tf.train.SessionRunArgs:
     """Returns what a hook asks for as `SessionRunArgs`; names in a list or tuple are looked up."""
-    if request is None:
-        return _NOTHING_ASKED
     if isinstance(request, _Args):
         return request
     if type(request) in (list, tuple) and any(isinstance(part, str) for part in request):

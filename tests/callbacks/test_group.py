@@ -92,11 +92,6 @@ def test_those_that_ask_for_it_are_set_up_last_in_the_order_of_the_list():
     assert tape == ["a.setup_graph", "script.setup_graph", "registered.setup_graph"]
 
 
-def test_a_list_with_something_else_in_it_is_refused():
-    with pytest.raises(TypeError, match="must be a Callback, got str"):
-        Callbacks(["ModelSaver"])
-
-
 class Notes(CallbackSpy):
     """Notes the round that is under way at its turn in a hook."""
 

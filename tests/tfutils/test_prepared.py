@@ -23,7 +23,7 @@ def sess():
 
 
 def run(sess, structure, feeds=(), values=(), **options):
-    call, (where,) = prepare(sess, [structure], list(feeds), **options)
+    call, (where,), _ = prepare(sess, [structure], list(feeds), **options)
     return pick(call(*values), where)
 
 
@@ -39,7 +39,7 @@ def test_several_structures_are_computed_together(sess):
     counter = tf.get_variable("counter", [], initializer=tf.zeros_initializer())
     sess.run(counter.initializer)
     count = counter.assign_add(1)
-    call, where = prepare(sess, [count, [count], count.op])
+    call, where, _ = prepare(sess, [count, [count], count.op])
     values = call()
     assert [pick(values, each) for each in where] == [1, [1], None]
     assert len(values) == 1
@@ -79,7 +79,7 @@ def test_without_the_private_way_the_public_one_does_the_same(sess, monkeypatch)
 
 def test_a_wrong_shape_or_number_is_an_error_however_many_were_right(sess):
     x, y = tf.placeholder(tf.float32, [None, 2], "x"), tf.placeholder(tf.float32, None, "y")
-    call, (where,) = prepare(sess, [tf.shape(x)], [x, y])
+    call, (where,), _ = prepare(sess, [tf.shape(x)], [x, y])
     for rows in (3, 3, 1):
         assert pick(call(np.zeros((rows, 2)), 0), where).tolist() == [rows, 2]
     with pytest.raises(
@@ -101,7 +101,7 @@ def test_a_cast_that_loses_values_is_refused_however_it_is_run(sess):
 
 def test_an_error_of_an_op_has_its_type_and_name_and_a_closed_session_is_a_runtime_error(sess):
     x = tf.placeholder(tf.float32, [])
-    call, _ = prepare(sess, [tf.check_numerics(x, "bad", name="looked_at")], [x])
+    call, _, _ = prepare(sess, [tf.check_numerics(x, "bad", name="looked_at")], [x])
     call(1.0)
     with pytest.raises(tf.errors.InvalidArgumentError, match="looked_at"):
         call(np.nan)
