@@ -16,7 +16,7 @@ from tensorpack.dataflow import (
 from tensorpack.dataflow.cache import CacheData
 from tensorpack.dataflow.map import DatapointMap
 from tensorpack.utils import fix_rng_seed
-from tests.contracts.dataflow import assert_plain, contract_of
+from tests.contracts.dataflow import contract_of
 from tests.dataflow.flows import Of2017, check_resumes, doubled, numbers, shuffled
 
 
@@ -135,14 +135,6 @@ def test_it_resumes_after_passes_that_were_left_and_reads_the_flow_once(
     for original in going, flow, flow:
         assert list(twin) == list(original)
     assert (twin.ds.passes, twin.ds.yielded) == (1, 6)
-
-
-def test_no_datapoint_is_in_a_state():
-    flow = CacheData(DataFromList([[object()] for _ in range(3)]))
-    for _ in range(2):
-        for _ in flow:
-            assert_plain(flow.state_dict())
-            pickle.dumps(flow.state_dict())
 
 
 def test_a_pass_may_be_longer_than_the_length():

@@ -98,13 +98,6 @@ def test_labels(label):
     assert read_datum(IMAGE + field(5, label))[1] == label
 
 
-def test_the_last_of_equal_fields_counts_and_unknown_ones_do_not():
-    fixed = varint(100 << 3 | 1) + bytes(8) + varint(101 << 3 | 5) + bytes(4)
-    unknown = field(99, b"unknown") + fixed + field(102, 5)
-    image, label = read_datum(IMAGE + field(5, 1) + unknown + field(5, 2) + field(7, 0))
-    assert label == 2 and image.tolist() == [[[97]]]
-
-
 @pytest.mark.parametrize(
     "buf, reason",
     [

@@ -4,7 +4,6 @@ import itertools
 from types import SimpleNamespace
 
 import numpy as np
-import pytest
 
 from tensorpack.dataflow import DataFromGenerator, DataFromList, PrintData, TestDataSpeed, debug
 from tests.contracts.dataflow import contract_of
@@ -54,13 +53,6 @@ def test_warmup_is_not_counted():
 
     TestDataSpeed(DataFromGenerator(source), size=4, warmup=3).start()
     assert taken == list(range(7))
-
-
-def test_wrong_numbers():
-    with pytest.raises(ValueError, match="TestDataSpeed: size must be a whole number"):
-        TestDataSpeed(numbers(3), size=0)
-    with pytest.raises(ValueError, match="PrintData: num must be a whole number"):
-        PrintData(numbers(3), num=-1)
 
 
 def test_print_shows_what_is_in_a_datapoint(capsys):

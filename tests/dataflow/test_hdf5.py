@@ -1,6 +1,5 @@
 """HDF5 files of any program are read, ours have checksums, and a damaged row is named."""
 
-import contextlib
 import os
 
 import numpy as np
@@ -105,23 +104,12 @@ def test_passes_of_any_length_are_written(tmp_path, count, capsys):
     assert [float(x) for _, x in loaded] == list(range(count))
 
 
-def test_rows_larger_than_a_chunk(tmp_path):
-    datapoints = [[np.full(200000, i, np.float32)] for i in range(3)]
-    assert_same(load(save(datapoints, tmp_path / "a", ["x"]), ["x"]), datapoints)
-
-
 def test_the_file_has_checksums(tmp_path):
     with h5py.File(save(datapoints_of(3), tmp_path / "a"), "r") as file:
         for key in PATHS:
             assert file[key].fletcher32
             assert file[key].shape[0] == 3
             assert file[key].maxshape[0] is None
-
-
-def test_an_array_in_memory_is_shared_and_cannot_be_written_to(tmp_path):
-    datapoint = load(save(datapoints_of(1), tmp_path / "a"))[0]
-    with pytest.raises(ValueError, match="read-only"):
-        datapoint[0][0] = 1
 
 
 def test_files_of_other_programs(tmp_path):
@@ -199,17 +187,6 @@ def test_damaged_rows_are_skipped_up_to_a_limit(tmp_path, capsys):
     assert "Skipped 64 of at most 64: " in capsys.readouterr().out
     with pytest.raises(ValueError, match="row 127.* has skipped 63 already"):
         load(path, in_memory=False, max_errors=63)
-
-
-def test_skipped_rows_are_skipped_again_after_a_state(tmp_path):
-    path = damaged_file(tmp_path / "a")
-    flow, twin = (HDF5Data(path, PATHS, False, in_memory=False, max_errors=64) for _ in range(2))
-    with contextlib.closing(flow), contextlib.closing(twin):
-        going = iter(flow)
-        for _ in range(65):
-            next(going)
-        twin.load_state_dict(flow.state_dict())
-        assert_same(list(twin), list(going))
 
 
 def test_a_file_cut_off(tmp_path):

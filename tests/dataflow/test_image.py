@@ -1,6 +1,5 @@
 """Flows that augment: what is drawn depends on the seed, the pass and the position alone."""
 
-import itertools
 import traceback
 from contextlib import nullcontext
 
@@ -236,18 +235,6 @@ def test_an_error_names_datapoint_augmentor_shape_and_dtype():
     assert note in text_of(caught.value)
 
 
-def test_the_number_in_an_error_is_right_after_a_resumption():
-    def make():
-        return AugmentImageComponent(flow_of(numbered()), [FailsOn(5)])
-
-    flow, twin = make(), make()
-    list(itertools.islice(flow, 3))
-    twin.load_state_dict(flow.state_dict())
-    with pytest.raises(AugmentationError) as caught:
-        list(twin)
-    assert "datapoint 5 (counted from 0)" in text_of(caught.value)
-
-
 def test_an_error_of_coordinates():
     datapoints = [[picture(), picture((4, 5))]]
     with pytest.raises(ValueError, match=r"Coordinates have the shape \[N, 2\], got \(4, 5\)"):
@@ -265,9 +252,3 @@ def test_skipped_datapoints_are_counted_and_the_log_is_bounded(capsys):
     assert "skipped datapoint 100, 100 in this pass" in lines[9]
     with pytest.raises(IndexError, match="takes component 4, which"):
         list(AugmentImageComponent(flow_of(datapoints), [Flip(horiz=True)], 4, True, True))
-
-
-def test_wrong_arguments():
-    flow = flow_of(numbered())
-    with pytest.raises(TypeError, match="coords_index must be a list, but got 1"):
-        AugmentImageComponents(flow, [Flip(horiz=True)], [0], 1)

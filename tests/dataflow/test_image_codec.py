@@ -73,11 +73,3 @@ def test_what_is_no_image_names_the_datapoint():
     for image in PICTURE / 255, PICTURE[..., :2]:
         with pytest.raises(ValueError, match=r"uint8 \[h, w\].*got"):
             list(EncodeImageComponent(flow_of([[image]])))
-
-
-def test_wrong_arguments():
-    flow = flow_of([[PNG]])
-    with pytest.raises(ValueError, match="channel=4"):
-        DecodeImageComponent(flow, channel=4)
-    with pytest.raises(ValueError, match="quality"):
-        EncodeImageComponent(flow, quality=101)

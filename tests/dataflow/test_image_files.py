@@ -211,13 +211,6 @@ def test_a_folder_is_split_by_class(tmp_path):
     assert before < names(ImageFolder(tmp_path, part="test"))  # whatever other classes have
 
 
-def test_splits_that_are_wrong(tmp_path):
-    write(tmp_path / "cat" / "a.png", picture(0))
-    assert [len(ImageFolder(tmp_path, part=part)) for part in ("train", "test")] == [1, 0]
-    with pytest.raises(ValueError, match='part must be "train", "test" or None, got .valid.'):
-        ImageFolder(tmp_path, part="valid")
-
-
 def test_folders_that_are_wrong(tmp_path):
     with pytest.raises(ValueError, match="has no subfolders"):
         ImageFolder(tmp_path)

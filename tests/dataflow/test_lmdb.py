@@ -2,7 +2,6 @@
 
 import multiprocessing
 import os
-import sys
 
 import numpy as np
 import pytest
@@ -13,7 +12,6 @@ from tensorpack.dataflow.files.lmdb_file import (
     LMDBDataDecoder,
     LMDBDataPoint,
     LMDBSerializer,
-    dump_dataflow_to_lmdb,
 )
 from tensorpack.utils.workers.processes import ProcessGroup
 from tests.contracts.dataflow import DataFlowContract, assert_same
@@ -175,24 +173,3 @@ def test_threads_read_and_close_at_the_same_time(tmp_path):
         thread.join()
         assert errors == []
     assert passes == [list(range(200))] * 12
-
-
-def test_decoder_drops_what_it_makes_none_of(seven):
-    flow = LMDBDataDecoder(LMDBData(seven, shuffle=False), odd)
-    assert list(flow) == [[b"00000001"], [b"00000003"], [b"00000005"]]
-    assert len(flow) == 7
-
-
-def test_missing_lmdb_is_said(seven, monkeypatch):
-    monkeypatch.setitem(sys.modules, "lmdb", None)
-    with pytest.raises(ImportError, match="pip install lmdb"):
-        LMDBData(seven)
-    with pytest.raises(ImportError, match="pip install lmdb"):
-        dump_dataflow_to_lmdb(flow_of([]), "never made")
-
-
-def test_wrong_arguments(seven, tmp_path):
-    with pytest.raises(TypeError, match="LMDBDataDecoder applies a function, but got int: 3"):
-        LMDBDataDecoder(LMDBData(seven), 3)
-    with pytest.raises(ValueError, match="write_frequency must be a whole number of at least 1"):
-        dump_dataflow_to_lmdb(flow_of([[1]]), tmp_path / "new.lmdb", write_frequency=0)

@@ -104,21 +104,3 @@ def array_of_2017(**changes):
     parts = {b"nd": True, b"type": "<f4", b"kind": b"", b"shape": [2], b"data": bytes(8)}
     parts.update({name.encode(): value for name, value in changes.items()})
     return msgpack.packb([parts], use_bin_type=True)
-
-
-@pytest.mark.parametrize(
-    "value, reason",
-    [
-        (array_of_2017(kind=b"O", type="|O"), "damaged"),
-        (array_of_2017(type=[["x", "<f4"]]), "array of"),
-        ([np.zeros(2, "M8[s]")], "array of"),
-        (array_of_2017(type="<f3"), "damaged.*<f3"),
-        (array_of_2017(shape=[3]), "damaged.*cannot reshape"),
-    ],
-)
-def test_wrong_values(tmp_path, value, reason):
-    value = pickle.dumps(value, 2) if isinstance(value, list) else value
-    path = write_raw(tmp_path / "old", [(b"0", value)])
-    with pytest.raises(ValueError, match=reason) as caught:
-        list(LMDBDataPoint(path))
-    assert f"{path}, key b'0': " in str(caught.value)

@@ -54,24 +54,6 @@ def test_a_directory(tmp_path):
     assert_same(next(iter(LMDBDataPoint(tmp_path / "data.mdb", False))), sample(1)[0])
 
 
-def test_a_flow_whose_length_is_not_known(tmp_path, capsys):
-    def generate():
-        yield from sample(5)
-
-    dump_dataflow_to_lmdb(DataFromGenerator(generate), tmp_path / "new.lmdb")
-    captured = capsys.readouterr()
-    assert "5/?" in captured.err
-    assert f"5 datapoints of DataFromGenerator are in {tmp_path}/new.lmdb." in captured.out
-    assert_same(list(LMDBDataPoint(tmp_path / "new.lmdb", shuffle=False)), sample(5))
-
-
-def test_an_empty_flow(tmp_path):
-    dump_dataflow_to_lmdb(flow_of([]), tmp_path / "new.lmdb")
-    flow = LMDBSerializer.load(tmp_path / "new.lmdb")
-    assert len(flow) == 0
-    assert list(flow) == []
-
-
 @pytest.mark.parametrize("frequency", [1, 2, 5, 9])
 def test_write_frequency(tmp_path, frequency):
     """A transaction of LMDB has this many datapoints; the last one has the list of keys, too."""

@@ -4,15 +4,18 @@ import numpy as np
 import pytest
 
 from tensorpack.dataflow import (
+    DataFromList,
     FilterData,
     MapData,
     MapDataComponent,
     MultiProcessMapAndBatchData,
     MultiProcessMapData,
     MultiThreadMapData,
+    RandomMapData,
     SelectComponent,
 )
 from tensorpack.utils import logger
+from tensorpack.utils.rng import fix_rng_seed
 from tests.contracts.dataflow import contract_of
 from tests.dataflow.flows import flow_of, shuffled
 from tests.dataflow.process_functions import Unsized, odd
@@ -159,3 +162,70 @@ def test_a_component_that_is_not_there(datapoint, index, error, message):
 def test_stop_iteration_of_the_function_does_not_end_the_pass():
     with pytest.raises(RuntimeError, match="raised StopIteration.*Return None to drop"):
         list(MapData(flow_of([[0], [1]]), lambda dp: next(iter([]))))
+
+
+pytestmark = pytest.mark.usefixtures("own_streams")
+
+
+def noisy(datapoint, rng):
+    return [datapoint[0], rng.randn(), rng.randint(10), rng.rand(2).tolist()]
+
+
+def some(datapoint, rng):
+    return None if datapoint[0] == 3 else noisy(datapoint, rng)
+
+
+def greedy_at_two(datapoint, rng):
+    return [2] if datapoint[0] == 2 and len(rng.rand(99)) else noisy(datapoint, rng)
+
+
+def numbered(count=8):
+    return DataFromList([[each] for each in range(count)], shuffle=False)
+
+
+def seeded(flow):
+    fix_rng_seed(1)
+    flow.reset_state()
+    return flow
+
+
+TestRandomMapData = contract_of(
+    lambda: RandomMapData(numbered(5), noisy), length=5, deterministic=False
+)
+TestRandomMapThatDrops = contract_of(
+    lambda: RandomMapData(Unsized(numbered(9)), some), length=8, has_len=False, deterministic=False
+)
+
+
+def test_draws_depend_on_seed_pass_and_position():
+    flow = seeded(RandomMapData(numbered(), noisy))
+    first, second = list(flow), list(flow)
+    assert len({each[1] for each in first + second}) == 16
+    assert list(seeded(RandomMapData(numbered(), noisy))) == first
+    # what one datapoint draws changes no other
+    assert list(seeded(RandomMapData(numbered(), greedy_at_two))) == [*first[:2], [2], *first[3:]]
+
+
+def test_another_flow_continues_exactly():
+    flow = seeded(RandomMapData(numbered(), some))
+    datapoints = iter(flow)
+    for _ in range(4):
+        next(datapoints)
+    state, rest, following = flow.state_dict(), list(datapoints), list(flow)
+    other = RandomMapData(numbered(), some)
+    other.reset_state()
+    other.load_state_dict(state)
+    assert list(other) == rest and list(other) == following
+
+
+def test_what_it_gets_is_its_own_and_errors_name_the_datapoint():
+    datapoint = [np.arange(3)]
+    (result,) = RandomMapData(flow_of([datapoint]), lambda dp, rng: [dp.pop()])
+    assert result[0] is datapoint[0]
+    with pytest.raises(ZeroDivisionError) as caught:
+        list(RandomMapData(numbered(), lambda dp, rng: 1 / (dp[0] - 2) and dp))
+    assert "RandomMapData failed on datapoint 2" in repr(
+        getattr(caught.value, "__notes__", caught.value.__cause__)
+    )
+    with pytest.raises(TypeError, match="RandomMapData applies a function, but got int"):
+        RandomMapData(numbered(), 3)

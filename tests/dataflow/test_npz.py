@@ -118,12 +118,7 @@ def test_arrays_are_shared_but_not_pickled_and_cannot_be_written_to(tmp_path):
         ([np.zeros(2)], TypeError, "Datapoint 0 is a ndarray"),
         ([{1: 2}], TypeError, "a dict of 1, but .* whose keys are text"),
         ([[1, 2], [1, object()]], TypeError, "Datapoint 1 cannot be written: component 1: "),
-        (
-            [Pair(1, 2)],
-            TypeError,
-            "Datapoint 0 is a Pair of 2 components, but .* not of a subclass",
-        ),
-        ([[Pair(1, 2)]], TypeError, "Datapoint 0 cannot be written: component 0: .*Pair"),
+        ([Pair(1, 2)], TypeError, "Datapoint 0 is a Pair of 2 .* not of a subclass"),
     ],
 )
 def test_what_cannot_be_written_leaves_no_file(tmp_path, datapoints, error, match):

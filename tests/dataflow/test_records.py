@@ -91,8 +91,3 @@ def test_what_is_damaged_is_named_and_skipped(path):
     for _ in range(2):  # each pass has a limit of its own
         assert [number for number, _ in flow] == [0, 1, 3, 4, 5]
     flow.close()
-
-
-def test_a_file_that_is_not_there(tmp_path):
-    with pytest.raises(FileNotFoundError, match="no file .*missing"):
-        Lines(tmp_path / "missing")

@@ -86,15 +86,6 @@ def test_all_orders_of_a_full_buffer_are_equally_likely():
     assert all(abs(count - 200) < 60 for count in found.values())
 
 
-def test_a_large_interval_shuffles_block_by_block_without_repetition_in_a_block():
-    for count, reuse, blocks in [
-        (10, 1, [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]),
-        (4, 3, [[0, 1, 2, 3]] * 3),
-    ]:
-        found = [i for (i,) in LocallyShuffleData(numbers(count), 4, reuse, 4)]
-        assert [sorted(found[i : i + 4]) for i in (0, 4, 8)] == blocks
-
-
 def test_no_datapoint_is_in_a_state():
     flow = LocallyShuffleData(DataFromList([[object()] for _ in range(9)]), 4)
     next(iter(flow))
@@ -164,14 +155,6 @@ def test_an_error_of_the_flow_leaves_the_state_before_it():
     twin = LocallyShuffleData(MapData(numbers(20), fail_late), 4)
     twin.load_state_dict(flow.state_dict())
     assert sorted(found + list(twin)) == list(numbers(20))
-
-
-@pytest.mark.parametrize("size", [3, 9])
-def test_a_run_that_is_resumed_with_another_size_loses_nothing(size):
-    flow, twin = LocallyShuffleData(numbers(30), 6), LocallyShuffleData(numbers(30), size)
-    begun = list(itertools.islice(flow, 9))
-    twin.load_state_dict(flow.state_dict())
-    assert sorted(begun + list(twin)) == list(numbers(30))
 
 
 def test_arguments():

@@ -167,10 +167,3 @@ def test_seeded_only_if_the_order_is():
         seeded = False
 
     assert not MultiThreadMapData(Unseeded(ds), 1, same, strict=True).seeded
-
-
-def test_wrong_arguments():
-    with pytest.raises(TypeError, match="applies a function, but got NoneType"):
-        MultiThreadMapData(numbers(3))
-    with pytest.raises(ValueError, match="buffer_size must be a whole number of at least 1"):
-        MultiThreadMapData(numbers(3), 2, same, buffer_size=0)

@@ -52,16 +52,6 @@ def test_a_pass_that_is_left_leaves_no_thread(strict, end):
     assert len(next(iter(flow))) == 1
 
 
-def test_a_pass_that_is_never_begun_has_no_threads():
-    flow = MultiThreadMapData(numbers(5), 3, same)
-    opened = iter(flow)
-    flow.close()
-    with pytest.raises(DataFlowTerminated, match="closed or reset"):
-        next(opened)
-    assert threads_of("MultiThreadMapData") == []
-    assert sorted(flow) == list(numbers(5))
-
-
 @both_orders
 @pytest.mark.parametrize("taken", [2, 100])
 def test_the_pass_over_the_flow_is_closed_too(strict, taken):

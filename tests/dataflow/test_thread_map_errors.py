@@ -108,17 +108,6 @@ def test_no_exception_vanishes(strict, error):
 
 
 @both_orders
-def test_stop_iteration_of_the_function_does_not_end_the_pass(strict):
-    def func(datapoint):
-        return next(iter([]))
-
-    flow = MultiThreadMapData(numbers(3), 2, func, strict=strict)
-    with pytest.raises(RuntimeError, match="raised StopIteration") as raised:
-        list(flow)
-    assert isinstance(raised.value.__cause__, StopIteration)
-
-
-@both_orders
 def test_after_an_error_a_new_pass_begins(strict):
     failures = [ZeroDivisionError("once")]
 

@@ -215,20 +215,6 @@ def test_an_error_of_reset_state_starts_nothing(runner):
     assert threads() == []
 
 
-def test_a_flow_without_a_datapoint_is_an_error(runner):
-    flow = runner(lambda: Unsized(numbers(0)), 2, 2)
-    with pytest.raises(RuntimeError, match="Unsized yielded nothing in pass 1"):
-        next(iter(flow))
-    assert threads() == []
-
-
-def test_wrong_arguments():
-    with pytest.raises(TypeError, match="applies a function, but got DataFromList"):
-        MultiThreadRunner(numbers(3), 2, 2)
-    with pytest.raises(ValueError, match="num_prefetch must be a whole number of at least 1"):
-        MultiThreadRunner(seven, 0, 2)
-
-
 def test_wrong_flows():
     shared = numbers(3)
     with pytest.raises(ValueError, match="the same flow twice"):
@@ -247,17 +233,3 @@ def test_seeded_only_with_one_flow():
         seeded = False
 
     assert not MultiThreadRunner(lambda: Unseeded(Of2017()), 2, 1).seeded
-
-
-def test_processes_are_started_in_every_flow(runner):
-    started = []
-
-    class Starts(ProxyDataFlow):
-        def start_processes(self):
-            started.append(self)
-
-    flow = runner(lambda: Starts(ResetsCounted([[0]])), 2, 3)
-    flow.start_processes()
-    assert len(set(started)) == 3
-    assert next(iter(flow)) == [0]
-    assert all(each.ds.resets == 1 for each in started)

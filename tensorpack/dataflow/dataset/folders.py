@@ -10,7 +10,7 @@ from ..raw import DataFromList
 from ._files import check_split
 
 
-class UnpackedDataset(DataFromList):
+class _UnpackedDataset(DataFromList):
     """A dataset of image files in a folder, which has to be unpacked."""
 
     _URL = ""  # of the archive
@@ -35,7 +35,7 @@ class UnpackedDataset(DataFromList):
         return path.read_text("utf-8").splitlines()
 
 
-class Places365Standard(UnpackedDataset):
+class Places365Standard(_UnpackedDataset):
     """Places365-Standard: photographs of 365 kinds of places.
 
     Yields `[image, label]`: uint8 `[h, w, 3]` in BGR, and an int from 0 to 364.
@@ -60,7 +60,7 @@ class Places365Standard(UnpackedDataset):
         return list(self._names)
 
 
-class TinyImageNet(UnpackedDataset):
+class TinyImageNet(_UnpackedDataset):
     """Tiny ImageNet. Yields `[image, label]`: uint8 `[64, 64, 3]` in BGR, and an int from 0 to 199.
 
     The folder is `tiny-imagenet-200`. Labels are in the order of `wnids.txt`. There are 100,000

@@ -170,15 +170,6 @@ class TestMeanVarianceNormalize(AugmentorContract):
     def make(self):
         return imgaug.MeanVarianceNormalize()
 
-    @pytest.mark.parametrize("all_channel, axes", [(True, None), (False, (0, 1))])
-    @pytest.mark.parametrize("shape", [(40, 60, 3), (40, 60, 5), (40, 60)])
-    def test_formula(self, all_channel, axes, shape):
-        for dtype in (np.uint8, np.float64):
-            img = picture(shape, dtype)
-            result = imgaug.MeanVarianceNormalize(all_channel).augment(img)
-            assert result.dtype == np.float32
-            np.testing.assert_allclose(result, (img - img.mean(axes)) / img.std(axes), atol=1e-4)
-
     def test_images_of_one_colour(self):
         for all_channel in (True, False):
             augmentor = imgaug.MeanVarianceNormalize(all_channel)
@@ -195,33 +186,10 @@ class TestMinMaxNormalize(AugmentorContract):
     def make(self):
         return imgaug.MinMaxNormalize()
 
-    @pytest.mark.parametrize("all_channel, axes", [(True, None), (False, (0, 1))])
-    @pytest.mark.parametrize("shape", [(40, 60, 3), (40, 60, 5), (40, 60)])
-    def test_formula(self, all_channel, axes, shape):
-        img = (picture(shape) // 3 + 20).astype(np.uint8)
-        img[..., -1:] //= 2
-        least, most = img.min(axes).astype(float), img.max(axes)
-        result = imgaug.MinMaxNormalize(-1, 1, all_channel).augment(img)
-        assert result.dtype == np.float32
-        expected = (img - least) / (most - least) * 2 - 1
-        np.testing.assert_allclose(result, expected, atol=1e-5)
-
-    @pytest.mark.parametrize("all_channel", [True, False])
-    def test_images_of_one_colour(self, all_channel):
-        img = np.full((4, 4, 3), 7, np.uint8)
-        result = imgaug.MinMaxNormalize(2, 5, all_channel).augment(img)
-        np.testing.assert_array_equal(result, np.full((4, 4, 3), 2))
-
 
 class TestGaussianBlur(PhotometricContract):
     def make(self):
         return imgaug.GaussianBlur((1, 3), (0.5, 2), symmetric=False)
-
-    def test_as_opencv_does_it(self):
-        result, tfm = self.make().augment_return_params(picture())
-        size, (across, down) = tfm.param
-        expected = cv2.GaussianBlur(picture(), size, across, None, down, cv2.BORDER_REPLICATE)
-        np.testing.assert_array_equal(result, expected)
 
     def drawn(self, augmentor):
         return {augmentor.get_transform(picture()).param for _ in range(200)}

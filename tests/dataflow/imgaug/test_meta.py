@@ -263,14 +263,6 @@ def test_a_method_of_albumentations_is_overridden(libraries, of_library, method)
     check_overridden(functools.partial(Albumentations, augmentor=of_library()), method)
 
 
-@pytest.mark.parametrize("kind", [Albumentations, IAAugmentor])
-def test_not_installed(monkeypatch, kind):
-    for name in ("albumentations", "imgaug"):
-        monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(ImportError, match="pip install (imgaug|albumentations)"):
-        kind(None)
-
-
 class TestAlbumentations(AugmentorContract):
     channels = (3,)
     dtypes = (np.uint8,)
