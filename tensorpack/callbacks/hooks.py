@@ -102,7 +102,10 @@ def effective(cb: Callback, method: str) -> Any:
     """Returns the bound method that does the work: that with an underscore, where the other one,
     which only calls it, is not overridden.
     """
-    return getattr(cb, method if overrides(cb, method) else f"_{method}")
+    work = getattr(cb, f"_{method}")
+    # A function that was set on the instance has no frame that tells whose error it was.
+    is_method = getattr(work, "__self__", None) is cb
+    return work if is_method and not overrides(cb, method) else getattr(cb, method)
 
 
 def overrides(cb: Callback, *methods: str) -> bool:
