@@ -197,6 +197,15 @@ def test_a_state_that_has_a_place_in_a_file_is_continued(tmp_path):
         assert shown_scalars(tmp_path) == [*EPOCHS[:1], *late, *EPOCHS[1:max_epoch]]
 
 
+def test_a_file_that_was_cut_off_before_the_state_is_named(tmp_path, capsys):
+    state = states_of_a_run(tmp_path)[1]
+    (path,) = tmp_path.iterdir()
+    path.write_bytes(path.read_bytes()[: state["size"] - 5])
+    resume(tmp_path, state)
+    assert f"{path} is cut off; events of step 4 may be missing." in log_lines(capsys)
+    assert EPOCHS[0] in shown_scalars(tmp_path) and shown_scalars(tmp_path)[-1] == EPOCHS[2]
+
+
 def test_a_run_that_continues_without_a_state_leaves_out_later_events(tmp_path):
     states_of_a_run(tmp_path)
     run(tmp_path, init_step=4, max_epoch=1)

@@ -72,7 +72,7 @@ def test_a_run_that_continues_appends(tmp_path, capsys):
     run(tmp_path, starting_epoch=3, init_step=4, max_epoch=3)
     assert stats(tmp_path) == [*TWO_EPOCHS, THIRD]
     assert log_lines(capsys)[-1] == (
-        f"This run appends to {tmp_path / 'stats.json'}, which ends with epoch 2."
+        f"This run appends to {tmp_path / 'stats.json'}, which has 2 epochs."
     )
 
 
@@ -94,8 +94,8 @@ def test_a_truncated_file_is_put_aside_and_continued(tmp_path, capsys):
     assert stats(tmp_path) == TWO_EPOCHS
     assert (tmp_path / "stats.json.corrupt").read_bytes() == half
     assert log_lines(capsys)[-1] == (
-        f"{path} cannot be read to its end, so it is kept as {path}.corrupt; this run continues "
-        "its first 1 epochs."
+        f"{path} cannot be read, so it is kept as {path}.corrupt; this run continues its first 1 "
+        "epochs."
     )
 
 

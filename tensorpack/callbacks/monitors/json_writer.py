@@ -58,27 +58,27 @@ class JSONWriter(LastValues):
         self._logdir = self._logdir or logger.get_logger_dir() or ""
         if not self._logdir:
             logger.warning(f"No {FILENAME} is written: there is no log directory to put it in.")
+        self._path = os.path.join(self._logdir, FILENAME)
 
     def _before_train(self) -> None:
         self._survive(self._continue_file)
 
     def _continue_file(self) -> None:
         """Reads the file of an earlier run; after an `OSError` it is tried again."""
-        path, end = self._path(), self.trainer.starting_epoch + bool(self.trainer.resumed)
+        path, step = self._path, self.global_step
+        end = self.trainer.starting_epoch + bool(self.trainer.resumed)
         found, whole = _read(path)
-        epochs = [epoch for epoch in found if epoch["epoch_num"] < end]
-        epochs = [epoch for epoch in epochs if epoch["global_step"] <= self.global_step]
+        epochs = [e for e in found if e["epoch_num"] < end and e["global_step"] <= step]
         moved = not whole or epochs != found
         if moved:
-            why = "has later epochs" if whole else "cannot be read to its end"
-            keep = keep_backup if epochs else move_to_backup
+            why, suffix = ("has later epochs", "") if whole else ("cannot be read", ".corrupt")
+            copy = (keep_backup if epochs else move_to_backup)(path, suffix)
             logger.warning(
-                f"{path} {why}, so it is kept as {keep(path, '' if whole else '.corrupt')}; this "
-                f"run continues its first {len(epochs)} epochs."
+                f"{path} {why}, so it is kept as {copy}; this run continues its first "
+                f"{len(epochs)} epochs."
             )
         elif epochs:
-            number = epochs[-1]["epoch_num"]
-            logger.info(f"This run appends to {path}, which ends with epoch {number}.")
+            logger.info(f"This run appends to {path}, which has {len(epochs)} epochs.")
         if epochs and not self._last:
             self._last = epochs.pop()
         self._texts[:0] = map(json.dumps, epochs)
@@ -104,7 +104,7 @@ class JSONWriter(LastValues):
     def _take_scalars(self) -> None:
         for name, value in self._values.items():
             key = f"scalar/{name}" if name in RESERVED else name
-            self._last[key] = _finite(value)
+            self._last[key] = value if math.isfinite(value) else None
         self._values.clear()
         self._survive(self._save)
 
@@ -113,15 +113,12 @@ class JSONWriter(LastValues):
             self._continue_file()
         os.makedirs(self._logdir, exist_ok=True)
         text = ", ".join([*self._texts, json.dumps(self._last)])
-        write_atomic(self._path(), f"[{text}]".encode())
+        write_atomic(self._path, f"[{text}]".encode())
 
     def _survive(self, action: Callable[[], None]) -> None:
         if self._logdir:
-            message = f"Cannot write {self._path()}, the training continues"
+            message = f"Cannot write {self._path}, the training continues"
             self._warned |= survive(action, message, quiet=self._warned) is not None
-
-    def _path(self) -> str:
-        return os.path.join(self._logdir, FILENAME)
 
 
 def _read(path: str) -> Tuple[List[Dict[str, Any]], bool]:
@@ -134,7 +131,3 @@ def _read(path: str) -> Tuple[List[Dict[str, Any]], bool]:
     except ValueError:
         return epochs, False
     return epochs, True
-
-
-def _finite(value: float) -> Optional[float]:
-    return value if math.isfinite(value) else None
