@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: Any) -> None:
     if os.path.lexists(args.out):
         raise FileExistsError(f"{args.out} exists. Remove it, or give another name.")
-    if args.model is None and not args.out.endswith(".npz"):
+    if not (args.model and args.output) and not args.out.endswith(".npz"):
         raise ValueError(
             f"{args.out} needs the graph, which a checkpoint does not have: give the code, "
             "--model path/to/file.py:NAME, and --output. Weights alone go to NAME.npz."

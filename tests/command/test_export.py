@@ -62,6 +62,7 @@ def test_weights_of_the_newest_and_a_word_about_the_best(tensorpack, tmp_path):
     [
         ("in.npz", [], "in.npz exists. Remove it, or give another name."),
         ("x.pb", [], "needs the graph, which a checkpoint does not have"),
+        ("served", ["--model", "a.py:Line"], "--model path/to/file.py:NAME, and --output"),
         ("x.npz", ["--model", "a.py"], "'a.py' is not path/to/file.py:NAME"),
         ("x.pb", ["--model", "no.py:Line", "--output", "y"], "no.py'"),
         ("x.pb", ["--model", "no_such:Line", "--output", "y"], "No module named 'no_such'"),
