@@ -64,29 +64,10 @@ def card(
 
     `marks` are steps with a vertical line.
     """
-    legend = ""
-    for line in lines:
-        values = [y for _, y in line.points if y is not None] or [math.nan]
-        last, low, high = map(number_text, (values[-1], min(values), max(values)))
-        key = f'<span class="c{line.colour}">&#9632;</span> {escape(line.label)}: '
-        key = key if len(lines) > 1 else ""
-        legend += f"<p>{key}last {last}, from {low} to {high}</p>"
-    svg = _svg(title, lines, span, marks)
-    return f'<div class="card"><b>{escape(title)}</b>{legend}{svg}</div>'
-
-
-def number_text(value: float, digits: int = 4) -> str:
-    """Returns a number in a few characters, such as `12.5k` or `0.00123`."""
-    for unit, letter in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if abs(value) >= max(unit, 1e4):
-            return f"{value / unit:.{digits}g}{letter}"
-    return f"{value:.{digits}g}"
-
-
-def _svg(title: str, lines: List[Line], span: Tuple[float, float], marks: Sequence[float]) -> str:
     across, steps = _axis(*span, False, _LEFT, _RIGHT)
     up, levels = _axis(*_range(lines), _BOTTOM, _TOP)
     name = title if len(title) < 24 else f"...{title[-20:]}"
+    legend = f"<b>{escape(title)}</b>"
     parts = [
         '<svg viewBox="0 0 340 200"><text x="197" y="194" class="axis">step</text>',
         f'<text class="axis" transform="translate(11 86) rotate(-90)">{escape(name)}</text>',
@@ -98,6 +79,10 @@ def _svg(title: str, lines: List[Line], span: Tuple[float, float], marks: Sequen
     inside = [across(mark) for mark in marks if span[0] < mark < span[1]]
     parts += [f'<path class="mark" d="M{x:.1f} {_TOP}V{_BOTTOM}"/>' for x in inside]
     for line in lines:
+        values = [y for _, y in line.points if y is not None] or [math.nan]
+        last, low, high = map(number_text, (values[-1], min(values), max(values)))
+        key = f'<span class="c{line.colour}">&#9632;</span> {escape(line.label)}: '
+        legend += f"<p>{key if len(lines) > 1 else ''}last {last}, from {low} to {high}</p>"
         path, dots, pen = "", [], "M"
         for step, value in line.points:
             if value is not None:
@@ -108,7 +93,15 @@ def _svg(title: str, lines: List[Line], span: Tuple[float, float], marks: Sequen
             pen = "M" if value is None else "L"
         shown = dots if len(dots) <= _MOST_DOTS else []
         parts += [f'<g class="c{line.colour}"><path class="line" d="{path}"/>', *shown, "</g>"]
-    return "".join([*parts, "</svg>"])
+    return f'<div class="card">{legend}{"".join(parts)}</svg></div>'
+
+
+def number_text(value: float, digits: int = 4) -> str:
+    """Returns a number in a few characters, such as `12.5k` or `0.00123`."""
+    for unit, letter in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if abs(value) >= max(unit, 1e4):
+            return f"{value / unit:.{digits}g}{letter}"
+    return f"{value:.{digits}g}"
 
 
 def _range(lines: List[Line]) -> Tuple[float, float, bool]:

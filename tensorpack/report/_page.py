@@ -18,7 +18,7 @@ import numpy as np
 
 from tensorpack.runs.record import LOST, read_record, utc_now
 from tensorpack.runs.statistics import Epoch, read_epochs
-from tensorpack.utils._directory_lock import lock_owner
+from tensorpack.utils._directory_lock import is_locked
 from tensorpack.utils._words import size_text
 from tensorpack.utils.timer import humanize_time_delta
 
@@ -123,7 +123,7 @@ class _Run:
         except ValueError as error:
             self.notes.append(str(error))
         self.attempts = [{"result": LOST, **each} for each in self.record.get("attempts", [])]
-        if self.attempts and self.attempts[-1]["result"] == LOST and lock_owner(directory):
+        if self.attempts and self.attempts[-1]["result"] == LOST and is_locked(directory):
             self.attempts[-1]["result"] = "running"
         self.log = "".join(_last_lines(directory, "log.log"))
         self.time = ""  # the last time report

@@ -2,7 +2,6 @@
 
 import fcntl
 import os
-from contextlib import suppress
 from multiprocessing import util
 from typing import Optional, Union
 
@@ -46,7 +45,7 @@ class DirectoryLock:
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
-            owner = _read_owner(self._file) or "unknown"
+            owner = os.read(self._file, 20).decode().strip() or "unknown"
             self.release()
             raise DirectoryInUse(
                 f"The log directory {dirname} is being used by another run, process {owner} or one "
@@ -70,17 +69,11 @@ class DirectoryLock:
         self.release()
 
 
-def lock_owner(dirname: str) -> Optional[int]:
-    """Returns the process that has the lock of a directory, 0 if none has, None if unknown."""
-    with suppress(OSError), open(os.path.join(dirname, LOCK), "rb") as file:
-        try:
+def is_locked(dirname: str) -> bool:
+    """Returns whether a running process has the lock of a directory."""
+    try:
+        with open(os.path.join(dirname, LOCK), "rb") as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-            return 0
-        except BlockingIOError:
-            return _read_owner(file.fileno()) or None
-    return None
-
-
-def _read_owner(file: int) -> int:
-    text = os.read(file, 20).strip()
-    return int(text) if text.isdigit() else 0
+    except OSError as error:
+        return isinstance(error, BlockingIOError)
+    return False

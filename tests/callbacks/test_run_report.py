@@ -19,12 +19,17 @@ def train(*callbacks, **options):
     SimpleTrainer(helpers.config(callbacks, model=TinyModel(), dataflow=flow, **options)).train()
 
 
-def test_a_page_is_written_when_all_is_known(log_dir, tmp_path):
-    out = tmp_path / "page.html"
-    train(RunReport(str(out)), max_epoch=2)
+def test_a_page_is_written_by_a_trigger_and_when_all_is_known(log_dir, tmp_path):
+    out, seen = tmp_path / "page.html", []
+
+    class Looks(Callback):
+        def _trigger_epoch(self):
+            seen.append(out.exists() and "running" in out.read_text(encoding="utf-8"))
+
+    train(PeriodicTrigger(RunReport(str(out)), every_k_epochs=2), Looks(), max_epoch=2)
     text = out.read_text(encoding="utf-8")
-    assert 'class="badge finished">finished' in text and "epoch 2, step 4" in text
-    assert "2 variables, 2 numbers" in text
+    assert seen == [False, True] and 'class="badge finished">finished' in text
+    assert "epoch 2, step 4" in text and "2 variables, 2 numbers" in text
 
 
 def test_a_run_that_fails_has_one_too(log_dir):
@@ -38,18 +43,6 @@ def test_a_run_that_fails_has_one_too(log_dir):
         text = file.read()
     assert 'class="badge failed">failed' in text and "KeyError: &#x27;broken&#x27;" in text
     assert "Traceback" in text and "raise KeyError(&quot;broken&quot;)" in text
-
-
-def test_a_trigger_writes_one_meanwhile(log_dir, tmp_path):
-    out, seen = tmp_path / "page.html", []
-
-    class Looks(Callback):
-        def _trigger_epoch(self):
-            seen.append(out.exists() and "running" in out.read_text(encoding="utf-8"))
-
-    periodic = PeriodicTrigger(RunReport(str(out)), every_k_epochs=2)
-    train(periodic, Looks(), max_epoch=2)
-    assert seen == [False, True]
 
 
 def test_what_cannot_be_written_is_a_warning(log_dir, tmp_path, capsys):

@@ -179,13 +179,13 @@ def test_the_whole_epochs_of_a_truncated_file_are_drawn(tmp_path):
 
 
 def test_the_newest_picture_of_each_series_is_shown(tmp_path):
-    for epoch in (1, 2, 10):
+    for epoch in (1, 999, 1000):
         for index in range(2):
             (tmp_path / f"W-ep{epoch:03d}-{index}.png").write_bytes(PNG)
     (tmp_path / "log.log").write_text("")
     page = page_of(tmp_path)
     assert len(page.images) == 2 and page.images[0].startswith("data:image/png;base64,")
-    assert "W-ep010-0.png" in page.text and "W-ep010-1.png" in page.text
+    assert "W-ep1000-0.png" in page.text and "W-ep1000-1.png" in page.text
 
 
 def test_the_ends_of_the_log_and_of_the_time_reports_are_shown(tmp_path):
