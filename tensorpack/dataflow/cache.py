@@ -20,8 +20,8 @@ class CacheData(RNGDataFlow, ProxyDataFlow):
     The first pass is in the order of the wrapped flow. A pass that is left before its end leaves no
     cache. `reset_state` keeps the cache, and so do forked processes.
 
-    The datapoints are not in a state. To resume, they are read again from the wrapped flow before
-    the first datapoint is yielded; all of them if the cache was complete.
+    The datapoints are not in a state. To resume, they are read again from the wrapped flow, all of
+    them if the cache was complete.
     """
 
     # The state of `ds` before the pass that filled or fills the cache, or why there is none; that

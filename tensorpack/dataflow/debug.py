@@ -63,10 +63,7 @@ class TestDataSpeed(ProxyDataFlow):
 
 
 class PrintData(ProxyDataFlow):
-    """Logs the first datapoints of each pass: types, shapes, dtypes and ranges.
-
-    For a pass that is resumed, these are the first ones of the rest.
-    """
+    """Logs the first datapoints of each pass, or of its rest: types, shapes, dtypes and ranges."""
 
     @accepts_old_keywords(label="name")
     def __init__(

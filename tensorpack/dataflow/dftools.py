@@ -39,17 +39,9 @@ def dump_dataflow_images(
 def dump_dataflow_to_process_queue(df: DataFlow, size: int, nr_consumer: int) -> Tuple[Any, Worker]:
     """Returns a queue, and a process that puts one pass of a flow into it when you start it.
 
-    Consumers, threads or processes that get the queue as an argument, call `queue.get()`::
-
-        queue, process = dump_dataflow_to_process_queue(df, size=100, nr_consumer=1)
-        process.start()
-        while True:
-            number, datapoint = queue.get()
-            if number is DIE:
-                break
-
-    Datapoints are numbered from 0. Behind the last one, `(DIE, None)` comes as often as there are
-    consumers. If the flow fails, `get` raises its exception as often instead.
+    `queue.get()` returns a number, from 0, and a datapoint, in threads or processes that get the
+    queue as an argument. Behind the last one, `(DIE, None)` comes as often as there are consumers.
+    If the flow fails, `get` raises its exception as often instead.
 
     Args:
       df: the flow. It is reset in the process, and seeded from here.

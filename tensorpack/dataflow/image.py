@@ -115,10 +115,9 @@ class AugmentImageComponents(RandomMap):
 
     def _transformed(self, tfm: Transform, index: _Index, component: Any, size: Any) -> Any:
         method = self._others[index]
-        is_picture = size and method in ("apply_image", "apply_segmentation")
-        if is_picture and tfm.of_one_size and getattr(component, "shape", size)[:2] != size:
+        if method == "apply_segmentation" and size and component.shape[:2] != size:
             raise AugmentationError(
-                f"Component {index!r}, {summary_of(component)}, must have the height and width of "
+                f"The mask {index!r}, {summary_of(component)}, must have the height and width of "
                 f"component {self._first!r}, {size}."
             )
         return getattr(tfm, method)(component)

@@ -3,9 +3,8 @@
 `threads.py` and `process_map.py` apply functions elsewhere; they share the rules of this module: a
 function may change the list or dict it gets, and None drops a datapoint.
 
-Maps that draw random numbers have a stream for each datapoint. What is drawn depends on the seed,
-on the pass and on the position of the datapoint in it, and on nothing else. So it is the same after
-a run was resumed.
+Maps that draw random numbers have a stream for each datapoint, which the seed, the pass and the
+position in it decide. So what is drawn is the same after a run was resumed.
 """
 
 import copy

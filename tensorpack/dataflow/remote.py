@@ -56,7 +56,7 @@ def send_dataflow_zmq(
       addr: such as `tcp://127.0.0.1:5555` or `ipc:///home/me/run/data`. One that leaves the
         machine needs a key.
       hwm: how many datapoints may wait on this side; 0 is no limit.
-      format: None; 'zmq_op' and 'zmq_ops', of earlier years, mean the same.
+      format: of earlier years; it has no meaning.
       bind: whether to bind to the address; the other side connects to it, or the other way round.
       print_interval: the progress bar is drawn at most once for so many datapoints.
       passes: how often to go through the flow; None to repeat it forever.
@@ -65,8 +65,6 @@ def send_dataflow_zmq(
     """
     if isinstance(format, int):  # the order of 2017
         print_interval, format, bind = format, bind or None, False  # type: ignore[assignment]
-    if format not in (None, "zmq_op", "zmq_ops"):
-        raise ValueError(f"There is no format {format!r} here: leave it out.")
     flow = RepeatedData(df, -1 if passes is None else passes)
     attach = partial(_attach, bind=bind, key=key)
     connection = _Connection("DEALER", attach, [addr], hwm, key, timeout)

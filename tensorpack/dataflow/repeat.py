@@ -1,7 +1,4 @@
-"""Flows that change the number of datapoints in a pass, by repeating a flow or stopping early.
-
-No datapoints are kept: every repetition iterates the wrapped flow again.
-"""
+"""Flows that change the number of datapoints in a pass, by repeating a flow or stopping early."""
 
 import itertools
 from typing import Any, Dict, Iterator, Union
@@ -97,8 +94,8 @@ class FixedSizeData(ProxyDataFlow):
     ([[1], [2]], [[3], [1]])
 
     A pass begins where the one before it ended, and continues at the beginning of the wrapped flow
-    after its end. So passes are not independent; with `keep_state=False` they are. A RuntimeError
-    is raised if the wrapped flow yields nothing in a whole pass.
+    after its end; with `keep_state=False` passes are independent. A RuntimeError is raised if the
+    wrapped flow yields nothing in a whole pass.
     """
 
     _STATE = {"taken": 0}  # datapoints of the pass

@@ -21,10 +21,7 @@ _LEAST_BYTES = 1 << 20
 class SharedList(Sequence[Any]):
     """Elements in memory that all processes share; made once, and never changed.
 
-    Give it to `DataFromList` in place of a large list that several processes are to read::
-
-        ds = DataFromList(SharedList(annotations), shuffle=True)
-        ds = MultiProcessRunner(MapData(ds, load), num_prefetch=50, num_proc=8)
+    Give it to `DataFromList` in place of a large list that several processes are to read.
 
     Arrays in an element are read-only views of the memory, which has no name, and is gone with the
     last process and the last array that use it. When pickled, except to start a process, it takes

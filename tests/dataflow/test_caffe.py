@@ -71,14 +71,6 @@ def test_images_and_labels(six, capsys):
     assert image.flags.c_contiguous and image.flags.writeable
 
 
-def test_some_keys(six, capsys):
-    keys = [b"00000003_n01", "00000001_n01"]
-    assert [label for _, label in CaffeLMDB(six, shuffle=False, keys=keys)] == [3, 1]
-    flow = CaffeLMDB(six, shuffle=False, keys="{:08d}_n01")
-    assert [label for _, label in flow] == list(range(6))
-    assert "WRN" not in capsys.readouterr().out
-
-
 def test_encoded_images(tmp_path):
     (colour,), (grey,) = images(1), images(1, (3, 4, 1))
     items = [

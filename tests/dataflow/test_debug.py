@@ -43,18 +43,6 @@ def test_rate_is_datapoints_in_a_second(capsys, monkeypatch):
     assert flow.resets == 1
 
 
-def test_warmup_is_not_counted():
-    taken = []
-
-    def source():
-        for i in itertools.count():
-            taken.append(i)
-            yield [i]
-
-    TestDataSpeed(DataFromGenerator(source), size=4, warmup=3).start()
-    assert taken == list(range(7))
-
-
 def test_print_shows_what_is_in_a_datapoint(capsys):
     datapoint = [np.array([[1, 5]], np.uint8), {"name": "x" * 100, "box": (1.5, 2, 3, 4)}, [[[0]]]]
     flow = PrintData(DataFromList([datapoint, datapoint]), name="train", max_list=3)

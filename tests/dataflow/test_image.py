@@ -1,7 +1,6 @@
 """Flows that augment: what is drawn depends on the seed, the pass and the position alone."""
 
 import traceback
-from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -19,7 +18,6 @@ from tensorpack.dataflow.imgaug import (
     Flip,
     ImageAugmentor,
     PhotometricAugmentor,
-    RandomCrop,
     Rotation,
 )
 from tensorpack.utils.rng import fix_rng_seed
@@ -198,14 +196,11 @@ def test_all_components_get_the_same_transform(form):
         np.testing.assert_array_equal(result[key], component)
 
 
-@pytest.mark.parametrize("augmentor", [Flip(horiz=True), RandomCrop(20), Rotation(9)])
-def test_a_mask_of_another_size_than_the_image_is_refused(augmentor):
+def test_a_mask_of_another_size_than_the_image_is_refused():
     flow = AugmentImageComponents(
-        flow_of([[picture(), np.zeros((20, 60))]]), [augmentor], [0], mask_index=[1]
+        flow_of([[picture(), np.zeros((20, 60))]]), [Rotation(9)], [0], mask_index=[1]
     )
-    moves = isinstance(augmentor, Flip)  # which is right for any size
-    refused = pytest.raises(AugmentationError, match="have the height and width of component 0")
-    with nullcontext() if moves else refused:
+    with pytest.raises(AugmentationError, match="mask 1.* the height and width of component 0"):
         list(flow)
 
 

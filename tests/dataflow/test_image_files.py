@@ -76,18 +76,6 @@ def test_resize_is_height_and_width(tmp_path, channel):
     assert image.shape == (7, 7, channel)
 
 
-def test_the_list_of_the_caller_is_left_as_it_is(tmp_path):
-    paths = [write(tmp_path / f"{i}.png", picture(i)) for i in range(20)]
-    before = list(paths)
-    flow = ImageFromFile(paths, shuffle=True)
-    orders = [[int(image[0, 0, 0]) for (image,) in flow] for _ in range(2)]
-    assert orders[0] != orders[1]
-    assert sorted(orders[0]) == sorted(orders[1]) == list(range(20))
-    assert paths == before
-    paths.clear()
-    assert len(flow) == 20
-
-
 def test_a_file_that_cannot_be_read_is_named(tmp_path):
     (tmp_path / "text.png").write_text("no image")
     for name, match in [

@@ -97,8 +97,6 @@ def test_the_arguments_of_both_releases(arguments, receive):
     sending = Sending(numbers(3), flow.endpoints[0], *arguments, passes=1)
     assert list(flow) == list(numbers(3))
     sending.end()
-    with pytest.raises(ValueError, match="no format 'proto' here"):
-        send_dataflow_zmq(numbers(3), flow.endpoints[0], 10, "proto")
 
 
 @pytest.mark.parametrize("kind", ["tcp", "ipc"])

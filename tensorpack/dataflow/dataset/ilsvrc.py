@@ -159,8 +159,6 @@ class ILSVRCMeta:
             they are in a folder for each class, as those of "train" always are.
         """
         _files.check_split(name, _PARTS)
-        if dir_structure not in ("original", "train"):
-            raise ValueError(f'dir_structure is "original" or "train", but got {dir_structure!r}.')
         pairs = (line.split() for line in self._lines(f"{name}.txt"))
         images = [(path, int(label)) for path, label in pairs]
         if name == "train" or dir_structure == "original":

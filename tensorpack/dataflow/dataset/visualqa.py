@@ -20,8 +20,7 @@ class VisualQA(DataFromList):
     """Yields `[question, annotation]`, dicts as they are in the files, which are held in memory.
 
     A question has `question`, `question_id` and `image_id`; an annotation has
-    `multiple_choice_answer`, `answers` and others. The files are such as
-    `OpenEnded_mscoco_train2014_questions.json` and `mscoco_train2014_annotations.json`.
+    `multiple_choice_answer`, `answers` and others.
     """
 
     def __init__(self, question_file: PathLike, annotation_file: PathLike) -> None:

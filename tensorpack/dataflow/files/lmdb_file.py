@@ -2,9 +2,8 @@
 
 The values of datapoints are frames of `tensorpack.utils.serialize`, so each has a checksum, and
 reading runs no code. Their keys are numbers, `00000000`, `00000001` and so on, with a list of them
-under `__keys__`, as in 2017; in files of other programs all keys are read. liblmdb reads a file as
-memory, so damage to the tree of its pages may end the process. A file must not be written to while
-it is read.
+under `__keys__`, as in 2017. liblmdb reads a file as memory, so damage to the tree of its pages may
+end the process. A file must not be written to while it is read.
 """
 
 import contextlib

@@ -1,8 +1,7 @@
 """TFRecord files, written and read without TensorFlow; `utils.serialize` encodes the datapoints.
 
 Such a file is a sequence of records, each with a checksum of its length and one of its bytes, and
-nothing else: no header, no index, no mark at the end. It is read from front to back, also if gzip
-has compressed it; a file that ends between two records looks whole unless `size` is given.
+nothing else: a file that ends between two records looks whole unless `size` is given.
 """
 
 import functools

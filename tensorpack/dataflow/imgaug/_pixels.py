@@ -40,16 +40,8 @@ def as_dtype(img: np.ndarray, dtype: Any) -> np.ndarray:
     return img.astype(dtype, copy=False)
 
 
-def mix_channels(img: np.ndarray, matrix: np.ndarray, clip: bool) -> np.ndarray:
-    """Returns `matrix @ (*pixel, 1)` for each pixel, in the image's dtype; see `cv2.transform`.
-
-    `matrix` is `[c, c + 1]`; values are clipped to [0, 255] if told so, those of uint8 always.
-    """
-    return finished(img, cv2.transform(img, matrix), clip)
-
-
 def finished(img: np.ndarray, result: np.ndarray, clip: bool = False) -> np.ndarray:
-    """Returns what was made of an image in its dtype, and clipped as by `mix_channels`."""
+    """Returns what was made of an image in its dtype; clipped to [0, 255] if uint8 or told so."""
     if clip and img.dtype != np.uint8:
         if img.dtype.kind != "f" and img.max() > 255:
             raise ValueError(f"its values are in [0, 255], got {img.max()}: convert it first.")
@@ -58,12 +50,12 @@ def finished(img: np.ndarray, result: np.ndarray, clip: bool = False) -> np.ndar
 
 
 def linear(img: np.ndarray, scale: _PerChannel, shift: _PerChannel, clip: bool) -> np.ndarray:
-    """Returns `img * scale + shift`, both numbers or one for each channel; see `mix_channels`."""
+    """Returns `img * scale + shift`, both numbers or one for each channel, as `finished`."""
     channels = channels_of(img)
     matrix = np.zeros((channels, channels + 1))
     np.fill_diagonal(matrix, scale)
     matrix[:, channels] = shift
-    return mix_channels(img, matrix, clip)
+    return finished(img, cv2.transform(img, matrix), clip)
 
 
 def as_coords(coords: Any) -> np.ndarray:

@@ -288,10 +288,6 @@ class _TransformOf2017(Transform):
         drawn = self.param if self._is_drawn() else super()
         return drawn.apply_segmentation(segmentation)
 
-    @property
-    def of_one_size(self) -> bool:  # type: ignore[override]
-        return getattr(self.param, "of_one_size", False)
-
     def _is_drawn(self) -> bool:
         return isinstance(self.param, Transform)
 

@@ -298,7 +298,6 @@ class Affine(ImageAugmentor):
         self.scale, self.translate_frac = scale, translate_frac
         if scale is not None:
             self.scale = as_range(self, "scale", scale)
-            as_positive(self, "scale", self.scale[0])
         if translate_frac is not None:
             x, y = (as_number(self, "translate_frac", frac, 0, 1) for frac in translate_frac)
             self.translate_frac = x, y

@@ -11,7 +11,7 @@ from tensorpack.utils.argtools import log_once
 from tensorpack.utils.checks import as_count, as_number, as_positive, as_range
 from tensorpack.utils.optional import cv2
 
-from ._pixels import as_dtype, channels_of, check_rgb, finished, linear, mix_channels
+from ._pixels import as_dtype, channels_of, check_rgb, finished, linear
 from .base import PhotometricAugmentor
 
 _GRAY = np.array([0.299, 0.587, 0.114])  # of red, green and blue, see cv2.COLOR_RGB2GRAY
@@ -63,7 +63,7 @@ class Saturation(PhotometricAugmentor):
         matrix = np.zeros((3, 4))
         matrix[:, :3] = (1 - param) * (_GRAY if self.rgb else _GRAY[::-1])
         matrix[[0, 1, 2], [0, 1, 2]] += param
-        return mix_channels(img, matrix, self.clip)
+        return finished(img, cv2.transform(img, matrix), self.clip)
 
 
 class Brightness(PhotometricAugmentor):
@@ -97,8 +97,8 @@ class BrightnessScale(PhotometricAugmentor):
 class Contrast(PhotometricAugmentor):
     """Scales the distance of values from their mean: `mean + (img - mean) * factor`.
 
-    Write `Contrast(factor_range, clip=...)` and `rgb=...` by name: the second argument was `clip`
-    until 2019, and `rgb` later. One bool is read as `clip`, with a warning.
+    Write `rgb=` and `clip=` by name: the second argument was `clip` until 2019, and `rgb` later. A
+    single bool is read as `clip`, with a warning.
 
     Args:
       factor_range: (least, most) of the factor; not negative.

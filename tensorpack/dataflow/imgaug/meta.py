@@ -143,13 +143,9 @@ class Albumentations(ImageAugmentor):
         return PhotometricTransform(apply)
 
     def _apply(self, img: np.ndarray, seed: int) -> np.ndarray:
-        if hasattr(self.augmentor, "set_random_seed"):  # since 2.0
-            self.augmentor.set_random_seed(seed)
-            result = self.augmentor(image=img)["image"]
-        else:
-            with _seeded_globals(seed):
-                result = self.augmentor(image=img)["image"]
-        return keep_channels(img, result)
+        with _seeded_globals(seed):  # before 2.0
+            getattr(self.augmentor, "set_random_seed", lambda seed: None)(seed)
+            return keep_channels(img, self.augmentor(image=img)["image"])
 
 
 class _IATransform(Transform):

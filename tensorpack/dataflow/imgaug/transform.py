@@ -9,7 +9,6 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
-from tensorpack.utils.checks import check_kind
 from tensorpack.utils.optional import cv2
 
 from ._pixels import as_coords, as_floats, as_rows, check_size, keep_channels, moved_labels
@@ -29,8 +28,6 @@ class Transform:
     A subclass overrides `apply_image`. If pixels move it also overrides `apply_coords`, on which
     `apply_box` is built, and `apply_segmentation`.
     """
-
-    of_one_size = False  # whether it would misplace an image of another size than it is made for
 
     def apply_image(self, img: np.ndarray) -> np.ndarray:
         """Returns the transformed image, from one of the shape that it was made for."""
@@ -78,7 +75,7 @@ class TransformList(Transform):
     """
 
     def __init__(self, tfms: Sequence[Transform]) -> None:
-        self.tfms = [check_kind("each of TransformList", each, Transform) for each in tfms]
+        self.tfms = list(tfms)
 
     def apply_image(self, img: np.ndarray) -> np.ndarray:
         return self._apply("apply_image", img)
@@ -92,10 +89,6 @@ class TransformList(Transform):
     def _apply_to_floats(self, name: str, rows: Any) -> np.ndarray:
         rows = as_floats(rows)
         return np.asarray(self._apply(name, rows)).astype(rows.dtype, copy=False)
-
-    @property
-    def of_one_size(self) -> bool:  # type: ignore[override]
-        return any(each.of_one_size for each in self.tfms)
 
     def apply_segmentation(self, segmentation: np.ndarray) -> np.ndarray:
         return self._apply("apply_segmentation", segmentation)
@@ -191,8 +184,6 @@ class ResizeTransform(Transform):
 class CropTransform(Transform):
     """Takes `h` x `w` pixels of an image, as a view; `y0` and `x0` are the first row and column."""
 
-    of_one_size = True
-
     def __init__(self, y0: int, x0: int, h: int, w: int) -> None:
         self.y0, self.x0, self.h, self.w = y0, x0, h, w
 
@@ -256,8 +247,6 @@ class WarpAffineTransform(Transform):
       borderMode: what is put where the image does not reach; by default `cv2.BORDER_CONSTANT`.
       borderValue: for `cv2.BORDER_CONSTANT`: a number, or one for each channel; 0 in masks.
     """
-
-    of_one_size = True
 
     def __init__(
         self,

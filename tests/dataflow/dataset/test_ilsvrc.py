@@ -138,8 +138,6 @@ def test_names_and_lists(tmp_path, folder):
     assert meta.get_image_list("val", "train")[0] == ("n02119789/ILSVRC2012_val_00000001.JPEG", 2)
     with pytest.raises(ValueError, match="'train', 'val' and 'test', not 'extra'"):
         meta.get_image_list("extra")
-    with pytest.raises(ValueError, match="dir_structure is .*, but got 'flat'"):
-        meta.get_image_list("val", "flat")
     (folder / "ilsvrc_metadata" / "caffe_ilsvrc12.tar.gz").unlink()  # it has been unpacked
     assert meta.get_image_list("val") == VAL
     with pytest.raises(FileNotFoundError, match="ILSVRCMeta needs .*put http://.*/caffe_ilsvrc12"):
