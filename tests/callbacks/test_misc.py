@@ -4,6 +4,7 @@ import pytest
 
 from tensorpack.callbacks import EstimatedTimeLeft, InjectShell, SendMonitorData, SendStat
 from tests.callbacks.driver import MiniTrainer, log_lines, when
+from tests.clock import FakeClock
 from tests.contracts.callback import contract_of
 
 WRITE = "import sys; open(sys.argv[1], 'a').write(sys.argv[2] + chr(10))"
@@ -15,8 +16,13 @@ TestSendMonitorData = contract_of(lambda: SendMonitorData("true", ["cost"]))
 TestSendStat = contract_of(lambda: SendStat("true", []))
 
 
+def put(callback):
+    callback.trainer.monitors.put_scalar("other", 1)
+    callback.trainer.monitors.put_scalar("cost", callback.epoch_num)
+
+
 def putting():
-    return when(trigger_epoch=lambda cb: cb.trainer.monitors.put_scalar("cost", cb.epoch_num))
+    return when(trigger_epoch=put)
 
 
 def send(make, command, **options):
@@ -63,11 +69,15 @@ def test_a_name_that_is_not_given_or_has_no_value_is_an_error():
         MiniTrainer([SendStat("true", ["cost"])]).train()
 
 
-def test_the_time_left_is_logged_while_there_is_some(capsys):
-    MiniTrainer([EstimatedTimeLeft()], max_epoch=3).train()
-    lines = log_lines(capsys)
-    assert len(lines) == 2
-    assert all(line.startswith("Estimated Time Left: ") for line in lines)
+def test_the_time_left_is_logged_while_there_is_some(monkeypatch, capsys):
+    clock = FakeClock()
+    monkeypatch.setattr("tensorpack.callbacks.misc.time.monotonic", clock)
+    work = when(trigger_step=lambda cb: clock.advance(15 * cb.epoch_num))
+    MiniTrainer([work, EstimatedTimeLeft()], max_epoch=3).train()
+    assert log_lines(capsys) == [
+        "Estimated Time Left: 1 minute",  # two epochs of 30 seconds
+        "Estimated Time Left: 45 seconds",  # one, of the median of 30 and 60
+    ]
 
 
 def test_without_ipython_it_is_pdb(tmp_path, monkeypatch, capsys):
