@@ -2,7 +2,7 @@
 
 import os
 from contextlib import ExitStack
-from typing import Callable, Optional, Sequence, Union
+from typing import Callable, List, Optional, Sequence, Union
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.utils import logger
@@ -102,13 +102,19 @@ def _check_files() -> None:
 
 def _warn_of_blocking(graph: tf.Graph) -> None:
     keys = [tf.GraphKeys.GLOBAL_VARIABLES, tf.GraphKeys.LOCAL_VARIABLES]
-    for variable in [each for key in keys for each in graph.get_collection(key)]:
-        blocking = [op.name for op in ancestors([variable.initializer]) if op.type in BLOCKING_OPS]
-        if blocking:
+    variables = [var for key in keys for var in graph.get_collection(key)]
+    blocking = _blocking_ops([var.initializer for var in variables])
+    for var in variables if blocking else []:
+        waits_for = _blocking_ops([var.initializer])
+        if waits_for:
             logger.warn(
-                f"The initial value of {variable.op.name} waits for {blocking[0]}, which has no "
+                f"The initial value of {var.op.name} waits for {waits_for[0]}, which has no "
                 "data before training starts: this may wait for ever."
             )
+
+
+def _blocking_ops(ops: List[tf.Operation]) -> List[str]:
+    return [op.name for op in ancestors(ops) if op.type in BLOCKING_OPS]
 
 
 class ReuseSessionCreator(tf.train.SessionCreator):

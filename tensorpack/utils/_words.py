@@ -75,7 +75,7 @@ def command_text(words: Sequence[str]) -> str:
 
 def without_secrets(arguments: Sequence[str]) -> List[str]:
     """Returns a command line with `***` after flags such as `--api-key`, and for users in URLs."""
-    text = _SECRET_FLAG.sub(r"\1***", "".join(f"\0{each}" for each in arguments))
+    text = _SECRET_FLAG.sub(r"\1***", "\0".join(["", *arguments]))
     return _SECRET_IN_URL.sub(r"\1***@", text).split("\0")[1:]
 
 
