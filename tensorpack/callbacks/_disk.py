@@ -7,19 +7,6 @@ from tensorpack.compat import tfv1 as tf
 from tensorpack.utils import logger
 from tensorpack.utils.atomic import write_atomic
 
-ERRORS = (OSError, tf.errors.OpError)  # all that a failing disk may raise
-
-# The errors of the system as TensorFlow passes them on.
-_SYSTEM_ERRORS = (
-    tf.errors.AlreadyExistsError,
-    tf.errors.DataLossError,
-    tf.errors.NotFoundError,
-    tf.errors.PermissionDeniedError,
-    tf.errors.ResourceExhaustedError,
-    tf.errors.UnavailableError,
-    tf.errors.UnknownError,
-)
-
 
 def survive(
     action: Callable[[], Any],
@@ -28,32 +15,21 @@ def survive(
     log: Callable[[str], None] = logger.warning,
     quiet: bool = False,
 ) -> Optional[Exception]:
-    """Calls what writes files, with names that begin with `path` where that is given; returns None,
-    or the error of a failing disk, which is logged behind `message` unless `quiet`. Any other error
-    is raised.
+    """Calls what writes files, with names that begin with `path`; returns None, or the error of a
+    failing disk, which is logged behind `message` unless `quiet`. Any other error is raised.
     """
     try:
         action()
-    except ERRORS as error:
-        reason = _disk_trouble(error, path)
-        if reason is None:
+    except (OSError, tf.errors.OpError) as error:
+        # TensorFlow adds text of its own around the sentence of the system, which names the file.
+        lines = str(getattr(error, "message", error)).splitlines()
+        about = [line.strip() for line in lines if path in line]
+        if not (about or isinstance(error, OSError)):
             raise
         if not quiet:
-            log(f"{message}: {reason}")
+            log(f"{message}: {about[-1] if about else error}")
         return error
     return None
-
-
-def _disk_trouble(error: Exception, path: str) -> Optional[str]:
-    """Returns in one line what is wrong with the disk; None if it is not to blame."""
-    if isinstance(error, OSError):
-        return str(error)
-    message = str(getattr(error, "message", error))
-    # TensorFlow adds text of its own around the sentence of the system.
-    about = [line.strip() for line in message.splitlines() if path in line]
-    if about:
-        return about[-1]
-    return message.splitlines()[0] if isinstance(error, _SYSTEM_ERRORS) else None
 
 
 class LogFiles:

@@ -36,22 +36,25 @@ def run(directory, action=lambda callback: None, max_epoch=2, init_step=0, **opt
     return MiniTrainer(callbacks, [writer], max_epoch=max_epoch, init_step=init_step).train()
 
 
-def test_a_file_has_its_version_the_graph_and_the_scalars(tmp_path):
-    trainer = run(tmp_path)
-    version, graph, *rest = shown_events(tmp_path)
+def test_the_version_the_graph_and_all_that_is_put_are_in_a_file_after_each_epoch(tmp_path):
+    seen = []
+
+    def put(callback):
+        seen.append(shown_scalars(tmp_path))
+        callback.trainer.monitors.put_image("frame", np.zeros([2, 3]))
+        callback.trainer.monitors.put_event(tf.Event(tagged_run_metadata={"tag": "trace"}))
+
+    trainer = run(tmp_path, put)
+    scalars = [(2, "epoch", 1.0), (2, "frame", 0.0), (4, "epoch", 2.0), (4, "frame", 0.0)]
+    assert seen == [[], scalars[:2]] and shown_scalars(tmp_path) == scalars
+    version, graph, _, image, event, *_ = events = shown_events(tmp_path)
     assert version.file_version == "brain.Event:2"
     assert tf.GraphDef.FromString(graph.graph_def) == trainer.graph.as_graph_def()
-    assert shown_scalars(tmp_path) == [(2, "epoch", 1.0), (4, "epoch", 2.0)]
-    assert all(event.wall_time > 1e9 for event in [version, graph, *rest])
+    assert (image.summary.value[0].image.height, image.summary.value[0].image.width) == (2, 3)
+    assert (event.step, event.tagged_run_metadata.tag) == (2, "trace")
+    assert all(event.wall_time > 1e9 for event in events)
     (path,) = tmp_path.iterdir()
     assert path.name.startswith("events.out.tfevents.")
-
-
-def test_what_is_written_is_in_the_file_after_each_epoch(tmp_path):
-    seen = []
-    reading = when(before_epoch=lambda _: seen.append(shown_scalars(tmp_path)))
-    MiniTrainer([putting(), reading], [TFEventWriter(str(tmp_path))], max_epoch=2).train()
-    assert seen == [[], [(2, "epoch", 1.0)]]
 
 
 def test_what_a_run_has_put_before_it_failed_is_in_the_file(tmp_path):
@@ -77,17 +80,6 @@ def test_a_long_queue_is_written_early(split_files, tmp_path):
     run(tmp_path, put_many, max_epoch=2, max_queue=2, split_files=split_files)
     assert counts == [0, 3, 3, 3, 6] + [6, 9, 9, 9, 12]
     assert len(list(tmp_path.iterdir())) == 1 + split_files
-
-
-def test_images_and_events_are_written(tmp_path):
-    def put(callback):
-        callback.trainer.monitors.put_image("frame", np.zeros([2, 3]))
-        callback.trainer.monitors.put_event(tf.Event(tagged_run_metadata={"tag": "trace"}))
-
-    run(tmp_path, put, max_epoch=1)
-    image, event = shown_events(tmp_path)[-2:]
-    assert (image.summary.value[0].image.height, image.summary.value[0].image.width) == (2, 3)
-    assert (event.step, event.tagged_run_metadata.tag) == (2, "trace")
 
 
 @pytest.mark.parametrize("resume", ["never", "auto"])
@@ -149,6 +141,20 @@ def test_after_a_resume_what_came_after_the_state_is_not_shown(tmp_path, split_f
     assert {path: path.read_bytes() for path in before} == before
     resume(tmp_path, states[1], max_epoch=4)  # the one that was resumed was killed, too
     assert shown_scalars(tmp_path) == [*EPOCHS[:1], *late, *EPOCHS[1:]]
+
+
+def test_a_late_value_is_in_the_file_of_its_step(tmp_path):
+    writer, states = TFEventWriter(str(tmp_path), split_files=True), []
+
+    def put(callback):
+        callback.trainer.monitors.put_scalar("late", callback.epoch_num)
+        states.append(writer.state_dict())
+
+    with tf.Graph().as_default():
+        MiniTrainer([putting(), when(before_epoch=put)], [writer], max_epoch=3).train()
+    resume(tmp_path, states[2])
+    late = [(0, "late", 1.0), (2, "late", 2.0), (4, "late", 3.0)]
+    assert sorted(shown_scalars(tmp_path)) == sorted(EPOCHS[:3] + late)
 
 
 def test_tensorboard_shows_each_step_once(tmp_path):

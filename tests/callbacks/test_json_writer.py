@@ -29,14 +29,10 @@ def run(directory, callback=None, **options):
 
 
 def aside(directory):
-    """The other files in the directory, which have the names of old ones."""
-    paths = [path for path in directory.iterdir() if path.name != "stats.json"]
-    assert all(re.match(r"stats\.json\.\d{4}-\d{6}$", path.name) for path in paths)
-    return paths
-
-
-def set_aside(directory):
-    return [json.loads(path.read_text()) for path in aside(directory)]
+    """The path and the epochs of the one other file, which has the name of an old one."""
+    (path,) = [path for path in directory.iterdir() if path.name != "stats.json"]
+    assert re.match(r"stats\.json\.\d{4}-\d{6}$", path.name)
+    return path, json.loads(path.read_text())
 
 
 def stats(directory):
@@ -72,16 +68,16 @@ def test_a_run_that_continues_appends(tmp_path, capsys):
     run(tmp_path, starting_epoch=3, init_step=4, max_epoch=3)
     assert stats(tmp_path) == [*TWO_EPOCHS, THIRD]
     assert log_lines(capsys)[-1] == (
-        f"This run appends to {tmp_path / 'stats.json'}, which has 2 epochs."
+        f"This run appends to {tmp_path / 'stats.json'}, which ends with epoch 2."
     )
 
 
-@pytest.mark.parametrize("starting_epoch", [1, 2, 4])
-def test_any_other_run_puts_the_old_file_aside(tmp_path, capsys, starting_epoch):
+@pytest.mark.parametrize("first, step, epochs", [(1, 0, [1]), (2, 0, [2]), (2, 4, [1, 2])])
+def test_any_other_run_puts_the_old_file_aside(tmp_path, capsys, first, step, epochs):
     run(tmp_path, max_epoch=2)
-    run(tmp_path, starting_epoch=starting_epoch, max_epoch=starting_epoch)
-    assert [each["epoch_num"] for each in stats(tmp_path)] == [starting_epoch]
-    assert set_aside(tmp_path) == [TWO_EPOCHS]
+    run(tmp_path, starting_epoch=first, init_step=step, max_epoch=first)
+    assert [each["epoch_num"] for each in stats(tmp_path)] == epochs
+    assert aside(tmp_path)[1] == TWO_EPOCHS
     assert f"{tmp_path / 'stats.json'} has later epochs, so it is kept as " in log_lines(capsys)[-1]
 
 
@@ -99,9 +95,7 @@ def test_a_truncated_file_is_put_aside_and_continued(tmp_path, capsys):
     )
 
 
-@pytest.mark.parametrize(
-    "garbage", [b"", b"\x00\xff", b"[" * 10**5, b"{}", b"[1, 2]", b'[{"a": 1}]', b"null"]
-)
+@pytest.mark.parametrize("garbage", [b"", b"\x00\xff", b'[{"a": 1}]'])
 def test_garbage_is_put_aside(tmp_path, garbage):
     (tmp_path / "stats.json").write_bytes(garbage)
     run(tmp_path, max_epoch=2)
@@ -157,24 +151,19 @@ def test_what_comes_late_belongs_to_the_epoch_that_ended(tmp_path):
     assert [each.get("end") for each in stats(tmp_path)] == [None, 5.0]
 
 
-class Blocking(Putting):
-    """Puts a directory in the way of every write, until the end of epoch 3."""
-
-    def __init__(self, path):
-        self._path = path
-
-    def _before_train(self):
-        self._path.mkdir()
-
-    def _trigger_epoch(self):
-        super()._trigger_epoch()
-        if self.epoch_num == 3:
-            self._path.rmdir()
-
-
 def test_a_failing_disk_costs_one_warning_and_no_epoch(tmp_path, capsys):
     path = tmp_path / "stats.json"
-    run(tmp_path, Blocking(path), max_epoch=3)
+
+    class Blocking(Putting):
+        def _before_train(self):
+            path.mkdir()  # in the way of every write
+
+        def _trigger_epoch(self):
+            super()._trigger_epoch()
+            if self.epoch_num == 3:
+                path.rmdir()
+
+    run(tmp_path, Blocking(), max_epoch=3)
     (line,) = log_lines(capsys)
     assert line.startswith(f"Cannot write {path}, the training continues: ")
     assert stats(tmp_path) == [*TWO_EPOCHS, THIRD]
@@ -196,21 +185,15 @@ def test_a_resumed_run_drops_what_came_after_its_state(tmp_path, capsys):
     longer = stats(tmp_path)
     resume(tmp_path, {}, Callback())
     assert stats(tmp_path) == TWO_EPOCHS  # written at once, not at the end of the next epoch
-    assert set_aside(tmp_path) == [longer]
+    path, epochs = aside(tmp_path)
+    assert epochs == longer
     assert log_lines(capsys)[-1] == (
-        f"{tmp_path / 'stats.json'} has later epochs, so it is kept as {aside(tmp_path)[0]}; "
+        f"{tmp_path / 'stats.json'} has later epochs, so it is kept as {path}; "
         "this run continues its first 2 epochs."
     )
     resume(tmp_path, {})
     assert stats(tmp_path) == [*TWO_EPOCHS, THIRD]
-    assert len(aside(tmp_path)) == 1
-
-
-def test_a_state_of_the_beginning_leaves_nothing_of_an_older_file(tmp_path):
-    run(tmp_path, max_epoch=2)
-    resume(tmp_path, {}, Callback(), starting_epoch=1, init_step=0)
-    assert set_aside(tmp_path) == [TWO_EPOCHS]
-    assert not (tmp_path / "stats.json").exists()
+    assert aside(tmp_path)[0] == path
 
 
 def test_what_the_state_holds_of_the_last_epoch_amends_it(tmp_path):

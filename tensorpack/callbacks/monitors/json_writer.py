@@ -78,7 +78,8 @@ class JSONWriter(LastValues):
                 f"{len(epochs)} epochs."
             )
         elif epochs:
-            logger.info(f"This run appends to {path}, which has {len(epochs)} epochs.")
+            last = epochs[-1]["epoch_num"]
+            logger.info(f"This run appends to {path}, which ends with epoch {last}.")
         if epochs and not self._last:
             self._last = epochs.pop()
         self._texts[:0] = map(json.dumps, epochs)
