@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from typing import Any, BinaryIO, Iterator, Optional, Tuple
 
 from tensorpack.utils.checks import as_count_or_none
-from tensorpack.utils.optional import require
+from tensorpack.utils.optional import Lazy, require
 from tensorpack.utils.packing.old_values import BadRecord, RefusedRecord
 
 from .._flow import not_a_state
@@ -25,6 +25,7 @@ from .records import DamagedFile, ErrorLimit, PathLike, Writing
 _HEADER = struct.Struct("<QI")  # the length, and the checksum of its 8 bytes
 _CHECKSUM = struct.Struct("<I")
 _BUFFER_BYTES = 1 << 18
+_google_crc32c: Any = Lazy("google_crc32c")
 _GZIP_ERRORS = (EOFError, zlib.error, getattr(gzip, "BadGzipFile", OSError))  # from Python 3.8 on
 
 
@@ -73,9 +74,11 @@ class TFRecordBytes(ResumableDataFlow):
                     if data is None:
                         break
                     datapoint = self._decode(data)
+                    offset += _HEADER.size + len(data) + _CHECKSUM.size
                 except (BadRecord, RefusedRecord, *_GZIP_ERRORS) as error:
                     limit.skip(error, f"{self.path}: record {count} at byte {offset}")
-                offset, count = file.tell(), count + 1
+                    offset = file.tell()
+                count += 1
                 if datapoint is not None:
                     self._position = offset, count, limit.count
                     yield datapoint
@@ -142,7 +145,7 @@ dump_dataflow_to_tfrecord = TFRecordSerializer.save  # its name of 2017
 
 def _crc(data: bytes) -> int:
     """Returns the checksum that TFRecord files have: CRC-32C turned by 15 bits, plus a constant."""
-    crc = require("google_crc32c").value(data)
+    crc = _google_crc32c.value(data)
     return ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
 
 

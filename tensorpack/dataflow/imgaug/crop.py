@@ -247,7 +247,7 @@ class PasteTransform(Transform):
     def _paste(self, img: np.ndarray, filler: BackgroundFiller) -> np.ndarray:
         canvas = filler.fill(self.background_shape, img)
         place = canvas[self.y0 : self.y0 + self.h, self.x0 : self.x0 + self.w]
-        np.copyto(place, img)
+        np.copyto(place, img, casting="safe" if img.dtype.kind in "ui" else "same_kind")
         return canvas
 
 

@@ -181,6 +181,14 @@ class TestCenterPaste(AugmentorContract):
         assert result.dtype == np.float64 and result[0, 1, 0] == 3
         np.testing.assert_array_equal(result[1:41, 1:61], picture())
 
+    def test_pasting_never_wraps_around(self):
+        class Bytes(BackgroundFiller):
+            def fill(self, background_shape, img):
+                return np.zeros((*background_shape, 3), np.uint8)
+
+        with pytest.raises(AugmentationError, match="uint8"):
+            CenterPaste((50, 70), Bytes()).augment(picture(dtype=np.uint16))
+
     def test_a_filler_of_an_old_script(self):
         class Old(BackgroundFiller):
             def _fill(self, background_shape, img):
