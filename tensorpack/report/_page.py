@@ -122,7 +122,7 @@ class _Run:
             pass
         except ValueError as error:
             self.notes.append(str(error))
-        self.attempts = [{"result": LOST, **each} for each in self.record.get("attempts", [])]
+        self.attempts = [{"result": LOST, **attempt} for attempt in self.record.get("attempts", [])]
         if self.attempts and self.attempts[-1]["result"] == LOST and is_locked(directory):
             self.attempts[-1]["result"] = "running"
         self.log = "".join(_last_lines(directory, "log.log"))
