@@ -193,14 +193,14 @@ def _stack_strings(values: List[Any], index: Hashable) -> np.ndarray:
 
 
 def as_array(value: Any, index: Hashable) -> np.ndarray:
-    if isinstance(value, np.ndarray) and value.dtype.kind != "O":
+    if isinstance(value, np.ndarray) and value.dtype.kind != "O" and not np.ma.isMA(value):
         return value
     if isinstance(value, np.generic):
         return np.asarray(value)
     for number in _NUMBERS:
         if isinstance(value, number):
             return _stack_numbers([value], {number}, index)[0]
-    kind = "an array of objects" if isinstance(value, np.ndarray) else type(value).__name__
+    kind = "an array of objects" if type(value) is np.ndarray else type(value).__name__
     raise TypeError(
         f"Component {index!r} is {kind}, which cannot be batched into an array. Yield numpy "
         "arrays or scalars, bool, int, float, str or bytes, or use use_list=True."

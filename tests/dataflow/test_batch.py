@@ -111,6 +111,7 @@ def test_scalars(values, expected):
         ([np.int64(1), np.uint64(1)], ValueError, "kinds: int64, uint64"),
         ([np.bool_(True), np.uint8(1)], ValueError, "kinds: bool, uint8"),
         ([np.timedelta64(1, "s"), np.timedelta64(1, "D")], ValueError, "kinds: timedelta64"),
+        ([np.ma.array([1, 2], mask=[0, 1])], TypeError, "Component 1 is MaskedArray"),
     ],
 )
 def test_what_does_not_fit_is_an_error(values, error, message):

@@ -153,6 +153,7 @@ def test_wrong_arguments(tmp_path):
         ([[1]], TypeError, "Datapoint 0 is a list of 1 comp.* for each of .*label"),
         ([{"a": 1, "b": 2}], TypeError, "Datapoint 0 is a dict"),
         ([[1, "a"]], TypeError, "No conversion path"),
+        ([[1, np.ma.array([1, 2], mask=[0, 1])]], TypeError, "Datapoint 0 has a mask"),
         ([[1, np.zeros(2)], [1, np.zeros(3)]], ValueError, r"Datapoint 1 .* float64 \(3,\), but"),
         ([[1, 2], [1, 2.0]], ValueError, r"Datapoint 1 \('train/label'\) is float64 \(\), but"),
     ],

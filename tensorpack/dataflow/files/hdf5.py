@@ -1,8 +1,7 @@
 """HDF5 files: datasets of equal length, whose rows of one index make a datapoint.
 
 Files of any program are read, by default into memory: each row of a file costs a whole chunk, so
-shuffled access is slow. In those that are written here, each chunk has a checksum (Fletcher's, of
-32 bits), and so have the structures, as in HDF5 1.10.
+shuffled access is slow. In those that are written here, chunks and structures have checksums.
 """
 
 import shlex
@@ -146,6 +145,8 @@ def _writer(path: str, keys: List[str]) -> Writing:
                 f"Datapoint {index} is {form_of(datapoint)}, but needs to be a list or "
                 f"tuple with one component for each of {keys}."
             )
+        if any(map(np.ma.isMA, datapoint)):
+            raise TypeError(f"Datapoint {index} has a mask, which would be lost: use filled().")
         rows = list(map(np.asarray, datapoint))
         if index == 0:
             columns.extend(_new_column(file, *pair) for pair in zip(keys, rows))
@@ -153,8 +154,7 @@ def _writer(path: str, keys: List[str]) -> Writing:
             if (row.dtype, row.shape) != (chunk.dtype, chunk.shape[1:]):
                 raise ValueError(
                     f"Datapoint {index} ({key!r}) is {row.dtype} {row.shape}, but those before it "
-                    f"are {chunk.dtype} {chunk.shape[1:]}. Make them alike by MapDataComponent, or "
-                    "use NumpySerializer."
+                    f"are {chunk.dtype} {chunk.shape[1:]}. NumpySerializer takes different ones."
                 )
             chunk[index % len(chunk)] = row
             if (index + 1) % len(chunk) == 0:
