@@ -65,7 +65,7 @@ OBJECTS = [
     functions.Pair(1, (2, functions.Pair([3], 4))),
     functions.Sample(pathlib.PurePosixPath("a/b.png"), np.ones((2, 3), np.uint8)),
     functions.Label.CAT,
-    {1, "a"},
+    {"a"},  # a set of one: the order of more is not that of another process
     collections.OrderedDict(b=1, a=2),
     collections.defaultdict(list, a=[1]),
     datetime.datetime(2018, 3, 1, tzinfo=datetime.timezone.utc),
