@@ -14,7 +14,7 @@ from tensorpack.utils._console import open_standard_descriptors
 from tensorpack.utils._words import number
 from tensorpack.utils.signals import SignalListener
 
-from ._group import Group, Member
+from ._group import Child, Group
 from ._hosts import environments, on_this_machine
 from ._output import Output
 
@@ -39,8 +39,8 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
     with SignalListener(events.put, signums=signums):
         output = Output()
         roles = zip(clusters, environments(clusters))
-        members = [Member(cluster, command, env, output) for cluster, env in roles]
-        return Group(members, output, events, args.grace).run()
+        processes = [Child(cluster, command, env, output) for cluster, env in roles]
+        return Group(processes, output, events, args.grace).run()
 
 
 def _make_parser() -> argparse.ArgumentParser:

@@ -18,16 +18,16 @@ from ._output import STDERR, STDOUT, Output
 
 _STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _SETTLE_SECONDS = 1.0  # for the others to end by themselves, when one has failed
-_TOLD_SECONDS = 5.0  # to end after SIGTERM
+_TERM_SECONDS = 5.0  # to end after SIGTERM
 _LAST_SECONDS = 1.0  # for what an ended process has left running, and for a reader that pauses
-_TICK_SECONDS = 0.1
+_POLL_SECONDS = 0.1
 
 
-class Member:
+class Child:
     """A process, in a session of its own; it is killed if the thread that started it dies."""
 
     code: Optional[int] = None  # its end as in `subprocess`
-    is_told = False  # to end
+    is_signalled = False  # to end
     is_cleared = False  # it has ended, and what it had left running is killed
 
     def __init__(
@@ -46,15 +46,16 @@ class Member:
             preexec_fn=functools.partial(set_parent_death_signal, signal.SIGKILL, os.getpid()),
         )
         pipes = [(process.stdout, STDOUT), (process.stderr, STDERR)]
-        self._readers = [output.add(self.name, each.fileno(), to) for each, to in pipes if each]
+        self._readers = [output.add(self.name, pipe.fileno(), to) for pipe, to in pipes if pipe]
 
     def look(self) -> bool:
         """Kills what an ended process has left running; returns whether it has ended just now."""
         if self.code is None:
             self.code, self._ended_at = self._process.poll(), time.monotonic()
             return self.code is not None
+        is_read = not any(reader.is_alive() for reader in self._readers)
         is_late = time.monotonic() > self._ended_at + _LAST_SECONDS
-        if not self.is_cleared and (is_late or not any(each.is_alive() for each in self._readers)):
+        if not self.is_cleared and (is_read or is_late):
             self.is_cleared = True
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._process.pid, signal.SIGKILL)
@@ -62,7 +63,7 @@ class Member:
 
     def send(self, signum: int) -> None:
         """Sends a signal to the process, not to those that it has started: they are its own."""
-        self.is_told = True
+        self.is_signalled = True
         self._process.send_signal(signum)
         self._process.send_signal(signal.SIGCONT)  # one that is stopped would not hear it
 
@@ -77,15 +78,15 @@ class Group:
     """Waits for processes, and ends all; `events` has the signals, `grace` is for them, in s."""
 
     def __init__(
-        self, members: Sequence[Member], output: Output, events: "queue.Queue[int]", grace: float
+        self, procs: Sequence[Child], output: Output, events: "queue.Queue[int]", grace: float
     ) -> None:
-        self._members, self._output, self._events, self._grace = members, output, events, grace
+        self._procs, self._output, self._events, self._grace = procs, output, events, grace
         self._code = self._num_signals = 0
-        self._tell_at = self._kill_at = self._patience = float("inf")
+        self._term_at = self._kill_at = self._patience = float("inf")
 
     def run(self) -> int:
         """Waits on the main thread until all have ended; returns the exit code for the shell."""
-        while not all(each.is_cleared for each in self._members):
+        while not all(proc.is_cleared for proc in self._procs):
             self._hear()
             self._look()
             self._end_others()
@@ -98,7 +99,7 @@ class Group:
     def _hear(self) -> bool:
         """Waits for an event, not for long; returns whether it was a signal, which is passed on."""
         with suppress(queue.Empty):
-            signum = self._events.get(timeout=_TICK_SECONDS)
+            signum = self._events.get(timeout=_POLL_SECONDS)
             if signum in _STOP_SIGNALS:
                 self._code = self._code or 128 + signum
                 self._num_signals += 1
@@ -106,31 +107,31 @@ class Group:
                 self._kill_at = min(self._kill_at, time.monotonic() + grace)
                 self._patience = self._grace if self._num_signals == 1 else _LAST_SECONDS
                 self._output.say(f"{signal.Signals(signum).name} passed on: {grace:g} s to end.")
-                for each in self._members:
-                    if each.is_worker and each.code is None:  # it may need the servers to save
-                        each.send(signum)
+                for proc in self._procs:
+                    if proc.is_worker and proc.code is None:  # it may need the servers to save
+                        proc.send(signum)
                 return True
         return False
 
     def _look(self) -> None:
         # Of several that are seen at once, one that was killed can hardly be a consequence.
-        for each in sorted(filter(Member.look, self._members), key=lambda each: each.code or 0):
-            if each.code and not (self._code or each.is_told):
-                self._code = each.code if each.code > 0 else 128 - each.code
-                self._tell_at = time.monotonic() + _SETTLE_SECONDS
-                self._output.say(f"First to end: {each}.")
+        for proc in sorted(filter(Child.look, self._procs), key=lambda p: p.code or 0):
+            if proc.code and not (self._code or proc.is_signalled):
+                self._code = proc.code if proc.code > 0 else 128 - proc.code
+                self._term_at = time.monotonic() + _SETTLE_SECONDS
+                self._output.say(f"First to end: {proc}.")
 
     def _end_others(self) -> None:
         """Ends the others after a failure, the servers after the last worker, all that is late."""
-        now, alive = time.monotonic(), [each for each in self._members if each.code is None]
-        workers = [each for each in alive if each.is_worker]  # they may need the servers to save
-        untold = [each for each in workers or alive if not each.is_told]
-        if untold and (now >= self._tell_at or not workers):
-            self._kill_at = now + min(self._grace, _TOLD_SECONDS)
-            for each in untold:
-                each.send(signal.SIGTERM)
+        now, alive = time.monotonic(), [proc for proc in self._procs if proc.code is None]
+        workers = [proc for proc in alive if proc.is_worker]  # they may need the servers to save
+        unsignalled = [proc for proc in workers or alive if not proc.is_signalled]
+        if unsignalled and (now >= self._term_at or not workers):
+            self._kill_at = now + min(self._grace, _TERM_SECONDS)
+            for proc in unsignalled:
+                proc.send(signal.SIGTERM)
         elif alive and now >= self._kill_at:
             self._kill_at, self._patience = float("inf"), _LAST_SECONDS
-            self._output.say(f"Killed: {', '.join(each.name for each in alive)}.")
-            for each in alive:
-                each.send(signal.SIGKILL)
+            self._output.say(f"Killed: {', '.join(proc.name for proc in alive)}.")
+            for proc in alive:
+                proc.send(signal.SIGKILL)

@@ -57,11 +57,11 @@ def environments(clusters: Sequence[Cluster]) -> List[Dict[str, str]]:
     names = [name for name in _THREADS if name not in os.environ] if workers > 1 else []
     shared = dict.fromkeys(names, str(max(1, usable_cores() // workers)))
     shared.update({"PYTHONUNBUFFERED": "1", LAUNCHED_BY: json.dumps(command_line())})
-    found = [{**os.environ, **shared} for _ in clusters]
-    for number, (env, cluster) in enumerate(zip(found, clusters)):
+    envs = [{**os.environ, **shared} for _ in clusters]
+    for number, (env, cluster) in enumerate(zip(envs, clusters)):
         env["TF_CONFIG"] = cluster.as_tf_config()
         if devices:  # a parameter server would take their memory
             size = len(devices) // workers
-            share = devices[number * size : (number + 1) * size] or [devices[number % len(devices)]]
-            env["CUDA_VISIBLE_DEVICES"] = ",".join(share) if cluster.job == "worker" else ""
-    return found
+            gpus = devices[number * size : (number + 1) * size] or [devices[number % len(devices)]]
+            env["CUDA_VISIBLE_DEVICES"] = ",".join(gpus) if cluster.job == "worker" else ""
+    return envs

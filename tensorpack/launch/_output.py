@@ -22,8 +22,8 @@ class Output:
         self._lock = threading.Lock()  # of both sinks
         self._threads: List[threading.Thread] = []
         self._is_finishing = False
-        own, self._own = os.pipe()
-        self.add("launch", own, STDERR)
+        reader, self._pipe = os.pipe()
+        self.add("launch", reader, STDERR)
 
     def add(self, name: str, pipe: int, sink: int) -> threading.Thread:
         """Starts a thread that reads a pipe to its end, and prints on descriptor `sink`."""
@@ -34,7 +34,7 @@ class Output:
 
     def say(self, text: str) -> None:
         """Prints a line of the launcher on standard error; waits for no reader."""
-        os.write(self._own, f"{text}\n".encode())
+        os.write(self._pipe, f"{text}\n".encode())
 
     def finish(self) -> None:
         """From now on, a pipe is at its end once it is empty: a foreign process may hold it."""
@@ -63,7 +63,7 @@ class Output:
                 rest = b""
             # Of a line that carriage returns have overwritten, what a terminal shows, roughly.
             texts = [[t for t in line.split(b"\r") if t.strip()] or [b""] for line in lines]
-            self._write(sink, b"".join(prefix + each[-1] + b"\n" for each in texts))
+            self._write(sink, b"".join(prefix + shown[-1] + b"\n" for shown in texts))
 
     def _write(self, sink: int, data: bytes) -> None:
         with self._lock:
