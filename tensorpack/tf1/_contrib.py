@@ -14,7 +14,7 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from tensorpack.utils.optional import require
 
-from ._replaced import advice, is_known
+from ._replaced import advice, is_gone
 
 _ROOT = "tensorflow.contrib"
 
@@ -58,7 +58,7 @@ class ContribFinder(MetaPathFinder, Loader):
             return None
         if fullname.startswith(_ROOT) and _homes(_package(fullname)) is not None:
             return spec_from_loader(fullname, self, is_package=True)
-        if is_known(f"tf.{name}"):
+        if is_gone(f"tf.{name}"):
             # Under its own name, the error of a 'from package import name' would be swallowed.
             raise ModuleNotFoundError(advice(f"tf.{name}"), name="tensorflow")
         return None
@@ -76,17 +76,17 @@ class _Contrib(ModuleType):
 
     def __getattr__(self, name: str) -> Any:
         if name == "__all__":
-            return [each for each in dir(self) if not each.startswith("_")]
+            return [name for name in dir(self) if not name.startswith("_")]
         if name.startswith("__"):
             raise AttributeError(name)
         package = _package(self.__name__)
         try:
-            found = _find(package, name)
+            value = _find(package, name)
         except LookupError:
             dotted = ".".join(["tf.contrib", *filter(None, [package]), name])
             raise AttributeError(advice(dotted)) from None
-        setattr(self, name, found)
-        return found
+        setattr(self, name, value)
+        return value
 
     def __dir__(self) -> List[str]:
         homes = _homes(_package(self.__name__)) or ()
@@ -123,13 +123,13 @@ def _find(package: str, name: str) -> Any:
     dotted = f"{package}.{name}" if package else name
     if _homes(dotted) is not None:
         return importlib.import_module(f"{_ROOT}.{dotted}")
-    found: Any = sys.modules["tensorflow"]
+    value: Any = sys.modules["tensorflow"]
     try:
         for part in _moved()[f"tf.contrib.{dotted}"].split(".")[1:]:
-            found = getattr(found, part)
+            value = getattr(value, part)
     except AttributeError:
         raise LookupError(dotted) from None
-    return found
+    return value
 
 
 def _moved() -> Dict[str, str]:

@@ -106,7 +106,7 @@ def _restore_private_names(v1: Any) -> None:
 
 def _restore_numpy_names() -> None:
     names = vars(importlib.import_module("numpy"))
-    old: Dict[str, Any] = {each.__name__: each for each in _PYTHON_TYPES}
+    old: Dict[str, Any] = {kind.__name__: kind for kind in _PYTHON_TYPES}
     old["asscalar"] = operator.methodcaller("item")
     old.update({name: names[new] for name, new in _NUMPY_RENAMES.items()})
     names.update({name: value for name, value in old.items() if name not in names})

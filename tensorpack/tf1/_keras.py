@@ -40,7 +40,7 @@ def _put(name: str, module: Any) -> None:
     parent, _, last = name.rpartition(".")
     if parent:
         vars(sys.modules[parent]).setdefault(last, module)
-    for each in dir(module):
-        inner = getattr(module, each)
-        if isinstance(inner, ModuleType) and inner.__name__.endswith(f".{name}.{each}"):
-            _put(f"{name}.{each}", inner)
+    for child in dir(module):
+        value = getattr(module, child)
+        if isinstance(value, ModuleType) and value.__name__.endswith(f".{name}.{child}"):
+            _put(f"{name}.{child}", value)

@@ -42,20 +42,20 @@ _REPLACEMENTS = {
 }
 
 
-def is_known(name: str) -> bool:
+def is_gone(name: str) -> bool:
     """Returns whether a name, such as "tf.contrib.seq2seq", is or lies in one that is gone."""
     return bool(_longest(name))
 
 
 def advice(name: str) -> str:
     """Returns the message of an error about a name that TensorFlow 2 does not have."""
-    found = _longest(name)
-    if not found:
+    prefix = _longest(name)
+    if not prefix:
         return f"module 'tensorflow' has no attribute {name[3:]!r}"
-    use = _REPLACEMENTS[found]
+    use = _REPLACEMENTS[prefix]
     return f"TensorFlow 2 has no {name}: " + (f"use {use} instead" if use else _COPY) + "."
 
 
 def _longest(name: str) -> str:
-    fits = [each for each in _REPLACEMENTS if name == each or name.startswith(each + ".")]
+    fits = [prefix for prefix in _REPLACEMENTS if name == prefix or name.startswith(prefix + ".")]
     return max(fits, key=len, default="")

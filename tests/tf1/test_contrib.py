@@ -7,7 +7,7 @@ import pytest
 
 from tensorpack.compat import is_tfv2
 from tensorpack.tf1._contrib import _package
-from tensorpack.tf1._replaced import _REPLACEMENTS, advice, is_known
+from tensorpack.tf1._replaced import _REPLACEMENTS, advice, is_gone
 from tests.tf1.run_script import run_script
 
 # Statements -> the type of their error, and words of its message.
@@ -86,4 +86,4 @@ def test_private_modules_lie_in_the_public_package(module, package):
 def test_the_longest_name_that_fits_counts():
     assert "argparse" in advice("tf.contrib.training.HParams")
     assert "tf.data" in advice("tf.contrib.training.HParamsAndMore")
-    assert is_known("tf.contrib.any.thing") and not is_known("tf.contribution")
+    assert is_gone("tf.contrib.any.thing") and not is_gone("tf.contribution")
