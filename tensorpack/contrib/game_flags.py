@@ -307,8 +307,8 @@ def next_commands(
         program = [_shortest(sys.executable), _shortest(os.path.abspath(script))]
     program += ["--rom", args.rom]
     where = None if logdir is None else _shortest(logdir)
-    there = [] if where in (None, _default_logdir(args, name)) else ["--logdir", where]
-    resume = command_text([*program, *_words(parser, args), *there, "--resume", "auto"])
+    logdir_flag = [] if where in (None, _default_logdir(args, name)) else ["--logdir", where]
+    resume = command_text([*program, *_words(parser, args), *logdir_flag, "--resume", "auto"])
     model = command_text([*program, *_words(parser, args, needed), "--task"])
     return {  # the trainer puts the path of the last checkpoint there
         "resume": resume,

@@ -156,9 +156,9 @@ class Evaluator(Callback):
             bar = stack.enter_context(get_tqdm(total=n, desc="Evaluation"))
             watch = None
             if self._video:
-                video = self._open_video()
-                stack.enter_context(video)
-                watch = video.watch
+                name = f"game-{self.global_step}.mp4"
+                path = os.path.join(logger.get_logger_dir() or "", "videos", name)
+                watch = stack.enter_context(GameVideo(path)).watch
 
             def on_tick(frames: np.ndarray, finished: int) -> None:
                 bar.update(finished)
@@ -169,10 +169,6 @@ class Evaluator(Callback):
                 on_tick=on_tick,
                 watch=watch,
             )
-
-    def _open_video(self) -> GameVideo:
-        directory = logger.get_logger_dir() or ""
-        return GameVideo(os.path.join(directory, "videos", f"game-{self.global_step}.mp4"))
 
     def state_dict(self) -> Dict[str, Any]:
         """Returns the numbers of games and the random stream."""
@@ -206,11 +202,10 @@ class Progress(Callback):
         self._expreplay = expreplay
         self._frame_skip = frame_skip
         self._clock = clock
-        self._seconds = 0.0  # of earlier attempts
-        self._since = 0.0
+        self._start = 0.0  # earlier by the time of the run that is resumed
 
     def _setup_graph(self) -> None:
-        self._since = self._clock()
+        self._start = self._clock()
 
     def _trigger(self) -> None:
         steps = self._expreplay.env_steps
@@ -225,7 +220,7 @@ class Progress(Callback):
         return self._so_far() / max(self._expreplay.num_episodes, 1)
 
     def _so_far(self) -> float:
-        return self._seconds + self._clock() - self._since
+        return self._clock() - self._start
 
     def state_dict(self) -> Dict[str, Any]:
         """Returns the seconds so far."""
@@ -233,7 +228,7 @@ class Progress(Callback):
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
         """Restores what `state_dict` returned."""
-        self._seconds = state["seconds"]
+        self._start -= state["seconds"]
 
 
 class AllWeights(SessionInit):

@@ -25,7 +25,7 @@ from tensorpack.utils.gpu import get_num_gpu
 __all__ = ["KerasModel", "KerasPhaseCallback", "setup_keras_trainer"]
 
 _OF_KERAS = ("keras", "tensorflow", "tensorpack", "tf_keras")  # packages
-_Given = Union[str, Callable[..., Any], Sequence[Any], None]
+_Spec = Union[str, Callable[..., Any], Sequence[Any], None]
 
 
 class KerasPhaseCallback(Callback):
@@ -56,8 +56,8 @@ def setup_keras_trainer(
     target_signature: Sequence[tf.TensorSpec],
     input: InputSource,
     optimizer: tf.train.Optimizer,
-    loss: _Given,
-    metrics: _Given,
+    loss: _Spec,
+    metrics: _Spec,
     loss_weights: Optional[Sequence[float]] = None,
 ) -> List[str]:
     """Builds the training graph of a Keras model in a trainer; call its `train` afterwards.
@@ -118,7 +118,7 @@ class KerasModel:
         self._graph: Any = (trainer, get_model, input_signature, target_signature, input)
         self._scalars: List[str] = []
 
-    def compile(self, optimizer: Any, loss: _Given, metrics: _Given = None, **kwargs: Any) -> None:
+    def compile(self, optimizer: Any, loss: _Spec, metrics: _Spec = None, **kwargs: Any) -> None:
         """Builds the training graph; takes the last arguments of `setup_keras_trainer`."""
         kwargs.update(optimizer=optimizer, loss=loss, metrics=metrics)
         self._scalars = setup_keras_trainer(*self._graph, **kwargs)
@@ -146,7 +146,7 @@ class _Tower:
     def __init__(self, get_model: Any, inputs: int, loss: Any, metrics: Any, weights: Any) -> None:
         keras, losses = load_keras(), _as_list(loss)
         self.scalars: List[str] = []  # the names
-        self._losses = [self._named(keras.losses.get, each) for each in losses]
+        self._losses = [self._named(keras.losses.get, function) for function in losses]
         self._weights = weights or [1.0] * len(losses)
         entries = [metrics] if len(losses) == 1 else metrics or [None] * len(losses)
         self._metrics = [[self._named(keras.metrics.get, e) for e in _as_list(m)] for m in entries]
@@ -154,13 +154,13 @@ class _Tower:
         self._get_model, self._num_inputs = get_model, inputs
         self._models: Dict[tf.Graph, Any] = {}
 
-    def _named(self, get: Callable[[Any], Any], given: Any) -> Tuple[str, Callable[..., Any]]:
-        function = _accuracy if given in ("accuracy", "acc") else get(given)
+    def _named(self, get: Callable[[Any], Any], spec: Any) -> Tuple[str, Callable[..., Any]]:
+        function = _accuracy if spec in ("accuracy", "acc") else get(spec)
         if isinstance(function, load_keras().metrics.Metric):
-            raise TypeError(f"{given!r} has a state: give a function, or use an Inferencer.")
-        base = given if isinstance(given, str) else getattr(given, "__name__", type(given).__name__)
+            raise TypeError(f"{spec!r} has a state: give a function, or use an Inferencer.")
+        base = spec if isinstance(spec, str) else getattr(spec, "__name__", type(spec).__name__)
         names = [base, *(f"{base}_{i}" for i in range(1, len(self.scalars) + 1))]
-        self.scalars.append(next(each for each in names if each not in self.scalars))
+        self.scalars.append(next(name for name in names if name not in self.scalars))
         return self.scalars[-1], function
 
     def __call__(self, *tensors: tf.Tensor) -> tf.Tensor:
@@ -173,7 +173,7 @@ class _Tower:
         costs, measured = [], []
         for i, result in enumerate(zip(targets, outputs)):
             costs.append(_mean(*self._losses[i], *result))
-            measured += [_mean(*each, *result) for each in self._metrics[i]]
+            measured += [_mean(*metric, *result) for metric in self._metrics[i]]
         regularize = regularize_cost_from_collection()
         weighted = map(operator.mul, costs, self._weights)
         total = tf.add_n([*weighted, *activity, regularize], name="total_loss")
@@ -192,11 +192,11 @@ class _Tower:
                 f"{tower} has variables of its own, but towers of a Keras model {hint}"
             )
         # What there is at these inputs is of the model as it was made.
-        known = {id(e) for e in model.get_updates_for(inputs) + model.get_losses_for(inputs)}
+        at_creation = {id(e) for e in model.get_updates_for(inputs) + model.get_losses_for(inputs)}
         outputs = model(inputs if len(inputs) > 1 else inputs[0], training=tower.is_training)
-        updates = [each for each in model.get_updates_for(inputs) if id(each) not in known]
+        updates = [op for op in model.get_updates_for(inputs) if id(op) not in at_creation]
         tf.get_collection_ref(tf.GraphKeys.UPDATE_OPS).extend(updates)
-        activity = [each for each in model.get_losses_for(inputs) if id(each) not in known]
+        activity = [loss for loss in model.get_losses_for(inputs) if id(loss) not in at_creation]
         return _as_list(outputs), activity
 
     def _make_model(self, inputs: List[tf.Tensor]) -> Any:
@@ -210,14 +210,14 @@ class _Tower:
             )
         weight_losses = model.get_losses_for(None)
         tf.get_collection_ref(tf.GraphKeys.REGULARIZATION_LOSSES).extend(weight_losses)
-        frozen = {id(each) for each in model.non_trainable_weights}
+        frozen = {id(var) for var in model.non_trainable_weights}
         trainable = tf.get_collection_ref(tf.GraphKeys.TRAINABLE_VARIABLES)
-        trainable[:] = [each for each in trainable if id(each) not in frozen]
+        trainable[:] = [var for var in trainable if id(var) not in frozen]
         return model
 
 
-def _as_list(given: Any) -> List[Any]:
-    return list(given) if isinstance(given, (list, tuple)) else [] if given is None else [given]
+def _as_list(value: Any) -> List[Any]:
+    return list(value) if isinstance(value, (list, tuple)) else [] if value is None else [value]
 
 
 def _mean(name: str, function: Any, target: tf.Tensor, output: tf.Tensor) -> tf.Tensor:
