@@ -194,9 +194,10 @@ def compare(ours, arguments, bound=False):
 def renamed(function):
     """Returns the new names of old keywords that a function and what it wraps translate."""
     names = {}
-    while inspect.isfunction(function):
-        tables = inspect.getclosurevars(function).nonlocals
-        names.update(tables.get("new_names") or tables.get("spelling") or {})
+    while function is not None:
+        closure = inspect.getclosurevars(function).nonlocals if inspect.isfunction(function) else {}
+        tables = {**getattr(function, "__dict__", {}), **closure}  # of a layer its attribute
+        names.update(tables.get("new_names") or tables.get("renaming") or {})
         function = getattr(function, "__wrapped__", None)
     return {old: getattr(new, "name", new) for old, new in names.items()}
 

@@ -1,4 +1,4 @@
-"""Checks of inputs and options that several layers share; they raise ValueError."""
+"""Checks of inputs and sizes that several layers share; they raise ValueError."""
 
 from typing import Any, List, Sequence, Tuple, Union
 
@@ -12,38 +12,16 @@ IntPair = Union[int, Sequence[int]]
 def check_image(
     layer_name: str, inputs: Any, data_format: str, dims: int = 2
 ) -> Tuple[tf.Tensor, str]:
-    """Returns images, or volumes, as a floating-point tensor with known channels, and the format as
-    `axis_order` does.
-    """
-    data_format = axis_order(data_format, dims=dims)
-    tensor = check_floating(layer_name, check_rank(layer_name, inputs, len(data_format)))
-    check_channels(layer_name, tensor, channel_axis(data_format))
-    return tensor, data_format
+    """Returns images, or volumes, as a floating-point tensor; the format as `axis_order` does."""
+    tensor = check_floating(layer_name, inputs)
+    if tensor.shape.ndims != dims + 2:
+        raise ValueError(f"{layer_name} needs a tensor of {dims + 2} dimensions, got {tensor}.")
+    return tensor, axis_order(data_format, dims=dims)
 
 
-def check_rank(layer_name: str, inputs: Any, rank: int = 4) -> tf.Tensor:
-    """Returns images (rank 4) or volumes (5) as a tensor."""
+def check_floating(layer_name: str, inputs: Any) -> tf.Tensor:
+    """Returns the inputs as a tensor of a floating-point dtype."""
     tensor = tf.convert_to_tensor(inputs)
-    if tensor.shape.ndims != rank:
-        what = "images" if rank == 4 else "volumes"
-        raise ValueError(
-            f"{layer_name} needs {what}, a tensor of {rank} dimensions; "
-            f"got {tensor.name} with shape {tensor.shape}."
-        )
-    return tensor
-
-
-def check_channels(layer_name: str, tensor: tf.Tensor, axis: int) -> None:
-    """Raises ValueError if the size of the tensor along the axis of the channels is unknown."""
-    if tensor.shape.as_list()[axis] is None:
-        raise ValueError(
-            f"{layer_name} needs a known number of channels (axis {axis}); "
-            f"got {tensor.name} with shape {tensor.shape}. Set it with set_shape()."
-        )
-
-
-def check_floating(layer_name: str, tensor: tf.Tensor) -> tf.Tensor:
-    """Returns the tensor if its dtype is floating-point, or raises ValueError."""
     if not tensor.dtype.base_dtype.is_floating:
         raise ValueError(
             f"{layer_name} needs floating-point numbers, got {tensor.name} of dtype "
@@ -52,14 +30,12 @@ def check_floating(layer_name: str, tensor: tf.Tensor) -> tf.Tensor:
     return tensor
 
 
-def channel_axis(data_format: str) -> int:
-    """Returns the axis of the channels in `NHWC`, `NCHW`, `NDHWC` or `NCDHW`."""
-    return data_format.index("C")
-
-
 def channels_of(inputs: tf.Tensor, data_format: str) -> int:
-    """Returns the number of channels of images or volumes."""
-    return inputs.shape.as_list()[channel_axis(data_format)]
+    """Returns the number of channels of images or volumes, which must be known."""
+    channels = inputs.shape.as_list()[data_format.index("C")]
+    if channels is None:
+        raise ValueError(f"The number of channels of {inputs} must be known: use set_shape().")
+    return channels
 
 
 def per_axis(sizes: Sequence[int], data_format: str) -> List[int]:

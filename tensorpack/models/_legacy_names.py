@@ -4,17 +4,9 @@ The order of positional arguments needs no translation: the layers keep the orde
 later order is a prefix of it wherever later scripts may pass arguments by position.
 """
 
-from typing import Any, Callable, Dict, Mapping, NamedTuple, Union
+from typing import Dict
 
-
-class Converted(NamedTuple):
-    """A renamed argument whose value changes as well."""
-
-    name: str
-    convert: Callable[[Any], Any]
-
-
-Renaming = Mapping[str, Union[str, Converted]]
+from tensorpack.tfutils.argscope import Converted, Renaming
 
 _INPUTS: Dict[str, str] = {"x": "inputs"}
 WEIGHTS: Dict[str, str] = {
@@ -58,23 +50,3 @@ RENAMED: Dict[str, Renaming] = {
     "LayerNorm": {**_INPUTS, **_AFFINE},
     "MaxPooling": _POOLING,
 }
-
-
-def translate(layer_name: str, renaming: Renaming, arguments: Mapping[str, Any]) -> Dict[str, Any]:
-    """Returns keyword arguments under their internal names, by the layer's row of `RENAMED`."""
-    translated: Dict[str, Any] = {}
-    given_as: Dict[str, str] = {}
-    for name, value in arguments.items():
-        target = renaming.get(name, name)
-        if isinstance(target, Converted):
-            value = target.convert(value)
-            target = target.name
-        if target in translated:
-            first, second = sorted([given_as[target], name])
-            raise TypeError(
-                f"{layer_name}() got both {first!r} and {second!r}, two names of one argument. "
-                "Pass only one."
-            )
-        translated[target] = value
-        given_as[target] = name
-    return translated

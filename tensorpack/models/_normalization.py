@@ -8,7 +8,7 @@ from tensorpack.tfutils.collectives import sum_over_towers
 from tensorpack.tfutils.tower import get_current_tower_context, in_main_training_tower
 from tensorpack.utils.argtools import axis_order
 
-from ._checks import channel_axis, channels_of, check_channels, check_floating
+from ._checks import channels_of, check_floating
 from .registry import VariableHolder
 
 _LEAST_EPSILON = 1.001e-5  # what TensorFlow's fused op takes instead of a smaller one
@@ -64,7 +64,7 @@ def normalize_by_moments(
     Returns:
       The result, of the dtype of the input; mean and variance, with 1 for each of the axes.
     """
-    beta, gamma = (None if each is None else tf.reshape(each, shape) for each in affine)
+    beta, gamma = (var if var is None else tf.reshape(var, shape) for var in affine)
     precise = tf.cast(inputs, parameter_dtype(inputs.dtype))
     mean, variance = tf.nn.moments(precise, axes, keep_dims=True)
     normalized = tf.nn.batch_normalization(precise, mean, variance, beta, gamma, epsilon)
@@ -83,7 +83,7 @@ def as_images(
 ) -> Tuple[tf.Tensor, str]:
     """Returns the input as a tensor of four dimensions, and its data format."""
     data_format = axis_order(data_format)
-    tensor = check_floating(layer_name, tf.convert_to_tensor(inputs))
+    tensor = check_floating(layer_name, inputs)
     rank = tensor.shape.ndims
     if rank not in (2, 4):
         raise ValueError(
@@ -93,7 +93,6 @@ def as_images(
         if axis not in ((1, -1) if rank == 2 else (1, 3, -1)):
             raise ValueError(f"{layer_name}: axis must be 1 or the last one, got {axis!r}.")
         data_format = "NCHW" if axis == 1 else "NHWC"
-    check_channels(layer_name, tensor, 1 if data_format == "NCHW" else -1)
     if rank == 2:
         tensor, data_format = tf.expand_dims(tf.expand_dims(tensor, 1), 1), "NHWC"
     return tensor, data_format
@@ -150,7 +149,7 @@ def normalize_over_towers(
     The variance is that around the common mean, in a second sum: the difference of two large
     numbers would lose digits.
     """
-    axis = channel_axis(data_format)
+    axis = data_format.index("C")
     axes = [i for i in range(4) if i != axis]
     channels = images.shape.as_list()[axis]
     shape = [channels if i == axis else 1 for i in range(4)]
@@ -183,8 +182,8 @@ def update(
     the training reads them; returns `normalized`.
     """
     tower = get_current_tower_context()
-    own = read_in_training and tower is not None and tower.keeps_updates
-    if ema_update == "skip" or not (own or in_main_training_tower()):
+    read = read_in_training and tower is not None and tower.keeps_updates
+    if ema_update == "skip" or not (read or in_main_training_tower()):
         return normalized
     updates = [
         tf.assign_sub(average, (average - new) * (1 - momentum)).op
@@ -198,8 +197,8 @@ def update(
             f"{updates[0].name} is in a branch or a loop, whose ops a step cannot run alone: "
             'pass BatchNorm(ema_update="internal"), or build the layer outside.'
         )
-    for each in updates:
-        tf.add_to_collection(tf.GraphKeys.UPDATE_OPS, each)
+    for op in updates:
+        tf.add_to_collection(tf.GraphKeys.UPDATE_OPS, op)
     return normalized
 
 

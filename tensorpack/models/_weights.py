@@ -27,9 +27,9 @@ def get_weights(
       kernel, bias: their initializer and regularizer; `b` is zero by default.
       outputs: the size of `b`; by default the last of `kernel_shape`.
     """
-    for each in (kernel[0], bias[0]):
-        if isinstance(each, (bool, str)):
-            raise TypeError(f"An initializer cannot be {each!r}: pass options after sizes by name.")
+    for init in (kernel[0], bias[0]):
+        if isinstance(init, (bool, str)):
+            raise TypeError(f"An initializer cannot be {init!r}: pass options after sizes by name.")
     dtype = inputs.dtype.base_dtype
     weights = VariableHolder(W=tf.get_variable("W", kernel_shape, dtype, *kernel))
     if use_bias:

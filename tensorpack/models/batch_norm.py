@@ -8,7 +8,7 @@ from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.collectives import has_other_terms
 from tensorpack.utils.checks import as_count
 
-from ._checks import channel_axis, channels_of
+from ._checks import channels_of
 from ._legacy_names import RENAMED
 from ._normalization import (
     Affine,
@@ -175,16 +175,16 @@ def _normalize_in_parts(
     images: tf.Tensor, size: int, affine: Affine, epsilon: float, data_format: str
 ) -> Tuple[tf.Tensor, Statistics]:
     """Normalizes each part of the batch by itself; also returns the mean of their statistics."""
-    known = images.shape.as_list()
+    static = images.shape.as_list()
     parts = tf.reshape(images, tf.concat([[size, -1], tf.shape(images)[1:]], 0))
-    parts.set_shape([size, None, *known[1:]])
-    axis = channel_axis(data_format) + 1
-    shape = [known[axis - 1] if i == axis else 1 for i in range(5)]
+    parts.set_shape([size, None, *static[1:]])
+    axis = data_format.index("C") + 1
+    shape = [static[axis - 1] if i == axis else 1 for i in range(5)]
     axes = [i for i in range(5) if i not in (1, axis)]
     normalized, *moments = normalize_by_moments(parts, axes, affine, shape, epsilon)
     normalized = tf.reshape(normalized, tf.shape(images))
-    normalized.set_shape(known)
-    means = [tf.reshape(tf.reduce_mean(each, 1), [known[axis - 1]]) for each in moments]
+    normalized.set_shape(static)
+    means = [tf.reshape(tf.reduce_mean(moment, 1), [static[axis - 1]]) for moment in moments]
     return normalized, Statistics(*means)
 
 
@@ -192,7 +192,7 @@ def _corrections(
     images: tf.Tensor, averages: Statistics, rmax: Any, dmax: Any, epsilon: float, data_format: str
 ) -> Tuple[tf.Tensor, tf.Tensor]:
     """Returns `r` and `d`, `[C]`, as constants to the gradient."""
-    axes = [i for i in range(4) if i != channel_axis(data_format)]
+    axes = [i for i in range(4) if i != data_format.index("C")]
     mean, variance = tf.nn.moments(tf.cast(images, averages.mean.dtype.base_dtype), axes)
     deviation = tf.sqrt(averages.variance + epsilon)
     r = tf.sqrt(variance + epsilon) / deviation

@@ -5,14 +5,7 @@ from typing import Any, Callable, Optional, Sequence, Union
 from tensorpack.compat import tfv1 as tf
 from tensorpack.utils.checks import as_count
 
-from ._checks import (
-    IntPair,
-    channel_axis,
-    channels_of,
-    check_image,
-    check_sizes,
-    per_axis,
-)
+from ._checks import IntPair, channels_of, check_image, check_sizes, per_axis
 from ._legacy_names import RENAMED
 from ._weights import finish, get_weights, he_normal
 from .registry import layer_register
@@ -88,7 +81,7 @@ def Conv2D(
     if split == 1:
         convolved = convolve(inputs, weights.W)
     else:
-        axis = channel_axis(data_format)
+        axis = data_format.index("C")
         groups = zip(tf.split(inputs, split, axis), tf.split(weights.W, split, 3))
         convolved = tf.concat([convolve(image, kernel) for image, kernel in groups], axis)
     return finish(convolved, weights, activation, activity_regularizer, data_format)
@@ -191,7 +184,7 @@ def Conv2DTranspose(
         return lambda length: length * steps[i] + extra if size is None else size[i]
 
     shape = StaticDynamicShape(inputs)
-    shape.apply(channel_axis(data_format), lambda _: outputs)
+    shape.apply(data_format.index("C"), lambda _: outputs)
     for i in (0, 1):
         shape.apply(data_format.index("H") + i, grow(i))
     grown = tf.nn.conv2d_transpose(
@@ -276,7 +269,7 @@ def _parse_output_shape(layer_name: str, filters: Any) -> Any:
     """Returns the fixed (height, width), or None if strides decide, and the number of channels."""
     if not isinstance(filters, (list, tuple)):
         return None, as_count(layer_name, "filters", filters)
-    height, width, channels = (as_count(layer_name, "output shape", each) for each in filters)
+    height, width, channels = (as_count(layer_name, "output shape", size) for size in filters)
     return [height, width], channels
 
 

@@ -36,7 +36,7 @@ def FullyConnected(
       The op `<layer>/output`, `[N, units]`, with the `.variables` `W` and `b`.
     """
     units = as_count("FullyConnected", "units", units)
-    inputs = check_floating("FullyConnected", tf.convert_to_tensor(inputs))
+    inputs = check_floating("FullyConnected", inputs)
     size = inputs.shape[1:].num_elements() if inputs.shape.ndims else None
     if size is None:
         raise ValueError(

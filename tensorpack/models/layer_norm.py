@@ -5,7 +5,7 @@ from typing import Any, List, Optional
 from tensorpack.compat import tfv1 as tf
 from tensorpack.utils.checks import as_count
 
-from ._checks import channel_axis, check_floating, check_image
+from ._checks import channels_of, check_floating, check_image
 from ._legacy_names import RENAMED
 from ._normalization import Affine, get_affine, normalize_by_moments
 from .registry import layer_register
@@ -36,13 +36,12 @@ def LayerNorm(
     Returns:
       The op `<layer>/output`, like `inputs`, with the `.variables` `beta` and `gamma`.
     """
-    inputs = tf.convert_to_tensor(inputs)
-    if inputs.shape.ndims == 2 and inputs.shape.as_list()[1] is not None:
-        check_floating("LayerNorm", inputs)
-        return _normalize(inputs, [1], 1, epsilon, center, scale, None, gamma_initializer)
-    _, data_format = check_image("LayerNorm", inputs, data_format)
-    axis = channel_axis(data_format)
-    return _normalize(inputs, [1, 2, 3], axis, epsilon, center, scale, None, gamma_initializer)
+    if tf.convert_to_tensor(inputs).shape.ndims == 2:
+        inputs, data_format = check_floating("LayerNorm", inputs), "NC"
+    else:
+        inputs, data_format = check_image("LayerNorm", inputs, data_format)
+    axes = list(range(1, len(data_format)))
+    return _normalize(inputs, axes, data_format, epsilon, center, scale, None, gamma_initializer)
 
 
 @layer_register(log_shape=False, spelling=RENAMED["InstanceNorm"])
@@ -69,8 +68,8 @@ def InstanceNorm(
     inputs, data_format = check_image("InstanceNorm", inputs, data_format)
     if use_affine is not None:
         center = scale = use_affine
-    axes, axis = [data_format.index(each) for each in "HW"], channel_axis(data_format)
-    return _normalize(inputs, axes, axis, epsilon, center, scale, None, gamma_initializer)
+    axes = [data_format.index(axis) for axis in "HW"]
+    return _normalize(inputs, axes, data_format, epsilon, center, scale, None, gamma_initializer)
 
 
 @layer_register(log_shape=False, spelling=RENAMED["GroupNorm"])
@@ -96,8 +95,8 @@ def GroupNorm(
     """
     inputs, data_format = check_image("GroupNorm", inputs, data_format)
     groups = as_count("GroupNorm", "groups", groups)
-    axis = channel_axis(data_format)
-    channels = inputs.shape.as_list()[axis]
+    axis = data_format.index("C")
+    channels = channels_of(inputs, data_format)
     if channels % groups:
         raise ValueError(
             f"GroupNorm: groups={groups} must divide the number of channels, {channels}."
@@ -113,14 +112,14 @@ def GroupNorm(
 
 
 def _normalize(
-    inputs: tf.Tensor, axes: List[int], channels_at: int, epsilon: float, *of_affine: Any
+    inputs: tf.Tensor, axes: List[int], data_format: str, epsilon: float, *of_affine: Any
 ) -> tf.Tensor:
     """Normalizes over `axes`, then applies `gamma` and `beta` along the axis of the channels;
     `of_affine` are the last arguments of `get_affine`.
     """
-    channels = inputs.shape.as_list()[channels_at]
+    channels = channels_of(inputs, data_format)
     affine = get_affine(channels, inputs.dtype, *of_affine)
-    shape = [channels if i == channels_at else 1 for i in range(inputs.shape.ndims)]
+    shape = [channels if axis == "C" else 1 for axis in data_format]
     return _finish(normalize_by_moments(inputs, axes, affine, shape, epsilon)[0], inputs, affine)
 
 

@@ -36,18 +36,18 @@ class LinearWrap:
 
     def __getattr__(self, name: str) -> Callable[..., "LinearWrap"]:
         if name.startswith("_") or name not in LAYERS:
-            methods = [each for each in vars(LinearWrap) if not each.startswith("_")]
+            methods = [method for method in vars(LinearWrap) if not method.startswith("_")]
             raise AttributeError(
                 f"LinearWrap has no method {name!r}, and there is no layer of this name."
                 f"{did_you_mean(name, [*methods, *LAYERS])} "
                 "Other functions are applied with .apply(func, ...)."
             )
-        found = LAYERS[name]
+        layer = LAYERS[name]
 
         def apply_layer(*args: Any, **kwargs: Any) -> "LinearWrap":
             if args and isinstance(args[0], str):
-                return LinearWrap(found(args[0], self._tensor, *args[1:], **kwargs))
-            return LinearWrap(found(self._tensor, *args, **kwargs))
+                return LinearWrap(layer(args[0], self._tensor, *args[1:], **kwargs))
+            return LinearWrap(layer(self._tensor, *args, **kwargs))
 
         return apply_layer
 
@@ -84,12 +84,12 @@ class _Functions:
         self._tensor = tensor
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(self._module, name)
-        if isinstance(found, ModuleType):
-            return _Functions(found, self._tensor)
+        func = getattr(self._module, name)
+        if isinstance(func, ModuleType):
+            return _Functions(func, self._tensor)
 
         def apply_function(*args: Any, **kwargs: Any) -> LinearWrap:
-            return LinearWrap(found(self._tensor, *args, **kwargs))
+            return LinearWrap(func(self._tensor, *args, **kwargs))
 
         return apply_function
 

@@ -7,7 +7,7 @@ from tensorpack.tfutils.common import precise
 from tensorpack.utils.argtools import axis_order
 from tensorpack.utils.checks import as_count
 
-from ._checks import IntPair, check_floating, check_rank, check_sizes, per_axis
+from ._checks import IntPair, check_image, check_sizes, per_axis
 from ._legacy_names import RENAMED
 from .registry import layer_register
 from .shape_utils import StaticDynamicShape
@@ -94,8 +94,7 @@ def GlobalAvgPooling(inputs: tf.Tensor, data_format: str = "channels_last") -> t
     Returns:
       The op `<layer>/output`, `[N, C]`.
     """
-    data_format = axis_order(data_format)
-    inputs = check_floating("GlobalAvgPooling", check_rank("GlobalAvgPooling", inputs))
+    inputs, data_format = check_image("GlobalAvgPooling", inputs, data_format)
     height_axis = data_format.index("H")
     mean = tf.reduce_mean(precise(inputs), [height_axis, height_axis + 1])
     return tf.identity(tf.cast(mean, inputs.dtype), name="output")
@@ -120,7 +119,7 @@ def FixedUnPooling(
       The op `<layer>/output`, larger by `shape`.
     """
     data_format = axis_order(data_format)
-    inputs = check_rank("FixedUnPooling", inputs)
+    inputs = tf.convert_to_tensor(inputs)
     block = check_sizes("FixedUnPooling", "shape", shape)
     matrix = _unpool_matrix(unpool_mat, block, inputs.dtype.base_dtype)
     height_axis = data_format.index("H")
@@ -149,7 +148,7 @@ def BilinearUpSample(inputs: tf.Tensor, shape: int) -> tf.Tensor:
     Returns:
       The op `<layer>/output`, `[N, H * shape, W * shape, C]`.
     """
-    inputs = check_floating("BilinearUpSample", check_rank("BilinearUpSample", inputs))
+    inputs, _ = check_image("BilinearUpSample", inputs, "NHWC")
     factor = as_count("BilinearUpSample", "shape", shape)
     grown = StaticDynamicShape(inputs)
     for axis in (1, 2):
@@ -178,7 +177,7 @@ def ImageSample(inputs: Sequence[Any], borderMode: str = "repeat") -> tf.Tensor:
     """
     if borderMode not in _BORDERS:
         raise ValueError(f"ImageSample: borderMode must be one of {_BORDERS}, got {borderMode!r}.")
-    images = check_floating("ImageSample", check_rank("ImageSample", inputs[0]))
+    images, _ = check_image("ImageSample", inputs[0], "NHWC")
     coordinates = tf.convert_to_tensor(inputs[1])
     size = tf.cast(tf.shape(images)[1:3], coordinates.dtype)
     nearest = tf.minimum(tf.maximum(coordinates, 0.0), size - 1.0)

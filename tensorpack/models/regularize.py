@@ -95,23 +95,23 @@ def regularize_cost(
     variables, start = tf.trainable_variables(), 0
     if tower is not None and tower.vs_name:
         variables, start = tower.filter_vars_by_vs_name(variables), len(f"{tower.vs_name}/")
-    frozen = {id(each) for each in frozen_variables.get()}
+    frozen = {id(var) for var in frozen_variables.get()}
     selected = [
-        each
-        for each in variables
-        if id(each) not in frozen
-        if re.search(regex, each.op.name[start:]) or re.search(regex, each.name[start:])
+        var
+        for var in variables
+        if id(var) not in frozen
+        if re.search(regex, var.op.name[start:]) or re.search(regex, var.name[start:])
     ]
     if not selected:
         logger.warning(f"regularize_cost: no trainable variable matches {regex!r}, the cost is 0.")
         return tf.constant(0.0, name=name)
     logged = _logged_names.get()
-    for variable in selected:
-        if variable.op.name not in logged:
-            logged.add(variable.op.name)
-            logger.detail(f"Apply regularizer for {variable.name}")
+    for var in selected:
+        if var.op.name not in logged:
+            logged.add(var.op.name)
+            logger.detail(f"Apply regularizer for {var.name}")
     with tf.name_scope(name) as scope:
-        return _sum([func(each) for each in selected], scope)
+        return _sum([func(var) for var in selected], scope)
 
 
 def regularize_cost_from_collection(name: str = "regularize_cost") -> tf.Tensor:
@@ -128,10 +128,10 @@ def regularize_cost_from_collection(name: str = "regularize_cost") -> tf.Tensor:
     tower = get_current_tower_context()
     losses = tf.get_collection(key) if tower is None or tower.is_training else []
     if losses and tower is not None and (tower.vs_name or tower.index):
-        own = tower.get_collection_in_tower(key)
+        in_tower = tower.get_collection_in_tower(key)
         # Shared variables are regularized in the tower that created them, and only there.
-        others = [] if tower.vs_name else losses[: len(losses) - len(own)]
-        losses = [each for each in others if not _depends_on_data(each)] + own
+        others = [] if tower.vs_name else losses[: len(losses) - len(in_tower)]
+        losses = [loss for loss in others if not _depends_on_data(loss)] + in_tower
     if not losses:
         return tf.constant(0.0, name=name)
     with tf.name_scope(name) as scope:

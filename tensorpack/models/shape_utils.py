@@ -25,9 +25,6 @@ class StaticDynamicAxis:
         size = f(self.dynamic if self.static is None else self.static)
         return StaticDynamicAxis(None if tf.is_tensor(size) else size, size)
 
-    def __repr__(self) -> str:
-        return f"StaticDynamicAxis(static={self.static}, dynamic={self.dynamic})"
-
 
 class StaticDynamicShape:
     """The shape of a tensor, which `apply` changes axis by axis into that of another one::
@@ -43,9 +40,9 @@ class StaticDynamicShape:
     """
 
     def __init__(self, tensor: tf.Tensor) -> None:
-        known = tensor.shape.as_list()
-        running = tf.unstack(tf.shape(tensor), num=len(known))
-        self._axes = [StaticDynamicAxis(*pair) for pair in zip(known, running)]
+        static = tensor.shape.as_list()
+        dynamic = tf.unstack(tf.shape(tensor), num=len(static))
+        self._axes = [StaticDynamicAxis(*sizes) for sizes in zip(static, dynamic)]
 
     @property
     def ndims(self) -> int:
@@ -58,10 +55,10 @@ class StaticDynamicShape:
 
     def get_static(self) -> List[Optional[int]]:
         """Returns the sizes that are known; None for the others."""
-        return [each.static for each in self._axes]
+        return [axis.static for axis in self._axes]
 
     def get_dynamic(self, axis: Optional[int] = None) -> Any:
         """Returns the shape as an int32 tensor, or the size of one axis."""
         if axis is not None:
             return self._axes[axis].dynamic
-        return tf.stack([each.dynamic for each in self._axes])
+        return tf.stack([axis.dynamic for axis in self._axes])

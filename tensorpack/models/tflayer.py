@@ -3,10 +3,11 @@
 import functools
 from typing import Any, Callable, Dict, Mapping, Sequence
 
+from tensorpack.tfutils.argscope import translate
 from tensorpack.tfutils.varreplace import custom_getter_scope
 from tensorpack.utils.argtools import get_data_format
 
-from ._legacy_names import WEIGHTS, translate
+from ._legacy_names import WEIGHTS
 
 _MEAN, _VARIANCE = "mean/EMA", "variance/EMA"
 _NAMES = {"bias": "b", "kernel": "W", "moving_mean": _MEAN, "moving_variance": _VARIANCE}
@@ -37,10 +38,10 @@ def rename_get_variable(mapping: Mapping[str, str]) -> Any:
 
 def map_common_tfargs(kwargs: Mapping[str, Any]) -> Dict[str, Any]:
     """Returns arguments of 2017 (`W_init`, `b_init`, `nl`, "NCHW") as those of `tf.layers`."""
-    found = translate("map_common_tfargs", WEIGHTS, kwargs)
-    if "data_format" in found:
-        found["data_format"] = get_data_format(found["data_format"])
-    return found
+    arguments = translate("map_common_tfargs", WEIGHTS, kwargs)
+    if "data_format" in arguments:
+        arguments["data_format"] = get_data_format(arguments["data_format"])
+    return arguments
 
 
 def convert_to_tflayer_args(
@@ -58,8 +59,8 @@ def convert_to_tflayer_args(
         def wrapper(inputs: Any, *args: Any, **kwargs: Any) -> Any:
             if len(args) > len(args_names):
                 raise TypeError(f"{func.__name__}() takes by position only {args_names}: {args}.")
-            given = {**dict(zip(args_names, args)), **map_common_tfargs(kwargs)}
-            return func(inputs, **translate(func.__name__, name_mapping, given))
+            arguments = {**dict(zip(args_names, args)), **map_common_tfargs(kwargs)}
+            return func(inputs, **translate(func.__name__, name_mapping, arguments))
 
         return wrapper
 

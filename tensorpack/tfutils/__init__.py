@@ -54,7 +54,7 @@ _NAMES = {  # module -> its public names; then run scripts/public_names
     ),
 }
 _HELPERS = {  # module -> names that other modules import from it, and that are not public
-    "argscope": "add_defaults check_arguments parameters_of",
+    "argscope": "Converted Layer call_logged translate",
     "collection": "clear_collection",
     "common": "PerGraph as_signature get_tensor_of_graph precise root_variable",
     "dependency": "ancestors ops_of_fetches",

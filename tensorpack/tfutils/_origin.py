@@ -1,9 +1,7 @@
 """Finds the lines of the user's program at which ops were made."""
 
 import re
-import sys
 from traceback import walk_tb
-from types import FrameType
 from typing import Any, Iterator, Optional
 
 from tensorpack.compat import forward_op
@@ -18,18 +16,8 @@ def line_of_op(op: Any) -> Optional[str]:
 
     That is the innermost line outside of this package and TensorFlow.
     """
-    users = [each for each in getattr(op, "traceback", None) or () if is_of_user(each[0])]
+    users = [entry for entry in getattr(op, "traceback", None) or () if is_of_user(entry[0])]
     return _line(*users[-1][:3]) if users else None
-
-
-def line_of_caller() -> Optional[str]:
-    """Returns the innermost line of the user's program that is running, as `line_of_op` does."""
-    frame: Optional[FrameType] = sys._getframe(1)
-    while frame is not None and not is_of_user(frame.f_code.co_filename):
-        frame = frame.f_back
-    if frame is None:
-        return None
-    return _line(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name)
 
 
 def line_of_failure(error: BaseException, graph: tf.Graph) -> Optional[str]:
@@ -52,12 +40,12 @@ def line_of_failure(error: BaseException, graph: tf.Graph) -> Optional[str]:
 
 def _made_eagerly(error: BaseException) -> str:
     variables = [
-        each.name
+        value.name
         for frame, _ in walk_tb(error.__traceback__)
         if not is_of_user(frame.f_code.co_filename)  # those may have others
-        for each in frame.f_locals.values()
-        if hasattr(type(each), "read_value")  # those of TensorFlow 2 are no `tf.Variable`
-        if not hasattr(getattr(each, "handle", each), "graph")
+        for value in frame.f_locals.values()
+        if hasattr(type(value), "read_value")  # those of TensorFlow 2 are no `tf.Variable`
+        if not hasattr(getattr(value, "handle", value), "graph")
     ]
     what = f"Variable {variables[-1]!r}" if variables else "A variable or tensor"
     return (
@@ -70,8 +58,8 @@ def _made_eagerly(error: BaseException) -> str:
 def _names_in(error: Any) -> Iterator[str]:
     if error.op is not None:
         yield error.op.name
-    for found in _NODE.findall(str(error.message)):
-        yield found[0] or found[1]
+    for quoted, bracketed in _NODE.findall(str(error.message)):
+        yield quoted or bracketed
 
 
 def _line(path: str, number: int, function: str) -> str:

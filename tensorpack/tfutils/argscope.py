@@ -1,15 +1,25 @@
-"""Default arguments for layers and functions, in force inside a `with` block of one graph.
+"""Layers: functions of tensors that take default arguments inside a `with` block of one graph, and
+know their arguments by more than one name.
 
-Knows nothing about particular layers: a layer says which arguments it takes, and under which names
-it keeps them, through its attribute `__argscope_spelling__`; a layer calls `add_defaults` for the
-arguments of each call.
+The layers of `tensorpack.models` derive from `Layer`; nothing here depends on a particular one.
 """
 
 import functools
 import inspect
 from contextlib import contextmanager
 from types import ModuleType
-from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Sequence, Tuple, Union
+from typing import (
+    Any,
+    Callable,
+    Dict,
+    Iterator,
+    List,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Sequence,
+    Union,
+)
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.utils import logger
@@ -20,18 +30,107 @@ from .common import PerGraph
 from .model_utils import get_shape_str
 from .tower import in_main_training_tower
 
-Layer = Callable[..., Any]
-Defaults = Dict[Layer, Dict[str, Any]]
-Parameters = Mapping[str, inspect.Parameter]
+_Function = Callable[..., Any]
 
-# The open scopes of each graph, innermost last. A scope holds the defaults of the scopes around it
-# as well, and is never changed once it is open. A decorated function shares the defaults of the
-# function inside.
+# The open scopes of each graph, innermost last: function inside of the layer -> its defaults, those
+# of the scopes around included. A scope does not change once it is open.
 _open_scopes: PerGraph = PerGraph(lambda: [{}])
 
 
+class Converted(NamedTuple):
+    """A renamed argument whose value changes as well."""
+
+    name: str
+    convert: Callable[[Any], Any]
+
+
+Renaming = Mapping[str, Union[str, Converted]]
+
+
+class Layer:
+    """A function that takes other names of its arguments, and defaults from `argscope`.
+
+    Args:
+      func: takes a tensor, or a list of tensors, first.
+      log_shape: whether to log the shapes of what goes in and comes out in the main training tower.
+      renaming: other name of an argument -> its name in the function.
+    """
+
+    __name__: str
+    __qualname__: str
+    __signature__: inspect.Signature
+
+    def __init__(
+        self, func: _Function, log_shape: bool = True, renaming: Optional[Renaming] = None
+    ) -> None:
+        if not callable(func) or not hasattr(func, "__name__"):
+            raise TypeError(f"argscope needs layers, or functions with a name, got {func!r}.")
+        functools.update_wrapper(self, func)
+        self.symbolic_function = func
+        self.log_shape = log_shape
+        self.renaming = renaming or {}
+        self.parameters = inspect.signature(func).parameters
+        # What `functools.wraps` another function decides itself which names reach it.
+        outer = inspect.signature(func, follow_wrapped=False).parameters.values()
+        self.takes_others = inspect.Parameter.VAR_KEYWORD in [param.kind for param in outer]
+
+    def __repr__(self) -> str:
+        return f"{self.__module__}.{self.__qualname__}"
+
+    def __reduce__(self) -> str:
+        return self.__qualname__  # copied and pickled by its name, as functions are
+
+    def __get__(self, instance: Any, owner: Any = None) -> "Layer":
+        return self  # a routine to `help`
+
+    def spell(self, arguments: Mapping[str, Any], caller: str = "argscope()") -> Dict[str, Any]:
+        """Returns the arguments under their names in the function.
+
+        Raises:
+          TypeError: the function does not take one of them, or one is there by two names.
+        """
+        spelled = translate(self.__name__, self.renaming, arguments)
+        unknown = [name for name in spelled if name not in self.parameters]
+        if unknown and not self.takes_others:
+            names = sorted([*self.parameters, *self.renaming])
+            near = "".join(did_you_mean(name, names) for name in unknown)
+            raise TypeError(
+                f"{caller} got {', '.join(unknown)}, which {self.__name__} does not take."
+                + (near or f" It takes {', '.join(names)}.")
+            )
+        return spelled
+
+    def inputs_of(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """Returns the first argument of a call; None without one."""
+        return args[0] if args else kwargs.get(next(iter(self.parameters), ""))
+
+    def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> functools.partial:
+        """Returns a call of the function, with the defaults in force for what is left out."""
+        defaults = dict(_open_scopes.get()[-1].get(inspect.unwrap(self), {}))
+        for name in list(self.parameters)[: len(args)]:
+            defaults.pop(name, None)
+        return functools.partial(self.symbolic_function, *args, **{**defaults, **kwargs})
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        call = self.bind(args, kwargs)
+        if not self.log_shape or not in_main_training_tower():
+            return call()
+        name = {**call.keywords, **dict(zip(self.parameters, args))}.get("name") or self.__name__
+        scope = tf.get_variable_scope().name
+        inputs = self.inputs_of(args, call.keywords)
+        return call_logged(call, f"{scope}/{name}" if scope else name, inputs)
+
+
+def call_logged(call: Callable[[], Any], name: str, inputs: Any) -> Any:
+    """Calls a layer, and logs the shapes of what goes in and comes out."""
+    logger.detail(f"{name} input: {get_shape_str(inputs)}")
+    outputs = call()
+    logger.detail(f"{name} output: {get_shape_str(outputs)}")
+    return outputs
+
+
 @contextmanager
-def argscope(layers: Union[Layer, Sequence[Layer]], **kwargs: Any) -> Iterator[None]:
+def argscope(layers: Union[_Function, Sequence[_Function]], **kwargs: Any) -> Iterator[None]:
     """Gives one or several layers default arguments for all calls inside the block.
 
     An argument that is given in a call wins over the defaults, and an inner scope over an outer
@@ -45,13 +144,23 @@ def argscope(layers: Union[Layer, Sequence[Layer]], **kwargs: Any) -> Iterator[N
     A function that is no layer takes its defaults once it is decorated with
     `enable_argscope_for_function`; without that it can look them up in `get_arg_scope()`.
     """
-    chosen: List[Any] = list(layers) if isinstance(layers, (list, tuple)) else [layers]
-    spelled = [(inspect.unwrap(layer), _spell(layer, kwargs)) for layer in chosen]
-    scopes: List[Defaults] = _open_scopes.get()
-    inner = dict(scopes[-1])
-    for layer, defaults in spelled:
-        inner[layer] = {**inner.get(layer, {}), **defaults}
-    scopes.append(inner)
+    functions: List[Any] = list(layers) if isinstance(layers, (list, tuple)) else [layers]
+    spelled = []
+    for func in functions:
+        layer = _layer_in(func)
+        spelled.append((inspect.unwrap(func), (layer or Layer(func)).spell(kwargs)))
+        if layer is None:
+            log_once(
+                f"argscope() has defaults for {func.__name__}, which is no layer: it takes them "
+                "only if decorated with enable_argscope_for_function, or looks them up in "
+                "get_arg_scope().",
+                "warn",
+            )
+    scopes = _open_scopes.get()
+    scope = dict(scopes[-1])
+    for func, defaults in spelled:
+        scope[func] = {**scope.get(func, {}), **defaults}
+    scopes.append(scope)
     try:
         yield
     finally:
@@ -60,60 +169,11 @@ def argscope(layers: Union[Layer, Sequence[Layer]], **kwargs: Any) -> Iterator[N
 
 def get_arg_scope() -> Dict[str, Dict[str, Any]]:
     """Returns the defaults in force, as a copy: layer name -> argument -> value."""
-    current: Defaults = _open_scopes.get()[-1]
-    return {layer.__name__: dict(defaults) for layer, defaults in current.items()}
+    scope = _open_scopes.get()[-1]
+    return {func.__name__: dict(defaults) for func, defaults in scope.items()}
 
 
-def add_defaults(
-    layer: Layer, parameters: Parameters, args: Sequence[Any], kwargs: Mapping[str, Any]
-) -> Dict[str, Any]:
-    """Returns the keyword arguments of a call, and the defaults in force for what it leaves out."""
-    current: Defaults = _open_scopes.get()[-1]
-    defaults = dict(current.get(inspect.unwrap(layer), {}))
-    for name in list(parameters)[: len(args)]:
-        defaults.pop(name, None)
-    return {**defaults, **kwargs}
-
-
-def check_arguments(
-    layer_name: str,
-    parameters: Parameters,
-    other_names: Iterable[str],
-    arguments: Iterable[str],
-    got_by: str = "argscope()",
-) -> None:
-    """Raises TypeError unless a layer has arguments that it, or an `argscope`, was given.
-
-    Args:
-      parameters: those of the layer; no check without any.
-      other_names: names that it takes in place of those of its parameters.
-      arguments: the arguments, by the names of the parameters.
-    """
-    kinds = [each.kind for each in parameters.values()]
-    if not kinds or inspect.Parameter.VAR_KEYWORD in kinds:
-        return
-    unknown = [name for name in arguments if name not in parameters]
-    if unknown:
-        known = sorted([*parameters, *other_names])
-        near = "".join(did_you_mean(name, known) for name in unknown)
-        hint = near or f" It takes {', '.join(known)}."
-        raise TypeError(
-            f"{got_by} got {', '.join(unknown)}, which {layer_name} does not take.{hint}"
-        )
-
-
-def parameters_of(func: Callable[..., Any]) -> Dict[str, inspect.Parameter]:
-    """Returns the parameters of a function, in order.
-
-    One that `functools.wraps` another has those of the other, and its own `**options`, if it has
-    some: it decides which names reach the other one.
-    """
-    own = inspect.signature(func, follow_wrapped=False).parameters.values()
-    options = {each.name: each for each in own if each.kind is each.VAR_KEYWORD}
-    return {**inspect.signature(func).parameters, **options}
-
-
-def enable_argscope_for_function(func: Layer, log_shape: bool = True) -> Layer:
+def enable_argscope_for_function(func: _Function, log_shape: bool = True) -> _Function:
     """Returns the function with the defaults of `argscope` for what a call leaves out.
 
     A layer is returned as it is. ::
@@ -126,30 +186,7 @@ def enable_argscope_for_function(func: Layer, log_shape: bool = True) -> Layer:
       func: takes a tensor, or a list of tensors, first.
       log_shape: whether to log the shapes of what goes in and comes out in the main training tower.
     """
-    if hasattr(func, "__argscope_spelling__"):
-        return func
-    name, parameters = _name_and_parameters(func)
-
-    def call_function(*args: Any, **kwargs: Any) -> Any:
-        given = add_defaults(func, parameters, args, kwargs)
-        if not log_shape or not in_main_training_tower():
-            return func(*args, **given)
-        by_name = {**given, **dict(zip(parameters, args))}
-        scope = tf.get_variable_scope().name
-        shown = "/".join(each for each in (scope, by_name.get("name") or name) if each)
-        inputs = next((by_name[each] for each in parameters if each in by_name), None)
-        logger.detail(f"{shown} input: {get_shape_str(inputs)}")
-        outputs = func(*args, **given)
-        logger.detail(f"{shown} output: {get_shape_str(outputs)}")
-        return outputs
-
-    def spell(kwargs: Mapping[str, Any]) -> Dict[str, Any]:
-        check_arguments(name, parameters, (), kwargs)
-        return dict(kwargs)
-
-    enabled: Any = functools.update_wrapper(call_function, func)
-    enabled.__argscope_spelling__ = spell
-    return enabled
+    return Layer(func, log_shape) if _layer_in(func) is None else func
 
 
 def enable_argscope_for_module(module: ModuleType, log_shape: bool = True) -> None:
@@ -162,37 +199,29 @@ def enable_argscope_for_module(module: ModuleType, log_shape: bool = True) -> No
         with argscope(tf.layers.conv2d, padding="same"):
             x = tf.layers.conv2d(x, 32, 3)
     """
-    functions = inspect.getmembers(module, inspect.isfunction)
-    public = [(name, each) for name, each in functions if not name.startswith("_")]
-    if not public:
-        raise ValueError(f"{module!r} has no public functions to take defaults from argscope.")
-    for name, function in public:
-        setattr(module, name, enable_argscope_for_function(function, log_shape))
+    for name, func in inspect.getmembers(module, inspect.isfunction):
+        if not name.startswith("_"):
+            setattr(module, name, enable_argscope_for_function(func, log_shape))
 
 
-def _spell(layer: Layer, kwargs: Dict[str, Any]) -> Dict[str, Any]:
-    """The arguments under the layer's own names."""
-    spell = getattr(layer, "__argscope_spelling__", None)
-    if spell is not None:
-        return spell(kwargs)
-    name, parameters = _name_and_parameters(layer)
-    check_arguments(name, parameters, (), kwargs)
-    log_once(
-        f"argscope() has defaults for {name}, which is no layer: it takes them only if it is "
-        "decorated with enable_argscope_for_function, or looks them up in get_arg_scope().",
-        "warn",
-    )
-    return dict(kwargs)
+def translate(layer_name: str, renaming: Renaming, arguments: Mapping[str, Any]) -> Dict[str, Any]:
+    """Returns arguments under their internal names."""
+    translated: Dict[str, Any] = {}
+    for name, value in arguments.items():
+        target = renaming.get(name, name)
+        if isinstance(target, Converted):
+            value = target.convert(value)
+            target = target.name
+        if target in translated:
+            raise TypeError(
+                f"{layer_name}() got two names of the argument {target!r} in {sorted(arguments)}. "
+                "Pass only one."
+            )
+        translated[target] = value
+    return translated
 
 
-def _name_and_parameters(func: Layer) -> Tuple[str, Parameters]:
-    name = getattr(func, "__name__", None)
-    if name is None or not callable(func):
-        raise TypeError(
-            f"argscope() needs layers such as Conv2D, or functions, got {func!r}. Define a "
-            "function with a name, or pass the arguments directly."
-        )
-    try:
-        return name, parameters_of(func)
-    except ValueError:  # some functions in C have none
-        return name, {}
+def _layer_in(func: _Function) -> Optional[Layer]:
+    """Returns the layer that a function is, or decorates."""
+    inner = inspect.unwrap(func, stop=lambda f: isinstance(f, Layer))
+    return inner if isinstance(inner, Layer) else None

@@ -221,7 +221,7 @@ def test_volumes_in_both_spellings_and_data_formats():
 @pytest.mark.parametrize(
     "shape, options, message",
     [
-        ([None, 4, 4, 3], {}, "Conv3D needs volumes, a tensor of 5 dimensions"),
+        ([None, 4, 4, 3], {}, "Conv3D needs a tensor of 5 dimensions"),
         ([None, 4, 4, 4, 3], {"data_format": "NHWC"}, "use one of NDHWC, channels_last"),
     ],
 )

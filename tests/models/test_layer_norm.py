@@ -57,7 +57,7 @@ def test_both_spellings_build_the_same_graph():
 
 
 def test_images_only():
-    with pytest.raises(ValueError, match="InstanceNorm needs images"):
+    with pytest.raises(ValueError, match="InstanceNorm needs a tensor of 4"):
         InstanceNorm("n", tf.ones([2, 3]))
 
 

@@ -50,7 +50,7 @@ def test_dropout_spellings_build_the_same_graph():
     assert by(0.75) == by(keep_prob=0.75) == by(rate=0.25)
     assert by() == by(rate=0.5)
     assert by(0.75) != by(rate=0.75)
-    with pytest.raises(TypeError, match="'keep_prob' and 'rate'"):
+    with pytest.raises(TypeError, match="two names of the argument 'keep_prob'"):
         Dropout(tf.ones([9]), keep_prob=0.5, rate=0.5)
 
 

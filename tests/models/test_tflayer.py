@@ -63,5 +63,5 @@ def test_a_layer_of_a_script_takes_both_spellings():
     assert map_common_tfargs({"use_bias": False}) == {"use_bias": False}
     with pytest.raises(TypeError, match=r"layer\(\) takes by position only .*kernel_size"):
         layer("x", 8, 5, 1)
-    with pytest.raises(TypeError, match="'filters' and 'out_channel'"):
+    with pytest.raises(TypeError, match="two names of the argument 'filters'"):
         layer("x", 8, out_channel=8)

@@ -5,7 +5,7 @@ import inspect
 import pytest
 
 from tensorpack.compat import tfv1 as tf
-from tensorpack.tfutils._origin import line_of_caller, line_of_failure, line_of_op
+from tensorpack.tfutils._origin import line_of_failure, line_of_op
 from tensorpack.tfutils.symbolic_functions import huber_loss
 from tests.helpers import eagerly
 
@@ -23,10 +23,6 @@ def test_an_op_is_from_the_innermost_line_of_the_user():
     assert line_of_op(op) == line
     assert line_of_op(inside.op) == made
     assert line_of_op(object()) is None
-
-
-def test_the_line_that_calls():
-    assert line_of_caller() == here()
 
 
 @pytest.mark.parametrize("of_variable", [False, True])

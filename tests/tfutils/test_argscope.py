@@ -58,13 +58,9 @@ def test_scopes_nest_and_end():
         assert get_arg_scope() == {"FullyConnected": {"activation": tf.nn.relu, "use_bias": False}}
         with tf.Graph().as_default():
             assert get_arg_scope() == {}
-    assert get_arg_scope() == {}
-
-
-def test_what_get_arg_scope_returns_is_a_copy_and_an_exception_ends_the_scope():
     with pytest.raises(RuntimeError, match="inside"):
         with argscope(Conv2D, kernel_shape=3):
-            get_arg_scope()["Conv2D"]["kernel_size"] = 5
+            get_arg_scope()["Conv2D"]["kernel_size"] = 5  # of a copy
             assert get_arg_scope() == {"Conv2D": {"kernel_size": 3}}
             raise RuntimeError("inside")
     assert get_arg_scope() == {}
@@ -88,10 +84,8 @@ def test_a_converted_argument():
     "layers, arguments, text",
     [
         (Conv2D, {"actvation": 0}, "actvation, which Conv2D does not take.*activation"),
-        ([Conv2D, FullyConnected], {"padding": 0}, "padding, which FullyConnected does not take"),
-        (Conv2D, {"nl": None, "activation": None}, "'activation' and 'nl'"),
+        (Conv2D, {"nl": None, "activation": None}, "two names of the argument 'activation'"),
         ("Conv2D", {"name": "x"}, "needs layers"),
-        (dense, {"unit": 3}, "unit, which dense does not take. Did you mean units?"),
     ],
 )
 def test_layers_must_be_layers_that_take_the_arguments(layers, arguments, text):
@@ -138,8 +132,6 @@ def test_all_functions_of_a_module(log_lines):
     with argscope(layers.dense, units=3):
         assert layers.dense(tf.zeros([1, 1])).shape.as_list() == [1, 3]
     assert log_lines == []
-    with pytest.raises(ValueError, match="no public functions"):
-        enable_argscope_for_module(types.ModuleType("empty"))
 
 
 @pytest.mark.skipif(is_tfv2(), reason="TensorFlow 2 has no tf.layers")
