@@ -21,13 +21,13 @@ class InputSpec(tf.TensorSpec):
 def build_or_reuse_placeholder(tensor_spec: tf.TensorSpec) -> tf.Tensor:
     """Returns the default graph's placeholder of a spec's name, which is made at the first call."""
     try:
-        found = tf.get_default_graph().get_tensor_by_name(f"{tensor_spec.name}:0")
+        tensor = tf.get_default_graph().get_tensor_by_name(f"{tensor_spec.name}:0")
     except KeyError:
         with tf.name_scope(None):
             return tf.placeholder(tensor_spec.dtype, tensor_spec.shape, tensor_spec.name)
-    if found.op.type != "Placeholder" or not tensor_spec.is_compatible_with(found):
-        raise ValueError(f"{tensor_spec} has the name of {found}, which is no such placeholder.")
-    return found
+    if tensor.op.type != "Placeholder" or not tensor_spec.is_compatible_with(tensor):
+        raise ValueError(f"{tensor_spec} has the name of {tensor}, which is no such placeholder.")
+    return tensor
 
 
 class InputSource:
@@ -73,7 +73,7 @@ class InputSource:
                 "or trainer."
             )
         signature = as_signature(input_signature)
-        self._setup([InputSpec(each.shape, each.dtype, each.name) for each in signature])
+        self._setup([InputSpec(spec.shape, spec.dtype, spec.name) for spec in signature])
         self._signature = signature
         self._callbacks = list(self._get_callbacks())
         if type(self)._reset_state is not InputSource._reset_state:

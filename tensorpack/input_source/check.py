@@ -43,18 +43,18 @@ class DatapointChecker:
         ValueError if the number of components, a shape, or the range of a number is wrong.
         """
         arrays: List[np.ndarray] = []
-        found: List[str] = []
+        messages: List[str] = []
         first: Optional[Exception] = None
         for component, value in zip(self._components, self._values(datapoint)):
             try:
                 arrays.append(component.feed(value, "the dataflow"))
             except (TypeError, ValueError) as error:
                 first = first or error
-                found.append(f"Datapoint {self._index}, {error}")
+                messages.append(f"Datapoint {self._index}, {error}")
         if first is not None:
-            if all(NOT_A_BATCH in each for each in found):
-                found.append("BatchData(flow, size) makes batches.")
-            raise type(first)("\n".join(found)) from first.__cause__
+            if all(NOT_A_BATCH in message for message in messages):
+                messages.append("BatchData(flow, size) makes batches.")
+            raise type(first)("\n".join(messages)) from first.__cause__
         self._index += 1
         return arrays
 

@@ -61,6 +61,7 @@ class FlowCursor:
         self._without_state = self._is_callback
         self._restarted = False
         self.count = 0  # as in a position
+        self.num_in_pass = 0  # datapoints of the running pass
 
     def begin_at(
         self, position: Dict[str, Any], strictly: bool, check_stop: Callable[[], None]
@@ -156,24 +157,24 @@ class FlowCursor:
         been begun.
         """
         while True:
-            given = 0
+            self.num_in_pass = 0
             one_pass, begun = begun or iter(self._ds), None
             try:
                 for datapoint in one_pass:
-                    given += 1
+                    self.num_in_pass += 1
                     yield datapoint
-                    if given == self._pass_length:
+                    if self.num_in_pass == self._pass_length:
                         next(one_pass, None)  # what ends here knows it only when it is asked
                         break
             finally:
                 if hasattr(one_pass, "close"):
                     one_pass.close()
-            if not given and not rest:
+            if not self.num_in_pass and not rest:
                 raise DataFlowEmpty(
                     f"{self._name} ended without a single datapoint. Check what it reads from, "
                     "filters that drop everything, and generators, which can be iterated only once."
                 )
-            if given and self._pass_length is not None:
+            if self.num_in_pass and self._pass_length is not None:
                 yield END_OF_PASS
             if not self._infinite:
                 return
@@ -199,8 +200,8 @@ class FlowCursor:
         return 0 if is_begin else position["count"]
 
     def _comes_again(self, position: Dict[str, Any]) -> bool:
-        kept = position["flow"] is not None or self._is_callback
-        return bool(kept or (position["seeded"] and self._ds.seeded))
+        has_state = position["flow"] is not None or self._is_callback
+        return bool(has_state or (position["seeded"] and self._ds.seeded))
 
     def _cannot_continue(self) -> str:
         try:

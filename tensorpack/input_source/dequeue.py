@@ -44,7 +44,7 @@ class ConsumedCount:
         if self.deferred:
             return list(components)
         with tf.control_dependencies([self.count(components, number)]):
-            return [tf.identity(each) for each in components]
+            return [tf.identity(tensor) for tensor in components]
 
     def count(self, components: Sequence[tf.Tensor], number: int) -> tf.Operation:
         """Returns an op that counts `number` datapoints once `components` have values."""

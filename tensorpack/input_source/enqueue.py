@@ -195,5 +195,5 @@ class ZMQInput(QueueInput):
     def to_dataset(self, input_signature: Sequence[tf.TensorSpec]) -> tf.data.Dataset:
         """Returns a dataset of what comes, with these specs, instead of setting the source up."""
         self.ds.reset_state()
-        types, shapes = zip(*((each.dtype, each.shape) for each in input_signature))
+        types, shapes = zip(*((spec.dtype, spec.shape) for spec in input_signature))
         return tf.data.Dataset.from_generator(lambda: map(tuple, self.ds), types, shapes)

@@ -41,7 +41,7 @@ class EnqueueCallback(Callback):
     def __init__(self, thread: EnqueueThread, consumed: ConsumedCount) -> None:
         self._thread, self._enqueuer, self._consumed = thread, thread.enqueuer, consumed
         self._in_step = False
-        self._asked = 0  # datapoints that steps of this deterministic run have asked for
+        self._requested = 0  # datapoints that steps of this deterministic run have asked for
         self._before_step: Dict[str, Any] = {}
         self._begun = False
         self._begun_at = 0  # the count at which this run has begun
@@ -88,12 +88,11 @@ class EnqueueCallback(Callback):
 
     def _check_suits_a_step(self) -> None:
         control, needed = self._enqueuer.control, self._consumed.per_run
-        op, capacity, kept = control.op, control.capacity, control.kept
-        if kept > 0 or 0 < capacity < needed:
+        if control.kept > 0 or 0 < control.capacity < needed:
             raise ValueError(
-                f"In a deterministic run queue {op.name!r} must give and hold the {needed} "
-                f"datapoints of a step and no others, but it has the capacity {capacity} and keeps "
-                f"{kept}. Use a tf.FIFOQueue."
+                f"In a deterministic run queue {control.op.name!r} must give and hold the {needed} "
+                f"datapoints of a step and no others, but it has the capacity {control.capacity} "
+                f"and keeps {control.kept}. Use a tf.FIFOQueue."
             )
 
     def _begin(self) -> None:
@@ -102,10 +101,10 @@ class EnqueueCallback(Callback):
 
     def _before_run(self, ctx: tf.train.SessionRunContext) -> None:
         if self._in_step:
-            waiting = self._asked - self._consumed.read(ctx.session)
+            waiting = self._requested - self._consumed.read(ctx.session)
             self._before_step = self._enqueuer.cursor.position()
             for _ in range(self._consumed.per_run - waiting):
-                self._asked += 1
+                self._requested += 1
                 self._enqueuer.put(*self._interruptibly(self._enqueuer.take))
 
     def _interruptibly(self, function: Callable[[], Any]) -> Any:
@@ -145,12 +144,12 @@ class EnqueueCallback(Callback):
                 self._warned = True
                 logger.warning(self._disorder())
             return self._position_at(self._begun_at + consumed)
-        if consumed != self._asked:
+        if consumed != self._requested:
             if self._begun_at + consumed == self._before_step["count"]:
                 return self._before_step  # the step did not get its data
             raise RuntimeError(
-                f"The input is not at a step boundary: {self._asked} datapoints were asked for, "
-                f"{consumed} were consumed. Save after a step, not in it."
+                f"The input is not at a step boundary: {self._requested} datapoints were asked "
+                f"for, {consumed} were consumed. Save after a step, not in it."
             )
         return self._enqueuer.cursor.position()
 

@@ -94,13 +94,12 @@ class Enqueuer:
         self.cursor = FlowCursor(ds)
         self.control = control_of(queue)
         fed = self._placeholders = list(placeholders)
-        specs = [tf.TensorSpec(each.shape, each.dtype, each.op.name) for each in fed]
+        specs = [tf.TensorSpec(tensor.shape, tensor.dtype, tensor.op.name) for tensor in fed]
         self._check = DatapointChecker(signature or specs, cut)
         with tf.device("/cpu:0"):
             self._enqueue_op = queue.enqueue(dict(zip(queue.names, fed)) if queue.names else fed)
         self._source: Any = None  # an iterator, from `begin` on
         self._pass_length: Optional[int] = None  # if passes are read one by one
-        self._in_pass = 0  # how many datapoints of the pass were taken
 
     def read_by_pass(self, length: int) -> None:
         """Makes each pass have exactly so many datapoints; called before `begin`."""
@@ -117,26 +116,21 @@ class Enqueuer:
     def restart(self, count: int) -> None:
         """Leaves the pass and begins another; the next datapoint is the one after this number."""
         self.close()
-        self._in_pass = 0
         self._source = self.cursor.restart(count)
 
     def take(self) -> List[np.ndarray]:
         """Returns the arrays of the next datapoint, to be given to `put`, which enqueues them."""
         datapoint = next(self._source)
         if datapoint is END_OF_PASS:
-            self._end_pass()
+            count = self.cursor.num_in_pass
+            if count != self._pass_length:
+                raise ValueError(
+                    f"{type(self.ds).__name__} gave {count} datapoints in a pass, but should give "
+                    f"{self._pass_length} by its length. Correct its __len__(), or read it without "
+                    "a queue (FeedInput)."
+                )
             datapoint = next(self._source)
-        self._in_pass += 1
-        return [private(each) for each in self._check(datapoint)]
-
-    def _end_pass(self) -> None:
-        given, self._in_pass = self._in_pass, 0
-        if given != self._pass_length:
-            raise ValueError(
-                f"{type(self.ds).__name__} gave {given} datapoints in a pass, but should give "
-                f"{self._pass_length} by its length. Correct its __len__(), or read it without a "
-                "queue (FeedInput)."
-            )
+        return [private(array) for array in self._check(datapoint)]
 
     def close(self) -> None:
         """Leaves the running pass over the dataflow."""

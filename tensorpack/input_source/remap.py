@@ -36,17 +36,15 @@ class _Remapped(InputSource):
     _remapped_names: List[str]
 
     def _setup(self, input_signature: List[tf.TensorSpec]) -> None:
-        own = get_sublist_by_names(input_signature, self._remapped_names)
-        super()._setup(own)
-        names = [spec.name for spec in own]
-        rest = [spec for spec in input_signature if spec.name not in names]
+        super()._setup(get_sublist_by_names(input_signature, self._remapped_names))
+        rest = [spec for spec in input_signature if spec.name not in self._remapped_names]
         with tf.name_scope(None):
             self._others = dict(zip([spec.name for spec in rest], make_placeholders(rest)))
         self._all_names = [spec.name for spec in input_signature]
 
     def _get_input_tensors(self) -> Sequence[tf.Tensor]:
-        given = dict(zip(self._remapped_names, super()._get_input_tensors()), **self._others)
-        return [given[name] for name in self._all_names]
+        tensors = dict(zip(self._remapped_names, super()._get_input_tensors()), **self._others)
+        return [tensors[name] for name in self._all_names]
 
 
 def get_tensors_inputs(
@@ -54,14 +52,14 @@ def get_tensors_inputs(
 ) -> List[tf.Tensor]:
     """Returns the placeholders of all inputs, with those of some names replaced by tensors."""
     replaced = get_sublist_by_names(placeholders, names)
-    by_id = {id(each): tensor for each, tensor in zip(replaced, tensors)}
-    return [by_id.get(id(each), each) for each in placeholders]
+    by_id = {id(placeholder): tensor for placeholder, tensor in zip(replaced, tensors)}
+    return [by_id.get(id(placeholder), placeholder) for placeholder in placeholders]
 
 
 def get_sublist_by_names(lst: Sequence[Any], names: Sequence[str]) -> List[Any]:
     """Returns the tensors or other objects of these names, in the order of the names."""
-    known = {each.op.name if isinstance(each, tf.Tensor) else each.name: each for each in lst}
-    missing = [name for name in names if name not in known]
+    by_name = {item.op.name if isinstance(item, tf.Tensor) else item.name: item for item in lst}
+    missing = [name for name in names if name not in by_name]
     if missing:
-        raise ValueError(f"There is no input named {missing[0]!r}, only {', '.join(known)}.")
-    return [known[name] for name in names]
+        raise ValueError(f"There is no input named {missing[0]!r}, only {', '.join(by_name)}.")
+    return [by_name[name] for name in names]

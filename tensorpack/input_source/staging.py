@@ -95,8 +95,8 @@ class StagingInputWrapper(StagingInput):
 
     @accepts_old_keywords(towers="devices")
     def __init__(self, input: FeedfreeInput, devices: Sequence[Any], nr_stage: int = 5) -> None:
-        if isinstance(devices, (list, tuple)) and all(is_integer(each) for each in devices):
-            devices = [str(each) for each in devices] * 2  # of towers: each has its own
+        if isinstance(devices, (list, tuple)) and all(is_integer(device) for device in devices):
+            devices = [str(device) for device in devices] * 2  # of towers: each has its own
         devices = as_names(self, "devices", devices)
         super().__init__(input, nr_stage, devices[0] if len(devices) == 1 else None)
 
@@ -116,7 +116,7 @@ class _Buffer:
         # One that is shared by name would be shared by the towers too.
         name = tf.get_default_graph().unique_name("staging_area")
         self.put = tf.raw_ops.Stage(values=arriving, shared_name=name, name="stage")
-        dtypes = [each.dtype.base_dtype for each in arriving]
+        dtypes = [tensor.dtype.base_dtype for tensor in arriving]
         with tf.colocate_with(self.put), tf.control_dependencies(arriving):
             self.tensors = tf.raw_ops.Unstage(dtypes=dtypes, shared_name=name, name="unstage")
         for tensor, source, spec in zip(self.tensors, arriving, specs):
@@ -140,19 +140,19 @@ class _Stager(Callback):
 
     def run_along(self, sess: tf.Session, fetches: Any) -> List[tf.Operation]:
         """Returns the refills of the buffers that these fetches take from, and fills new ones."""
-        needed = [each for each in self._buffers if dependency_of_fetches(fetches, each.tensors[0])]
-        empty = [each for each in needed if each not in self._filled]
-        if empty:
-            self._fill(empty, sess)
-        return [each.refill for each in needed]
+        needed = [b for b in self._buffers if dependency_of_fetches(fetches, b.tensors[0])]
+        unfilled = [buffer for buffer in needed if buffer not in self._filled]
+        if unfilled:
+            self._fill(unfilled, sess)
+        return [buffer.refill for buffer in needed]
 
     def _fill(self, buffers: List[_Buffer], sess: tf.Session) -> None:
         if not self._filled:
             logger.info("Pre-filling StagingArea ...")
         # In turn: the position of a resumed run is after the first datapoints, those of a step.
         for _ in range(self._nr_stage):
-            for each in buffers:
-                sess.run(each.put)
+            for buffer in buffers:
+                sess.run(buffer.put)
         self._filled += buffers
         if len(self._filled) == len(self._buffers):
             elements = "1 element" if self._nr_stage == 1 else f"{self._nr_stage} elements"

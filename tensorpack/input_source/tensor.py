@@ -28,7 +28,7 @@ class TensorInput(FeedfreeInput):
     ) -> None:
         super().__init__()
         self.get_tensor_fn = get_tensor_fn
-        self._given_size = as_count_or_none(self, "size", size)
+        self._pass_size = as_count_or_none(self, "size", size)
         what = "TensorInput cannot continue where it was: it reads tf.data, or calls Python."
         self._position = PositionNotKept(what, "Use a QueueInput of a DataFlow.", False)
 
@@ -36,13 +36,13 @@ class TensorInput(FeedfreeInput):
         return [self._position]
 
     def _get_input_tensors(self) -> Sequence[tf.Tensor]:
-        given = as_list(self, "get_tensor_fn()", self.get_tensor_fn())
-        tensors = [each if hasattr(each, "op") else tf.convert_to_tensor(each) for each in given]
+        values = as_list(self, "get_tensor_fn()", self.get_tensor_fn())
+        tensors = [x if hasattr(x, "op") else tf.convert_to_tensor(x) for x in values]
         self._position.has_one |= any(op.type in _READS for op in ancestors(tensors))
         return tensors
 
     def _size(self) -> int:
-        return super()._size() if self._given_size is None else self._given_size
+        return super()._size() if self._pass_size is None else self._pass_size
 
 
 class DummyConstantInput(TensorInput):

@@ -60,14 +60,16 @@ class TFDatasetInput(FeedfreeInput):
     def _get_input_tensors(self) -> Sequence[tf.Tensor]:
         with tf.device("/cpu:0"):
             element = self._iterator.get_next(name="next_element")
-        return _components(element, [spec.name for spec in self._specs])
+        if isinstance(element, dict):
+            return [element[spec.name] for spec in self._specs]
+        return list(element) if isinstance(element, (list, tuple)) else [element]
 
     def _get_callbacks(self) -> List[Callback]:
-        not_kept = PositionNotKept(
+        position = PositionNotKept(
             "TFDatasetInput cannot continue where it was: tf.data does not say how far it is.",
             "Use a QueueInput of a DataFlow.",
         )
-        return [not_kept, *([self._flow] if self._flow else [])]
+        return [position, self._flow] if self._flow else [position]
 
     def _read_by_pass(self) -> Optional[int]:
         if self._flow is not None:
@@ -128,7 +130,7 @@ class _FlowReader(Callback):
                 for datapoint in datapoints:
                     if self._closed.is_set():
                         return
-                    yield tuple(private(each) for each in self._check(datapoint))
+                    yield tuple(private(array) for array in self._check(datapoint))
         except StopRequested:
             pass  # the dataflow looked at the stop token of this run
         except Exception as error:
@@ -141,10 +143,3 @@ class _FlowReader(Callback):
 
     def _after_train(self) -> None:
         self.close()
-
-
-def _components(element: Any, names: List[str]) -> List[tf.Tensor]:
-    """Returns the tensors of a dataset's element in the order of the inputs."""
-    if not isinstance(element, dict):
-        return list(element) if isinstance(element, (list, tuple)) else [element]
-    return [element[name] for name in names]
