@@ -123,14 +123,14 @@ class Rings:
         """Returns numbers of lanes, no two alike, as int64; None stands for all."""
         if lanes is None:
             return self.all_lanes
-        rows = np.asarray(lanes)
-        fits = rows.ndim == 1 and rows.dtype.kind in "iu" and len(set(rows.tolist())) == len(rows)
-        if not fits or (len(rows) and not 0 <= rows.min() <= rows.max() < self.lanes):
+        ids = np.asarray(lanes)
+        fits = ids.ndim == 1 and ids.dtype.kind in "iu" and len(set(ids.tolist())) == len(ids)
+        if not fits or (len(ids) and not 0 <= ids.min() <= ids.max() < self.lanes):
             raise ValueError(f"lanes are different numbers below {self.lanes}, got {lanes}.")
-        return rows.astype(np.int64)
+        return ids.astype(np.int64)
 
 
-class Journal:
+class SegmentIndex:
     """Records which entries of a memory are on the disk, and which a save still reads.
 
     A segment has at most `piece` entries. It stays as long as the memory has one of them, so up to

@@ -208,20 +208,18 @@ def _make(env_id: str, **options: Any) -> Any:
 
 def _reset_env(env: Any, seed: Optional[int]) -> Tuple[Any, Dict[str, Any]]:
     """Begins a game; returns the observation and the info ({} where there is none)."""
-    result = env.reset() if seed is None else _seeded_reset(env, seed)
+    options = {}
+    if seed is not None:
+        # Wrappers take any keyword, so the environment inside tells if `seed` is one of them.
+        inside = getattr(env, "unwrapped", env)
+        if "seed" in inspect.signature(inside.reset).parameters:
+            options["seed"] = seed
+        elif hasattr(inside, "seed"):  # gym 0.21
+            env.seed(seed)
+    result = env.reset(**options)
     # gym before 0.26 returns the observation alone.
     has_info = isinstance(result, tuple) and len(result) == 2 and isinstance(result[1], dict)
     return result if has_info else (result, {})
-
-
-def _seeded_reset(env: Any, seed: int) -> Any:
-    # Wrappers take any keyword, so the environment inside tells if `seed` is one of them.
-    inside = getattr(env, "unwrapped", env)
-    if "seed" in inspect.signature(inside.reset).parameters:
-        return env.reset(seed=seed)
-    if hasattr(inside, "seed"):  # gym 0.21
-        env.seed(seed)
-    return env.reset()
 
 
 def _five_parts(result: Tuple[Any, ...]) -> Tuple[Any, float, bool, bool, Dict[str, Any]]:

@@ -4,7 +4,7 @@ from typing import Any, Dict, NamedTuple, Union
 
 import numpy as np
 
-from tensorpack.utils.checks import as_count, as_number
+from tensorpack.utils.checks import as_number
 
 from .replay import Batch, NStepBatch, ReplayMemory
 from .sum_tree import SumTree
@@ -58,13 +58,9 @@ class PrioritizedReplay(ReplayMemory):
         self, batch_size: int, rng: np.random.RandomState, steps: int = 1
     ) -> WeightedBatch:
         """Does what `sample` does, and returns the weights and the slots as well."""
-        batch_size = as_count("sample", "batch_size", batch_size)
-        steps = as_count("sample", "steps", steps)
         with self._lock:
-            slots = self._draw_some(batch_size, rng)
-            drawn = self._tree[slots]
-            names = self._rings.names(slots)
-            batch = self._read(slots, steps)
+            slots, batch = self._sample(batch_size, rng, steps)
+            drawn, names = self._tree[slots], self._rings.names(slots)
         # N and the sum of all priorities are the same for all of a batch.
         weight = (drawn.min() / drawn) ** self._beta
         return WeightedBatch(batch, weight.astype(np.float32), names)
@@ -83,9 +79,9 @@ class PrioritizedReplay(ReplayMemory):
             )
         powers = (priorities + _LEAST) ** self._alpha
         with self._lock:
-            slots, present = self._rings.find(np.asarray(slots, np.int64))
-            present &= self._sampleable[slots]
-            self._tree.set(slots[present], powers[present])
+            slots, in_memory = self._rings.find(np.asarray(slots, np.int64))
+            in_memory &= self._sampleable[slots]
+            self._tree.set(slots[in_memory], powers[in_memory])
             self._largest = max(self._largest, float(powers.max(initial=0)))
 
     @staticmethod

@@ -13,7 +13,7 @@ from tensorpack.utils.checkpoints.segments import SegmentRef, Segments
 from tensorpack.utils.checks import as_count
 
 from ._replay_batch import Batch, BatchReader, NStepBatch
-from ._replay_storage import IMMUTABLE, Journal, Layout, Rings
+from ._replay_storage import IMMUTABLE, Layout, Rings, SegmentIndex
 
 # A segment has at most so many bytes, so many entries, and one in 16 of a lane.
 _SEGMENT_BYTES, _SEGMENT_ENTRIES, _SEGMENT_PART = 32 << 20, 1 << 16, 16
@@ -70,7 +70,7 @@ class ReplayMemory:
             by_bytes = max(1, _SEGMENT_BYTES // layout.entry_bytes)
             segment_entries = min(part, _SEGMENT_ENTRIES, by_bytes)
         piece = as_count("ReplayMemory", "segment_entries", segment_entries)
-        self._journal = Journal(layout.lane_size, piece)
+        self._segments = SegmentIndex(layout.lane_size, piece)
         self._lock = threading.Lock()
         self._save_ended = threading.Condition(self._lock)
 
@@ -128,32 +128,32 @@ class ReplayMemory:
           final_frames: like `frames`, seen after the action; read only for truncated episodes,
             which need it.
         """
-        rows = self._rings.check(lanes)
-        count = (len(rows),)
-        frames = self._check_frames("frames", frames, len(rows))
+        lanes = self._rings.check(lanes)
+        count = (len(lanes),)
+        frames = self._check_frames("frames", frames, len(lanes))
         actions = _as("actions", actions, count, np.int64)
         rewards = _as("rewards", rewards, count, np.float64)
         if np.isnan(rewards).any():
-            raise ValueError(f"The reward of environment {rows[np.isnan(rewards)][0]} is NaN.")
+            raise ValueError(f"The reward of environment {lanes[np.isnan(rewards)][0]} is NaN.")
         terminated = _as("terminated", terminated, count, np.bool_)
         cut = _as("truncated", truncated, count, np.bool_) & ~terminated
         if cut.any():
             if final_frames is None:
                 raise ValueError("An episode was truncated: give its last frame as final_frames.")
-            final_frames = self._check_frames("final_frames", final_frames, len(rows))[cut]
+            final_frames = self._check_frames("final_frames", final_frames, len(lanes))[cut]
         with self._lock:
-            while self._journal.pending and self._journal.blocks(
-                rows, self._rings.written[rows] + 1 + cut
+            while self._segments.pending and self._segments.blocks(
+                lanes, self._rings.written[lanes] + 1 + cut
             ):
                 self._save_ended.wait()
-            slots = self._claim(rows)
+            slots = self._claim(lanes)
             self._frames[slots] = frames
             self._action[slots] = actions
             self._reward[slots] = rewards
             self._terminated[slots] = terminated
-            self._link(rows, slots, terminated | cut)
+            self._link(lanes, slots, terminated | cut)
             if final_frames is not None and cut.any():
-                self._frames[self._claim(rows[cut])] = final_frames
+                self._frames[self._claim(lanes[cut])] = final_frames
 
     def sample(
         self, batch_size: int, rng: np.random.RandomState, steps: int = 1
@@ -169,10 +169,8 @@ class ReplayMemory:
         Returns:
           a `Batch` for one step, else an `NStepBatch`. RuntimeError if there is nothing yet.
         """
-        batch_size = as_count("sample", "batch_size", batch_size)
-        steps = as_count("sample", "steps", steps)
         with self._lock:
-            return self._read(self._draw_some(batch_size, rng), steps)
+            return self._sample(batch_size, rng, steps)[1]
 
     def end_episodes(self, lanes: Optional[np.ndarray] = None) -> None:
         """Cuts the running episodes of some lanes, without final frames.
@@ -180,9 +178,9 @@ class ReplayMemory:
         For games that were replaced or cut off: the last entry of each lane, whose next frame stays
         unknown, cannot be sampled, and the next one begins an episode. None stands for all lanes.
         """
-        rows = self._rings.check(lanes)
+        lanes = self._rings.check(lanes)
         with self._lock:
-            self._episode[rows] = 0
+            self._episode[lanes] = 0
 
     def state_dict(self) -> Dict[str, Any]:
         """Returns all that the memory holds, with the entries since the last save as segments.
@@ -198,7 +196,7 @@ class ReplayMemory:
                 "sampleable": np.packbits(self._sampleable),
                 **self._draw_state(),
             }
-            saved, metas = self._journal.begin(self._rings.written)
+            saved, metas = self._segments.begin(self._rings.written)
             new = [(meta, self._entries(meta)) for meta in metas]
             return {**state, "entries": Segments(saved, new, self._end_save)}
 
@@ -210,11 +208,11 @@ class ReplayMemory:
         self._layout.check_state(state["layout"])
         entries, written = state["entries"], np.array(state["written"], np.int64)
         with self._lock:
-            if self._journal.pending:
+            if self._segments.pending:
                 raise RuntimeError("A replay memory cannot be loaded while it is being saved.")
             self._rings.written[:] = self._episode[:] = 0
             self._forget(np.flatnonzero(self._sampleable))
-            self._journal.end([])
+            self._segments.end([])
             for ref in entries.refs:
                 arrays = entries.read(ref)
                 for name, column in self._entries(ref.meta).items():
@@ -225,7 +223,7 @@ class ReplayMemory:
             self._complete(np.flatnonzero(bits[: len(self._sampleable)]))
             self._load_draw_state(state)
             if entries.reusable:
-                self._journal.end(entries.refs)
+                self._segments.end(entries.refs)
 
     def _entries(self, meta: Dict[str, Any]) -> Dict[str, np.ndarray]:
         """Returns views of the entries of a segment."""
@@ -235,7 +233,7 @@ class ReplayMemory:
 
     def _end_save(self, refs: Optional[List[SegmentRef]]) -> None:
         with self._lock:
-            self._journal.end(refs)
+            self._segments.end(refs)
             self._save_ended.notify_all()
 
     def _claim(self, lanes: np.ndarray) -> np.ndarray:
@@ -274,17 +272,19 @@ class ReplayMemory:
     def _load_draw_state(self, state: Dict[str, Any]) -> None:
         """Restores what `_draw_state` returned; the transitions are complete, as if new."""
 
-    def _read(self, slots: np.ndarray, steps: int) -> Union[Batch, NStepBatch]:
-        reader = self._reader
-        return reader.one_step(slots) if steps == 1 else reader.n_steps(slots, steps)
-
-    def _draw_some(self, count: int, rng: np.random.RandomState) -> np.ndarray:
+    def _sample(
+        self, batch_size: int, rng: np.random.RandomState, steps: int
+    ) -> Tuple[np.ndarray, Union[Batch, NStepBatch]]:
+        """Returns the slots and the batch of a `sample`."""
+        batch_size = as_count("sample", "batch_size", batch_size)
+        steps = as_count("sample", "steps", steps)
         if self._num_sampleable == 0:
             raise RuntimeError(
                 f"The replay memory holds {len(self)} entries and no whole transition: append "
                 "more before the first sample."
             )
-        return self._draw(count, rng)
+        slots, reader = self._draw(batch_size, rng), self._reader
+        return slots, reader.one_step(slots) if steps == 1 else reader.n_steps(slots, steps)
 
     def _draw(self, count: int, rng: np.random.RandomState) -> np.ndarray:
         """Draws slots that can be sampled: draws from all, and redraws those that cannot."""

@@ -8,7 +8,7 @@ import importlib.util
 import os
 import re
 from types import ModuleType
-from typing import Iterable, List
+from typing import List
 
 from tensorpack.utils._words import did_you_mean
 from tensorpack.utils.optional import require
@@ -39,18 +39,15 @@ def find_rom(name: str) -> str:
                 return path + suffix
     places = "".join(f"\n  {path}" for path in candidates)
     game = re.sub("(NoFrameskip|Deterministic)?-v[0-9]+$|[.]bin$", "", os.path.basename(name))
-    games = _games_in(map(os.path.dirname, [candidates[0], *_candidates(game)]))
+    folders = filter(os.path.isdir, map(os.path.dirname, [candidates[0], *_candidates(game)]))
+    files = [file for folder in folders for file in os.listdir(folder)]
+    games = [file[: -len(".bin")] for file in files if file.endswith(".bin")]
     near = did_you_mean(re.sub("(?<=[a-z0-9])(?=[A-Z])", "_", game).lower(), games)
     raise FileNotFoundError(
         f"There is no ROM {name!r}.{near} Looked for as a path, in "
         f"$TENSORPACK_DATASET/atari_rom/ and among the games of ale-py:{places}\nGive the path of "
         "a file, or one of ale-py's names: pip install 'ale-py>=0.9' has them all."
     )
-
-
-def _games_in(folders: Iterable[str]) -> List[str]:
-    names = (name for folder in filter(os.path.isdir, folders) for name in os.listdir(folder))
-    return [name[: -len(".bin")] for name in names if name.endswith(".bin")]
 
 
 def _candidates(name: str) -> List[str]:

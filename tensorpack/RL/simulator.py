@@ -226,13 +226,13 @@ class Simulator(EpisodeCounter):
     def _store(self, actions: np.ndarray, step: PlayerStep) -> int:
         over = step.terminated | step.life_lost
         columns = [self._frames, actions, step.reward, over, step.truncated, step.frames]
-        lanes = None  # all of them
+        envs = None  # all of them
         if step.reset.any():
             self._memory.end_episodes(np.flatnonzero(step.reset))  # `Player.truncate` ends none
-            lanes = np.flatnonzero(~step.reset)
-            columns = [column[lanes] for column in columns]
+            envs = np.flatnonzero(~step.reset)
+            columns = [column[envs] for column in columns]
         *transitions, final_frames = columns
-        self._memory.append(*transitions, lanes=lanes, final_frames=final_frames)
+        self._memory.append(*transitions, lanes=envs, final_frames=final_frames)
         return len(final_frames)
 
 
