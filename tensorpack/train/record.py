@@ -161,7 +161,7 @@ def _git_facts(folder: str) -> Optional[Dict[str, Any]]:
 
     None outside of a checkout and without git, and for what git does not say in time.
     """
-    # A checkout may belong to another user, as in a container; git is in nobody's way.
+    # A checkout may belong to another user, as in a container; another git may run meanwhile.
     git = ["git", "-c", "safe.directory=*", "-C", folder]
     env = {**os.environ, "GIT_OPTIONAL_LOCKS": "0"}
     limits: Dict[str, Any] = {"timeout": _GIT_SECONDS, "stderr": subprocess.DEVNULL, "env": env}
