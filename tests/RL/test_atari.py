@@ -44,11 +44,6 @@ class TestVector(TestSingle):
         needs_vector()
 
 
-@pytest.mark.slow
-class TestStickyVector(TestVector):
-    options = {"backend": "vector", **TestSticky.options}
-
-
 def single(num_envs=1, **options):
     return AtariPlayers(breakout_rom(), num_envs, backend="single", **options)
 
@@ -258,19 +253,14 @@ def test_a_state_of_other_settings_is_refused():
     with single() as one:
         one.reset()
         state = one.state_dict()
-    for options in {"frame_skip": 3}, {"max_noops": 4}, {"fire_on_reset": True}, {"sticky": 0.25}:
-        with single(**options) as other:
-            with pytest.raises(ValueError, match=str(options)[1:-1]):
-                other.load_state_dict(state)
+    with single(sticky=0.25) as other:
+        with pytest.raises(ValueError, match="'sticky': 0.25"):
+            other.load_state_dict(state)
 
 
-@pytest.mark.parametrize(
-    "option, value",
-    [("num_envs", 0), ("backend", "double"), ("sticky", 1.1)],
-)
-def test_options_out_of_range_are_refused(option, value):
-    with pytest.raises(ValueError):
-        AtariPlayers(breakout_rom(), **{option: value})
+def test_options_out_of_range_are_refused():
+    with pytest.raises(ValueError, match="backend"):
+        AtariPlayers(breakout_rom(), backend="double")
 
 
 def test_nothing_is_printed(capfd):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tensorpack.RL import envbase
-from tensorpack.RL.common import AutoRestartPlayer, LimitLengthPlayer, PreventStuckPlayer
+from tensorpack.RL.common import LimitLengthPlayer, PreventStuckPlayer
 from tensorpack.RL.envbase import DiscreteActionSpace, RLEnvironment
 from tensorpack.RL.history import HistoryFramePlayer
 from tensorpack.RL.wrappers import MapPlayerState, ProxyPlayer
@@ -13,9 +13,9 @@ from tensorpack.RL.wrappers import MapPlayerState, ProxyPlayer
 class Steps(RLEnvironment):
     """A game of five actions, each worth itself; its frame holds the number of actions so far."""
 
-    def __init__(self, restarts=True):
+    def __init__(self):
         super().__init__()
-        self.restarts, self.taken, self.closed = restarts, [], 0
+        self.taken, self.closed = [], 0
         self.restart_episode()
 
     def current_state(self):
@@ -25,7 +25,7 @@ class Steps(RLEnvironment):
         self.taken.append(act)
         self.count, self.score = self.count + 1, self.score + act
         over = self.count == 5
-        if over and self.restarts:
+        if over:
             self.finish_episode()
             self.restart_episode()
         return act, over
@@ -82,13 +82,6 @@ def test_a_proxy_of_an_environment_shares_its_statistics(proxy_class):
     assert env.closed == 1
 
 
-def test_mapped_states():
-    player = MapPlayerState(ProxyPlayer(Steps()), lambda frame: frame[:1] + 7)
-    assert player.current_state().tolist() == [[[7]]]
-    play(player, [1, 1])
-    assert player.current_state().tolist() == [[[9]]]
-
-
 def test_the_third_equal_request_and_those_after_it_are_replaced():
     env = Steps()
     player = PreventStuckPlayer(env, 3, 1)
@@ -113,13 +106,6 @@ def test_a_game_that_ends_before_or_at_the_limit_is_counted_once():
         env = Steps()
         assert play(LimitLengthPlayer(env, limit), [1] * 10) == ([False] * 4 + [True]) * 2
         assert env.stats["score"] == [5, 5]
-
-
-def test_auto_restart_begins_the_next_game():
-    env = Steps(restarts=False)
-    player = AutoRestartPlayer(env)
-    assert play(player, [1] * 10) == ([False] * 4 + [True]) * 2
-    assert env.stats["score"] == [5, 5]
 
 
 def test_a_history_has_zeros_before_the_game():

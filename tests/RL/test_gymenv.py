@@ -10,7 +10,7 @@ import pytest
 
 from tensorpack.RL.common import AutoRestartPlayer
 from tensorpack.RL.gymenv import GymEnv, GymPlayers
-from tests.contracts.player import PlayerContract
+from tests.contracts.player import PlayerContract, contract_of
 from tests.processes import run_python
 
 LENGTH = 6
@@ -68,14 +68,8 @@ class OldStyle:
         self.new.close()
 
 
-class TestNewStyle(PlayerContract):
-    def make_player(self):
-        return GymPlayers(NewStyle, num_envs=2)
-
-
-class TestOldStyle(PlayerContract):
-    def make_player(self):
-        return GymPlayers(OldStyle, num_envs=2, max_episode_actions=5)
+TestNewStyle = contract_of(lambda: GymPlayers(NewStyle, num_envs=2))
+TestOldStyle = contract_of(lambda: GymPlayers(OldStyle, num_envs=2, max_episode_actions=5))
 
 
 class TestCartPole(PlayerContract):
@@ -127,21 +121,11 @@ def test_a_space_that_starts_elsewhere_is_shifted():
     assert taken == [5, 6]
 
 
-@pytest.mark.parametrize(
-    "changes, message",
-    [
-        ({"action_space": SimpleNamespace(shape=(2,))}, "only discrete actions"),  # Box
-        (
-            {"action_space": SimpleNamespace(shape=(3,), n=3)},
-            "only discrete actions",
-        ),  # MultiBinary
-        ({"observation_space": SimpleNamespace(shape=None, dtype=None)}, "arrays of one shape"),
-    ],
-)
-def test_environments_that_do_not_fit_are_refused(changes, message):
-    unfit, other = type("Unfit", (NewStyle,), changes), type("Other", (NewStyle,), {})
+def test_environments_that_do_not_fit_are_refused():
+    unfit, other = type("Unfit", (NewStyle,), {}), type("Other", (NewStyle,), {})
+    unfit.action_space = SimpleNamespace(shape=(3,), n=3)  # MultiBinary
     other.action_space, env = SimpleNamespace(n=4), NewStyle()
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match="only discrete actions"):
         GymPlayers(unfit)
     kinds = iter([NewStyle, other])
     with pytest.raises(ValueError, match="not alike"):
@@ -154,10 +138,8 @@ def test_environments_that_do_not_fit_are_refused(changes, message):
     "dtype, observation, error",
     [
         ("float32", np.ones(1, "f"), r"float32 \[1\].* says float32 \[2\]"),
-        ("uint8", np.array([0.2, 0.9]), r"float64 \[2\].* says uint8 \[2\]"),
         ("uint8", np.array([300, -1]), r"int64 \[2\].* says uint8 \[2\]"),
         ("float32", [0.1, 2], ""),
-        ("uint8", [0, 255], ""),
     ],
 )
 def test_an_observation_that_would_lose_something_is_refused(dtype, observation, error):

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tensorpack.RL import PrioritizedReplay, ReplayMemory
-from tests.RL.disk import Disk, assert_same, through_a_checkpoint
+from tests.RL.disk import Disk, assert_same
 from tests.RL.test_replay import append, sizes
 
 
@@ -128,27 +128,6 @@ def test_it_is_like_a_dictionary_and_resumes_to_the_bit(life, steps, data):
                 assert power == pytest.approx((known[action] + 1e-6) ** 0.7, rel=1e-5)
 
 
-def test_it_comes_back_from_real_files_and_draws_the_same(tmp_path):
-    memory = make_memory(24, lanes=2)
-    for number in range(1, 30):
-        append(memory, [number, 100 + number])
-    give(memory, {20: 7.0, 120: 0.1})
-    state = through_a_checkpoint(memory.state_dict(), tmp_path)
-    assert state["priorities"].shape == (2, 12) and state["priorities"].dtype == np.float32
-    restored = make_memory(24, lanes=2)
-    fill_one = np.array([0])
-    append(restored, [77], lanes=fill_one)  # is replaced
-    restored.load_state_dict(state)
-    rngs = np.random.RandomState(3), np.random.RandomState(3)
-    for number in range(30, 60):
-        drawn = [one.sample_weighted(8, rng, 3) for one, rng in zip((memory, restored), rngs)]
-        for ours, theirs in zip(*([*d.batch, d.weight, d.slot] for d in drawn)):
-            np.testing.assert_array_equal(ours, theirs)
-        for one, d in zip((memory, restored), drawn):
-            one.update_priorities(d.slot, d.batch.action / 50)
-            append(one, [number, 100 + number], ["over" if number % 9 == 0 else "goes on"] * 2)
-
-
 def test_a_state_of_a_uniform_memory_is_taken_and_the_other_way_round():
     uniform, memory, disk = ReplayMemory(20, (2,), 2, 1, np.int32), make_memory(20), Disk()
     fill(uniform, [1, 2, 3])
@@ -158,17 +137,11 @@ def test_a_state_of_a_uniform_memory_is_taken_and_the_other_way_round():
     assert uniform.num_sampleable == 2
 
 
-@pytest.mark.parametrize("priority", [-1.0, np.nan, np.inf])
-def test_wrong_priorities_are_refused_and_change_nothing(priority):
+def test_wrong_priorities_are_refused_and_change_nothing():
     memory = make_memory(20)
     fill(memory, [1, 2, 3])
     with pytest.raises(ValueError, match="finite and not negative.*the loss may have diverged"):
-        give(memory, {1: 3.0, 2: priority})
+        give(memory, {1: 3.0, 2: np.nan})
     assert priorities_of(memory) == {1: 1.0, 2: 1.0}
     with pytest.raises(ValueError, match="never had all of the entries"):
         memory.update_priorities(np.array([99]), np.array([1.0]))
-
-
-def test_exponents_are_checked():
-    with pytest.raises(ValueError, match="alpha must be"):
-        make_memory(20, alpha=1.5)

@@ -165,10 +165,9 @@ def test_a_memory_without_a_whole_transition_cannot_be_sampled():
         memory.sample(1, np.random.RandomState(0))
 
 
-@pytest.mark.parametrize("function", [ReplayMemory, ReplayMemory.required_bytes])
-def test_each_lane_has_room_for_a_transition(function):
+def test_each_lane_has_room_for_a_transition():
     with pytest.raises(ValueError, match="capacity must be .* at least 10, but got 9"):
-        function(9, (2,), 4, 2)
+        ReplayMemory(9, (2,), 4, 2)
 
 
 GOOD = {
@@ -184,10 +183,8 @@ GOOD = {
     "change, message",
     [
         ({"frames": np.full((2, 2), 300)}, r"frames must be uint8 \[2, 2\], got int64 \[2, 2\]"),
-        ({"rewards": np.zeros((2, 1))}, r"rewards must be float64 \[2\], got float64 \[2, 1\]"),
         ({"rewards": np.array([0, np.nan])}, "reward of environment 1 is NaN"),
         ({"truncated": np.ones(2, bool)}, "give its last frame as final_frames"),
-        ({"lanes": np.array([0, 2])}, "lanes are different numbers below 2, got"),
         ({"lanes": np.array([1, 1])}, "lanes are different numbers below 2, got"),
     ],
 )

@@ -59,20 +59,11 @@ def test_a_rom_passes_under_any_name(tmp_path):
     assert check_rom(renamed) == "breakout"
 
 
-@pytest.mark.parametrize(
-    "content",
-    [b"", np.random.RandomState(0).bytes(4096), bytes(3 << 20)],
-    ids=["empty", "4k", "huge"],
-)
-def test_what_is_not_a_rom_is_refused(tmp_path, content):
+def test_what_is_not_a_rom_is_refused(tmp_path):
     pytest.importorskip("ale_py")
     path = tmp_path / "breakout.bin"  # the right name does not help
-    path.write_bytes(content)
+    path.write_bytes(np.random.RandomState(0).bytes(4096))
     with pytest.raises(ValueError, match="not an Atari ROM .* checksum"):
         check_rom(str(path))
-
-
-def test_a_missing_file_and_a_directory_are_refused(tmp_path):
-    for path in (tmp_path / "none.bin", tmp_path):
-        with pytest.raises(FileNotFoundError, match=str(path)):
-            check_rom(str(path))
+    with pytest.raises(FileNotFoundError, match=str(tmp_path)):
+        check_rom(str(tmp_path))

@@ -54,14 +54,9 @@ def test_a_curve_of_training_has_a_point_in_the_middle_of_each_window(write):
     # between two epochs in proportion
     same(run.training_curve("hours", 300), [0.3, 0.9, 2.25], [2, 6.5, 16])
     same(run.training_curve("updates", 300), [30, 90, 162.5], [2, 6.5, 16])
+    same(run.evaluation_curve("hours"), [3], [2.5])
     # and none for a window without games
     same(run.training_curve("steps", 100), [50, 250, 450, 550, 650, 850], [1, 3, 5, 8, 2, 30])
-
-
-def test_a_curve_of_evaluations_has_the_epochs_that_have_one(write):
-    run = read_scores(write())
-    same(run.evaluation_curve("steps"), [900], [2.5])
-    same(run.evaluation_curve("hours"), [3], [2.5])
 
 
 def test_a_run_without_single_games_has_its_epochs_over_updates_only(write):
@@ -74,18 +69,10 @@ def test_a_run_without_single_games_has_its_epochs_over_updates_only(write):
         run.window_means([(0, 10)])
 
 
-@pytest.mark.parametrize("epochs, games", [([], GAMES), (OLD[:1], []), (OLD[:1], None)])
-def test_a_run_without_scores_is_refused(write, epochs, games):
-    with pytest.raises(ValueError, match=f"has {len(epochs)} epochs and no scores"):
-        read_scores(write(epochs, games))
-
-
-@pytest.mark.parametrize("text", ["", "step,length\n1,2\n", "step,score,length\n5\n"])
-def test_games_that_cannot_be_read_are_refused(write, tmp_path, text):
+def test_a_run_without_scores_or_with_damaged_ones_is_refused(write, tmp_path):
+    with pytest.raises(ValueError, match="has 1 epochs and no scores"):
+        read_scores(write(OLD[:1], games=[], name="none"))
     directory = write()
-    (tmp_path / "run" / "episodes.csv").write_text(text)
-    if text:
-        with pytest.raises(ValueError, match=r"episodes.csv cannot be read"):
-            read_scores(directory)
-    else:
-        assert not len(read_scores(directory).steps)
+    (tmp_path / "run" / "episodes.csv").write_text("step,score,length\n5\n")
+    with pytest.raises(ValueError, match=r"episodes.csv cannot be read"):
+        read_scores(directory)

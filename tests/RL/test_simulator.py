@@ -25,19 +25,17 @@ HISTORY = 2
 class Script(Player):
     """One environment that goes through a list of events, one a step, whatever the action.
 
-    Events: "." nothing, "l" a life lost, "t" terminated, "c" cut off, "r" a new game begins without
-    an end before. The step after "t" and "c" begins one, too, and is not in the list. Frame k of
-    the run has the value k, from 1; every action has reward 3. With `takes`, that action is taken,
-    whatever was asked for.
+    Events: "." nothing, "t" terminated, "c" cut off, "r" a new game begins without an end before.
+    The step after "t" and "c" begins one, too, and is not in the list. Frame k of the run has the
+    value k, from 1; every action has reward 3.
     """
 
     num_actions = 2
     frame_shape = (1, 1)
     num_envs = 1
 
-    def __init__(self, events, takes=None):
+    def __init__(self, events):
         self._events = iter(events)
-        self._takes = takes
         self._clock = 0
         self._score = 0.0
         self._ended = False
@@ -54,10 +52,7 @@ class Script(Player):
         if self._ended:
             self._score = 0.0
         flags = [np.array([event == name]) for name in "tclr"]
-        taken = None if self._takes is None else np.array([self._takes])
-        return PlayerStep(
-            self._frame(), np.array([reward], np.float32), *flags, np.array([score]), taken
-        )
+        return PlayerStep(self._frame(), np.array([reward], np.float32), *flags, np.array([score]))
 
     def _frame(self):
         self._clock += 1
@@ -79,11 +74,11 @@ class Network:
 class Played:
     """A script that was played to its end, by the network."""
 
-    def __init__(self, events, ticks, takes=None, **options):
-        player, self.network = Script(events, takes), Network(best=1, num_actions=2)
+    def __init__(self, events, ticks):
+        player, self.network = Script(events), Network(best=1, num_actions=2)
         self.memory = ReplayMemory(100, (1, 1), history=HISTORY)
         agent = Agent(self.network, player, HISTORY, np.random.RandomState(0))
-        self.simulator = Simulator(player, self.memory, agent, **options)
+        self.simulator = Simulator(player, self.memory, agent)
         self.simulator.begin()
         self.stored = [self.simulator.tick(epsilon=0.0) for _ in range(ticks)]
 
@@ -96,14 +91,6 @@ class Played:
         batch = self.memory.sample(500, np.random.RandomState(0))
         rows = zip(batch.frames[:, :, 0, 0].tolist(), *(column.tolist() for column in batch[1:]))
         return sorted({(tuple(frames), *rest) for frames, *rest in rows})
-
-
-def test_a_transition_is_the_frame_before_and_what_came_of_the_action():
-    # frame   1 2 3 4
-    played = Played("...", ticks=3)
-    assert played.stored == [1, 1, 1]
-    assert played.transitions() == [((0, 1, 2), 1, 3.0, False), ((1, 2, 3), 1, 3.0, False)]
-    assert played.states() == [[0, 1], [1, 2], [2, 3]]
 
 
 @pytest.mark.fault_row(37)
@@ -133,36 +120,6 @@ def test_the_step_that_begins_a_game_is_not_stored_and_starts_from_black():
         ((1, 2, 0), 1, 3.0, True),
     ]
     assert played.states()[-2:] == [[0, 4], [4, 5]]
-
-
-def test_a_lost_life_ends_the_episode_but_not_the_game():
-    # frame   1 2 3 4
-    # event     l . t
-    played = Played("l.t", ticks=3)
-    assert played.transitions() == [
-        ((0, 1, 0), 1, 3.0, True),
-        ((0, 2, 3), 1, 3.0, False),
-        ((2, 3, 0), 1, 3.0, True),
-    ]
-    assert played.states() == [[0, 1], [0, 2], [2, 3]]
-    assert played.simulator.take_episodes() == [(3, 9.0, 3)]
-
-
-def test_a_lost_life_can_be_left_to_the_game():
-    # frame   1 2 3 4
-    # event     l . t
-    played = Played("l.t", ticks=3, life_loss_ends=False)
-    assert played.transitions() == [
-        ((0, 1, 2), 1, 3.0, False),
-        ((1, 2, 3), 1, 3.0, False),
-        ((2, 3, 0), 1, 3.0, True),
-    ]
-    assert played.states() == [[0, 1], [1, 2], [2, 3]]
-
-
-def test_the_actions_that_were_taken_are_stored():
-    played = Played("...", ticks=3, takes=0)
-    assert played.transitions() == [((0, 1, 2), 0, 3.0, False), ((1, 2, 3), 0, 3.0, False)]
 
 
 def test_a_game_that_is_cut_off_would_have_continued():
@@ -307,15 +264,6 @@ def test_a_repetition_ends_where_it_is_told_to():
     assert random.draw(0.0)[1].tolist() == [i == where for i in range(3)]
     random.end(np.arange(3) == where)
     assert not random.draw(0.0)[1].any()
-
-
-def test_a_saved_repetition_ends_where_it_is_longer_than_allowed():
-    long, short, none = (RandomActions(3, 50, np.random.RandomState(0), n) for n in (100, 3, 1))
-    repeating(long)
-    short.load_state_dict(long.state_dict())
-    assert [short.draw(0.0)[1].any() for _ in range(3)] == [True, True, False]
-    none.load_state_dict(long.state_dict())
-    assert not none.draw(0.0)[1].any()
 
 
 def test_a_restored_state_continues_like_the_saved_one():

@@ -156,7 +156,7 @@ class Scripted(Player):
     """Environments that go through lists of events, one a step, then through them again.
 
     Events: "." nothing, "l" a life lost, "t" terminated, "c" cut off, "b" both a life lost and cut
-    off. Every frame and every reward of an environment is another one.
+    off. Every frame and every reward of an environment is another one; "l" takes action 0.
     """
 
     num_actions = 5
@@ -183,7 +183,8 @@ class Scripted(Player):
         flags = [np.isin(events, list(names)) for names in ("t", "cb", "lb", "r")]
         frames = self._frames()
         reward = np.where(begins, 0, frames[:, 0] / 8).astype(np.float32)
-        return PlayerStep(frames, reward, *flags, np.where(self._ended, 1.0, np.nan))
+        taken = np.where(events == "l", 0, actions)
+        return PlayerStep(frames, reward, *flags, np.where(self._ended, 1.0, np.nan), taken)
 
     def _frames(self):
         self._clock += 1

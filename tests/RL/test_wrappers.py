@@ -4,43 +4,8 @@ import numpy as np
 import pytest
 
 from tensorpack.RL.wrappers import LimitIdle, LimitLength, MapPlayerState, PreventStuck, ProxyPlayer
-from tests.contracts.player import PlayerContract
+from tests.contracts.player import contract_of
 from tests.RL.players import CountingPlayer, Unsaved
-
-
-class TestProxyPlayer(PlayerContract):
-    can_save = True
-
-    def make_player(self):
-        return ProxyPlayer(CountingPlayer())
-
-
-class TestLimitLength(PlayerContract):
-    can_save = True
-
-    def make_player(self):
-        return LimitLength(CountingPlayer((3, 9)), 5)
-
-
-class TestLimitIdle(PlayerContract):
-    can_save = True
-
-    def make_player(self):
-        return LimitIdle(Still((3, 9), num_actions=1), 3)
-
-
-class TestPreventStuck(PlayerContract):
-    can_save = True
-
-    def make_player(self):
-        return PreventStuck(CountingPlayer(num_actions=2), 2)
-
-
-class TestMapPlayerState(PlayerContract):
-    can_save = True
-
-    def make_player(self):
-        return MapPlayerState(CountingPlayer(), lambda frames: frames[:, :2] / np.float32(255))
 
 
 class Still(CountingPlayer):
@@ -50,6 +15,18 @@ class Still(CountingPlayer):
         return np.stack([np.minimum(self._done, 2), self._games, 0 * self._done], 1).astype(
             np.uint8
         )
+
+
+TestProxyPlayer = contract_of(lambda: ProxyPlayer(CountingPlayer((3, 4))), can_save=True)
+TestLimitLength = contract_of(lambda: LimitLength(CountingPlayer((3, 9)), 5), can_save=True)
+TestLimitIdle = contract_of(lambda: LimitIdle(Still((3, 9), num_actions=1), 3), can_save=True)
+TestPreventStuck = contract_of(
+    lambda: PreventStuck(CountingPlayer(num_actions=2), 2), can_save=True
+)
+TestMapPlayerState = contract_of(
+    lambda: MapPlayerState(CountingPlayer(), lambda frames: frames[:, :2] / np.float32(255)),
+    can_save=True,
+)
 
 
 @pytest.mark.parametrize(
@@ -110,18 +87,13 @@ def test_long_games_are_truncated_and_short_ones_end_as_ever():
     assert steps[5].frames[1, 0] == 0
 
 
-def test_a_game_that_ends_at_the_limit_is_not_truncated():
-    player = LimitLength(CountingPlayer((5,)), 5)
+@pytest.mark.parametrize("length, limit", [(5, 5), (9, 2)])
+def test_a_game_at_its_limit_is_truncated_unless_it_ends_there(length, limit):
+    player = LimitLength(CountingPlayer((length,)), limit)  # a life goes with the second action
     player.reset()
-    step = [player.step([1]) for _ in range(5)][-1]
-    assert step.terminated[0] and not step.truncated[0]
-
-
-def test_a_game_truncated_while_a_life_is_lost_says_only_so():
-    player = LimitLength(CountingPlayer((9,)), 2)  # a life goes with the second action
-    player.reset()
-    step = [player.step([1]) for _ in range(2)][-1]
-    assert step.truncated[0] and not step.life_lost[0]
+    step = [player.step([1]) for _ in range(limit)][-1]
+    assert step.terminated[0] == (length == limit) == (not step.truncated[0])
+    assert not step.life_lost[0]
 
 
 def test_a_reset_starts_the_count_again():
@@ -160,14 +132,11 @@ def test_arguments_out_of_range_are_refused():
         PreventStuck(CountingPlayer(), action=4)
 
 
-def test_mapped_frames_tell_their_shape():
+def test_mapped_frames_tell_their_shape_and_keep_the_environments():
     player = MapPlayerState(CountingPlayer(), lambda frames: frames[:, None, :1] / np.float32(2))
     assert player.frame_shape == (1, 1)
     assert player.frame_dtype == np.float32
     player.reset()
     assert [player.step([0, 0]).frames[0, 0, 0] for _ in range(2)] == [0.5, 1.0]
-
-
-def test_a_map_that_drops_environments_is_refused():
     with pytest.raises(ValueError, match="keep the first axis"):
         MapPlayerState(CountingPlayer(), lambda frames: frames[:1])

