@@ -26,8 +26,7 @@ class PredictorBase:
 
     def __call__(self, *inputs: Any) -> Any:
         if len(inputs) == 1 and isinstance(inputs[0], (list, tuple)):
-            if self._is_datapoint(inputs[0]):
-                inputs = tuple(inputs[0])
+            inputs = tuple(inputs[0]) if self._is_datapoint(inputs[0]) else inputs
         outputs = self._do_call(inputs)
         return (list(inputs), outputs) if self.return_input else outputs
 
@@ -40,7 +39,7 @@ class PredictorBase:
 
         Override it where the inputs are known.
         """
-        return all(isinstance(each, np.ndarray) for each in argument)
+        return all(isinstance(item, np.ndarray) for item in argument)
 
 
 class AsyncPredictorBase(PredictorBase):

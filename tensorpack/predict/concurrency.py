@@ -53,7 +53,7 @@ class MultiThreadAsyncPredictor(AsyncPredictorBase):
         for predictor in self._predictors:
             check_kind("Each of the predictors", predictor, OnlinePredictor)
         self._batch_size = as_count(self, "batch_size", batch_size)
-        self._most = _WAITING_PER_PREDICTOR * len(self._predictors)
+        self._room = _WAITING_PER_PREDICTOR * len(self._predictors)
         self._threads: List[threading.Thread] = []
         self._waiting: Deque[_Request] = deque()
         self._closed = False
@@ -89,11 +89,11 @@ class MultiThreadAsyncPredictor(AsyncPredictorBase):
             future.add_done_callback(callback)
         thread = threading.current_thread()
         with self._changed:
-            own = thread in self._threads
+            is_worker = thread in self._threads
             self._changed.wait_for(
-                lambda: own or self._closed or self._ended or len(self._waiting) < self._most
+                lambda: is_worker or self._closed or self._ended or len(self._waiting) < self._room
             )
-            if self._ended and not own and thread is not threading.main_thread():
+            if self._ended and not is_worker and thread is not threading.main_thread():
                 raise SystemExit
             if self._closed and not self._ended:
                 raise RuntimeError(
@@ -140,8 +140,7 @@ class MultiThreadAsyncPredictor(AsyncPredictorBase):
     def _work(self, predictor: OnlinePredictor) -> None:
         for requests in iter(self._take, []):
             # The state of a future is asked for once: it may change.
-            left = [each for each in requests if not each[1].cancelled() or _cancel(each[1])]
-            _answer(predictor, left)
+            _answer(predictor, [r for r in requests if not r[1].cancelled() or _cancel(r[1])])
 
     def _take(self) -> List[_Request]:
         """Waits for requests; returns none if the predictor is closed."""
@@ -182,9 +181,9 @@ def _cancel(future: Future) -> bool:
 
 def _compute(predictor: OnlinePredictor, datapoints: List[Sequence[Any]]) -> List[List[np.ndarray]]:
     columns = list(zip(*datapoints))
-    for at, tensor in enumerate(predictor.input_tensors):
+    for i, tensor in enumerate(predictor.input_tensors):
         if tensor.dtype == tf.string:
-            columns[at] = tuple(map(to_strings, columns[at]))
+            columns[i] = tuple(map(to_strings, columns[i]))
     outputs = predictor._do_call([np.stack(column) for column in columns])
     for output, tensor in zip(outputs, predictor.output_tensors):
         if np.shape(output)[:1] != (len(datapoints),):
@@ -192,7 +191,7 @@ def _compute(predictor: OnlinePredictor, datapoints: List[Sequence[Any]]) -> Lis
                 f"The output {tensor.name!r} has the shape {np.shape(output)} for a batch of "
                 f"{len(datapoints)}: its first dimension must be that of the batch."
             )
-    return [[output[index] for output in outputs] for index in range(len(datapoints))]
+    return [[output[i] for output in outputs] for i in range(len(datapoints))]
 
 
 class MultiProcessPredictWorker(ForkProcess):

@@ -27,12 +27,12 @@ def _accepts_positions_of_2017(init: Callable[..., None]) -> Callable[..., None]
 
     @functools.wraps(init)
     def call(self: Any, *args: Any, **kwargs: Any) -> None:
-        given = [(args[at], kind) for at, kind in _KINDS_OF_2017.items() if at < len(args)]
-        named: Dict[str, Any] = {}
-        if any(isinstance(each, kind) for each, kind in given):
-            named = dict(zip(_POSITIONS_OF_2017, args))
-            args = args[len(named) :]
-        init(self, *args, **named, **kwargs)
+        kinds = [(args[i], kind) for i, kind in _KINDS_OF_2017.items() if i < len(args)]
+        by_name: Dict[str, Any] = {}
+        if any(isinstance(arg, kind) for arg, kind in kinds):
+            by_name = dict(zip(_POSITIONS_OF_2017, args))
+            args = args[len(by_name) :]
+        init(self, *args, **by_name, **kwargs)
 
     return call
 

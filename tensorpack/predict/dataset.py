@@ -120,9 +120,9 @@ class MultiProcessDatasetPredictor(DatasetPredictorBase):
         use_gpu: bool = True,
         ordered: bool = True,
     ) -> None:
-        most = _IN_FLIGHT_PER_PROCESS * nr_proc
+        in_flight = _IN_FLIGHT_PER_PROCESS * nr_proc
         results = MultiProcessMapData(
-            dataset, nr_proc, _Predict(config), buffer_size=most, strict=ordered
+            dataset, nr_proc, _Predict(config), buffer_size=in_flight, strict=ordered
         )
         super().__init__(config, dataset, results)
         results.environments = _environments(nr_proc, use_gpu)
@@ -141,18 +141,18 @@ class _Predict:
             self._predictor = OfflinePredictor(self._config)
         return self._predictor
 
-    def __call__(self, datapoint: Any) -> Any:
-        if isinstance(datapoint, dict):
-            datapoint = [datapoint[name] for name in self._config.input_names]
-        return self.predictor()(*datapoint)
+    def __call__(self, dp: Any) -> Any:
+        if isinstance(dp, dict):
+            dp = [dp[name] for name in self._config.input_names]
+        return self.predictor()(*dp)
 
 
 def _environments(count: int, use_gpu: bool) -> Optional[List[Dict[str, str]]]:
     """Returns CUDA_VISIBLE_DEVICES for each process."""
     if not use_gpu:
         return [{_VISIBLE: ""}] * count
-    number = get_num_gpu()
-    if number == 0:
+    num_gpu = get_num_gpu()
+    if num_gpu == 0:
         return None
-    gpus = os.environ.get(_VISIBLE, ",".join(map(str, range(number)))).split(",")[:number]
-    return [{_VISIBLE: gpus[index % number]} for index in range(count)]
+    gpus = os.environ.get(_VISIBLE, ",".join(map(str, range(num_gpu)))).split(",")[:num_gpu]
+    return [{_VISIBLE: gpus[i % num_gpu]} for i in range(count)]

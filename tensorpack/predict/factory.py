@@ -48,8 +48,8 @@ class PredictorFactory:
           input: where its inputs come from, set up or not; new placeholders by default.
         """
         placed = self._place(device)
-        shown = device_text(device, placed)
-        logger.info(f"Building predictor tower '{tower_name}' on device {shown} ...")
+        text = device_text(device, placed)
+        logger.info(f"Building predictor tower '{tower_name}' on device {text} ...")
         source = PlaceholderInput() if input is None else input
         # the caller may be inside of scopes of its own
         with tf.name_scope(None), tf.device(placed):
@@ -79,11 +79,11 @@ class PredictorFactory:
           tower: index into `towers`.
           device: a GPU id, or -1 for the CPU, instead of `tower`.
         """
-        name, gpu = self._at(tower) if device is None else self._on(device)
+        name, gpu = self._tower_at(tower) if device is None else self._tower_on(device)
         handle = self._tower_func.towers[name] if self.has_built(name) else self.build(name, gpu)
         return OnlinePredictor(handle.get_tensors(input_names), handle.get_tensors(output_names))
 
-    def _at(self, tower: int) -> Tuple[str, Union[int, str]]:
+    def _tower_at(self, tower: int) -> Tuple[str, Union[int, str]]:
         """The name and the device of a tower."""
         count = len(self._towers)
         if tower >= count:
@@ -94,7 +94,7 @@ class PredictorFactory:
         index = tower % count
         return f"towerp{index}", self._towers[index]
 
-    def _on(self, device: int) -> Tuple[str, int]:
+    def _tower_on(self, device: int) -> Tuple[str, int]:
         """The name of the tower on a device: one of `towers`, or one beside them."""
         if device in self._towers:
             return f"towerp{self._towers.index(device)}", device

@@ -44,12 +44,12 @@ class FeedfreePredictor(PredictorBase):
         self._closed = False
         with ExitStack() as on_error, self.graph.as_default():
             on_error.callback(input_source.release)
-            others, runners = all_queues(self.graph), StartQueueRunners()
-            runners.others = self.graph.get_collection(tf.GraphKeys.QUEUE_RUNNERS)
+            earlier, runners = all_queues(self.graph), StartQueueRunners()
+            runners.run_elsewhere = self.graph.get_collection(tf.GraphKeys.QUEUE_RUNNERS)
             callbacks = Callbacks([runners, *input_source.setup(config.input_signature)])
             inputs, self._outputs = build_tower(config, "", input_source.get_input_tensors)
             callbacks.setup_graph(self._run)
-            queues = [each for each in all_queues(self.graph) if each not in others]
+            queues = [queue for queue in all_queues(self.graph) if queue not in earlier]
             self.sess = self._run.sess = open_session(config, inputs, self._outputs)
             on_error.callback(close_session, config.session_creator, self.sess)
             on_error.callback(self._end, callbacks, queues)
@@ -80,18 +80,13 @@ class FeedfreePredictor(PredictorBase):
             raise RuntimeError("This FeedfreePredictor is closed: make a new one.")
         try:
             return self._hooked_sess.run(self._outputs)
-        except (StopRequested, tf.errors.OutOfRangeError, tf.errors.CancelledError) as error:
-            ended = error
-        raise self._why(ended)
-
-    def _why(self, ended: BaseException) -> BaseException:
-        """Returns what it means that there is no data."""
-        reason = self._run.stop_token.reason
+        except (StopRequested, tf.errors.OutOfRangeError, tf.errors.CancelledError):
+            reason = self._run.stop_token.reason
+            if not isinstance(reason, (Failed, EndOfData)):
+                raise
         if isinstance(reason, Failed):
-            return reason.error
-        if isinstance(reason, EndOfData):
-            return tf.errors.OutOfRangeError(None, None, f"{reason.where} gave its last datapoint.")
-        return ended
+            raise reason.error
+        raise tf.errors.OutOfRangeError(None, None, f"{reason.where} gave its last datapoint.")
 
     def _end(self, callbacks: Callbacks, queues: Sequence[Any]) -> None:
         self._run.stop_token.request(Finished())

@@ -51,11 +51,11 @@ def open_session(
         config.session_init.init(sess)
         used, missing = set(ancestors(outputs, fed=inputs)), config.session_init.missing
         weights = weights_of(sess.graph).items()
-        lacking = [name for name, var in weights if name in missing and var.op in used]
-        if lacking:
+        names = [name for name, var in weights if name in missing and var.op in used]
+        if names:
             raise ValueError(
                 f"{', '.join(tensor.name for tensor in outputs)} cannot be computed: there is no "
-                f"value to load for {', '.join(sorted(lacking))}. Give the weights of this very "
+                f"value to load for {', '.join(sorted(names))}. Give the weights of this very "
                 "model, or name in `ignore` what is to keep its initial value."
             )
     except BaseException:

@@ -23,17 +23,17 @@ class MultiTowerOfflinePredictor(OfflinePredictor):
 
     def __init__(self, config: PredictConfig, towers: Sequence[Union[int, str]]) -> None:
         with graph_of(config).as_default():
-            built = _build(self, config, towers)
-            self._open(config, *built[0])
+            tensors = _build(self, config, towers)
+            self._open(config, *tensors[0])
         self._predictors = [
             OnlinePredictor(inputs, outputs, config.return_input, self.sess)
-            for inputs, outputs in built
+            for inputs, outputs in tensors
         ]
 
     def get_predictor(self, n: int) -> List[OnlinePredictor]:
         """Returns a list of n predictors, on the devices in turn."""
         count = len(self._predictors)
-        return [self._predictors[index % count] for index in range(n)]
+        return [self._predictors[i % count] for i in range(n)]
 
     def get_predictors(self) -> List[OnlinePredictor]:
         """Returns a list with the predictor of each device."""
@@ -60,7 +60,7 @@ def _build(
     devices = as_list(owner, "towers", devices)
     as_count(owner, "the number of towers", len(devices))
     towers = []
-    for index, device in enumerate(devices):
+    for i, device in enumerate(devices):
         with tf.device(tower_device(device)):  # the first tower makes the variables
-            towers.append(build_tower(config, f"towerp{index}" if index else ""))
+            towers.append(build_tower(config, f"towerp{i}" if i else ""))
     return towers
