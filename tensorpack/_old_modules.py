@@ -82,10 +82,10 @@ class Package(ModuleType):
         super().__setattr__(name, getattr(value, name) if hidden else value)
         path = f"{self.__name__}.{name}"
         if sys.modules.get(path) is value and _part(path) in _SERVED:
-            for each, module in list(sys.modules.items()):
-                if f"{each}.".startswith(f"{path}."):
+            for loaded, module in list(sys.modules.items()):
+                if f"{loaded}.".startswith(f"{path}."):
                     module.__class__ = OldModule
-                    _add_addresses(each)
+                    _add_addresses(loaded)
 
 
 class OldModule(Package):
@@ -94,7 +94,7 @@ class OldModule(Package):
     def __getattr__(self, name: str) -> Any:
         """Finds a name that neither the module nor its own `__getattr__` has."""
         if name == "__all__":
-            return _own_names(self) or _home_of(self).__all__
+            return _public_names(self) or _home_of(self).__all__
         home = None if name.startswith("_") else _module_of(self, name)
         if home is None or home is self:
             raise AttributeError(f"module {self.__name__!r} has no public name {name!r}")
@@ -102,8 +102,8 @@ class OldModule(Package):
         return home if is_module else getattr(home, name)
 
     def __dir__(self) -> List[str]:
-        others = not vars(self).keys().isdisjoint(["_HOMES", "_home"])  # it has names of others
-        return list(self.__all__) if others else list(super().__dir__())
+        forwards = not vars(self).keys().isdisjoint(["_HOMES", "_home"])  # it has names of others
+        return list(self.__all__) if forwards else list(super().__dir__())
 
 
 def _add_addresses(package: str) -> None:
@@ -116,34 +116,34 @@ def _add_addresses(package: str) -> None:
         vars(sys.modules[package]).setdefault(name, sys.modules.setdefault(path, module))
 
 
-def _module_of(asked: ModuleType, name: str) -> Optional[ModuleType]:
+def _module_of(module: ModuleType, name: str) -> Optional[ModuleType]:
     """Returns the module that has a public name, or is called so; None if there is none."""
-    if hasattr(asked, "__path__"):
-        home = vars(asked).get("_HOMES", {}).get(name, name)
-        path = home if home.startswith("tensorpack.") else f"{asked.__name__}.{home}"
+    if hasattr(module, "__path__"):
+        path = vars(module).get("_HOMES", {}).get(name, name)
+        path = path if path.startswith("tensorpack.") else f"{module.__name__}.{path}"
         try:
             return import_module(path)
         except ModuleNotFoundError as error:
             if error.name != path:
                 raise
-    beside = _home_of(asked)
-    has_moved = "_home" in vars(asked) and name in vars(beside)
-    if has_moved or beside.__name__ != "tensorpack" and name in getattr(beside, "__all__", ()):
-        return beside
+    home = _home_of(module)
+    has_moved = "_home" in vars(module) and name in vars(home)
+    if has_moved or home.__name__ != "tensorpack" and name in getattr(home, "__all__", ()):
+        return home
     path = _PATHS.get(name, "")
     loads_tensorflow = _part(path) not in _WITHOUT_TENSORFLOW
-    if not path or loads_tensorflow and _part(asked.__name__) in _WITHOUT_TENSORFLOW:
+    if not path or loads_tensorflow and _part(module.__name__) in _WITHOUT_TENSORFLOW:
         return None
     return import_module(path)
 
 
-def _own_names(module: ModuleType) -> List[str]:
+def _public_names(module: ModuleType) -> List[str]:
     """Returns the public names that the tables have of a module: its `__all__`."""
     package, _, last = module.__name__.rpartition(".")
     tables, path = vars(sys.modules[package]), module.__name__.partition(".")[2]
-    own = [name for name, home in tables.get("_HOMES", {}).items() if home == last]
-    own += tables.get("_HELPERS", {}).get(last, "").split() + _HELPERS.get(path, "").split()
-    return sorted(own)
+    names = [name for name, home in tables.get("_HOMES", {}).items() if home == last]
+    names += tables.get("_HELPERS", {}).get(last, "").split() + _HELPERS.get(path, "").split()
+    return sorted(names)
 
 
 def _home_of(module: ModuleType) -> ModuleType:

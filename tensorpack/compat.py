@@ -55,7 +55,7 @@ TensorSpec = tfv1.TensorSpec
 
 def tf_version() -> Tuple[int, int, int]:
     """Returns the version of TensorFlow as numbers, such as `(2, 21, 0)`."""
-    numbers = [int(each) for each in re.findall(r"\d+", tfv1.__version__)]
+    numbers = [int(text) for text in re.findall(r"\d+", tfv1.__version__)]
     major, minor, patch = (numbers + [0, 0, 0])[:3]
     return major, minor, patch
 
@@ -124,9 +124,9 @@ def make_raw_callable(
     if make is None or getattr(sess, "sess_str", None):
         return None
     options = _CallableOptions(
-        fetch=[each.name for each in fetches],
-        target=[each.name for each in targets],
-        feed=[each.name for each in feeds],
+        fetch=[tensor.name for tensor in fetches],
+        target=[op.name for op in targets],
+        feed=[tensor.name for tensor in feeds],
     )
     if in_caller:
         options.run_options.inter_op_thread_pool = -1

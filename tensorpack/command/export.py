@@ -47,8 +47,8 @@ def run(args: Any) -> None:
     else:
         _export_model(path, args)
     best = glob.glob(os.path.join(glob.escape(args.path), "m[ai][nx]-*.index"))
-    for each in sorted(best):
-        print(f"There is also the best, {each[: -len('.index')]}.")
+    for index in sorted(best):
+        print(f"There is also the best, {index[: -len('.index')]}.")
 
 
 def _export_weights(path: str, out: str) -> None:
@@ -93,5 +93,5 @@ def _load_model(place: str) -> Any:
     names = runpy.run_path(source) if is_file else vars(importlib.import_module(source))
     if name not in names:
         raise ValueError(f"There is no {place}.{did_you_mean(name, names)}")
-    found = names[name]
-    return found if isinstance(found, ModelDescBase) else found()
+    model = names[name]
+    return model if isinstance(model, ModelDescBase) else model()

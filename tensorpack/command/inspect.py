@@ -41,8 +41,8 @@ def run(args: Any) -> Optional[int]:
     if args.other is not None:
         return _compare(variables, _read(args.other)[1], args.all)
     hidden = [] if args.all else of_training(variables)
-    shown = {name: each for name, each in variables.items() if name not in hidden}
-    rows = [(name, each, size_text(each.nbytes)) for name, each in shown.items()]
+    shown = {name: var for name, var in variables.items() if name not in hidden}
+    rows = [(name, var, size_text(var.nbytes)) for name, var in shown.items()]
     print(path if step is None else f"{path}, of step {step}", end="\n\n")
     print(tabulate(rows, ["variable", "dtype and shape", "size"], disable_numparse=True))
     print(_total(shown.values()))
@@ -76,7 +76,7 @@ def _read(path: str) -> Tuple[str, Dict[str, Any], Any]:
 
 
 def _total(variables: Iterable[Any]) -> str:
-    sizes = [(each.size, each.nbytes or 0) for each in variables]
+    sizes = [(var.size, var.nbytes or 0) for var in variables]
     numbers, nbytes = map(sum, zip((0, 0), *sizes))
     return f"{len(sizes)} variables, {numbers:,} numbers, {size_text(nbytes)}"
 
@@ -87,8 +87,8 @@ def _describe_files(prefix: str, check: bool) -> Optional[int]:
     from tensorpack.utils.checkpoints.find import SEGMENTS, STATE, segments_of
 
     folder = os.path.dirname(prefix)
-    names = sorted(each for each in os.listdir(folder or ".") if each.endswith(INDEX))
-    print("\nAll checkpoints there:", ", ".join(each[: -len(INDEX)] for each in names))
+    names = sorted(name for name in os.listdir(folder or ".") if name.endswith(INDEX))
+    print("\nAll checkpoints there:", ", ".join(name[: -len(INDEX)] for name in names))
     try:
         if check:
             print("The files are as they were written." if verify(prefix) else "No checksums.")
@@ -138,10 +138,9 @@ def find_checkpoint(path: str) -> str:
 
     folder = os.path.dirname(path) or "." if os.path.basename(path) == POINTER else path
     if os.path.isdir(folder):
-        found = candidates(folder)
-        if not found:
-            raise FileNotFoundError(f"There is no checkpoint in {folder}. Give that of a run.")
-        return found[0]
+        for prefix in candidates(folder):
+            return prefix
+        raise FileNotFoundError(f"There is no checkpoint in {folder}. Give that of a run.")
     prefix = path if path.endswith(NAMED_ARRAYS) else END_OF_FILE.sub("", path)
     # Until 2016 a checkpoint was one file, named as the prefix.
     if not os.path.isfile(prefix + INDEX) and not os.path.isfile(prefix):

@@ -66,9 +66,9 @@ def make_parser() -> argparse.ArgumentParser:
             continue
         module = import_module(f"tensorpack.command.{name}")
         text = module.HELP
-        each = commands.add_parser(name, help=text, description=text, epilog=_EPILOG)
-        each.set_defaults(run=module.run)
-        module.add_arguments(each)
+        command = commands.add_parser(name, help=text, description=text, epilog=_EPILOG)
+        command.set_defaults(run=module.run)
+        module.add_arguments(command)
     return parser
 
 
