@@ -227,7 +227,7 @@ class MaxSaver(MinSaver):
         super().__init__(monitor_stat, True, filename=filename, checkpoint_dir=checkpoint_dir)
 
 
-def best_kept(callbacks: Sequence[Callback]) -> List[Tuple[str, str]]:
+def best_paths(callbacks: Sequence[Callback]) -> List[Tuple[str, str]]:
     """Returns the paths of what these callbacks have kept as the best, and why, in words."""
     savers = [cb for cb in map(innermost, callbacks) if isinstance(cb, MinSaver) and cb.best]
     return [

@@ -41,14 +41,14 @@ class StopIfNonFinite(Callback):
 
     def _setup_graph(self) -> None:
         names = [tensor if isinstance(tensor, str) else tensor.name for tensor in self.tensors]
-        found = self.get_tensors_maybe_in_tower(names)
-        for tensor in found:
+        tensors = self.get_tensors_maybe_in_tower(names)
+        for tensor in tensors:
             if tensor.shape.ndims != 0:
                 raise ValueError(
                     f"StopIfNonFinite: {tensor.name} has shape {tensor.shape}, not []."
                 )
-        self._names = [tensor.op.name for tensor in found]
-        self._request = tf.train.SessionRunArgs(found[0] if len(found) == 1 else found)
+        self._names = [tensor.op.name for tensor in tensors]
+        self._request = tf.train.SessionRunArgs(tensors[0] if len(tensors) == 1 else tensors)
 
     def _before_run(self, ctx: tf.train.SessionRunContext) -> Any:
         return self._request
@@ -95,8 +95,8 @@ class FiniteCheck:
 
     def first_bad(self, sess: tf.Session) -> Optional[str]:
         """Returns the name of the first variable with a NaN or an infinity in it, or None."""
-        for variable, square in zip(self._variables, sess.run(self._squares)):
+        for var, square in zip(self._variables, sess.run(self._squares)):
             # The square of a large number is infinite, too: only then the variable is fetched.
-            if not (math.isfinite(square) or np.isfinite(sess.run(variable).astype("f8")).all()):
-                return variable.op.name
+            if not (math.isfinite(square) or np.isfinite(sess.run(var).astype("f8")).all()):
+                return var.op.name
         return None

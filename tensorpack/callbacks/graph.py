@@ -47,8 +47,8 @@ class RunOp(Callback):
         self.verbose = verbose
 
     def _setup_graph(self) -> None:
-        made = self._make_op()
-        self._op = made if isinstance(made, tf.Operation) else made.op
+        op = self._make_op()
+        self._op = op if isinstance(op, tf.Operation) else op.op
         self._request = tf.train.SessionRunArgs(self._op)
 
     def _before_train(self) -> None:
@@ -62,14 +62,14 @@ class RunOp(Callback):
     def _before_run(self, ctx: tf.train.SessionRunContext) -> Any:
         if not self.run_step:
             return None
-        self._say()
+        self._log()
         return self._request
 
     def _run(self) -> None:
-        self._say()
+        self._log()
         self._op.run()
 
-    def _say(self) -> None:
+    def _log(self) -> None:
         if self.verbose:
             logger.info(f"Running Op {self._op.name} ...")
 
@@ -79,7 +79,7 @@ class RunUpdateOps(RunOp):
     the hooked session: the moving averages of layers such as `BatchNorm`, for example.
     """
 
-    _op_name, _told = "update_ops", "Applying {name} collection of {count} ops."
+    _op_name, _message = "update_ops", "Applying {name} collection of {count} ops."
 
     def __init__(self, collection: Optional[str] = None) -> None:
         self._collection = tf.GraphKeys.UPDATE_OPS if collection is None else collection
@@ -90,7 +90,7 @@ class RunUpdateOps(RunOp):
         self.run_step = self.sees_runs = bool(ops)
         if ops:
             name = "UPDATE_OPS" if self._collection == "update_ops" else self._collection
-            logger.info(self._told.format(name=name, count=len(ops)))
+            logger.info(self._message.format(name=name, count=len(ops)))
         return tf.group(*ops, name=self._op_name)
 
 

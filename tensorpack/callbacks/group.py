@@ -17,7 +17,7 @@ __all__ = ["Callbacks", "of_other_workers"]
 
 _REPORT_SECONDS = 3.0  # in total, below which nothing is said
 _SLOW_SECONDS = 1.0  # a callback slower than this is named ...
-_SLOW_SHARE = 0.3  # ... and so is one that took more than this share of the total
+_SLOW_FRACTION = 0.3  # ... and so is one that took more than this fraction of the total
 
 
 class Callbacks(Callback):
@@ -43,8 +43,9 @@ class Callbacks(Callback):
         self.cbs = [cb for cb in cbs if cb in leading] + [cb for cb in cbs if cb not in leading]
         # The order of the list says which number each has in a state, also in those of earlier
         # versions, and which saver is the first.
-        self._given = list(cbs)
         self._names = _names_of(cbs)
+        self._setup_order = [cb for cb in self.cbs if not cb.sets_up_last]
+        self._setup_order += [cb for cb in cbs if cb.sets_up_last]
         self._clock = clock
         self._entered: List[Callback] = []
         self._stepped = [cb for cb in self.cbs if sees_steps(cb)]
@@ -59,8 +60,7 @@ class Callbacks(Callback):
         """Sets each callback up, under its own name scope only."""
         self.trainer = trainer
         self.graph = tf.get_default_graph()
-        last = [cb for cb in self._given if cb.sets_up_last]
-        for cb in [cb for cb in self.cbs if not cb.sets_up_last] + last:
+        for cb in self._setup_order:
             cb.setup_graph(trainer)
             trainer.check_stop()
 
@@ -169,15 +169,16 @@ class Callbacks(Callback):
         another scalar.
         """
         self._compare_kinds(states, names, strictly)
-        lost = [name for name, state in states.items() if state is None]
+        lost = ", ".join(name for name, state in states.items() if state is None)
         if lost:
-            kept = "was not kept when the run was saved"
-            _warn(f"The state of {', '.join(lost)} {kept}: it begins again.", strictly)
+            why = "was not kept when the run was saved: it begins again"
+            _warn(f"The state of {lost} {why}.", strictly)
         for cb in self.cbs:
-            name, of = self._names[id(cb)], innermost(cb).state_of
+            name, subject = self._names[id(cb)], innermost(cb).state_of
             state = states.get(name)
-            if state and of and state.get("of", of) != of:
-                _warn(f"{name} is of {of}, but its state of {state['of']}: not used.", strictly)
+            if state and subject and state.get("of", subject) != subject:
+                message = f"{name} is of {subject}, but its state of {state['of']}: not used."
+                _warn(message, strictly)
             elif state is not None:
                 try:
                     cb.load_state_dict(state)
@@ -257,6 +258,6 @@ def _report(times: List[Tuple[float, str]]) -> None:
     slow = [
         f"{name}: {seconds:.3f}sec"
         for seconds, name in sorted(times, reverse=True)
-        if seconds > _SLOW_SECONDS or seconds > _SLOW_SHARE * total
+        if seconds > _SLOW_SECONDS or seconds > _SLOW_FRACTION * total
     ]
     logger.info(f"Callbacks took {total:.3f} sec in total. {'; '.join(slow)}")

@@ -22,7 +22,7 @@ from .inference import Inferencer
 Device = Union[int, str, None]
 
 _tower_names: PerGraph = PerGraph(Counter)
-# Which inferencer has put a scalar, by its name; None if several have, which was said.
+# Which inferencer has put a scalar, by its name; None if several have, which was logged.
 _owners: PerGraph[Dict[str, Optional[Inferencer]]] = PerGraph(dict)
 
 
@@ -80,11 +80,11 @@ class InferenceRunnerBase(Callback):
         raise NotImplementedError(f"{type(self).__name__} must override _towers().")
 
     def _setup_graph(self) -> None:
-        used, name = _tower_names.get(), self._tower_name
-        used[name] += 1
-        listed = self._towers(name if used[name] == 1 else f"{name}_{used[name] - 1}")
+        counts, name = _tower_names.get(), self._tower_name
+        counts[name] += 1
+        placed = self._towers(name if counts[name] == 1 else f"{name}_{counts[name] - 1}")
         towers, callbacks = self.trainer.build_inference_towers(
-            self._source, listed, self._tower_func
+            self._source, placed, self._tower_func
         )
         self._total: Optional[int] = None
         with suppress(NotImplementedError):
@@ -97,15 +97,13 @@ class InferenceRunnerBase(Callback):
             )
         self._group = Callbacks([*callbacks, *self._hooks, *self.infs])
         self._group.setup_graph(self.trainer)
-        names = [inf.get_fetches() for inf in self.infs]
-        self._fetches: List[
-            Any
-        ] = []  # for each tower the rows of its inputs, and of the inferencers
+        fetches = [inf.get_fetches() for inf in self.infs]
+        self._fetches: Any = []  # of each tower: the rows of its inputs, and for the inferencers
         for tower in towers:
             with tf.name_scope(f"{tower.ns_name}/"):
                 rows = [tf.shape(tensor, name="rows")[:1] for tensor in tower.inputs]
-            self._fetches.append((rows, [*map(tower.get_tensors, names)]))
-        self._of_one = self._fetches[:1]
+            self._fetches.append((rows, [*map(tower.get_tensors, fetches)]))
+        self._first_fetches = self._fetches[:1]
 
     def _before_train(self) -> None:
         self._sess = HookedSession(
@@ -145,7 +143,7 @@ class InferenceRunnerBase(Callback):
                 self.trainer.check_stop()
                 whole = self._steps is None or self._steps - count >= len(self._fetches)
                 try:
-                    values = self._sess.run(self._fetches if whole else self._of_one)
+                    values = self._sess.run(self._fetches if whole else self._first_fetches)
                 except tf.errors.OutOfRangeError as error:
                     self.trainer.check_stop()  # the reason may be that the run ends
                     if not count:

@@ -133,12 +133,12 @@ class Monitors(Callback):
     _chief_only = False
 
     def __init__(self, monitors: Sequence[MonitorBase]) -> None:
-        self._monitors = [check_kind("Each monitor", each, MonitorBase) for each in monitors]
+        self._monitors = [check_kind("Each monitor", item, MonitorBase) for item in monitors]
         self._history: Dict[str, _Records] = {}
 
     def _setup_graph(self) -> None:
         if not self.trainer.is_chief:
-            self._monitors = [each for each in self._monitors if not each.chief_only]
+            self._monitors = [monitor for monitor in self._monitors if not monitor.chief_only]
 
     def put_scalar(self, name: str, val: Any) -> None:
         """Passes a number, or an array with one element, to the monitors, under this name."""
@@ -159,13 +159,13 @@ class Monitors(Callback):
         """
         if isinstance(summary, bytes):
             summary = tf.Summary.FromString(summary)
-        for each in check_kind("summary", summary, tf.Summary).value:
-            each.tag = _clean_tag(each.tag)
+        for value in check_kind("summary", summary, tf.Summary).value:
+            value.tag = _clean_tag(value.tag)
         for monitor in self._monitors:
             monitor.process_summary(summary)
-        for each in summary.value:
-            if each.WhichOneof("value") == "simple_value":
-                self._put_value(each.tag, float(each.simple_value))
+        for value in summary.value:
+            if value.WhichOneof("value") == "simple_value":
+                self._put_value(value.tag, float(value.simple_value))
 
     def put_image(self, name: str, val: np.ndarray) -> None:
         """Passes one or several images to the monitors, under the name as it is: `[H, W]`,
@@ -192,8 +192,8 @@ class Monitors(Callback):
     def latest_record(self, name: str) -> ScalarRecord:
         """As `get_latest`, with the step in which it was put."""
         if name not in self._history:
-            known = ", ".join(sorted(self._history)) or "none"
-            raise KeyError(f"{self._no_value(name)} Those that have: {known}.")
+            names = ", ".join(sorted(self._history)) or "none"
+            raise KeyError(f"{self._no_value(name)} Those that have: {names}.")
         records = self._history[name]
         return ScalarRecord(records.steps[-1], records.values[-1])
 
@@ -203,7 +203,7 @@ class Monitors(Callback):
             log_once(f"get_history() is empty. {self._no_value(name)}", "warn")
             return []
         records = self._history[name]
-        return [ScalarRecord(*each) for each in zip(records.steps, records.values)]
+        return [*map(ScalarRecord, records.steps, records.values)]
 
     def state_dict(self) -> Dict[str, Any]:
         return {

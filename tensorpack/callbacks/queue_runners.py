@@ -36,11 +36,11 @@ class StartQueueRunners(StartProcOrThread):
 
     def __init__(self) -> None:
         super().__init__([])
-        self.others: Sequence[Any] = []  # runners that something else runs
+        self.run_elsewhere: Sequence[Any] = []  # runners that something else runs
 
     def _before_train(self) -> None:
         collected = self.graph.get_collection(tf.GraphKeys.QUEUE_RUNNERS)
-        runners = [runner for runner in collected if runner not in self.others]
+        runners = [runner for runner in collected if runner not in self.run_elsewhere]
         if not runners:
             return
         self._names = "the queue runners of " + ", ".join(runner.name for runner in runners)

@@ -87,19 +87,19 @@ class ModelSaver(Callback):
         self.failure: Optional[Exception] = None
         self._saved_at: Any = None  # the position of the run
         self._path = ""  # of what is being saved
-        self._size_told = False
+        self._size_logged = False
         self.last_path: Optional[str] = None
 
     def _setup_graph(self) -> None:
         self.checkpoint_dir = find_directory(self.checkpoint_dir, "ModelSaver")
         os.makedirs(self.checkpoint_dir, exist_ok=True)
-        listed = [var for key in self._collections for var in tf.get_collection(key)]
+        variables = [var for key in self._collections for var in tf.get_collection(key)]
         if self.saves_all:
-            listed = self.trainer.variables_to_save()
-        if not listed:
+            variables = self.trainer.variables_to_save()
+        if not variables:
             raise ValueError(f"There are no variables to save in {', '.join(self._collections)}.")
-        named = {var.op.name: var for var in listed}  # also of each part of a variable
-        self._to_save: Dict[str, tf.Variable] = dict(sorted(named.items()))
+        by_name = {var.op.name: var for var in variables}  # also of each part of a variable
+        self._to_save: Dict[str, tf.Variable] = dict(sorted(by_name.items()))
         self._finite = FiniteCheck(self._to_save.values())
         self.saver = tf.train.Saver(self._to_save, max_to_keep=0)  # the store deletes old ones
         self._store = CheckpointStore(self.checkpoint_dir, self._max_to_keep, self._keep_hours)
@@ -157,7 +157,7 @@ class ModelSaver(Callback):
             self.failure, self._saved_at = None, position
             self.last_path = self._path
             logger.info(f"Model saved to {self._path}.")
-            self._tell_size()
+            self._log_size()
 
         if not self._asynchronous:
             self._guarded(save)
@@ -169,15 +169,15 @@ class ModelSaver(Callback):
             abandon(state)
             raise
 
-    def _tell_size(self) -> None:
+    def _log_size(self) -> None:
         """Logs once what the checkpoints will take on the disk, if that is much."""
-        files = [] if self._size_told else glob.glob(glob.escape(self._path) + ".*")
-        size, kept = sum(map(os.path.getsize, files)), max(self._max_to_keep, 2)
-        self._size_told = True
-        if kept * size >= _MUCH:
-            all_of = f"{kept} are kept, {size_text(kept * size)} in all"
-            all_of = all_of if self._max_to_keep else "all of them are kept"
-            logger.info(f"A checkpoint takes {size_text(size)}; {all_of}.")
+        files = [] if self._size_logged else glob.glob(glob.escape(self._path) + ".*")
+        size, count = sum(map(os.path.getsize, files)), max(self._max_to_keep, 2)
+        self._size_logged = True
+        if count * size >= _MUCH:
+            total = f"{count} are kept, {size_text(count * size)} in all"
+            total = total if self._max_to_keep else "all of them are kept"
+            logger.info(f"A checkpoint takes {size_text(size)}; {total}.")
 
     def _guarded(self, save: Callable[[], None]) -> None:
         """Saves, or waits for a save; an error of the disk is kept for the end of the run."""
@@ -205,19 +205,19 @@ class ModelSaver(Callback):
             ) from self.failure
 
 
-def find_directory(given: str, who: str) -> str:
-    """Returns the directory of the checkpoints: the given one, the log directory, or a new one,
-    which is named after the script; a RuntimeError if there is no script.
+def find_directory(directory: str, owner: str) -> str:
+    """Returns the directory of the checkpoints: this one, the log directory, or a new one, which
+    is named after the script; a RuntimeError if there is no script.
     """
-    directory = given or logger.get_logger_dir()
-    if directory is not None:
+    directory = directory or logger.get_logger_dir() or ""
+    if directory:
         return directory
     if not hasattr(sys.modules["__main__"], "__file__"):
         raise RuntimeError(
-            f"{who} does not know where the checkpoints are: call logger.set_logger_dir(), or give "
-            "checkpoint_dir."
+            f"{owner} does not know where the checkpoints are: call logger.set_logger_dir(), or "
+            "give checkpoint_dir."
         )
     logger.auto_set_dir("new")
     directory = str(logger.get_logger_dir())
-    logger.info(f"{who} keeps its checkpoints in {directory}: no log directory had been set.")
+    logger.info(f"{owner} keeps its checkpoints in {directory}: no log directory had been set.")
     return directory

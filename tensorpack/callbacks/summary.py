@@ -20,7 +20,7 @@ class MovingAverageSummary(RunUpdateOps):
     """
 
     _op_name = "maintain_moving_averages"
-    _told = "Maintain moving average summary of {count} tensors."
+    _message = "Maintain moving average summary of {count} tensors."
 
     def __init__(self, collection: str = MOVING_SUMMARY_OPS_KEY, train_op: Any = None) -> None:
         super().__init__(collection)
@@ -74,9 +74,9 @@ class _SummariesWithStep(_Summaries):
 
     def _setup_graph(self) -> None:
         # Along with the step, they would be computed before its update or after it, as it happens.
-        summaries, made = tf.get_collection(self._key), _made_of_parameters(self.graph)
-        self._merged = _merge([summary for summary in summaries if summary.op not in made])
-        self._of_parameters = _merge([summary for summary in summaries if summary.op in made])
+        summaries, ops = tf.get_collection(self._key), _ops_of_parameters(self.graph)
+        self._merged = _merge([summary for summary in summaries if summary.op not in ops])
+        self._of_parameters = _merge([summary for summary in summaries if summary.op in ops])
 
     def _before_run(self, ctx: tf.train.SessionRunContext) -> Any:
         trainer = self.trainer
@@ -104,17 +104,17 @@ class _SummariesWithStep(_Summaries):
         self._last = state["last"]
 
 
-def _made_of_parameters(graph: tf.Graph) -> Set[tf.Operation]:
+def _ops_of_parameters(graph: tf.Graph) -> Set[tf.Operation]:
     """Returns the ops that read trainable variables and constants, and depend on nothing else."""
     variables = {var.op for var in tf.trainable_variables()}
-    found = set(variables)
+    ops = set(variables)
     for op in graph.get_operations():  # each after its inputs, but for loops
-        before = {*map(attrgetter("op"), op.inputs), *op.control_inputs}
-        if before <= found and not op.type.startswith("Placeholder"):
+        inputs = {*map(attrgetter("op"), op.inputs), *op.control_inputs}
+        if inputs <= ops and not op.type.startswith("Placeholder"):
             reads = op.type in ("Identity", "ReadVariableOp")
-            if reads if before & variables else not op.op_def.is_stateful:
-                found.add(op)
-    return found
+            if reads if inputs & variables else not op.op_def.is_stateful:
+                ops.add(op)
+    return ops
 
 
 def _merge(summaries: Sequence[tf.Tensor]) -> Optional[tf.Tensor]:

@@ -18,8 +18,8 @@ from .base import Callback
 
 _WARMUP_STEPS = 20  # slower than the others
 _FEW_STEPS = 10  # less is too few for a report
-_MUCH = 0.15  # a share of the time that is worth a change
-_BUSY = 0.85  # a share of the cores that leaves nothing to gain
+_MUCH = 0.15  # a fraction of the time that is worth a change
+_BUSY = 0.85  # a fraction of the cores that leaves nothing to gain
 _SHORT_STEP = 1e-3  # seconds, below which the overhead of a step counts
 
 
@@ -48,9 +48,9 @@ def bottleneck(f: Figures, hint: Callable[[str], Optional[str]]) -> Tuple[str, s
         limit, what = "data", f"Waiting for data takes {waiting:.0%}: "
         advice = "the data is the limit; make it with more workers, or do less for a datapoint"
     elif f.callbacks >= _MUCH:
-        slowest, took = max(f.in_callbacks.items(), key=lambda cb: cb[1], default=("", 0.0))
-        named = f", {took / f.seconds:.0%} in {slowest}" if took >= 0.01 * f.seconds else ""
-        limit, what = "callbacks", f"Callbacks take {f.callbacks:.0%} between the steps{named}; "
+        name, took = max(f.in_callbacks.items(), key=lambda item: item[1], default=("", 0.0))
+        slowest = f", {took / f.seconds:.0%} in {name}" if took >= 0.01 * f.seconds else ""
+        limit, what = "callbacks", f"Callbacks take {f.callbacks:.0%} between the steps{slowest}; "
         advice = "let them run more rarely (PeriodicTrigger, PeriodicCallback)"
     elif f.busy >= _BUSY and not f.on_gpu:
         limit, what = "processor", "The processor is the limit, its cores are busy; "

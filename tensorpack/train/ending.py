@@ -5,7 +5,7 @@ import signal
 import sys
 from typing import Any, Callable, List, NamedTuple, Optional
 
-from tensorpack.callbacks.best_value import best_kept
+from tensorpack.callbacks.best_value import best_paths
 from tensorpack.compat import is_name_of_tf1
 from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils._origin import line_of_failure
@@ -227,7 +227,7 @@ def _log_model(trainer: Any, callbacks: List[Any], result: str) -> None:
         purpose = "train longer, with more epochs" if result == "finished" else "resume"
         commands = {purpose: resume, **commands}
     lines = [f"{_WHERE[result]} {saver.last_path}."]
-    lines += [f"The best is {path} ({why})." for path, why in best_kept(callbacks)]
+    lines += [f"The best is {path} ({why})." for path, why in best_paths(callbacks)]
     lines += [f"To {purpose}: {command}" for purpose, command in commands.items()]
     for line in lines:
         logger.info(line.replace("{model}", shlex.quote(saver.last_path)))

@@ -12,7 +12,7 @@ import weakref
 from contextlib import suppress
 from typing import Any, Callable, Dict, List, Optional
 
-from tensorpack.callbacks.best_value import best_kept
+from tensorpack.callbacks.best_value import best_paths
 from tensorpack.compat import tfv1 as tf
 from tensorpack.runs.record import FILENAME, LOST, read_record, utc_now
 from tensorpack.utils import logger
@@ -106,7 +106,7 @@ class TrainingRecord:
         saved = [] if saver is None else pointed_to(saver.checkpoint_dir)
         progress = self._progress
         if trainer._callbacks is not None and trainer.loop.begun:
-            best = [f"{_short(path)} ({why})" for path, why in best_kept(trainer._callbacks.cbs)]
+            best = [f"{_short(path)} ({why})" for path, why in best_paths(trainer._callbacks.cbs)]
             progress = dict(zip(_PROGRESS, (trainer.epoch_num, trainer.loop.steps_taken, best)))
         self._attempt.update(
             progress,

@@ -67,9 +67,9 @@ class JSONWriter(LastValues):
         """Reads the file of an earlier run; after an `OSError` it is tried again."""
         path, step = self._path, self.global_step
         end = self.trainer.starting_epoch + bool(self.trainer.resumed)
-        found, whole = _read(path)
-        epochs = [e for e in found if e["epoch_num"] < end and e["global_step"] <= step]
-        moved = not whole or epochs != found
+        all_epochs, whole = _read(path)
+        epochs = [e for e in all_epochs if e["epoch_num"] < end and e["global_step"] <= step]
+        moved = not whole or epochs != all_epochs
         if moved:
             why, suffix = ("has later epochs", "") if whole else ("cannot be read", ".corrupt")
             copy = (keep_backup if epochs else move_to_backup)(path, suffix)

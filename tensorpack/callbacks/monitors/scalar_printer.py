@@ -1,7 +1,7 @@
 """Logs the scalars of an epoch, one line for each."""
 
 import re
-from typing import List, Optional, Sequence
+from typing import Optional, Sequence
 
 from tensorpack.runs.statistics import scalar_rank
 from tensorpack.utils import logger
@@ -36,8 +36,10 @@ class ScalarPrinter(LastValues):
         if enable_step:  # else a step has nothing to call
             self._trigger_step = self._print_step  # type: ignore[method-assign]
         self._enable_epoch = enable_epoch
-        self._blacklist = self._patterns("blacklist", [] if blacklist is None else blacklist)
-        self._whitelist = self._patterns("whitelist", [""] if whitelist is None else whitelist)
+        blacklist = as_list(self, "blacklist", [] if blacklist is None else blacklist)
+        whitelist = as_list(self, "whitelist", [""] if whitelist is None else whitelist)
+        self._blacklist = [re.compile(pattern) for pattern in blacklist]
+        self._whitelist = [re.compile(pattern) for pattern in whitelist]
 
     def _print_step(self) -> None:
         last = self.local_step == self.trainer.steps_per_epoch - 1
@@ -49,13 +51,8 @@ class ScalarPrinter(LastValues):
             self._print()
 
     def _print(self) -> None:
-        for name in sorted(
-            self._values, key=lambda each: (each.startswith(_STATISTICS), scalar_rank(each))
-        ):
-            wanted = any(each.search(name) for each in self._whitelist)
-            if wanted and not any(each.search(name) for each in self._blacklist):
+        for name in sorted(self._values, key=lambda k: (k.startswith(_STATISTICS), scalar_rank(k))):
+            wanted = any(pattern.search(name) for pattern in self._whitelist)
+            if wanted and not any(pattern.search(name) for pattern in self._blacklist):
                 logger.info(f"{name}: {self._values[name]:.5g}")
         self._values.clear()
-
-    def _patterns(self, name: str, expressions: Sequence[str]) -> List["re.Pattern[str]"]:
-        return [re.compile(each) for each in as_list(self, name, expressions)]
