@@ -12,7 +12,7 @@ import sys
 from typing import Any, Callable, List, Optional, Sequence, Tuple
 
 from tensorpack.utils.optional import require
-from tensorpack.utils.signals import interrupt_kept
+from tensorpack.utils.signals import reraise_interrupt
 
 # Level 1 leaves out what the C++ code says of each process alike (the instructions of the CPU, the
 # services of XLA); warnings and errors are shown. It is read when TensorFlow logs its first line,
@@ -21,7 +21,7 @@ from tensorpack.utils.signals import interrupt_kept
 if "tensorflow" not in sys.modules:
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
 
-with interrupt_kept():
+with reraise_interrupt():
     require("tensorflow.compat.v1")  # whose error says what to install
     import tensorflow.compat.v1 as tfv1
     from tensorflow.core.protobuf.config_pb2 import CallableOptions as _CallableOptions

@@ -3,7 +3,7 @@
 import hashlib
 from typing import Any, Optional, Tuple
 
-_PIECE_BYTES = 1 << 20  # hashed while the processor still has it in its cache
+PIECE_BYTES = 1 << 20  # hashed while the processor still has it in its cache
 
 
 def hash_file(path: str, memory: Optional[Any] = None) -> Tuple[int, str]:
@@ -13,10 +13,10 @@ def hash_file(path: str, memory: Optional[Any] = None) -> Tuple[int, str]:
     has room.
     """
     digest, size = hashlib.sha256(), 0
-    piece = memoryview(bytearray(_PIECE_BYTES)) if memory is None else memoryview(memory)
+    piece = memoryview(bytearray(PIECE_BYTES)) if memory is None else memoryview(memory)
     with open(path, "rb", buffering=0) as file:
         while True:
-            view = piece if memory is None else piece[size : size + _PIECE_BYTES]
+            view = piece if memory is None else piece[size : size + PIECE_BYTES]
             count = file.readinto(view)
             if not count:
                 return size, digest.hexdigest()

@@ -17,12 +17,12 @@ _SECRET_FLAG = re.compile(rf"(\0(?:-{{0,2}}{_SECRET}=|-{_SECRET}\0(?!-)))[^\0]*"
 _SECRET_IN_URL = re.compile(r"(\w+://)[^/@\s\0]+@")
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str:
+def did_you_mean(name: str, names: Iterable[str]) -> str:
     """Returns a sentence to append to an error, with a space before it; "" if nothing is near."""
-    names = sorted(set(known))
+    names = sorted(set(names))
     near = get_close_matches(name, names, 3)
     if not near:  # a part of a long name, such as one without its scope
-        near = [each for each in names if name and name.lower() in each.lower()][:3]
+        near = [other for other in names if name and name.lower() in other.lower()][:3]
     return f" Did you mean {' or '.join(near)}?" if near else ""
 
 
@@ -33,11 +33,11 @@ def did_you_mean_file(path: str, ending: str = "") -> str:
     """
     folder, name = os.path.split(path.rstrip(os.sep))
     try:
-        names = os.listdir(folder or os.curdir)
+        files = os.listdir(folder or os.curdir)
     except OSError:
         return f" There is no folder {folder}." if folder and not os.path.exists(folder) else ""
-    known = [each[: len(each) - len(ending)] for each in names if each.endswith(ending)]
-    return did_you_mean(name, known)
+    stems = [file[: len(file) - len(ending)] for file in files if file.endswith(ending)]
+    return did_you_mean(name, stems)
 
 
 def size_text(nbytes: Optional[float], unknown: str = "?") -> str:

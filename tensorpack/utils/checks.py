@@ -43,8 +43,8 @@ def as_count(owner: Any, name: str, value: Any, least: int = 1) -> int:
 
     Here and below `owner` is whose argument it is: an object, named by its class, or a name.
     """
-    given = int(value) if isinstance(value, str) and value.isdigit() else value
-    number = operator.index(given) if is_integer(given) else _real(owner, name, given)
+    parsed = int(value) if isinstance(value, str) and value.isdigit() else value
+    number = operator.index(parsed) if is_integer(parsed) else _real(owner, name, parsed)
     if least <= number < math.inf and number == int(number):
         return int(number)
     raise ValueError(_text(owner, name, f"a whole number of at least {least}", value))
@@ -79,7 +79,7 @@ def as_range(
     owner: Any, name: str, value: Any, least: float = -math.inf, most: float = math.inf
 ) -> Tuple[float, float]:
     """Returns the two finite numbers (first, last) of a range as floats, in this order or equal."""
-    numbers = [as_number(owner, name, each, least, most) for each in as_list(owner, name, value)]
+    numbers = [as_number(owner, name, x, least, most) for x in as_list(owner, name, value)]
     if len(numbers) == 2 and numbers[0] <= numbers[1]:
         return numbers[0], numbers[1]
     raise ValueError(_text(owner, name, "two numbers, the smaller one first", value))
@@ -96,9 +96,9 @@ def as_list(owner: Any, name: str, value: Any) -> List[Any]:
 def as_names(owner: Any, name: str, value: Any) -> List[str]:
     """Returns a list of names, given as one string or as several."""
     names = [value] if isinstance(value, str) else as_list(owner, name, value)
-    for each in names:
-        if not isinstance(each, str):
-            raise TypeError(f"{_name(owner)}: {name} must be a list of names, but has {each!r}.")
+    for item in names:
+        if not isinstance(item, str):
+            raise TypeError(f"{_name(owner)}: {name} must be a list of names, but has {item!r}.")
     return names
 
 

@@ -115,7 +115,7 @@ def _by_tf_config(text: str) -> Optional[Cluster]:
 
 def _by_rank(env: Mapping[str, str]) -> Optional[Cluster]:
     """The cluster of a process that `mpirun` or `srun` has started; all are workers."""
-    names = next((each for each in (_OPEN_MPI, _MPICH, _SLURM) if each[-1] in env), None)
+    names = next((keys for keys in (_OPEN_MPI, _MPICH, _SLURM) if keys[-1] in env), None)
     if names is _SLURM and "SLURM_STEP_ID" not in env and env.get("SLURM_NTASKS", "1") != "1":
         raise ValueError("SLURM_NTASKS is not 1, but srun did not start this: use 'srun python'.")
     if names is None or env.get(names[1], "1") == "1":
@@ -124,8 +124,8 @@ def _by_rank(env: Mapping[str, str]) -> Optional[Cluster]:
     if names is _SLURM:
         hosts, run = _hosts_of_slurm(env), int(env["SLURM_JOB_ID"])
     else:
-        found = env.get("TENSORPACK_HOSTS", f"127.0.0.1:{number}")  # node1:2,node2
-        pairs = [each.partition(":") for each in found.split(",")]
+        nodes = env.get("TENSORPACK_HOSTS", f"127.0.0.1:{number}").split(",")  # node1:2,node2
+        pairs = [node.partition(":") for node in nodes]
         hosts = [host for host, _, count in pairs for _ in range(int(count or 1))]
         run = zlib.crc32(env.get("PMIX_NAMESPACE", env.get("OMPI_MCA_ess_base_jobid", "")).encode())
     if len(hosts) != number or hosts[:rank].count(hosts[rank]) != local:
@@ -145,6 +145,6 @@ def _hosts_of_slurm(env: Mapping[str, str]) -> List[str]:
         hosts = subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True).stdout
     except (OSError, subprocess.CalledProcessError) as error:
         raise ValueError(f"{' '.join(command)} fails ({error}): set TF_CONFIG instead.") from error
-    found = re.findall(r"(\d+)(?:\(x(\d+)\))?", env["SLURM_STEP_TASKS_PER_NODE"])  # 2(x3),1
-    counts = [int(count) for count, times in found for _ in range(int(times or 1))]
+    pairs = re.findall(r"(\d+)(?:\(x(\d+)\))?", env["SLURM_STEP_TASKS_PER_NODE"])  # 2(x3),1
+    counts = [int(count) for count, times in pairs for _ in range(int(times or 1))]
     return [host for host, count in zip(hosts.split(), counts) for _ in range(count)]

@@ -69,8 +69,8 @@ def download(
     """
     filename = filename or os.path.basename(unquote(urlsplit(url).path))
     path = os.path.join(dir, filename)
-    known = expect_size is not None or sha256 is not None
-    if known and os.path.isfile(path) and _complaint(path, expect_size, sha256) is None:
+    can_verify = expect_size is not None or sha256 is not None
+    if can_verify and os.path.isfile(path) and _complaint(path, expect_size, sha256) is None:
         return path
     mkdir_p(dir)
     remove_temporaries(dir or ".")

@@ -12,14 +12,10 @@ def available_bytes(root: str = "/") -> Optional[int]:
     (containers and batch systems use them) has left; None if unknown. `/proc` and `/sys` are below
     `root`.
     """
-    found = [_left_on_machine(root), *_left_in_groups(root)]
-    known = [each for each in found if each is not None]
-    return max(min(known), 0) if known else None
-
-
-def _left_on_machine(root: str) -> Optional[int]:
-    found = re.search(r"^MemAvailable: +(\d+)", _read(os.path.join(root, "proc/meminfo")), re.M)
-    return int(found.group(1)) * 1024 if found else None
+    meminfo = _read(os.path.join(root, "proc/meminfo"))
+    left = [1024 * int(kb) for kb in re.findall(r"^MemAvailable: +(\d+)", meminfo, re.M)]
+    left += [nbytes for nbytes in _left_in_groups(root) if nbytes is not None]
+    return max(min(left), 0) if left else None
 
 
 def _left_in_groups(root: str) -> Iterator[Optional[int]]:

@@ -24,6 +24,7 @@ from typing import Any, BinaryIO, Callable, List, Mapping, Optional, Tuple
 
 import numpy as np
 
+from ._hashing import PIECE_BYTES
 from .optional import msgpack_codec, require
 from .packing.old_values import BadRecord, RefusedRecord, decode_old, kind_of_old
 
@@ -40,7 +41,6 @@ _HEADER_BYTES = _HEADER.size
 # The codes of the extensions are in every file that this library has written.
 _INLINE, _PLACED, _SCALAR, _TUPLE, _NP_STR, _NP_BYTES, _INTEGER, _RECORDS = range(1, 9)
 _MAX_INLINE_BYTES = 512
-_PIECE_BYTES = 1 << 20  # hashed while the processor still has it in its cache
 _MAX_TUPLES = 32  # in each other: msgpack needs 40 KB of the C stack for each
 _KINDS = "biufcSUmM"  # of dtypes
 _POSITION = struct.Struct("<Q")
@@ -85,8 +85,8 @@ def dump_hashed(obj: Any, file: BinaryIO, also: _Also = _NOTHING) -> Tuple[int, 
     digest, size = hashlib.sha256(), 0
     for part in [_BEGIN.pack(_MAGIC, _VERSION, _HASHED, 0, 0), *_parts(obj, also=also)]:
         view = memoryview(part)
-        for start in range(0, len(view), _PIECE_BYTES):
-            piece = view[start : start + _PIECE_BYTES]
+        for start in range(0, len(view), PIECE_BYTES):
+            piece = view[start : start + PIECE_BYTES]
             digest.update(piece)
             file.write(piece)
         size += len(view)

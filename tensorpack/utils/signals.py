@@ -19,7 +19,7 @@ _POKE = 0  # no signal has this number
 
 
 @contextmanager
-def interrupt_kept() -> Iterator[None]:
+def reraise_interrupt() -> Iterator[None]:
     """Raises KeyboardInterrupt at the end of the block if the block has swallowed one.
 
     For imports of large libraries, which try optional parts and catch whatever these raise. A
@@ -55,7 +55,7 @@ class SignalListener:
 
     Args:
       on_signal: called with the signal's number, on the listener's thread.
-      on_tick: called on the same thread after each signal or `poke`, and again each time the number
+      on_wake: called on the same thread after each signal or `poke`, and again each time the number
         of seconds that it returned is over; None means that there is nothing to wait for.
       signums: the signals to hear.
       on_main_thread: called as the Python handler, with the signal's number and the frame that it
@@ -65,12 +65,12 @@ class SignalListener:
     def __init__(
         self,
         on_signal: Callable[[int], None],
-        on_tick: Callable[[], Optional[float]] = lambda: None,
+        on_wake: Callable[[], Optional[float]] = lambda: None,
         signums: Sequence[int] = (signal.SIGINT, signal.SIGTERM),
         on_main_thread: Optional[Callable[[int, Any], None]] = None,
     ) -> None:
         self._on_signal = on_signal
-        self._on_tick = on_tick
+        self._on_wake = on_wake
         self._signums = tuple(signums)
         # Without one, nothing takes the place of the default action: the thread does the work.
         self._on_main_thread = on_main_thread or (lambda signum, frame: None)
@@ -118,7 +118,7 @@ class SignalListener:
         self._outer_handlers = {}
 
     def poke(self) -> None:
-        """Makes the listener's thread call `on_tick` now, from any thread or signal handler."""
+        """Makes the listener's thread call `on_wake` now, from any thread or signal handler."""
         with suppress(BlockingIOError):  # full, so the thread is about to wake up anyway
             self._writer.send(bytes([_POKE]))
 
@@ -135,4 +135,4 @@ class SignalListener:
                         os.write(self._outer_fd, bytes([number]))
             if self._closing:
                 return
-            timeout = self._on_tick()
+            timeout = self._on_wake()

@@ -13,19 +13,19 @@ from contextlib import suppress
 
 import pytest
 
-from tensorpack.utils.signals import SignalListener, interrupt_kept
+from tensorpack.utils.signals import SignalListener, reraise_interrupt
 
 
 def test_an_interrupt_that_a_block_swallows_is_raised_at_its_end():
     after = []
     with pytest.raises(KeyboardInterrupt):
-        with interrupt_kept():
+        with reraise_interrupt():
             with suppress(BaseException):
                 os.kill(os.getpid(), signal.SIGINT)
                 time.sleep(10)  # it ends here
             after.append(1)
     assert after == [1] and signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    with interrupt_kept():
+    with reraise_interrupt():
         after.append(2)
     assert after == [1, 2] and signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
@@ -34,7 +34,7 @@ def test_an_interrupt_of_a_program_with_a_handler_of_its_own_is_left_to_it():
     heard = []
     before = signal.signal(signal.SIGINT, lambda signum, _: heard.append(signum))
     try:
-        with interrupt_kept():
+        with reraise_interrupt():
             os.kill(os.getpid(), signal.SIGINT)
     finally:
         signal.signal(signal.SIGINT, before)

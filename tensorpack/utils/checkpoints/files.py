@@ -70,13 +70,12 @@ def step_of(name: str) -> Optional[int]:
     return None if match is None else int(match.group(1))
 
 
-def write_manifest(prefix: str, step: int, known: Dict[str, Any], more: Dict[str, Any]) -> None:
+def write_manifest(prefix: str, step: int, files: Dict[str, Any], more: Dict[str, Any]) -> None:
     """Describes the files `{prefix}.*`, which are a whole checkpoint.
 
-    `known` has, by suffix, the entries of files that need not be read for it; `more` are further
-    entries of the manifest.
+    `files` has, by suffix, the entries of files that need not be read for it, and gets the others;
+    `more` are further entries of the manifest.
     """
-    files = dict(known)
     for suffix in suffixes(prefix):
         if suffix not in files:
             size, sha256 = hash_file(prefix + suffix)
@@ -157,8 +156,8 @@ def suffixes(prefix: str) -> List[str]:
     first and the index last.
     """
     names = [path[len(prefix) :] for path in names_with_prefix(prefix + ".")]
-    found = filter(END_OF_FILE.fullmatch, names)
-    return sorted(found, key=lambda suffix: (suffix != MANIFEST, suffix == INDEX, suffix))
+    ours = filter(END_OF_FILE.fullmatch, names)
+    return sorted(ours, key=lambda suffix: (suffix != MANIFEST, suffix == INDEX, suffix))
 
 
 def names_with_prefix(prefix: str) -> List[str]:

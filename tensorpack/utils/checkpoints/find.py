@@ -80,8 +80,8 @@ def newest_valid(directory: str, content: bool = True) -> Optional[str]:
     the end; otherwise the one of the highest step; None if there is no checkpoint, damaged or not.
     Each damaged one that is skipped is logged. For `content` see `verify`.
     """
-    found = whole_checkpoints(directory, lambda prefix: verify(prefix, content))
-    return next((prefix for prefix, _ in found), None)
+    points = whole_checkpoints(directory, lambda prefix: verify(prefix, content))
+    return next((prefix for prefix, _ in points), None)
 
 
 def whole_checkpoints(directory: str, read: Callable[[str], Any]) -> Iterator[Tuple[str, Any]]:
@@ -111,8 +111,8 @@ def get_all_checkpoints(
     """Returns the checkpoints `{prefix}-{step}` in a directory, as (path, step), by step."""
     name = re.compile(re.escape(prefix) + r"-([0-9]{1,18})\.index")
     matches = filter(None, map(name.fullmatch, os.listdir(os.fsdecode(dir))))
-    found = [(int(match.group(1)), match.group()[: -len(INDEX)]) for match in matches]
-    return [(os.path.join(os.fsdecode(dir), stem), step) for step, stem in sorted(found)]
+    steps = [(int(match.group(1)), match.group()[: -len(INDEX)]) for match in matches]
+    return [(os.path.join(os.fsdecode(dir), stem), step) for step, stem in sorted(steps)]
 
 
 def candidates(directory: str) -> List[str]:

@@ -71,7 +71,7 @@ class SegmentStore:
         """
         packed, self._packed = list(self._packed.values()), {}
         if is_saved:
-            _tell(packed)
+            _call_on_done(packed)
         else:
             self.delete(ref.name for leaf, refs in packed for ref in refs[len(leaf.saved) :])
             abandon(state)
@@ -170,10 +170,10 @@ def abandon(state: Any) -> None:
         elif type(node) in _NODES and id(node) not in seen:
             seen.add(id(node))
             nodes += node.values() if type(node) is dict else node
-    _tell([(leaf, None) for leaf in leaves.values()])
+    _call_on_done([(leaf, None) for leaf in leaves.values()])
 
 
-def _tell(answers: Iterable[Tuple[Segments, Optional[List[SegmentRef]]]]) -> None:
+def _call_on_done(answers: Iterable[Tuple[Segments, Optional[List[SegmentRef]]]]) -> None:
     with ExitStack() as stack:  # which calls all, even if one raises
         for leaf, refs in answers:
             stack.callback(leaf.on_done, refs)

@@ -26,10 +26,7 @@ class Variable(NamedTuple):
     @property
     def size(self) -> int:
         """The number of its elements."""
-        size = 1
-        for each in self.shape or ():
-            size *= each
-        return size
+        return int(np.prod(self.shape or (), dtype=np.int64))
 
     @property
     def nbytes(self) -> Optional[int]:
@@ -82,16 +79,16 @@ def take_present_names(ours: Iterable[str], theirs: Dict[str, Any]) -> Dict[str,
     `AccumGrad/cond/beta1_power` of earlier versions on TensorFlow 1, to the names that a graph has
     for them, if it is clear which is which; returns the names there by those in the graph.
     """
-    found: Dict[str, str] = {}
+    renamed: Dict[str, str] = {}
     for power in "beta1_power", "beta2_power":
-        known = [name for name in theirs if re.search(f"(^|/){power}(_[0-9]+)?$", name)]
-        missing = [name for name in ours if re.fullmatch(f"{power}(_[0-9]+)?", name)]
-        kinds = {re.sub("_[0-9]+/", "/", name) for name in known}
-        if len(missing) == len(known) and len(kinds) == 1 and "cond" in kinds.pop().split("/"):
-            found.update(zip(sorted(missing, key=_numbered), sorted(known, key=_numbered)))
-    for name, earlier in found.items():
-        theirs[name] = theirs.pop(earlier)
-    return found
+        earlier = [name for name in theirs if re.search(f"(^|/){power}(_[0-9]+)?$", name)]
+        present = [name for name in ours if re.fullmatch(f"{power}(_[0-9]+)?", name)]
+        kinds = {re.sub("_[0-9]+/", "/", name) for name in earlier}
+        if len(present) == len(earlier) and len(kinds) == 1 and "cond" in kinds.pop().split("/"):
+            renamed.update(zip(sorted(present, key=_numbered), sorted(earlier, key=_numbered)))
+    for name, old_name in renamed.items():
+        theirs[name] = theirs.pop(old_name)
+    return renamed
 
 
 def _numbered(name: str) -> List[Any]:
@@ -102,7 +99,7 @@ def _numbered(name: str) -> List[Any]:
 def scope_hint(model: Iterable[str], saved: Iterable[str]) -> str:
     """Returns advice, after a space, if a model has in a scope what is to be loaded; else ""."""
     for name in model:
-        scope = next((name[: -len(each) - 1] for each in saved if name.endswith("/" + each)), None)
+        scope = next((name[: -len(other) - 1] for other in saved if name.endswith(f"/{other}")), "")
         if scope:
             return f" SaverRestore(path, prefix={scope!r}) loads them under that scope."
     return ""
@@ -115,23 +112,22 @@ def without_output(name: str) -> str:
 
 def by_name(values: Dict[str, Any]) -> Dict[str, Any]:
     """Returns values by names without `:0`; a ValueError if two of them mean one variable."""
-    found: Dict[str, Any] = {}
+    result: Dict[str, Any] = {}
     for name, value in values.items():
         short = without_output(name)
-        if short in found:
+        if short in result:
             raise ValueError(f"{short!r} and '{short}:0' are one variable: give one of them.")
-        found[short] = value
-    return found
+        result[short] = value
+    return result
 
 
 def known_of(values: Dict[str, Any]) -> Dict[str, Variable]:
     """Returns what is known of values, by name."""
     arrays = {name: np.asarray(value) for name, value in sorted(values.items())}
-    return {name: Variable(each.dtype.name, each.shape) for name, each in arrays.items()}
+    return {name: Variable(array.dtype.name, array.shape) for name, array in arrays.items()}
 
 
 def known_from(manifest: Dict[str, Dict[str, Any]]) -> Dict[str, Variable]:
     """Returns what a manifest, or the index of a checkpoint, says of variables, by name."""
-    return {
-        n: Variable(each["dtype"], tuple(each["shape"])) for n, each in sorted(manifest.items())
-    }
+    entries = sorted(manifest.items())
+    return {name: Variable(entry["dtype"], tuple(entry["shape"])) for name, entry in entries}
