@@ -4,14 +4,9 @@ import numpy as np
 import pytest
 
 from tensorpack.callbacks import (
-    Callback,
     HookToCallback,
-    PeriodicTrigger,
-    ProgressBar,
-    ProxyCallback,
     TFLocalCLIDebugHook,
 )
-from tensorpack.callbacks.hooks import sees_runs, sees_steps
 from tensorpack.compat import tfv1 as tf
 from tests.callbacks.driver import MiniTrainer
 from tests.contracts.callback import CallbackContract
@@ -81,35 +76,3 @@ def test_a_tensorflow_without_its_debugger_says_what_else_there_is(monkeypatch):
     monkeypatch.setitem(sys.modules, "tensorflow.python.debug", None)
     with pytest.raises(RuntimeError, match="has no tfdbg for sessions. CheckNumerics finds"):
         TFLocalCLIDebugHook()
-
-
-class Runs(Callback):
-    def _before_run(self, ctx):
-        return None
-
-
-class Steps(Callback):
-    def _trigger_step(self):
-        pass
-
-
-@pytest.mark.parametrize(
-    "callback, runs, steps",
-    [
-        (Callback(), False, False),
-        (Runs(), True, False),
-        (Steps(), False, True),
-        (ProxyCallback(Runs()), True, False),
-        (ProxyCallback(ProxyCallback(Steps())), False, True),
-        (PeriodicTrigger(Callback(), every_k_steps=2), False, True),
-    ],
-)
-def test_only_what_is_overridden_is_called(callback, runs, steps):
-    assert (sees_runs(callback), sees_steps(callback)) == (runs, steps)
-
-
-def test_what_says_that_it_sees_no_runs_has_no_hook():
-    callback = Runs()
-    callback.sees_runs = False
-    assert not sees_runs(callback) and not sees_runs(ProxyCallback(callback))
-    assert not sees_runs(ProgressBar()) and sees_runs(ProgressBar(["cost"]))

@@ -26,8 +26,8 @@ def test_scalars_are_averaged_over_examples():
     stats = ScalarStats(["cost", "scope/accuracy:0"])
     assert stats.get_fetches() == ["cost", "scope/accuracy:0"]
     values = [[np.float32(1), np.float32(0)], [np.float32(4), np.float32([1])]]
-    found = validate(stats, values, [4, 2])
-    assert found == {"validation_cost": 2.0, "validation_scope/accuracy": pytest.approx(1 / 3)}
+    scalars = validate(stats, values, [4, 2])
+    assert scalars == {"validation_cost": 2.0, "validation_scope/accuracy": pytest.approx(1 / 3)}
     assert validate(stats, values[:1])["validation_cost"] == 1  # the one before is forgotten
 
 
@@ -101,11 +101,3 @@ def test_the_spelling_of_2017():
     assert validate(collect, [[1], [2]]) == {"sum": 3}
     collect.datapoint([4])
     assert collect.after_inference() == {"sum": 7}
-
-
-def test_what_must_be_overridden():
-    with pytest.raises(NotImplementedError, match=r"Inferencer must override _get_fetches\(\)"):
-        Inferencer().get_fetches()
-    with pytest.raises(NotImplementedError, match=r"Inferencer must override _on_fetches\(\)"):
-        Inferencer().on_fetches([])
-    assert Inferencer().after_inference() is None

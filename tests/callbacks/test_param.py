@@ -61,7 +61,7 @@ INF, NAN = float("inf"), float("nan")
         (tf.bfloat16, [1], [1e39]),
         (tf.bool, [1], [2, 0.5]),
     ],
-    ids=lambda each: getattr(each, "name", ""),
+    ids=lambda dtype: getattr(dtype, "name", ""),
 )
 def test_what_a_dtype_cannot_hold_is_refused(dtype, held, refused):
     variable("it", dtype, use_resource=True)
@@ -95,12 +95,3 @@ def test_a_string_is_a_variable_and_nothing_else_is_a_param():
     assert as_hyper_param("learning_rate").readable_name == "learning_rate"
     with pytest.raises(TypeError, match="a HyperParam or the name of a variable, got int"):
         as_hyper_param(3)
-
-
-def test_global_variables_are_in_the_checkpoint_and_nothing_else():
-    tf.get_variable("everywhere", [])
-    tf.get_variable("here", [], collections=[tf.GraphKeys.LOCAL_VARIABLES])
-    params = [GraphVarParam("everywhere"), GraphVarParam("here"), ObjAttrParam(Thing(), "rate")]
-    for each in params:
-        each.setup_graph()
-    assert [each.in_checkpoint for each in params] == [True, False, False]

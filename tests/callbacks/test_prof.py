@@ -24,38 +24,22 @@ def directory(tmp_path):
 
 
 def files(directory):
-    return sorted(each.name for each in directory.iterdir())
+    return sorted(path.name for path in directory.iterdir())
 
 
-def test_each_step_has_a_trace(directory):
+def test_each_step_has_a_trace_of_its_ops(directory):
     train(GraphProfiler())
     assert files(directory) == [f"chrome-trace-{step}.json" for step in (1, 2, 3, 4)]
-
-
-def test_a_trace_is_what_viewers_load(directory):
-    train(PeriodicCallback(GraphProfiler(), every_k_steps=4))
-    trace = json.loads((directory / "chrome-trace-4.json").read_text())
-    ops = [each for each in trace["traceEvents"] if each["ph"] == "X"]
-    for each in ops:
-        assert set(each) >= {"ph", "ts", "dur", "pid", "tid", "name"}
-        assert each["dur"] >= 0 and each["ts"] >= 0
-    names = {each["args"]["name"] for each in ops}
+    events = json.loads((directory / "chrome-trace-4.json").read_text())["traceEvents"]
+    names = {event["args"]["name"] for event in events if event["ph"] == "X"}
     assert any(name.startswith("product") for name in names), names
-    assert any(name.startswith("random") for name in names), names
-    processes = {
-        each["pid"]: each["args"]["name"]
-        for each in trace["traceEvents"]
-        if each["name"] == "process_name"
-    }
-    assert {each["pid"] for each in ops} <= set(processes)
-    assert any("CPU" in name.upper() for name in processes.values())
 
 
 def test_the_metadata_can_be_read_back(directory):
     train(PeriodicCallback(GraphProfiler(dump_metadata=True, dump_tracing=False), 4))
     assert files(directory) == ["runmetadata-4.pb"]
     metadata = tf.RunMetadata.FromString((directory / "runmetadata-4.pb").read_bytes())
-    nodes = [node.node_name for each in metadata.step_stats.dev_stats for node in each.node_stats]
+    nodes = [node.node_name for dev in metadata.step_stats.dev_stats for node in dev.node_stats]
     assert any(name.startswith("product") for name in nodes)
 
 

@@ -47,8 +47,8 @@ STEP = "The data keeps up; the limit is the step itself, "
 def test_one_sentence_names_the_bottleneck_and_the_next_move(measured, limit, what, advice):
     known = {"seconds": 30.0, "steps": 300, "waiting": 0.0, "callbacks": 0.01, "stepping": 0.9}
     figures = Figures(**{**known, **measured})
-    found, said = bottleneck(figures, lambda limit: None)
-    assert found == limit and said.startswith(what + advice)
+    found_limit, said = bottleneck(figures, lambda limit: None)
+    assert found_limit == limit and said.startswith(what + advice)
     assert bottleneck(figures, "a hint on {}".format) == (limit, f"{what}a hint on {limit}")
 
 
@@ -148,7 +148,7 @@ def test_a_trigger_reports_on_the_epoch_so_far(waits, capsys, tmp_path):
     assert " with 25 steps;" in lines[1]
     first, last = map(json.loads, (tmp_path / "time_reports.jsonl").read_text().splitlines())
     assert first["text"] == lines[0] and first["limit"] == "data" and first["epoch"] == 1
-    assert [first[each] for each in ("waiting", "stepping", "callbacks")] == pytest.approx(
+    assert [first[part] for part in ("waiting", "stepping", "callbacks")] == pytest.approx(
         [0.7, 0.2, 0.1], abs=0.01
     )
     assert first["in_callbacks"].keys() >= {"Costs"} and last["step"] == 60
@@ -236,9 +236,3 @@ def test_slow_data_is_found_and_the_training_is_the_same(make, capsys):
     share = int(line.partition("waiting for data ")[2].partition("%")[0])
     assert share >= 15  # a step alone takes far less than the data
     assert "the data is the limit" in line
-
-
-def test_a_slow_callback_is_named(capsys):
-    train(QueueInput, when(trigger_step=lambda _: time.sleep(0.05)))
-    (line,) = paragraphs(capsys)
-    assert "Callbacks take" in line and "% in Callback; let them run more rarely" in line

@@ -5,7 +5,6 @@ import pytest
 
 from tensorpack import callbacks as cb
 from tensorpack.callbacks import prof
-from tensorpack.compat import gpu_memory_peak, is_tfv2
 from tensorpack.compat import tfv1 as tf
 from tests.callbacks.driver import MiniTrainer, log_lines, when
 from tests.contracts.callback import CallbackContract, contract_of
@@ -132,16 +131,6 @@ def test_where_tensorflow_has_no_gpu_memory_is_not_tracked(built_with_cuda, monk
     assert log_lines(capsys) == [
         "GPUMemoryTracker does nothing: TensorFlow has no GPU in this process."
     ]
-
-
-def test_tensorflow_is_asked_for_the_peak():
-    if is_tfv2():  # as at the begin of a run
-        with pytest.raises(ValueError, match="No matching devices found for 'GPU:0'"):
-            gpu_memory_peak("/gpu:0")(None)
-    else:
-        gpu_memory_peak("/gpu:0")
-        (op,) = tf.get_default_graph().get_operations()
-        assert (op.type, op.device) == ("MaxBytesInUse", "/device:GPU:0")
 
 
 @pytest.mark.gpu
