@@ -70,10 +70,8 @@ class _TowersOf(DataParallelBuilder, GraphBuilder):
 
     def call_for_each_tower(self, tower_fn: Callable[[], Any]) -> Any:  # type: ignore[override]
         """Returns what the function returns for each tower, see the base class."""
-        trainer = self._trainer
-        return trainer.build_on_multi_tower(
-            self.towers, tower_fn, self._devices, trainer._var_strategy
-        )
+        use_vs = self._trainer._use_vs()
+        return super().call_for_each_tower(self.towers, tower_fn, self._devices, use_vs)
 
     def build(self, grad_list: Any, get_opt_fn: Callable[[], Any]) -> Any:
         """Returns the op of a training step. `grad_list` may be the function for a tower."""

@@ -1,10 +1,10 @@
 """Builds a model once for each training tower, with shared variables or with copies of them."""
 
 from contextlib import ExitStack, contextmanager
-from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequence
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Union
 
 from tensorpack.compat import tfv1 as tf
-from tensorpack.tfutils.collection import freeze_collection
+from tensorpack.tfutils.collection import clear_collection, freeze_collection
 from tensorpack.tfutils.devices import device_text, tower_device
 from tensorpack.tfutils.tower import TowerContext
 from tensorpack.tfutils.variables import replicas
@@ -30,14 +30,14 @@ class DataParallelBuilder:
         towers: Sequence[int],
         func: Callable[[], Any],
         devices: Optional[Sequence[Any]] = None,
-        use_vs: Optional[Sequence[bool]] = None,
+        use_vs: Optional[Sequence[Union[bool, str]]] = None,
     ) -> List[Any]:
         """Calls a function in the context of each of the towers `tower0`, `tower1`, ...
 
         The towers share the variables of the first one, which alone may make any. A tower that
-        `use_vs` gives variables of its own has them under the variable scope `tower{i}`. If it is
-        not the first, they are copies: local variables, each of which belongs to the variable of
-        the first tower that has the same name there, see `tfutils.variables`. The function finds in
+        `use_vs` gives variables of its own has them under a variable scope. If it is not the first,
+        they are copies: local variables, each of which belongs to the variable of the first tower
+        that has the same name there, see `tfutils.variables`. The function finds in
         `tf.trainable_variables()` those that its tower is to be trained by; what it adds to
         `LOSSES`, and with variables of its own to `REGULARIZATION_LOSSES`, is not seen by the other
         towers.
@@ -47,7 +47,8 @@ class DataParallelBuilder:
           func: builds a tower; called without arguments.
           devices: for each tower what `tf.device` takes; by default its GPU, and the CPU where
             there is none.
-          use_vs: for each tower whether it has variables of its own; by default none has.
+          use_vs: for each tower whether it has variables of its own, in the variable scope
+            `tower{i}`, or the name of another scope; by default none has.
 
         Returns:
           what the function returns for each tower.
@@ -55,51 +56,36 @@ class DataParallelBuilder:
         Raises:
           ValueError: the lists differ in length; or the variables of two towers differ.
         """
-        names = [f"tower{i}" if own else "" for i, own in enumerate(use_vs or [])] or None
-        return build_towers(towers, func, devices, names)
+        towers = as_list("call_for_each_tower", "towers", towers)
+        count = len(towers)
+        devices = [tower_device(gpu) for gpu in towers] if devices is None else list(devices)
+        use_vs = [False] * count if use_vs is None else list(use_vs)
+        if not towers or len(devices) != count or len(use_vs) != count:
+            raise ValueError(
+                f"There must be at least one tower, and a device and a variable scope for each: "
+                f"got {count} towers, {len(devices)} devices and {len(use_vs)} scopes."
+            )
+        if count > 1:
+            logger.info(f"Training a model of {count} tower")
+        results: List[Any] = []
+        main_vars: Dict[str, tf.Variable] = {}
+        for index, (gpu, device, vs_name) in enumerate(zip(towers, devices, use_vs)):
+            text = device_text(gpu, device)
+            logger.info(f"Building graph for training tower {index} on device {text} ...")
+            vs_name = vs_name if isinstance(vs_name, str) else bool(vs_name)
+            context = TowerContext(f"tower{index}", True, index, vs_name)
+            with tf.device(device), ExitStack() as stack:
+                if index == 0:
+                    stack.enter_context(_recording(context, main_vars))
+                elif vs_name:
+                    stack.enter_context(_copying(context, main_vars))
+                else:
+                    stack.enter_context(_hidden([_KEYS.LOSSES]))
+                stack.enter_context(context)
+                results.append(func())
+        return results
 
     build_on_towers = call_for_each_tower
-
-
-def build_towers(
-    towers: Sequence[int],
-    func: Callable[[], Any],
-    devices: Optional[Sequence[Any]] = None,
-    vs_names: Optional[Sequence[str]] = None,
-) -> List[Any]:
-    """As `DataParallelBuilder.call_for_each_tower`, with names of variable scopes of any kind.
-
-    Args:
-      vs_names: for each tower the variable scope of its own variables, "" for those of the first
-        tower; by default "" for each.
-    """
-    towers = as_list("call_for_each_tower", "towers", towers)
-    count = len(towers)
-    devices = [tower_device(gpu) for gpu in towers] if devices is None else list(devices)
-    vs_names = [""] * count if vs_names is None else list(vs_names)
-    if not towers or len(devices) != count or len(vs_names) != count:
-        raise ValueError(
-            f"There must be at least one tower, and a device and a variable scope for each: got "
-            f"{count} towers, {len(devices)} devices and {len(vs_names)} scopes."
-        )
-    if count > 1:
-        logger.info(f"Training a model of {count} tower")
-    results: List[Any] = []
-    mains: Dict[str, tf.Variable] = {}
-    for index, (gpu, device, vs_name) in enumerate(zip(towers, devices, vs_names)):
-        shown = device_text(gpu, device)
-        logger.info(f"Building graph for training tower {index} on device {shown} ...")
-        context = TowerContext(f"tower{index}", is_training=True, index=index, vs_name=vs_name)
-        with tf.device(device), ExitStack() as stack:
-            if index == 0:
-                stack.enter_context(_recording(context, mains))
-            elif vs_name:
-                stack.enter_context(_copying(context, mains))
-            else:
-                stack.enter_context(_hidden([_KEYS.LOSSES]))
-            stack.enter_context(context)
-            results.append(func())
-    return results
 
 
 @contextmanager
@@ -107,76 +93,57 @@ def _recording(context: TowerContext, variables: Dict[str, tf.Variable]) -> Iter
     """Adds the variables that a tower which is built inside of this block asks for, by their names
     within it.
     """
-    parts = [each for each in (tf.get_variable_scope().name, context.vs_name) if each]
-    scopes = ["".join(f"{each}/" for each in parts), f"{context.ns_name}/", ""]
+    scopes = [scope for scope in (tf.get_variable_scope().name, context.vs_name) if scope]
+    prefixes = ["".join(f"{scope}/" for scope in scopes), f"{context.ns_name}/", ""]
 
-    def note(variable: Any) -> Any:
+    def record(variable: Any) -> Any:
         if hasattr(variable, "op"):  # not one in parts, whose parts come here, too
             name = variable.op.name
-            prefix = max((each for each in scopes if name.startswith(each)), key=len)
+            prefix = max((prefix for prefix in prefixes if name.startswith(prefix)), key=len)
             variables.setdefault(name[len(prefix) :], variable)
         return variable
 
-    def note_asked(getter: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        return note(getter(*args, **kwargs))
+    def get(getter: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        return record(getter(*args, **kwargs))
 
-    def creator(create: Callable[..., Any], **kwargs: Any) -> Any:
-        variable = create(**kwargs)
+    def create(creator: Callable[..., Any], **kwargs: Any) -> Any:
+        variable = creator(**kwargs)
         keys = kwargs.get("collections")
-        return note(variable) if keys is None or _KEYS.GLOBAL_VARIABLES in keys else variable
+        return record(variable) if keys is None or _KEYS.GLOBAL_VARIABLES in keys else variable
 
-    with custom_getter_scope(note_asked), tf.variable_creator_scope(creator):
+    with custom_getter_scope(get), tf.variable_creator_scope(create):
         yield
 
 
 @contextmanager
-def _copying(context: TowerContext, mains: Dict[str, tf.Variable]) -> Iterator[None]:
+def _copying(context: TowerContext, main_vars: Dict[str, tf.Variable]) -> Iterator[None]:
     """Makes the variables of a tower that is built inside of this block copies of the main ones."""
-    made: List[tf.Variable] = []
+    created = set()  # the ids of those that would be global ones
 
-    def creator(create: Callable[..., Any], **kwargs: Any) -> Any:
+    def create(creator: Callable[..., Any], **kwargs: Any) -> Any:
         keys = kwargs.get("collections")
         keys = [_KEYS.GLOBAL_VARIABLES] if keys is None else list(keys)
-        is_copy = _KEYS.GLOBAL_VARIABLES in keys
-        kwargs["collections"] = [each for each in keys if each != _KEYS.GLOBAL_VARIABLES] + (
-            [_KEYS.LOCAL_VARIABLES] if is_copy else []
-        )
-        variable = create(**kwargs)
-        if is_copy:
-            made.append(variable)
+        if _KEYS.GLOBAL_VARIABLES not in keys:
+            return creator(**kwargs)
+        keys = [key for key in keys if key != _KEYS.GLOBAL_VARIABLES] + [_KEYS.LOCAL_VARIABLES]
+        variable = creator(**{**kwargs, "collections": keys})
+        created.add(id(variable))
         return variable
 
-    own: Dict[str, tf.Variable] = {}
+    tower_vars: Dict[str, tf.Variable] = {}
     with _hidden([_KEYS.LOSSES, _KEYS.REGULARIZATION_LOSSES, _KEYS.TRAINABLE_VARIABLES]):
-        with tf.variable_creator_scope(creator), _recording(context, own):
+        with tf.variable_creator_scope(create), _recording(context, tower_vars):
             yield
-        trained = {id(each) for each in tf.trainable_variables()}
-    ids = {id(each) for each in made}
-    copies = {name: each for name, each in own.items() if id(each) in ids}
-    _check_alike(context, mains, copies, trained)
-    replicas().add(list(copies.values()), [mains[name] for name in copies])
-
-
-@contextmanager
-def _hidden(keys: List[str]) -> Iterator[None]:
-    """Empties collections for a block; what they had is there again after it, and nothing more."""
-    with freeze_collection(keys):
-        for key in keys:
-            tf.get_default_graph().clear_collection(key)
-        yield
-
-
-def _check_alike(
-    context: TowerContext,
-    mains: Dict[str, tf.Variable],
-    copies: Dict[str, tf.Variable],
-    trained: Iterable[int],
-) -> None:
-    main_trained = {id(each) for each in tf.trainable_variables()}
-    is_trained = {name: id(each) in main_trained for name, each in mains.items()}
-    lacks = [name for name, each in is_trained.items() if each and name not in copies]
-    more = [name for name in copies if name not in mains]
-    other = [n for n, v in copies.items() if n in mains and (id(v) in trained) != is_trained[n]]
+        trained = {id(var) for var in tf.trainable_variables()}
+    copies = {name: var for name, var in tower_vars.items() if id(var) in created}
+    trained |= {id(var) for var in tf.trainable_variables()}  # those of the first tower
+    lacks = [name for name, var in main_vars.items() if id(var) in trained and name not in copies]
+    more = [name for name in copies if name not in main_vars]
+    other = [
+        name
+        for name, var in copies.items()
+        if name in main_vars and (id(var) in trained) != (id(main_vars[name]) in trained)
+    ]
     if lacks or more or other:
         raise ValueError(
             f"The variables of {context.ns_name} differ from those of the first tower: it lacks "
@@ -184,3 +151,12 @@ def _check_alike(
             f"others than the first of {', '.join(other) or 'these'}. Build the same model in each "
             "tower, with names that do not depend on it."
         )
+    replicas().add(list(copies.values()), [main_vars[name] for name in copies])
+
+
+@contextmanager
+def _hidden(keys: List[str]) -> Iterator[None]:
+    """Empties collections for a block; what they had is there again after it, and nothing more."""
+    with freeze_collection(keys):
+        clear_collection(keys)
+        yield

@@ -13,10 +13,9 @@ _NAMES = {  # module -> its public names; then run scripts/public_names
         "DistributedTrainerReplicated"
     ),
     "group.horovod": "BytePSTrainer HorovodTrainer",
-    "multi_tower": "MultiGPUTrainerBase",
     "multigpu": (
-        "AsyncMultiGPUTrainer SyncMultiGPUTrainer SyncMultiGPUTrainerParameterServer "
-        "SyncMultiGPUTrainerReplicated"
+        "AsyncMultiGPUTrainer MultiGPUTrainerBase SyncMultiGPUTrainer "
+        "SyncMultiGPUTrainerParameterServer SyncMultiGPUTrainerReplicated"
     ),
     "resume": "prepare_log_dir",
     "signals": "TrainingInterrupted",
@@ -27,6 +26,9 @@ _NAMES = {  # module -> its public names; then run scripts/public_names
     "tensorpack.graph_builder": "LeastLoadedDeviceSetter ModelDesc ModelDescBase",
     "tensorpack.tfutils.queues": "QueueClosed",
     "tower": "SingleCostTrainer TowerTrainer",
+}
+_HELPERS = {  # module -> names that other modules import from it, and that are not public
+    "multigpu": "MultiTowerTrainer",
 }
 _HOMES = {name: module for module, names in _NAMES.items() for name in names.split()}
 __all__ = sorted(_HOMES)

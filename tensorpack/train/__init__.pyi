@@ -15,8 +15,8 @@ from .group.distributed import DistributedTrainerParameterServer as DistributedT
 from .group.distributed import DistributedTrainerReplicated as DistributedTrainerReplicated
 from .group.horovod import BytePSTrainer as BytePSTrainer
 from .group.horovod import HorovodTrainer as HorovodTrainer
-from .multi_tower import MultiGPUTrainerBase as MultiGPUTrainerBase
 from .multigpu import AsyncMultiGPUTrainer as AsyncMultiGPUTrainer
+from .multigpu import MultiGPUTrainerBase as MultiGPUTrainerBase
 from .multigpu import SyncMultiGPUTrainer as SyncMultiGPUTrainer
 from .multigpu import SyncMultiGPUTrainerParameterServer as SyncMultiGPUTrainerParameterServer
 from .multigpu import SyncMultiGPUTrainerReplicated as SyncMultiGPUTrainerReplicated

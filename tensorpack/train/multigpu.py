@@ -1,25 +1,146 @@
-"""Trainers of one cost on several towers of this process."""
+"""Trainers of one cost on several towers of this process: their towers, devices and updates."""
 
-from typing import Any, Dict, List, Optional, Sequence, Union
+from typing import Any, Callable, Dict, List, Optional, Sequence, Union
 
 import numpy as np
 
 from tensorpack.callbacks.base import Callback
+from tensorpack.compat import run_after
 from tensorpack.compat import tfv1 as tf
-from tensorpack.graph_builder import allreduce_grads
+from tensorpack.graph_builder import DataParallelBuilder, LeastLoadedDeviceSetter, allreduce_grads
 from tensorpack.graph_builder.allreduce import average_grads
-from tensorpack.tfutils.gradproc import ScaleGradient
+from tensorpack.input_source import (
+    DataParallelFeedInput,
+    FeedfreeInput,
+    InputSource,
+    QueueInput,
+    StagingInput,
+)
+from tensorpack.tfutils.dependency import ancestors
+from tensorpack.tfutils.devices import as_towers, have_gpus
+from tensorpack.tfutils.gradproc import ScaleGradient, values_of
 from tensorpack.tfutils.optimizer import ProxyOptimizer, apply_to_replicas
 from tensorpack.tfutils.variables import replicas
 from tensorpack.tfutils.varmanip import SessionUpdate
 from tensorpack.utils import logger
 from tensorpack.utils.argtools import accepts_old_keywords
+from tensorpack.utils.checks import as_count, is_integer
 
 from .config import TrainConfig
-from .multi_tower import MultiTowerTrainer
-from .tower import OptFn
+from .simple import FeedfreeTrainerBase
+from .tower import CostFn, OptFn, SingleCostTrainer
 
 Towers = Union[TrainConfig, int, Sequence[int], None]
+
+
+class MultiTowerTrainer(SingleCostTrainer):
+    """A base for trainers of one cost on several towers.
+
+    A subclass overrides `_update_op`, and `_tower_devices` if its variables have devices of their
+    own; or `_setup_graph`, where it calls `_compute_gradients`.
+
+    Args:
+      config: what to train, on the towers of `config.tower`; or, for
+        `launch_train_with_config(config, trainer)`, the number of towers or the relative ids of
+        their GPUs, None for the towers of that config.
+      gpu_prefetch: whether a `QueueInput` copies batches to the GPUs ahead of their steps, by a
+        `StagingInput`. It does not where there is no GPU, nor in a deterministic run.
+    """
+
+    _replicated = False  # whether the towers after the first have copies, see `_use_vs`
+    _devices: Optional[List[Any]] = None
+
+    def __init__(self, config: Towers = None, gpu_prefetch: bool = True) -> None:
+        is_config = config is None or isinstance(config, TrainConfig)
+        super().__init__(config if is_config else None)
+        self._gpu_prefetch, self._tower_ids = gpu_prefetch, None
+        if is_integer(config):
+            self._tower_ids = list(range(as_count(self, "gpus", config)))
+        elif not is_config:
+            self._tower_ids = as_towers(self, "gpus", config)
+
+    @property
+    def tower_ids(self) -> List[int]:
+        """The relative ids of the GPUs of the training towers."""
+        if self._tower_ids is not None:
+            return self._tower_ids
+        return list(self.config.tower) if self.config else [0]
+
+    @property
+    def devices(self) -> List[Any]:
+        """For each tower what `tf.device` takes, see `device_of`; may be set before the graph."""
+        return self._devices or [self.device_of(gpu) for gpu in self.tower_ids]
+
+    @devices.setter
+    def devices(self, devices: Sequence[Any]) -> None:
+        self._devices = list(devices)
+
+    def variable_devices(self, ps_device: str) -> List[Any]:
+        """As `devices`, with the variables over all of them ("gpu"), or on the CPU ("cpu")."""
+        if ps_device not in ("gpu", "cpu"):
+            raise ValueError(f"ps_device must be 'gpu' or 'cpu', got {ps_device!r}.")
+        names = [device for device in self.devices if isinstance(device, str)]  # of several devices
+        names = names if names and ps_device == "gpu" else ["/device:CPU:0"]
+        return [LeastLoadedDeviceSetter(device, names) for device in self.devices]
+
+    def _setup(self) -> None:
+        config = self.config
+        if config.nr_tower > 1 and config.tower != self.tower_ids:
+            raise ValueError(
+                f"The config asks for the towers {config.tower}, and this "
+                f"{type(self).__name__} was made for {self.tower_ids}: give them to one of them."
+            )
+        if config.data is None and config.dataflow is not None and self._tower_func is None:
+            config.data = self._input_of(config.dataflow)
+        prefetches = self._gpu_prefetch and len(self.tower_ids) > 1 and not config.deterministic
+        if isinstance(config.data, QueueInput) and prefetches and have_gpus():
+            if not config.data.setup_done():
+                config.data = StagingInput(config.data)
+        super()._setup()
+
+    def _setup_graph(
+        self, input: InputSource, get_cost_fn: CostFn, get_opt_fn: OptFn
+    ) -> List[Callback]:
+        devices = self._tower_devices()
+        towers = self._compute_gradients(input, get_cost_fn, get_opt_fn, devices, self._use_vs())
+        self.train_op = self._update_op(towers, get_opt_fn, devices)
+        return []
+
+    def _tower_devices(self) -> List[Any]:
+        """Returns `devices`, or those with the variables where this trainer keeps them."""
+        return self.devices
+
+    def _use_vs(self) -> List[bool]:
+        """Returns for each tower whether it has copies of the variables of the first one."""
+        return [self._replicated and index > 0 for index in range(len(self.tower_ids))]
+
+    def _update_op(self, towers: Any, get_opt_fn: OptFn, devices: Any) -> tf.Operation:
+        """Override to return the op that updates by each tower's (gradient, variable) pairs."""
+        raise NotImplementedError(f"{type(self).__name__} must override _update_op().")
+
+    def _compute_gradients(
+        self,
+        input: InputSource,
+        get_cost_fn: CostFn,
+        get_opt_fn: OptFn,
+        devices: Sequence[Any],
+        use_vs: Optional[Sequence[bool]] = None,
+    ) -> List[List[Any]]:
+        """Builds the towers, see `DataParallelBuilder`; returns for each its (gradient, variable)
+        pairs.
+        """
+        kinds = (FeedfreeInput, DataParallelFeedInput)
+        if len(self.tower_ids) > 1 and not isinstance(input, kinds):
+            raise TypeError(
+                f"{type(self).__name__} needs an input that has data for each of several towers, "
+                "such as QueueInput(dataflow) or another FeedfreeInput, got "
+                f"{type(input).__name__}."
+            )
+        get_grads = self._make_get_grad_fn(input, get_cost_fn, get_opt_fn)
+        towers = DataParallelBuilder.call_for_each_tower(self.tower_ids, get_grads, devices, use_vs)
+        if self.config is not None and self.config.deterministic:
+            _update_averages_last(towers)
+        return towers
 
 
 class SyncMultiGPUTrainerParameterServer(MultiTowerTrainer):
@@ -38,7 +159,7 @@ class SyncMultiGPUTrainerParameterServer(MultiTowerTrainer):
     ) -> None:
         super().__init__(config, gpu_prefetch)
         if ps_device is None:
-            of_2017 = self._towers_given is None
+            of_2017 = self._tower_ids is None
             ps_device = "gpu" if of_2017 or len(self.tower_ids) <= 2 else "cpu"
         self.variable_devices(ps_device)
         self._ps_device = ps_device
@@ -82,7 +203,7 @@ class SyncMultiGPUTrainerReplicated(MultiTowerTrainer):
     """
 
     BROADCAST_EVERY_EPOCH = True
-    _var_strategy = "replicated"
+    _replicated = True
 
     @accepts_old_keywords(gpus="config", use_nccl="mode")
     def __init__(
@@ -93,22 +214,26 @@ class SyncMultiGPUTrainerReplicated(MultiTowerTrainer):
         average: bool = True,
         mode: Optional[str] = None,
     ) -> None:
-        if isinstance(config, TrainConfig):
-            (gpu_prefetch,) = _positional(options, gpu_prefetch)
-        else:
-            average, mode = _positional(options, average, mode)
-        super().__init__(config, gpu_prefetch)
-        self._average, self._mode = average, None if isinstance(mode, bool) else mode
+        names = ["gpu_prefetch"] if isinstance(config, TrainConfig) else ["average", "mode"]
+        if len(options) > len(names):
+            raise TypeError(f"At most {len(names)} options ({', '.join(names)}), got {options}.")
+        values = {"gpu_prefetch": gpu_prefetch, "average": average, "mode": mode}
+        values.update(zip(names, options))
+        super().__init__(config, values["gpu_prefetch"])
+        self._average, self._mode = values["average"], values["mode"]
 
     def _update_op(self, towers: Any, get_opt_fn: OptFn, devices: Any) -> tf.Operation:
         self.register_callback(_Sync(self.BROADCAST_EVERY_EPOCH))
         towers = replicas().align(towers)
-        grads = [[gradient for gradient, _ in each] for each in towers]
-        mode = self._mode or ("hierarchical" if len(towers) >= 8 else "gpu")
-        reduced = allreduce_grads(grads, self._average, mode)
+        mode = self._mode
+        if mode is None or isinstance(mode, bool):
+            mode = "hierarchical" if len(towers) >= 8 else "gpu"
+        sums = allreduce_grads(
+            [[grad for grad, _ in tower] for tower in towers], self._average, mode
+        )
         pairs = [
-            [(gradient, variable) for gradient, (_, variable) in zip(grads, tower)]
-            for grads, tower in zip(reduced, towers)
+            [(grad, var) for grad, (_, var) in zip(grads, tower)]
+            for grads, tower in zip(sums, towers)
         ]
         with tf.device(devices[0]):
             return apply_to_replicas(get_opt_fn(), pairs, name="train_op")
@@ -152,16 +277,18 @@ class _Sync(Callback):
     def state_dict(self) -> Dict[str, Any]:
         if not self._begun or not self._pairs:
             return {}
-        found = zip(self._pairs, tf.get_default_session().run(self._pairs))
+        values = tf.get_default_session().run(self._pairs)
         differing = {
-            copy.op.name: own for (copy, _), (own, main) in found if not np.array_equal(own, main)
+            var.op.name: copy
+            for (var, _), (copy, main) in zip(self._pairs, values)
+            if not np.array_equal(copy, main)
         }
         return {"copies": differing} if differing else {}
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
-        known = {copy.op.name for copy, _ in self._pairs}
-        values = state.get("copies", {})
-        self._loaded = {name: each for name, each in values.items() if name in known}
+        names = {copy.op.name for copy, _ in self._pairs}
+        copies = state.get("copies", {})
+        self._loaded = {name: value for name, value in copies.items() if name in names}
 
 
 class AsyncMultiGPUTrainer(MultiTowerTrainer):
@@ -201,8 +328,45 @@ class AsyncMultiGPUTrainer(MultiTowerTrainer):
         return tf.group(*updates, name="train_op")
 
 
-def _positional(given: Sequence[Any], *defaults: Any) -> List[Any]:
-    """Returns the values of options: the first ones as given by position."""
-    if len(given) > len(defaults):
-        raise TypeError(f"There are {len(defaults)} options to be given by position, got {given}.")
-    return [*given, *defaults[len(given) :]]
+class MultiGPUTrainerBase(FeedfreeTrainerBase):
+    """A base for trainers of 2017 that build several towers by hand, as for several costs.
+
+    Args:
+      config: as in `FeedfreeTrainerBase`; its `tower` are the towers.
+    """
+
+    @staticmethod
+    def build_on_multi_tower(
+        towers: Sequence[int],
+        func: Callable[[], Any],
+        devices: Optional[Sequence[Any]] = None,
+        var_strategy: str = "shared",
+        vs_names: Optional[Sequence[str]] = None,
+    ) -> List[Any]:
+        """The spelling of 2017 of `DataParallelBuilder.call_for_each_tower`.
+
+        Args:
+          var_strategy: "shared": the towers have the variables of the first one. "replicated": the
+            others have copies of them.
+          vs_names: for "replicated", the variable scope of each tower; by default "" for the first
+            one and `tower{i}` for the others.
+        """
+        replicated = var_strategy == "replicated"
+        if not replicated and (var_strategy != "shared" or any(vs_names or [])):
+            raise ValueError(
+                "var_strategy must be 'shared', or 'replicated' with vs_names, got "
+                f"{var_strategy!r} with vs_names={vs_names}."
+            )
+        if replicated and vs_names is None:
+            vs_names = [f"tower{i}" if i else "" for i in range(len(towers))]
+        return DataParallelBuilder.call_for_each_tower(towers, func, devices, vs_names)
+
+
+def _update_averages_last(towers: Sequence[Sequence[Any]]) -> None:
+    """Makes updates of averages wait for the gradients of all towers, which may read them."""
+    grads = [values_of(grad).op for tower in towers for grad, _ in tower]
+    used = set(ancestors(grads))
+    computed = tf.group(*grads)
+    for op in ancestors(tf.get_collection(tf.GraphKeys.UPDATE_OPS)):
+        if op not in used and op.type.startswith(("Assign", "ResourceScatter", "Scatter")):
+            run_after(op, computed)

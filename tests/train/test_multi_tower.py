@@ -20,7 +20,7 @@ from tensorpack.train import (
     SyncMultiGPUTrainerParameterServer,
     SyncMultiGPUTrainerReplicated,
     launch_train_with_config,
-    multi_tower,
+    multigpu,
 )
 from tensorpack.train.determinism import one_thread
 from tensorpack.utils import fix_rng_seed
@@ -116,8 +116,8 @@ def test_copies_of_averages_follow_their_tower_where_the_training_reads_them(see
 @pytest.mark.parametrize("kind", SYNCHRONOUS)
 def test_averages_are_updated_behind_all_gradients_in_a_deterministic_run(kind, seeded):
     class Keeps(kind):
-        def build_towers(self, *args, **options):
-            self.built = super().build_towers(*args, **options)
+        def _compute_gradients(self, *args, **options):
+            self.built = super()._compute_gradients(*args, **options)
             return self.built
 
     options = {"model": Normalized(False), "dataflow": uneven(), "deterministic": True}
@@ -256,7 +256,7 @@ def test_towers_and_variables_have_their_devices():
 
 @pytest.mark.parametrize("gpus, prefetch", [(True, True), (True, False), (False, True)])
 def test_a_queue_is_staged_where_there_are_gpus(gpus, prefetch, monkeypatch):
-    monkeypatch.setattr(multi_tower, "have_gpus", lambda: gpus)
+    monkeypatch.setattr(multigpu, "have_gpus", lambda: gpus)
     look = LastValues()
     config = two_towers([look], steps_per_epoch=100, session_config=None)
     SyncMultiGPUTrainerReplicated(config, gpu_prefetch=prefetch, mode="cpu").train()
@@ -338,12 +338,12 @@ def test_the_op_of_2017_sets_the_copies():
             (
                 lambda: MultiGPUTrainerBase.build_on_multi_tower([0], list, var_strategy="copied"),
                 ValueError,
-                "var_strategy must be one of shared, replicated",
+                "must be 'shared', or 'replicated'",
             ),
             (
                 lambda: MultiGPUTrainerBase.build_on_multi_tower([0], list, vs_names=["a"]),
                 ValueError,
-                "share their variables",
+                "with vs_names",
             ),
         ],
         4,

@@ -89,7 +89,7 @@ class CollectiveTrainer(GroupTrainer):
             self._exchange = Exchange(workers, self._average, self._wire, self._first_key)
             add_up_workers_by(self._exchange.add_up)
         devices = self.variable_devices("cpu" if len(self.tower_ids) > 1 else "gpu")
-        towers = self.build_towers(input, get_cost_fn, get_opt_fn, devices)
+        towers = self._compute_gradients(input, get_cost_fn, get_opt_fn, devices)
         grads = self.allreduce(average_grads(towers))
         trained = {id(var) for var in tf.trainable_variables()}
         of_worker = {id(var) for var in tf.global_variables()} - trained

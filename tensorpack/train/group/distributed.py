@@ -152,10 +152,9 @@ class DistributedReplicatedTrainer(DistributedTrainerBase):
     ) -> List[Callback]:
         optimizer = get_opt_fn()  # here, so that its hyper-parameters belong to the worker
         get_global_step_var()
-        get_grads = self._make_get_grad_fn(input, get_cost_fn, get_opt_fn)
-        scopes = [f"tower{i}" for i in range(len(self.tower_ids))]
+        use_vs = [True] * len(self.tower_ids)
         grads = average_grads(
-            self.build_on_multi_tower(self.tower_ids, get_grads, self.devices, "replicated", scopes)
+            self._compute_gradients(input, get_cost_fn, get_opt_fn, self.devices, use_vs)
         )
         setter = LeastLoadedDeviceSetter(self._cpu, self._servers)
         self._copies = copies = move_to_servers(tf.global_variables("tower0/"), "tower0/", setter)
@@ -242,7 +241,7 @@ class DistributedTrainerParameterServer(DistributedTrainerBase):
         cache = self._cpu if self._caching_device == "cpu" else self.devices[0]
         scope = tf.get_variable_scope()
         with tf.variable_scope(scope, use_resource=True, caching_device=cache):
-            towers = self.build_towers(input, get_cost_fn, get_opt_fn, devices)
+            towers = self._compute_gradients(input, get_cost_fn, get_opt_fn, devices)
         towers = replicas().align(towers)
         grads = allreduce_grads([[grad for grad, _ in pairs] for pairs in towers], True, "cpu")[0]
         pairs = [(grad, var) for grad, (_, var) in zip(grads, towers[0])]

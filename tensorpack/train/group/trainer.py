@@ -14,7 +14,7 @@ from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.callback import StopTraining
 from tensorpack.tfutils.dependency import dependency_of_fetches
 from tensorpack.tfutils.sesscreate import NewSessionCreator
-from tensorpack.train.multi_tower import MultiTowerTrainer
+from tensorpack.train.multigpu import MultiTowerTrainer
 from tensorpack.utils import logger
 from tensorpack.utils._tracebacks import add_note
 from tensorpack.utils.checks import as_positive

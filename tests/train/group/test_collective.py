@@ -13,7 +13,7 @@ from tensorpack.dataflow import DataFromList
 from tensorpack.launch import _hosts
 from tensorpack.train import CollectiveTrainer, TrainingInterrupted
 from tensorpack.train.group import trainer as group_trainer
-from tensorpack.train.multi_tower import MultiTowerTrainer
+from tensorpack.train.multigpu import MultiTowerTrainer
 from tensorpack.utils.cluster import Cluster
 from tensorpack.utils.stopping import Interrupted, StopRequested
 from tests.callbacks.driver import log_lines
