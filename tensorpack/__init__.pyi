@@ -341,7 +341,6 @@ from tensorpack.tfutils import backup_collection as backup_collection
 from tensorpack.tfutils import build_twin as build_twin
 from tensorpack.tfutils import cached_name_scope as cached_name_scope
 from tensorpack.tfutils import collect_env_info as collect_env_info
-from tensorpack.tfutils import collection as collection
 from tensorpack.tfutils import create_histogram_summary as create_histogram_summary
 from tensorpack.tfutils import create_scalar_summary as create_scalar_summary
 from tensorpack.tfutils import custom_getter_scope as custom_getter_scope
@@ -349,7 +348,6 @@ from tensorpack.tfutils import dependency_of_fetches as dependency_of_fetches
 from tensorpack.tfutils import dependency_of_targets as dependency_of_targets
 from tensorpack.tfutils import describe_model as describe_model
 from tensorpack.tfutils import describe_trainable_vars as describe_trainable_vars
-from tensorpack.tfutils import distributions as distributions
 from tensorpack.tfutils import dump_chkpt_vars as dump_chkpt_vars
 from tensorpack.tfutils import dump_session_params as dump_session_params
 from tensorpack.tfutils import enable_argscope_for_function as enable_argscope_for_function
@@ -386,7 +384,6 @@ from tensorpack.tfutils import replace_get_variable as replace_get_variable
 from tensorpack.tfutils import restore_collection as restore_collection
 from tensorpack.tfutils import save_checkpoint_vars as save_checkpoint_vars
 from tensorpack.tfutils import save_chkpt_vars as save_chkpt_vars
-from tensorpack.tfutils import scope_utils as scope_utils
 from tensorpack.tfutils import sesscreate as sesscreate
 from tensorpack.tfutils import sessinit as sessinit
 from tensorpack.tfutils import summary as summary

@@ -32,7 +32,9 @@ _ADDRESSES = {  # package -> modules that it had; with its names, or with those 
         zmq=input_source.enqueue""",
     "models": """_old_batch_norm=_addresses.of_models common image_sample
         model_desc=graph_builder.model_desc shapes softmax utils""",
-    "tfutils": "collect_env export=predict.export modelutils=tfutils.model_utils",
+    "tfutils": """collect_env collection=tfutils.graph
+        distributions=tfutils.symbolic_functions export=predict.export
+        modelutils=tfutils.model_utils scope_utils=tfutils.graph""",
     "train": """distributed=train.group.distributed feedfree input_data=input_source
         input_source=input_source interface model_desc=graph_builder monitor predict trainer
         trainers utility""",

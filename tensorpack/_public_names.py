@@ -12,8 +12,8 @@ _MODULES = {  # package -> its packages and modules that the root has as attribu
     "tensorpack.dataflow": "dataset dftools imgaug",
     "tensorpack.predict": "export",
     "tensorpack.tfutils": (
-        "collection distributions gradproc model_utils optimizer scope_utils sesscreate sessinit "
-        "summary symbolic_functions tower varmanip varreplace"
+        "gradproc model_utils optimizer sesscreate sessinit summary symbolic_functions tower "
+        "varmanip varreplace"
     ),
     "tensorpack.utils": "argtools concurrency fs rect serialize stats timer viz",
     "tensorpack.utils.of_2017": "debug develop discretize globvars lut",

@@ -83,8 +83,8 @@ TASKS = {
         tfutils.symbolic_functions: siamese_cosine_loss triplet_loss soft_triplet_loss batch_flatten
         tfutils.symbolic_functions: flatten get_scalar_var guided_relu saliency_map print_stat
         tfutils.symbolic_functions: shapeless_placeholder
-        tfutils.distributions: Distribution CategoricalDistribution GaussianDistribution
-        tfutils.distributions: ProductDistribution
+        tfutils.symbolic_functions: Distribution CategoricalDistribution GaussianDistribution
+        tfutils.symbolic_functions: ProductDistribution
         tfutils.model_utils: apply_slim_collections""",
     "Gradients": """trainers tutorials/05-losses
         apply_grad_processors GradientProcessor GlobalNormClip MapGradient ScaleGradient
@@ -98,8 +98,8 @@ TASKS = {
         backup_collection freeze_collection restore_collection get_global_step_var
         get_global_step_value get_op_or_tensor_by_name get_op_tensor_name get_tensors_by_names
         get_shape_str dependency_of_fetches dependency_of_targets
-        tfutils.scope_utils: under_variable_scope
-        tfutils.collection: clear_collection""",
+        tfutils.graph: under_variable_scope
+        tfutils.graph: clear_collection""",
     "Training": """quickstart resuming errors
         TrainConfig launch_train_with_config prepare_log_dir DEFAULT_CALLBACKS DEFAULT_MONITORS
         StopTraining TrainingInterrupted DataEnded QueueClosed""",

@@ -4,8 +4,8 @@ from contextlib import ExitStack, contextmanager
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Union
 
 from tensorpack.compat import tfv1 as tf
-from tensorpack.tfutils.collection import clear_collection, freeze_collection
 from tensorpack.tfutils.devices import device_text, tower_device
+from tensorpack.tfutils.graph import clear_collection, freeze_collection
 from tensorpack.tfutils.tower import TowerContext
 from tensorpack.tfutils.variables import replicas
 from tensorpack.tfutils.varreplace import custom_getter_scope

@@ -6,7 +6,6 @@ A module is loaded when one of its names is first used; `__init__.pyi` has the n
 _NAMES = {  # module -> its public names; then run scripts/public_names
     "argscope": "argscope enable_argscope_for_function enable_argscope_for_module get_arg_scope",
     "checkpoint": "get_checkpoint_path load_checkpoint_vars save_checkpoint_vars",
-    "collection": "backup_collection freeze_collection restore_collection",
     "common": (
         "collect_env_info get_default_sess_config get_global_step_value get_global_step_var "
         "get_op_or_tensor_by_name get_op_tensor_name get_tensors_by_names get_tf_version_number "
@@ -17,6 +16,10 @@ _NAMES = {  # module -> its public names; then run scripts/public_names
         "CheckGradient FilterNoneGrad GlobalNormClip GradientProcessor MapGradient "
         "PrintGradient ScaleGradient SummaryGradient"
     ),
+    "graph": (
+        "auto_reuse_variable_scope backup_collection cached_name_scope freeze_collection "
+        "get_name_scope_name restore_collection under_name_scope"
+    ),
     "loss_scale": "LossScaleOptimizer",
     "model_utils": "describe_model describe_trainable_vars get_shape_str",
     "optimizer": (
@@ -24,9 +27,6 @@ _NAMES = {  # module -> its public names; then run scripts/public_names
         "apply_grad_processors"
     ),
     "precision": "ComputeOptions",
-    "scope_utils": (
-        "auto_reuse_variable_scope cached_name_scope get_name_scope_name under_name_scope"
-    ),
     "sesscreate": "NewSessionCreator ReuseSessionCreator SessionCreatorAdapter",
     "sessinit": (
         "ChainInit DictRestore InitFrom JustCurrentSession ParamRestore SaverRestore "
@@ -55,26 +55,22 @@ _NAMES = {  # module -> its public names; then run scripts/public_names
 }
 _HELPERS = {  # module -> names that other modules import from it, and that are not public
     "argscope": "Converted Layer call_logged translate",
-    "collection": "clear_collection",
     "common": "PerGraph as_signature get_tensor_of_graph precise root_variable",
     "dependency": "ancestors ops_of_fetches",
-    "distributions": (
-        "CategoricalDistribution Distribution GaussianDistribution ProductDistribution"
-    ),
     "gradproc": "map_values values_of",
+    "graph": "clear_collection under_variable_scope",
     "model_utils": "apply_slim_collections",
     "optimizer": "apply_to_replicas",
-    "scope_utils": "under_variable_scope",
     "sessinit": "CheckpointReaderAdapter ExactRestore",
     "summary": (
         "add_tagged_moving_summary average_states half_square op_name_of_tag root_mean_square "
         "tag_of_tensor"
     ),
     "symbolic_functions": (
-        "accuracy class_balanced_cross_entropy class_balanced_sigmoid_cross_entropy "
-        "contrastive_loss flatten get_scalar_var guided_relu huber_loss prediction_incorrect "
-        "print_stat psnr saliency_map shapeless_placeholder siamese_cosine_loss "
-        "soft_triplet_loss triplet_loss"
+        "CategoricalDistribution Distribution GaussianDistribution ProductDistribution accuracy "
+        "class_balanced_cross_entropy class_balanced_sigmoid_cross_entropy contrastive_loss "
+        "flatten get_scalar_var guided_relu huber_loss prediction_incorrect print_stat psnr "
+        "saliency_map shapeless_placeholder siamese_cosine_loss soft_triplet_loss triplet_loss"
     ),
     "tower": "in_main_training_tower",
     "varmanip": (

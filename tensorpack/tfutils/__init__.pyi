@@ -9,9 +9,6 @@ from .argscope import get_arg_scope as get_arg_scope
 from .checkpoint import get_checkpoint_path as get_checkpoint_path
 from .checkpoint import load_checkpoint_vars as load_checkpoint_vars
 from .checkpoint import save_checkpoint_vars as save_checkpoint_vars
-from .collection import backup_collection as backup_collection
-from .collection import freeze_collection as freeze_collection
-from .collection import restore_collection as restore_collection
 from .common import collect_env_info as collect_env_info
 from .common import get_default_sess_config as get_default_sess_config
 from .common import get_global_step_value as get_global_step_value
@@ -31,6 +28,13 @@ from .gradproc import MapGradient as MapGradient
 from .gradproc import PrintGradient as PrintGradient
 from .gradproc import ScaleGradient as ScaleGradient
 from .gradproc import SummaryGradient as SummaryGradient
+from .graph import auto_reuse_variable_scope as auto_reuse_variable_scope
+from .graph import backup_collection as backup_collection
+from .graph import cached_name_scope as cached_name_scope
+from .graph import freeze_collection as freeze_collection
+from .graph import get_name_scope_name as get_name_scope_name
+from .graph import restore_collection as restore_collection
+from .graph import under_name_scope as under_name_scope
 from .loss_scale import LossScaleOptimizer as LossScaleOptimizer
 from .model_utils import describe_model as describe_model
 from .model_utils import describe_trainable_vars as describe_trainable_vars
@@ -41,10 +45,6 @@ from .optimizer import ProxyOptimizer as ProxyOptimizer
 from .optimizer import VariableAssignmentOptimizer as VariableAssignmentOptimizer
 from .optimizer import apply_grad_processors as apply_grad_processors
 from .precision import ComputeOptions as ComputeOptions
-from .scope_utils import auto_reuse_variable_scope as auto_reuse_variable_scope
-from .scope_utils import cached_name_scope as cached_name_scope
-from .scope_utils import get_name_scope_name as get_name_scope_name
-from .scope_utils import under_name_scope as under_name_scope
 from .sesscreate import NewSessionCreator as NewSessionCreator
 from .sesscreate import ReuseSessionCreator as ReuseSessionCreator
 from .sesscreate import SessionCreatorAdapter as SessionCreatorAdapter

@@ -59,10 +59,10 @@ class FilterNoneGrad(GradientProcessor):
         self._verbose = verbose
 
     def _process(self, grads: GradVars) -> GradVars:
-        without = [variable.op.name for gradient, variable in grads if gradient is None]
+        without = [var.op.name for grad, var in grads if grad is None]
         if without and self._verbose:
             logger.warn(f"No gradient w.r.t. {len(without)} variables: {', '.join(without)}")
-        return [(gradient, variable) for gradient, variable in grads if gradient is not None]
+        return [(grad, var) for grad, var in grads if grad is not None]
 
 
 class GlobalNormClip(GradientProcessor):
@@ -80,16 +80,16 @@ class GlobalNormClip(GradientProcessor):
         self._norm = as_positive(self, "global_norm", global_norm)
 
     def _process(self, grads: GradVars) -> GradVars:
-        halves = [half_square(values_of(each)) for each, _ in grads if each is not None]
+        halves = [half_square(values_of(grad)) for grad, _ in grads if grad is not None]
         norm = tf.sqrt(tf.reduce_sum(tf.stack(halves)) * 2.0)
         exceeds = tf.logical_not(norm <= self._norm)  # which is true of NaN, too
         factor = tf.where(tf.is_finite(norm), self._norm / norm, float("nan"))
         scale = _times_if(exceeds, factor)
-        clipped = [(map_values(gradient, scale), variable) for gradient, variable in grads]
+        clipped = [(map_values(grad, scale), var) for grad, var in grads]
         # To be summarised without reading them again: 1 % of an update of the DQN on two cores.
         ratio = tf.square(tf.where(exceeds, factor, tf.ones_like(factor)))
-        for each, half in zip([each for each, _ in clipped if each is not None], halves):
-            half_square(values_of(each), known=half * ratio)
+        for grad, half in zip([grad for grad, _ in clipped if grad is not None], halves):
+            half_square(values_of(grad), half * ratio)
         return clipped
 
 
@@ -108,19 +108,16 @@ class MapGradient(GradientProcessor):
         self._regex = re.compile(regex)
 
     def _process(self, grads: GradVars) -> GradVars:
-        processed, matched = [], False
-        for gradient, variable in grads:
-            if self._regex.fullmatch(variable.op.name):
-                matched = True
-                if gradient is not None:
-                    gradient = self._func(gradient, variable)
-                    if gradient is None:
-                        continue
-            processed.append((gradient, variable))
-        if not matched:
-            logger.warn(
-                f"{type(self).__name__}: no variable matches the pattern {self._regex.pattern!r}."
-            )
+        processed = []
+        matching = {id(var) for _, var in grads if self._regex.fullmatch(var.op.name)}
+        if not matching:
+            logger.warn(f"{type(self).__name__}: no variable matches {self._regex.pattern!r}.")
+        for grad, var in grads:
+            mapped = grad
+            if grad is not None and id(var) in matching:
+                mapped = self._func(grad, var)
+            if grad is None or mapped is not None:
+                processed.append((mapped, var))
         return processed
 
 
@@ -249,15 +246,10 @@ def _times_if(condition: tf.Tensor, factor: tf.Tensor) -> Callable[[tf.Tensor], 
 
 
 def _with_two_arguments(func: Callable[..., Any]) -> Callable[[Gradient, Any], Any]:
-    def takes(number: int) -> bool:
-        try:
-            inspect.signature(func).bind(*[None] * number)
-        except (TypeError, ValueError) as error:
-            return isinstance(error, ValueError)  # a builtin that does not say
-        return True
-
-    if takes(1):
-        return lambda gradient, variable: func(gradient)
-    if not takes(2):
-        raise TypeError(f"A gradient is mapped by func(grad) or func(grad, var), not by {func}.")
-    return func
+    try:
+        inspect.signature(func).bind(None)
+    except TypeError:
+        return func
+    except ValueError:
+        pass  # a builtin that does not say
+    return lambda grad, var: func(grad)

@@ -36,7 +36,7 @@ def get_shape_str(tensors: Union[tf.Tensor, Sequence[Any]]) -> str:
     rank as `?`.
     """
     if isinstance(tensors, (list, tuple)):
-        return ", ".join(get_shape_str(each) for each in tensors)
+        return ", ".join(get_shape_str(tensor) for tensor in tensors)
     shape = getattr(tensors, "shape", None)
     if not isinstance(shape, tf.TensorShape):
         return str(tensors)

@@ -8,12 +8,12 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.utils import logger
-from tensorpack.utils.checks import as_count, as_list, check_kind
+from tensorpack.utils.checks import as_count, as_list
 from tensorpack.utils.naming import MOVING_SUMMARY_OPS_KEY
 
-from .collection import backup_collection, freeze_collection
 from .common import PerGraph, root_variable
 from .gradproc import FilterNoneGrad, GradientProcessor
+from .graph import backup_collection, freeze_collection
 from .variables import VariablePairs, replicas
 
 GradsAndVars = Sequence[Tuple[Any, Any]]
@@ -47,9 +47,7 @@ def apply_grad_processors(
     opt: tf.train.Optimizer, gradprocs: Sequence[GradientProcessor]
 ) -> tf.train.Optimizer:
     """Returns an optimizer that sends the gradients through processors before it applies them."""
-    given = as_list("apply_grad_processors", "gradprocs", gradprocs)
-    checked = [check_kind("each of gradprocs", each, GradientProcessor) for each in given]
-    return _GradProcOptimizer(opt, checked)
+    return _GradProcOptimizer(opt, as_list("apply_grad_processors", "gradprocs", gradprocs))
 
 
 class _GradProcOptimizer(ProxyOptimizer):
@@ -59,8 +57,8 @@ class _GradProcOptimizer(ProxyOptimizer):
 
     def apply_gradients(self, grads_and_vars: GradsAndVars, *args: Any, **kwargs: Any) -> Any:
         grads = list(grads_and_vars)
-        for each in self._gradprocs:
-            grads = each.process(grads)
+        for processor in self._gradprocs:
+            grads = processor.process(grads)
         return self._opt.apply_gradients(grads, *args, **kwargs)
 
 
@@ -164,17 +162,17 @@ class AccumGradOptimizer(ProxyOptimizer):
 
     def _variable(self, key: Any, name: str, shape: Any, dtype: tf.DType) -> tf.Variable:
         """Returns a variable that is zero at first, the same for each `apply_gradients`."""
-        made = self._variables.get()
-        if key not in made:
+        variables = self._variables.get()
+        if key not in variables:
             with tf.name_scope(None):  # another optimizer may have this name
                 free = tf.get_default_graph().unique_name(f"AccumGrad/{name}", mark_as_used=False)
-            made[key] = root_variable(free, shape, dtype, tf.zeros_initializer())
-        return made[key]
+            variables[key] = root_variable(free, shape, dtype, tf.zeros_initializer())
+        return variables[key]
 
     def _update(self, pairs: GradsAndVars) -> tf.Tensor:
-        given = [(total.read_value(), variable) for total, variable in pairs]
+        grads = [(total.read_value(), var) for total, var in pairs]
         with tf.name_scope(None):  # Adam's powers of betas have the same names without a branch
-            update = self._opt.apply_gradients(given)
+            update = self._opt.apply_gradients(grads)
         with tf.control_dependencies([update]):
             zeros = [total.assign(tf.zeros_like(total), read_value=False) for total, _ in pairs]
         with tf.control_dependencies(zeros):
@@ -245,39 +243,39 @@ def _process_by_tower(
 ) -> Optional[List[Tuple[Any, Any]]]:
     """Returns all towers' gradients, each processed by itself; None if they might differ."""
     processors: List[GradientProcessor] = []
-    for each in wrappers:
-        if type(each) not in (ProxyOptimizer, _GradProcOptimizer):
+    for opt in wrappers:
+        if type(opt) not in (ProxyOptimizer, _GradProcOptimizer):
             return None
-        processors += getattr(each, "_gradprocs", [])
-    if not all(vars(type(each)).get("by_tower", False) for each in processors):
+        processors += getattr(opt, "_gradprocs", [])
+    if not all(vars(type(processor)).get("by_tower", False) for processor in processors):
         return None  # a subclass may do more than its base
     variables = [variable for _, variable in towers[0]]
-    known: Dict[Any, GradsAndVars] = {}  # towers may have the same tensors
+    processed: Dict[Any, GradsAndVars] = {}  # towers may have the same tensors
     applied = []
     for tower in towers:
         key = tuple(id(gradient) for gradient, _ in tower)
-        if key not in known:
+        if key not in processed:
             # The names of the variables that processors go by are those of the first tower.
             grads = [(gradient, variable) for (gradient, _), variable in zip(tower, variables)]
             with tf.device(grads[0][0].device):
                 for processor in processors:
                     grads = processor.process(grads)
-            known[key] = grads
-        own = {id(variable): copy for variable, (_, copy) in zip(variables, tower)}
-        applied += [(gradient, own[id(variable)]) for gradient, variable in known[key]]
+            processed[key] = grads
+        copies = {id(variable): copy for variable, (_, copy) in zip(variables, tower)}
+        applied += [(gradient, copies[id(variable)]) for gradient, variable in processed[key]]
     return applied
 
 
 def _record_slots(opt: tf.train.Optimizer, pairs: Sequence[Tuple[Any, Any]]) -> None:
     for slot in opt.get_slot_names():
-        found = [[opt.get_slot(each, slot) for each in pair] for pair in pairs]
-        there = [pair for pair in found if pair[0] is not None]
-        replicas().add([copy for copy, _ in there], [main for _, main in there], slots=True)
+        slots = [[opt.get_slot(var, slot) for var in pair] for pair in pairs]
+        slots = [pair for pair in slots if pair[0] is not None]
+        replicas().add([copy for copy, _ in slots], [main for _, main in slots], slots=True)
 
 
 def _defines(opt: tf.train.Optimizer) -> type:
     """Returns the class that defines the `apply_gradients` of an optimizer."""
-    return next(each for each in type(opt).__mro__ if "apply_gradients" in vars(each))
+    return next(base for base in type(opt).__mro__ if "apply_gradients" in vars(base))
 
 
 def _changes_variables(opt: ProxyOptimizer) -> bool:

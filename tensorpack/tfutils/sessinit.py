@@ -68,15 +68,15 @@ class ChainInit(SessionInit):
         self._inits = list(sess_inits)
 
     def _setup_graph(self) -> None:
-        for each in self._inits:
-            each._setup_graph()
+        for init in self._inits:
+            init._setup_graph()
 
     def _run_init(self, sess: tf.Session) -> None:
-        for each in self._inits:
-            each._run_init(sess)
-        loading = [each for each in self._inits if not isinstance(each, JustCurrentSession)]
+        for init in self._inits:
+            init._run_init(sess)
+        loading = [init for init in self._inits if not isinstance(init, JustCurrentSession)]
         if loading:
-            self.missing = frozenset.intersection(*[each.missing for each in loading])
+            self.missing = frozenset.intersection(*[init.missing for init in loading])
 
 
 class SaverRestore(SessionInit):
@@ -111,14 +111,14 @@ class SaverRestore(SessionInit):
         verify(self.path)
         reader = CheckpointReader(self.path)
         scope = f"{self.prefix}/" if self.prefix else ""
-        known = known_from(reader.variables)
-        here = () if scope else known_of_graph(tf.global_variables())
-        there = take_present_names(here, known)
+        saved = known_from(reader.variables)
+        in_graph = () if scope else known_of_graph(tf.global_variables())
+        names = take_present_names(in_graph, saved)
         self.missing = load_named_values(
             sess,
             self.path,
-            {scope + name: each for name, each in known.items()},
-            lambda name: reader.read(there.get(name, name[len(scope) :])),
+            {scope + name: what for name, what in saved.items()},
+            lambda name: reader.read(names.get(name, name[len(scope) :])),
             ignore=self.ignore,
             reshape=self.ignore_mismatch,
         )
@@ -155,10 +155,10 @@ class ExactRestore(SessionInit):
 
     def _run_init(self, sess: tf.Session) -> None:
         logger.info(f"Restoring checkpoint from {self._prefix} ...")
-        wanted = tf.global_variables() if self._variables is None else self._variables
-        reader, ours = CheckpointReader(self._prefix), known_of_graph(wanted)
+        variables = tf.global_variables() if self._variables is None else self._variables
+        reader, ours = CheckpointReader(self._prefix), known_of_graph(variables)
         theirs = known_from(reader.variables)
-        there = take_present_names(ours, theirs)
+        names = take_present_names(ours, theirs)
         wrong = [row for row in match(ours, theirs) if row.verdict != "same"]
         minor = all(map(_is_minor, wrong))
         if wrong and (self._strictly or not minor):
@@ -170,19 +170,19 @@ class ExactRestore(SessionInit):
                 f"session_init=InitFrom({self._prefix!r})). To resume the run, {undo}."
             )
         if wrong:
-            told = (f"{row.name} {'begins' if row.ours else 'is dropped'}" for row in wrong)
-            logger.warning(f"Another trainer than in {self._prefix}: {', '.join(told)}.")
-        values = {name: reader.read(there.get(name, name)) for name in theirs if name in ours}
-        SessionUpdate(sess, wanted).update(values)
+            changes = (f"{row.name} {'begins' if row.ours else 'is dropped'}" for row in wrong)
+            logger.warning(f"Another trainer than in {self._prefix}: {', '.join(changes)}.")
+        values = {name: reader.read(names.get(name, name)) for name in theirs if name in ours}
+        SessionUpdate(sess, variables).update(values)
 
 
 def _is_minor(row: Match) -> bool:
     """Whether only one side has a variable, and it is the state of an `add_moving_summary` or of a
     `LossScaleOptimizer`.
     """
-    known = {str(row.ours), str(row.theirs)}
-    is_average = row.name.startswith("EMA/") and "float32 [2]" in known
-    return "None" in known and (is_average or is_loss_scale_name(row.name))
+    both = {str(row.ours), str(row.theirs)}
+    is_average = row.name.startswith("EMA/") and "float32 [2]" in both
+    return "None" in both and (is_average or is_loss_scale_name(row.name))
 
 
 class DictRestore(SessionInit):
@@ -193,14 +193,14 @@ class DictRestore(SessionInit):
       ignore_mismatch: whether what does not fit is reshaped, or else left out, with a warning.
     """
 
-    @accepts_old_keywords(param_dict="variable_dict")
+    @accepts_old_keywords(param_dict="variable_dict", d="variable_dict")
     def __init__(self, variable_dict: Dict[str, Any], ignore_mismatch: bool = False) -> None:
         self._values = by_name(check_kind("variable_dict", variable_dict, dict, " of arrays"))
         self.ignore_mismatch = ignore_mismatch
 
     def _run_init(self, sess: tf.Session) -> None:
-        known = {each.op.name for each in tf.global_variables()}
-        logger.info(f"Params to restore: {', '.join(sorted(known & self._values.keys()))}")
+        names = {var.op.name for var in tf.global_variables()}
+        logger.info(f"Params to restore: {', '.join(sorted(names & self._values.keys()))}")
         logger.info("Restoring from dict ...")
         values = self._values
         self.missing = load_named_values(
@@ -230,9 +230,7 @@ class CheckpointReaderAdapter:
         return name if self._reader.has_tensor(name) else without_output(name)
 
 
-def ParamRestore(d: Dict[str, Any]) -> DictRestore:
-    """Returns `DictRestore(d)`: its name in old scripts of 2017."""
-    return DictRestore(d)
+ParamRestore = DictRestore  # its name of 2017
 
 
 @accepts_old_keywords(filename="obj")
@@ -254,11 +252,9 @@ def SmartInit(obj: Any, ignore_mismatch: bool = False) -> SessionInit:
     if isinstance(obj, SessionInit):
         return obj
     if isinstance(obj, (list, tuple)):
-        return ChainInit([SmartInit(each, ignore_mismatch=ignore_mismatch) for each in obj])
+        return ChainInit([SmartInit(item, ignore_mismatch=ignore_mismatch) for item in obj])
     if isinstance(obj, dict):
         return DictRestore(obj, ignore_mismatch=ignore_mismatch)
-    if not isinstance(obj, (str, bytes, os.PathLike)):
-        raise ValueError(f"A model is loaded from a path, a dict or a list of them, not {obj!r}.")
     path = os.fsdecode(obj)
     if path.endswith(NAMED_ARRAYS):
         return DictRestore(load_checkpoint_vars(path), ignore_mismatch=ignore_mismatch)
@@ -308,15 +304,15 @@ class InitFrom(SessionInit):
         self._ignore = frozenset(names_without_output(ignore))
 
     def _run_init(self, sess: tf.Session) -> None:
-        variables = {each.op.name: each for each in tf.global_variables()}
+        variables = {var.op.name: var for var in tf.global_variables()}
         weights = self._weights(variables)
         rows, chosen = [], {}
         for row in match(known_of_graph(variables.values()), known_of(self._values)):
             reason = self._why_not(row, weights)
             if not reason:
                 chosen[row.name] = self._values[row.name]
-            known: Any = row.ours or row.theirs
-            shape = "?" if known.shape is None else " x ".join(map(str, known.shape)) or "scalar"
+            var: Any = row.ours or row.theirs
+            shape = "?" if var.shape is None else " x ".join(map(str, var.shape)) or "scalar"
             rows.append((row.name, shape, reason or "loaded"))
         table = tabulate(rows, headers=["variable", "shape", "what"])
         self.missing = weights - frozenset(chosen)

@@ -7,7 +7,7 @@ name scope `summaries/`, so no name of the model is taken.
 
 import re
 from functools import partial
-from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.utils import logger
@@ -15,8 +15,6 @@ from tensorpack.utils.naming import MOVING_SUMMARY_OPS_KEY
 
 from .common import PerGraph, precise, root_variable
 from .tower import get_current_tower_context, in_main_training_tower
-
-_SUMMARY_TYPES = ["histogram", "mean", "rms", "scalar", "sparsity"]
 
 
 class _MovingAverage(NamedTuple):
@@ -63,22 +61,15 @@ def add_moving_summary(
     Returns:
       The averages, float32 scalars, one for each tensor; nothing outside the main training tower.
     """
-    if not 0 <= decay < 1:
-        raise ValueError(f"decay must be in [0, 1), got {decay}.")
-    given = tf.nest.flatten([tensors, [] if v is None else v])
-    scalars = [_tensor_or_variable(each) for each in given]
-    for each in scalars:
-        if each.shape.ndims != 0:
-            raise ValueError(
-                f"add_moving_summary takes scalars, but {each.name} has the shape {each.shape}. "
-                "Reduce it first, as with tf.reduce_mean."
-            )
+    tensors = tf.nest.flatten([tensors, [] if v is None else v])
+    scalars = [_tensor_or_variable(x) for x in tensors]
+    for x in scalars:
+        if x.shape.ndims != 0:
+            raise ValueError(f"add_moving_summary takes scalars, so reduce {x} by tf.reduce_mean.")
     if not in_main_training_tower():
         return []
-    return [
-        add_tagged_moving_summary(tag_of_tensor(each), each, decay, collection, summary_collections)
-        for each in scalars
-    ]
+    options = decay, collection, summary_collections
+    return [add_tagged_moving_summary(tag_of_tensor(x), x, *options) for x in scalars]
 
 
 def add_tagged_moving_summary(
@@ -91,13 +82,13 @@ def add_tagged_moving_summary(
     """Does the work of `add_moving_summary` for one scalar, under a tag of the caller's choice."""
     averages = _averages.get()
     if tag in averages:
-        known = averages[tag]
-        if (known.decay, known.collection) != (decay, collection):
+        average = averages[tag]
+        if (average.decay, average.collection) != (decay, collection):
             raise ValueError(
-                f"{tag!r} has a moving average with decay {known.decay} in {known.collection!r} "
-                f"already, so it cannot have another with {decay} in {collection!r}."
+                f"{tag!r} has a moving average with decay {average.decay} in "
+                f"{average.collection!r}, so it cannot have another with {decay} in {collection!r}."
             )
-        return known.value
+        return average.value
     name, zeros = op_name_of_tag(tag), tf.zeros_initializer()
     with tf.control_dependencies(None), tf.device(scalar.device):
         # The biased average, and the sum of the weights of what went into it. What is read of a
@@ -117,7 +108,7 @@ def add_tagged_moving_summary(
 
 def average_states(graph: Optional[tf.Graph] = None) -> List[tf.Variable]:
     """Returns the variables with the states of all moving averages of a graph."""
-    return [each.state for each in _averages.get(graph).values()]
+    return [average.state for average in _averages.get(graph).values()]
 
 
 def create_scalar_summary(
@@ -173,13 +164,13 @@ def root_mean_square(x: tf.Tensor, name: Optional[str] = None) -> tf.Tensor:
     return tf.sqrt(half * (2.0 / tf.cast(tf.size(x), half.dtype)), name=name)
 
 
-def half_square(x: tf.Tensor, known: Optional[tf.Tensor] = None) -> tf.Tensor:
-    """Returns half the sum of the squares of `x`: `known`, if that was given in any call."""
-    if known is not None:
-        _half_squares.get(x.graph)[x.name] = known
-    known = _half_squares.get(x.graph).get(x.name)
+def half_square(x: tf.Tensor, half: Optional[tf.Tensor] = None) -> tf.Tensor:
+    """Returns half the sum of the squares of `x`: `half`, if that was passed in any call."""
+    if half is not None:
+        _half_squares.get(x.graph)[x.name] = half
+    half = _half_squares.get(x.graph).get(x.name)
     with tf.device(x.device):
-        return tf.nn.l2_loss(precise(x)) if known is None else known
+        return tf.nn.l2_loss(precise(x)) if half is None else half
 
 
 def add_tensor_summary(
@@ -197,7 +188,6 @@ def add_tensor_summary(
       name: by default that of the variable, or of the tensor's op.
       main_tower_only: whether to do nothing outside the main training tower.
     """
-    _check_types(types)
     if main_tower_only and not in_main_training_tower():
         return
     name = tag_of_tensor(_tensor_or_variable(x)) if name is None else name
@@ -207,7 +197,9 @@ def add_tensor_summary(
         if kind == "histogram":
             create_histogram_summary(tag, x, collections)
         else:
-            create_scalar_summary(tag, _statistic(x, kind), collections)
+            with tf.name_scope(None), tf.name_scope("summaries/"):
+                value = _STATISTICS[kind](x)
+            create_scalar_summary(tag, value, collections)
 
 
 def add_activation_summary(
@@ -225,11 +217,8 @@ def add_activation_summary(
       name, collections: as in `add_tensor_summary`.
     """
     if isinstance(types, str):
-        if name is not None or types in _SUMMARY_TYPES:
-            raise TypeError(
-                f"add_activation_summary() got types={types!r}, it needs a list of types: "
-                f"types=[{types!r}]. If it is the name, pass name={types!r}."
-            )
+        if name is not None or types in ["histogram", *_STATISTICS]:
+            raise TypeError(f"types must be a list, types=[{types!r}]; or pass name={types!r}.")
         types, name = None, types
     if x.shape.ndims is not None and x.shape.ndims < 2:
         logger.warn(f"{x.name} has no activation summary: its rank is {x.shape.ndims}, below 2.")
@@ -248,35 +237,21 @@ def add_param_summary(
       *summary_lists: pairs of a regular expression, which must match the whole name of a variable
         (without `:0`), and a list of types, as in `add_tensor_summary`.
     """
-    for _, types in summary_lists:
-        _check_types(types)
     if not in_main_training_tower():
         return
     variables = tf.trainable_variables()
     for pattern, types in summary_lists:
-        matching = [each for each in variables if re.fullmatch(pattern, each.op.name)]
+        matching = [var for var in variables if re.fullmatch(pattern, var.op.name)]
         if not matching:
             logger.warn(f"add_param_summary: no trainable variable matches {pattern!r} so far.")
-        for variable in matching:
-            tag = f"param-summary/{variable.op.name}"
-            with tf.device(variable.device):
-                add_tensor_summary(variable, types, name=tag, collections=collections)
+        for var in matching:
+            with tf.device(var.device):
+                add_tensor_summary(var, types, f"param-summary/{var.op.name}", collections)
 
 
-def _statistic(x: tf.Tensor, kind: str) -> tf.Tensor:
-    if kind == "scalar":
-        return x
-    with tf.name_scope(None), tf.name_scope("summaries/"):
-        if kind == "sparsity":
-            return tf.nn.zero_fraction(x)
-        if kind == "mean":
-            return tf.reduce_mean(precise(x))
-        return root_mean_square(x)
-
-
-def _check_types(types: Sequence[str]) -> None:
-    for kind in types:
-        if kind not in _SUMMARY_TYPES:
-            raise ValueError(
-                f"There is no summary of the type {kind!r}: give a list of {_SUMMARY_TYPES}."
-            )
+_STATISTICS: Dict[str, Callable[[tf.Tensor], tf.Tensor]] = {
+    "mean": lambda x: tf.reduce_mean(precise(x)),
+    "rms": root_mean_square,
+    "scalar": lambda x: x,
+    "sparsity": tf.nn.zero_fraction,
+}

@@ -1,5 +1,6 @@
-"""Small ops and losses that models of 2017 use; new models should call TensorFlow directly."""
+"""Small ops, losses and distributions that models of 2017 use; new ones should call TensorFlow."""
 
+import math
 from typing import Any, ContextManager, List, Optional, Sequence, Tuple, Union
 
 import numpy as np
@@ -10,6 +11,7 @@ from tensorpack.utils.argtools import memoized
 from .common import precise
 from .summary import create_scalar_summary, root_mean_square
 
+_TINY = 1e-8  # a smaller probability or standard deviation counts as this one
 LossAndDistances = Union[tf.Tensor, Tuple[tf.Tensor, tf.Tensor, tf.Tensor]]
 
 
@@ -42,16 +44,12 @@ def batch_flatten(x: tf.Tensor) -> tf.Tensor:
 def class_balanced_cross_entropy(
     pred: tf.Tensor, label: tf.Tensor, name: str = "cross_entropy_loss"
 ) -> tf.Tensor:
-    """Returns the cross entropy of binary predictions with both classes weighted equally.
-
-    With b the share of negative labels, 0 among 0 and 1, the loss is the mean over all elements of
-    `-b y log p - (1 - b) (1 - y) log(1 - p)`. See "Holistically-Nested Edge Detection",
-    https://arxiv.org/abs/1504.06375, equation 2.
+    """Returns the mean of `-b y log p - (1 - b) (1 - y) log(1 - p)`, with b the share of zeros
+    among the labels: see "Holistically-Nested Edge Detection", https://arxiv.org/abs/1504.06375.
     """
     with tf.name_scope("class_balanced_cross_entropy"):
         probability, target = flatten(pred), tf.cast(flatten(label), tf.float32)
-        negative_share = 1.0 - tf.reduce_mean(target)
-        tiny = 1e-12
+        negative_share, tiny = 1.0 - tf.reduce_mean(target), 1e-12
         positive = negative_share * target * tf.log(probability + tiny)
         negative = (1.0 - negative_share) * (1.0 - target) * tf.log(1.0 - probability + tiny)
     return tf.negative(tf.reduce_mean(positive + negative), name=name)
@@ -63,8 +61,8 @@ def class_balanced_sigmoid_cross_entropy(
     """Returns `class_balanced_cross_entropy` of `sigmoid(logits)`, computed stably."""
     with tf.name_scope("class_balanced_sigmoid_cross_entropy"):
         target = tf.cast(label, tf.float32)
-        positive_share = tf.reduce_mean(target)
-        weight = target * (1.0 - positive_share) + (1.0 - target) * positive_share
+        share = tf.reduce_mean(target)  # of positive labels
+        weight = target * (1.0 - share) + (1.0 - target) * share
         costs = tf.nn.sigmoid_cross_entropy_with_logits(logits=logits, labels=target)
     return tf.reduce_mean(weight * costs, name=name)
 
@@ -112,18 +110,13 @@ def psnr(
     Both are float32, of one shape; `maxp` is the largest value a pixel can have, by default 1.
     """
     error = tf.reduce_mean(tf.squared_difference(prediction, ground_truth))
-    peak = 20.0 * float(np.log10(1.0 if maxp is None else float(maxp)))
-    return tf.subtract(peak, 10.0 / float(np.log(10.0)) * tf.log(error), name=name)
+    peak = 20.0 * math.log10(1.0 if maxp is None else maxp)
+    return tf.subtract(peak, 10.0 / math.log(10.0) * tf.log(error), name=name)
 
 
 def guided_relu() -> ContextManager[None]:
-    """Returns a context in which each new `tf.nn.relu` passes only positive gradients back.
-
-    See "Striving for Simplicity", https://arxiv.org/abs/1412.6806. ::
-
-        with guided_relu():
-            logits = network(image)
-        saliency = saliency_map(logits, image)
+    """Returns a context in which each new `tf.nn.relu` passes only positive gradients back, for
+    a `saliency_map`. See "Striving for Simplicity", https://arxiv.org/abs/1412.6806.
     """
     return tf.get_default_graph().gradient_override_map({"Relu": _guided_gradient()})
 
@@ -164,11 +157,9 @@ def contrastive_loss(
     extra: bool = False,
     scope: str = "constrastive_loss",
 ) -> LossAndDistances:
-    """Draws similar pairs together, and pushes others apart until they are `margin` away.
+    """Returns the mean of `(y d^2 + (1 - y) max(0, margin - d)^2) / 2`, d the Euclidean distance.
 
-    With `d` the Euclidean distance of a pair, the loss is the mean of
-    `(y d^2 + (1 - y) max(0, margin - d)^2) / 2`. See "Dimensionality Reduction by Learning an
-    Invariant Mapping", Hadsell, Chopra and LeCun, 2006, whose Y is our `1 - y`.
+    See "Dimensionality Reduction by Learning an Invariant Mapping", 2006, whose Y is our `1 - y`.
 
     Args:
       left, right: float32 `[B, D]`.
@@ -190,10 +181,7 @@ def contrastive_loss(
 def siamese_cosine_loss(
     left: tf.Tensor, right: tf.Tensor, y: Any, scope: str = "cosine_loss"
 ) -> tf.Tensor:
-    """Draws the cosine of similar pairs to 1, and that of others to -1.
-
-    The loss is the mean of `(cos(left, right) - (2 y - 1))^2 / 2`; see `contrastive_loss`.
-    """
+    """Returns the mean of `(cos(left, right) - (2 y - 1))^2 / 2`; see `contrastive_loss`."""
     with tf.name_scope(scope):
         target = 2.0 * tf.cast(y, tf.float32) - 1.0
         cosine = tf.reduce_sum(tf.nn.l2_normalize(left, 1) * tf.nn.l2_normalize(right, 1), axis=1)
@@ -208,15 +196,10 @@ def triplet_loss(
     extra: bool = False,
     scope: str = "triplet_loss",
 ) -> LossAndDistances:
-    """Pushes the negative farther from the anchor than the positive, by a margin of the squares.
+    """Returns the mean of `max(0, |anchor - positive|^2 - |anchor - negative|^2 + margin)`.
 
-    The loss is the mean of `max(0, |anchor - positive|^2 - |anchor - negative|^2 + margin)`. See
-    "FaceNet: A Unified Embedding for Face Recognition and Clustering",
-    https://arxiv.org/abs/1503.03832, where it is a sum.
-
-    Args:
-      anchor, positive, negative: float32 `[B, D]`.
-      extra: whether to return also the mean distances of the anchor to positive and negative.
+    See "FaceNet", https://arxiv.org/abs/1503.03832, where it is a sum. All are float32 `[B, D]`;
+    with `extra`, also the mean distances of the anchor to positive and negative.
     """
     with tf.name_scope(scope):
         near = tf.reduce_sum(tf.squared_difference(anchor, positive), axis=1)
@@ -232,11 +215,10 @@ def soft_triplet_loss(
     extra: bool = True,
     scope: str = "soft_triplet_loss",
 ) -> LossAndDistances:
-    """Pushes the negative farther from the anchor than the positive, without a margin.
+    """Returns the mean of `log(1 + exp(|anchor - positive| - |anchor - negative|))`.
 
-    The loss is the mean of `log(1 + exp(|anchor - positive| - |anchor - negative|))`, the negative
-    logarithm of the softmax in "Deep Metric Learning Using Triplet Network",
-    https://arxiv.org/abs/1412.6622. The arguments are those of `triplet_loss`.
+    See "Deep Metric Learning Using Triplet Network", https://arxiv.org/abs/1412.6622, and
+    `triplet_loss`.
     """
     with tf.name_scope(scope):
         excess = _distance(anchor, positive) - _distance(anchor, negative)
@@ -260,3 +242,133 @@ def _mean(values: tf.Tensor, weights: Any = None, name: str = "mean") -> tf.Tens
     """The weighted mean of a vector; 0 where there is no weight."""
     weights = tf.ones_like(values) if weights is None else weights
     return tf.div_no_nan(tf.reduce_sum(values * weights), tf.reduce_sum(weights), name=name)
+
+
+class Distribution:
+    """A family of distributions whose parameters a network computes.
+
+    A subclass defines `_loglikelihood`, `_sample`, and, where arbitrary numbers are not valid
+    parameters, `_encoder_activation`.
+
+    Attributes:
+      param_dim: parameters are float32 `[B, param_dim]`, or `[param_dim]` for all samples.
+      sample_dim: samples are float32 `[B, sample_dim]`.
+    """
+
+    param_dim: int
+    sample_dim: int
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def _loglikelihood(self, x: tf.Tensor, theta: tf.Tensor) -> tf.Tensor:
+        raise NotImplementedError
+
+    def _sample(self, batch_size: Any, theta: tf.Tensor) -> tf.Tensor:
+        raise NotImplementedError
+
+    def _encoder_activation(self, dist_param: tf.Tensor) -> tf.Tensor:
+        return dist_param
+
+    def loglikelihood(self, x: Any, theta: Any) -> tf.Tensor:
+        """Returns the logarithm of the probability or density of samples, float32 `[B]`."""
+        with tf.name_scope(f"{self.name}_loglikelihood"):
+            return self._loglikelihood(tf.cast(x, tf.float32), tf.cast(theta, tf.float32))
+
+    def entropy(self, x: Any, theta: Any) -> Any:
+        """Returns `-mean(loglikelihood(x, theta))`, an estimate if `x` was sampled from `theta`."""
+        with tf.name_scope(f"{self.name}_entropy"):
+            return tf.negative(tf.reduce_mean(self.loglikelihood(x, theta)), name="entropy")
+
+    def sample(self, batch_size: Union[int, tf.Tensor], theta: Any) -> tf.Tensor:
+        """Returns new samples, float32 `[batch_size, sample_dim]`."""
+        with tf.name_scope(f"{self.name}_sample"):
+            theta = tf.cast(theta, tf.float32)
+            if theta.shape.ndims == 1:
+                theta = tf.tile(theta[tf.newaxis], [batch_size, 1])
+            return self._sample(batch_size, theta)
+
+    def encoder_activation(self, dist_param: Any) -> tf.Tensor:
+        """Returns valid parameters, float32 `[B, param_dim]`, for what a network computed."""
+        with tf.name_scope(f"{self.name}_encoder_activation"):
+            return self._encoder_activation(tf.cast(dist_param, tf.float32))
+
+
+class CategoricalDistribution(Distribution):
+    """One of several classes; a sample is a one-hot vector, the parameters are probabilities."""
+
+    def __init__(self, name: str, cardinality: int) -> None:
+        super().__init__(name)
+        self.cardinality = self.param_dim = self.sample_dim = cardinality
+
+    def _loglikelihood(self, x: tf.Tensor, theta: tf.Tensor) -> tf.Tensor:
+        return tf.reduce_sum(x * tf.log(theta + _TINY), axis=1)
+
+    def _sample(self, batch_size: Any, theta: tf.Tensor) -> tf.Tensor:
+        classes = tf.random.categorical(tf.log(theta + _TINY), 1)
+        return tf.one_hot(classes[:, 0], self.cardinality)
+
+    def _encoder_activation(self, dist_param: tf.Tensor) -> tf.Tensor:
+        return tf.nn.softmax(dist_param)
+
+
+class GaussianDistribution(Distribution):
+    """A normal distribution of independent components; the parameters are the means, followed,
+    without `fixed_std`, by the standard deviations, which are 1 otherwise.
+    """
+
+    def __init__(self, name: str, dim: int, fixed_std: bool = True) -> None:
+        super().__init__(name)
+        self.dim = self.sample_dim = dim
+        self.param_dim = dim if fixed_std else 2 * dim
+        self.fixed_std = fixed_std
+
+    def _mean_and_std(self, theta: tf.Tensor) -> Sequence[tf.Tensor]:
+        if self.fixed_std:
+            return theta, tf.ones_like(theta)
+        mean, std = tf.split(theta, 2, axis=-1)
+        return mean, tf.maximum(std, _TINY)
+
+    def _loglikelihood(self, x: tf.Tensor, theta: tf.Tensor) -> tf.Tensor:
+        mean, std = self._mean_and_std(theta)
+        density = tf.log(std) + 0.5 * tf.square((x - mean) / std) + 0.5 * math.log(2 * math.pi)
+        return -tf.reduce_sum(density, axis=1)
+
+    def _sample(self, batch_size: Any, theta: tf.Tensor) -> tf.Tensor:
+        mean, std = self._mean_and_std(theta)
+        return mean + std * tf.random.normal(tf.shape(mean))
+
+    def _encoder_activation(self, dist_param: tf.Tensor) -> tf.Tensor:
+        if self.fixed_std:
+            return dist_param
+        mean, logarithm_of_std = tf.split(dist_param, 2, axis=1)
+        return tf.concat([mean, tf.exp(logarithm_of_std)], axis=1)
+
+
+class ProductDistribution(Distribution):
+    """Independent distributions side by side; samples and parameters are concatenated in order."""
+
+    def __init__(self, name: str, dists: Sequence[Distribution]) -> None:
+        super().__init__(name)
+        self.dists = list(dists)
+        self.param_dim = sum(dist.param_dim for dist in self.dists)
+        self.sample_dim = sum(dist.sample_dim for dist in self.dists)
+
+    def entropy(self, x: Any, theta: Any) -> List[tf.Tensor]:
+        """Returns the estimate of each factor, as a list of float32 scalars; see `Distribution`."""
+        with tf.name_scope(f"{self.name}_entropy"):
+            return [dist.entropy(*values) for dist, *values in self._parts(theta, x)]
+
+    def _loglikelihood(self, x: tf.Tensor, theta: tf.Tensor) -> tf.Tensor:
+        return tf.add_n([dist.loglikelihood(*values) for dist, *values in self._parts(theta, x)])
+
+    def _sample(self, batch_size: Any, theta: tf.Tensor) -> tf.Tensor:
+        return tf.concat([dist.sample(batch_size, part) for dist, part in self._parts(theta)], 1)
+
+    def _encoder_activation(self, dist_param: tf.Tensor) -> tf.Tensor:
+        return tf.concat([dist.encoder_activation(x) for dist, x in self._parts(dist_param)], 1)
+
+    def _parts(self, theta: Any, *samples: Any) -> Any:
+        """Returns each distribution with its part of the samples and of the parameters."""
+        parts = [tf.split(x, [dist.sample_dim for dist in self.dists], axis=1) for x in samples]
+        return zip(self.dists, *parts, tf.split(theta, [d.param_dim for d in self.dists], axis=-1))

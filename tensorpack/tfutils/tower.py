@@ -12,8 +12,8 @@ from tensorpack.compat import tfv1 as tf
 from tensorpack.utils.argtools import accepts_old_keywords
 from tensorpack.utils.naming import SUMMARY_BACKUP_KEYS, TOWER_FREEZE_KEYS
 
-from .collection import backup_collection, freeze_collection
 from .common import PerGraph, as_signature, get_op_tensor_name, get_tensor_of_graph
+from .graph import backup_collection, freeze_collection
 
 _open_contexts: PerGraph = PerGraph(list)  # innermost last
 

@@ -116,7 +116,7 @@ class Replicas:
         graph = tf.get_default_graph()
         for key in graph.get_all_collection_keys():
             members = graph.get_collection_ref(key)
-            members[:] = [each for each in members if id(each) not in self._main_of]
+            members[:] = [item for item in members if id(item) not in self._main_of]
         local = graph.get_collection_ref(tf.GraphKeys.LOCAL_VARIABLES)
         local += [copy for copy, _ in self._main_of.values()]
 
@@ -126,9 +126,9 @@ class Replicas:
 
     def untrained(self) -> List[Tuple[tf.Variable, tf.Variable]]:
         """Returns the copies that no optimizer updates, each with its main variable."""
-        known = {id(each) for each in tf.trainable_variables()} | self._slots
+        updated = {id(var) for var in tf.trainable_variables()} | self._slots
         pairs = self._main_of.values()
-        return [(copy, main) for copy, main in pairs if not {id(copy), id(main)} & known]
+        return [(copy, main) for copy, main in pairs if not {id(copy), id(main)} & updated]
 
     def copies_of(self, variable: tf.Variable) -> List[tf.Variable]:
         """Returns the copies of a main variable."""
@@ -139,9 +139,9 @@ class Replicas:
         main = {id(variable): variable.op.name for _, variable in towers[0]}
         aligned = []
         for index, tower in enumerate(towers):
-            pairs = {id(self.main_of(each[1])): each for each in tower}
+            pairs = {id(self.main_of(var)): (grad, var) for grad, var in tower}
             lacks = [name for key, name in main.items() if key not in pairs]
-            more = [each.op.name for key, (_, each) in pairs.items() if key not in main]
+            more = [var.op.name for key, (_, var) in pairs.items() if key not in main]
             if lacks or more:
                 raise ValueError(
                     f"Towers must have gradients of the same variables, but tower {index} has none "
@@ -166,7 +166,7 @@ def replicas() -> Replicas:
 
 
 def _names(variables: Sequence[tf.Variable]) -> str:
-    return ", ".join(each.op.name for each in variables) or "none"
+    return ", ".join(var.op.name for var in variables) or "none"
 
 
 def _signature(variable: tf.Variable) -> str:

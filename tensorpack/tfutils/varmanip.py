@@ -142,7 +142,7 @@ def load_named_values(
     """
     variables = {v.op.name: v for v in tf.global_variables() if v.op.name not in ignore}
     fitting, errors, rows = {}, [], []
-    offered = {name: each for name, each in saved.items() if name not in ignore}
+    offered = {name: what for name, what in saved.items() if name not in ignore}
     for row in match(known_of_graph(variables.values()), offered):
         if row.ours and row.theirs:
             value = read(row.name)
@@ -191,11 +191,11 @@ def _loads_something(
 def known_of_graph(variables: Iterable[tf.Variable]) -> Dict[str, Variable]:
     """Returns what is known of the variables of a graph, by name."""
     return {
-        each.op.name: Variable(
-            each.dtype.base_dtype.name,
-            None if each.shape.ndims is None else tuple(each.shape.as_list()),
+        var.op.name: Variable(
+            var.dtype.base_dtype.name,
+            None if var.shape.ndims is None else tuple(var.shape.as_list()),
         )
-        for each in variables
+        for var in variables
     }
 
 
@@ -217,8 +217,8 @@ def dump_session_params(path: PathLike) -> None:
 
 def weights_of(graph: tf.Graph) -> Dict[str, tf.Variable]:
     """Returns the trainable and model variables of a graph, by name."""
-    keys = (tf.GraphKeys.TRAINABLE_VARIABLES, tf.GraphKeys.MODEL_VARIABLES)
-    return {each.op.name: each for key in keys for each in graph.get_collection(key)}
+    keys = tf.GraphKeys.TRAINABLE_VARIABLES, tf.GraphKeys.MODEL_VARIABLES
+    return {var.op.name: var for key in keys for var in graph.get_collection(key)}
 
 
 def _default_session(user: str) -> tf.Session:

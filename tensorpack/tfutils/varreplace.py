@@ -1,6 +1,5 @@
 """Changes what `tf.get_variable` gives inside a block: frozen, remapped or custom variables."""
 
-import inspect
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, Callable, Iterator, List
@@ -81,9 +80,4 @@ remap_get_variable = remap_variables
 
 def replace_get_variable(fn: Callable[..., Any]) -> Any:
     """Returns `custom_getter_scope(fn)`, whose name of 2017 this is."""
-    if next(iter(inspect.signature(fn).parameters), None) == "name":
-        raise TypeError(
-            f"replace_get_variable() got {fn!r}, which takes the name of a variable first. A "
-            "custom getter takes what it replaces first: fn(getter, name, *args, **kwargs)."
-        )
     return custom_getter_scope(fn)

@@ -11,9 +11,9 @@ from tensorpack.input_source import InputSource, QueueInput
 from tensorpack.predict.base import OnlinePredictor
 from tensorpack.predict.factory import PredictorFactory
 from tensorpack.tfutils._taking import warn_of_taking
-from tensorpack.tfutils.collection import freeze_collection
 from tensorpack.tfutils.devices import tower_device
 from tensorpack.tfutils.gradproc import FilterNoneGrad
+from tensorpack.tfutils.graph import freeze_collection
 from tensorpack.tfutils.loss_scale import LossScaleOptimizer
 from tensorpack.tfutils.precision import ComputeOptions
 from tensorpack.tfutils.tower import TowerFunc, TowerTensorHandle, TowerTensorHandles

@@ -7,7 +7,7 @@ from tensorpack.compat import tfv1 as tf
 from tensorpack.models import DepthwiseConv2D, l2_regularizer
 
 from .test_conv2d import convolve
-from .tools import graph_of, image, run, variable_shapes
+from .tools import image, run, variable_shapes
 
 
 def convolve_each(values, kernel, stride=1):
@@ -38,19 +38,6 @@ def test_values_names_shapes_and_gradients(multiplier, stride, dilation):
     assert list(result.shape) == output.shape.as_list()
     assert variable_shapes() == {"dw/W": [3, 2, 3, multiplier], "dw/b": [3 * multiplier]}
     assert all(np.abs(each).max() > 0 for each in gradients)
-
-
-def test_both_spellings_build_the_same_graph():
-    def old():
-        x, one = tf.zeros([1, 8, 8, 2]), tf.ones_initializer()
-        DepthwiseConv2D("d", x=x, kernel_shape=3, stride=2, W_init=one, b_init=one, nl=tf.nn.relu)
-
-    def later():
-        x, one = tf.zeros([1, 8, 8, 2]), tf.ones_initializer()
-        options = {"kernel_initializer": one, "bias_initializer": one, "activation": tf.nn.relu}
-        DepthwiseConv2D("d", x, 3, strides=(2, 2), **options)
-
-    assert graph_of(old) == graph_of(later)
 
 
 def test_defaults_channels_first_and_regularizer():

@@ -6,7 +6,7 @@ import pytest
 from tensorpack.compat import tfv1 as tf
 from tensorpack.models import GroupNorm, InstanceNorm, LayerNorm
 
-from .tools import graph_of, image, normalize, run, variable_shapes
+from .tools import image, normalize, run, variable_shapes
 
 
 @pytest.mark.parametrize(
@@ -44,25 +44,8 @@ def test_without_scale_and_center():
     assert list(variable_shapes()) == ["a/gamma", "b/beta"]
 
 
-def test_both_spellings_build_the_same_graph():
-    def old():
-        LayerNorm("a", tf.ones([2, 3]), 1e-3, use_bias=False, use_scale=True)
-        InstanceNorm("b", tf.ones([2, 3, 3, 1]), 1e-3, "NHWC", True)
-
-    def later():
-        LayerNorm("a", tf.ones([2, 3]), epsilon=1e-3, center=False, scale=True)
-        InstanceNorm("b", tf.ones([2, 3, 3, 1]), epsilon=1e-3, data_format="channels_last")
-
-    assert graph_of(old) == graph_of(later)
-
-
-def test_images_only():
-    with pytest.raises(ValueError, match="InstanceNorm needs a tensor of 4"):
-        InstanceNorm("n", tf.ones([2, 3]))
-
-
 @pytest.mark.parametrize("data_format", ["channels_last", "channels_first"])
-@pytest.mark.parametrize("groups", [1, 2, 6])
+@pytest.mark.parametrize("groups", [1, 2])
 def test_groups_of_channels(data_format, groups):
     first = data_format == "channels_first"
     values = np.random.RandomState(0).randn(2, 6, 4, 5).astype(np.float32)

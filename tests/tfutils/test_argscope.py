@@ -7,7 +7,7 @@ import pytest
 
 from tensorpack.compat import is_tfv2
 from tensorpack.compat import tfv1 as tf
-from tensorpack.models import Conv2D, Dropout, FullyConnected, MaxPooling, PReLU
+from tensorpack.models import Conv2D, FullyConnected, MaxPooling, PReLU
 from tensorpack.tfutils.argscope import (
     argscope,
     enable_argscope_for_function,
@@ -73,11 +73,6 @@ def test_layers_without_a_scope_name_are_reached(session):
     names = {each.op.name: each for each in tf.global_variables()}
     assert session().run([alpha, names["fc/alpha"]]) == [0.5, 0.5]
     assert other.op.name == "fc/output"
-
-
-def test_a_converted_argument():
-    with argscope(Dropout, rate=0.25):
-        assert get_arg_scope() == {"Dropout": {"keep_prob": 0.75}}
 
 
 @pytest.mark.parametrize(

@@ -187,8 +187,3 @@ def test_accumulation_increments_the_global_step_at_each_run(
     for expected in [(1, 0), (2, -4), (3, -4)]:
         sess.run(train)
         assert tuple(sess.run([step, v])) == expected
-
-
-def test_accumulation_refuses_no_steps(use_resource):
-    with pytest.raises(ValueError, match="niter must be a whole .* got 2.9"):
-        AccumGradOptimizer(sgd(), 2.9)

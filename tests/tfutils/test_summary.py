@@ -102,12 +102,9 @@ def test_moving_average_goes_to_the_collections_asked_for():
     assert not tf.get_collection(tf.GraphKeys.SUMMARIES)
 
 
-@pytest.mark.parametrize("shape", [[1], None])
-def test_moving_average_refuses_other_than_scalars_and_a_decay_out_of_range(shape):
+def test_moving_average_refuses_other_than_scalars():
     with pytest.raises(ValueError, match="vector:0"):
-        add_moving_summary(tf.placeholder(tf.float32, shape, name="vector"))
-    with pytest.raises(ValueError, match="decay"):
-        add_moving_summary(tf.constant(1.0), decay=1.0)
+        add_moving_summary(tf.placeholder(tf.float32, [1], name="vector"))
 
 
 def test_only_the_main_training_tower_is_summarised(session):
@@ -156,13 +153,6 @@ def test_param_summary_matches_whole_names_and_says_when_nothing_does(log_lines)
     add_param_summary(("W", ["rms"]))
     assert tf.get_collection(tf.GraphKeys.SUMMARIES) == []
     assert [level for level, text in log_lines if "'W'" in text] == ["warn"]
-
-
-def test_unknown_types_are_refused_with_the_known_ones():
-    with pytest.raises(ValueError, match="median.*rms"):
-        add_param_summary((".*", ["median"]))
-    with pytest.raises(ValueError, match="median.*rms"):
-        add_tensor_summary(tf.constant(1.0), ["median"])
 
 
 def test_activation_summary_of_a_layer(session, log_lines):

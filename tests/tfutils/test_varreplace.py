@@ -9,7 +9,6 @@ from tensorpack.tfutils.varreplace import (
     custom_getter_scope,
     freeze_get_variable,
     freeze_variables,
-    frozen_variables,
     remap_get_variable,
     remap_variables,
     replace_get_variable,
@@ -65,21 +64,6 @@ def test_frozen_variables_get_no_gradient_but_stay_in_the_collection():
     assert tf.gradients(frozen * free, tf.trainable_variables())[0] is None
 
 
-def test_which_variables_are_frozen():
-    tf.get_variable("before", initializer=1.0)
-    halves = tf.fixed_size_partitioner(2)
-    with freeze_variables(), remap_variables(lambda v: v * 2.0):
-        tf.get_variable("remapped", initializer=1.0)
-        tf.get_variable("parts", [4], partitioner=halves)
-        tf.get_variable("average", initializer=1.0, trainable=False)
-    with remap_variables(lambda v: v * 2.0), freeze_variables():
-        tf.get_variable("inner", initializer=1.0)
-    with freeze_variables(stop_gradient=False), freeze_variables(skip_collection=True):
-        tf.get_variable("skipped", initializer=1.0)
-    names = [v.op.name for v in frozen_variables.get()]
-    assert names == ["remapped", "parts/part_0", "parts/part_1", "inner"]
-
-
 @pytest.mark.parametrize("skip_collection", [False, True])
 def test_statistics_inside_of_frozen_layers_are_still_updated(skip_collection):
     with TowerContext("", is_training=True), freeze_variables(True, skip_collection):
@@ -109,8 +93,3 @@ def test_the_names_of_2017():
         assert sess.run([tripled, doubled]) == [3.0, 2.0]
     gradients = tf.gradients(tripled * doubled, tf.trainable_variables())
     assert [each is None for each in gradients] == [False, True]
-
-
-def test_a_replacement_of_get_variable_is_no_getter():
-    with pytest.raises(TypeError, match=r"fn\(getter, name"):
-        replace_get_variable(lambda name, shape=None, **kwargs: None)

@@ -1,11 +1,10 @@
-"""Decorators and contexts for variable and name scopes."""
+"""Scopes and collections of a graph: contexts and decorators that open and restore them."""
 
 import functools
 from contextlib import contextmanager
-from typing import Any, Callable, Dict, Iterator, Optional, TypeVar
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, TypeVar
 
 from tensorpack.compat import tfv1 as tf
-from tensorpack.utils import logger
 from tensorpack.utils.argtools import accepts_old_keywords
 
 from .common import PerGraph
@@ -51,16 +50,13 @@ def under_name_scope(name_scope: Optional[str] = None) -> Callable[[F], F]:
     """Returns a decorator that runs a function under a new name scope at each call.
 
     By default it has the name of the function. A call may name its scope: `rms(x,
-    name_scope="activation")`. Calls that name the same one share it; a warning says so where
-    something else has taken its name.
+    name_scope="activation")`. Calls that name the same one share it.
     """
 
     def open_scope(func: Callable, kwargs: Dict[str, Any]) -> Any:
-        named_here = "name_scope" in kwargs
-        wanted = kwargs.pop("name_scope", name_scope)
-        if wanted is None or not named_here:
-            return tf.name_scope(func.__name__ if wanted is None else wanted)
-        return _named_by_call(func.__name__, wanted)
+        if kwargs.get("name_scope") is not None:
+            return cached_name_scope(kwargs.pop("name_scope"), top_level=False)
+        return tf.name_scope(kwargs.pop("name_scope", name_scope) or func.__name__)
 
     return _under(open_scope)
 
@@ -80,17 +76,6 @@ def _under(open_scope: Callable[[Callable, Dict[str, Any]], Any]) -> Callable[[F
         return wrapper  # type: ignore[return-value]
 
     return decorate
-
-
-@contextmanager
-def _named_by_call(function: str, wanted: str) -> Iterator[None]:
-    with cached_name_scope(wanted, top_level=False) as scope:
-        if not scope.endswith(f"{wanted}/"):
-            logger.warning(
-                f"{function} was called with name_scope={wanted!r}, but something else has that "
-                f"name: its name scope is {scope[:-1]!r}."
-            )
-        yield
 
 
 def get_name_scope_name() -> str:
@@ -115,3 +100,35 @@ def cached_name_scope(name: str, top_level: bool = True) -> Iterator[str]:
     with tf.name_scope(parent + "/" if parent else None), tf.name_scope(full) as scope:
         scopes[parent, name] = scope
         yield scope
+
+
+def backup_collection(keys: Optional[Iterable[str]] = None) -> Dict[str, List[Any]]:
+    """Returns what is in collections of the default graph, by default in all of them, as copies."""
+    graph = tf.get_default_graph()
+    chosen = graph.get_all_collection_keys() if keys is None else keys
+    return {key: graph.get_collection(key) for key in chosen}
+
+
+def restore_collection(backup: Dict[str, List[Any]]) -> None:
+    """Sets collections of the default graph back to what `backup_collection` returned.
+
+    Collections that are not in the backup stay as they are.
+    """
+    graph = tf.get_default_graph()
+    for key, members in backup.items():
+        graph.get_collection_ref(key)[:] = members
+
+
+def clear_collection(keys: Iterable[str]) -> None:
+    """Empties collections of the default graph."""
+    restore_collection({key: [] for key in keys})
+
+
+@contextmanager
+def freeze_collection(keys: Iterable[str]) -> Iterator[None]:
+    """Undoes what the block did to these collections when it ends, also by an error."""
+    backup = backup_collection(keys)
+    try:
+        yield
+    finally:
+        restore_collection(backup)

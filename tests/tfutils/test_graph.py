@@ -1,4 +1,4 @@
-"""Tests of the scope decorators."""
+"""Tests of scopes and collections."""
 
 import pytest
 
@@ -8,6 +8,12 @@ from tensorpack.tfutils import (
     cached_name_scope,
     get_name_scope_name,
     under_name_scope,
+)
+from tensorpack.tfutils.collection import (
+    backup_collection,
+    clear_collection,
+    freeze_collection,
+    restore_collection,
 )
 from tensorpack.tfutils.scope_utils import under_variable_scope
 
@@ -74,16 +80,8 @@ def test_functions_run_under_a_name_scope_of_their_own():
     named = under_name_scope("other")(op_name)
     assert [compute("y"), compute("y"), named()] == ["compute/y", "compute_1/y", "other/x"]
     assert [compute("y", name_scope="z"), named(name_scope=None)] == ["z/y", "op_name/x"]
+    assert compute("y", name_scope="z") == "z/y_1"
     assert (compute.__name__, compute.__doc__) == ("compute", "Makes an op.")
-
-
-def test_calls_that_name_the_same_scope_share_it_and_a_taken_name_is_a_warning(capsys):
-    compute = under_name_scope()(op_name)
-    assert [compute(name_scope="z"), compute(name_scope="z")] == ["z/x", "z/x_1"]
-    assert "WRN" not in capsys.readouterr().out
-    op_name("taken")
-    assert compute(name_scope="taken") == "taken_1/x"
-    assert "name_scope='taken', but something else has that name" in capsys.readouterr().out
 
 
 def test_the_open_name_scope_is_known():
@@ -127,3 +125,32 @@ def test_a_function_runs_in_a_variable_scope_of_its_name():
     assert (block.__name__, block.__doc__) == ("block", "Makes a variable.")
     with pytest.raises(ValueError, match="block/w already exists"):
         block(2.0)
+
+
+def test_backup_is_a_copy_and_restore_and_clear_keep_the_list_that_others_hold():
+    held = tf.get_collection_ref("a")
+    held.append(1)
+    backup = backup_collection(["a", "b"])
+    tf.add_to_collection("a", 2)
+    tf.add_to_collection("b", 3)
+    assert backup == {"a": [1], "b": []}
+    assert {"a": [1, 2], "b": [3]}.items() <= backup_collection().items()
+    restore_collection(backup)
+    assert held == tf.get_collection("a") == [1]
+    assert tf.get_collection("b") == []
+    clear_collection(["a", "c"])
+    assert held == tf.get_collection("c") == []
+
+
+def test_freeze_undoes_additions_also_after_an_error_and_leaves_other_collections():
+    tf.add_to_collection("a", 1)
+    with freeze_collection(["a"]):
+        tf.add_to_collection("a", 2)
+        tf.add_to_collection("b", 3)
+        assert tf.get_collection("a") == [1, 2]
+    assert tf.get_collection("a") == [1]
+    with pytest.raises(ZeroDivisionError), freeze_collection(["a"]):
+        tf.add_to_collection("a", 2)
+        raise ZeroDivisionError
+    assert tf.get_collection("a") == [1]
+    assert tf.get_collection("b") == [3]
