@@ -78,8 +78,8 @@ class Layout:
 class Rings:
     """The rings of all lanes: entry number n of a lane is in place n % lane_size of its ring.
 
-    Slots are counted over all lanes: lane k has those from k * lane_size on. An entry also has a
-    name, by which it differs from the one that replaces it. Callers hold the lock of the memory.
+    Slots are counted over all lanes: lane k has those from k * lane_size on. An entry also has an
+    id, by which it differs from the one that replaces it. Callers hold the lock of the memory.
     `written`, int64 `[lanes]`, are the entries so far, overwritten ones included.
     """
 
@@ -104,18 +104,18 @@ class Rings:
         self.written[lanes] += 1
         return slots
 
-    def names(self, slots: np.ndarray) -> np.ndarray:
-        """Returns the names of the entries in these slots, int64."""
+    def ids(self, slots: np.ndarray) -> np.ndarray:
+        """Returns the ids of the entries in these slots, int64."""
         lane, place = slots // self.lane_size, slots % self.lane_size
         newest = self.written[lane] - 1
         return (newest - (newest - place) % self.lane_size) * self.lanes + lane
 
-    def find(self, names: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
-        """Returns the slots of named entries, and bools: which of them still hold their entry."""
-        lane, number = names % self.lanes, names // self.lanes
+    def find(self, ids: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
+        """Returns the slots of entries by id, and bools: which of them still hold their entry."""
+        lane, number = ids % self.lanes, ids // self.lanes
         written = self.written[lane]
         if not ((number >= 0) & (number < written)).all():
-            raise ValueError(f"The memory never had all of the entries {names}.")
+            raise ValueError(f"The memory never had all of the entries {ids}.")
         slots = lane * self.lane_size + number % self.lane_size
         return slots, number >= written - self.lane_size
 

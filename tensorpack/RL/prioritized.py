@@ -60,10 +60,10 @@ class PrioritizedReplay(ReplayMemory):
         """Does what `sample` does, and returns the weights and the slots as well."""
         with self._lock:
             slots, batch = self._sample(batch_size, rng, steps)
-            drawn, names = self._tree[slots], self._rings.names(slots)
+            drawn, ids = self._tree[slots], self._rings.ids(slots)
         # N and the sum of all priorities are the same for all of a batch.
         weight = (drawn.min() / drawn) ** self._beta
-        return WeightedBatch(batch, weight.astype(np.float32), names)
+        return WeightedBatch(batch, weight.astype(np.float32), ids)
 
     def update_priorities(self, slots: np.ndarray, priorities: np.ndarray) -> None:
         """Sets the priorities of transitions; those that were overwritten meanwhile are skipped.

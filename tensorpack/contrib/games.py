@@ -251,13 +251,10 @@ class AllWeights(SessionInit):
     def _run_init(self, sess: Any) -> None:
         saved = known_of(load_checkpoint_vars(self._path))
         rows = match(known_of_graph(tf.global_variables()), saved)
-        wrong = [row for row in rows if row.verdict != "extra" or _is_weight(row.name)]
-        wrong = [row for row in wrong if row.verdict not in ("same", "cast")]
+        wrong = [row for row in rows if row.verdict not in ("same", "cast", "extra")]
+        # A weight is LAYER/VARIABLE: target networks and optimizers have longer names.
+        extra = [row for row in rows if row.verdict == "extra" and row.name.count("/") == 1]
+        wrong += [row for row in extra if not is_training_name(row.name)]
         if wrong:
             raise VariableMismatch(f"{self._advice}\n{mismatch_table(wrong)}")
         self._loader.init(sess)
-
-
-def _is_weight(name: str) -> bool:
-    # A weight is LAYER/VARIABLE: target networks and optimizers have longer names.
-    return name.count("/") == 1 and not is_training_name(name)

@@ -83,12 +83,7 @@ class Enqueuer:
     """
 
     def __init__(
-        self,
-        queue: Any,
-        ds: DataFlow,
-        placeholders: Sequence[tf.Tensor],
-        signature: Optional[Sequence[tf.TensorSpec]] = None,
-        cut: bool = False,
+        self, queue: Any, ds: DataFlow, placeholders: Sequence[tf.Tensor], signature: Any, cut: bool
     ) -> None:
         self.ds = check_is_dataflow(ds)
         self.cursor = FlowCursor(ds)

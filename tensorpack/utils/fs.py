@@ -70,7 +70,7 @@ def download(
     filename = filename or os.path.basename(unquote(urlsplit(url).path))
     path = os.path.join(dir, filename)
     can_verify = expect_size is not None or sha256 is not None
-    if can_verify and os.path.isfile(path) and _complaint(path, expect_size, sha256) is None:
+    if can_verify and os.path.isfile(path) and _mismatch(path, expect_size, sha256) is None:
         return path
     mkdir_p(dir)
     remove_temporaries(dir or ".")
@@ -78,9 +78,9 @@ def download(
         with urllib.request.urlopen(url, timeout=_TIMEOUT_SECONDS) as response:
             _copy(response, file, filename)
         file.flush()
-        complaint = _complaint(file.name, expect_size, sha256)
-        if complaint is not None:
-            raise ValueError(f"What came from {url} {complaint}.")
+        mismatch = _mismatch(file.name, expect_size, sha256)
+        if mismatch is not None:
+            raise ValueError(f"What came from {url} {mismatch}.")
     return path
 
 
@@ -95,7 +95,7 @@ def _copy(response: Any, file: BinaryIO, title: str) -> None:
             raise OSError(f"The connection ended after {bar.n} of {total} bytes of {title}.")
 
 
-def _complaint(path: str, expect_size: Optional[int], sha256: Optional[str]) -> Optional[str]:
+def _mismatch(path: str, expect_size: Optional[int], sha256: Optional[str]) -> Optional[str]:
     size = os.path.getsize(path)
     if expect_size is not None and size != expect_size:
         return f"has {size} bytes instead of {expect_size}"

@@ -114,7 +114,7 @@ def set_logger_dir(dirname: str, action: Optional[str] = None) -> Optional[str]:
         if letter is None:
             return None
         close_logger_dir()  # and let go of its lock
-    done, news = None, []
+    done, messages = None, []
     if _names(dirname):
         done = letter or _ask(dirname)
     if done == "q":
@@ -125,17 +125,17 @@ def set_logger_dir(dirname: str, action: Optional[str] = None) -> Optional[str]:
     else:
         if done in ("b", "d"):
             with DirectoryLock(dirname):  # nothing is done to the files of a run that is alive
-                news.append(_make_way(dirname, done))
+                messages.append(_clear_directory(dirname, done))
         os.makedirs(dirname, exist_ok=True)
         lock = DirectoryLock(dirname)
     path = os.path.join(dirname, _LOG)
     if os.path.lexists(path):
-        news.append(f"Existing log file '{path}' backuped to '{move_to_backup(path)}'")
+        messages.append(f"Existing log file '{path}' backuped to '{move_to_backup(path)}'")
     remove_temporaries(dirname, shared=False)
     file = LogFileHandler(dirname, _LOG, lock)
     close_logger_dir()
     _logger.handlers.insert(0, file)
-    for line in [f"Argv: {' '.join(without_secrets(sys.argv))}", *news]:
+    for line in [f"Argv: {' '.join(without_secrets(sys.argv))}", *messages]:
         info("%s", line)
     return done
 
@@ -193,7 +193,7 @@ def _names(dirname: str) -> List[str]:
     return [name for name in names if not name.startswith(".")]
 
 
-def _make_way(dirname: str, letter: str) -> str:
+def _clear_directory(dirname: str, letter: str) -> str:
     """Renames or deletes a directory; returns what is to be logged about it."""
     if letter == "b":
         return f"What was in {dirname} before is now in {move_to_backup(dirname)}."

@@ -2,7 +2,7 @@
 
 import os
 import re
-from typing import Iterator, Optional, Tuple
+from typing import Iterator, Optional
 
 
 def available_bytes(root: str = "/") -> Optional[int]:
@@ -14,41 +14,33 @@ def available_bytes(root: str = "/") -> Optional[int]:
     """
     meminfo = _read(os.path.join(root, "proc/meminfo"))
     left = [1024 * int(kb) for kb in re.findall(r"^MemAvailable: +(\d+)", meminfo, re.M)]
-    left += [nbytes for nbytes in _left_in_groups(root) if nbytes is not None]
+    left += _left_in_groups(root)
     return max(min(left), 0) if left else None
 
 
-def _left_in_groups(root: str) -> Iterator[Optional[int]]:
-    for mount, group, names in _memory_groups(root):
-        # A group is limited by all those above it. In a container the path may be that of the
-        # host, of which only the top is to be seen.
-        parts = [part for part in group.split("/") if part]
-        for depth in range(len(parts), -1, -1):
-            yield _left_in_group(os.path.join(mount, *parts[:depth]), names)
+# Files of a control group: its limit, what is used, and the key of reclaimable pages.
+_V1 = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
+_V2 = ("memory.max", "memory.current", "inactive_file")
 
 
-_Names = Tuple[str, str, str]  # files: the limit, what is used, and the key of reclaimable pages
-
-_V1: _Names = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
-_V2: _Names = ("memory.max", "memory.current", "inactive_file")
-
-
-def _memory_groups(root: str) -> Iterator[Tuple[str, str, _Names]]:
-    """Yields mount point, path and file names of each control group for memory."""
+def _left_in_groups(root: str) -> Iterator[int]:
+    """Yields what each control group of this process for memory has left."""
     for line in _read(os.path.join(root, "proc/self/cgroup")).splitlines():
         number, controllers, path = line.split(":", 2)
-        if number == "0":
-            yield os.path.join(root, "sys/fs/cgroup"), path, _V2
-        elif "memory" in controllers.split(","):
-            yield os.path.join(root, "sys/fs/cgroup/memory"), path, _V1
-
-
-def _left_in_group(directory: str, names: _Names) -> Optional[int]:
-    limit, used = (_read(os.path.join(directory, name)).strip() for name in names[:2])
-    if not limit.isdigit() or not used.isdigit():  # "max", or no such group
-        return None
-    cache = re.search(rf"^{names[2]} (\d+)$", _read(os.path.join(directory, "memory.stat")), re.M)
-    return int(limit) - int(used) + (int(cache.group(1)) if cache else 0)
+        if number != "0" and "memory" not in controllers.split(","):
+            continue
+        mount = os.path.join(root, "sys/fs/cgroup", "" if number == "0" else "memory")
+        limit_file, usage_file, cache_key = _V2 if number == "0" else _V1
+        # A group is limited by all those above it. In a container the path may be that of the
+        # host, of which only the top is to be seen.
+        parts = [part for part in path.split("/") if part]
+        for depth in range(len(parts), -1, -1):
+            group = os.path.join(mount, *parts[:depth])
+            limit, used = (_read(os.path.join(group, f)).strip() for f in (limit_file, usage_file))
+            if limit.isdigit() and used.isdigit():  # else "max", or no such group
+                stat = _read(os.path.join(group, "memory.stat"))
+                cache = re.search(rf"^{cache_key} (\d+)$", stat, re.M)
+                yield int(limit) - int(used) + (int(cache.group(1)) if cache else 0)
 
 
 def _read(path: str) -> str:

@@ -46,8 +46,8 @@ _KINDS = "biufcSUmM"  # of dtypes
 _POSITION = struct.Struct("<Q")
 _Keep = Optional[Callable[[np.ndarray], np.ndarray]]
 _Placed = List[Tuple[int, np.ndarray]]  # arrays with their positions, as bytes
-_Also = Mapping[type, Callable[[Any], Any]]
-_NOTHING: _Also = {}
+_Convert = Mapping[type, Callable[[Any], Any]]
+_NOTHING: _Convert = {}
 
 
 class FrameError(ValueError):
@@ -73,17 +73,17 @@ def dumps(obj: Any, max_bytes: int = MAX_BYTES) -> bytes:
     return b"".join([_BEGIN.pack(_MAGIC, _VERSION, 0, 0, checksum), *parts])
 
 
-def dump_hashed(obj: Any, file: BinaryIO, also: _Also = _NOTHING) -> Tuple[int, str]:
+def dump_hashed(obj: Any, file: BinaryIO, convert: _Convert = _NOTHING) -> Tuple[int, str]:
     """Writes what `dumps` takes to a file of its own. Arrays in C order are not copied.
 
     Args:
-      also: by type, functions that return what is written in the place of such an object.
+      convert: by type, functions that return what is written in the place of such an object.
 
     Returns:
       The number of bytes, and their hexadecimal SHA-256, for `load_hashed`.
     """
     digest, size = hashlib.sha256(), 0
-    for part in [_BEGIN.pack(_MAGIC, _VERSION, _HASHED, 0, 0), *_parts(obj, also=also)]:
+    for part in [_BEGIN.pack(_MAGIC, _VERSION, _HASHED, 0, 0), *_parts(obj, convert=convert)]:
         view = memoryview(part)
         for start in range(0, len(view), PIECE_BYTES):
             piece = view[start : start + PIECE_BYTES]
@@ -140,16 +140,16 @@ def load_frame(buf: Any, max_bytes: int = MAX_BYTES, copy: bool = True) -> Any:
     return _loaded(memory, 0, np.ndarray.copy if copy else None)
 
 
-def _parts(obj: Any, max_bytes: float = float("inf"), also: _Also = _NOTHING) -> List[Any]:
+def _parts(obj: Any, max_bytes: float = float("inf"), convert: _Convert = _NOTHING) -> List[Any]:
     """Returns what follows the checksum in the frame of an object, as buffers of bytes."""
     placed: _Placed = []
     try:
-        structure = _encoded(obj, placed, also, 0)
+        structure = _encoded(obj, placed, convert, 0)
     except TypeError:
         parts = enumerate(obj) if isinstance(obj, (list, tuple)) else ()
         for key, part in obj.items() if isinstance(obj, dict) else parts:
             try:
-                _parts(part, also=dict.fromkeys(also, lambda _: None))
+                _parts(part, convert=dict.fromkeys(convert, lambda _: None))
             except TypeError as error:
                 colon = "" if str(error).startswith("[") else ": "
                 raise TypeError(f"[{key!r}]{colon}{error}") from error
@@ -203,19 +203,19 @@ def _msgpack() -> Tuple[Any, Any, Any]:
     return codec.Packer, codec.unpackb, require("msgpack").ExtType
 
 
-def _encoded(obj: Any, placed: _Placed, also: _Also, depth: int) -> bytes:
+def _encoded(obj: Any, placed: _Placed, convert: _Convert, depth: int) -> bytes:
     if depth > _MAX_TUPLES:
         raise ValueError(f"Tuples nest at most {_MAX_TUPLES} deep.")
-    default = functools.partial(_extension_of, placed, also, depth)
+    default = functools.partial(_extension_of, placed, convert, depth)
     packer = _msgpack()[0](default=default, strict_types=True, unicode_errors="surrogatepass")
     return packer.pack(obj)  # type: ignore[no-any-return]
 
 
-def _extension_of(placed: _Placed, also: _Also, depth: int, obj: Any) -> Any:
+def _extension_of(placed: _Placed, convert: _Convert, depth: int, obj: Any) -> Any:
     """Returns an extension for an object that msgpack does not know."""
     extension, kind = _msgpack()[2], type(obj)
     if kind is tuple:
-        return extension(_TUPLE, _encoded(list(obj), placed, also, depth + 1))
+        return extension(_TUPLE, _encoded(list(obj), placed, convert, depth + 1))
     if kind is int:
         size = obj.bit_length() // 8 + 1
         return extension(_INTEGER, obj.to_bytes(size, "little", signed=True))
@@ -240,9 +240,9 @@ def _extension_of(placed: _Placed, also: _Also, depth: int, obj: Any) -> Any:
         if np.lib.format.descr_to_dtype(fields) == dtype:
             data = np.ascontiguousarray(obj).reshape(-1).view(np.uint8)
             records = [fields, list(obj.shape), is_scalar, data]
-            return extension(_RECORDS, _encoded(records, placed, also, depth + 1))
-    if kind in also:
-        return also[kind](obj)
+            return extension(_RECORDS, _encoded(records, placed, convert, depth + 1))
+    if kind in convert:
+        return convert[kind](obj)
     what = f"an array of {dtype}" if is_array else f"a {kind.__name__}"
     raise TypeError(
         f"{what} cannot be sent or stored. Supported are None, bool, int, float, str, bytes, numpy "

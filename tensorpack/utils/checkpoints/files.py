@@ -212,7 +212,7 @@ def replace_checkpoint(
                     verify(target)
                 remove_checkpoint(backup)
                 has_backup = False
-                _clone(target, backup)
+                _link_files(target, backup)
             os.remove(target + INDEX)
         for suffix in parts:
             os.replace(unfinished + suffix, target + suffix)
@@ -238,11 +238,11 @@ def replace_checkpoint(
 def put_back(target: str) -> None:
     """Gives a checkpoint its name back, from `TARGET.replaced`."""
     remove_checkpoint(target)
-    _clone(target + REPLACED, target)
+    _link_files(target + REPLACED, target)
     remove_checkpoint(target + REPLACED)
 
 
-def _clone(source: str, target: str) -> None:
+def _link_files(source: str, target: str) -> None:
     """Gives a checkpoint a second name, and brings that to the disk."""
     for suffix in suffixes(source):
         try:

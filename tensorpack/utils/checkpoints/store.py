@@ -137,8 +137,8 @@ class CheckpointStore:
             files = {}
             if state is not None:
                 with open(prefix + STATE, "wb") as file:
-                    also: Dict[type, Callable[[Any], Any]] = {Segments: self._segments.pack}
-                    size, sha256 = dump_hashed({"format": FORMAT, "run": state}, file, also)
+                    convert: Dict[type, Callable[[Any], Any]] = {Segments: self._segments.pack}
+                    size, sha256 = dump_hashed({"format": FORMAT, "run": state}, file, convert)
                 files[STATE] = {"sha256": sha256, "size": size}
             write_manifest(prefix, step, files, self.describe(prefix))
             self._open_directory()  # still the same one

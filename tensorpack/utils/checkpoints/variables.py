@@ -61,17 +61,13 @@ def match(ours: Dict[str, Variable], theirs: Dict[str, Variable]) -> List[Match]
 def _verdict(ours: Optional[Variable], theirs: Optional[Variable]) -> str:
     if ours is None or theirs is None:
         return "extra" if ours is None else "missing"
-    if not _fits(ours.shape, theirs.shape):
-        return "shape"
+    if ours.shape is not None and theirs.shape is not None:
+        pairs = zip(ours.shape, theirs.shape)
+        if len(ours.shape) != len(theirs.shape) or any(a not in (None, b) for a, b in pairs):
+            return "shape"
     if ours.dtype == theirs.dtype:
         return "same"
     return "cast" if ours.kind == theirs.kind else "dtype"
-
-
-def _fits(ours: Any, theirs: Any) -> bool:
-    if ours is None or theirs is None:
-        return True
-    return len(ours) == len(theirs) and all(a in (None, b) for a, b in zip(ours, theirs))
 
 
 def take_present_names(ours: Iterable[str], theirs: Dict[str, Any]) -> Dict[str, str]:

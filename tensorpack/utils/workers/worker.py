@@ -23,7 +23,7 @@ from typing import Any, Callable, Dict, Optional, Sequence
 from .processes import sigint_blocked, use_one_openmp_thread
 from .worker_errors import LEFT, WorkerDied, failure_from_bytes, failure_to_bytes
 
-_HELD_BACK = (signal.SIGTERM, signal.SIGHUP)
+_BLOCKED = (signal.SIGTERM, signal.SIGHUP)
 _WITH_CALLBACKS = (util.__file__, weakref.__file__, weakref.WeakSet.add.__code__.co_filename)
 _STATE = re.compile(r"^State:\s+\w \((.*)\)$", re.MULTILINE)
 
@@ -86,7 +86,7 @@ class Worker(BaseProcess):
     def _start(self) -> None:
         # What a forked one does in the handlers of this process, before it has its own, would be
         # heard here, by the wake-up descriptor, and not there.
-        with sigint_blocked(*(_HELD_BACK if self._start_method == "fork" else ())):
+        with sigint_blocked(*(_BLOCKED if self._start_method == "fork" else ())):
             super().start()
 
     def _Popen(self, process: BaseProcess) -> Any:
@@ -125,8 +125,8 @@ class Worker(BaseProcess):
                 self._work = b""
             signal.signal(signal.SIGINT, signal.SIG_IGN)
             signal.signal(signal.SIGHUP, signal.SIG_IGN)
-            signal.signal(signal.SIGTERM, _leave)
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, _HELD_BACK)
+            signal.signal(signal.SIGTERM, _exit_on_sigterm)
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, _BLOCKED)
             faulthandler.enable(file=self._writer, all_threads=True)
             if self._start_method == "fork":
                 use_one_openmp_thread()
@@ -172,7 +172,7 @@ def state_of(pid: Optional[int]) -> str:
     return "unknown"
 
 
-def _leave(signum: int, frame: Any) -> None:
+def _exit_on_sigterm(signum: int, frame: Any) -> None:
     # once: what cleans up while this unwinds must not be hit again
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     # What is raised in a finalizer or in a callback of a weak reference, as the import system has
@@ -182,5 +182,5 @@ def _leave(signum: int, frame: Any) -> None:
         for outer, _ in traceback.walk_stack(frame)
     ):
         raise SystemExit(LEFT)
-    signal.signal(signal.SIGALRM, _leave)
+    signal.signal(signal.SIGALRM, _exit_on_sigterm)
     signal.setitimer(signal.ITIMER_REAL, 0.001)
