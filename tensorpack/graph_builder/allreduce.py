@@ -31,18 +31,18 @@ def allreduce_grads(
     """
     if mode not in ALLREDUCE_MODES:
         raise ValueError(f"mode must be one of {', '.join(ALLREDUCE_MODES)}, got {mode!r}.")
-    lengths = [len(each) for each in all_grads]
+    lengths = [len(grads) for grads in all_grads]
     if len(set(lengths)) > 1:
         raise ValueError(f"Each tower must have the same gradients, but they have {lengths}.")
     count = len(all_grads)
     if count < 2:
-        return [list(each) for each in all_grads]
+        return [list(grads) for grads in all_grads]
     if count < 4 and mode == "hierarchical":
         mode = "gpu"
     adder = _Adder(1.0 / count if average else 1.0)
     with tf.name_scope("AllReduceGrads"):
         sums = [adder.add(mode, list(grads)) for grads in zip(*all_grads)]
-    return [list(each) for each in zip(*sums)] if sums else [[] for _ in all_grads]
+    return [list(grads) for grads in zip(*sums)] if sums else [[] for _ in all_grads]
 
 
 def average_grads(
@@ -58,9 +58,8 @@ def average_grads(
     averages = []
     with tf.name_scope("AverageGrads"):
         for pairs in zip(*replicas().align(towers)):
-            (first, variable), grads = pairs[0], [gradient for gradient, _ in pairs]
-            mean = adder.total(grads, variable.device) if len(grads) > 1 else first
-            averages.append((mean, variable))
+            var, grads = pairs[0][1], [grad for grad, _ in pairs]
+            averages.append((adder.total(grads, var.device) if len(grads) > 1 else grads[0], var))
     return averages
 
 
@@ -73,11 +72,11 @@ class _Adder:
 
     def add(self, mode: str, grads: List[Any]) -> List[Any]:
         """Returns the scaled sum for each tower."""
-        if any(each is None for each in grads):
-            if all(each is None for each in grads):
+        if any(grad is None for grad in grads):
+            if all(grad is None for grad in grads):
                 return grads
             raise ValueError("A variable has a gradient in some towers, and none in others.")
-        if any(isinstance(each, tf.IndexedSlices) for each in grads):
+        if any(isinstance(grad, tf.IndexedSlices) for grad in grads):
             return [self.total(grads, _CPU)] * len(grads)
         if mode == "hierarchical":
             return self._add_by_halves(grads)
@@ -86,32 +85,31 @@ class _Adder:
     def total(self, grads: List[Any], device: str) -> Any:
         """Returns the scaled sum, on a device; of slices alone it has all slices."""
         with tf.device(device):
-            if not all(isinstance(each, tf.IndexedSlices) for each in grads):
-                return self._scaled(tf.add_n([tf.convert_to_tensor(each) for each in grads]))
-            values = self._scaled(tf.concat([each.values for each in grads], 0))
-            indices = tf.concat([each.indices for each in grads], 0)
+            if not all(isinstance(grad, tf.IndexedSlices) for grad in grads):
+                return self._scaled(tf.add_n([tf.convert_to_tensor(grad) for grad in grads]))
+            values = self._scaled(tf.concat([grad.values for grad in grads], 0))
+            indices = tf.concat([grad.indices for grad in grads], 0)
             return tf.IndexedSlices(values, indices, grads[0].dense_shape)
 
     def _add_by_halves(self, grads: List[tf.Tensor]) -> List[tf.Tensor]:
         middle = len(grads) // 2
         halves = [grads[:middle], grads[middle:]]
-        devices = [self._device(each) for each in halves]
+        devices = [self._device(half) for half in halves]
         parts = []
         for half, device in zip(halves, devices):
             with tf.device(device):
                 parts.append(tf.add_n(half))
         total = self.total(parts, devices[0])
         with tf.device(devices[1]):
-            there = tf.identity(total)
-        return [total] * middle + [there] * (len(grads) - middle)
+            copy = tf.identity(total)
+        return [total] * middle + [copy] * (len(grads) - middle)
 
     def _scaled(self, total: tf.Tensor) -> tf.Tensor:
         return total if self._factor == 1.0 else total * tf.cast(self._factor, total.dtype)
 
     def _device(self, grads: List[tf.Tensor]) -> str:
         """Returns the device, of those of these gradients, that has the least to do so far."""
-        devices = [each.device for each in grads]
-        device = min(devices, key=lambda each: self._work.get(each, 0))
+        device = min((grad.device for grad in grads), key=lambda name: self._work.get(name, 0))
         size = grads[0].shape.num_elements() or 1
         self._work[device] = self._work.get(device, 0) + size
         return device

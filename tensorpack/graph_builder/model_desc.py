@@ -66,9 +66,10 @@ class ModelDescBase:
         In the spelling of 2017 a trainer of the user calls it with one list of tensors, or with an
         `InputSource`; it returns None then.
         """
-        given = inputs[0] if _is_of_2017(inputs) else inputs
-        is_source = isinstance(given, InputSource)
-        return self._build_graph(given.get_input_tensors() if is_source else list(given))
+        tensors: Any = inputs[0] if _is_of_2017(inputs) else inputs
+        if isinstance(tensors, InputSource):
+            tensors = tensors.get_input_tensors()
+        return self._build_graph(list(tensors))
 
     def _build_graph(self, inputs: List[tf.Tensor]) -> None:
         """The 2017 spelling of `build_graph`: one list of tensors; sets `self.cost`."""
@@ -89,8 +90,8 @@ class ModelDescBase:
     def get_inputs_desc(self) -> List[InputDesc]:
         """Returns the inputs in the spelling of 2017."""
         specs = self.get_input_signature()
-        dims = [None if each.shape.ndims is None else each.shape.as_list() for each in specs]
-        return [InputDesc(spec.dtype, shape, spec.name) for spec, shape in zip(specs, dims)]
+        shapes = [spec.shape.as_list() if spec.shape.ndims is not None else None for spec in specs]
+        return [InputDesc(spec.dtype, shape, spec.name) for spec, shape in zip(specs, shapes)]
 
     @property
     def input_names(self) -> List[str]:
@@ -169,11 +170,12 @@ class ModelDesc(ModelDescBase):
 
     def get_optimizer(self) -> tf.train.Optimizer:
         """Returns the optimizer of the default graph; creates it on the first call."""
-        return self.__dict__.setdefault("_optimizers", PerGraph(self._checked_optimizer)).get()
 
-    def _checked_optimizer(self) -> tf.train.Optimizer:
-        name = f"what {type(self).__name__}.optimizer() returns"
-        return check_kind(name, self.optimizer(), tf.train.Optimizer, " of tf.compat.v1.train")
+        def make() -> tf.train.Optimizer:
+            name = f"what {type(self).__name__}.optimizer() returns"
+            return check_kind(name, self.optimizer(), tf.train.Optimizer, " of tf.compat.v1.train")
+
+        return self.__dict__.setdefault("_optimizers", PerGraph(make)).get()
 
 
 def _in_training_tower() -> bool:

@@ -1,6 +1,6 @@
 """Spreads variables over several devices."""
 
-from typing import Any, Callable, Sequence, Union
+from typing import Callable, Sequence, Union
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.utils import logger
@@ -56,5 +56,5 @@ class LeastLoadedDeviceSetter:
         return device
 
     def __str__(self) -> str:
-        shown: Any = self.worker_device
-        return f"LeastLoadedDeviceSetter on {shown if isinstance(shown, str) else 'a worker'}"
+        device = self.worker_device if isinstance(self.worker_device, str) else "a worker"
+        return f"LeastLoadedDeviceSetter on {device}"

@@ -15,7 +15,7 @@ def have_gpus() -> bool:
 def as_towers(owner: Any, name: str, towers: Any) -> List[Any]:
     """Returns a list of what `tower_device` takes, each once; or raises TypeError, ValueError."""
     towers = as_list(owner, name, towers)
-    if not all(is_integer(each) or isinstance(each, str) for each in towers):
+    if not all(is_integer(tower) or isinstance(tower, str) for tower in towers):
         raise TypeError(f"{name} must be a list of GPU ids, such as [0, 1], got {towers}.")
     if not towers or len(set(towers)) < len(towers):
         raise ValueError(f"{name} must be a non-empty list of different GPU ids, got {towers}.")

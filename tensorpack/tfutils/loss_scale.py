@@ -73,8 +73,8 @@ class LossScaleOptimizer(ProxyOptimizer):
         """Returns an op that updates if all gradients are finite, and adapts the scale."""
         grads = list(grads_and_vars)
         with tf.name_scope("LossScale"):
-            given = [values_of(g) for g, _ in grads if g is not None]
-            finite = tf.reduce_all([tf.reduce_all(tf.is_finite(each)) for each in given])
+            values = [values_of(g) for g, _ in grads if g is not None]
+            finite = tf.reduce_all([tf.reduce_all(tf.is_finite(value)) for value in values])
             grads = [
                 (map_values(g, lambda g: tf.where_v2(finite, g, tf.zeros_like(g))), v)
                 for g, v in grads

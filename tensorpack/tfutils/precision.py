@@ -99,7 +99,7 @@ class ComputeOptions:
                     "network. Install a TensorFlow that was built with XLA, or leave it out."
                 )
 
-    def _try(self, config: tf.ConfigProto, target: str, asked: str) -> List[Any]:
+    def _try(self, config: tf.ConfigProto, target: str, option: str) -> List[Any]:
         """Runs a small network and returns the nodes that were run."""
         with tf.Graph().as_default() as graph:
             image = tf.placeholder(tf.float32, [4, 8, 8, 16])
@@ -112,10 +112,10 @@ class ComputeOptions:
                 sess.run(output, {image: np.ones(image.shape.as_list())}, options, metadata)
             except tf.errors.OpError as error:
                 raise RuntimeError(
-                    f"{asked} does not work here: a small network failed with it, as shown "
+                    f"{option} does not work here: a small network failed with it, as shown "
                     f"above. {_NEEDS.get(self.precision or '', '')}".rstrip()
                 ) from error
-        return [node for each in metadata.partition_graphs for node in each.node]
+        return [node for graph_def in metadata.partition_graphs for node in graph_def.node]
 
 
 def _check_precision(precision: str, config: tf.ConfigProto, target: str) -> None:
@@ -124,12 +124,12 @@ def _check_precision(precision: str, config: tf.ConfigProto, target: str) -> Non
     plain.graph_options.optimizer_options.global_jit_level = tf.OptimizerOptions.OFF
     if _config_reaches_cpus():
         plain.graph_options.optimizer_options.cpu_global_jit = False
-    asked = f"precision={precision!r}"
-    nodes = ComputeOptions(precision)._try(plain, target, asked)
+    option = f"precision={precision!r}"
+    nodes = ComputeOptions(precision)._try(plain, target, option)
     dtype = _DTYPES[precision].as_datatype_enum
-    if not any(each.type == dtype for node in nodes for each in node.attr.values()):
+    if not any(attr.type == dtype for node in nodes for attr in node.attr.values()):
         raise RuntimeError(
-            f"{asked} has no effect here: {_who(nodes)} left a small network in float32. "
+            f"{option} has no effect here: {_who(nodes)} left a small network in float32. "
             f"{_NEEDS[precision]}"
         )
     if precision == "bf16" and _is_emulated():
@@ -140,14 +140,14 @@ def _check_precision(precision: str, config: tf.ConfigProto, target: str) -> Non
 
 
 def _set_precision(rewrites: Any, precision: str) -> None:
-    there = set(rewrites.DESCRIPTOR.fields_by_name)
+    fields = set(rewrites.DESCRIPTOR.fields_by_name)
     field = _REWRITES.get(precision)
-    if field is not None and field not in there:
+    if field is not None and field not in fields:
         raise RuntimeError(
             f"precision={precision!r} needs TensorFlow 2: TensorFlow {tf.__version__} does not "
             f"have the rewrite {field}. Use a newer TensorFlow, or leave precision out."
         )
-    for name in sorted(there.intersection(_REWRITES.values())):
+    for name in sorted(fields.intersection(_REWRITES.values())):
         setattr(rewrites, name, _ON if name == field else _OFF)
 
 

@@ -68,8 +68,8 @@ class NewSessionCreator(tf.train.SessionCreator):
         self.computing.check(self.config, self.target)
         graph = tf.get_default_graph() if self.graph is None else self.graph
         with graph.as_default():
-            first = tf.variables_initializer(self._own(tf.global_variables()))
-            local = tf.variables_initializer(self._own(tf.local_variables()))
+            first = tf.variables_initializer(self._select(tf.global_variables()))
+            local = tf.variables_initializer(self._select(tf.local_variables()))
             then = [local, tf.tables_initializer()]
         _warn_of_blocking(graph)
         session = self._connect(graph)
@@ -88,7 +88,7 @@ class NewSessionCreator(tf.train.SessionCreator):
         config.MergeFrom(self.config)
         return tf.Session(target=self.target, graph=graph, config=config)
 
-    def _own(self, variables: Sequence[tf.Variable]) -> Sequence[tf.Variable]:
+    def _select(self, variables: Sequence[tf.Variable]) -> Sequence[tf.Variable]:
         """Override to leave variables to another process that initialises them."""
         return variables
 

@@ -75,7 +75,7 @@ class BaseTowerContext:
             self._before = {}
             added = self._added.get(tf.GraphKeys.TRAINABLE_VARIABLES, [])
             if error is None and added and not self.has_own_variables:
-                names = ", ".join(each.op.name for each in added)
+                names = ", ".join(var.op.name for var in added)
                 raise RuntimeError(
                     f"{self!r} shares the variables of the first tower, but created {names}. Make "
                     "variables with tf.get_variable, under names that do not depend on the tower."
@@ -105,14 +105,14 @@ class BaseTowerContext:
     def filter_vars_by_vs_name(self, varlist: Sequence[tf.Variable]) -> List[tf.Variable]:
         """Returns the variables in this tower's scope."""
         prefix = self.vs_name + "/" if self.vs_name else ""
-        return [each for each in varlist if each.op.name.startswith(prefix)]
+        return [var for var in varlist if var.op.name.startswith(prefix)]
 
     def get_collection_in_tower(self, key: str) -> List[Any]:
         """Returns the members of a graph collection that were added inside of this tower."""
         if self._added is not None:
             return list(self._added.get(key, []))
-        before = {id(each) for each in self._before.get(key, [])}
-        return [each for each in self.graph.get_collection(key) if id(each) not in before]
+        before = {id(member) for member in self._before.get(key, [])}
+        return [member for member in self.graph.get_collection(key) if id(member) not in before]
 
     def __repr__(self) -> str:
         kind = "training" if self.is_training else "inference"
@@ -222,7 +222,7 @@ class TowerTensorHandle:
         self.outputs = self.output = outputs
         self.is_training, self.ns_name, self.vs_name = ctx.is_training, ctx.ns_name, ctx.vs_name
         named = zip(input_signature or [], self.inputs)
-        self._by_input_name = {get_op_tensor_name(spec.name)[1]: each for spec, each in named}
+        self._by_name = {get_op_tensor_name(spec.name)[1]: tensor for spec, tensor in named}
 
     def get_tensor(self, name: str) -> tf.Tensor:
         """Returns a tensor: an input by its name in the signature, any other by its own name.
@@ -231,26 +231,29 @@ class TowerTensorHandle:
           KeyError: the tower has no tensor of this name.
         """
         tensor_name = get_op_tensor_name(name)[1]
-        if tensor_name in self._by_input_name:
-            return self._by_input_name[tensor_name]
+        if tensor_name in self._by_name:
+            return self._by_name[tensor_name]
         full_name = f"{self.ns_name}/{tensor_name}" if self.ns_name else tensor_name
         try:
             return get_tensor_of_graph(self._context.graph, full_name)
         except (KeyError, ValueError) as error:
-            known = ", ".join(self._by_input_name) or "none"
+            inputs = ", ".join(self._by_name) or "none"
             raise KeyError(
                 f"Tower {self.ns_name!r} has no tensor {full_name!r}.{self._hint(tensor_name)} It "
-                f"must be made inside the tower function, under this name. Inputs: {known}."
+                f"must be made inside the tower function, under this name. Inputs: {inputs}."
             ) from error
 
     def _hint(self, tensor_name: str) -> str:
         """Names the tensors of the tower whose names are like this one, if any."""
-        wanted, prefix = get_op_tensor_name(tensor_name)[0], f"{self.ns_name}/" * bool(self.ns_name)
+        op_name, prefix = (
+            get_op_tensor_name(tensor_name)[0],
+            f"{self.ns_name}/" * bool(self.ns_name),
+        )
         ops = self._context.graph.get_operations()
-        own = [op.name[len(prefix) :] for op in ops if op.outputs and op.name.startswith(prefix)]
-        own += [get_op_tensor_name(each)[0] for each in self._by_input_name]
-        in_scopes = [each for each in own if each.rpartition("/")[2] == wanted]
-        near = in_scopes[:3] or get_close_matches(wanted, sorted({*own}), 3)
+        names = [op.name[len(prefix) :] for op in ops if op.outputs and op.name.startswith(prefix)]
+        names += [get_op_tensor_name(name)[0] for name in self._by_name]
+        in_scopes = [name for name in names if name.rpartition("/")[2] == op_name]
+        near = in_scopes[:3] or get_close_matches(op_name, sorted({*names}), 3)
         return f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
 
     def get_tensors(self, names: Sequence[str]) -> List[tf.Tensor]:
@@ -287,11 +290,11 @@ class TowerTensorHandles:
 
     def training(self) -> List[TowerTensorHandle]:
         """The training towers."""
-        return [each for each in self._handles if each.is_training]
+        return [handle for handle in self._handles if handle.is_training]
 
     def inference(self) -> List[TowerTensorHandle]:
         """The inference towers."""
-        return [each for each in self._handles if not each.is_training]
+        return [handle for handle in self._handles if not handle.is_training]
 
     def __getitem__(self, key: Union[int, str]) -> TowerTensorHandle:
         if isinstance(key, int):
@@ -299,11 +302,11 @@ class TowerTensorHandles:
         for handle in self._handles:
             if handle.ns_name == key:
                 return handle
-        known = ", ".join(repr(each.ns_name) for each in self._handles)
-        raise KeyError(f"There is no tower {key!r}; there are: {known}.")
+        names = ", ".join(repr(handle.ns_name) for handle in self._handles)
+        raise KeyError(f"There is no tower {key!r}; there are: {names}.")
 
     def __contains__(self, name: str) -> bool:
-        return any(each.ns_name == name for each in self._handles)
+        return any(handle.ns_name == name for handle in self._handles)
 
     def __len__(self) -> int:
         return len(self._handles)

@@ -8,7 +8,7 @@ from tensorpack.dataflow import DataFlow
 from tensorpack.graph_builder import ModelDesc
 from tensorpack.input_source import FeedfreeInput, FeedInput, InputSource, QueueInput
 from tensorpack.tfutils.devices import tower_device
-from tensorpack.tfutils.tower import TowerContext
+from tensorpack.tfutils.tower import TowerContext, TowerFunc
 from tensorpack.utils.checks import check_kind
 
 from .config import TrainConfig
@@ -97,7 +97,9 @@ class FeedfreeTrainerBase(TowerTrainer):
 
     def _setup(self) -> None:
         self._check_input()
-        self._setup_input_source(self._input_source)
+        if self._tower_func is None:
+            self.tower_func = TowerFunc(self.model.build_graph, self.model.get_input_signature())
+        self.register_callback(self._set_up_input(self._input_source))
 
     def _check_input(self) -> None:
         if not isinstance(self._input_source, FeedfreeInput):

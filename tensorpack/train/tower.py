@@ -118,9 +118,9 @@ class TowerTrainer(Trainer):
         return self._factory(self.tower_func)
 
     def _factory(self, tower_func: TowerFunc) -> PredictorFactory:
-        vs_name = self.vs_name_for_predictor
+        scope = self.vs_name_for_predictor
         return PredictorFactory(
-            tower_func, self._predict_ids, vs_name, self.computing, self.device_of
+            tower_func, self._predict_ids, scope, self.computing, self.device_of
         )
 
     @property
@@ -167,12 +167,6 @@ class TowerTrainer(Trainer):
             source.cut_datapoints = True
         return source.setup(signature or self.input_signature)
 
-    def _setup_input_source(self, input_source: InputSource) -> None:
-        """Sets a source up for `model`, for a subclass that builds the towers itself."""
-        if self._tower_func is None:
-            self.tower_func = TowerFunc(self.model.build_graph, self.model.get_input_signature())
-        self.register_callback(self._set_up_input(input_source))
-
     def initialize(self, session_creator: Any = None, session_init: Any = None) -> None:
         """As the base class; then the predictors made so far get the session."""
         precision = getattr(session_creator, "computing", self.computing).precision
@@ -185,7 +179,7 @@ class TowerTrainer(Trainer):
         for predictor in self._predictors:
             predictor.bind(self.sess)
         towers = self.towers.training() if self._tower_func else []
-        inputs = [each for tower in towers for each in tower.inputs]
+        inputs = [tensor for tower in towers for tensor in tower.inputs]
         warn_of_taking(self.sess, inputs, lambda: self.loop.in_step)
 
     @property
@@ -265,9 +259,10 @@ class SingleCostTrainer(TowerTrainer):
         with self.graph.as_default():
             try:
                 input_callbacks = self._set_up_input(input)
-                optimizer = memoized_ignoreargs(lambda: self._scaled(get_opt_fn()))
-                self._built_for = self.computing
-                with self.computing.scope():
+                computing = self._built_for = self.computing
+                wrap = LossScaleOptimizer if computing.precision == "fp16" else lambda opt: opt
+                optimizer = memoized_ignoreargs(lambda: wrap(get_opt_fn()))
+                with computing.scope():
                     callbacks = self._setup_graph(input, self.tower_func, optimizer)
             except BaseException:
                 if self._guard is None:  # called by hand, so no run comes to its end
@@ -295,8 +290,8 @@ class SingleCostTrainer(TowerTrainer):
 
         def get_grads() -> List[Any]:
             optimizer = get_opt_fn()
-            tensors, summaries = input.get_input_tensors(), tf.GraphKeys.SUMMARIES
-            before = len(tf.get_collection(summaries))
+            tensors = input.get_input_tensors()
+            summaries = len(tf.get_collection(tf.GraphKeys.SUMMARIES))
             cost = get_cost_fn(*tensors)
             if not isinstance(cost, tf.Tensor) or cost.shape.as_list() != []:
                 raise ValueError(
@@ -304,7 +299,7 @@ class SingleCostTrainer(TowerTrainer):
                     "build_graph(), or set self.cost in _build_graph() (the spelling of 2017)."
                 )
             if not check.tensors:
-                shows_nothing = len(tf.get_collection(summaries)) == before
+                shows_nothing = len(tf.get_collection(tf.GraphKeys.SUMMARIES)) == summaries
                 check.shown_as = "cost" if shows_nothing else None
                 self.register_callback(check)
             check.tensors.append(cost)
@@ -319,15 +314,12 @@ class SingleCostTrainer(TowerTrainer):
 
         return get_grads
 
-    def _scaled(self, optimizer: tf.train.Optimizer) -> tf.train.Optimizer:
-        return LossScaleOptimizer(optimizer) if self.computing.precision == "fp16" else optimizer
-
 
 def _warn_about_unused_losses() -> None:
     # TensorFlow 2 makes the loss of a regularizer again at each use, so that has no consumers.
     losses = tf.get_collection(tf.GraphKeys.REGULARIZATION_LOSSES)
-    losses = [each for each in losses if isinstance(each, tf.Tensor)]
-    if losses and not any(each.consumers() for each in losses):
+    losses = [loss for loss in losses if isinstance(loss, tf.Tensor)]
+    if losses and not any(loss.consumers() for loss in losses):
         logger.warning(
             f"{len(losses)} tensors in REGULARIZATION_LOSSES are used by nothing: add them to the "
             "cost in build_graph()."

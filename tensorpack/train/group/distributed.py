@@ -159,10 +159,10 @@ class DistributedReplicatedTrainer(DistributedTrainerBase):
         setter = LeastLoadedDeviceSetter(self._cpu, self._servers)
         self._copies = copies = move_to_servers(tf.global_variables("tower0/"), "tower0/", setter)
         trained = {id(local) for _, local in grads}  # which are those of the servers
-        self._own = [p for p in copies if is_assigned(p[0]) and id(p[0]) not in trained]
-        self._read_in_step = [pair for pair in copies if pair not in self._own]
-        save_own = [on_server.assign(local, read_value=False) for local, on_server in self._own]
-        self._save_own = tf.group(*save_own, name="save_variables")
+        self._averages = [p for p in copies if is_assigned(p[0]) and id(p[0]) not in trained]
+        self._read_in_step = [pair for pair in copies if pair not in self._averages]
+        saves = [on_server.assign(local, read_value=False) for local, on_server in self._averages]
+        self._save_averages = tf.group(*saves, name="save_variables")
         server_of = {id(local): on_server for local, on_server in copies}
         pairs = [(grad, server_of[id(local)]) for grad, local in grads]
         workers = self.cluster.num_workers
@@ -191,20 +191,20 @@ class DistributedReplicatedTrainer(DistributedTrainerBase):
         self._compare()
 
     def _sync_op(self) -> tf.Operation:
-        has_own = self.resumed and not self.is_chief  # loaded from its own checkpoint
-        read = self._read(self._read_in_step if has_own else self._copies)
+        has_averages = self.resumed and not self.is_chief  # loaded from its own checkpoint
+        read = self._read(self._read_in_step if has_averages else self._copies)
         with tf.control_dependencies(read):
             return self._turns.finish([replicas().sync_op()])
 
     def variables_to_save(self) -> List[tf.Variable]:
         """As in the base class; in other workers than the chief also the copies that are theirs."""
-        averages = [] if self.is_chief else [local for local, _ in self._own]
+        averages = [] if self.is_chief else [local for local, _ in self._averages]
         return super().variables_to_save() + averages
 
     def prepare_save(self) -> None:
         """Gives the servers the values of what belongs to the chief, so that they are saved."""
         if self.is_chief:
-            self.sess.run(self._save_own)
+            self.sess.run(self._save_averages)
 
 
 class DistributedTrainerParameterServer(DistributedTrainerBase):
@@ -262,5 +262,5 @@ class _WorkerSessionCreator(NewSessionCreator):
         super().__init__(trainer.server.target, config=config)
         self.computing, self._is_chief = creator.computing, trainer.is_chief
 
-    def _own(self, variables: Sequence[tf.Variable]) -> List[tf.Variable]:
+    def _select(self, variables: Sequence[tf.Variable]) -> List[tf.Variable]:
         return [var for var in variables if self._is_chief or not is_on_server(var)]

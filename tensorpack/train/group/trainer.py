@@ -104,13 +104,13 @@ class GroupTrainer(MultiTowerTrainer):
                 for worker in range(self.cluster.num_workers)
             ]
             give = rows[self._worker].assign(row, read_value=False)
-            known = tf.stack([tf.is_variable_initialized(row) for row in rows])
+            present = tf.stack([tf.is_variable_initialized(row) for row in rows])
             table = tf.stack(rows)
         filters = [self._host, f"/job:worker/task:{self._worker}"]
         session = tf.Session(self.server.target, graph, tf.ConfigProto(device_filters=filters))
         with self._waiting("the other workers"), session:
             session.run(give)
-            self._wait(lambda: [self._workers[i] for i in np.flatnonzero(~session.run(known))])
+            self._wait(lambda: [self._workers[i] for i in np.flatnonzero(~session.run(present))])
             return session.run(table)
 
     def _wait(self, missing: Callable[[], Sequence[str]]) -> None:
