@@ -67,7 +67,7 @@ class AugmentImageComponents(RandomMap):
         if isinstance(coords, bool):  # 2017: (ds, augmentors, index, copy)
             coords, copy = (), coords
         self._first, *images = as_list(self, "index", index)
-        self._others: Dict[_Index, str] = {
+        self._methods: Dict[_Index, str] = {  # of the transform, for each further component
             **dict.fromkeys(images, "apply_image"),
             **dict.fromkeys(as_list(self, "coords_index", coords), "apply_coords"),
             **dict.fromkeys(as_list(self, "box_index", box_index), "apply_box"),
@@ -87,14 +87,14 @@ class AugmentImageComponents(RandomMap):
 
     def _draw(self, datapoint: Any, number: int, rng: np.random.RandomState) -> Any:
         image = component_of(self, datapoint, self._first)
-        others = [component_of(self, datapoint, index) for index in self._others]
+        components = [component_of(self, datapoint, index) for index in self._methods]
         try:
             self.augs.use_rng(rng)
             size = getattr(image, "shape", ())[:2]
             image, tfm = self.augs.augment_return_params(self._writable(image))
-            others = [
+            components = [
                 self._transformed(tfm, index, self._writable(component), size)
-                for index, component in zip(self._others, others)
+                for index, component in zip(self._methods, components)
             ]
         except Exception as error:
             if not self.catch_exceptions:
@@ -106,7 +106,7 @@ class AugmentImageComponents(RandomMap):
                 logger.warning("%s", f"{type(self).__name__} skipped {what}: {reason}")
             return None
         result: Any = dict(datapoint) if isinstance(datapoint, dict) else list(datapoint)
-        for index, component in zip([self._first, *self._others], [image, *others]):
+        for index, component in zip([self._first, *self._methods], [image, *components]):
             result[index] = component
         return result
 
@@ -114,7 +114,7 @@ class AugmentImageComponents(RandomMap):
         return component.copy() if self.copy and isinstance(component, np.ndarray) else component
 
     def _transformed(self, tfm: Transform, index: _Index, component: Any, size: Any) -> Any:
-        method = self._others[index]
+        method = self._methods[index]
         if method == "apply_segmentation" and size and component.shape[:2] != size:
             raise AugmentationError(
                 f"The mask {index!r}, {summary_of(component)}, must have the height and width of "
@@ -209,8 +209,7 @@ def _decode(data: Any, channel: int, bgr: bool, max_pixels: Optional[int]) -> np
     data = data.tobytes() if getattr(data, "dtype", None) == np.uint8 else data
     if not isinstance(data, bytes):
         raise TypeError(f"An encoded image is bytes or a uint8 array, got {summary_of(data)}.")
-    image = decode_image(data, "The component", channel, bgr, max_pixels)
-    return image[:, :, np.newaxis] if image.ndim == 2 else image
+    return decode_image(data, "The component", channel, bgr, max_pixels)
 
 
 def _encode(image: Any, extension: str, quality: int, bgr: bool) -> np.ndarray:

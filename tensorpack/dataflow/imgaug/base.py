@@ -66,14 +66,14 @@ class ImageAugmentor:
     def reset_state(self) -> None:
         """Begins a new random stream, and new ones in the augmentors in it."""
         self.rng = get_rng(self)
-        for each in self._parts():
-            each.reset_state()
+        for aug in self._parts():
+            aug.reset_state()
 
     def use_rng(self, rng: np.random.RandomState) -> None:
         """Draws from a given stream from now on, as do the augmentors in it."""
         self.rng = rng
-        for each in self._parts():
-            each.use_rng(rng)
+        for aug in self._parts():
+            aug.use_rng(rng)
 
     def _parts(self) -> Sequence["ImageAugmentor"]:
         """Override to return the augmentors in this one."""
@@ -105,11 +105,11 @@ class ImageAugmentor:
 
     def augment_with_params(self, d: np.ndarray, param: Transform) -> np.ndarray:
         """Returns an image with a given transform; new code calls `param.apply_image(d)`."""
-        return self._given(param).apply_image(d)
+        return self._transform_of(param).apply_image(d)
 
     def augment_coords(self, coords: np.ndarray, param: Transform) -> np.ndarray:
         """Returns coordinates with a given transform; new code calls `param.apply_coords`."""
-        return self._given(param).apply_coords(coords)
+        return self._transform_of(param).apply_coords(coords)
 
     def _as_transform(self, param: Any) -> Transform:
         """Returns what was drawn as a transform, by way of the methods that a subclass defines."""
@@ -125,7 +125,7 @@ class ImageAugmentor:
     def _wrap(self, param: Any) -> Transform:
         return _TransformOf2017(self, param)
 
-    def _given(self, param: Any) -> Transform:
+    def _transform_of(self, param: Any) -> Transform:
         by_methods = isinstance(param, (PhotometricTransform, _TransformOf2017))
         return param if by_methods else self._as_transform(param)
 
@@ -143,14 +143,14 @@ class ImageAugmentor:
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         # A script that derives its augmentor from one of ours means the methods that it defines.
-        mixed = takewhile(
-            lambda kind: kind is cls or not issubclass(kind, ImageAugmentor), cls.__mro__
+        classes = takewhile(
+            lambda base: base is cls or not issubclass(base, ImageAugmentor), cls.__mro__
         )
-        own = ChainMap(*(dict(vars(kind)) for kind in mixed))
-        draw = own.get("_get_augment_params")
-        if "get_transform" in own:
-            cls._get_augment_params = draw or own["get_transform"]  # type: ignore[method-assign]
-        elif draw or "_augment" in own or "_augment_coords" in own:
+        methods = ChainMap(*(dict(vars(base)) for base in classes))
+        draw = methods.get("_get_augment_params")
+        if "get_transform" in methods:
+            cls._get_augment_params = draw or methods["get_transform"]  # type: ignore
+        elif draw or "_augment" in methods or "_augment_coords" in methods:
             draw = draw or (lambda self, img: super(cls, self).get_transform(img))  # type: ignore
             cls.get_transform = lambda self, img: self._as_transform(  # type: ignore
                 draw.__get__(self, cls)(img)  # it may be a static method, or partial
@@ -162,15 +162,15 @@ class ImageAugmentor:
         """Returns augmentors as a list; a TypeError if one is something else."""
         if isinstance(augmentors, AugmentorList):
             return augmentors.augmentors
-        found = list(augmentors) if isinstance(augmentors, (list, tuple)) else [augmentors]
-        for each in found:
-            if not isinstance(each, ImageAugmentor):
-                hint = " Make an object of the class." if isinstance(each, type) else ""
+        augs = list(augmentors) if isinstance(augmentors, (list, tuple)) else [augmentors]
+        for aug in augs:
+            if not isinstance(aug, ImageAugmentor):
+                hint = " Make an object of the class." if isinstance(aug, type) else ""
                 raise TypeError(
                     f"{type(self).__name__} takes augmentors, such as imgaug.Flip(horiz=True), got "
-                    f"{each!r}.{hint}"
+                    f"{aug!r}.{hint}"
                 )
-        return found
+        return augs
 
     _init = Transform._init
 
@@ -181,12 +181,12 @@ class ImageAugmentor:
         return self.rng.uniform(low, high, size)
 
     def __repr__(self) -> str:
-        given = []
+        arguments = []
         for name, parameter in inspect.signature(type(self)).parameters.items():
             value = vars(self).get(name, parameter.default)
             if value is not parameter.default:
-                given.append(f"{name}={value!r}")
-        return f"{type(self).__name__}({', '.join(given)})"
+                arguments.append(f"{name}={value!r}")
+        return f"{type(self).__name__}({', '.join(arguments)})"
 
 
 Augmentor = ImageAugmentor
@@ -231,18 +231,18 @@ class AugmentorList(ImageAugmentor):
         return self.augmentors
 
     def get_transform(self, img: np.ndarray) -> Transform:
-        return self._apply_each(img)[1]
+        return self._augment_in_turn(img)[1]
 
     def augment_return_params(self, d: np.ndarray) -> Tuple[np.ndarray, Transform]:
         if type(self).get_transform is not AugmentorList.get_transform:
             return super().augment_return_params(d)
-        return self._apply_each(d)
+        return self._augment_in_turn(d)
 
-    def _apply_each(self, d: np.ndarray) -> Tuple[np.ndarray, Transform]:
+    def _augment_in_turn(self, d: np.ndarray) -> Tuple[np.ndarray, Transform]:
         _check_image(d)
         tfms = []
-        for each in self.augmentors:
-            d, tfm = each.augment_return_params(d)
+        for aug in self.augmentors:
+            d, tfm = aug.augment_return_params(d)
             tfms.append(tfm)
         return d, TransformList(tfms)
 

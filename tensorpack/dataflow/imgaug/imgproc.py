@@ -204,8 +204,8 @@ class GaussianBlur(PhotometricAugmentor):
         symmetric: bool = True,
         max_size: Optional[int] = None,
     ) -> None:
-        given: Any = size_range if max_size is None else max_size
-        first, end = (0, given) if np.ndim(given) == 0 else as_range(self, "size_range", given)
+        limits: Any = size_range if max_size is None else max_size
+        first, end = (0, limits) if np.ndim(limits) == 0 else as_range(self, "size_range", limits)
         first = as_count(self, "size_range", first, 0)
         self.size_range = (first, as_count(self, "the end of size_range", end, first + 1))
         self.sigma_range = as_range(self, "sigma_range", sigma_range, 0)
@@ -239,7 +239,7 @@ class MeanVarianceNormalize(PhotometricAugmentor):
 
     def _augment(self, img: np.ndarray, param: None) -> np.ndarray:
         values = img.reshape(len(img), -1) if self.all_channel else img
-        mean, std = (each[:, 0] for each in cv2.meanStdDev(values))
+        mean, std = (column[:, 0] for column in cv2.meanStdDev(values))
         scale = 1 / np.maximum(std, 1 / np.sqrt(img.size))
         return linear(linear(img.astype(np.float32), 1, -mean, clip=False), scale, 0, clip=False)
 
@@ -256,7 +256,7 @@ class MinMaxNormalize(PhotometricAugmentor):
 
     def _augment(self, img: np.ndarray, param: None) -> np.ndarray:
         channels = [img.reshape(len(img), -1)] if self.all_channel else cv2.split(img)
-        least, most = np.array([cv2.minMaxLoc(each)[:2] for each in channels]).T
+        least, most = np.array([cv2.minMaxLoc(channel)[:2] for channel in channels]).T
         scale = (self.max - self.min) / np.where(most > least, most - least, 1)
         above = linear(img.astype(np.float32), 1, -least, clip=False)
         return linear(above, scale, self.min, clip=False)

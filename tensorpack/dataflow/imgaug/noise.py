@@ -27,7 +27,7 @@ class JpegNoise(PhotometricAugmentor):
 
     def __init__(self, quality_range: Tuple[int, int] = (40, 100)) -> None:
         limits = as_range(self, "quality_range", quality_range, 0, 100)
-        self.quality_range = tuple(as_count(self, "quality_range", each, 0) for each in limits)
+        self.quality_range = tuple(as_count(self, "quality_range", limit, 0) for limit in limits)
 
     def _get_augment_params(self, img: np.ndarray) -> int:
         least, most = self.quality_range
@@ -78,10 +78,10 @@ class SaltPepperNoise(_Seeded):
     def _augment(self, img: np.ndarray, param: int) -> np.ndarray:
         steps = _random_steps(param, img.shape)
         white = steps < round(self.white_prob * _STEPS)
-        others = steps < _STEPS - round(self.black_prob * _STEPS)
+        light = steps < _STEPS - round(self.black_prob * _STEPS)  # not black
         if img.dtype == np.uint8:  # by bits, which is eight times as fast
-            return (img | np.negative(white.view(np.uint8))) & np.negative(others.view(np.uint8))
-        result = np.where(white, 255, np.where(others, img, 0))
+            return (img | np.negative(white.view(np.uint8))) & np.negative(light.view(np.uint8))
+        result = np.where(white, 255, np.where(light, img, 0))
         return finished(img, result, clip=img.dtype.kind != "f")
 
 
@@ -98,5 +98,5 @@ def _normal_quantiles() -> np.ndarray:
     Looking them up is six times as fast as `RandomState.standard_normal`.
     """
     values = np.linspace(-5, 5, 10001)
-    below = [(1 + math.erf(each / math.sqrt(2))) / 2 for each in values]
-    return np.interp((np.arange(_STEPS) + 0.5) / _STEPS, below, values).astype(np.float32)
+    cdf = [(1 + math.erf(value / math.sqrt(2))) / 2 for value in values]
+    return np.interp((np.arange(_STEPS) + 0.5) / _STEPS, cdf, values).astype(np.float32)

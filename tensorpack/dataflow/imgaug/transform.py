@@ -99,8 +99,8 @@ class TransformList(Transform):
         return super().__getattr__(name)
 
     def _apply(self, name: str, value: Any) -> Any:
-        for each in self.tfms:
-            value = getattr(each, name)(value)
+        for tfm in self.tfms:
+            value = getattr(tfm, name)(value)
         return value
 
     def __getitem__(self, index: int) -> Transform:
@@ -287,5 +287,5 @@ def _as_tfms(transform: Transform) -> List[Transform]:
 
 
 def _not_done(transform: Transform, name: str) -> NotImplementedError:
-    shown = vars(transform).get("_name", type(transform).__name__)
-    return NotImplementedError(f"{shown} has no {name}(): it does not know what to do there.")
+    owner = vars(transform).get("_name", type(transform).__name__)
+    return NotImplementedError(f"{owner} has no {name}(): it does not know what to do there.")
