@@ -19,7 +19,7 @@ _LARGE = 1 << 14  # bytes of an array that is copied into its batch at once
 _NUMBERS = (bool, int, float)  # in this order: a bool is an int as well
 
 
-class Rows:
+class DeferredStack:
     """An array whose rows are separate until they are written; it is read as one array.
 
     There is at least one row. All have the same shape, and are converted to `dtype`.
@@ -85,10 +85,10 @@ def _parts_of(datapoint: Any) -> Dict[Hashable, Any]:
     return dict(datapoint) if isinstance(datapoint, dict) else {}
 
 
-def aggregate(datapoints: Sequence[Any], use_list: bool = False, as_rows: bool = False) -> Any:
+def aggregate(datapoints: Sequence[Any], use_list: bool = False, deferred: bool = False) -> Any:
     """Makes one datapoint whose components stack those of `datapoints`; see `BatchData`.
 
-    With `as_rows`, arrays of arrays are `Rows`, which are put together where they are written.
+    With `deferred`, arrays are stacked where they are written: a `DeferredStack` is in their place.
     """
     if not datapoints:
         raise ValueError("A batch needs at least one datapoint.")
@@ -100,15 +100,11 @@ def aggregate(datapoints: Sequence[Any], use_list: bool = False, as_rows: bool =
     components: List[Any] = []
     for index in indices:
         values = [datapoint[index] for datapoint in datapoints]
-        array = arrays.get(index)
-        if (
-            array is not None
-            and len(array) == len(values)
-            and all(getattr(value, "base", None) is array for value in values)
-        ):
+        array = arrays.get(index, ())
+        if len(array) == len(values) and all(getattr(v, "base", None) is array for v in values):
             components.append(array)
         else:
-            components.append(values if use_list else _stack(values, index, as_rows))
+            components.append(values if use_list else _stack(values, index, deferred))
     return dict(zip(indices, components)) if isinstance(first, dict) else components
 
 
@@ -130,7 +126,7 @@ def check_form(datapoints: Sequence[Any]) -> None:
             )
 
 
-def _stack(values: List[Any], index: Hashable, as_rows: bool) -> Any:
+def _stack(values: List[Any], index: Hashable, deferred: bool) -> Any:
     types = {type(value) for value in values}
     if types <= set(_NUMBERS):
         return _stack_numbers(values, types, index)
@@ -156,8 +152,8 @@ def _stack(values: List[Any], index: Hashable, as_rows: bool) -> Any:
             f"{some}: equalise them (images by resize= or imgaug.Resize), pad them, or "
             "use use_list=True."
         )
-    rows = Rows(arrays, _common_dtype(arrays, index))
-    return rows if as_rows and rows.dtype.names is None else rows.array()
+    stack = DeferredStack(arrays, _common_dtype(arrays, index))
+    return stack if deferred and stack.dtype.names is None else stack.array()
 
 
 def _stack_numbers(values: List[Any], types: set, index: Hashable) -> np.ndarray:

@@ -329,7 +329,7 @@ def _map_and_batch(
     if len(datapoints) < batch_size:
         return datapoints or None
     try:
-        return (aggregate(datapoints, as_rows=True),)
+        return (aggregate(datapoints, deferred=True),)
     except (TypeError, ValueError) as error:
         note_datapoint(error, name, f"{group[0][1]} to {group[-1][1]}", datapoints)
         raise

@@ -214,7 +214,7 @@ def make(kind, func, method=None):
     return MultiProcessRunner(MapData(functions.Endless(), func), 8, 2, start_method=method)
 
 def workers(flow):
-    return [each.worker.pid for each in flow._pools._all[0]._members]
+    return [worker.process.pid for worker in flow._pools._all[0]._workers]
 
 def main():
 """

@@ -18,7 +18,7 @@ import numpy as np
 
 from tensorpack.utils.packing.packed_arrays import ALIGNMENT
 
-from .._stack import Rows
+from .._stack import DeferredStack
 from .start_method import find_unpicklable
 
 _SMALL_BYTES = 512
@@ -30,7 +30,7 @@ class Packed:
     """An object that is ready to be written: its arrays, which are not copied yet, and its pickle.
 
     Attributes:
-      arrays: pairs of where one begins, and an array or `Rows`.
+      arrays: pairs of where one begins, and an array or `DeferredStack`.
       begin: where the pickle begins, behind them.
       nbytes: of all.
     """
@@ -42,7 +42,7 @@ class Packed:
         file = io.BytesIO()
         pickler = pickle.Pickler(file, _PROTOCOL)
         reduce = self._reduce
-        arrays = {np.ndarray: reduce, np.memmap: reduce, Rows: reduce}
+        arrays = {np.ndarray: reduce, np.memmap: reduce, DeferredStack: reduce}
         pickler.dispatch_table = {**copyreg.dispatch_table, **arrays}
         try:
             pickler.dump(obj)
@@ -63,7 +63,7 @@ class Packed:
             return array.__reduce_ex__(_PROTOCOL)
         name = dtype.str if dtype.kind in _BY_NAME else dtype
         if array.nbytes <= _SMALL_BYTES:
-            array = array.array() if isinstance(array, Rows) else array
+            array = array.array() if isinstance(array, DeferredStack) else array
             return np.ndarray, (array.shape, name, array.tobytes())
         self.arrays.append((start, array))
         self.begin = start + -(-array.nbytes // ALIGNMENT) * ALIGNMENT
@@ -73,7 +73,7 @@ class Packed:
         """Writes the object to bytes, uint8, that begin at a multiple of 64."""
         for start, array in self.arrays:
             target: np.ndarray = np.ndarray(array.shape, array.dtype, memory, start)
-            if isinstance(array, Rows):
+            if isinstance(array, DeferredStack):
                 array.fill(target)
             else:
                 np.copyto(target, array)

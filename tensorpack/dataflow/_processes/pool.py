@@ -24,15 +24,15 @@ _WARN_SECONDS = 60.0
 _REAP_SECONDS = 2.0
 
 
-class _Member:
-    """A worker with the channels for what it sends, and for what is sent to it."""
+class _PoolWorker:
+    """A process with the channels for what it sends, and for what is sent to it."""
 
-    def __init__(self, worker: Worker, results: Receiver, inputs: Sender) -> None:
-        self.worker, self.results, self.inputs = worker, results, inputs
+    def __init__(self, process: Worker, results: Receiver, inputs: Sender) -> None:
+        self.process, self.results, self.inputs = process, results, inputs
         self.in_flight = 0  # inputs without a result yet
 
 
-def _alone(method: Callable[..., Any]) -> Callable[..., Any]:
+def _exclusive(method: Callable[..., Any]) -> Callable[..., Any]:
     """Has a method use the channels alone, while the pool is open, and close it if it fails."""
 
     @functools.wraps(method)
@@ -73,42 +73,42 @@ class WorkerPool:
         inputs: Limits = SEEDS,
     ) -> None:
         self._owner, self._name = os.getpid(), name
-        self._members: List[_Member] = []
+        self._workers: List[_PoolWorker] = []
         # Reentrant: a signal handler may close a flow while a call is under way.
         self._closing = threading.RLock()
         self._using = threading.RLock()  # held while the channels are used, so that none is closed
         self.in_use = self.has_begun = False
         self.closed = False  # by `close` or because of an error
         self._tag = 0  # of the first object of the pass
-        self._ready: Deque[_Member] = deque()  # those of which something was received
+        self._ready: Deque[_PoolWorker] = deque()  # those of which something was received
         try:
             with explain_shortage(f"{name} with {len(args)} processes"):
                 for index, worker_args in enumerate(args):
                     (sender, results), (feeder, receiver) = make_channels(limits, inputs)
-                    worker = Worker(
+                    process = Worker(
                         target,
                         (receiver, sender, *worker_args),
                         name=f"{name} {index}",
                         method=method,
                         endless=True,
                     )
-                    self._members.append(_Member(worker, results.attach(), feeder.attach()))
+                    self._workers.append(_PoolWorker(process, results.attach(), feeder.attach()))
                     try:
-                        start(worker, method, *sent)
+                        start(process, method, *sent)
                     finally:
                         sender.close()
                         receiver.close()
-                    results.sender = f"Worker {worker.name!r} (pid {worker.pid})"
+                    results.sender = f"Worker {process.name!r} (pid {process.pid})"
         except BaseException:
             self.close()
             raise
-        self._by_fd: Dict[int, _Member] = {}
-        for member in self._members:
-            self._by_fd[member.results.reads.fd] = self._by_fd[member.worker.sentinel] = member
-        room = [member.inputs.reads.fd for member in self._members]
+        self._by_fd: Dict[int, _PoolWorker] = {}
+        for worker in self._workers:
+            self._by_fd[worker.results.reads.fd] = self._by_fd[worker.process.sentinel] = worker
+        room = [worker.inputs.reads.fd for worker in self._workers]
         self._poll, self._poll_for_room = poll_of(*self._by_fd), poll_of(*self._by_fd, *room)
 
-    @_alone
+    @_exclusive
     def begin(self, inputs: Sequence[Any] = ()) -> None:
         """Begins a pass, with the first input of each worker, if any.
 
@@ -116,12 +116,12 @@ class WorkerPool:
         """
         self._tag += TAGS
         self.has_begun = True
-        for member, obj in zip(self._members, inputs):
+        for worker, obj in zip(self._workers, inputs):
             packed = Packed(obj)
-            while not self._send([member], packed, 0):
+            while not self._send([worker], packed, 0):
                 self._wait(self._poll_for_room, True)
 
-    @_alone
+    @_exclusive
     def exchange(self, packed: Optional[Packed] = None, number: int = 0) -> Tuple[bool, Any]:
         """Sends an input to the worker that has the least to do among those with room for it, or
         waits for a result of this pass, or for room.
@@ -131,17 +131,17 @@ class WorkerPool:
         """
         sent, poll = False, self._poll
         if packed is not None:
-            by_load = sorted(self._members, key=operator.attrgetter("in_flight"))
+            by_load = sorted(self._workers, key=operator.attrgetter("in_flight"))
             sent, poll = self._send(by_load, packed, number), self._poll_for_room
         while self._ready or self._wait(poll, not sent):
-            member = self._ready[0]
-            item = member.results.take()
+            worker = self._ready[0]
+            item = worker.results.take()
             if item is None:
                 self._ready.popleft()
                 continue
             if self.closed:  # meanwhile, by a signal handler, and with it the memory
                 raise self._was_closed()
-            member.in_flight -= 1
+            worker.in_flight -= 1
             result_number = item[0] - self._tag
             if result_number >= 0:  # else it belongs to a pass that was left
                 return sent, (result_number, item[1])
@@ -158,24 +158,24 @@ class WorkerPool:
             self.closed = True
             try:
                 # those that wait in `_wait` are woken by the ends of the workers
-                ProcessGroup([member.worker for member in self._members]).close()
+                ProcessGroup([worker.process for worker in self._workers]).close()
             finally:
                 with self._using:
-                    for member in self._members:
-                        member.results.close()
-                        member.inputs.close()
+                    for worker in self._workers:
+                        worker.results.close()
+                        worker.inputs.close()
         return True
 
-    def _send(self, members: Iterable[_Member], packed: Packed, number: int) -> bool:
-        for member in members:
+    def _send(self, workers: Iterable[_PoolWorker], packed: Packed, number: int) -> bool:
+        for worker in workers:
             try:
-                if member.inputs.offer(packed, self._tag + number):
-                    member.in_flight += 1
+                if worker.inputs.offer(packed, self._tag + number):
+                    worker.in_flight += 1
                     return True
                 continue
             except BrokenPipeError:
                 pass  # its error has a cause of its own
-            raise self._error(member)
+            raise self._error(worker)
         return False
 
     def _wait(self, poll: Any, wait: bool) -> bool:
@@ -184,25 +184,25 @@ class WorkerPool:
         Raises the error of a worker that has ended, with nothing left to take.
         """
         begin, warn = time.monotonic(), _WARN_SECONDS
-        for member in self._members:  # of all, not only those that have sent something
-            member.results.return_slots()
+        for worker in self._workers:  # of all, not only those that have sent something
+            worker.results.return_slots()
         fds = poll.poll(0)
         while not fds and wait:
             fds = poll.poll(1000)
             if time.monotonic() - begin > warn:
                 warn *= 2
                 # of those with inputs, if these are counted
-                silent = [m for m in self._members if m.in_flight > 0] or self._members
+                silent = [w for w in self._workers if w.in_flight > 0] or self._workers
                 logger.warning(
                     f"{self._name} has given no data for {time.monotonic() - begin:.0f} seconds. "
-                    "Waiting for:\n" + "\n".join(described(member.worker) for member in silent)
+                    "Waiting for:\n" + "\n".join(described(worker.process) for worker in silent)
                 )
-        for member in filter(None, [self._by_fd.get(fd) for fd, _ in fds]):
-            is_ready = member in self._ready
-            if member.results.receive() and not is_ready:
-                self._ready.append(member)
+        for worker in filter(None, [self._by_fd.get(fd) for fd, _ in fds]):
+            is_ready = worker in self._ready
+            if worker.results.receive() and not is_ready:
+                self._ready.append(worker)
             elif not is_ready:
-                raise self._error(member)
+                raise self._error(worker)
         return bool(self._ready)
 
     def _was_closed(self) -> DataFlowTerminated:
@@ -211,9 +211,9 @@ class WorkerPool:
             "another process: begin one in this process."
         )
 
-    def _error(self, member: _Member) -> Exception:
+    def _error(self, worker: _PoolWorker) -> Exception:
         if self.closed:
             return self._was_closed()
-        worker = member.worker
-        worker.join(_REAP_SECONDS)
-        return worker.error() or RuntimeError(f"{worker.name} closed its pipe for unknown reasons.")
+        worker.process.join(_REAP_SECONDS)
+        reason = f"{worker.process.name} closed its pipe for unknown reasons."
+        return worker.process.error() or RuntimeError(reason)

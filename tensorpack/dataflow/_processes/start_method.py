@@ -12,7 +12,7 @@ from typing import Any, Dict, NamedTuple, Optional
 
 from tensorpack.utils.workers.worker import Worker, state_of
 
-_AT_REST = ("sleeping", "idle", "disk sleep")
+_IDLE = ("sleeping", "idle", "disk sleep")
 _TASKS = "/proc/self/task"
 # Threads of OpenMP run on for 0.2 seconds when they have nothing to do.
 _LOOKS, _LOOKS_IN_A_ROW, _LOOK_SECONDS = 60, 3, 0.005
@@ -43,7 +43,7 @@ def choose_start_method(wanted: Optional[str] = None) -> str:
         return wanted
     if "fork" not in methods:
         return "spawn"
-    return "forkserver" if _has_session() or not _others_are_at_rest() else "fork"
+    return "forkserver" if _has_session() or not _threads_are_idle() else "fork"
 
 
 def is_worker() -> bool:
@@ -97,7 +97,7 @@ def _parts(obj: Any, path: str) -> Dict[str, Any]:
         return {}
 
 
-def _others_are_at_rest() -> bool:
+def _threads_are_idle() -> bool:
     """Whether Python has no other thread, or all threads sleep or wait in several looks in a row.
 
     One that works may hold any lock at any moment, also of numpy or logging. One that waits seldom
@@ -107,9 +107,9 @@ def _others_are_at_rest() -> bool:
     for _ in range(_LOOKS):
         if len(sys._current_frames()) == 1:
             return True
-        others = {*os.listdir(_TASKS)} - {this}
-        at_rest = all(state_of(int(task)) in _AT_REST for task in others)
-        in_a_row = in_a_row + 1 if at_rest else 0
+        tasks = {*os.listdir(_TASKS)} - {this}
+        idle = all(state_of(int(task)) in _IDLE for task in tasks)
+        in_a_row = in_a_row + 1 if idle else 0
         if in_a_row == _LOOKS_IN_A_ROW:
             return True
         time.sleep(_LOOK_SECONDS)

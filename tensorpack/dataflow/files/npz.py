@@ -18,7 +18,7 @@ from tensorpack.utils.packing.old_values import RefusedRecord
 from tensorpack.utils.serialize import load_frame
 
 from .._flow import form_of
-from .._stack import Rows
+from .._stack import DeferredStack
 from ..base import DataFlow
 from ..raw import DataFromList
 from . import records
@@ -104,7 +104,9 @@ def _column_of(values: List[Any], key: Any) -> Tuple[str, Dict[str, np.ndarray]]
     if kind != "frames" and all(type(value) is cls for value in values):
         arrays = [np.asarray(value) for value in values]
         if arrays[0].dtype.kind in "biufc" and len({(a.dtype, a.shape) for a in arrays}) == 1:
-            return kind, {"values": Rows(arrays, arrays[0].dtype).array()}  # keeps the byte order
+            return kind, {
+                "values": DeferredStack(arrays, arrays[0].dtype).array()
+            }  # keeps the byte order
     problem = f" cannot be written: component {key!r}"
     frames = [records.encode_datapoint([value], i, problem) for i, value in enumerate(values)]
     offsets = np.cumsum([0, *map(len, frames)], dtype=np.int64)

@@ -16,7 +16,7 @@ from tensorpack.dataflow._processes import shared_memory
 from tensorpack.dataflow._processes.channel import Limits, make_channels
 from tensorpack.dataflow._processes.pickled import Packed
 from tensorpack.dataflow._processes.shared_memory import SharedFile
-from tensorpack.dataflow._stack import Rows
+from tensorpack.dataflow._stack import DeferredStack
 from tensorpack.utils.packing.packed_arrays import stays_as_it_is
 from tests.processes import in_thread, named_memory, open_files
 
@@ -227,12 +227,12 @@ def test_what_cannot_be_sent_does_no_harm(open_channel, monkeypatch):
         raise OSError(errno.ENOSPC, "No room")
 
     channel = open_channel(slots=1)
-    rows = Rows([np.zeros(2000), np.zeros(2001)], np.dtype("f8"))
+    stack = DeferredStack([np.zeros(2000), np.zeros(2001)], np.dtype("f8"))
     for number, size in enumerate([20 * SIZE, 100 * SIZE, 300 * SIZE]):
         with pytest.raises(TypeError, match=r"^\[1\]: a lock cannot be pickled"):
             channel.put([1, threading.Lock()])
         with pytest.raises(ValueError, match="broadcast"):
-            channel.put([rows])
+            channel.put([stack])
         with monkeypatch.context() as patch:
             patch.setattr(SharedFile, "resize", refuse)
             with pytest.raises(OSError, match="No room"):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tensorpack.dataflow._processes.pickled import Packed, unpack
-from tensorpack.dataflow._stack import Rows
+from tensorpack.dataflow._stack import DeferredStack
 
 Box = collections.namedtuple("Box", "corners name")
 
@@ -62,8 +62,8 @@ def test_objects_of_any_class():
 
 
 def test_rows_come_as_one_array():
-    rows = Rows([np.arange(300), np.arange(300.0)], np.dtype("f4"))
-    (result,), _ = through([rows])
+    stack = DeferredStack([np.arange(300), np.arange(300.0)], np.dtype("f4"))
+    (result,), _ = through([stack])
     np.testing.assert_array_equal(result, np.stack([np.arange(300)] * 2).astype("f4"))
     assert result.dtype == np.float32
 

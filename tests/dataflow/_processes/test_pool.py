@@ -37,22 +37,22 @@ def make():
 
 
 def pids(pool):
-    return [member.worker.pid for member in pool._members]
+    return [worker.process.pid for worker in pool._workers]
 
 
 def test_what_a_worker_had_sent_comes_before_its_end(make):
     pool = make(count=1)
-    (member,) = pool._members
+    (worker,) = pool._workers
     for number in range(5):
-        assert member.inputs.offer(Packed([number]), number)
+        assert worker.inputs.offer(Packed([number]), number)
 
     def all_received():
         pool._wait(pool._poll, False)
-        return len(member.results._data) >= 5 * (_RECORD.size + len(Packed([0]).pickle))
+        return len(worker.results._data) >= 5 * (_RECORD.size + len(Packed([0]).pickle))
 
     assert wait_until(all_received)
-    os.kill(member.worker.pid, signal.SIGKILL)
-    assert wait_until(lambda: gone(member.worker.pid))
+    os.kill(worker.process.pid, signal.SIGKILL)
+    assert wait_until(lambda: gone(worker.process.pid))
     for number in range(5):
         assert pool.exchange() == (False, (number, [number]))
     with pytest.raises(WorkerDied, match="SIGKILL"):
@@ -62,7 +62,7 @@ def test_what_a_worker_had_sent_comes_before_its_end(make):
 
 def test_an_input_for_a_worker_that_left_does_not_hide_where(make):
     pool = make(functions.At(0, functions.leave), count=1)
-    assert pool._members[0].inputs.offer(Packed([0]))
+    assert pool._workers[0].inputs.offer(Packed([0]))
     assert wait_until(lambda: gone(pids(pool)[0]))
     with pytest.raises(WorkerFailed, match="SystemExit: 3") as caught:
         pool.exchange(Packed([1]), 1)
