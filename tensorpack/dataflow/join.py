@@ -44,7 +44,7 @@ class CombinedDataFlow(ResumableDataFlow):
 
     def __init__(self, df_lists: Iterable[DataFlow]) -> None:
         name = type(self).__name__
-        self.df_lists: List[DataFlow] = listed(self, df_lists)
+        self.df_lists: List[DataFlow] = as_flows(self, df_lists)
         for position, flow in enumerate(self.df_lists):
             if not is_flow(flow):
                 raise TypeError(
@@ -236,11 +236,11 @@ class _DrawnDataFlow(RNGDataFlow, CombinedDataFlow):
     _STATE = dict.fromkeys(["draws", "left"])
     _INNER = ("flows", "rng")
     _at_once = True
-    _whole: Callable[[], Any]  # returns what is left of a new pass
+    _whole_pass: Callable[[], Any]  # returns what is left of a new pass
     _pass: Callable[[np.random.RandomState, Any, List[Any]], Iterator[Any]]
 
     def __iter__(self) -> Iterator[Any]:
-        rng, left = self._take_loaded() or (self.rng_of_pass(), self._whole())
+        rng, left = self._take_loaded() or (self.rng_of_pass(), self._whole_pass())
         self._position = rng, left
         # All are begun, also where there is nothing left to yield: it uses up their loaded states.
         return self._pass(rng, left, [iter(flow) for flow in self.df_lists])
@@ -272,7 +272,7 @@ class RandomChooseData(_DrawnDataFlow):
 
     def __init__(self, df_lists: Iterable[Union[DataFlow, Tuple[DataFlow, float]]]) -> None:
         """`df_lists` are flows, all equally likely, or pairs of a flow and its probability."""
-        elements = listed(self, df_lists)
+        elements = as_flows(self, df_lists)
         even = 1 / max(1, len(elements))
         pairs = [e if isinstance(e, (list, tuple)) else (e, even) for e in elements]
         super().__init__([flow for flow, _ in pairs])
@@ -288,7 +288,7 @@ class RandomChooseData(_DrawnDataFlow):
         # The last of them is exactly 1, and so is that of the last flow that can be drawn.
         self._bounds = [bound / bounds[-1] for bound in bounds]
 
-    def _whole(self) -> bool:
+    def _whole_pass(self) -> bool:
         return False
 
     def _pass(self, rng: np.random.RandomState, ended: bool, passes: List[Any]) -> Iterator[Any]:
@@ -316,7 +316,7 @@ class RandomMixData(_DrawnDataFlow):
     """
 
     def __len__(self) -> int:
-        return sum(self._whole())
+        return sum(self._whole_pass())
 
     def _pass(
         self, rng: np.random.RandomState, left: List[int], passes: List[Any]
@@ -338,13 +338,13 @@ class RandomMixData(_DrawnDataFlow):
             self._position = rng, left
             yield datapoint
 
-    def _whole(self) -> List[int]:
+    def _whole_pass(self) -> List[int]:
         return list(map(length_of, self.df_lists))
 
 
-def listed(flow: DataFlow, df_lists: Any) -> List[Any]:
+def as_flows(owner: DataFlow, df_lists: Any) -> List[Any]:
     """Returns the flows of the argument `df_lists` in a new list, or raises an error."""
-    name = type(flow).__name__
     if hasattr(df_lists, "reset_state"):
+        name = type(owner).__name__
         raise TypeError(f"{name} takes a list of flows, but got one. Put it into a list.")
     return list(df_lists)

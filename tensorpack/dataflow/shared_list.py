@@ -33,7 +33,7 @@ class SharedList(Sequence[Any]):
 
         Raises OSError if there is not enough shared memory.
         """
-        self._own(SharedFile())
+        self._attach(SharedFile())
         starts: List[int] = []
         pickles: List[int] = []  # where they begin
         end = capacity = 0
@@ -55,7 +55,7 @@ class SharedList(Sequence[Any]):
             self._file.resize(end)  # what is too much goes back
         self._set(end, np.array(starts, np.int64), np.array(pickles, np.int64))
 
-    def _own(self, file: SharedFile) -> None:
+    def _attach(self, file: SharedFile) -> None:
         self._file = file
         weakref.finalize(self, file.close).atexit = False
 
@@ -90,6 +90,6 @@ class SharedList(Sequence[Any]):
 
 def _received(file: SharedFile, *parts: Any) -> SharedList:
     shared = SharedList.__new__(SharedList)
-    shared._own(file)
+    shared._attach(file)
     shared._set(*parts)
     return shared

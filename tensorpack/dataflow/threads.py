@@ -72,41 +72,42 @@ class MultiThreadMapData(ReadAheadFlow):
     def __iter__(self) -> Iterator[Any]:
         """Begins a pass; its iterator raises DataFlowTerminated if the flow is closed or reset."""
         with self._lock.get():
-            this = _MapPass(self)
-        self._open.get()[id(this)] = this
-        self._position = (this.source.place.state,)
-        return drop_none(self, self._pass(this))
+            threads = _MapThreads(self)
+        self._open.get()[id(threads)] = threads
+        self._position = (threads.source.place.state,)
+        return drop_none(self, self._pass(threads))
 
-    def _pass(self, this: "_MapPass") -> Generator[Any, None, None]:
+    def _pass(self, threads: "_MapThreads") -> Generator[Any, None, None]:
         try:
-            for _, result in (in_order if self.strict else iter)(this.results()):
-                this.check()
-                this.room.put(None)
-                this.source.give()
+            for _, result in (in_order if self.strict else iter)(threads.results()):
+                threads.check()
+                threads.room.put(None)
+                threads.source.give()
                 if result[1] is not None:
                     raise result.pop()  # the error refers to this frame, which must not keep it
-                self._position = (this.source.place.state,)
+                self._position = (threads.source.place.state,)
                 yield result.pop(0)
-            this.source.finish()
-            self._position = (this.source.place.state,)
+            threads.source.finish()
+            self._position = (threads.source.place.state,)
         finally:
-            if this.close():
-                this.source.close()
+            if threads.close():
+                threads.source.close()
 
     def reset_state(self) -> None:
         """Prepares the wrapped flow. Passes that are under way are over."""
-        for opened in self._passes():
-            opened.close()
+        for threads in self._threads():
+            threads.close()
         super().reset_state()
 
     def close(self) -> None:
         with ExitStack() as stack:
-            for this in self._passes():
-                this.stop()
-                stack.callback(this.close)
+            for threads in self._threads():
+                threads.stop()
+                stack.callback(threads.close)
             super().close()  # before the threads are joined: one may wait in that flow
 
-    def _passes(self) -> "List[_MapPass]":
+    def _threads(self) -> "List[_MapThreads]":
+        """Returns those of the passes that are under way."""
         return list(filter(None, (ref() for ref in self._open.get().valuerefs())))
 
     def _load_ds(self, state: Dict[str, Any]) -> None:
@@ -212,7 +213,7 @@ ThreadedMapData = MultiThreadMapData
 MultiThreadPrefetchData = MultiThreadRunner
 
 
-class _Workers:
+class _Threads:
     """Daemon threads, and a queue of at most `size` results, in datapoints.
 
     A thread takes one from `room` before it makes a result, so a result never waits to get in.
@@ -293,7 +294,7 @@ class _Workers:
         return not alive
 
 
-class _MapPass(_Workers):
+class _MapThreads(_Threads):
     """An open pass over `flow.ds`: each thread takes a datapoint, calls the function, and puts."""
 
     def __init__(self, flow: MultiThreadMapData) -> None:
@@ -334,7 +335,7 @@ class _MapPass(_Workers):
             return number, [None, error]
 
 
-class _Mixture(_Workers):
+class _Mixture(_Threads):
     """The flows and their threads, which end on `close`, an error, or with their owner."""
 
     def __init__(self, owner: Any) -> None:

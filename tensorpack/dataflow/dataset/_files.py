@@ -86,8 +86,8 @@ class LabelledDataset(PublishedDataset):
 def check_split(name: str, parts: Sequence[str]) -> None:
     """Raises ValueError unless `name` is one of the parts of a dataset."""
     if name not in parts:
-        *others, last = map(repr, parts)
-        raise ValueError(f"The dataset has the parts {', '.join(others)} and {last}, not {name!r}.")
+        *texts, last = map(repr, parts)
+        raise ValueError(f"The dataset has the parts {', '.join(texts)} and {last}, not {name!r}.")
 
 
 def mean_of(names: Sequence[str], images_of: Callable[[str], np.ndarray]) -> np.ndarray:

@@ -14,16 +14,17 @@ class _UnpackedDataset(DataFromList):
     """A dataset of image files in a folder, which has to be unpacked."""
 
     _URL = ""  # of the archive
-    # Returns the paths of the images of a part, below the folder, and their labels.
-    _listed: Callable[[str], Tuple[List[str], List[int]]]
+    # Returns the paths of the images of a part, below the folder, with their labels.
+    _list_images: Callable[[str], List[Tuple[str, int]]]
 
     def __init__(self, dir: PathLike, name: str, shuffle: Optional[bool] = None) -> None:
         """Takes the folder, "train" or "val", and whether each pass has its own order."""
         check_split(name, ("train", "val"))
         self.dir = os.path.abspath(dir)
-        files, labels = self._listed(name)
-        images = ImageRecords([os.path.join(self.dir, file) for file in files], labels, bgr=True)
-        super().__init__(images, name == "train" if shuffle is None else shuffle)
+        images = self._list_images(name)
+        files, labels = [os.path.join(self.dir, file) for file, _ in images], [i for _, i in images]
+        records = ImageRecords(files, labels, bgr=True)
+        super().__init__(records, name == "train" if shuffle is None else shuffle)
 
     def _lines(self, name: str) -> List[str]:
         path = Path(self.dir, name)
@@ -48,12 +49,12 @@ class Places365Standard(_UnpackedDataset):
 
     _URL = "http://data.csail.mit.edu/places/places365/places365standard_easyformat.tar"
 
-    def _listed(self, name: str) -> Tuple[List[str], List[int]]:
-        images = self._lines(f"{name}.txt")
-        classes = [image.partition("/")[2].rpartition("/")[0] for image in images]
+    def _list_images(self, name: str) -> List[Tuple[str, int]]:
+        files = self._lines(f"{name}.txt")
+        classes = [file.partition("/")[2].rpartition("/")[0] for file in files]
         self._names = sorted(set(classes))
         labels = {name: label for label, name in enumerate(self._names)}
-        return images, [labels[name] for name in classes]
+        return [(file, labels[name]) for file, name in zip(files, classes)]
 
     def get_label_names(self) -> List[str]:
         """Returns the names of the classes, in the order of the labels."""
@@ -69,14 +70,14 @@ class TinyImageNet(_UnpackedDataset):
 
     _URL = "http://cs231n.stanford.edu/tiny-imagenet-200.zip"
 
-    def _listed(self, name: str) -> Tuple[List[str], List[int]]:
+    def _list_images(self, name: str) -> List[Tuple[str, int]]:
         labels = {synset: label for label, synset in enumerate(self._lines("wnids.txt"))}
         if name == "val":
             lines = [line.split("\t") for line in self._lines("val/val_annotations.txt")]
-            return [f"val/images/{line[0]}" for line in lines], [labels[line[1]] for line in lines]
-        listed = []
+            return [(f"val/images/{line[0]}", labels[line[1]]) for line in lines]
+        images = []
         for synset, label in labels.items():
             folder = f"train/{synset}/images"
-            names = sorted(os.listdir(os.path.join(self.dir, folder)))
-            listed += [(f"{folder}/{file}", label) for file in names if file.endswith(".JPEG")]
-        return [path for path, _ in listed], [label for _, label in listed]
+            files = sorted(os.listdir(os.path.join(self.dir, folder)))
+            images += [(f"{folder}/{file}", label) for file in files if file.endswith(".JPEG")]
+        return images

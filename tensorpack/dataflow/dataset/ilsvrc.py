@@ -62,10 +62,8 @@ class ILSVRC12Files(RecordsFlow):
           shuffle: whether each pass has its own order; None for "train" only.
           dir_structure: "original" or "train", see `ILSVRCMeta.get_image_list`; None to look.
         """
-        root, meta = (
-            os.path.abspath(os.path.join(dir, name)),
-            ILSVRCMeta(meta_dir, download=download),
-        )
+        root = os.path.abspath(os.path.join(dir, name))
+        meta = ILSVRCMeta(meta_dir, download=download)
         if dir_structure is None:
             is_train = name == "train" or not os.path.isdir(root)
             dir_structure = "train" if is_train else meta.guess_dir_structure(root)

@@ -46,9 +46,7 @@ def read_datum(buf: bytes) -> List[Any]:
             for number in (_CHANNELS, _HEIGHT, _WIDTH, _LABEL)
         )
         if fields.get(_ENCODED):
-            channel = 1 if shape[0] == 1 else 3
-            image = decode_image(data, "Its image", channel, bgr=True)
-            return [image[:, :, np.newaxis] if channel == 1 else image, label]
+            return [decode_image(data, "Its image", 1 if shape[0] == 1 else 3, bgr=True), label]
         if min(shape) < 1:
             raise ValueError(f"an image of {shape}")
         return [np.frombuffer(data, np.uint8).reshape(shape).transpose(1, 2, 0).copy(), label]

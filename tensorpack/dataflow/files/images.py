@@ -99,7 +99,7 @@ class ImageFolder(RecordsFlow):
             raise ValueError(f"{directory} has no subfolders, but needs one for each class.")
         self.files: List[str] = []
         self.labels: List[int] = []
-        others = 0
+        skipped = 0
         for label, name in enumerate(self.classes):
             paths = list(recursive_walk(os.path.join(directory, name)))
             images = [path for path in paths if path.lower().endswith(_EXTENSIONS)]
@@ -108,7 +108,7 @@ class ImageFolder(RecordsFlow):
                     f"{os.path.join(directory, name)} has no images among its {len(paths)} files, "
                     f"with {', '.join(_EXTENSIONS)}. Remove it, or use ImageFromFile."
                 )
-            others += len(paths) - len(images)
+            skipped += len(paths) - len(images)
             if part is not None:
                 images = _part_of_class(images, directory, part == "test", test_share, seed)
             self.files += images
@@ -116,19 +116,19 @@ class ImageFolder(RecordsFlow):
         logger.info(
             f"{len(self.files)} images of {len(self.classes)} classes in {directory}"
             + (f", the {part} part" if part else "")
-            + (f"; {others} other files are left out." if others else ".")
+            + (f"; {skipped} other files are left out." if skipped else ".")
         )
         records = ImageRecords(self.files, self.labels, channel, resize, max_pixels)
         super().__init__(records, shuffle, max_errors)
 
 
 def _part_of_class(
-    paths: List[str], directory: str, is_test: bool, share: float, seed: int
+    paths: List[str], directory: str, is_test: bool, fraction: float, seed: int
 ) -> List[str]:
     def rank(path: str) -> bytes:
         return hashlib.sha256(os.fsencode(f"{seed}/{os.path.relpath(path, directory)}")).digest()
 
-    count = min(max(round(share * len(paths)), 1), len(paths) - 1)
+    count = min(max(round(fraction * len(paths)), 1), len(paths) - 1)
     test = set(sorted(paths, key=rank)[:count])
     return [path for path in paths if (path in test) == is_test]
 
@@ -198,9 +198,7 @@ class ImageRecords:
             raise DamagedFile(f"{path} cannot be read: {error}.") from error
         image = decode_image(data, path, *self._options)
         if self._size is not None:
-            image = require("cv2").resize(image, self._size[::-1])
-        if image.ndim == 2:
-            image = image[:, :, np.newaxis]
+            image = require("cv2").resize(image, self._size[::-1]).reshape(*self._size, -1)
         return [image] if self._labels is None else [image, self._labels[index]]
 
 
@@ -218,7 +216,7 @@ def decode_image(
     bgr: bool = False,
     max_pixels: Optional[int] = MOST_PIXELS,
 ) -> np.ndarray:
-    """Returns the image in a file's content, uint8 `[h, w, 3]`, or `[h, w]` for one channel."""
+    """Returns the image in a file's content, uint8 `[h, w, channel]`."""
     cv2 = require("cv2")
     if not data:
         raise DamagedFile(f"{path} is empty.")
@@ -237,7 +235,8 @@ def decode_image(
     except cv2.error as error:
         what = f"{path} is not an image that OpenCV reads ({len(data)} bytes)"
         raise DamagedFile(f"{what}: {error}.") from error
-    return cv2.cvtColor(image, cv2.COLOR_BGR2RGB) if swap else image
+    image = cv2.cvtColor(image, cv2.COLOR_BGR2RGB) if swap else image
+    return image[:, :, np.newaxis] if channel == 1 else image
 
 
 def _check_header(data: bytes, path: str, max_pixels: int) -> int:
