@@ -4,11 +4,7 @@ from contextlib import ExitStack
 from typing import Any, Callable, ContextManager, List, Sequence, Tuple
 
 from tensorpack.compat import tfv1 as tf
-from tensorpack.graph_builder import (
-    DataParallelBuilder,
-    LeastLoadedDeviceSetter,
-    allreduce_grads,
-)
+from tensorpack.graph_builder import DataParallelBuilder, LeastLoadedDeviceSetter, allreduce_grads
 from tensorpack.graph_builder.allreduce import average_grads as mean_grads
 from tensorpack.input_source import InputSource
 from tensorpack.tfutils.devices import tower_device
@@ -119,7 +115,7 @@ class OverrideCachingDevice:
             return getter(*args, **kwargs)
         device = self._small
         if size >= self._threshold:
-            device = min(self._sizes, key=lambda each: self._sizes[each])
+            device = min(self._sizes, key=self._sizes.__getitem__)
             self._sizes[device] += size
         return getter(*args, **{**kwargs, "caching_device": device})
 

@@ -82,7 +82,7 @@ def innermost(cb: Callback) -> Callback:
     return innermost(cb.cb) if isinstance(cb, ProxyCallback) else cb
 
 
-_Part = Optional[Callable[[Callback], Any]]
+_Hook = Optional[Callable[[Callback], Any]]
 
 
 class CallbackFactory(Callback):
@@ -92,11 +92,11 @@ class CallbackFactory(Callback):
 
     def __init__(
         self,
-        setup_graph: _Part = None,
-        before_train: _Part = None,
-        trigger: _Part = None,
-        after_train: _Part = None,
-        trigger_epoch: _Part = None,
+        setup_graph: _Hook = None,
+        before_train: _Hook = None,
+        trigger: _Hook = None,
+        after_train: _Hook = None,
+        trigger_epoch: _Hook = None,
     ) -> None:
         hooks = {
             "_setup_graph": setup_graph,

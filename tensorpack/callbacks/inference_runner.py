@@ -150,26 +150,23 @@ class InferenceRunnerBase(Callback):
                         raise RuntimeError(f"The input of {self} has no data.") from error
                     break
                 for rows, results in values:
-                    self._hand_over(rows, results)
+                    sizes = {tuple(row) for row in rows}  # an empty one for a scalar
+                    is_batch = len(sizes) == 1 and sizes != {()}
+                    for inf, tensors in zip(self.infs, results):
+                        inf.batch_size = int(rows[0][0]) if is_batch else 1
+                        inf.on_fetches(tensors)
                 count += len(values)
                 bar.update(len(values))
         return count
 
-    def _hand_over(self, rows: List[np.ndarray], results: List[List[Any]]) -> None:
-        sizes = {tuple(row) for row in rows}  # an empty one for a scalar
-        same = len(sizes) == 1 and sizes != {()}
-        for inferencer, values in zip(self.infs, results):
-            inferencer.batch_size = int(rows[0][0]) if same else 1
-            inferencer.on_fetches(values)
-
-    def _put(self, inferencer: Inferencer) -> None:
-        scalars = inferencer.after_inference()
+    def _put(self, inf: Inferencer) -> None:
+        scalars = inf.after_inference()
         for name, value in (scalars or {}).items():
             if np.size(value) != 1 or np.asarray(value).dtype.kind not in "biuf":
-                logger.warning(f"[{self}] {inferencer} has no number for {name!r}: {value!r:.80}")
+                logger.warning(f"[{self}] {inf} has no number for {name!r}: {value!r:.80}")
                 continue
             owners = _owners.get(self.graph)
-            if owners.setdefault(name, inferencer) not in (inferencer, None):
+            if owners.setdefault(name, inf) not in (inf, None):
                 owners[name] = None
                 logger.warning(
                     f"[{self}] Two inferencers log {name!r}: give each a prefix or name of its own."

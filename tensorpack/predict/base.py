@@ -126,7 +126,8 @@ class OnlinePredictor(PredictorBase):
         if len(argument) != 1:
             return False
         ndims = self.input_tensors[0].shape.ndims
-        return isinstance(argument[0], np.ndarray) if ndims is None else _ndim(argument[0]) == ndims
+        is_array = isinstance(argument[0], np.ndarray)
+        return is_array if ndims is None else np.ndim(argument[0]) == ndims
 
     def _do_call(self, inputs: Sequence[Any]) -> List[np.ndarray]:
         check_count(inputs, self.input_tensors)
@@ -185,11 +186,3 @@ def check_count(arrays: Sequence[Any], tensors: Sequence[tf.Tensor]) -> None:
         raise ValueError(
             f"This predictor takes {len(tensors)} arrays ({names}), got {len(arrays)}."
         )
-
-
-def _ndim(value: Any) -> int:
-    """Returns the number of dimensions of an array, or of the array that nested lists make."""
-    levels = 0
-    while isinstance(value, (list, tuple)) and value:
-        value, levels = value[0], levels + 1
-    return levels + np.ndim(value)
