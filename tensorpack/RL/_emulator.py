@@ -68,7 +68,7 @@ class Emulator:
         self.seed(seed)
         actions = list(self._ale.getMinimalActionSet())
         self.action_names = [action.name for action in actions]
-        self._actions = [*actions, load_ale().Action.NOOP]  # the last one for `_held` of -1
+        self._actions = [*actions, load_ale().Action.NOOP]  # the last one for `_last_action` of -1
         # The last screen and the one before; after a step the first holds the maximum of both.
         self._screens = np.zeros((2, *self._ale.getScreenDims()), dtype=np.uint8)
 
@@ -76,9 +76,9 @@ class Emulator:
         """Loads the game again; `reset` must follow."""
         self._seed = seed
         self._ale = open_emulator(self._rom, seed)
-        self._rng = np.random.RandomState(seed)  # of the no-op frames
-        self._repeats = SeedTree(seed).child("sticky").random_state()
-        self._held = -1  # the action of the last frame; there was none yet
+        self._noop_rng = np.random.RandomState(seed)  # of the no-op frames
+        self._sticky_rng = SeedTree(seed).child("sticky").random_state()
+        self._last_action = -1  # the action of the last frame; there was none yet
 
     @property
     def lives(self) -> int:
@@ -86,9 +86,9 @@ class Emulator:
 
     def reset(self, out: np.ndarray) -> None:
         """Begins a game and writes its first frame, uint8 `[84, 84]`, to `out`."""
-        self._held = -1
+        self._last_action = -1
         self._ale.reset_game()
-        for _ in range(draw_noops(self._rng, self._max_noops)):
+        for _ in range(draw_noops(self._noop_rng, self._max_noops)):
             self._ale.act(0)
             if self._ale.game_over():
                 self._ale.reset_game()
@@ -102,9 +102,9 @@ class Emulator:
         if self._frame_skip == 1:
             self._ale.getScreenGrayscale(self._screens[1])
         for left in range(self._frame_skip, 0, -1):
-            if not self._sticky or self._repeats.random_sample() >= self._sticky:
-                self._held = action
-            reward += self._ale.act(self._actions[self._held])
+            if not self._sticky or self._sticky_rng.random_sample() >= self._sticky:
+                self._last_action = action
+            reward += self._ale.act(self._actions[self._last_action])
             if self._ale.game_over():  # as in the vector interface, this screen is left out
                 self._write_frame(out)
                 return reward, True
@@ -128,22 +128,22 @@ class Emulator:
             "seed": self._seed,
             "machine": clone_machine(self._ale),
             "screens": self._screens.copy(),
-            "noops": rng_state(self._rng),
-            "held": self._held,
-            "repeats": rng_state(self._repeats),
+            "noops": rng_state(self._noop_rng),
+            "held": self._last_action,
+            "repeats": rng_state(self._sticky_rng),
         }
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
         self.seed(state["seed"])
         self._ale.restoreState(load_ale().ALEState(state["machine"]))
         self._screens[:] = state["screens"]
-        set_rng_state(self._rng, state["noops"])
-        self._held = state["held"]
-        set_rng_state(self._repeats, state["repeats"])
+        set_rng_state(self._noop_rng, state["noops"])
+        self._last_action = state["held"]
+        set_rng_state(self._sticky_rng, state["repeats"])
 
 
 @functools.lru_cache()
-def clones_well(rom: str) -> bool:
+def clones_exactly(rom: str) -> bool:
     """Returns whether an emulator that took another one's state continues alike; warns once if not.
 
     Some frames of this game and of the next one are compared, by memory and screen.

@@ -8,7 +8,7 @@ import numpy as np
 from tensorpack.utils.checks import as_count, as_number
 from tensorpack.utils.rng import SeedTree, rng_state
 
-from ._emulator import FRAME_SIZE, Emulator, clones_well
+from ._emulator import FRAME_SIZE, Emulator, clones_exactly
 from .player import EpisodeTracker, Player, PlayerStep
 from .rom import check_rom, find_rom, load_ale
 
@@ -78,17 +78,17 @@ class AtariPlayers(Player):
         self._tracker = EpisodeTracker(self.num_envs, max_episode_actions)
         self.rom = find_rom(rom)
         self.game = check_rom(self.rom)
-        self.backend = _choose(backend, self.num_envs, skip)
+        self.backend = _choose_backend(backend, self.num_envs, skip)
         make: Any = _VectorBackend if self.backend == "vector" else _SingleBackend
         options = {"frame_skip": skip, "max_noops": max_noops, "sticky": sticky}
         self._games = make(self.rom, self._seeds(seed), **options)
         self.action_names: List[str] = self._games.action_names
         self.num_actions = len(self.action_names)
         self.fire_on_reset = fire_on_reset and _FIRE in self.action_names
-        self._waits = np.zeros(self.num_envs, dtype=bool)  # for FIRE
+        self._needs_fire = np.zeros(self.num_envs, dtype=bool)  # for FIRE
         self._settings = {"game": self.game, **options, "fire_on_reset": self.fire_on_reset}
         self._settings["ale_py"] = load_ale().__version__  # reads its own states alone
-        self._clones = self.backend == "single" and clones_well(self.rom)
+        self._clones_exactly = self.backend == "single" and clones_exactly(self.rom)
 
     @property
     def identity(self) -> Dict[str, Any]:
@@ -113,15 +113,15 @@ class AtariPlayers(Player):
     def _reset(self, seed: Optional[int]) -> np.ndarray:
         frames, lives = self._games.reset(None if seed is None else self._seeds(seed))
         self._tracker.begin(lives)
-        self._waits = np.full(self.num_envs, self.fire_on_reset)
+        self._needs_fire = np.full(self.num_envs, self.fire_on_reset)
         return frames
 
     def _step(self, actions: np.ndarray) -> PlayerStep:
         if not self.fire_on_reset:
             return self._tracker.record(*self._games.step(actions, self._tracker.ended))
-        taken = np.where(self._waits, self.action_names.index(_FIRE), actions)
+        taken = np.where(self._needs_fire, self.action_names.index(_FIRE), actions)
         step = self._tracker.record(*self._games.step(taken, self._tracker.ended))
-        self._waits = step.reset | step.life_lost
+        self._needs_fire = step.reset | step.life_lost
         return step._replace(taken=taken)
 
     def _truncate(self, mask: np.ndarray) -> None:
@@ -130,13 +130,13 @@ class AtariPlayers(Player):
     def _save_obstacle(self) -> str:
         if self.backend == "vector":
             return "backend 'vector' has no state; use 'single'"
-        return "" if self._clones else "ale-py does not restore this game exactly"
+        return "" if self._clones_exactly else "ale-py does not restore this game exactly"
 
     def _state_dict(self) -> Dict[str, Any]:
         emulators = enumerate(self._games.emulators)
         return {
             **self._settings,
-            "waits": self._waits.copy(),
+            "waits": self._needs_fire.copy(),
             "tracker": self._tracker.state_dict(),
             "emulators": {str(i): emulator.state_dict() for i, emulator in emulators},
         }
@@ -149,13 +149,13 @@ class AtariPlayers(Player):
         for i, emulator in enumerate(self._games.emulators):
             emulator.load_state_dict(state["emulators"][str(i)])
         self._tracker.load_state_dict(state["tracker"])
-        self._waits = np.array(state["waits"])
+        self._needs_fire = np.array(state["waits"])
 
     def _close(self) -> None:
         self._games = None
 
 
-def _choose(backend: str, num_envs: int, frame_skip: int) -> str:
+def _choose_backend(backend: str, num_envs: int, frame_skip: int) -> str:
     """Returns "single" or "vector"."""
     if backend not in _BACKENDS:
         raise ValueError(f"backend must be one of {', '.join(_BACKENDS)}, got {backend!r}.")

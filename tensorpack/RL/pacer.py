@@ -25,12 +25,12 @@ class Pacer:
 
     def __init__(self, grant: int, max_grants: int = 5) -> None:
         self._grant = grant
-        self._most_open = grant * max_grants
+        self._max_open = grant * max_grants
         self._open = 0
         self._closed = False
-        self._inside = 0  # pieces of work that are under way
+        self._num_running = 0  # pieces of work that are under way
         self._pauses = 0
-        self._change = threading.Condition()
+        self._condition = threading.Condition()
 
     @property
     def open(self) -> int:
@@ -39,49 +39,49 @@ class Pacer:
 
     @open.setter
     def open(self, count: int) -> None:
-        with self._change:
+        with self._condition:
             self._open = count
-            self._change.notify_all()
+            self._condition.notify_all()
 
     def grant(self) -> bool:
         """Grants the transitions of one batch, as soon as there is room; False once closed."""
-        with self._change:
-            self._change.wait_for(
-                lambda: self._closed or self._open + self._grant <= self._most_open
+        with self._condition:
+            self._condition.wait_for(
+                lambda: self._closed or self._open + self._grant <= self._max_open
             )
             if not self._closed:
                 self._open += self._grant
-                self._change.notify_all()
+                self._condition.notify_all()
             return not self._closed
 
     def wait(self) -> bool:
         """Waits until there is something to play; returns False once closed."""
-        with self._change:
-            self._change.wait_for(lambda: self._closed or self._open > 0)
+        with self._condition:
+            self._condition.wait_for(lambda: self._closed or self._open > 0)
             return not self._closed
 
     def spend(self, count: int) -> None:
         """Takes `count` transitions off what is open: they were played."""
-        with self._change:
+        with self._condition:
             self._open -= count
-            self._change.notify_all()
+            self._condition.notify_all()
 
     def close(self) -> None:
         """Ends `grant` and `wait` for ever, also those that wait now."""
-        with self._change:
+        with self._condition:
             self._closed = True
-            self._change.notify_all()
+            self._condition.notify_all()
 
     def __enter__(self) -> None:
-        with self._change:
-            self._change.wait_for(lambda: not self._pauses)
-            self._inside += 1
+        with self._condition:
+            self._condition.wait_for(lambda: not self._pauses)
+            self._num_running += 1
 
     def __exit__(self, *exc_info: Any) -> None:
-        with self._change:
-            self._inside -= 1
+        with self._condition:
+            self._num_running -= 1
             if self._pauses:
-                self._change.notify_all()
+                self._condition.notify_all()
 
     @contextmanager
     def pause(self, timeout: Optional[float] = None) -> Iterator[bool]:
@@ -89,13 +89,13 @@ class Pacer:
 
         Yields False if one was still under way after `timeout` seconds; None sets no limit.
         """
-        with self._change:
+        with self._condition:
             self._pauses += 1
         try:
-            with self._change:
-                calm = self._change.wait_for(lambda: not self._inside, timeout)
+            with self._condition:
+                calm = self._condition.wait_for(lambda: not self._num_running, timeout)
             yield calm
         finally:
-            with self._change:
+            with self._condition:
                 self._pauses -= 1
-                self._change.notify_all()
+                self._condition.notify_all()

@@ -7,7 +7,7 @@ import numpy as np
 from tensorpack.utils.checks import as_count
 
 _WIDTH = 16  # children of a node: few levels, and a level is one operation for all draws
-_MOST_WAITING = 4096  # leaves whose sums are out of date
+_MAX_STALE = 4096  # leaves whose sums are out of date
 
 
 class SumTree:
@@ -22,15 +22,15 @@ class SumTree:
     def __init__(self, size: int) -> None:
         size = as_count("SumTree", "size", size)
         # From the leaves to the root; the row of a node holds its children.
-        self._levels = [np.zeros((rows, _WIDTH)) for rows in _rows(size)]
+        self._levels = [np.zeros((rows, _WIDTH)) for rows in _level_sizes(size)]
         self._leaves = self._levels[0].reshape(-1)[:size]
-        self._waiting: List[np.ndarray] = []
-        self._num_waiting = 0
+        self._stale: List[np.ndarray] = []
+        self._num_stale = 0
 
     @staticmethod
     def required_bytes(size: int) -> int:
         """Returns how many bytes the tree of so many weights takes."""
-        return 8 * _WIDTH * sum(_rows(size))
+        return 8 * _WIDTH * sum(_level_sizes(size))
 
     def __len__(self) -> int:
         return len(self._leaves)
@@ -41,7 +41,7 @@ class SumTree:
 
     @property
     def total(self) -> float:
-        self._settle()
+        self._update_sums()
         return float(_sums(self._levels[-1])[0, -1])
 
     def set(self, indices: np.ndarray, weights: Any) -> None:
@@ -50,15 +50,15 @@ class SumTree:
         `weights` are finite, not negative, `[N]` or one for all.
         """
         self._leaves[indices] = weights
-        self._waiting.append(indices)
-        self._num_waiting += len(indices)
-        if self._num_waiting > _MOST_WAITING:
-            self._settle()
+        self._stale.append(indices)
+        self._num_stale += len(indices)
+        if self._num_stale > _MAX_STALE:
+            self._update_sums()
 
     def replace(self, weights: np.ndarray) -> None:
         """Changes all weights to others, `[size]`, finite and not negative."""
         self._leaves[:] = weights
-        self._waiting, self._num_waiting = [], 0
+        self._stale, self._num_stale = [], 0
         for level, above in zip(self._levels, self._levels[1:]):
             above.reshape(-1)[: len(level)] = _sums(level)[:, -1]
 
@@ -68,7 +68,7 @@ class SumTree:
         The weight of an index that is found is not zero. `sums` are float64 `[N]`, not negative;
         those from the total on, which must not be 0, find the last index with a weight.
         """
-        self._settle()
+        self._update_sums()
         rows = np.arange(len(sums))
         nodes = np.zeros(len(sums), np.int64)
         size = np.full(len(sums), self.total)
@@ -93,18 +93,18 @@ class SumTree:
         places = np.arange(count) + rng.random_sample(count)
         return self.find(places * (self.total / count))
 
-    def _settle(self) -> None:
+    def _update_sums(self) -> None:
         """Brings the sums up to date with the weights."""
-        if not self._waiting:
+        if not self._stale:
             return
-        rows = np.concatenate(self._waiting) // _WIDTH
-        self._waiting, self._num_waiting = [], 0
+        rows = np.concatenate(self._stale) // _WIDTH
+        self._stale, self._num_stale = [], 0
         for level, above in zip(self._levels, self._levels[1:]):
             above.reshape(-1)[rows] = _sums(level[rows])[:, -1]
             rows = rows // _WIDTH
 
 
-def _rows(size: int) -> List[int]:
+def _level_sizes(size: int) -> List[int]:
     """Rows of each level, from the leaves to the root."""
     rows = [-(-size // _WIDTH)]
     while rows[-1] > 1:

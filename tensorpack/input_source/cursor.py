@@ -58,7 +58,7 @@ class FlowCursor:
         self._infinite, self._pass_length = infinite, pass_length
         self._start: Optional[Dict[str, Any]] = None
         self._check_stop: Callable[[], None] = lambda: None
-        self._without_state = self._is_callback
+        self._is_stateless = self._is_callback
         self._restarted = False
         self.count = 0  # as in a position
         self.num_in_pass = 0  # datapoints of the running pass
@@ -76,7 +76,7 @@ class FlowCursor:
                 f"The data came from a flow that was a callback as well, but {self._name} is not a "
                 "callback: make the input as in the run that is resumed."
             )
-        if strictly and self._to_skip(position) and not self._comes_again(position):
+        if strictly and self._num_to_skip(position) and not self._is_reproducible(position):
             raise RuntimeError(
                 f"{self._cannot_continue()} Or call tensorpack.utils.fix_rng_seed(N) first thing "
                 "in the program, in the run that is saved and in the one that resumes it."
@@ -105,9 +105,9 @@ class FlowCursor:
             getattr(rest, "close", lambda: None)()
             return self._counted(self._passes())
         source = self._passes()
-        if start is not None and self._to_skip(start):
-            if self._comes_again(start):
-                self._skip(source, self._to_skip(start))
+        if start is not None and self._num_to_skip(start):
+            if self._is_reproducible(start):
+                self._skip(source, self._num_to_skip(start))
             else:
                 logger.warning(f"{self._cannot_continue()} It starts over, with other data.")
         return self._counted(source)
@@ -122,11 +122,11 @@ class FlowCursor:
 
     def flow_state(self) -> Optional[Dict[str, Any]]:
         """Returns the state of the dataflow after the last datapoint; None if it keeps none."""
-        if not self._without_state:
+        if not self._is_stateless:
             try:
                 return self._ds.state_dict()
             except StateNotKept:
-                self._without_state = True  # do not ask again after every datapoint
+                self._is_stateless = True  # do not ask again after every datapoint
         return None
 
     def position(self) -> Dict[str, Any]:
@@ -194,12 +194,12 @@ class FlowCursor:
             source.close()
             raise
 
-    def _to_skip(self, position: Dict[str, Any]) -> int:
+    def _num_to_skip(self, position: Dict[str, Any]) -> int:
         """How many datapoints come before a position that has no state of the dataflow."""
         is_begin = self._is_callback or self._pass_length is not None
         return 0 if is_begin else position["count"]
 
-    def _comes_again(self, position: Dict[str, Any]) -> bool:
+    def _is_reproducible(self, position: Dict[str, Any]) -> bool:
         has_state = position["flow"] is not None or self._is_callback
         return bool(has_state or (position["seeded"] and self._ds.seeded))
 

@@ -73,7 +73,7 @@ class QueueInput(FeedfreeInput):
         `min_after_dequeue`.
         """
         self._require_setup("refill_queue")
-        self._filler.refill()
+        self._enqueue_callback.refill()
 
     def _setup(self, input_signature: List[tf.TensorSpec]) -> None:
         logger.info("Setting up the queue for CPU prefetching ...")
@@ -115,8 +115,8 @@ class QueueInput(FeedfreeInput):
             # without a name the op would be called input_queue_Size, and the tag be taken
             size = self.queue.size(name="QueueInput/size")
             add_moving_summary(tf.cast(size, tf.float32, name="input_queue_size"))
-        self._filler = EnqueueCallback(self.thread, self.consumed)
-        return [self._filler]
+        self._enqueue_callback = EnqueueCallback(self.thread, self.consumed)
+        return [self._enqueue_callback]
 
     def _read_by_pass(self) -> Optional[int]:
         try:

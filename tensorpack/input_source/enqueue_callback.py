@@ -17,13 +17,13 @@ from tensorpack.utils.workers.worker_errors import is_end_of_group
 from .dequeue import ConsumedCount
 from .enqueue_thread import EnqueueThread, Positions
 
-_LEAVE_SECONDS = 2.0  # for a thread that was told to stop
-_HURRY_SECONDS = 1.0  # the same after a signal
-_COURTESY_SECONDS = 0.5  # before, and after, the dataflow is closed while it is at work
+_JOIN_SECONDS = 2.0  # for a thread that was told to stop
+_INTERRUPTED_JOIN_SECONDS = 1.0  # the same after a signal
+_GRACE_SECONDS = 0.5  # before, and after, the dataflow is closed while it is at work
 _CANCEL_SECONDS = 0.5  # for an enqueue that was cancelled
 _RESET_SECONDS = 10.0  # for the reset of a dataflow, before the other callbacks continue
 _POLL_SECONDS = 0.05
-_ORDERLY = ("FIFOQueueV2", "PaddingFIFOQueueV2")
+_ORDERED_QUEUES = ("FIFOQueueV2", "PaddingFIFOQueueV2")
 
 
 class EnqueueCallback(Callback):
@@ -40,25 +40,25 @@ class EnqueueCallback(Callback):
 
     def __init__(self, thread: EnqueueThread, consumed: ConsumedCount) -> None:
         self._thread, self._enqueuer, self._consumed = thread, thread.enqueuer, consumed
-        self._in_step = False
+        self._deterministic = False
         self._requested = 0  # datapoints that steps of this deterministic run have asked for
-        self._before_step: Dict[str, Any] = {}
-        self._begun = False
-        self._begun_at = 0  # the count at which this run has begun
+        self._position_before_step: Dict[str, Any] = {}
+        self._started = False
+        self._start_count = 0  # the count at which this run has begun
         self._warned = False
         self._forget: Callable[[], None] = lambda: None
 
     def _setup_graph(self) -> None:
-        self._in_step = self.sees_runs = self.trainer.deterministic
-        if self._in_step:
+        self._deterministic = self.sees_runs = self.trainer.deterministic
+        if self._deterministic:
             self._consumed.keep_order()
 
     def _before_train(self) -> None:
         self._consumed.reset(tf.get_default_session())
-        self._begun_at = self._enqueuer.cursor.count
-        if self._in_step:
-            self._check_suits_a_step()
-            self._begun = True
+        self._start_count = self._enqueuer.cursor.count
+        if self._deterministic:
+            self._check_queue()
+            self._started = True
             self._interruptibly(self._begin)
         else:
             self._start_thread()
@@ -77,7 +77,7 @@ class EnqueueCallback(Callback):
 
         guard_thread(thread, on_error)
         logger.info(f"Starting {thread.name} ...")
-        self._begun = True
+        self._started = True
         self._forget = token.on_request(thread.stop)
         thread.start()
         # The dataflow and the callbacks after this one draw their random streams in a fixed order.
@@ -86,7 +86,7 @@ class EnqueueCallback(Callback):
             if thread.is_reset.wait(_POLL_SECONDS):
                 return
 
-    def _check_suits_a_step(self) -> None:
+    def _check_queue(self) -> None:
         control, needed = self._enqueuer.control, self._consumed.per_run
         if control.kept > 0 or 0 < control.capacity < needed:
             raise ValueError(
@@ -100,9 +100,9 @@ class EnqueueCallback(Callback):
         self._enqueuer.begin(tf.get_default_session())
 
     def _before_run(self, ctx: tf.train.SessionRunContext) -> None:
-        if self._in_step:
+        if self._deterministic:
             waiting = self._requested - self._consumed.read(ctx.session)
-            self._before_step = self._enqueuer.cursor.position()
+            self._position_before_step = self._enqueuer.cursor.position()
             for _ in range(self._consumed.per_run - waiting):
                 self._requested += 1
                 self._enqueuer.put(*self._interruptibly(self._enqueuer.take))
@@ -115,7 +115,7 @@ class EnqueueCallback(Callback):
         # A queue without a limit drops nothing by itself.
         positions = self._thread.positions
         if positions is not None and self._enqueuer.control.capacity <= 0:
-            positions.forget(self._begun_at + self._consumed.read(tf.get_default_session()))
+            positions.forget(self._start_count + self._consumed.read(tf.get_default_session()))
 
     def refill(self) -> None:
         """Drops what waits in the queue, and begins another pass over the dataflow; see
@@ -127,26 +127,26 @@ class EnqueueCallback(Callback):
             raise RuntimeError(
                 f"The queue cannot be refilled: {where} keeps datapoints that cannot be dropped."
             )
-        if not self._begun:
+        if not self._started:
             return  # nothing was made ahead
-        count = self._begun_at + self._consumed.read(tf.get_default_session())
-        if self._in_step:
+        count = self._start_count + self._consumed.read(tf.get_default_session())
+        if self._deterministic:
             self._enqueuer.restart(count)
         else:
             self._thread.refill(count, self.trainer.check_stop)
 
     def state_dict(self) -> Dict[str, Any]:
-        if not self._begun:
+        if not self._started:
             return self._enqueuer.cursor.start()
         consumed = self._consumed.read(tf.get_default_session())
-        if not self._in_step:
-            if not self._warned and not self._is_orderly():
+        if not self._deterministic:
+            if not self._warned and not self._keeps_order():
                 self._warned = True
-                logger.warning(self._disorder())
-            return self._position_at(self._begun_at + consumed)
+                logger.warning(self._order_is_lost())
+            return self._position_at(self._start_count + consumed)
         if consumed != self._requested:
-            if self._begun_at + consumed == self._before_step["count"]:
-                return self._before_step  # the step did not get its data
+            if self._start_count + consumed == self._position_before_step["count"]:
+                return self._position_before_step  # the step did not get its data
             raise RuntimeError(
                 f"The input is not at a step boundary: {self._requested} datapoints were asked "
                 f"for, {consumed} were consumed. Save after a step, not in it."
@@ -155,9 +155,9 @@ class EnqueueCallback(Callback):
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
         trainer = self.trainer
-        if trainer.resume_strictly and not self._in_step and not self._is_orderly():
+        if trainer.resume_strictly and not self._deterministic and not self._keeps_order():
             raise RuntimeError(
-                f"{self._disorder()} Use a tf.FIFOQueue, or resume without what waited."
+                f"{self._order_is_lost()} Use a tf.FIFOQueue, or resume without what waited."
             )
         self._enqueuer.cursor.begin_at(
             state, trainer.resume_strictly, trainer.stop_token.raise_if_requested
@@ -165,21 +165,21 @@ class EnqueueCallback(Callback):
 
     def _position_at(self, count: int) -> Dict[str, Any]:
         cursor, positions = self._enqueuer.cursor, self._thread.positions
-        on_its_way = cursor.count == self._begun_at  # perhaps it is not yet where it begins
+        may_be_at_start = cursor.count == self._start_count  # or on the way there
         try:
             return cursor.position_of(count, positions.at(count))
         except KeyError as error:
-            if on_its_way:
+            if may_be_at_start:
                 return cursor.start()
             raise RuntimeError(
                 f"The state of the dataflow at datapoint {count} is not known: does something else "
                 f"take datapoints out of queue {self._enqueuer.control.op.name!r}, or put them in?"
             ) from error
 
-    def _is_orderly(self) -> bool:
-        return self._enqueuer.control.op.type in _ORDERLY
+    def _keeps_order(self) -> bool:
+        return self._enqueuer.control.op.type in _ORDERED_QUEUES
 
-    def _disorder(self) -> str:
+    def _order_is_lost(self) -> str:
         return (
             f"Queue {self._enqueuer.control.op.name!r} does not keep the order of the data: what "
             "waits in it is lost when the run is saved and resumed."
@@ -199,12 +199,12 @@ class EnqueueCallback(Callback):
         """Waits for the thread to end; the trainer's `QueueDrain` makes room meanwhile."""
         thread = self._thread
         interrupted = isinstance(self.trainer.stop_token.reason, Interrupted)
-        deadline = time.monotonic() + (_HURRY_SECONDS if interrupted else _LEAVE_SECONDS)
+        deadline = time.monotonic() + (_INTERRUPTED_JOIN_SECONDS if interrupted else _JOIN_SECONDS)
         thread.stop()
         # A dataflow that has come to a datapoint by then is closed when its thread has left it.
-        thread.join(_COURTESY_SECONDS)
+        thread.join(_GRACE_SECONDS)
         self._enqueuer.ds.close()
-        thread.join(max(deadline - time.monotonic(), _COURTESY_SECONDS))
+        thread.join(max(deadline - time.monotonic(), _GRACE_SECONDS))
         if thread.is_alive():
             self._enqueuer.control.close(tf.get_default_session())
             thread.join(_CANCEL_SECONDS)

@@ -13,7 +13,7 @@ from tensorpack.dataflow import DataFlow, DataFlowTerminated
 from tensorpack.tfutils.prepared import prepare
 from tensorpack.tfutils.queues import control_of
 from tensorpack.utils.concurrency import ShareSessionThread
-from tensorpack.utils.packing.packed_arrays import aligned_empty, stays_as_it_is
+from tensorpack.utils.packing.packed_arrays import aligned_empty, is_immutable
 from tensorpack.utils.stopping import StopRequested
 
 from .check import DatapointChecker
@@ -33,10 +33,10 @@ def private(array: np.ndarray) -> np.ndarray:
     So what is enqueued is copied here, into aligned memory that TensorFlow takes over: there is one
     copy either way, and this one releases the interpreter's lock.
 
-    This is `array` itself if it holds strings, which TensorFlow always copies, or `stays_as_it_is`:
+    This is `array` itself if it holds strings, which TensorFlow always copies, or `is_immutable`:
     allocate a large one aligned, fill it, and call `array.setflags(write=False)`.
     """
-    if array.dtype.hasobject or stays_as_it_is(array):
+    if array.dtype.hasobject or is_immutable(array):
         return array
     if array.nbytes <= _SMALL:
         return array.copy()
@@ -167,7 +167,7 @@ class EnqueueThread(ShareSessionThread):
         self.enqueuer = Enqueuer(queue, ds, placeholders, signature, cut)
         self.positions: Optional[Positions] = None
         self.is_reset = threading.Event()
-        self._enqueuing = threading.Lock()  # held while the enqueue op runs
+        self._enqueue_lock = threading.Lock()  # held while the enqueue op runs
         self._restart_at: Optional[int] = None  # while `refill` runs: the count of what was used
         self._paused, self._resumed = threading.Event(), threading.Event()
 
@@ -190,11 +190,11 @@ class EnqueueThread(ShareSessionThread):
         super().stop()
         # While it holds the lock it will come out, see the stop and close the queue. While it does
         # not, it is in the dataflow, perhaps for long, and a consumer may be waiting.
-        if self._enqueuing.acquire(blocking=False):
+        if self._enqueue_lock.acquire(blocking=False):
             try:
                 self.close_queue()
             finally:
-                self._enqueuing.release()
+                self._enqueue_lock.release()
 
     def refill(self, count: int, check_stop: Callable[[], None]) -> None:
         """Drops what waits in the queue, and fills it from another pass over the dataflow.
@@ -259,7 +259,7 @@ class EnqueueThread(ShareSessionThread):
 
     def _put(self, arrays: List[np.ndarray]) -> bool:
         """Waits for room and enqueues; returns whether to continue."""
-        with self._enqueuing:
+        with self._enqueue_lock:
             if self.stopped():
                 return False
             try:

@@ -59,17 +59,17 @@ class FeedInput(InputSource):
         self._datapoints: Optional[Generator[Any, None, None]] = None
         # After the last datapoint: how many there were, and the state of the flow. The next one may
         # be cut off, and a pass that is cut off does not count.
-        self._last: Tuple[int, Any] = (0, None)
+        self._last_fed: Tuple[int, Any] = (0, None)
 
     def next_feed(self) -> Dict[tf.Tensor, Any]:
         """Takes the next datapoint and returns it as a feed; StopIteration at the end."""
-        datapoint = self._take()
-        self._keep_position()
+        datapoint = self._next_datapoint()
+        self._record_position()
         return CheckedFeed(zip(self._placeholders, self._check(datapoint)))
 
     feed_of_step = next_feed
 
-    def _take(self) -> Any:
+    def _next_datapoint(self) -> Any:
         if self._datapoints is None:
             name = type(self).__name__
             raise RuntimeError(f"{name} gives data after setup() and reset_state().")
@@ -78,9 +78,9 @@ class FeedInput(InputSource):
             raise StopIteration
         return datapoint
 
-    def _keep_position(self) -> None:
-        if self._pass_length is None:
-            self._last = self.cursor.count, self.cursor.flow_state()
+    def _record_position(self) -> None:
+        if not self.by_pass:
+            self._last_fed = self.cursor.count, self.cursor.flow_state()
 
     @property
     def by_pass(self) -> bool:
@@ -100,7 +100,8 @@ class FeedInput(InputSource):
     def position(self) -> Dict[str, Any]:
         """Returns the position after the last datapoint that was fed, see `FlowCursor`."""
         if self._datapoints is not None:
-            return self.cursor.position() if self.by_pass else self.cursor.position_of(*self._last)
+            cursor = self.cursor
+            return cursor.position() if self.by_pass else cursor.position_of(*self._last_fed)
         if self._reset_done:
             raise RuntimeError(
                 "FeedInput has closed its dataflow: save the state before the training is over."
@@ -135,7 +136,7 @@ class FeedInput(InputSource):
             self.ds.reset_state()
             self._reset_done = True
         self._datapoints = self.cursor.begin()
-        self._keep_position()
+        self._record_position()
 
     def _read_by_pass(self) -> Optional[int]:
         length = super()._read_by_pass()
@@ -168,8 +169,8 @@ class DataParallelFeedInput(FeedInput):
     def next_feed(self, cnt: int = 1) -> Dict[tf.Tensor, Any]:
         """Takes a datapoint for each of the first `cnt` towers and returns them as a feed."""
         towers = list(self._by_tower.items())[:cnt]
-        datapoints = [self._take() for _ in towers]
-        self._keep_position()
+        datapoints = [self._next_datapoint() for _ in towers]
+        self._record_position()
         feed = CheckedFeed()
         for (name, placeholders), datapoint in zip(towers, datapoints):
             if not placeholders:

@@ -115,13 +115,13 @@ def set_logger_dir(dirname: str, action: Optional[str] = None) -> Optional[str]:
             return None
         close_logger_dir()  # and let go of its lock
     done, messages = None, []
-    if _names(dirname):
-        done = letter or _ask(dirname)
+    if _visible_names(dirname):
+        done = letter or _ask_action(dirname)
     if done == "q":
         info(f"Quit; {dirname} was left as it is.")
         raise SystemExit(1)
     if done == "n":
-        lock, dirname = _take_new(dirname)
+        lock, dirname = _lock_new_directory(dirname)
     else:
         if done in ("b", "d"):
             with DirectoryLock(dirname):  # nothing is done to the files of a run that is alive
@@ -169,7 +169,7 @@ def _letter_of(answer: str) -> Optional[str]:
     return answer if answer in _ACTIONS.values() else _ACTIONS.get(answer)
 
 
-def _ask(dirname: str) -> str:
+def _ask_action(dirname: str) -> str:
     if not is_terminal(sys.stdin):
         warning(f"Log directory {dirname} exists, and there is no terminal to ask what to do.")
         return "n"
@@ -187,7 +187,7 @@ def _ask(dirname: str) -> str:
     return letter
 
 
-def _names(dirname: str) -> List[str]:
+def _visible_names(dirname: str) -> List[str]:
     """Returns what is in a directory that may be missing; names with a leading dot do not count."""
     names = os.listdir(dirname) if os.path.lexists(dirname) else []
     return [name for name in names if not name.startswith(".")]
@@ -204,7 +204,7 @@ def _clear_directory(dirname: str, letter: str) -> str:
     return f"What was in {dirname} before is deleted."
 
 
-def _take_new(dirname: str) -> Tuple[DirectoryLock, str]:
+def _lock_new_directory(dirname: str) -> Tuple[DirectoryLock, str]:
     """Locks the first of `{dirname}-1`, ... (of a worker `{...}-1-worker1`) that no run uses and
     that has nothing in it but logs, those of starts that failed.
     """
@@ -215,7 +215,7 @@ def _take_new(dirname: str) -> Tuple[DirectoryLock, str]:
         with suppress(DirectoryInUse, FileExistsError):
             os.makedirs(path, exist_ok=True)  # FileExistsError for a file
             lock = DirectoryLock(path)
-            if all(name.startswith(_LOG) for name in _names(path)):
+            if all(name.startswith(_LOG) for name in _visible_names(path)):
                 break
             lock.release()
     warning(f"This run logs to {path} instead.")

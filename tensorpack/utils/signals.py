@@ -74,8 +74,8 @@ class SignalListener:
         self._signums = tuple(signums)
         # Without one, nothing takes the place of the default action: the thread does the work.
         self._on_main_thread = on_main_thread or (lambda signum, frame: None)
-        self._outer_handlers: Dict[int, Any] = {}
-        self._outer_fd = -1
+        self._old_handlers: Dict[int, Any] = {}
+        self._old_fd = -1
 
     def __enter__(self) -> "SignalListener":
         self._reader, self._writer = socket.socketpair()
@@ -84,27 +84,27 @@ class SignalListener:
         self._thread = threading.Thread(target=self._listen, name="SignalListener", daemon=True)
         self._thread.start()
         if threading.current_thread() is threading.main_thread():
-            self._outer_fd = signal.set_wakeup_fd(self._writer.fileno(), warn_on_full_buffer=False)
+            self._old_fd = signal.set_wakeup_fd(self._writer.fileno(), warn_on_full_buffer=False)
             for signum in self._signums:
-                self._outer_handlers[signum] = signal.signal(signum, self._on_main_thread)
-            multiprocessing.util.register_after_fork(self, SignalListener._leave_to_parent)
+                self._old_handlers[signum] = signal.signal(signum, self._on_main_thread)
+            multiprocessing.util.register_after_fork(self, SignalListener._after_fork)
         return self
 
     @property
     def hears_signals(self) -> bool:
         """Whether it has installed its handlers, which only the main thread may do."""
-        return bool(self._outer_handlers)
+        return bool(self._old_handlers)
 
-    def _leave_to_parent(self) -> None:
+    def _after_fork(self) -> None:
         """In a forked copy: signals are the copy's own again, and no news for the parent."""
-        if self._outer_handlers:
+        if self._old_handlers:
             signal.set_wakeup_fd(-1)
             self._restore_handlers()
 
     def __exit__(self, *exc_info: object) -> None:
-        if self._outer_handlers:
+        if self._old_handlers:
             self._restore_handlers()
-            signal.set_wakeup_fd(self._outer_fd)
+            signal.set_wakeup_fd(self._old_fd)
         self._closing = True
         self.poke()
         self._thread.join()
@@ -112,10 +112,10 @@ class SignalListener:
         self._writer.close()
 
     def _restore_handlers(self) -> None:
-        for signum, handler in self._outer_handlers.items():
+        for signum, handler in self._old_handlers.items():
             # None: set by C code that Python cannot put back
             signal.signal(signum, signal.SIG_DFL if handler is None else handler)
-        self._outer_handlers = {}
+        self._old_handlers = {}
 
     def poke(self) -> None:
         """Makes the listener's thread call `on_wake` now, from any thread or signal handler."""
@@ -130,9 +130,9 @@ class SignalListener:
             for number in self._reader.recv(4096) if ready else b"":
                 if number in self._signums:
                     self._on_signal(number)
-                if number != _POKE and self._outer_fd != -1:
+                if number != _POKE and self._old_fd != -1:
                     with suppress(OSError):  # closed by its owner, or full: the owner's business
-                        os.write(self._outer_fd, bytes([number]))
+                        os.write(self._old_fd, bytes([number]))
             if self._closing:
                 return
             timeout = self._on_wake()

@@ -71,7 +71,7 @@ def test_a_state_of_another_version_is_refused_and_nothing_changes():
 def test_it_is_known_which_games_are_restored_well(name, well, monkeypatch):
     warnings = []
     monkeypatch.setattr(logger, "warning", warnings.append)
-    _emulator.clones_well.cache_clear()
+    _emulator.clones_exactly.cache_clear()
     for _ in range(2):
         with AtariPlayers(any_rom(name), backend="single") as player:
             assert player.can_save is well

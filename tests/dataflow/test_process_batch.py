@@ -11,7 +11,7 @@ from tensorpack.dataflow.process_map import (
     MultiProcessMapAndBatchDataZMQ,
 )
 from tensorpack.utils._tracebacks import notes_of
-from tensorpack.utils.packing.packed_arrays import stays_as_it_is
+from tensorpack.utils.packing.packed_arrays import is_immutable
 from tests.contracts.dataflow import assert_same
 from tests.dataflow import process_functions as functions
 from tests.dataflow.process_flows import ContractOfProcesses, closing, passes
@@ -95,7 +95,7 @@ def test_batches_go_to_tensorflow_without_a_copy():
         assert len(batches) == 6
         for (batch,) in batches:
             assert batch.shape == (4, 10000)
-            assert stays_as_it_is(batch) and batch.ctypes.data % 64 == 0
+            assert is_immutable(batch) and batch.ctypes.data % 64 == 0
             assert (batch == batch[:, :1]).all()
 
 

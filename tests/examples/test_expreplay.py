@@ -11,7 +11,7 @@ from expreplay import ExpReplay, make_input
 import tensorpack as tp
 from tensorpack.callbacks import Callback
 from tensorpack.train import TrainingInterrupted
-from tensorpack.utils.packing.packed_arrays import stays_as_it_is
+from tensorpack.utils.packing.packed_arrays import is_immutable
 from tensorpack.utils.stopping import Interrupted
 from tests.examples.small_dqn import make_config, read_stats, small_catch, train
 from tests.RL.catch import CatchPlayer, CountingCatch
@@ -60,7 +60,7 @@ def test_what_a_batch_is(log_dir):
         ((8,), np.bool_),
     ]
     assert set(np.concatenate([each[2] for each in seen])) <= {-1.0, 0.0, 1.0}
-    assert stays_as_it_is(frames), "an input queue would copy it"
+    assert is_immutable(frames), "an input queue would copy it"
     with pytest.raises(ValueError, match="read-only"):
         frames[:] = 0
     overs, rewards = (np.concatenate([each[i] for each in seen]) for i in (3, 2))

@@ -80,8 +80,8 @@ def test_a_consumer_that_waits_is_woken_by_a_stop(capacity, capfd):
 @pytest.mark.parametrize("interrupted", [False, True])
 def test_a_dataflow_that_does_not_come_back_is_named(interrupted, logged, monkeypatch):
     """After a signal it has less time; the other time would outlast what the flow waits for."""
-    for name, seconds in [("LEAVE", 60), ("HURRY", 60), ("CANCEL", 0.1)]:
-        if name == ("HURRY" if interrupted else "LEAVE"):
+    for name, seconds in [("JOIN", 60), ("INTERRUPTED_JOIN", 60), ("CANCEL", 0.1)]:
+        if name == ("INTERRUPTED_JOIN" if interrupted else "JOIN"):
             seconds = 0.1
         monkeypatch.setattr(f"tensorpack.input_source.enqueue_callback._{name}_SECONDS", seconds)
     entered, release = threading.Event(), threading.Event()

@@ -1,7 +1,7 @@
 import numpy as np
 
 from tensorpack.input_source.enqueue_thread import private
-from tensorpack.utils.packing.packed_arrays import stays_as_it_is
+from tensorpack.utils.packing.packed_arrays import is_immutable
 
 
 def test_a_copy_is_aligned_so_that_tensorflow_takes_it_over():
@@ -16,7 +16,7 @@ def test_what_is_read_only_is_not_copied():
     assert private(array) is not array
     array.setflags(write=False)
     for each in array, array[10:], np.frombuffer(b"x" * 5000, np.uint8):
-        assert stays_as_it_is(each)
+        assert is_immutable(each)
         assert private(each) is each
 
 
@@ -27,5 +27,5 @@ def test_a_read_only_view_of_what_can_be_written_is_copied():
     borrowed = np.frombuffer(bytearray(5000), np.uint8)
     borrowed.setflags(write=False)
     for each in view, borrowed:
-        assert not stays_as_it_is(each)
+        assert not is_immutable(each)
         assert not np.shares_memory(private(each), each)

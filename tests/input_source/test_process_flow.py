@@ -20,7 +20,7 @@ from tensorpack.input_source import FeedInput, QueueInput, StagingInput
 from tensorpack.input_source.enqueue_thread import private
 from tensorpack.tfutils.sesscreate import NewSessionCreator
 from tensorpack.train import SimpleTrainer
-from tensorpack.utils.packing.packed_arrays import stays_as_it_is
+from tensorpack.utils.packing.packed_arrays import is_immutable
 from tests import helpers
 from tests.dataflow.process_functions import Endless, arrays_of, numbers, ones
 from tests.helpers import TinyModel
@@ -69,7 +69,7 @@ def test_what_comes_from_processes_is_fed_without_a_copy():
     assert len(datapoints) == 60
     for _, large, small, other in datapoints:
         for array in large, small, other:
-            assert stays_as_it_is(array) and private(array) is array
+            assert is_immutable(array) and private(array) is array
     flow.close()
 
 

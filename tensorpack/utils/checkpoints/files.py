@@ -225,7 +225,7 @@ def replace_checkpoint(
                 for suffix in reversed(renamed):
                     os.remove(target + suffix)
             elif renamed or not os.path.lexists(target + INDEX):
-                put_back(target)
+                restore_backup(target)
             elif not has_backup:
                 remove_checkpoint(backup)
         discard(unfinished)
@@ -235,7 +235,7 @@ def replace_checkpoint(
             remove_checkpoint(backup)
 
 
-def put_back(target: str) -> None:
+def restore_backup(target: str) -> None:
     """Gives a checkpoint its name back, from `TARGET.replaced`."""
     remove_checkpoint(target)
     _link_files(target + REPLACED, target)

@@ -22,9 +22,9 @@ from .files import (
     REPLACED,
     CheckpointCorrupt,
     discard,
-    put_back,
     remove_checkpoint,
     replace_checkpoint,
+    restore_backup,
     step_of,
     suffixes,
     verify,
@@ -102,7 +102,7 @@ class CheckpointStore:
         newest = os.path.join(self.directory, os.path.basename(prefix))
         if newest.endswith(REPLACED):
             newest = newest[: -len(REPLACED)]
-            put_back(newest)
+            restore_backup(newest)
         for backup in [path for path in candidates(self.directory) if path.endswith(REPLACED)]:
             with suppress(CheckpointCorrupt, FileNotFoundError):
                 verify(backup[: -len(REPLACED)])

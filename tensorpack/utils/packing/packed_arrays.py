@@ -19,7 +19,7 @@ def aligned_empty(shape: Sequence[int], dtype: Any) -> np.ndarray:
     return memory[start : start + nbytes].view(dtype).reshape(shape)
 
 
-def stays_as_it_is(array: np.ndarray) -> bool:
+def is_immutable(array: np.ndarray) -> bool:
     """Returns whether an array is read-only, as is everything that it is a view of."""
     memory: Any = array
     while isinstance(memory, np.ndarray):

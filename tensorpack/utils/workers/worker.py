@@ -118,7 +118,7 @@ class Worker(BaseProcess):
 
     def run(self) -> None:
         """What happens in the process; called by `multiprocessing`."""
-        self._die_with_starter()
+        self._die_with_parent()
         try:
             if self._work:
                 self._target, self._args, self._kwargs = pickle.loads(self._work)
@@ -141,7 +141,7 @@ class Worker(BaseProcess):
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
             signal.setitimer(signal.ITIMER_REAL, 0)
 
-    def _die_with_starter(self) -> None:
+    def _die_with_parent(self) -> None:
         """From now on, Linux kills the process when the one that started it is gone, also while it
         is stopped or hangs in C.
         """

@@ -17,7 +17,7 @@ from tensorpack.dataflow._processes.channel import Limits, make_channels
 from tensorpack.dataflow._processes.pickled import Packed
 from tensorpack.dataflow._processes.shared_memory import SharedFile
 from tensorpack.dataflow._stack import DeferredStack
-from tensorpack.utils.packing.packed_arrays import stays_as_it_is
+from tensorpack.utils.packing.packed_arrays import is_immutable
 from tests.processes import in_thread, named_memory, open_files
 
 SIZE = 10000
@@ -170,7 +170,7 @@ def test_arrays_are_aligned_and_read_only(open_channel):
         channel.put([full(size, size), np.arange(size + 0.5), {"x": np.ones(size, ">f8")}])
         first, second, inner = channel.take()[1]
         for array in first, second, inner["x"]:
-            assert stays_as_it_is(array)
+            assert is_immutable(array)
             assert array.nbytes <= 512 or array.ctypes.data % 64 == 0
             with pytest.raises(ValueError):
                 array.setflags(write=True)
