@@ -57,22 +57,22 @@ def _read(path: str) -> Tuple[str, Dict[str, Any], Any]:
     TensorFlow is needed for checkpoints that another program wrote.
     """
     from tensorpack.utils.checkpoints.files import errors_of, read_manifest
-    from tensorpack.utils.checkpoints.variables import by_name, known_from, known_of
+    from tensorpack.utils.checkpoints.variables import by_name, variables_in, variables_of
     from tensorpack.utils.packing.npz import NAMED_ARRAYS, read_npz
 
     path = find_checkpoint(path)
     if path.endswith(NAMED_ARRAYS):
         with errors_of(path):
             arrays = by_name(read_npz(path))
-        return path, known_of(arrays), arrays.get("global_step")
+        return path, variables_of(arrays), arrays.get("global_step")
     manifest = read_manifest(path)
     if manifest is not None and "variables" in manifest:
-        return path, known_from(manifest["variables"]), manifest["step"]
+        return path, variables_in(manifest["variables"]), manifest["step"]
     from tensorpack.tfutils.checkpoint import CheckpointReader
 
     reader = CheckpointReader(path)
     step = reader.read("global_step") if "global_step" in reader.names else None
-    return path, known_from(reader.variables), step
+    return path, variables_in(reader.variables), step
 
 
 def _total(variables: Iterable[Any]) -> str:

@@ -18,7 +18,7 @@ from tensorpack.tfutils.checkpoint import load_checkpoint_vars
 from tensorpack.tfutils.sessinit import SessionInit, SmartInit, VariableMismatch
 from tensorpack.tfutils.varmanip import is_training_name, known_of_graph, mismatch_table
 from tensorpack.utils import get_rng, get_tqdm, humanize_time_delta, logger
-from tensorpack.utils.checkpoints.variables import known_of, match
+from tensorpack.utils.checkpoints.variables import match, variables_of
 from tensorpack.utils.optional import require
 from tensorpack.utils.rng import rng_state, set_rng_state
 
@@ -249,7 +249,7 @@ class AllWeights(SessionInit):
         self._loader = SmartInit(path)
 
     def _run_init(self, sess: Any) -> None:
-        saved = known_of(load_checkpoint_vars(self._path))
+        saved = variables_of(load_checkpoint_vars(self._path))
         rows = match(known_of_graph(tf.global_variables()), saved)
         wrong = [row for row in rows if row.verdict not in ("same", "cast", "extra")]
         # A weight is LAYER/VARIABLE: target networks and optimizers have longer names.

@@ -12,10 +12,10 @@ from tensorpack.utils.checkpoints.files import verify
 from tensorpack.utils.checkpoints.variables import (
     Match,
     by_name,
-    known_from,
-    known_of,
     match,
     take_present_names,
+    variables_in,
+    variables_of,
     without_output,
 )
 from tensorpack.utils.checks import check_kind
@@ -111,7 +111,7 @@ class SaverRestore(SessionInit):
         verify(self.path)
         reader = CheckpointReader(self.path)
         scope = f"{self.prefix}/" if self.prefix else ""
-        saved = known_from(reader.variables)
+        saved = variables_in(reader.variables)
         in_graph = () if scope else known_of_graph(tf.global_variables())
         names = take_present_names(in_graph, saved)
         self.missing = load_named_values(
@@ -157,7 +157,7 @@ class ExactRestore(SessionInit):
         logger.info(f"Restoring checkpoint from {self._prefix} ...")
         variables = tf.global_variables() if self._variables is None else self._variables
         reader, ours = CheckpointReader(self._prefix), known_of_graph(variables)
-        theirs = known_from(reader.variables)
+        theirs = variables_in(reader.variables)
         names = take_present_names(ours, theirs)
         wrong = [row for row in match(ours, theirs) if row.verdict != "same"]
         minor = all(map(_is_minor, wrong))
@@ -204,7 +204,7 @@ class DictRestore(SessionInit):
         logger.info("Restoring from dict ...")
         values = self._values
         self.missing = load_named_values(
-            sess, "the dict", known_of(values), values.__getitem__, reshape=self.ignore_mismatch
+            sess, "the dict", variables_of(values), values.__getitem__, reshape=self.ignore_mismatch
         )
 
 
@@ -307,7 +307,7 @@ class InitFrom(SessionInit):
         variables = {var.op.name: var for var in tf.global_variables()}
         weights = self._weights(variables)
         rows, chosen = [], {}
-        for row in match(known_of_graph(variables.values()), known_of(self._values)):
+        for row in match(known_of_graph(variables.values()), variables_of(self._values)):
             reason = self._why_not(row, weights)
             if not reason:
                 chosen[row.name] = self._values[row.name]

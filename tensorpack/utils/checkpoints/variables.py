@@ -117,13 +117,13 @@ def by_name(values: Dict[str, Any]) -> Dict[str, Any]:
     return result
 
 
-def known_of(values: Dict[str, Any]) -> Dict[str, Variable]:
+def variables_of(values: Dict[str, Any]) -> Dict[str, Variable]:
     """Returns what is known of values, by name."""
     arrays = {name: np.asarray(value) for name, value in sorted(values.items())}
     return {name: Variable(array.dtype.name, array.shape) for name, array in arrays.items()}
 
 
-def known_from(manifest: Dict[str, Dict[str, Any]]) -> Dict[str, Variable]:
+def variables_in(manifest: Dict[str, Dict[str, Any]]) -> Dict[str, Variable]:
     """Returns what a manifest, or the index of a checkpoint, says of variables, by name."""
     entries = sorted(manifest.items())
     return {name: Variable(entry["dtype"], tuple(entry["shape"])) for name, entry in entries}
