@@ -191,17 +191,6 @@ def test_random_streams_come_from_the_root_seed():
     assert one[0] != one[1]
 
 
-def test_a_pass_is_not_changed_by_another_one():
-    fix_rng_seed(3)
-    alone = list(Dice())
-    fix_rng_seed(3)
-    flow = Dice()
-    one = iter(flow)
-    first = next(one)
-    list(flow)
-    assert [first, *one] == alone
-
-
 class WithState(Later):
     def state_dict(self):
         return {"mine": 1}

@@ -153,25 +153,3 @@ def test_only_what_is_shuffled_needs_a_seed(monkeypatch):
     assert not CacheData(shuffled(3)).seeded
     fix_rng_seed(0)
     assert CacheData(shuffled(3), shuffle=True).seeded
-
-
-@pytest.mark.parametrize("complete", [1, 2, 3])
-def test_a_rest_that_is_not_asked_for_fills_the_cache_as_well(complete):
-    flow, twin = (CacheData(shuffled(20), shuffle=True) for _ in range(2))
-    for _ in range(complete):
-        list(flow)
-    twin.load_state_dict(flow.state_dict())
-    iter(twin)
-    for _ in range(2):
-        assert list(twin) == list(flow)
-
-
-def test_a_state_of_a_first_pass_replaces_what_was_cached():
-    flow, other = CacheData(shuffled(20)), CacheData(shuffled(20))
-    list(other)
-    going = iter(flow)
-    begun = list(itertools.islice(going, 7))
-    other.load_state_dict(flow.state_dict())
-    rest = list(going)
-    assert list(other) == rest
-    assert list(other) == begun + rest

@@ -104,14 +104,6 @@ def test_passes_of_any_length_are_written(tmp_path, count, capsys):
     assert [float(x) for _, x in loaded] == list(range(count))
 
 
-def test_the_file_has_checksums(tmp_path):
-    with h5py.File(save(datapoints_of(3), tmp_path / "a"), "r") as file:
-        for key in PATHS:
-            assert file[key].fletcher32
-            assert file[key].shape[0] == 3
-            assert file[key].maxshape[0] is None
-
-
 def test_files_of_other_programs(tmp_path):
     path = foreign(tmp_path / "a", x=np.arange(6).reshape(3, 2), name=np.array([b"a", b"b", b"c"]))
     for in_memory in True, False:

@@ -21,7 +21,6 @@ from tensorpack.dataflow import (
     StateNotKept,
 )
 from tensorpack.dataflow.process_map import MultiProcessMapData, MultiProcessMapDataZMQ
-from tensorpack.utils.rng import fix_rng_seed
 from tests.contracts.dataflow import DataFlowContract, assert_same
 from tests.dataflow import process_functions as functions
 from tests.dataflow.process_flows import ContractOfProcesses, closing, passes, seeded_passes
@@ -98,18 +97,18 @@ def test_what_comes_out_is_what_went_in(size, num_proc, buffer_size, buffer_byte
     ds = numbers(size)
     expected = list(MapData(ds, func))
     options = {"buffer_size": buffer_size, "buffer_bytes": buffer_bytes, "strict": strict}
-    for found in passes(mapped(ds, func, num_proc, **options)):
-        assert (found if strict else sorted(found)) == expected
+    for datapoints in passes(mapped(ds, func, num_proc, **options)):
+        assert (datapoints if strict else sorted(datapoints)) == expected
 
 
 @pytest.mark.parametrize("num_proc", first_fast([2, 3]))
 @pytest.mark.parametrize("func", [functions.drawn, functions.not_of_three, functions.arrays_of])
 def test_the_number_of_processes_does_not_matter(num_proc, func):
-    expected, found = (
+    expected, datapoints = (
         seeded_passes(lambda n=n: mapped(numbers(11, True), func, n, strict=True, buffer_size=n))
         for n in (1, num_proc)
     )
-    assert_same(found, expected)
+    assert_same(datapoints, expected)
     if func is functions.drawn:
         assert len({dp[1] for dp in expected[0] + expected[1]}) == 22
 
@@ -118,13 +117,13 @@ def test_the_number_of_processes_does_not_matter(num_proc, func):
 @pytest.mark.slow
 @pytest.mark.parametrize("method", ["forkserver", "spawn"])
 def test_the_start_method_does_not_matter(method):
-    expected, found = (
+    expected, datapoints = (
         seeded_passes(
             lambda m=m: mapped(numbers(11, True), functions.drawn, strict=True, start_method=m)
         )
         for m in ("fork", method)
     )
-    assert_same(found, expected)
+    assert_same(datapoints, expected)
 
 
 def test_the_flow_is_iterated_here_and_the_function_is_not_called_here():
@@ -197,13 +196,13 @@ class TestErrors:
         func = functions.At(number, functions.fail)
         with closing(mapped(numbers(10), func, strict=strict)) as flow:
             for _ in range(3):
-                found = []
+                datapoints = []
                 with pytest.raises(LookupError, match="no such datapoint") as caught:
-                    found.extend(flow)
+                    datapoints.extend(flow)
                 assert "in fail" in str(caught.value.__cause__)
                 if strict:
-                    found = list(itertools.islice(flow, number))
-                    assert found == [[i] for i in range(number)]
+                    datapoints = list(itertools.islice(flow, number))
+                    assert datapoints == [[i] for i in range(number)]
             assert len(multiprocessing.active_children()) == 2
 
     def test_in_a_strict_flow_it_comes_at_its_place(self):
@@ -225,45 +224,23 @@ class TestErrors:
 
         with closing(mapped(DataFromGenerator(generate), strict=strict)) as flow:
             for _ in range(2):
-                going, found = iter(flow), []
+                going, datapoints = iter(flow), []
                 with pytest.raises(OSError, match="the file is gone"):
                     for datapoint in going:
-                        found.append(datapoint)
-                assert sorted(found) == [[10 * i] for i in range(7)]
+                        datapoints.append(datapoint)
+                assert sorted(datapoints) == [[10 * i] for i in range(7)]
 
 
-class TestState:
-    @pytest.mark.parametrize(
-        "ds",
-        [
-            lambda: numbers(12, shuffle=True),
-            lambda: BatchData(numbers(25, shuffle=True), 2, use_list=True),
-        ],
-    )
-    def test_it_continues_behind_what_was_given_out(self, ds):
-        make = lambda n: mapped(ds(), functions.drawn, n, strict=True)  # noqa: E731
-        fix_rng_seed(5)
-        expected = passes(make(2), 3)
-        fix_rng_seed(5)
-        with closing(make(2)) as flow:
-            flow.reset_state()
-            first, going = list(flow), iter(flow)
-            begun = [next(going) for _ in range(5)]
-            state = flow.state_dict()
-        with closing(make(3)) as other:
-            other.load_state_dict(state)
-            assert_same([first, begun + list(other), list(other)], expected)
-
-    def test_there_is_none_without_one_of_the_flow(self):
-        with closing(mapped(Plain(5), functions.same, strict=True)) as flow:
-            for _ in range(2):
-                going = iter(flow)
-                with pytest.raises(StateNotKept, match="Plain keeps no state"):
-                    flow.state_dict()
-                next(going)
-                with pytest.raises(StateNotKept, match="Plain keeps no state"):
-                    flow.state_dict()
-            assert len(list(flow)) == 5
+def test_there_is_no_state_without_one_of_the_flow():
+    with closing(mapped(Plain(5), functions.same, strict=True)) as flow:
+        for _ in range(2):
+            going = iter(flow)
+            with pytest.raises(StateNotKept, match="Plain keeps no state"):
+                flow.state_dict()
+            next(going)
+            with pytest.raises(StateNotKept, match="Plain keeps no state"):
+                flow.state_dict()
+        assert len(list(flow)) == 5
 
 
 class TestData:
@@ -289,9 +266,9 @@ class TestData:
         inner = mapped(numbers(12), strict=True)
         flow = BatchData(mapped(inner, functions.arrays_of, strict=True), 4)
         with closing(RepeatedData(flow, 2)):
-            found = list(RepeatedData(flow, 2))
-        assert [batch[0].tolist() for batch in found[:2]] == [[0, 10, 20, 30], [40, 50, 60, 70]]
-        assert len(found) == 6
+            batches = list(RepeatedData(flow, 2))
+        firsts = [batch[0].tolist() for batch in batches]
+        assert firsts[:2] == [[0, 10, 20, 30], [40, 50, 60, 70]] and len(batches) == 6
         assert multiprocessing.active_children() == []
 
 

@@ -14,7 +14,7 @@ from tensorpack.dataflow import (
     ProxyDataFlow,
     RepeatedData,
 )
-from tensorpack.dataflow.threads import MultiThreadMapData, MultiThreadRunner
+from tensorpack.dataflow.threads import MultiThreadMapData
 from tests.dataflow.flows import numbers
 from tests.dataflow.process_functions import same
 from tests.dataflow.thread_functions import Connection, both_orders, threads_of
@@ -122,14 +122,14 @@ def test_the_next_pass_waits_for_a_thread_that_is_still_in_the_flow(capsys):
     out = capsys.readouterr().out
     assert out.count("did not stop within 2 seconds") == 2  # the other one waits for the flow
     left = threads_of("MultiThreadMapData")
-    found = []
-    following = threading.Thread(target=lambda: found.extend(flow))
+    datapoints = []
+    following = threading.Thread(target=lambda: datapoints.extend(flow))
     following.start()
     following.join(SHORT)
-    assert found == [] and left[0].is_alive()  # two threads are never in the flow at a time
+    assert datapoints == [] and left[0].is_alive()  # two threads are never in the flow at a time
     gate.set()
     following.join(LONG)
-    assert found == [[0], [1]]
+    assert datapoints == [[0], [1]]
     for thread in left:
         thread.join(LONG)
 
@@ -177,23 +177,3 @@ def test_a_forked_process_begins_its_own_passes():
     gate.set()
     assert process.exitcode == 0
     assert list(going) == [[1]]
-
-
-def test_a_thread_that_cannot_start_leaves_no_other(monkeypatch):
-    start, started = threading.Thread.start, []
-
-    def no_more_than_two(thread):
-        if len(started) == 2:
-            raise RuntimeError("can't start new thread")
-        started.append(thread)
-        start(thread)
-
-    monkeypatch.setattr(threading.Thread, "start", no_more_than_two)
-    for flow in [
-        MultiThreadMapData(numbers(9), 3, same),
-        MultiThreadRunner(lambda: numbers(9), 5, 3),
-    ]:
-        started.clear()
-        with pytest.raises(RuntimeError, match="can't start new thread"):
-            next(iter(flow))
-        assert len(started) == 2 and not any(thread.is_alive() for thread in started)

@@ -9,7 +9,7 @@ import pytest
 from tensorpack.dataflow import DataFromGenerator
 from tensorpack.dataflow.threads import MultiThreadMapData
 from tests.dataflow.flows import numbers
-from tests.dataflow.thread_functions import both_orders, threads_of
+from tests.dataflow.thread_functions import both_orders
 from tests.processes import LONG
 
 
@@ -37,18 +37,18 @@ def test_an_error_is_raised_with_its_traceback(strict, where, num_thread, positi
 
     before = threading.enumerate()
     flow = MultiThreadMapData(DataFromGenerator(source), num_thread, func, strict=strict)
-    found = []
+    datapoints = []
     with pytest.raises(ZeroDivisionError) as raised:
         for datapoint in flow:
-            found.append(datapoint)
+            datapoints.append(datapoint)
     assert threading.enumerate() == before
     assert raised.value is error
     frames = [frame.name for frame in traceback.extract_tb(error.__traceback__)]
     assert frames[-1] == "this_breaks" and frames[0] == this_function()
     if strict:
-        assert found == [[i] for i in range(position)]
+        assert datapoints == [[i] for i in range(position)]
     else:
-        assert [position] not in found and len(found) <= 4
+        assert [position] not in datapoints and len(datapoints) <= 4
 
 
 def this_function():
@@ -74,26 +74,6 @@ def test_a_strict_error_waits_for_what_comes_before_it(first_fails):
     with pytest.raises(ZeroDivisionError, match="of 0" if first_fails else "of 1"):
         next(datapoints)
     assert list(datapoints) == []
-
-
-def test_an_error_is_raised_before_what_is_finished_already():
-    blocked, broken = threading.Event(), threading.Event()
-
-    def func(datapoint):
-        if datapoint == [5]:
-            assert blocked.wait(LONG)
-            broken.set()
-            raise ZeroDivisionError("of the last")
-        return datapoint
-
-    datapoints = iter(MultiThreadMapData(numbers(6), 1, func))
-    next(datapoints)
-    (thread,) = threads_of("MultiThreadMapData")
-    blocked.set()
-    assert broken.wait(LONG)
-    thread.join(LONG)
-    with pytest.raises(ZeroDivisionError, match="of the last"):
-        next(datapoints)
 
 
 @both_orders

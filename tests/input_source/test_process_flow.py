@@ -70,6 +70,7 @@ def test_what_comes_from_processes_is_fed_without_a_copy():
     for _, large, small, other in datapoints:
         for array in large, small, other:
             assert is_immutable(array) and private(array) is array
+        assert large.ctypes.data % 64 == other.ctypes.data % 64 == 0
     flow.close()
 
 

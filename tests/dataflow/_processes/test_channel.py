@@ -1,11 +1,9 @@
 """What goes in at one end of a channel comes out at the other; memory is bounded, and returned."""
 
-import errno
 import gc
 import os
 import random
 import sys
-import threading
 
 import numpy as np
 import pytest
@@ -15,9 +13,6 @@ from hypothesis import strategies as st
 from tensorpack.dataflow._processes import shared_memory
 from tensorpack.dataflow._processes.channel import Limits, make_channels
 from tensorpack.dataflow._processes.pickled import Packed
-from tensorpack.dataflow._processes.shared_memory import SharedFile
-from tensorpack.dataflow._stack import DeferredStack
-from tensorpack.utils.packing.packed_arrays import is_immutable
 from tests.processes import in_thread, named_memory, open_files
 
 SIZE = 10000
@@ -37,11 +32,6 @@ class Channel:
         """Sends an array filled with a number if there is room; returns whether there was."""
         self.receiver.return_slots()
         return self.sender.offer(Packed([full(number, size)]), number)
-
-    def put(self, obj, tag=0):
-        """Sends an object; waits for room."""
-        self.receiver.return_slots()
-        self.sender.send(obj, tag)
 
     def take(self):
         """Returns what is there next; None if nothing is."""
@@ -104,23 +94,6 @@ def open_channel():
         channel.close()
 
 
-def test_objects_come_in_order_with_their_tags(open_channel):
-    channel = open_channel(slots=2, items=8)
-    tags = range(2**64 - 5, 2**64)
-    for number, tag in enumerate(tags):
-        channel.put([number], tag)
-    assert [channel.take() for _ in tags] == [(tag, [i]) for i, tag in enumerate(tags)]
-    assert channel.take() is None
-
-
-def test_a_sender_hears_that_the_receiver_is_gone(open_channel):
-    channel = open_channel(slots=1)
-    channel.send(1)
-    channel.receiver.close()
-    with pytest.raises(BrokenPipeError):
-        channel.put([full(2)])
-
-
 SIZES = (100, 600, 5000, 60000, 70000, 200000)
 
 
@@ -153,33 +126,6 @@ def test_it_never_gets_stuck_and_keeps_what_is_kept(slots, more, nbytes, seed):
             check(array, number)
     finally:
         channel.close()
-
-
-@given(items=st.integers(1, 5000), nbytes=st.integers(1, 2**33), workers=st.integers(1, 200))
-def test_limits_divide_what_may_be_on_the_way(items, nbytes, workers):
-    limits = Limits.of(items, nbytes, workers)
-    share = min(-(-items // workers), 1000)
-    assert limits.items == share and 1 <= limits.slots <= min(share, 16)
-    assert limits.nbytes == nbytes // workers
-
-
-def test_arrays_are_aligned_and_read_only(open_channel):
-    channel = open_channel(slots=8)
-    kept = []
-    for size in range(500, 4000, 97):  # from some on they are copies
-        channel.put([full(size, size), np.arange(size + 0.5), {"x": np.ones(size, ">f8")}])
-        first, second, inner = channel.take()[1]
-        for array in first, second, inner["x"]:
-            assert is_immutable(array)
-            assert array.nbytes <= 512 or array.ctypes.data % 64 == 0
-            with pytest.raises(ValueError):
-                array.setflags(write=True)
-                array[0] = 0
-        kept.append((size, first, second, inner["x"]))
-    for size, first, second, third in kept:
-        check(first, size)
-        np.testing.assert_array_equal(second, np.arange(size + 0.5))
-        assert set(third) == {1}
 
 
 VIEWS = {
@@ -220,24 +166,6 @@ def test_no_code_of_ours_runs_where_an_array_goes(open_channel):
         sys.setprofile(None)
     assert [name for event, name in called if event == "call"] == []
     assert len(channel.receiver._freed) == 1
-
-
-def test_what_cannot_be_sent_does_no_harm(open_channel, monkeypatch):
-    def refuse(file, nbytes):
-        raise OSError(errno.ENOSPC, "No room")
-
-    channel = open_channel(slots=1)
-    stack = DeferredStack([np.zeros(2000), np.zeros(2001)], np.dtype("f8"))
-    for number, size in enumerate([20 * SIZE, 100 * SIZE, 300 * SIZE]):
-        with pytest.raises(TypeError, match=r"^\[1\]: a lock cannot be pickled"):
-            channel.put([1, threading.Lock()])
-        with pytest.raises(ValueError, match="broadcast"):
-            channel.put([stack])
-        with monkeypatch.context() as patch:
-            patch.setattr(SharedFile, "resize", refuse)
-            with pytest.raises(OSError, match="No room"):
-                channel.send(1, size)
-        check(channel.exchange(number, size), number)
 
 
 @pytest.mark.parametrize("nbytes", [MIB, 4 * MIB])
@@ -281,14 +209,3 @@ def test_the_memory_has_no_name(system, monkeypatch, tmp_path):
     check(array, 7)
     del array
     assert open_files() == before[1]
-
-
-def test_a_descriptor_is_closed_once():
-    file = SharedFile()
-    number = file.fd
-    file.close()
-    reader, writer = os.pipe()
-    os.dup2(writer, number)  # another file has the number now
-    file.close()
-    for fd in {number, reader, writer}:
-        os.close(fd)

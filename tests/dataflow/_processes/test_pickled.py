@@ -2,13 +2,11 @@
 
 import collections
 import copyreg
-import threading
 
 import numpy as np
 import pytest
 
 from tensorpack.dataflow._processes.pickled import Packed, unpack
-from tensorpack.dataflow._stack import DeferredStack
 
 Box = collections.namedtuple("Box", "corners name")
 
@@ -59,20 +57,6 @@ def test_objects_of_any_class():
     assert isinstance(results[0], Box) and results[0] is results[1]
     assert np.shares_memory(results[0].corners, memory)
     assert results[2] == kinds and type(results[3]) is Masked and results[4:] == objects[4:]
-
-
-def test_rows_come_as_one_array():
-    stack = DeferredStack([np.arange(300), np.arange(300.0)], np.dtype("f4"))
-    (result,), _ = through([stack])
-    np.testing.assert_array_equal(result, np.stack([np.arange(300)] * 2).astype("f4"))
-    assert result.dtype == np.float32
-
-
-def test_what_cannot_be_pickled_is_named_with_its_place():
-    with pytest.raises(TypeError, match=r"^\[1\]\['it'\]: a lock cannot be pickled"):
-        Packed([1, {"it": threading.Lock()}])
-    with pytest.raises(TypeError, match="^a generator cannot be pickled"):
-        Packed(x for x in "a")
 
 
 def test_what_a_program_registers_for_its_classes_is_used(monkeypatch):

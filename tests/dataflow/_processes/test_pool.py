@@ -1,6 +1,5 @@
 """Worker pools are closed by any thread, and say at once that a worker is gone."""
 
-import gc
 import multiprocessing
 import os
 import signal
@@ -78,21 +77,6 @@ def test_a_signal_handler_closes_it_while_it_waits(make):
             pool.exchange()
     finally:
         signal.signal(signal.SIGALRM, usual)
-
-
-def test_workers_do_not_hold_what_leads_to_others(make):
-    """Or the memory and the pipes of one would stay as long as all others."""
-    make(count=1).close()  # starts the helper process of multiprocessing
-    gc.collect()
-    before = len(os.listdir("/proc/self/fd"))
-    pools = [make(count=count) for count in (1, 3)]
-    pools[1].begin([[number] for number in range(3)])
-    for _ in range(3):
-        pools[1].exchange()  # all have begun
-    opened = len(os.listdir(f"/proc/{pids(pools[1])[-1]}/fd")) - before
-    # A worker has memory for each slot of two channels, mapped or not, two ends of pipes for each,
-    # three of its worker class, and a sentinel or two of each worker that was started before.
-    assert opened <= 2 * (2 * LIMITS.slots) + 2 * 2 + 3 + 2 * 4
 
 
 def test_closing_a_flow_ends_a_pool_that_is_being_made(make):

@@ -7,7 +7,6 @@ import pytest
 from tensorpack.dataflow.imgaug import (
     AugmentationError,
     AugmentorList,
-    Brightness,
     Flip,
     ImageAugmentor,
     MapImage,
@@ -17,7 +16,6 @@ from tensorpack.dataflow.imgaug import (
     base,
     transform,
 )
-from tensorpack.utils import rng
 from tensorpack.utils.optional import Lazy
 from tests.contracts.augmentor import AugmentorContract, picture
 
@@ -161,23 +159,6 @@ def test_names():
     assert repr(Flip(horiz=True)) == "Flip(horiz=True)"
     assert repr(Flip(horiz=True, prob=0.1)) == "Flip(horiz=True, prob=0.1)"
     assert repr(AugmentorList([Flip(vert=True)])) == "AugmentorList(augmentors=[Flip(vert=True)])"
-
-
-def test_streams_of_a_seeded_program():
-    def drawn():
-        rng.fix_rng_seed(7)
-        augmentor = AugmentorList([Brightness(10), Brightness(10)])
-        augmentor.reset_state()
-        tfm = augmentor.get_transform(picture())
-        return [each.param for each in tfm.tfms]
-
-    state = rng.streams_state()
-    try:
-        assert drawn() == drawn()
-        assert len(set(drawn())) == 2
-    finally:
-        rng._streams.seeded = False
-        rng.set_streams_state(state)
 
 
 def test_a_missing_opencv(monkeypatch):

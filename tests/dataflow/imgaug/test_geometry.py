@@ -25,7 +25,7 @@ CONSTANT = {"border": cv2.BORDER_CONSTANT, "border_value": 0}
 
 
 class Seeded:
-    """Stands in for a random stream that always draws a given end of the range."""
+    """Stands in for a random stream that always draws one end of the range."""
 
     def __init__(self, share):
         self.share = share
@@ -54,10 +54,6 @@ class TestShift(AugmentorContract):
         np.testing.assert_array_equal(result[:, :2], np.full((40, 2, 3), [10, 20, 30]))
         assert (tfm.apply_segmentation(np.full((40, 60), 2**40))[:, :3] == [0, 0, 2**40]).all()
 
-    def test_range(self):
-        found = [drawn(Shift(0.1, 0.1), share) for share in (0, 0.5, 1)]
-        assert [tuple(tfm.mat[:, 2]) for tfm in found] == [(-6, -4), (0, 0), (6, 4)]
-
 
 class TestRotation(AugmentorContract):
     points = POINTS
@@ -80,7 +76,7 @@ class TestRotation(AugmentorContract):
     @pytest.mark.parametrize("most, step", [(0.3, 0.1), (0.6, 0.2), (0.7, 0.1), (179.9, 0.1)])
     def test_steps_that_are_no_binary_fractions_reach_the_ends(self, most, step):
         matrices = [drawn(Rotation(most, step_deg=step), share).mat for share in (0, 1)]
-        turns = [math.degrees(math.atan2(each[0, 1], each[0, 0])) for each in matrices]
+        turns = [math.degrees(math.atan2(matrix[0, 1], matrix[0, 0])) for matrix in matrices]
         np.testing.assert_allclose(turns, [-most, most], rtol=1e-5)
 
 
@@ -121,9 +117,6 @@ class TestAffine(AugmentorContract):
     def make(self):
         return Affine((0.8, 1.2), (0.1, 0.1), 15, 10, **CONSTANT)
 
-    def test_nothing_to_do(self):
-        np.testing.assert_array_equal(Affine().augment(picture()), picture())
-
     def test_shift_and_shear(self):
         middle, right, below = drawn(Affine(None, (0.1, 0.2), 0, 30), 1).apply_coords(
             np.array([[30, 20], [31, 20], [30, 21]])
@@ -150,10 +143,6 @@ class TestGaussianDeform(AugmentorContract):
         np.testing.assert_allclose(moved[20, 15], move, atol=1e-5)
         np.testing.assert_allclose(moved[20, 45], move * np.exp(-(0.5**2) / 0.2), atol=1e-5)
         np.testing.assert_allclose(moved[30, 15], move * np.exp(-(0.25**2) / 0.2), atol=1e-5)
-
-    def test_no_range_leaves_the_image(self):
-        aug = GaussianDeform(ANCHORS, (40, 60), randrange=0)
-        np.testing.assert_array_equal(aug.augment(picture()), picture())
 
     def test_masks(self):
         aug = self.make()
@@ -184,12 +173,6 @@ class TestFlip(AugmentorContract):
     def make(self):
         return Flip(horiz=True)
 
-    def test_both_directions(self):
-        img = picture()
-        np.testing.assert_array_equal(Flip(horiz=True, prob=1).augment(img), img[:, ::-1])
-        np.testing.assert_array_equal(Flip(vert=True, prob=1).augment(img), img[::-1])
-        np.testing.assert_array_equal(Flip(vert=True, prob=0).augment(img), img)
-
     @pytest.mark.parametrize("both", [True, False])
     def test_one_direction(self, both):
         with pytest.raises(ValueError, match="horiz=True or vert=True"):
@@ -201,10 +184,6 @@ class TestResize(AugmentorContract):
 
     def make(self):
         return Resize((70, 100))
-
-    def test_shape(self):
-        assert Resize(20).augment(picture((40, 60, 1))).shape == (20, 20, 1)
-        assert Resize((10, 20)).augment(picture((40, 60))).shape == (10, 20)
 
 
 class TestResizeShortestEdge(AugmentorContract):
@@ -242,7 +221,3 @@ class TestTranspose(AugmentorContract):
 
     def make(self):
         return Transpose()
-
-    def test_result(self):
-        img = picture()
-        np.testing.assert_array_equal(Transpose(prob=1).augment(img), img.transpose(1, 0, 2))

@@ -48,13 +48,6 @@ class TestHue(ColourContract):
     def make(self):
         return imgaug.Hue((-30, 30))
 
-    def test_a_third_of_a_turn_exchanges_channels(self):
-        img = picture(dtype=np.float32)
-        result = imgaug.Hue((60, 60)).augment(img)
-        np.testing.assert_allclose(result, img[:, :, [2, 0, 1]], atol=0.01)
-        further = imgaug.Hue((240, 240)).augment(picture())
-        np.testing.assert_array_equal(further, imgaug.Hue((60, 60)).augment(picture()))
-
 
 class TestSaturation(ColourContract):
     def make(self):
@@ -68,20 +61,10 @@ class TestSaturation(ColourContract):
         np.testing.assert_array_equal(result[0, 0], [255, 0, 0])
         assert augmentor._augment(img, 0)[0, 0].tolist() == [76, 76, 76]
 
-    def test_floats_without_clip(self):
-        img = np.array([[[255, 0, 0]]], np.float32)
-        assert imgaug.Saturation(0.9, clip=False)._augment(img, 1.9).min() < 0
-
 
 class TestBrightness(PhotometricContract):
     def make(self):
         return imgaug.Brightness(100)
-
-    def test_floats_without_clip(self):
-        results = [
-            imgaug.Brightness(100, clip=False).augment(picture(dtype=np.float32)) for _ in range(20)
-        ]
-        assert np.min(results) < 0 and np.max(results) > 255
 
 
 class TestBrightnessScale(PhotometricContract):
@@ -141,14 +124,7 @@ class TestClip(PhotometricContract):
     def make(self):
         return imgaug.Clip(10, 200)
 
-    def test_as_numpy_does_it(self):
-        img = picture()
-        np.testing.assert_array_equal(self.make().augment(img), np.clip(img, 10, 200))
-        np.testing.assert_array_equal(imgaug.Clip(-10, 1000).augment(img), img)
-        floats = picture(dtype=np.float32) / 3
-        np.testing.assert_array_equal(
-            imgaug.Clip(10.5, 20).augment(floats), np.clip(floats, 10.5, 20)
-        )
+    def test_limits(self):
         with pytest.raises(ValueError, match="smaller one first"):
             imgaug.Clip(3, 2)
 
@@ -159,11 +135,6 @@ class TestLighting(ColourContract):
 
     def make(self):
         return imgaug.Lighting(1, self.eigval, self.eigvec)
-
-    def test_what_is_drawn(self):
-        numbers = np.random.RandomState(0).randn(3)
-        tfm = self.seeded().get_transform(picture())
-        np.testing.assert_array_equal(tfm.param, numbers)
 
 
 class TestMeanVarianceNormalize(AugmentorContract):
@@ -218,11 +189,7 @@ class TestColorSpace(AugmentorContract):
     def make(self):
         return ColorSpace(cv2.COLOR_BGR2YUV)
 
-    def test_as_opencv_does_it(self):
-        for dtype in (np.uint8, np.uint16, np.float32):
-            img = picture(dtype=dtype)
-            expected = cv2.cvtColor(img, cv2.COLOR_BGR2YUV)
-            np.testing.assert_array_equal(self.make().augment(img), expected)
+    def test_what_opencv_does_not_take(self):
         with pytest.raises(imgaug.AugmentationError, match=r"60, 3\), float64: OpenCV"):
             self.make().augment(picture(dtype=np.float64))
 

@@ -50,19 +50,9 @@ def mirrored(img):
     return img[:, ::-1]
 
 
-def mirrored_coords(coords):
-    return np.array([60, 0]) + coords * [-1, 1]
-
-
 class TestMapImage(AugmentorContract):
     def make(self):
-        return MapImage(mirrored, mirrored_coords)
-
-    def test_result(self):
-        img, tfm = self.make().augment_return_params(picture())
-        np.testing.assert_array_equal(img, picture()[:, ::-1])
-        np.testing.assert_array_equal(tfm.apply_coords(np.array([[1.0, 2]])), [[59, 2]])
-        np.testing.assert_array_equal(tfm.apply_box(np.array([[1, 2, 3, 4]])), [[57, 2, 59, 4]])
+        return MapImage(mirrored)
 
     def test_what_it_does_not_know(self):
         tfm = MapImage(mirrored).get_transform(picture())
@@ -87,7 +77,7 @@ class TestRandomApplyAug(AugmentorContract):
             flipped = [np.array_equal(augmentor.augment(img), img[:, ::-1]) for _ in range(300)]
             assert np.mean(flipped) == pytest.approx(prob, abs=0.08)
             drawn = [augmentor.get_transform(img) for _ in range(300)]
-            flipped = [np.array_equal(each.apply_image(img), img[:, ::-1]) for each in drawn]
+            flipped = [np.array_equal(tfm.apply_image(img), img[:, ::-1]) for tfm in drawn]
             assert np.mean(flipped) == pytest.approx(prob, abs=0.08)
         with pytest.raises(ValueError, match="prob must be"):
             RandomApplyAug(FLIP, 1.1)
