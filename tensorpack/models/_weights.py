@@ -68,9 +68,9 @@ def activate(tensor: tf.Tensor, activation: Optional[Callable[..., Any]] = None)
     if isinstance(activation, str):
         activation = getattr(tf.nn, activation)
     graph = tf.get_default_graph()
-    wanted = graph.unique_name("output", mark_as_used=False)
+    name = graph.unique_name("output", mark_as_used=False)
     result = activation(tensor, name="output") if _takes_name(activation) else activation(tensor)
-    return result if result.op.name == wanted else tf.identity(result, name="output")
+    return result if result.op.name == name else tf.identity(result, name="output")
 
 
 def _takes_name(function: Callable[..., Any]) -> bool:

@@ -68,10 +68,10 @@ def restore_point_at(path: str, next_directory: Optional[str] = None) -> Restore
     """
     if not os.path.isdir(path):
         return read_restore_point(get_checkpoint_path(path), next_directory)
-    found = find_restore_point(path, next_directory)
-    if found is None:
+    point = find_restore_point(path, next_directory)
+    if point is None:
         raise FileNotFoundError(f"There is no checkpoint in {path}: nothing can be resumed.")
-    return found
+    return point
 
 
 @accepts_old_keywords(model_path="path")
@@ -87,10 +87,9 @@ def get_checkpoint_path(path: PathLike) -> str:
       ValueError: it is a SavedModel or a file of Keras.
       CheckpointCorrupt: the `checkpoint` file names no checkpoint beside it.
     """
-    given = os.fsdecode(path)
-    prefix = given
+    path = prefix = os.fsdecode(path)
     if os.path.isfile(os.path.join(prefix, "saved_model.pb")):
-        raise ValueError(f"{given} is a SavedModel: its weights are {prefix}/variables/variables.")
+        raise ValueError(f"{path} is a SavedModel: its weights are {prefix}/variables/variables.")
     if os.path.isdir(prefix):
         prefix = os.path.join(prefix, "checkpoint")
     if os.path.basename(prefix) == "checkpoint" and tf.io.gfile.exists(os.fsencode(prefix)):
@@ -109,11 +108,11 @@ def get_checkpoint_path(path: PathLike) -> str:
         )
     if prefix.endswith((".h5", ".hdf5", ".keras")):
         raise ValueError(
-            f"{given} is a file of Keras. Load it with Keras, and give the arrays as a dictionary, "
+            f"{path} is a file of Keras. Load it with Keras, and give the arrays as a dictionary, "
             "by the names of the variables in this graph: SmartInit({'conv0/W': array, ...})."
         )
-    if prefix != given:
-        logger.info(f"{given} means the checkpoint {prefix}.")
+    if prefix != path:
+        logger.info(f"{path} means the checkpoint {prefix}.")
     return prefix
 
 
@@ -211,7 +210,7 @@ def save_checkpoint_vars(dic: Dict[str, Any], path: PathLike) -> None:
     target = os.fsdecode(path)
     arrays = {name: np.asarray(value) for name, value in by_name(dic).items()}
     for name, array in arrays.items():
-        is_text = all(isinstance(each, (bytes, str)) for each in array.flat)  # asks one number
+        is_text = all(isinstance(item, (bytes, str)) for item in array.flat)  # asks one number
         if array.dtype == object and (target.endswith(".npz") or not is_text):
             raise TypeError(f"{name} cannot be saved: it is an array of objects, not of one type.")
     if target.endswith(".npy"):

@@ -83,12 +83,6 @@ class _CrossTowerSum:
 
     def enter(self, index: int, term: tf.Tensor, result: tf.Operation) -> None:
         """Adds the term of a tower, and replaces the input of its result by the sum."""
-        for other in self.terms.values():
-            if other.dtype != term.dtype or not other.shape.is_compatible_with(term.shape):
-                raise ValueError(
-                    f"Towers differ in what is to be added up: {term.dtype.name} {term.shape} "
-                    f"({term.name}), and {other.dtype.name} {other.shape} ({other.name})."
-                )
         self.terms[index] = term
         terms = [self.terms[i] for i in sorted(self.terms)]
         where = terms[len(_sums.get()) % len(terms)]  # the sums take turns

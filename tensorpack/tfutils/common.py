@@ -95,10 +95,7 @@ def get_global_step_value() -> int:
     if session is None:
         raise RuntimeError("The global step has a value only in a session: call this under one.")
     with session.graph.as_default():
-        variable = tf.train.get_global_step()
-    if variable is None:
-        raise RuntimeError("The graph has no global step: call get_global_step_var() to make one.")
-    return int(session.run(variable))
+        return int(session.run(get_global_step_var()))
 
 
 def as_signature(described: Sequence[Any]) -> List[tf.TensorSpec]:
@@ -108,16 +105,16 @@ def as_signature(described: Sequence[Any]) -> List[tf.TensorSpec]:
       described: for each a `tf.TensorSpec`, an `InputDesc` of 2017, or a placeholder.
     """
     specs = []
-    for each in described:
-        if isinstance(each, tf.Tensor):
-            each = tf.TensorSpec(each.shape, each.dtype, each.op.name)
-        elif getattr(each, "_fields", None) == ("type", "shape", "name"):
-            each = tf.TensorSpec(each.shape, each.type, each.name)
-        elif not isinstance(each, tf.TensorSpec):
+    for spec in described:
+        if isinstance(spec, tf.Tensor):
+            spec = tf.TensorSpec(spec.shape, spec.dtype, spec.op.name)
+        elif getattr(spec, "_fields", None) == ("type", "shape", "name"):
+            spec = tf.TensorSpec(spec.shape, spec.type, spec.name)
+        elif not isinstance(spec, tf.TensorSpec):
             raise TypeError(
-                f"An input must be a tf.TensorSpec, an InputDesc or a placeholder, got {each!r}."
+                f"An input must be a tf.TensorSpec, an InputDesc or a placeholder, got {spec!r}."
             )
-        specs.append(each)
+        specs.append(spec)
     names = [spec.name for spec in specs]
     if not all(names) or len(set(names)) < len(names):
         raise ValueError(f"Each input needs a name of its own, got {names}.")
@@ -126,12 +123,8 @@ def as_signature(described: Sequence[Any]) -> List[tf.TensorSpec]:
 
 def get_op_tensor_name(name: str) -> Tuple[str, str]:
     """Splits a name of an op or tensor: `a` gives `("a", "a:0")`, `a:10` gives `("a", "a:10")`."""
-    op_name, colon, index = name.partition(":")
-    if not colon:
-        return name, name + ":0"
-    if not op_name or not index.isdigit():
-        raise ValueError(f"A tensor is named like 'op' or 'op:0', got {name!r}.")
-    return op_name, name
+    op_name, colon, _ = name.partition(":")
+    return op_name, name if colon else f"{name}:0"
 
 
 def get_tensors_by_names(names: Sequence[str]) -> List[tf.Tensor]:
@@ -155,7 +148,7 @@ def get_op_or_tensor_by_name(
 ) -> Union[tf.Operation, tf.Tensor, List[Union[tf.Operation, tf.Tensor]]]:
     """Returns the tensor `op:0`, or the operation `op`; for a list of names, a list of these."""
     if not isinstance(name, str):
-        return [get_op_or_tensor_by_name(each) for each in name]
+        return [get_op_or_tensor_by_name(item) for item in name]
     graph, is_tensor = tf.get_default_graph(), get_op_tensor_name(name)[1] == name
     return get_tensor_of_graph(graph, name) if is_tensor else graph.get_operation_by_name(name)
 

@@ -46,11 +46,6 @@ class NewSessionCreator(tf.train.SessionCreator):
     ) -> None:
         if isinstance(graph, tf.ConfigProto) and config is None:
             graph, config = None, graph
-        if graph is not None and not isinstance(graph, tf.Graph):
-            raise TypeError(
-                "NewSessionCreator(target, graph, config) takes one tf.Graph and one "
-                f"tf.ConfigProto, got {type(graph).__name__} and {type(config).__name__}."
-            )
         self.target, self.graph = target, graph
         self.config = get_default_sess_config() if config is None else config
         self.computing = ComputeOptions(precision, xla)

@@ -21,9 +21,8 @@ def random_ops_of(target: tf.Operation) -> List[tf.Operation]:
     ops = ancestors([target])
     calls = any(_called_by(op.node_def) for op in ops)
     library = target.graph.as_graph_def().library.function if calls else []
-    random = _random_functions({each.signature.name: each.node_def for each in library})
-    found = [op for op in ops if _is_random(op.node_def, random)]
-    return sorted(found, key=lambda op: str(op.name))
+    random = _random_functions({func.signature.name: func.node_def for func in library})
+    return sorted((op for op in ops if _is_random(op.node_def, random)), key=lambda op: op.name)
 
 
 def _is_random(node: Any, random_functions: Set[str]) -> bool:
@@ -33,7 +32,7 @@ def _is_random(node: Any, random_functions: Set[str]) -> bool:
 def _called_by(node: Any) -> List[str]:
     """Returns the names of the functions that a node calls."""
     values = node.attr.values()
-    return [func.name for each in values for func in [each.func, *each.list.func] if func.name]
+    return [func.name for attr in values for func in [attr.func, *attr.list.func] if func.name]
 
 
 def _random_functions(nodes: Dict[str, Any]) -> Set[str]:
@@ -75,21 +74,21 @@ def _by_step(op: tf.Operation, step: Any) -> tf.Tensor:
     # any branch of `tf.cond` may ask for it
     with tf.name_scope(None), tf.control_dependencies(None), tf.device(op.device):
         with tf.name_scope(f"{op.name}_by_step/"):
-            own = (op.get_attr("seed") & 0x7FFFFFFF) << 32 | op.get_attr("seed2") & 0xFFFFFFFF
-            return _KINDS[op.type](op, tf.stack([own, tf.cast(step, tf.int64)]))
+            key = (op.get_attr("seed") & 0x7FFFFFFF) << 32 | op.get_attr("seed2") & 0xFFFFFFFF
+            return _KINDS[op.type](op, tf.stack([key, tf.cast(step, tf.int64)]))
 
 
 def _redirect(old: tf.Tensor, new: tf.Tensor) -> None:
     for op in old.consumers():
-        for index, each in enumerate(op.inputs):
-            if each is old:
+        for index, tensor in enumerate(op.inputs):
+            if tensor is old:
                 replace_input(op, index, new)
 
 
 def _in_loop(op: tf.Operation) -> bool:
     """Whether an op is computed from the variables of a loop, without having left it."""
-    exits = [each for each in op.graph.get_operations() if each.type in ("Exit", "RefExit")]
-    return any(each.type in ("Enter", "RefEnter") for each in ancestors([op], fed=exits))
+    exits = [out for out in op.graph.get_operations() if out.type in ("Exit", "RefExit")]
+    return any(source.type in ("Enter", "RefEnter") for source in ancestors([op], fed=exits))
 
 
 def _dtype(op: tf.Operation, name: str = "dtype") -> Any:

@@ -141,11 +141,6 @@ class TowerContext(BaseTowerContext):
         if isinstance(vs_name, bool):
             vs_name = tower_name if vs_name else ""
         if isinstance(index, str):
-            if vs_name:
-                raise TypeError(
-                    f"TowerContext() got the variable scopes {index!r} and {vs_name!r}: pass one, "
-                    "and an integer as the index."
-                )
             vs_name, index = index, 0
         super().__init__(tower_name, vs_name, is_training=is_training, index=index)
 
@@ -340,12 +335,6 @@ class TowerFunc:
         context = get_current_tower_context()
         if context is None:
             raise RuntimeError("A tower function must be called inside of a TowerContext.")
-        if len(inputs) != len(self.input_signature):
-            names = ", ".join(spec.name for spec in self.input_signature)
-            raise ValueError(
-                f"The tower function was called with {len(inputs)} tensors, it takes "
-                f"{len(self.input_signature)} ({names})."
-            )
         outputs = self._tower_fn(*inputs)
         self._handles.append(TowerTensorHandle(context, inputs, outputs, self.input_signature))
         return outputs

@@ -27,12 +27,6 @@ class VariablePairs:
                 f"{len(targets)} variables ({_names(targets)}) cannot be paired with "
                 f"{len(sources)} ({_names(sources)})."
             )
-        for target, source in zip(targets, sources):
-            if _signature(target) != _signature(source):
-                raise ValueError(
-                    f"{target.op.name}, {_signature(target)}, cannot be set from "
-                    f"{source.op.name}, {_signature(source)}."
-                )
         self._pairs = list(zip(targets, sources))
 
     def copy_op(self, name: str) -> tf.Operation:
@@ -167,7 +161,3 @@ def replicas() -> Replicas:
 
 def _names(variables: Sequence[tf.Variable]) -> str:
     return ", ".join(var.op.name for var in variables) or "none"
-
-
-def _signature(variable: tf.Variable) -> str:
-    return f"{variable.dtype.base_dtype.name} {variable.shape.as_list()}"

@@ -1,4 +1,4 @@
-"""Tests of Conv2D, Conv2DTranspose and Conv3D."""
+"""Tests of the layers with a kernel."""
 
 import numpy as np
 import pytest
@@ -9,6 +9,7 @@ from tensorpack.models import (
     Conv2DTranspose,
     Conv3D,
     Deconv2D,
+    DepthwiseConv2D,
     FullyConnected,
     PReLU,
     l2_regularizer,
@@ -193,3 +194,86 @@ def test_volumes_with_channels_first():
     first = tf.placeholder(tf.float32, [None, 2, 8, 6, 4])
     output = Conv3D("d", first, 5, 3, strides=2, data_format="channels_first")
     assert output.shape.as_list() == [None, 5, 4, 3, 2]
+
+
+def convolve_each(values, kernel, stride=1):
+    """VALID convolution of each channel by its own kernels `[h, w, C, M]`, by definition."""
+    parts = [
+        convolve(values[..., i : i + 1], kernel[:, :, i : i + 1], stride)
+        for i in range(values.shape[3])
+    ]
+    return np.concatenate(parts, 3)
+
+
+@pytest.mark.parametrize("multiplier", [1, 2])
+@pytest.mark.parametrize("stride, dilation", [(1, 1), (2, 1), (1, 2), (1, [1, 3])])
+def test_channels_that_are_convolved_by_themselves(multiplier, stride, dilation):
+    x, values = image(2, 9, 8, 3)
+    output = DepthwiseConv2D(
+        "dw", x, [3, 2], stride, "valid", multiplier, dilation_rate=dilation, activation=tf.nn.relu
+    )
+    weights = output.variables
+    gradients = tf.gradients(tf.square(output), [x, weights.W, weights.b])
+    kernel, result, *gradients = run([weights.W, output, *gradients])
+    down, across = dilation if isinstance(dilation, list) else [dilation] * 2
+    spread = np.zeros((2 * down + 1, across + 1, 3, multiplier), np.float32)
+    spread[::down, ::across] = kernel
+    expected = np.maximum(convolve_each(values, spread, stride), 0)
+    np.testing.assert_allclose(result, expected, atol=1e-4)
+    assert output.op.name == "dw/output"
+    assert list(result.shape) == output.shape.as_list()
+    assert variable_shapes() == {"dw/W": [3, 2, 3, multiplier], "dw/b": [3 * multiplier]}
+    assert all(np.abs(each).max() > 0 for each in gradients)
+
+
+def test_depthwise_defaults_channels_first_and_regularizer():
+    x = tf.placeholder(tf.float32, [None, 200, 8, 6])
+    output = DepthwiseConv2D(
+        "d", x, 5, 2, data_format="NCHW", use_bias=False, kernel_regularizer=l2_regularizer(2.0)
+    )
+    assert output.shape.as_list() == [None, 200, 4, 3]
+    kernel = run(output.variables.W)
+    assert kernel.shape == (5, 5, 200, 1)
+    assert abs(kernel.std() / np.sqrt(2 / 25) - 1) < 0.03
+    assert len(tf.get_collection(tf.GraphKeys.REGULARIZATION_LOSSES)) == 1
+
+
+def test_strides_with_dilation_are_refused():
+    with pytest.raises(ValueError, match="cannot both be above 1"):
+        DepthwiseConv2D("d", tf.zeros([1, 8, 8, 2]), 3, strides=2, dilation_rate=2)
+
+
+def test_flattens_and_multiplies():
+    x, values = image(3, 2, 2, 5)
+    bias = np.array([1.0, -1.0], np.float32)
+    output = FullyConnected("fc", x, 2, bias_initializer=tf.constant_initializer(bias))
+    gradients = tf.gradients(tf.square(output), [x, output.variables.W, output.variables.b])
+    matrix, result, *gradients = run([output.variables.W, output, *gradients])
+    np.testing.assert_allclose(result, values.reshape(3, 20) @ matrix + bias, atol=1e-5)
+    assert all(np.abs(each).max() > 0 for each in gradients)
+    assert output.op.name == "fc/output"
+    assert variable_shapes() == {"fc/W": [20, 2], "fc/b": [2]}
+
+
+def test_batch_size_may_be_unknown():
+    x = tf.placeholder(tf.float32, [None, 11, 11, 64])
+    assert FullyConnected("fc", x, 512).shape.as_list() == [None, 512]
+    assert variable_shapes()["fc/W"] == [7744, 512]
+
+
+def test_a_vector_is_one_number_for_each_example():
+    x, values = image(3)
+    output = FullyConnected("fc", x, 2, use_bias=False)
+    matrix, result = run([output.variables.W, output])
+    np.testing.assert_allclose(result, values[:, None] * matrix, rtol=1e-6)
+
+
+@pytest.mark.parametrize("shape", [[], [None, 3, None, 2]])
+def test_axes_must_be_known(shape):
+    with pytest.raises(ValueError, match="an input whose dimensions are known, except the first"):
+        FullyConnected("fc", tf.placeholder(tf.float32, shape), 2)
+
+
+def test_options_in_another_order_are_refused():
+    with pytest.raises(TypeError, match="by name"):
+        FullyConnected("fc", tf.ones([2, 3]), 4, "relu")

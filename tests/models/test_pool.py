@@ -1,4 +1,4 @@
-"""Tests of pooling and unpooling."""
+"""Tests of pooling, unpooling and sampling, and of shapes that are known in part."""
 
 import numpy as np
 import pytest
@@ -10,8 +10,11 @@ from tensorpack.models import (
     BilinearUpSample,
     FixedUnPooling,
     GlobalAvgPooling,
+    ImageSample,
     MaxPooling,
     MaxPooling3D,
+    StaticDynamicAxis,
+    StaticDynamicShape,
 )
 
 from .tools import image, run
@@ -122,3 +125,65 @@ def test_bilinear_enlargement(factor):
 def test_bilinear_enlargement_keeps_the_dtype():
     x = tf.zeros([1, 2, 2, 1], tf.float16)
     assert BilinearUpSample("up", x=x, shape=2).dtype == tf.float16
+
+
+# Pixel 10 * y + x: linear, so that interpolation is exact.
+RAMP = (10.0 * np.arange(4)[:, None] + np.arange(5)).astype(np.float32)
+
+
+def sample(points, **options):
+    """The values of the ramp at the points (y, x)."""
+    coordinates = tf.constant(np.array(points, np.float32).reshape(1, 1, -1, 2))
+    inputs = [tf.constant(RAMP[None, :, :, None]), coordinates]
+    return run(ImageSample.symbolic_function(inputs, **options)).ravel()
+
+
+def test_the_function_of_a_layer_reads_between_pixels():
+    points = [(0, 0), (3, 4), (1, 2), (0.5, 0), (0, 0.25), (2.5, 3.75), (3, 1.5)]
+    assert sample(points).tolist() == [10 * y + x for y, x in points]
+    assert sample(points, borderMode="constant").tolist() == sample(points).tolist()
+
+
+def test_borders():
+    points = [(-1, 2), (3.5, 2), (1, -0.25), (1, 4.5), (9, 9)]
+    assert sample(points).tolist() == [2, 32, 10, 14, 34]
+    assert sample(points, borderMode="constant").tolist() == [0] * 5
+
+
+def test_each_image_has_its_own_coordinates():
+    x, values = image(2, 4, 5, 3)
+    grid = np.stack(np.meshgrid(np.arange(4), np.arange(5), indexing="ij"), -1)
+    flipped = [3, 4] - grid
+    coordinates = tf.placeholder(tf.float32, [None, None, None, 2])
+    output = ImageSample("s", [x, coordinates])
+    result = run(output, {coordinates: [grid, flipped]})
+    np.testing.assert_array_equal(result, [values[0], values[1, ::-1, ::-1]])
+    assert output.op.name == "s/output"
+
+
+def test_another_border_is_refused():
+    with pytest.raises(ValueError, match="borderMode must be one of .* got 'mirror'"):
+        ImageSample("s", [tf.zeros([1, 4, 4, 1]), tf.zeros([1, 2, 2, 2])], borderMode="mirror")
+
+
+def test_a_shape_in_both_forms():
+    x = tf.placeholder(tf.float32, [None, 4, None])
+    shape = StaticDynamicShape(x)
+    assert shape.ndims == 3
+    assert shape.get_static() == [None, 4, None]
+    shape.apply(0, lambda size: size * 2)
+    shape.apply(1, lambda size: size + 1)
+    shape.apply(2, lambda size: 7)
+    assert shape.get_static() == [None, 5, 7]
+    fetches = [shape.get_dynamic(), shape.get_dynamic(0)]
+    values, first = run(fetches, {x: [[[0.0] * 2] * 4] * 3})
+    assert values.tolist() == [6, 5, 7] and first == 6
+    assert shape.get_dynamic(1) == 5
+
+
+def test_an_axis():
+    running = tf.constant(3)
+    axis = StaticDynamicAxis(None, running).apply(lambda size: size * 2)
+    assert axis.static is None and run(axis.dynamic) == 6
+    axis = StaticDynamicAxis(3, running).apply(lambda size: size * 2)
+    assert (axis.static, axis.dynamic) == (6, 6)

@@ -23,9 +23,7 @@ from tensorpack.models import (
     get_registered_layer,
     layer_register,
     registry,
-    rename_tflayer_get_variable,
 )
-from tensorpack.models import common as old_address
 from tensorpack.tfutils.argscope import argscope, enable_argscope_for_function
 from tensorpack.tfutils.tower import TowerContext
 from tensorpack.utils._tracebacks import notes_of
@@ -190,13 +188,10 @@ def test_a_script_may_define_a_layer_of_this_package_its_own_way(make_layer, cap
     assert "not tensorpack.models.layer_norm.GroupNorm." in said
 
 
-def test_lookup_by_name_and_the_old_address():
+def test_lookup_by_name():
     assert get_registered_layer("Conv2D") is Conv2D
     assert get_registered_layer("Deconv2D") is Deconv2D is Conv2DTranspose
     assert get_registered_layer("conv2d") is None
-    assert old_address.layer_register is layer_register
-    assert old_address.VariableHolder is VariableHolder
-    assert old_address.rename_tflayer_get_variable is rename_tflayer_get_variable
 
 
 def test_variable_holder():
@@ -226,9 +221,3 @@ def test_a_layer_name_that_is_used_twice_names_the_first_line():
     line = first.__code__.co_firstlineno + 1
     assert f"'fc0' were made at {__file__}:{line}, in first: give one" in note
     assert "a graph of its own: with tf.Graph().as_default()" in note
-
-
-def test_another_error_inside_of_a_layer_has_no_note():
-    with pytest.raises(ValueError) as info:
-        Conv2D("conv0", tf.zeros([1, 8, 8, 3]), 8, 3, padding="wrong")
-    assert notes_of(info.value) == []

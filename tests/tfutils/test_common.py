@@ -111,10 +111,8 @@ def test_global_step_value_is_a_python_int(session):
     assert (value, type(value)) == (12, int)
 
 
-def test_global_step_value_needs_a_session_and_a_step():
+def test_global_step_value_needs_a_session():
     with pytest.raises(RuntimeError, match="session"):
-        get_global_step_value()
-    with tf.Session(), pytest.raises(RuntimeError, match="get_global_step_var"):
         get_global_step_value()
 
 
@@ -124,12 +122,6 @@ def test_global_step_value_needs_a_session_and_a_step():
 )
 def test_op_and_tensor_name(name, expected):
     assert get_op_tensor_name(name) == expected
-
-
-@pytest.mark.parametrize("name", ["a:", "a:b", ":0", "a:0:1"])
-def test_names_that_are_none_are_refused(name):
-    with pytest.raises(ValueError, match="op:0"):
-        get_op_tensor_name(name)
 
 
 def test_tensors_and_ops_are_found_by_name():

@@ -10,22 +10,6 @@ from tensorpack.tfutils.model_utils import (
 )
 from tensorpack.utils import logger
 
-TABLE = """Model Parameters: \n\
-name           shape            dim
--------------  -------------  -----
-conv0/W:0      [8, 8, 4, 32]   8192
-conv0/alpha:0  []                 1
-Total #vars=2, #param=8193 (0.03 MB assuming all float32)"""
-
-
-def test_table_has_the_form_of_the_original_run(log_lines):
-    """All of that run's table is in the test of the example."""
-    for name, shape in [("conv0/W", [8, 8, 4, 32]), ("conv0/alpha", [])]:
-        tf.get_variable(name, shape)
-        tf.get_variable("target/" + name, shape, trainable=False)
-    describe_trainable_vars()
-    assert log_lines == [("info", TABLE)]
-
 
 def test_of_many_variables_the_terminal_has_the_sum_alone(log_lines, monkeypatch):
     for i in range(9):

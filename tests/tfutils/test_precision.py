@@ -163,8 +163,3 @@ def test_a_users_config_is_kept_and_not_changed():
     assert config.SerializeToString() == before
     assert creator.config.inter_op_parallelism_threads == 3
     assert creator.config.graph_options.optimizer_options.global_jit_level == 2
-
-
-def test_there_are_three_precisions():
-    with pytest.raises(ValueError, match="one of fp32, bf16, fp16, or None, got 'half'"):
-        ComputeOptions("half")

@@ -7,7 +7,6 @@ from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils import symbolic_functions as symbolic
 from tensorpack.tfutils.distributions import (
     CategoricalDistribution,
-    Distribution,
     GaussianDistribution,
     ProductDistribution,
 )
@@ -275,19 +274,3 @@ def test_a_product_is_its_factors_side_by_side(session):
     drawn, valid = session().run([samples, activated])
     assert drawn.shape == (7, 5) and (drawn[:, :3].sum(axis=1) == 1).all()
     np.testing.assert_allclose(valid, theta, rtol=1e-5)
-
-
-class Coin(Distribution):
-    """Heads or tails, with one probability."""
-
-    param_dim = sample_dim = 1
-
-    def _loglikelihood(self, x, theta):
-        return tf.log(x * theta + (1 - x) * (1 - theta))[:, 0]
-
-
-def test_a_distribution_of_the_user(session):
-    coin = Coin("coin")
-    likelihood = session().run(coin.loglikelihood([[1.0], [0.0]], [0.25]))
-    np.testing.assert_allclose(likelihood, np.log([0.25, 0.75]), rtol=1e-6)
-    assert session().run(coin.encoder_activation([[0.5]])).tolist() == [[0.5]]
