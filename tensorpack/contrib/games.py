@@ -156,9 +156,10 @@ class Evaluator(Callback):
             bar = stack.enter_context(get_tqdm(total=n, desc="Evaluation"))
             watch = None
             if self._video:
-                name = f"game-{self.global_step}.mp4"
-                path = os.path.join(logger.get_logger_dir() or "", "videos", name)
-                watch = stack.enter_context(GameVideo(path)).watch
+                folder = os.path.join(logger.get_logger_dir() or "", "videos")
+                video = GameVideo(os.path.join(folder, f"game-{self.global_step}.mp4"))
+                stack.enter_context(video)
+                watch = video.watch
 
             def on_tick(frames: np.ndarray, finished: int) -> None:
                 bar.update(finished)
