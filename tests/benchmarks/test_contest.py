@@ -1,7 +1,6 @@
 """Sides take turns, and the result is the median of the rounds."""
 
-import pytest
-from _contest import Contest, difference, itself, ratio, results
+from _contest import Contest, results
 
 
 def source(tape, name, values):
@@ -28,25 +27,3 @@ def test_sides_alternate_and_the_ratio_is_the_median_of_the_rounds(capsys):
         "x / b, 1: a 9 it/s, b 3 it/s: 3.000",
         "x / b, 2: a 4 it/s, b 1 it/s: 4.000",
     ]
-
-
-@pytest.mark.parametrize(
-    "judge, value, unit", [(ratio, 2.0, ""), (difference, 1.0, "us"), (itself, 8.0, "us")]
-)
-def test_what_is_made_of_a_round(judge, value, unit):
-    sides = {"ours": [8.0], "one": [3.0], "other": [4.0]}
-    contests = (each for each in [Contest("x", sides, unit="us", judge=judge)])
-    (row,) = results("R5", contests, 7)
-    assert (row.value, row.unit) == (value, unit)
-
-
-def test_alone_a_ratio_becomes_the_rate_and_has_no_target():
-    def fail():
-        raise AssertionError("a peer is measured")
-
-    contest = Contest("run / peer", {"run": lambda: 3.0}, {"peer": fail}, target=">= 2")
-    (row,) = results("R3", (each for each in [contest]), 1, alone=True)
-    assert (row.what, row.value, row.unit, row.target) == ("run", 3.0, "it/s", "")
-    two = contest._replace(sides={"run": lambda: 3.0, "bare": lambda: 2.0})
-    (row,) = results("R3", (each for each in [two]), 1, alone=True)
-    assert (row.what, row.value, row.target) == ("run / peer", 1.5, ">= 2")

@@ -1,6 +1,5 @@
 """The runs of `make bench`: each has its function and its peers."""
 
-import ast
 import re
 import subprocess
 import sys
@@ -16,36 +15,6 @@ def test_every_peer_has_its_list_of_pinned_packages():
     for path in lists.values():
         lines = [line for line in path.read_text(encoding="utf-8").splitlines() if line[0] != "#"]
         assert [line for line in lines if "==" not in line and "<" not in line] == []
-
-
-def functions():
-    for name, figure in FIGURES.items():
-        module, _, function = figure.function.partition(".")
-        tree = ast.parse((HERE / f"{module}.py").read_text(encoding="utf-8"))
-        yield (
-            name,
-            module,
-            {each.name: each for each in tree.body if hasattr(each, "name")},
-            function,
-        )
-
-
-def test_every_figure_has_a_function_that_says_what_it_measures():
-    numbers = {int(name[1:]) for name in FIGURES if name[0] == "R"}
-    assert numbers == {*range(1, 14), 15, *range(17, 21)}
-    for _, _, found, function in functions():
-        assert ast.get_docstring(found[function])
-
-
-def test_the_flags_of_a_run_are_those_of_its_figure():
-    for name, _, found, function in functions():
-        taken = {each.arg for each in found[function].args.args} | {"pairs"}
-        given = [
-            *FIGURES[name].quick,
-            *(flag for each in FIGURES[name].runs for flag in each.flags),
-        ]
-        flags = {flag[2:].replace("-", "_") for flag in given if flag.startswith("--")}
-        assert flags <= taken or "flags" in taken, name
 
 
 def test_every_command_in_the_documents_is_a_figure():

@@ -55,18 +55,13 @@ def test_help_loads_nothing_heavy():
 @pytest.mark.parametrize(
     "program, part", [("tensorpack", "argparse"), ("tensorpack.launch", "numpy")]
 )
-@pytest.mark.parametrize("ignored", [False, True], ids=["", "ignored"])
-def test_a_program_that_is_interrupted_while_it_loads_says_nothing(
-    program, part, ignored, tmp_path
-):
+def test_a_program_that_is_interrupted_while_it_loads_says_nothing(program, part, tmp_path):
     """The part that it loads first of all stands for a signal at that moment."""
-    disposition = signal.SIG_IGN if ignored else signal.SIG_DFL
     module = "import os, signal; os.kill(os.getpid(), signal.SIGINT); raise SystemExit(7)"
     (tmp_path / f"{part}.py").write_text(module)
-    keywords = {"preexec_fn": lambda: signal.signal(signal.SIGINT, disposition)}
+    keywords = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)}
     done = python("-m", program, "--help", folders=tmp_path, **keywords)
-    code = 7 if ignored else -signal.SIGINT
-    assert (done.returncode, done.stdout, done.stderr) == (code, "", "")
+    assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, "", "")
 
 
 def test_doctor_prints_what_a_report_of_a_problem_needs(tensorpack):
@@ -77,14 +72,6 @@ def test_doctor_prints_what_a_report_of_a_problem_needs(tensorpack):
     else:
         assert (done.code, done.err.count("\n")) == (2, 1)
         assert done.err.startswith("tensorpack doctor: error: This needs tensorflow, which is not")
-
-
-@pytest.mark.parametrize(
-    "args, text", [([], "COMMAND"), (["inspct"], "invalid choice: 'inspct' (choose from")]
-)
-def test_a_wrong_command_line(tensorpack, args, text):
-    done = tensorpack(*args)
-    assert (done.code, done.out) == (2, "") and text in done.err
 
 
 @pytest.mark.parametrize(

@@ -96,24 +96,13 @@ def test_evaluator_logs_mean_and_best_and_closes_its_games():
     assert [player.closed for player in evaluation.players] == [True]
 
 
-@pytest.mark.parametrize("seconds, games", [(599, 50), (601, 47)])
-def test_after_a_long_evaluation_the_next_one_is_shorter(seconds, games):
-    class SlowClock(FakeClock):
-        def __call__(self):
-            self.now += seconds
-            return self.now
-
-    evaluation = Evaluation(nr_eval=50, clock=SlowClock(), num_players=1)
+@pytest.mark.parametrize("deterministic, games", [(False, 47), (True, 50)])
+def test_after_a_long_evaluation_the_next_one_is_shorter(deterministic, games):
+    clock = FakeClock()
+    evaluation = Evaluation(nr_eval=50, clock=lambda: clock.advance(601) or clock.now)
+    evaluation.trainer.deterministic = deterministic
     evaluation.evaluator.trigger()
     assert evaluation.evaluator.eval_episode == games
-
-
-def test_in_a_deterministic_run_the_clock_decides_nothing():
-    clock = FakeClock()
-    evaluation = Evaluation(nr_eval=50, clock=lambda: clock.advance(10**4) or clock.now)
-    evaluation.trainer.deterministic = True
-    evaluation.evaluator.trigger()
-    assert evaluation.evaluator.eval_episode == 50
 
 
 def evaluated(evaluation):
@@ -123,16 +112,13 @@ def evaluated(evaluation):
     return np.concatenate(evaluation.seen)
 
 
-def test_evaluations_have_games_of_their_own():
-    evaluation = Evaluation(num_players=2)
-    assert not np.array_equal(evaluated(evaluation), evaluated(evaluation))
-
-
 def test_a_state_gives_the_next_evaluation_again():
     first, second = Evaluation(nr_eval=9, num_players=2), Evaluation(nr_eval=9, num_players=2)
-    first.evaluator.trigger()
+    before = evaluated(first)
     second.evaluator.load_state_dict(first.evaluator.state_dict())
-    np.testing.assert_array_equal(evaluated(first), evaluated(second))
+    states = evaluated(first)
+    np.testing.assert_array_equal(states, evaluated(second))
+    assert not np.array_equal(states, before)
 
 
 def test_progress_continues_over_the_attempts_of_a_run():
@@ -156,9 +142,8 @@ def test_progress_continues_over_the_attempts_of_a_run():
     assert second == {**steps, "hours": 2.0}
 
 
-@pytest.mark.parametrize("num_players", [1, 2])
-def test_a_video_has_one_whole_game_and_changes_nothing(num_players, log_dir):
-    options = {"nr_eval": 4, "num_players": num_players, "lengths": (7, 3)}
+def test_a_video_has_one_whole_game_and_changes_nothing(log_dir):
+    options = {"nr_eval": 4, "num_players": 2, "lengths": (7, 3)}
     plain, filmed = Evaluation(**options), Evaluation(**options, video=True)
     filmed.evaluator.load_state_dict(plain.evaluator.state_dict())
     states = evaluated(plain)
@@ -197,31 +182,6 @@ def test_an_interrupted_evaluation_plays_the_same_games_in_another_process():
     assert second.trainer.scalars == whole.trainer.scalars
 
 
-@pytest.mark.parametrize("nr_eval, games", [(5, 4), (9, 9)])
-def test_a_resumed_run_may_have_another_number_of_games(nr_eval, games):
-    first, resumed = Evaluation(nr_eval=5), Evaluation(nr_eval=nr_eval)
-    first.evaluator.eval_episode = 4  # as after a long evaluation
-    resumed.evaluator.load_state_dict(first.evaluator.state_dict())
-    assert resumed.evaluator.eval_episode == games
-
-
-def test_it_says_what_it_does_and_about_how_long_it_will_take(lines):
-    clock = FakeClock()
-
-    class Slow(Evaluation):
-        def _note(self, states):
-            clock.advance(10)
-            return super()._note(states)
-
-    slow = Slow(num_players=2, clock=clock, epsilon=0.0, game_seconds=lambda: 15.0)
-    for _ in range(2):
-        slow.evaluator.trigger()
-    assert lines == [
-        "Evaluating: 4 games, 2 at a time, about 1 minute.",
-        "Evaluating: 4 games, 2 at a time, about 1 minute 10 seconds.",
-    ]
-
-
 def load_into(names, path, size=2):
     """The values of a network with these variables, from a file."""
     with tf.Graph().as_default(), tf.Session() as sess:
@@ -239,12 +199,8 @@ def saved(request, tmp_path):
     return path
 
 
-def test_all_weights_are_there(saved):
-    assert load_into(["b", "a"], saved) == [[0, 0], [1, 1]]
+def test_all_weights_are_there_or_listed(saved):
     assert load_into(["a"], saved) == [[1, 1]]
-
-
-def test_what_another_network_has_is_listed(saved):
     with pytest.raises(VariableMismatch) as error:
         load_into(["c", "a"], saved, size=3)
     lines = [line.split() for line in str(error.value).splitlines()]

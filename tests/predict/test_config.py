@@ -47,7 +47,7 @@ def test_positions_of_both_generations(arguments):
     assert config.input_names == ["x"] and config.output_names == ["out"]
     assert (config.session_creator is CREATOR) == (CREATOR in arguments)
     assert (config.session_init is INIT) == (INIT in arguments)
-    flags = [each for each in arguments if isinstance(each, bool)]
+    flags = [argument for argument in arguments if isinstance(argument, bool)]
     assert [config.return_input, config.create_graph][: len(flags)] == flags
 
 

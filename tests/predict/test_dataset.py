@@ -97,7 +97,7 @@ def test_a_config_that_cannot_be_sent_is_named():
 def test_what_processes_see_of_the_gpus(monkeypatch):
     assert _environments(2, use_gpu=False) == [{"CUDA_VISIBLE_DEVICES": ""}] * 2
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "5,7")
-    seen = [each["CUDA_VISIBLE_DEVICES"] for each in _environments(3, use_gpu=True)]
+    seen = [environ["CUDA_VISIBLE_DEVICES"] for environ in _environments(3, use_gpu=True)]
     assert seen == ["5", "7", "5"]
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     assert _environments(3, use_gpu=True) is None

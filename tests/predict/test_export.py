@@ -101,7 +101,7 @@ def run_saved_model(path, tags, name):
         assert meta.meta_info_def.stripped_default_attrs
         signature = meta.signature_def[name]
         feed = {signature.inputs["x"].name: BATCH}
-        return sess.run({key: each.name for key, each in signature.outputs.items()}, feed)
+        return sess.run({key: tensor.name for key, tensor in signature.outputs.items()}, feed)
 
 
 @pytest.mark.parametrize("name", ["prediction_pipeline", "serving_default"])

@@ -36,7 +36,7 @@ def test_towers_serve_single_requests(config):
     with MultiTowerOfflinePredictor(config, ["/cpu:0", "/cpu:1"]) as towers:
         with MultiThreadAsyncPredictor(towers.get_predictors(), batch_size=2) as predictor:
             futures = [predictor.put_task([number]) for number in range(9)]
-            assert [each.result(5)[0] for each in futures] == [3 * i + 1 for i in range(9)]
+            assert [future.result(5)[0] for future in futures] == [3 * i + 1 for i in range(9)]
 
 
 def test_data_parallel_takes_and_returns_what_belongs_to_each_tower(config):
@@ -47,5 +47,5 @@ def test_data_parallel_takes_and_returns_what_belongs_to_each_tower(config):
             predictor(X)
         feed = dict.fromkeys(predictor.input_tensors, X)
         nodes = run_nodes(predictor.sess, predictor.output_tensors, feed)[1]
-        used = {each.device.rpartition("device:")[2] for each in nodes if "predicted" in each.name}
+        used = {node.device.rpartition("device:")[2] for node in nodes if "predicted" in node.name}
         assert used == {"CPU:0", "CPU:1"}

@@ -122,9 +122,7 @@ for statement in sys.argv[2:]:
 """
 KERAS = [
     "tf.layers.dense(1, 2)",
-    "import tensorflow.layers as layers; layers.dense",
     "tf.nn.rnn_cell.LSTMCell(3)",
-    "tf.contrib.rnn.LSTMCell(3)",
     "tf.keras.layers",
     "from tensorflow.keras.layers import Dense",
     "import keras",
@@ -134,8 +132,6 @@ KERAS = [
 SLIM = [
     "import tensorflow.contrib.slim",
     "from tensorflow.contrib import slim",
-    "tf.contrib.layers.l2_regularizer(1.0)",
-    "from tensorflow.contrib.layers import flatten",
     "tf.contrib.slim",
 ]
 
