@@ -9,6 +9,7 @@ import flags
 import pytest
 
 import tensorpack as tp
+from tensorpack.utils import logger
 from tensorpack.utils.stopping import Interrupted
 from tests.RL.catch import small_catch
 
@@ -42,6 +43,28 @@ def train(player, *more_flags, callbacks=(), resume="never", trainer=tp.QueueInp
     config = make_config(player, *more_flags, resume=resume)
     config.callbacks.extend(callbacks)
     trainer(config).train()
+
+
+def interrupt_twice(train, directory):
+    """Does a run, and one that is interrupted in two steps and resumed; returns their folders.
+
+    Args:
+      train: a function of flags, `callbacks` and `resume`, which trains for 20 steps.
+      directory: a path.
+    """
+
+    def run(name, stop_at, resume="auto"):
+        logger.set_logger_dir(str(directory / name), "k")
+        tp.fix_rng_seed(5)
+        with tp.tfv1.Graph().as_default():
+            train("--deterministic", "--seed", "5", callbacks=[StopAt(stop_at)], resume=resume)
+
+    run("whole", None)
+    for step in (7, 13):
+        with pytest.raises(tp.TrainingInterrupted):
+            run("parts", step)
+    run("parts", None, resume="must")
+    return directory / "whole", directory / "parts"
 
 
 def read_stats(log_dir):

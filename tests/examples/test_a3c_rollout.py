@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from acting import sample_actions, sampling
+from acting import sample_actions
 from returns import nstep_targets
 from rollout import Rollouts
 
@@ -81,7 +81,7 @@ def predict(states):
     weights = np.linspace(-0.01, 0.01, 12 * 4).reshape(12, 4)
     scores = states.reshape(len(states), -1).astype(float) @ weights
     policy = np.exp(scores) / np.exp(scores).sum(1, keepdims=True)
-    values = [value_of(each) for each in states]
+    values = [value_of(state) for state in states]
     return [policy.astype(np.float32), np.array(values, np.float32)]
 
 
@@ -124,12 +124,12 @@ def derived(tape, env, life_loss_ends):
             frames = []
         frames.append(step.frames)
     states.append(stack_of(frames))
-    found = {}
+    wanted = {}
     for tick, ((actions, _), step) in enumerate(zip(tape[1:], steps)):
         if not step.reset and step.taken == actions[env]:
             target = target_of(steps, states, tick, life_loss_ends)
-            found[tick] = states[tick], step.taken, target
-    return found
+            wanted[tick] = states[tick], step.taken, target
+    return wanted
 
 
 def stack_of(frames):
@@ -156,9 +156,9 @@ def test_datapoints_are_what_slow_code_derives_from_the_steps(life_loss_ends):
     player = EventfulPlayer()
     rollouts, datapoints = start(player, life_loss_ends=life_loss_ends)
     rounds = 60
-    given = [next(datapoints) for _ in range(rounds)]
+    batches = [next(datapoints) for _ in range(rounds)]
     by_env = [derived(player.tape, env, life_loss_ends) for env in range(ENVS)]
-    for number, (states, actions, targets) in enumerate(given):
+    for number, (states, actions, targets) in enumerate(batches):
         wanted = [
             by_env[env][tick]
             for tick in range(number * LENGTH, (number + 1) * LENGTH)
@@ -247,10 +247,3 @@ def test_actions_are_drawn_by_their_probabilities():
     shares = [(draws == action).mean(0) for action in range(3)]
     np.testing.assert_allclose(np.transpose(shares), policy, atol=0.03)
     assert draws.dtype == np.int64 and not (draws[:, 0] == 0).any() and not draws[:, 1].any()
-
-
-def test_the_best_value_of_a_sampling_predictor_is_the_action_drawn():
-    policy = np.full((5, 3), 1 / 3)
-    draw = sampling(lambda states: [policy, None], np.random.RandomState(1))
-    wanted = sample_actions(policy, np.random.RandomState(1))
-    np.testing.assert_array_equal(np.argmax(draw(None)[0], 1), wanted)

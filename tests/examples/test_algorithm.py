@@ -3,20 +3,12 @@
 import flags
 import numpy as np
 import pytest
-from algorithm import NAMED, PRESETS, Algorithm, get_algorithm
+from algorithm import PRESETS
 from DQNModel import Model
 
 from tensorpack.compat import tfv1 as tf
 from tests.examples.small_dqn import read_stats, train
 from tests.RL.catch import CountingCatch
-
-
-def test_names_are_values_that_pass_the_checks():
-    for name, algorithm in NAMED.items():
-        assert get_algorithm(name) is algorithm
-        assert get_algorithm(algorithm) is algorithm
-    assert get_algorithm("Double") == Algorithm()
-
 
 CELL = 6  # pixels: frames of 42 x 42, since not all of the networks are padded
 SHORT = ["--steps-per-epoch", "6", "--eval-every", "9"]
@@ -33,10 +25,10 @@ def test_a_step_of_2015_is_that_of_the_sum_of_the_gradients():
     expected, first, second = np.zeros(5), np.zeros(5), np.full(5, 32.0**2)  # TensorFlow's 1
     with tf.Session() as sess:
         sess.run(tf.global_variables_initializer())
-        for each in sums:
-            sess.run(update, {mean: each / count})
-            first, second = 0.95 * first + 0.05 * each, 0.95 * second + 0.05 * each**2
-            expected -= 2.5e-4 * each / np.sqrt(second - first**2 + 0.01)
+        for gradient in sums:
+            sess.run(update, {mean: gradient / count})
+            first, second = 0.95 * first + 0.05 * gradient, 0.95 * second + 0.05 * gradient**2
+            expected -= 2.5e-4 * gradient / np.sqrt(second - first**2 + 0.01)
         np.testing.assert_allclose(sess.run(x), expected, rtol=1e-3, atol=1e-6)
 
 

@@ -4,9 +4,10 @@ import char_transformer
 import numpy as np
 import pytest
 
-from tensorpack import JustCurrentSession, OfflinePredictor, PredictConfig
+from tensorpack import OfflinePredictor, PredictConfig
 from tensorpack.compat import tfv1 as tf
 from tests.examples.small_dqn import read_stats
+from tests.examples.test_char_rnn import Constant
 
 SMALL = ["--layers", "1", "--units", "32", "--heads", "2", "--length", "8"]
 
@@ -42,23 +43,3 @@ def test_a_character_is_predicted_from_those_before_it_alone():
     likely = [probability[0, text[0, end]] for end, (probability, _) in enumerate(cut, 1)]
     assert np.std(likely) > 0
     np.testing.assert_allclose(cut[-1][1], -np.mean(np.log(likely)), rtol=1e-4)
-
-
-class Constant(JustCurrentSession):
-    """Gives the variables numbers that depend on their sizes alone."""
-
-    def _run_init(self, sess):
-        for variable in tf.global_variables():
-            numbers = np.random.RandomState(variable.shape.num_elements()).normal(
-                scale=0.3, size=variable.shape
-            )
-            variable.load(numbers, sess)
-
-
-def test_counts_predict_by_their_shares():
-    # "b" follows "a" in one case of three; each count has 1/256 more, and their sum has one more.
-    share = (1 + 1 / 256) / (3 + 1)
-    pairs = char_transformer.count_cost(b"aaaba"[:4], b"ab", before=1)
-    np.testing.assert_allclose(pairs, -np.log(share), rtol=1e-6)
-    single = char_transformer.count_cost(b"xaab", b"xb", before=0)  # of the three behind the first
-    np.testing.assert_allclose(single, -np.log(share), rtol=0.01)

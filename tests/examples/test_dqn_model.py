@@ -49,18 +49,18 @@ class Built:
             self.tower_func(*self._placeholders())
 
     def _placeholders(self):
-        return [tf.placeholder(each.dtype, each.shape) for each in self.tower_func.input_signature]
+        return [tf.placeholder(spec.dtype, spec.shape) for spec in self.tower_func.input_signature]
 
 
 def names(variables):
-    return [each.op.name for each in variables]
+    return [var.op.name for var in variables]
 
 
 def test_variables_shapes_and_names_that_predictors_and_users_rely_on(lines):
     built = Built()
     assert lines == SHAPES + ["target/" + line for line in SHAPES]  # logged once
     assert names(tf.trainable_variables()) == VARIABLES
-    assert sum(each.shape.num_elements() for each in tf.trainable_variables()) == 4045479
+    assert sum(var.shape.num_elements() for var in tf.trainable_variables()) == 4045479
     assert built.cost.op.name == "cost"
     graph = tf.get_default_graph()
     state = graph.get_tensor_by_name("state:0")
@@ -83,22 +83,6 @@ def test_state_is_the_first_frames_and_feeding_it_gives_the_same_values():
     np.testing.assert_allclose(predicted, q, rtol=1e-4, atol=1e-5)
 
 
-def test_the_copy_sets_every_target_variable_and_says_so(lines):
-    built = Built()
-    del lines[:]
-    copy = built.model.update_target()
-    assert copy.name == "update_target_network"
-    assert lines == [f"target/{name} <- {name}" for name in VARIABLES]
-    by_name = {each.op.name: each for each in tf.global_variables()}
-    pairs = [(by_name["target/" + name], by_name[name]) for name in VARIABLES]
-    with tf.Session() as sess:
-        sess.run(tf.global_variables_initializer())
-        assert not np.array_equal(*sess.run(pairs[0]))
-        sess.run(copy)
-        for target, online in sess.run(pairs):
-            np.testing.assert_array_equal(target, online)
-
-
 NOISY = Algorithm(noisy=True, network="dopamine")
 
 
@@ -114,7 +98,7 @@ def test_noise_is_for_acting_and_not_for_evaluations():
         def values(state, name):
             return sess.run(f"towerp0/{name}:0", {"towerp0/state:0": state})[0]
 
-        noise = [values(each, "Qnoisy") - values(each, "Qvalue") for each in states]
+        noise = [values(state, "Qnoisy") - values(state, "Qvalue") for state in states]
         np.testing.assert_array_equal(values(states[0], "Qvalue"), values(states[0], "Qvalue"))
         again = values(states[0], "Qnoisy") - values(states[0], "Qvalue")
         sess.run(tf.train.get_global_step().assign_add(1))

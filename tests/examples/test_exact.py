@@ -7,14 +7,9 @@ import time
 import numpy as np
 import pytest
 
-import tensorpack as tp
-from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.varmanip import load_checkpoint_vars
-from tensorpack.train import TrainingInterrupted
-from tensorpack.utils import logger
-from tests.computing import need_bf16
 from tests.examples.conftest import EXAMPLE
-from tests.examples.small_dqn import StopAt, read_stats, small_catch, train
+from tests.examples.small_dqn import interrupt_twice, read_stats, small_catch, train
 from tests.RL.players import breakout_rom
 
 STEPS, EPOCHS = 20, 3
@@ -37,17 +32,17 @@ CODES = {signal.SIGKILL: -signal.SIGKILL, signal.SIGINT: 130}
 def assert_equal_runs(directory, other, step):
     """Compares all variables, the scores of all epochs, and the games of the training."""
     whole, parts = (
-        load_checkpoint_vars(str(each / f"model-{step}")) for each in (directory, other)
+        load_checkpoint_vars(str(path / f"model-{step}")) for path in (directory, other)
     )
     assert sorted(whole) == sorted(parts)
     assert not [name for name in whole if not np.array_equal(whole[name], parts[name])]
     # moving averages in stats.json may be of a step earlier, so the scores alone are compared
     ours, theirs = (
-        [{name: epoch.get(name) for name in SCORES} for epoch in read_stats(each)]
-        for each in (directory, other)
+        [{name: epoch.get(name) for name in SCORES} for epoch in read_stats(path)]
+        for path in (directory, other)
     )
     assert ours == theirs
-    ours, theirs = ((each / "episodes.csv").read_text() for each in (directory, other))
+    ours, theirs = ((path / "episodes.csv").read_text() for path in (directory, other))
     assert ours == theirs
 
 
@@ -57,29 +52,11 @@ MUCH = "--algo IQN --noisy --munchausen --n-step 3 --priority 0.5"
 
 @pytest.mark.slow
 @pytest.mark.one_row
-@pytest.mark.parametrize(
-    "precision, algorithm",
-    [("fp32", MUCH.split()), pytest.param("bf16", [], marks=pytest.mark.nightly)],
-)
-def test_a_run_that_was_interrupted_twice_equals_a_whole_one(
-    precision, algorithm, tmp_path, log_dir
-):
-    if precision == "bf16":
-        need_bf16()
-    flags = ["--deterministic", "--seed", "5", "--precision", precision, *algorithm]
+def test_a_run_that_was_interrupted_twice_equals_a_whole_one(tmp_path, log_dir):
+    def learn(*flags, **options):
+        train(small_catch(), *flags, *MUCH.split(), **options)
 
-    def run(name, stop_at, resume="auto"):
-        logger.set_logger_dir(str(tmp_path / name), "k")
-        tp.fix_rng_seed(5)
-        with tf.Graph().as_default():
-            train(small_catch(), *flags, callbacks=[StopAt(stop_at)], resume=resume)
-
-    run("whole", None)
-    for step in (7, 13):
-        with pytest.raises(TrainingInterrupted):
-            run("parts", step)
-    run("parts", None, resume="must")
-    assert_equal_runs(tmp_path / "whole", tmp_path / "parts", 20)
+    assert_equal_runs(*interrupt_twice(learn, tmp_path), 20)
 
 
 def stop(child, signum, seconds):

@@ -54,44 +54,17 @@ def test_what_a_batch_is(log_dir):
     tp.QueueInputTrainer(config).train()
     frames, action, reward, is_over = seen[0]
     assert (frames.shape, frames.dtype) == ((8, 5, 14, 14), np.uint8)
-    assert [(each.shape, each.dtype) for each in [action, reward, is_over]] == [
+    assert [(column.shape, column.dtype) for column in [action, reward, is_over]] == [
         ((8,), np.int64),
         ((8,), np.float32),
         ((8,), np.bool_),
     ]
-    assert set(np.concatenate([each[2] for each in seen])) <= {-1.0, 0.0, 1.0}
+    assert set(np.concatenate([batch[2] for batch in seen])) <= {-1.0, 0.0, 1.0}
     assert is_immutable(frames), "an input queue would copy it"
     with pytest.raises(ValueError, match="read-only"):
         frames[:] = 0
-    overs, rewards = (np.concatenate([each[i] for each in seen]) for i in (3, 2))
+    overs, rewards = (np.concatenate([batch[i] for batch in seen]) for i in (3, 2))
     np.testing.assert_array_equal(overs, rewards != 0)
-
-
-class RecordingCatch(CatchPlayer):
-    """Keeps the actions of its one game, without those that begin a new one."""
-
-    def __init__(self):
-        super().__init__(cell=2)
-        self.games = [[]]
-
-    def _step(self, actions):
-        if self._over[0]:
-            self.games.append([])
-        else:
-            self.games[-1].append(int(actions[0]))
-        return super()._step(actions)
-
-
-@pytest.mark.one_row
-@pytest.mark.slow
-@pytest.mark.parametrize("repeat, least, most", first_fast([(100, 0.5, 0.9), (1, 0.2, 0.45)]))
-def test_random_actions_are_repeated_as_the_flag_says(repeat, least, most, log_dir):
-    player = RecordingCatch()
-    config = make_config(player, "--random-repeat", f"{repeat}", "--init-memory-size", "400")
-    config.max_epoch = 1
-    tp.QueueInputTrainer(config).train()
-    alike = [a == b for game in player.games[:60] for a, b in zip(game, game[1:])]  # by chance
-    assert least < np.mean(alike) < most
 
 
 @pytest.mark.parametrize("num_envs", first_fast([1, 8]))
@@ -113,29 +86,6 @@ def test_a_run_plays_in_step_with_the_training_and_closes_its_player(num_envs, l
     assert "SimulatorThread" not in [thread.name for thread in alive]
     with pytest.raises(RuntimeError, match="closed"):
         player.reset()
-
-
-@pytest.mark.one_row
-@pytest.mark.slow
-def test_in_a_deterministic_run_each_batch_has_its_transitions_when_it_is_made(log_dir):
-    player, played, names = small_catch(kind=CountingCatch), [], set()
-
-    class Look(Callback):
-        def _trigger_step(self):
-            played.append(player.played)
-            names.update(thread.name for thread in threading.enumerate())
-
-    tp.fix_rng_seed(1)
-    train(player, "--deterministic", "--seed", "1", callbacks=[Look()])
-    assert played == [60 + 4 * step for step in range(1, 21)]
-    assert not names & {"EnqueueThread", "SimulatorThread"}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("at_step", first_fast([10, 75]))
-def test_an_error_while_populating_or_playing_ends_the_run_with_that_error(at_step, log_dir):
-    with pytest.raises(OSError, match="the emulator broke"):
-        train(BreakingCatch(at_step), "--steps-per-epoch", "5000")
 
 
 @pytest.mark.parametrize("at_step", first_fast([10, 80]))
@@ -193,47 +143,29 @@ class Look(tp.Callback):
             self.seen.append((slots, priorities, steps, kept, powers))
 
 
-def run(algorithm, towers=1, **options):
-    """A short run; returns its config, and what was seen of it."""
-    player = small_catch(num_envs=2)
-    expreplay = ExpReplay(
-        *[(["state"], ["Qvalue"]), player, 16, 300, 60],
-        parts=towers,
-        n_step=algorithm.n_step,
-        priority=algorithm.priority,
-    )
-    model = Model(player.num_actions, algorithm, player.frame_shape)
+@pytest.mark.one_row
+@pytest.mark.slow
+def test_priorities_of_two_towers_come_back_to_their_transitions(log_dir):
+    tp.fix_rng_seed(1)
+    player, names = small_catch(num_envs=2), (["state"], ["Qvalue"])
+    expreplay = ExpReplay(names, player, 16, 300, 60, parts=2, n_step=3, priority=0.5)
     look = Look(expreplay._memory)
     config = tp.TrainConfig(
         data=make_input(expreplay),
-        model=model,
+        model=Model(player.num_actions, RAINBOW, player.frame_shape),
         callbacks=[expreplay, look],
         steps_per_epoch=30,
         max_epoch=1,
-        nr_tower=towers,
-        **options,
+        nr_tower=2,
+        deterministic=True,
     )
-    several = tp.SyncMultiGPUTrainerReplicated
-    (tp.QueueInputTrainer if towers == 1 else several)(config).train()
-    return config, look.seen
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "towers, deterministic",
-    [(1, False), pytest.param(2, True, marks=[pytest.mark.slow, pytest.mark.one_row])],
-)
-def test_priorities_come_back_to_their_transitions(towers, deterministic, log_dir):
-    tp.fix_rng_seed(1)
-    config, seen = run(RAINBOW, towers, deterministic=deterministic)
-    assert len(seen) == 30 * towers
-    for slots, priorities, _, kept, powers in seen:
-        assert slots.shape == priorities.shape == (16 // towers,)
-        assert kept.sum() > 8 // towers
+    tp.SyncMultiGPUTrainerReplicated(config).train()
+    assert len(look.seen) == 30 * 2
+    for slots, priorities, _, kept, powers in look.seen:
+        assert slots.shape == priorities.shape == (8,) and kept.sum() > 4
         last = np.array([slot not in slots[i + 1 :] for i, slot in enumerate(slots)]) & kept
         np.testing.assert_allclose(powers[last], (priorities[last] + 1e-6) ** 0.5, rtol=1e-5)
-    assert {1, 3} <= {step for each in seen for step in each[2].tolist()}
-    assert config.data.queue.queue_ref.op.get_attr("capacity") == 4 * towers
+    assert {1, 3} <= {step for _, _, steps, _, _ in look.seen for step in steps.tolist()}
 
 
 def test_a_datapoint_has_all_that_the_model_takes(log_dir):

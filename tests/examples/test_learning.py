@@ -22,9 +22,7 @@ CASES = {
     "not padded": Algorithm(double=False, network="nature"),
     "C51": Algorithm(learns="c51", double=True, dueling=True, n_step=3, priority=0.5),
     "QR": Algorithm(learns="qr", n_step=3, priority=0.5, importance_weights=False, **SMALL),
-    "QR, weights": Algorithm(learns="qr", priority=0.5, **SMALL),
     "QR, munchausen": Algorithm(learns="qr", munchausen=True, dueling=True, n_step=2, **SMALL),
-    "IQN": Algorithm(learns="iqn", **SMALL),
     "IQN, munchausen": Algorithm(learns="iqn", munchausen=True, n_step=3, **SMALL),
     "noisy": Algorithm(noisy=True, dueling=True),
     "noisy double IQN": Algorithm(learns="iqn", noisy=True, **{**SMALL, "double": True}),
@@ -34,10 +32,10 @@ CASES = {
 def batch(model):
     """A datapoint by name; one of its episodes is over."""
     rng = np.random.RandomState(0)
-    specs = {each.name: each for each in model.inputs()}
+    specs = {spec.name: spec for spec in model.inputs()}
     shapes = {
-        name: [BATCH if n is None else n for n in each.shape.as_list()]
-        for name, each in specs.items()
+        name: [BATCH if n is None else n for n in spec.shape.as_list()]
+        for name, spec in specs.items()
     }
     made = {
         "comb_state": rng.randint(0, 256, shapes["comb_state"]).astype(np.uint8),
@@ -69,7 +67,9 @@ def noise_of(algorithm, features):
         for layer, units in [("fc0", 512), ("fctV", 1), ("fctA", ACTIONS), ("fct", ACTIONS)]:
             if layer == "fc0" or (layer != "fct") == algorithm.dueling:
                 z = [drawn.normal([features if layer == "fc0" else 512]), drawn.normal([units])]
-                noise[number, layer] = [tf.sign(each) * tf.sqrt(tf.abs(each)) for each in z]
+                noise[number, layer] = [
+                    tf.sign(numbers) * tf.sqrt(tf.abs(numbers)) for numbers in z
+                ]
     return noise
 
 
@@ -80,7 +80,7 @@ class Once:
         size = SIZE_NOT_PADDED if algorithm.network == "nature" else SIZE
         model = Model(ACTIONS, algorithm, frame_shape=(size, size))
         tf.set_random_seed(1)
-        fed = [tf.placeholder(each.dtype, each.shape) for each in model.inputs()]
+        fed = [tf.placeholder(spec.dtype, spec.shape) for spec in model.inputs()]
         with TowerContext("", is_training=True):
             cost = model.build_graph(*fed)
         self.batch = batch(model)
@@ -91,10 +91,10 @@ class Once:
         with tf.Session() as sess:
             sess.run(tf.global_variables_initializer())
             feed = dict(zip(fed, self.batch.values()))
-            self.found = sess.run(wanted, feed)
-            self.variables = sess.run({each.op.name: each for each in tf.global_variables()})
+            self.outputs = sess.run(wanted, feed)
+            self.variables = sess.run({var.op.name: var for var in tf.global_variables()})
             gradients = sess.run(tf.gradients(cost, online), feed)
-            self.gradients = dict(zip([each.op.name for each in online], gradients))
+            self.gradients = dict(zip([var.op.name for var in online], gradients))
             self.fractions = sess.run(fractions_of(algorithm))
             noise = noise_of(algorithm, self.variables["fc0/W"].shape[0])
             self.noise = noise and sess.run(noise)
@@ -148,11 +148,11 @@ def test_cost_and_gradients(name):
     once = Once(algorithm)
     compute = expected(algorithm, once)
     cost, q, priorities = compute({})
-    np.testing.assert_allclose(once.found["cost"], cost, rtol=1e-5)
-    np.testing.assert_allclose(once.found["q"], q, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(once.outputs["cost"], cost, rtol=1e-5)
+    np.testing.assert_allclose(once.outputs["q"], q, rtol=1e-4, atol=1e-5)
     if algorithm.priority:
-        np.testing.assert_allclose(once.found["priority"], priorities, rtol=1e-4)
-        assert once.found["slot"].tolist() == list(range(BATCH))
+        np.testing.assert_allclose(once.outputs["priority"], priorities, rtol=1e-4)
+        assert once.outputs["slot"].tolist() == list(range(BATCH))
     rng = np.random.RandomState(1)
     for variable, gradient in once.gradients.items():
         value = np.float64(once.variables[variable])

@@ -6,7 +6,7 @@ import minimal
 import numpy as np
 import pytest
 
-from tensorpack.RL import GymPlayers, ReplayMemory
+from tensorpack.RL import GymPlayers
 from tensorpack.utils.stopping import Interrupted, StopRequested
 from tests.checks import ROOT
 from tests.examples.small_dqn import read_stats
@@ -15,12 +15,6 @@ from tests.RL.catch import CatchPlayer
 from tests.RL.players import FakeTrainer
 
 PATH = ROOT / "examples" / "DeepQNetwork" / "minimal.py"
-
-
-class Quick(minimal.Small):
-    """The numbers of a run of some steps."""
-
-    populate, batch, steps_per_epoch = 100, 8, 10
 
 
 class Walk:
@@ -48,24 +42,9 @@ def test_it_catches_balls(log_dir):
     assert first < -0.3 and last > 0.6  # with one action of twenty by chance
 
 
-def test_a_game_that_is_cut_off_has_no_end(log_dir, monkeypatch):
-    batches, sample = [], ReplayMemory.sample
-
-    def noting(*args):
-        batches.append(sample(*args))
-        return batches[-1]
-
-    monkeypatch.setattr(ReplayMemory, "sample", noting)
-    with GymPlayers(Walk, 2, max_episode_actions=5) as player:
-        minimal.train(player, Quick, 1)
-    assert len(batches) == 10 and not any(each.terminated.any() for each in batches)
-    assert max(each.frames.max() for each in batches) == 5  # the last frame of a game
-    assert {each.reward.max() for each in batches} == {1}
-
-
 def play(player):
     """What plays on a player, with a network that takes all actions for alike."""
-    experience = minimal.Experience(player, Quick)
+    experience = minimal.Experience(player, minimal.Small)
     experience.predict = lambda states: [np.zeros((len(states), player.num_actions))]
     return experience
 
@@ -79,7 +58,7 @@ def test_a_game_that_is_cut_off_between_two_steps_is_not_spliced_with_the_next_o
             player.truncate(np.array([True]))
         experience.play(1.0)
     places = experience.memory.sample(200, np.random.RandomState(0)).frames[..., 0]
-    assert {tuple(each) for each in places} == {(0, 0, 1), (0, 1, 2)}
+    assert {tuple(row) for row in places} == {(0, 0, 1), (0, 1, 2)}
 
 
 def test_a_signal_ends_the_play_before_the_first_step():

@@ -15,7 +15,7 @@ def way(request, monkeypatch):
 
 
 @pytest.mark.usefixtures("way")
-@pytest.mark.parametrize("count, history", [(5, 4), (4, 4), (9, 4), (4, 3), (3, 2), (2, 1)])
+@pytest.mark.parametrize("count, history", [(5, 4), (9, 4), (3, 2)])
 def test_values_are_those_of_the_first_and_last_frames(count, history):
     frames = np.random.RandomState(0).randint(0, 256, (3, count, 7, 9)).astype(np.uint8)
     frames[0, :, 0, 0], frames[0, :, 0, 1], frames[0, :, 0, 2] = 255, 128, 127  # signs and carries
@@ -27,13 +27,13 @@ def test_values_are_those_of_the_first_and_last_frames(count, history):
     assert first.dtype == np.float32
     np.testing.assert_array_equal(first, channels[..., :history])
     np.testing.assert_array_equal(last, channels[..., -history:])
-    assert [each.shape.as_list() for each in made] == [[None, 7, 9, history]] * 2
+    assert [tensor.shape.as_list() for tensor in made] == [[None, 7, 9, history]] * 2
 
 
 def test_draws_depend_on_their_two_numbers_and_on_their_order_alone():
     number = tf.placeholder(tf.int64, [])
     drawn = [Draws(number, stream) for stream in (0, 0, 1)]
-    tensors = [each.uniform([3]) for each in [*drawn, drawn[0]]]
+    tensors = [draws.uniform([3]) for draws in [*drawn, drawn[0]]]
     with tf.Session() as sess:
         one, same, other_stream, next_one = sess.run(tensors, {number: 7})
         np.testing.assert_array_equal(sess.run(tensors[0], {number: 7}), one)
