@@ -8,7 +8,6 @@ import pkgutil
 import pytest
 
 from tensorpack.callbacks import Callback
-from tensorpack.command import program
 from tensorpack.dataflow import DataFlow
 from tensorpack.dataflow.imgaug import ImageAugmentor
 from tensorpack.input_source import InputSource
@@ -99,16 +98,6 @@ def test_what_is_new_has_a_public_name(package):
             f"in tensorpack/{package.replace('.', '/')}/__init__.py and run scripts/public_names; "
             "docs/design/map.md has the next steps. If it is not for users, its name begins with _."
         )
-
-
-def test_a_new_module_of_the_program_is_a_subcommand():
-    folder = importlib.import_module("tensorpack.command").__path__
-    names = {each.name for each in pkgutil.iter_modules(folder) if not each.name.startswith("_")}
-    extra = names - set(program.SUBCOMMANDS) - {"program"}
-    assert not extra, (
-        f"tensorpack/command has {sorted(extra)}: add it to SUBCOMMANDS in "
-        "tensorpack/command/program.py and to docs/command.md; or its name begins with _."
-    )
 
 
 def public_classes(base):

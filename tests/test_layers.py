@@ -24,11 +24,6 @@ def _allowed(source, target):
     return RANK[target] < RANK.get(source, -1)
 
 
-def test_every_part_has_a_row():
-    parts = {part_of(path) for path in module_files()} - {"", "_version"}
-    assert parts <= set(RANK)
-
-
 def test_the_table_is_the_one_in_the_documentation():
     text = (ROOT / "docs" / "design" / "layers.md").read_text(encoding="utf-8")
     drawn = {}

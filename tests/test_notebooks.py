@@ -107,20 +107,6 @@ def test_a_run_is_interrupted_in_order_and_others_follow_in_the_kernel(notebook)
     assert caught["stdout"] == "begun\nan interrupt as before\n"
 
 
-def test_a_cell_that_trains_twice_in_a_graph_is_told_what_to_do(notebook):
-    assert notebook.run(SETUP + "\ntrain(5)")["error"] == ""
-    again = notebook.run("train(5)")
-    assert again["error"].startswith("RuntimeError: An earlier training has used and finalized")
-    assert notebook.run("tf.reset_default_graph()\ntrain(5)")["error"] == ""
-
-
-def test_a_bar_is_renewed_while_an_epoch_goes_on(notebook):
-    cell = "from tensorpack.utils import get_tqdm\nimport time\n"
-    cell += "for _ in get_tqdm(range(4)):\n    time.sleep(0.6)"
-    bar = notebook.run(cell)["stderr"]
-    assert len(set(re.findall(r"\d/4", bar))) >= 4
-
-
 def test_the_first_tutorial_is_a_notebook_that_runs(tmp_path, monkeypatch):
     pytest.importorskip("jupytext", reason="needs .[notebooks]")
     nbclient = pytest.importorskip("nbclient", reason="needs .[notebooks]")

@@ -99,16 +99,6 @@ def test_the_names_are_the_recorded_ones():
     assert done.returncode == 0, done.stdout
 
 
-def test_the_signatures_have_defaults_and_members_of_new_names():
-    lines = (
-        (checks.ROOT / "tests" / "public_signatures.txt").read_text(encoding="utf-8").split("\n")
-    )
-    assert "dataflow.imgaug.ShiftTransform(dx, dy, dsize, borderMode=1, borderValue=0)" in lines
-    (folder,) = [line for line in lines if line.startswith("dataflow.ImageFolder(")]
-    assert "shuffle=True" in folder
-    assert "RL.NStepBatch(frames, action, reward, terminated, steps)" in lines
-
-
 @pytest.mark.skipif(not HAS_TENSORFLOW, reason="needs TensorFlow")
 def test_help_on_making_an_object_of_ours_is_not_that_of_tensorflow():
     wrong = []

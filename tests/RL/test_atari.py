@@ -249,15 +249,6 @@ def test_for_one_game_or_without_a_vector_interface_auto_is_single(monkeypatch):
         AtariPlayers(breakout_rom(), 2, backend="vector")
 
 
-def test_a_state_of_other_settings_is_refused():
-    with single() as one:
-        one.reset()
-        state = one.state_dict()
-    with single(sticky=0.25) as other:
-        with pytest.raises(ValueError, match="'sticky': 0.25"):
-            other.load_state_dict(state)
-
-
 def test_options_out_of_range_are_refused():
     with pytest.raises(ValueError, match="backend"):
         AtariPlayers(breakout_rom(), backend="double")

@@ -57,7 +57,7 @@ def test_a_state_of_the_first_form_is_read():
         assert_equal_steps(play(other, 9), play(player, 9))
 
 
-def test_a_state_of_another_version_is_refused_and_nothing_changes():
+def test_a_state_of_another_version_or_setting_is_refused_and_nothing_changes():
     with make() as player, make() as undisturbed:
         assert np.array_equal(player.reset(), undisturbed.reset())
         state = player.state_dict()
@@ -65,6 +65,8 @@ def test_a_state_of_another_version_is_refused_and_nothing_changes():
         with pytest.raises(ValueError, match="'ale_py': '0.1'"):
             player.load_state_dict(state)
         assert_equal_steps(play(player, 20), play(undisturbed, 20))
+        with make(sticky=0.25) as other, pytest.raises(ValueError, match="'sticky': 0.25"):
+            other.load_state_dict(player.state_dict())
 
 
 @pytest.mark.parametrize("name, well", [("breakout", True), ("tetris", False), ("qbert", False)])

@@ -63,19 +63,6 @@ def test_playing_waits_for_a_grant(allow, start):
     assert waited == [True]
 
 
-def test_later_grants_pay_for_what_was_played_in_advance():
-    # 8 environments, 4 transitions a batch: one tick for every two grants
-    pacer = Pacer(grant=4)
-    ticks = 0
-    for _ in range(9):
-        pacer.grant()
-        while pacer.open > 0:
-            assert pacer.wait()
-            pacer.spend(8)
-            ticks += 1
-    assert (ticks, pacer.open) == (5, -4)
-
-
 @pytest.mark.timed
 @pytest.mark.parametrize("side", ["grant", "wait"])
 def test_closing_wakes_both_sides(side, start):
@@ -108,22 +95,6 @@ def test_pieces_run_at_the_same_time_and_a_pause_waits_for_them(start):
     piece.leave.set()
     thread.join(5)
     assert paused[0][0] is True
-
-
-def test_no_piece_begins_in_a_pause_and_all_begin_after_it(start):
-    pacer = Pacer(1)
-
-    def work():
-        with pacer:
-            return "piece"
-
-    with pacer.pause():
-        started = [start(work) for _ in range(2)]
-        time.sleep(0.05)
-        assert [done for _, done in started] == [[], []]
-    for thread, done in started:
-        thread.join(5)
-        assert done == ["piece"]
 
 
 @pytest.mark.timed

@@ -1,22 +1,16 @@
 """The agent chooses, the simulator stores and reports games, its thread plays what is granted."""
 
-import threading
-import time
-
 import numpy as np
 import pytest
 
 from tensorpack.RL import (
     Agent,
-    Pacer,
     Player,
     PlayerStep,
     RandomActions,
     ReplayMemory,
     Simulator,
-    SimulatorThread,
 )
-from tests.processes import wait_until
 from tests.tiers import first_fast
 
 HISTORY = 2
@@ -132,34 +126,6 @@ def test_a_game_that_is_cut_off_would_have_continued():
     assert played.simulator.take_episodes() == []  # each game is reported once
 
 
-class CountingSimulator:
-    """Stores four transitions a tick."""
-
-    def __init__(self):
-        self.ticks = []
-
-    def tick(self, epsilon):
-        self.ticks.append(epsilon)
-        return 4
-
-
-def test_the_thread_plays_what_is_granted_and_no_more():
-    simulator, pacer = CountingSimulator(), Pacer(grant=8)
-    epsilons = iter([1.0, 0.9, 0.8, 0.7])
-    thread = SimulatorThread(simulator, pacer, lambda: next(epsilons))
-    thread.default_sess = threading.Lock  # what it plays with here needs no session
-    thread.start()
-    try:
-        pacer.grant()
-        pacer.grant()
-        wait_until(lambda: len(simulator.ticks) == 4)
-        time.sleep(0.05)
-        assert simulator.ticks == [1.0, 0.9, 0.8, 0.7]
-    finally:
-        thread.stop()
-        thread.join(5)
-
-
 class Shape(Player):
     """All that an agent asks of a player."""
 
@@ -177,14 +143,6 @@ def make_agent(network, num_envs=2, seed=0):
 def frames(*values):
     """A frame for each environment, all of its pixels alike."""
     return np.array([[[value, value]] for value in values], np.uint8)
-
-
-def test_with_chance_alone_the_network_is_not_asked():
-    network = Network(best=2)
-    agent = make_agent(network)
-    actions = np.concatenate([agent.act(epsilon=1.0) for _ in range(300)])
-    assert network.states == []
-    assert np.all(np.bincount(actions, minlength=3) > 150)
 
 
 def test_the_network_is_asked_only_about_those_that_need_it():

@@ -96,16 +96,6 @@ def test_a_game_at_its_limit_is_truncated_unless_it_ends_there(length, limit):
     assert not step.life_lost[0]
 
 
-def test_a_reset_starts_the_count_again():
-    player = LimitLength(CountingPlayer((9,)), 3)
-    player.reset()
-    for _ in range(2):
-        player.step([1])
-    player.reset()
-    cut = [bool(player.step([1]).truncated[0]) for _ in range(3)]
-    assert cut == [False, False, True]
-
-
 def test_the_third_equal_request_and_those_after_it_are_replaced():
     inner = CountingPlayer((50, 50))
     player = PreventStuck(inner, num_repeat=3, action=1)
