@@ -38,7 +38,7 @@ class LogFiles:
     """
 
     def __init__(self, owner: Any) -> None:
-        self._owner, self._directory = owner, needed_log_directory(owner)
+        self._owner, self._directory = owner, require_log_directory(owner)
         self._warned = False
 
     def write(self, name: str, content: bytes) -> None:
@@ -48,7 +48,7 @@ class LogFiles:
         self._warned |= error is not None
 
 
-def needed_log_directory(owner: Any) -> str:
+def require_log_directory(owner: Any) -> str:
     """Returns the log directory; a RuntimeError if there is none."""
     directory = logger.get_logger_dir()
     if directory is None:

@@ -62,12 +62,12 @@ class StartProcOrThread(Callback):
             self._forget.callback(watch.join)
             self._forget.callback(over.set)
         for thread in self._threads:
-            guard_thread(thread, partial(self._failed, thread.name))
+            guard_thread(thread, partial(self._report_failure, thread.name))
             thread.start()
             if self._stop_at_last and hasattr(thread, "stop"):
                 self._forget.callback(token.on_request(thread.stop))
 
-    def _failed(self, name: str, error: Exception) -> None:
+    def _report_failure(self, name: str, error: Exception) -> None:
         cause = error.__cause__
         if not isinstance(cause, SystemExit) or cause.code not in (None, 0):
             self._token.request(Failed(error, name))
@@ -80,7 +80,7 @@ class StartProcOrThread(Callback):
                 watched.remove(process)
                 error = _error_of(process)
                 if error is not None and not is_end_of_group(error, self._token):
-                    self._failed(process.name, error)
+                    self._report_failure(process.name, error)
 
     def _after_train(self) -> None:
         self._forget.close()

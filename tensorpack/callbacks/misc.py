@@ -32,9 +32,9 @@ class SendStat(Callback):
     def __init__(self, command: _Command, names: Sequence[str]) -> None:
         self._names = as_names(self, "names", names)
         self._command = command
-        self._filled(dict.fromkeys(self._names, 0.0))  # a name that is missing is an error now
+        self._format(dict.fromkeys(self._names, 0.0))  # a name that is missing is an error now
 
-    def _filled(self, values: Dict[str, float]) -> Any:
+    def _format(self, values: Dict[str, float]) -> Any:
         if isinstance(self._command, str):
             return self._command.format(**values)
         return [part.format(**values) for part in self._command]
@@ -43,7 +43,7 @@ class SendStat(Callback):
         self._send({name: self.trainer.monitors.get_latest(name) for name in self._names})
 
     def _send(self, values: Dict[str, float]) -> None:
-        output, code = subproc_call(self._filled(values))
+        output, code = subproc_call(self._format(values))
         text = output.decode(errors="replace").rstrip()
         if code != 0:
             logger.error(f"Command {self._command} with {values} failed with code {code}: {text}")

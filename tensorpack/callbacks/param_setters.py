@@ -12,7 +12,7 @@ from tensorpack.tfutils.collectives import has_workers
 from tensorpack.utils import logger
 from tensorpack.utils.checks import as_count
 
-from ._disk import needed_log_directory
+from ._disk import require_log_directory
 from .base import Callback
 from .best_value import ScalarWatcher
 from .param import GraphVarParam, HyperParam, as_hyper_param
@@ -116,7 +116,7 @@ class HumanHyperParamSetter(HyperParamSetter):
 
     def __init__(self, param: Union[HyperParam, str], file_name: str = "hyper.txt") -> None:
         super().__init__(param)
-        directory = "" if os.path.isabs(file_name) else needed_log_directory(self)
+        directory = "" if os.path.isabs(file_name) else require_log_directory(self)
         self.file_name = os.path.join(directory, os.fsdecode(file_name))
         logger.info(f"Use {self.file_name} to control hyperparam {self.param.readable_name}.")
 

@@ -84,7 +84,7 @@ class DataFlow:
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        give_both_names(cls, "__iter__", "get_data", _checked_pass)
+        give_both_names(cls, "__iter__", "get_data", _as_iter)
         length = vars(cls).get("__len__")
         if isinstance(length, types.FunctionType):
             cls.__len__ = checked_length(length, "__len__")  # type: ignore[method-assign]
@@ -156,7 +156,7 @@ class DataFlow:
     size = __len__
 
 
-def _checked_pass(get_data: Callable[[Any], Any]) -> Callable[[Any], Iterator[Any]]:
+def _as_iter(get_data: Callable[[Any], Any]) -> Callable[[Any], Iterator[Any]]:
     """Makes an `__iter__` of a `get_data`, which may return any iterable."""
     if inspect.isgeneratorfunction(get_data):
         return get_data

@@ -87,17 +87,16 @@ class BatchData(ProxyDataFlow):
             if not group or (len(group) < self.batch_size and not self.remainder):
                 return
             try:
-                batch = self.aggregate_batch(
-                    self._padded(group) if self.pad else group, self.use_list
-                )
+                padded = self._pad_group(group) if self.pad else group
+                batch = self.aggregate_batch(padded, self.use_list)
             except Exception as error:
                 numbers = f"{first} to {first + len(group) - 1}"
                 note_datapoint(error, type(self).__name__, numbers, group)
                 raise
-            group = []
+            group = padded = []
             yield batch
 
-    def _padded(self, datapoints: List[Any]) -> List[Any]:
+    def _pad_group(self, datapoints: List[Any]) -> List[Any]:
         check_form(datapoints)
         group: Any = [dict(dp) if isinstance(dp, dict) else list(dp) for dp in datapoints]
         for index, value in self.pad.items():
@@ -110,7 +109,7 @@ class BatchData(ProxyDataFlow):
                 )
             shape = tuple(max(sizes) for sizes in zip(*(array.shape for array in arrays)))
             for dp, array in zip(group, arrays):
-                dp[index] = array if array.shape == shape else _padded(array, shape, index, value)
+                dp[index] = array if array.shape == shape else _pad(array, shape, index, value)
         return group
 
     @staticmethod
@@ -125,7 +124,7 @@ class BatchData(ProxyDataFlow):
         return aggregate(data_holder, use_list)
 
 
-def _padded(array: np.ndarray, shape: Tuple[int, ...], index: Hashable, value: Any) -> np.ndarray:
+def _pad(array: np.ndarray, shape: Tuple[int, ...], index: Hashable, value: Any) -> np.ndarray:
     padded = np.zeros(shape, array.dtype)
     if value:
         padded[...] = np.array(value).astype(array.dtype)

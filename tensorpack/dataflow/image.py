@@ -93,7 +93,7 @@ class AugmentImageComponents(RandomMap):
             size = getattr(image, "shape", ())[:2]
             image, tfm = self.augs.augment_return_params(self._writable(image))
             components = [
-                self._transformed(tfm, index, self._writable(component), size)
+                self._apply_to(tfm, index, self._writable(component), size)
                 for index, component in zip(self._methods, components)
             ]
         except Exception as error:
@@ -113,7 +113,7 @@ class AugmentImageComponents(RandomMap):
     def _writable(self, component: Any) -> Any:
         return component.copy() if self.copy and isinstance(component, np.ndarray) else component
 
-    def _transformed(self, tfm: Transform, index: _Index, component: Any, size: Any) -> Any:
+    def _apply_to(self, tfm: Transform, index: _Index, component: Any, size: Any) -> Any:
         method = self._methods[index]
         if method == "apply_segmentation" and size and component.shape[:2] != size:
             raise AugmentationError(

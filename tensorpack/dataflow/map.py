@@ -36,7 +36,7 @@ from ._flow import ProcessLocal
 from .base import DataFlow, ProxyDataFlow, RNGDataFlow
 
 
-def checked_function(flow: DataFlow, func: Any) -> Callable[[Any], Any]:
+def check_function(flow: DataFlow, func: Any) -> Callable[[Any], Any]:
     """Returns the function that a flow was given; a TypeError if it cannot be called."""
     if not callable(func):
         name = type(flow).__name__
@@ -110,7 +110,7 @@ class MapData(DatapointMap):
     def __init__(self, ds: DataFlow, func: Callable[[Any], Any]) -> None:
         """`func` may change the list or dict it gets; the components in it are not copied."""
         super().__init__(ds)
-        self.func = checked_function(self, func)
+        self.func = check_function(self, func)
 
     def _apply(self, datapoint: Any) -> Any:
         return apply_function(self.func, datapoint)
@@ -137,7 +137,7 @@ class MapDataComponent(DatapointMap):
           index: the position of the component, or its key if datapoints are dicts.
         """
         super().__init__(ds)
-        self.func = checked_function(self, func)
+        self.func = check_function(self, func)
         self.index = index
 
     def _apply(self, datapoint: Any) -> Any:
@@ -169,7 +169,7 @@ class FilterData(DatapointMap):
           index: the position of the component, or its key if datapoints are dicts.
         """
         super().__init__(ds)
-        self.predicate = checked_function(self, predicate)
+        self.predicate = check_function(self, predicate)
         self.index = index
 
     def _apply(self, datapoint: Any) -> Any:
@@ -248,7 +248,7 @@ class RandomMapData(RandomMap):
     def __init__(self, ds: DataFlow, func: Callable[[Any, np.random.RandomState], Any]) -> None:
         """`func` takes a datapoint and a `numpy.random.RandomState`, which it must not keep."""
         super().__init__(ds)
-        self.func: Callable[..., Any] = checked_function(self, func)
+        self.func: Callable[..., Any] = check_function(self, func)
 
     def _draw(self, datapoint: Any, number: int, rng: np.random.RandomState) -> Any:
         return apply_function(lambda dp: self.func(dp, rng), datapoint)

@@ -25,7 +25,7 @@ from ._read_ahead import ReadAhead, ReadAheadFlow, why_late
 from ._stack import aggregate
 from .base import DataFlow, ProxyDataFlow
 from .batch import BatchData, as_batch_size
-from .map import MapData, apply_function, checked_function, drop_none, note_datapoint
+from .map import MapData, apply_function, check_function, drop_none, note_datapoint
 
 _GIB = 2**30
 
@@ -50,7 +50,7 @@ class _ProcessMap(ReadAheadFlow, ProcessFlow):
         num_proc = usable_cores() if num_proc is None else num_proc
         super().__init__(ds, num_proc, buffer_bytes, start_method)
         num_proc = self.num_proc
-        self.func = checked_function(self, func)
+        self.func = check_function(self, func)
         self._most = most = as_count(self, "buffer_size", most)
         self._limits = Limits.of(most + num_proc, self._buffer_bytes, num_proc)
 

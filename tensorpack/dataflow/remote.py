@@ -128,7 +128,7 @@ class RemoteDataZMQ(DataFlow):
           senders: a pass ends when so many senders have said that there is no more.
           max_bytes: how large the message of a datapoint may be.
         """
-        self._addresses = [_checked(addr, key) for addr in (addr1, addr2) if addr is not None]
+        self._addresses = [_check_address(addr, key) for addr in (addr1, addr2) if addr is not None]
         self._hwm, self._bind, self._key, self._timeout = hwm, bind, key, timeout
         self._senders = as_count(self, "senders", senders)
         self._max_bytes = as_count(self, "max_bytes", max_bytes)
@@ -144,11 +144,11 @@ class RemoteDataZMQ(DataFlow):
         raise endless(self)
 
     def __iter__(self) -> Iterator[Any]:
-        return self._pass(self._connected())
+        return self._pass(self._connect())
 
     def reset_state(self) -> None:
         """Connects if this process has no connection; keeps what waits in one."""
-        self._connected()
+        self._connect()
 
     def close(self) -> None:
         """Closes the connection, and ends a pass; what had come and was not yielded is lost."""
@@ -158,7 +158,7 @@ class RemoteDataZMQ(DataFlow):
         """Binds a ZeroMQ socket of this flow to an address, or connects it."""
         _attach(socket, addr, self._bind, self._key)
 
-    def _connected(self) -> "_Connection":
+    def _connect(self) -> "_Connection":
         options = self._addresses, self._hwm, self._key, self._timeout
         return self._connection.get("ROUTER", self.bind_or_connect, *options)
 
@@ -277,7 +277,7 @@ class _Connection:
 
 
 def _attach(socket: Any, addr: str, bind: bool, key: Optional[str]) -> None:
-    addr = _checked(addr, key)
+    addr = _check_address(addr, key)
     socket.ipv6 = "[" in addr
     if key is not None:
         keys = _load_key(key)
@@ -297,7 +297,7 @@ def _attach(socket: Any, addr: str, bind: bool, key: Optional[str]) -> None:
         os.chmod(path, 0o600)
 
 
-def _checked(addr: str, key: Optional[str]) -> str:
+def _check_address(addr: str, key: Optional[str]) -> str:
     """Returns an address for ZeroMQ; a ValueError if it leaves the machine without a key."""
     kind, _, rest = addr.partition("://")
     if kind not in ("tcp", "ipc"):

@@ -85,10 +85,10 @@ class SharedList(Sequence[Any]):
     def __reduce__(self) -> Tuple[Callable, Tuple]:
         if get_spawning_popen() is None:
             return SharedList, (list(self),)
-        return _received, (self._file, self.nbytes, self._starts, self._pickles)
+        return _rebuild, (self._file, self.nbytes, self._starts, self._pickles)
 
 
-def _received(file: SharedFile, *parts: Any) -> SharedList:
+def _rebuild(file: SharedFile, *parts: Any) -> SharedList:
     shared = SharedList.__new__(SharedList)
     shared._attach(file)
     shared._set(*parts)

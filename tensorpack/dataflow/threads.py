@@ -20,7 +20,7 @@ from tensorpack.utils.workers.processes import usable_cores
 from ._flow import ProcessLocal, in_order, length_of, length_or_none
 from ._read_ahead import ReadAhead, ReadAheadFlow
 from .base import DataFlow, DataFlowTerminated, StateNotKept
-from .map import apply_function, checked_function, drop_none, note_datapoint
+from .map import apply_function, check_function, drop_none, note_datapoint
 from .repeat import RepeatedData
 
 _GRACE_SECONDS = 2.0
@@ -63,7 +63,7 @@ class MultiThreadMapData(ReadAheadFlow):
         super().__init__(ds)
         num_thread = usable_cores() if num_thread is None else num_thread
         self.num_thread = as_count(self, "num_thread", num_thread)
-        self.map_func = checked_function(self, map_func)
+        self.map_func = check_function(self, map_func)
         self.buffer_size = as_count(self, "buffer_size", buffer_size)
         self.strict = strict
         self._lock: ProcessLocal[threading.Lock] = ProcessLocal(threading.Lock)
@@ -147,7 +147,7 @@ class MultiThreadRunner(DataFlow):
           num_prefetch: how many datapoints may be made and not yet be yielded.
           num_thread: the number of threads and flows.
         """
-        self.get_df = checked_function(self, get_df)
+        self.get_df = check_function(self, get_df)
         self.num_prefetch = as_count(self, "num_prefetch", num_prefetch)
         self.num_thread = as_count(self, "num_thread", num_thread)
         self._mixed = self.num_thread  # so many flows, in one pass
@@ -159,9 +159,9 @@ class MultiThreadRunner(DataFlow):
     def __iter__(self) -> Iterator[Any]:
         """Begins a pass; its iterator raises DataFlowTerminated if the flow is closed or reset."""
         length = length_or_none(self._mixture.get(self).flows[0].ds)
-        return self._pass(self._started(), length)
+        return self._pass(self._start_threads(), length)
 
-    def _started(self) -> "_Mixture":
+    def _start_threads(self) -> "_Mixture":
         mixture = self._mixture.get(self)
         try:
             with mixture.starting:
@@ -189,7 +189,7 @@ class MultiThreadRunner(DataFlow):
         """Makes and resets the flows, and starts the threads; ends those there were before."""
         if getattr(self._mixture.current(), "threads", None):
             self.close()
-        self._started()
+        self._start_threads()
 
     def start_processes(self) -> None:
         for flow in self._mixture.get(self).flows:

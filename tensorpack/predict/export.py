@@ -69,8 +69,8 @@ class ModelExporter:
         def load(_: tf.Session) -> None:
             tf.import_graph_def(tf.GraphDef.FromString(graph), name="")
 
-        with _built(self.config, *_PYTHON, *_TABLES) as model:
-            graph = _frozen(model, optimize).SerializeToString()
+        with _open_model(self.config, *_PYTHON, *_TABLES) as model:
+            graph = _freeze(model, optimize).SerializeToString()
             _check(model, check_inputs, load)
         target = os.path.abspath(os.fsdecode(filename))
         os.makedirs(os.path.dirname(target), exist_ok=True)
@@ -101,7 +101,7 @@ class ModelExporter:
         parent = os.path.dirname(target)
         os.makedirs(parent, exist_ok=True)
         tags = [tags] if isinstance(tags, str) else list(tags or [tf.saved_model.SERVING])
-        with TemporaryDirectory(dir=parent) as folder, _built(self.config, *_PYTHON) as model:
+        with TemporaryDirectory(dir=parent) as folder, _open_model(self.config, *_PYTHON) as model:
             path = os.path.join(folder, "model")
             signature = tf.saved_model.predict_signature_def(
                 dict(zip(names_without_output(self.config.input_names), model.input_tensors)),
@@ -123,7 +123,7 @@ class ModelExporter:
 
     def export_npz(self, filename: PathLike) -> None:
         """Writes the variables that the outputs depend on, for `SmartInit` or NumPy, as `.npz`."""
-        with _built(self.config) as model:
+        with _open_model(self.config) as model:
             used = set(ancestors(model.output_tensors, fed=model.input_tensors))
             variables = {var.op.name: var for var in tf.global_variables() if var.op in used}
             save_checkpoint_vars(model.sess.run(variables), filename)
@@ -156,7 +156,7 @@ class ModelExport:
 
 
 @contextmanager
-def _built(config: PredictConfig, *refused: str) -> Iterator[OfflinePredictor]:
+def _open_model(config: PredictConfig, *refused: str) -> Iterator[OfflinePredictor]:
     """Gives the model, in its graph, if it has no ops of some types."""
     with OfflinePredictor(config) as model, model.graph.as_default():
         for op in ancestors(model.output_tensors, fed=model.input_tensors):
@@ -168,7 +168,7 @@ def _built(config: PredictConfig, *refused: str) -> Iterator[OfflinePredictor]:
         yield model
 
 
-def _frozen(model: OfflinePredictor, optimize: bool) -> Any:
+def _freeze(model: OfflinePredictor, optimize: bool) -> Any:
     """Returns the graph with constants for variables and placeholders for inputs."""
     graph_def = model.graph.as_graph_def()
     fed = {tensor.op.name: tensor for tensor in model.input_tensors if len(tensor.op.outputs) == 1}

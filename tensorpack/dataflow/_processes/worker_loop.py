@@ -48,7 +48,7 @@ def map_inputs(
     os.environ.update(environment)
     seed_process(seed)
     sender.attach(blocks=True)
-    for tag, obj in received(inputs):
+    for tag, obj in receive_inputs(inputs):
         try:
             sender.send(function(obj), tag)
         except Exception as error:
@@ -64,7 +64,7 @@ def run_flow(inputs: Receiver, sender: Sender, environment: Dict[str, str], ds: 
     """Sends the datapoints of a flow, pass after pass, from the seed that is the latest input."""
     os.environ.update(environment)
     sender.attach(blocks=True)
-    for tag, seed in received(inputs):
+    for tag, seed in receive_inputs(inputs):
         seed_process(seed)
         ds.reset_state()
         finished, look = 0, 0.0
@@ -87,7 +87,7 @@ def run_flow(inputs: Receiver, sender: Sender, environment: Dict[str, str], ds: 
                 raise nothing_in_a_pass(ds, finished)
 
 
-def received(inputs: Receiver) -> Iterator[Tuple[int, Any]]:
+def receive_inputs(inputs: Receiver) -> Iterator[Tuple[int, Any]]:
     """Yields inputs and their tags until the owner of the pool is gone."""
     keep_freed_memory()
     inputs.attach()

@@ -57,7 +57,7 @@ class PublishedDataset(DataFromList):
     def _find(self, published: Mapping[str, Optional[str]]) -> List[str]:
         return find_files(type(self).__name__, self._directory, published, self._download)
 
-    def _unpacked(self, url: str, sha256: str, folder: str) -> Path:
+    def _unpack(self, url: str, sha256: str, folder: str) -> Path:
         """Returns the folder that is in an archive, which is unpacked once."""
         if not os.path.isdir(os.path.join(self._directory, folder)):
             unpack(*self._find({url: sha256}))

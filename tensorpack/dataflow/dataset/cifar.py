@@ -80,7 +80,7 @@ class CifarBase(PublishedDataset):
         """Returns what is in a file of the folder."""
         classes = self.cifar_classnum
         url = f"https://www.cs.toronto.edu/~kriz/cifar-{classes}-python.tar.gz"
-        path = self._unpacked(url, _SHA256[classes], _FOLDER[classes]) / name
+        path = self._unpack(url, _SHA256[classes], _FOLDER[classes]) / name
         try:
             return decode_old(path.read_bytes())
         except (OSError, BadRecord, RefusedRecord) as error:

@@ -84,7 +84,7 @@ class BSDS500(PublishedDataset):
     _PARTS, _FOLDER = ("train", "val", "test"), "bsds500_data"
 
     def _read(self, part: str) -> List[List[Any]]:
-        folder = self._unpacked(self._URL, self._SHA256, "BSR") / "BSDS500" / "data"
+        folder = self._unpack(self._URL, self._SHA256, "BSR") / "BSDS500" / "data"
         pairs: List[List[Any]] = []
         for path in sorted((folder / "images" / part).glob("*.jpg")):
             image = decode_image(path.read_bytes(), str(path), bgr=True)

@@ -20,7 +20,7 @@ from tensorpack.utils.packing.old_values import BadRecord, RefusedRecord, decode
 
 from .._flow import is_flow
 from ..base import DataFlow, ProxyDataFlow
-from ..map import DatapointMap, checked_function
+from ..map import DatapointMap, check_function
 from . import records
 from .records import DamagedFile, ErrorLimit, PathLike, RecordFile, RecordsFlow, Writing
 
@@ -208,7 +208,7 @@ class LMDBDataDecoder(DatapointMap):
     def __init__(self, lmdb_data: DataFlow, decoder: Callable[[Any, Any], Any]) -> None:
         """Takes a flow of `[key, value]`, and a function that returns a datapoint or None."""
         super().__init__(lmdb_data)
-        self.decoder: Any = checked_function(self, decoder)
+        self.decoder: Any = check_function(self, decoder)
 
     def _apply(self, datapoint: Any) -> Any:
         return self.decoder(*datapoint)

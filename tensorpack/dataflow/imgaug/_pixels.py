@@ -40,7 +40,7 @@ def as_dtype(img: np.ndarray, dtype: Any) -> np.ndarray:
     return img.astype(dtype, copy=False)
 
 
-def finished(img: np.ndarray, result: np.ndarray, clip: bool = False) -> np.ndarray:
+def restore_dtype(img: np.ndarray, result: np.ndarray, clip: bool = False) -> np.ndarray:
     """Returns what was made of an image in its dtype; clipped to [0, 255] if uint8 or told so."""
     if clip and img.dtype != np.uint8:
         if img.dtype.kind != "f" and img.max() > 255:
@@ -50,12 +50,12 @@ def finished(img: np.ndarray, result: np.ndarray, clip: bool = False) -> np.ndar
 
 
 def linear(img: np.ndarray, scale: _PerChannel, shift: _PerChannel, clip: bool) -> np.ndarray:
-    """Returns `img * scale + shift`, both numbers or one for each channel, as `finished`."""
+    """Returns `img * scale + shift`, both numbers or one for each channel, in its own dtype."""
     channels = channels_of(img)
     matrix = np.zeros((channels, channels + 1))
     np.fill_diagonal(matrix, scale)
     matrix[:, channels] = shift
-    return finished(img, cv2.transform(img, matrix), clip)
+    return restore_dtype(img, cv2.transform(img, matrix), clip)
 
 
 def as_coords(coords: Any) -> np.ndarray:
@@ -77,7 +77,7 @@ def keep_channels(img: np.ndarray, result: np.ndarray) -> np.ndarray:
     return result[:, :, np.newaxis] if result.ndim < img.ndim else result
 
 
-def moved_labels(segmentation: np.ndarray, move: Callable[..., np.ndarray]) -> np.ndarray:
+def move_labels(segmentation: np.ndarray, move: Callable[..., np.ndarray]) -> np.ndarray:
     """Returns a mask moved by OpenCV, which moves no integers of 32 bits, in its own dtype."""
     return move(segmentation.astype(np.float64)).astype(segmentation.dtype)
 

@@ -20,12 +20,12 @@ class AugmentationError(ValueError):
     """An augmentor failed; names it, and the shape and dtype of the image that it got."""
 
 
-def _of_drawn(method: Any) -> Callable[..., Any]:
+def _takes_drawn(method: Any) -> Callable[..., Any]:
     """Returns a method of 2017 that takes what was drawn also as the transform made of it."""
 
     @functools.wraps(method)
     def call(self: "ImageAugmentor", value: Any, param: Any) -> Any:
-        return method.__get__(self, type(self))(value, _drawn(self, param))
+        return method.__get__(self, type(self))(value, _unwrap(self, param))
 
     return call
 
@@ -116,7 +116,8 @@ class ImageAugmentor:
         augments = type(self)._augment is not ImageAugmentor._augment
         if isinstance(param, Transform):
             moves = type(self)._augment_coords is not ImageAugmentor._augment_coords
-            return self._wrap(param) if (augments or moves) and not _drew(self, param) else param
+            wraps = (augments or moves) and not _is_made_by(self, param)
+            return self._wrap(param) if wraps else param
         if augments:
             return self._wrap(param)
         name = type(self).__name__
@@ -131,14 +132,14 @@ class ImageAugmentor:
 
     def _augment(self, img: np.ndarray, param: Any) -> np.ndarray:
         """The spelling of 2017: override to augment an image as was drawn."""
-        return _drawn(self, param).apply_image(img)
+        return _unwrap(self, param).apply_image(img)
 
     def _get_augment_params(self, img: np.ndarray) -> Any:
         """The spelling of 2017: override to draw what to do; by default a `Transform`."""
 
     def _augment_coords(self, coords: np.ndarray, param: Any) -> np.ndarray:
         """The spelling of 2017: override where pixels move; by default as a `Transform` does."""
-        return _drawn(self, param).apply_coords(coords) if isinstance(param, Transform) else coords
+        return _unwrap(self, param).apply_coords(coords) if isinstance(param, Transform) else coords
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -156,7 +157,7 @@ class ImageAugmentor:
                 draw.__get__(self, cls)(img)  # it may be a static method, or partial
             )
         for name in vars(cls).keys() & {"_augment", "_augment_coords"}:
-            setattr(cls, name, _of_drawn(vars(cls)[name]))
+            setattr(cls, name, _takes_drawn(vars(cls)[name]))
 
     def _as_augmentors(self, augmentors: Any) -> List["ImageAugmentor"]:
         """Returns augmentors as a list; a TypeError if one is something else."""
@@ -300,11 +301,11 @@ class _TransformOf2017(Transform):
         return getattr(self.param, name)
 
 
-def _drawn(augmentor: ImageAugmentor, param: Any) -> Any:
-    return param.param if _drew(augmentor, param) else param
+def _unwrap(augmentor: ImageAugmentor, param: Any) -> Any:
+    return param.param if _is_made_by(augmentor, param) else param
 
 
-def _drew(augmentor: ImageAugmentor, param: Any) -> bool:
+def _is_made_by(augmentor: ImageAugmentor, param: Any) -> bool:
     """Whether a transform calls the methods of an augmentor."""
     by_methods = isinstance(param, (_TransformOf2017, PhotometricTransform))
     return by_methods and vars(param).get("augmentor", vars(param).get("func")) is augmentor

@@ -13,7 +13,7 @@ from tensorpack.utils import logger
 from tensorpack.utils.checks import as_count, as_number, as_positive, as_range, is_integer
 from tensorpack.utils.optional import cv2
 
-from ._pixels import as_coords, as_size, check_size, keep_channels, moved_labels
+from ._pixels import as_coords, as_size, check_size, keep_channels, move_labels
 from .base import ImageAugmentor
 from .transform import (
     FlipTransform,
@@ -331,7 +331,7 @@ class RemapTransform(Transform):
         return self._remap(img, cv2.INTER_LINEAR)
 
     def apply_segmentation(self, segmentation: np.ndarray) -> np.ndarray:
-        return moved_labels(segmentation, lambda mask: self._remap(mask, cv2.INTER_NEAREST))
+        return move_labels(segmentation, lambda mask: self._remap(mask, cv2.INTER_NEAREST))
 
     def _remap(self, img: np.ndarray, interp: int) -> np.ndarray:
         check_size(self, img, *self.places.shape[:2])

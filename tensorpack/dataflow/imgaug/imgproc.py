@@ -11,7 +11,7 @@ from tensorpack.utils.argtools import log_once
 from tensorpack.utils.checks import as_count, as_number, as_positive, as_range
 from tensorpack.utils.optional import cv2
 
-from ._pixels import as_dtype, channels_of, check_rgb, finished, linear
+from ._pixels import as_dtype, channels_of, check_rgb, linear, restore_dtype
 from .base import PhotometricAugmentor
 
 _GRAY = np.array([0.299, 0.587, 0.114])  # of red, green and blue, see cv2.COLOR_RGB2GRAY
@@ -63,7 +63,7 @@ class Saturation(PhotometricAugmentor):
         matrix = np.zeros((3, 4))
         matrix[:, :3] = (1 - param) * (_GRAY if self.rgb else _GRAY[::-1])
         matrix[[0, 1, 2], [0, 1, 2]] += param
-        return finished(img, cv2.transform(img, matrix), self.clip)
+        return restore_dtype(img, cv2.transform(img, matrix), self.clip)
 
 
 class Brightness(PhotometricAugmentor):
@@ -143,9 +143,9 @@ class Gamma(PhotometricAugmentor):
         exponent = 1 / (1 + param)
         if img.dtype == np.uint8:
             table = 255 * (np.arange(256) / 255) ** exponent
-            return finished(img, cv2.LUT(img, as_dtype(table, np.uint8)))
+            return restore_dtype(img, cv2.LUT(img, as_dtype(table, np.uint8)))
         unit = np.clip(img, 0, 255) / 255  # a negative number has no power
-        return finished(img, cv2.pow(unit, exponent) * 255, clip=True)
+        return restore_dtype(img, cv2.pow(unit, exponent) * 255, clip=True)
 
 
 class Clip(PhotometricAugmentor):
@@ -223,7 +223,7 @@ class GaussianBlur(PhotometricAugmentor):
         blurred = cv2.GaussianBlur(
             img, size, sigmaX=across, sigmaY=down, borderType=cv2.BORDER_REPLICATE
         )
-        return finished(img, blurred)
+        return restore_dtype(img, blurred)
 
 
 class MeanVarianceNormalize(PhotometricAugmentor):

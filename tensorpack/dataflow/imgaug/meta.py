@@ -155,19 +155,19 @@ class _IATransform(Transform):
         self.augmentor, self.seed, self.shape = augmentor, seed, shape
 
     def apply_image(self, img: np.ndarray) -> np.ndarray:
-        return self._seeded().augment_image(img)
+        return self._seeded_copy().augment_image(img)
 
     def apply_coords(self, coords: np.ndarray) -> np.ndarray:
         points = require("imgaug").KeypointsOnImage.from_xy_array(as_coords(coords), self.shape)
-        return self._seeded().augment_keypoints([points])[0].to_xy_array()
+        return self._seeded_copy().augment_keypoints([points])[0].to_xy_array()
 
     def apply_segmentation(self, segmentation: np.ndarray) -> np.ndarray:
         of_imgaug = require("imgaug").SegmentationMapsOnImage
         mask = of_imgaug(segmentation.astype(np.int32), self.shape)
-        result = self._seeded().augment_segmentation_maps([mask])[0].get_arr()
+        result = self._seeded_copy().augment_segmentation_maps([mask])[0].get_arr()
         return result.astype(segmentation.dtype)
 
-    def _seeded(self) -> Any:
+    def _seeded_copy(self) -> Any:
         augmentor = self.augmentor.to_deterministic()  # a copy
         augmentor.seed_(self.seed, deterministic_too=True)
         return augmentor

@@ -13,7 +13,7 @@ from tensorpack.utils.argtools import memoized
 from tensorpack.utils.checks import as_count, as_number, as_range
 from tensorpack.utils.optional import cv2
 
-from ._pixels import as_dtype, channels_of, finished
+from ._pixels import as_dtype, channels_of, restore_dtype
 from .base import PhotometricAugmentor
 
 _STEPS = 2**16  # of a random number
@@ -38,7 +38,7 @@ class JpegNoise(PhotometricAugmentor):
             raise ValueError(f"JPEG has one or three channels, got an image of {img.shape}.")
         options = [cv2.IMWRITE_JPEG_QUALITY, param]
         _, encoded = cv2.imencode(".jpg", as_dtype(img, np.uint8), options)
-        return finished(img, cv2.imdecode(encoded, cv2.IMREAD_COLOR), clip=True)
+        return restore_dtype(img, cv2.imdecode(encoded, cv2.IMREAD_COLOR), clip=True)
 
 
 class _Seeded(PhotometricAugmentor):
@@ -64,7 +64,7 @@ class GaussianNoise(_Seeded):
             result = cv2.addWeighted(img, 1, noise, self.sigma, 0, dtype=cv2.CV_8U)
         else:
             result = img + noise * self.sigma
-        return finished(img, result, self.clip)
+        return restore_dtype(img, result, self.clip)
 
 
 class SaltPepperNoise(_Seeded):
@@ -82,7 +82,7 @@ class SaltPepperNoise(_Seeded):
         if img.dtype == np.uint8:  # by bits, which is eight times as fast
             return (img | np.negative(white.view(np.uint8))) & np.negative(light.view(np.uint8))
         result = np.where(white, 255, np.where(light, img, 0))
-        return finished(img, result, clip=img.dtype.kind != "f")
+        return restore_dtype(img, result, clip=img.dtype.kind != "f")
 
 
 def _random_steps(seed: int, shape: Tuple[int, ...]) -> np.ndarray:

@@ -11,7 +11,7 @@ import numpy as np
 
 from tensorpack.utils.optional import cv2
 
-from ._pixels import as_coords, as_floats, as_rows, check_size, keep_channels, moved_labels
+from ._pixels import as_coords, as_floats, as_rows, check_size, keep_channels, move_labels
 
 _NEAREST = 0  # cv2.INTER_NEAREST
 _LINEAR = 1  # cv2.INTER_LINEAR
@@ -270,7 +270,7 @@ class WarpAffineTransform(Transform):
 
     def apply_segmentation(self, segmentation: np.ndarray) -> np.ndarray:
         flags = self.interp & ~_INTERPOLATIONS | _NEAREST
-        return moved_labels(segmentation, lambda mask: self._warp(mask, flags, 0))
+        return move_labels(segmentation, lambda mask: self._warp(mask, flags, 0))
 
     def _warp(self, img: np.ndarray, flags: int, value: Any) -> np.ndarray:
         value = [value] * 4 if np.ndim(value) == 0 else value  # OpenCV's is of one channel alone
