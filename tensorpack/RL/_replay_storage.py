@@ -148,11 +148,12 @@ class SegmentIndex:
         """True from `begin` to `end`, while the save reads the segments."""
         return self._limits is not None
 
-    def blocks(self, lanes: np.ndarray, written: np.ndarray) -> bool:
-        """Returns whether the pending save reads entries that are overwritten when these lanes
-        have `written` entries, integers `[L]`.
+    def blocks(self, lanes: np.ndarray, written: np.ndarray, two: np.ndarray) -> bool:
+        """Returns whether the pending save reads entries that are overwritten when these lanes get
+        an entry more than the `written`, where `two`, bool `[L]`, two.
         """
-        return self._limits is not None and bool((written > self._limits[lanes]).any())
+        limits = self._limits
+        return limits is not None and bool((written[lanes] + 1 + two > limits[lanes]).any())
 
     def begin(self, written: np.ndarray) -> Tuple[List[SegmentRef], List[Dict[str, Any]]]:
         """Begins a save of what is `written`, int64 `[lanes]`; `end` has to follow.

@@ -142,9 +142,7 @@ class ReplayMemory:
                 raise ValueError("An episode was truncated: give its last frame as final_frames.")
             final_frames = self._check_frames("final_frames", final_frames, len(lanes))[cut]
         with self._lock:
-            while self._segments.pending and self._segments.blocks(
-                lanes, self._rings.written[lanes] + 1 + cut
-            ):
+            while self._segments.blocks(lanes, self._rings.written, cut):
                 self._save_ended.wait()
             slots = self._claim(lanes)
             self._frames[slots] = frames

@@ -63,25 +63,24 @@ class FlowCursor:
         self.count = 0  # as in a position
         self.num_in_pass = 0  # datapoints of the running pass
 
-    def begin_at(
-        self, position: Dict[str, Any], strictly: bool, check_stop: Callable[[], None]
-    ) -> None:
+    def begin_at(self, position: Dict[str, Any], trainer: Any) -> None:
         """Sets the position at which the iteration begins, of a cursor over an equal dataflow.
 
-        If `strictly`, it is an error, not a warning, if the data cannot be made again. `check_stop`
-        is called for each datapoint that is skipped, and may raise.
+        With `resume_strictly` of the trainer it is an error, not a warning, if the data cannot be
+        made again. Its stop token ends the skipping of datapoints.
         """
         if position["callback"] and not self._is_callback:
             raise ValueError(
                 f"The data came from a flow that was a callback as well, but {self._name} is not a "
                 "callback: make the input as in the run that is resumed."
             )
-        if strictly and self._num_to_skip(position) and not self._is_reproducible(position):
+        is_lost = self._num_to_skip(position) and not self._is_reproducible(position)
+        if is_lost and trainer.resume_strictly:
             raise RuntimeError(
                 f"{self._cannot_continue()} Or call tensorpack.utils.fix_rng_seed(N) first thing "
                 "in the program, in the run that is saved and in the one that resumes it."
             )
-        self._start, self._check_stop = position, check_stop
+        self._start, self._check_stop = position, trainer.stop_token.raise_if_requested
         self.count = position["count"]
 
     def begin(self) -> Generator[Any, None, None]:

@@ -154,14 +154,11 @@ class EnqueueCallback(Callback):
         return self._enqueuer.cursor.position()
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
-        trainer = self.trainer
-        if trainer.resume_strictly and not self._deterministic and not self._keeps_order():
+        if self.trainer.resume_strictly and not self._deterministic and not self._keeps_order():
             raise RuntimeError(
                 f"{self._order_is_lost()} Use a tf.FIFOQueue, or resume without what waited."
             )
-        self._enqueuer.cursor.begin_at(
-            state, trainer.resume_strictly, trainer.stop_token.raise_if_requested
-        )
+        self._enqueuer.cursor.begin_at(state, self.trainer)
 
     def _position_at(self, count: int) -> Dict[str, Any]:
         cursor, positions = self._enqueuer.cursor, self._thread.positions

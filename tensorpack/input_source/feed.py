@@ -227,10 +227,7 @@ class _Feeder(Callback):
         return self._source.position()
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
-        trainer = self.trainer
-        self._source.cursor.begin_at(
-            state, trainer.resume_strictly, trainer.stop_token.raise_if_requested
-        )
+        self._source.cursor.begin_at(state, self.trainer)
 
     def _after_train(self) -> None:
         self._source.release()

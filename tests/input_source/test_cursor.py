@@ -1,6 +1,7 @@
 import itertools
 import math
 import queue
+from types import SimpleNamespace
 
 import pytest
 
@@ -31,17 +32,17 @@ def test_an_empty_pass_is_an_error(infinite):
         next(datapoints(DataFromList([]), infinite))
 
 
-def nothing():
-    """What there is to check while it takes long."""
-
-
 def numbers(length):
     return DataFromList([[i] for i in range(length)], shuffle=False)
 
 
-def begun_at(position, flow, strictly=False, check_stop=nothing, infinite=True):
+def trainer_of(strictly=True, token=None):
+    return SimpleNamespace(resume_strictly=strictly, stop_token=token or StopToken())
+
+
+def begun_at(position, flow, strictly=False, token=None, infinite=True):
     cursor = FlowCursor(flow, infinite)
-    cursor.begin_at(position, strictly, check_stop)
+    cursor.begin_at(position, trainer_of(strictly, token))
     return cursor
 
 
@@ -80,7 +81,7 @@ def test_going_through_it_again_can_be_stopped():
         finally:
             closed.append(i)
 
-    cursor = begun_at(position(10**9), FlowOf(one_pass), check_stop=token.raise_if_requested)
+    cursor = begun_at(position(10**9), FlowOf(one_pass), token=token)
     with pytest.raises(StopRequested):
         cursor.begin()
     assert closed == [10]
@@ -147,7 +148,7 @@ def test_what_goes_on_between_two_passes_has_a_whole_one(count):
     cursor = FlowCursor(numbers(3), pass_length=3)
     list(itertools.islice(cursor.begin(), count))
     later = FlowCursor(numbers(3), pass_length=3)
-    later.begin_at(cursor.position(), True, nothing)
+    later.begin_at(cursor.position(), trainer_of())
     assert list(itertools.islice(later.begin(), 4)) == [[0], [1], [2], END_OF_PASS]
     assert later.count == count + 3
 
@@ -155,6 +156,6 @@ def test_what_goes_on_between_two_passes_has_a_whole_one(count):
 def test_passes_read_by_themselves_are_not_made_again():
     flow = FlowOf(lambda number: [[number]])
     cursor = FlowCursor(flow, pass_length=1)
-    cursor.begin_at(position(7, seeded=False), True, nothing)
+    cursor.begin_at(position(7, seeded=False), trainer_of())
     assert next(cursor.begin()) == [0]
     assert cursor.position()["count"] == 8
