@@ -12,7 +12,7 @@ from typing import Optional, Sequence
 
 from tensorpack.utils._console import open_standard_descriptors
 from tensorpack.utils._words import number
-from tensorpack.utils.signals import SignalListener
+from tensorpack.utils.signals import handled
 
 from ._group import Child, Group
 from ._hosts import environments, on_this_machine
@@ -35,8 +35,8 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
     signums = [signal.SIGINT, signal.SIGTERM, signal.SIGCHLD]
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as under nohup
         signums.append(signal.SIGHUP)
-    events: queue.Queue[int] = queue.Queue()
-    with SignalListener(events.put, signums=signums):
+    events: queue.SimpleQueue[int] = queue.SimpleQueue()  # `put` may interrupt any other call
+    with handled(signums, lambda signum, frame: events.put(signum)):
         output = Output()
         roles = zip(clusters, environments(clusters))
         processes = [Child(cluster, command, env, output) for cluster, env in roles]

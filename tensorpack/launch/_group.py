@@ -78,7 +78,7 @@ class Group:
     """Waits for processes, and ends all; `events` has the signals, `grace` is for them, in s."""
 
     def __init__(
-        self, procs: Sequence[Child], output: Output, events: "queue.Queue[int]", grace: float
+        self, procs: Sequence[Child], output: Output, events: "queue.SimpleQueue[int]", grace: float
     ) -> None:
         self._procs, self._output, self._events, self._grace = procs, output, events, grace
         self._code = self._num_signals = 0

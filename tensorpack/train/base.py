@@ -2,7 +2,6 @@
 
 import os
 import weakref
-from functools import partial
 from operator import attrgetter
 from typing import Any, Callable, Dict, List, Optional, Sequence, Set
 
@@ -246,9 +245,8 @@ class Trainer(TrainerContract):
             raise RuntimeError("A trainer runs once: to train again, make one in a new graph.")
         # In a deterministic run nothing can be saved without the data that the step has asked for.
         patience = self.stop_grace / 2 if config.deterministic else UNBLOCK_SECONDS
-        request = self.signal_token.request
         self._guard = SignalGuard(
-            self.stop_token, partial(self._life.unblock, True), request, self.stop_grace, patience
+            self.stop_token, self._life.unblock, self.signal_token, self.stop_grace, patience
         )
         phases = [] if is_set_up else [lambda: self._guard.run_setup(self.setup)]
         self._life.run(self, self._guard, *phases, self._loop)

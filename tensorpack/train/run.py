@@ -4,8 +4,10 @@ import sys
 import threading
 import time
 from collections import deque
+from contextlib import suppress
 from typing import Any, Callable, Deque, List, Optional, Sequence
 
+from tensorpack.compat import tfv1 as tf
 from tensorpack.dataflow import DataFlowTerminated
 from tensorpack.input_source import InputSource
 from tensorpack.predict import MultiThreadAsyncPredictor
@@ -17,14 +19,12 @@ from tensorpack.utils.stopping import Finished, StopRequested, StopToken
 from tensorpack.utils.workers.worker_errors import is_end_of_group
 
 from .ending import QUEUE_ERRORS, Ending, judge, log_ending, log_late_failures
-from .signals import SignalGuard, TrainingInterrupted, is_in_tensorflow
+from .signals import HEAR_SECONDS, SignalGuard, TrainingInterrupted, is_in_tensorflow
 from .state import Position
 
 __all__ = ["ENDLESS", "Lifecycle", "TrainLoop"]
 
 ENDLESS = 99999  # epochs: the default, of which the last is not waited for
-_END_WAIT_SECONDS = 0.5  # for a wait that was ended, before its Python code is interrupted
-_HEAR_SECONDS = 0.5
 _REST_SECONDS = 1.0  # for a request that a predictor computes
 _LATEST = 20  # epochs whose time is averaged, so that one with an evaluation is not taken for all
 
@@ -94,8 +94,8 @@ class Lifecycle:
         hooked_sess = trainer.hooked_sess
         by_hook = error is not None and hooked_sess is not None and hooked_sess.hook_error is error
         in_step = self.loop.in_step and not by_hook
-        if isinstance(error, QUEUE_ERRORS) and in_step:
-            self._token.wait(_HEAR_SECONDS)  # what has closed the queue may be about to say why
+        if isinstance(error, StopRequested) or (isinstance(error, QUEUE_ERRORS) and in_step):
+            self._token.wait(HEAR_SECONDS)  # what has caused it may be about to say why
         verdict: Optional[BaseException] = None
         try:
             verdict = judge(error, self._token.reason, self.loop, in_step, self._closed_queues)
@@ -158,7 +158,7 @@ class Lifecycle:
         try:
             if self._unblocked:
                 raise StopRequested(self._token.reason)
-            return guard.interruptible(function, guard.unblock_seconds + _END_WAIT_SECONDS)
+            return guard.interruptible(function)
         except Exception as error:
             ended = is_end_of_group(error, self._token)
             if not self._token.requested:
@@ -169,12 +169,11 @@ class Lifecycle:
         finally:
             self._end_wait = None
 
-    def unblock(self, patiently: bool = False) -> None:
+    def unblock(self) -> None:
         """Ends the wait of a step, or of a callback, for data. May be called on any thread.
 
-        Args:
-          patiently: whether to leave a full queue open, for which only a producer waits, unless the
-            main thread is in the same call of TensorFlow as it was in the last attempt.
+        Queues are left alone while the main thread does not wait in TensorFlow. A full one is not
+        closed, for TensorFlow logs an enqueue that is cancelled; room in it ends its wait.
         """
         self._unblocked = True
         end_wait = self._end_wait
@@ -183,11 +182,12 @@ class Lifecycle:
         for source in self.inputs:
             source.unblock()
         frame = sys._current_frames().get(threading.main_thread().ident or 0)
-        stuck = frame is self._seen and is_in_tensorflow(frame)
+        waits = frame is self._seen and is_in_tensorflow(frame)
         self._seen = frame
-        for queue in self.queues:
-            if stuck or not (patiently and queue.is_full(self.sess)):
-                queue.close(self.sess)
+        for queue in self.queues if waits else []:
+            with suppress(RuntimeError, tf.errors.OpError):  # the session is being closed
+                if not queue.make_room(self.sess):
+                    queue.close(self.sess)
 
     def _closed_queues(self) -> List[str]:
         try:

@@ -2,28 +2,27 @@
 
 import multiprocessing
 import os
+import select
 import signal
+import socket
 import sys
 import threading
 import time
-from contextlib import suppress
-from queue import SimpleQueue
-from typing import Any, Callable, List, Optional
+from contextlib import ExitStack, suppress
+from inspect import CO_GENERATOR
+from queue import Empty, SimpleQueue
+from typing import Any, Callable, Optional
 
 from tensorpack.utils import logger
 from tensorpack.utils._console import open_standard_descriptors
-from tensorpack.utils.signals import SignalListener
-from tensorpack.utils.stopping import Interrupted, StopToken
+from tensorpack.utils.signals import handled
+from tensorpack.utils.stopping import Interrupted, StopRequested, StopToken
 
-# How long a step, or the setup, may take to return after a stop request.
+# How long a step may take to return after a stop request.
 UNBLOCK_SECONDS = 0.5
-_SETUP_SECONDS = 0.1
-_HEAR_SECONDS = 1.0  # from hearing a signal to the stop request
-_SAMPLE_SECONDS = 0.005  # between two looks for a moment to interrupt the main thread
+HEAR_SECONDS = 1.0  # from hearing a signal to the stop request
 _ANNOUNCE_SECONDS = 0.5  # for the last words of a process that is ended without cleaning up
 _AGAIN_SECONDS = 0.1  # between two attempts to unblock a step
-_STOPPING = "Stopping when the running step or callback is over."
-_LAST_WARNING = "Stopping. One more signal ends the process at once, without cleaning up."
 _TENSORFLOW = ("tensorflow", "tensorflow_core", "tensorflow_estimator", "keras")
 
 
@@ -48,15 +47,17 @@ class SignalGuard:
     The first signal requests the stop, the second skips optional work. The third, or `grace`
     seconds after the first, kills the child processes and ends the process at once. `unblock` is
     called, again and again, if the main thread does not leave its step in time after a stop request
-    of any source.
-    SIGHUP counts unless it is ignored, as under `nohup`.
+    of any source. SIGHUP counts unless it is ignored, as under `nohup`.
 
-    The thread that hears the signals only counts them and watches the deadline. All that may block
-    (logging, the wakers of the stop token, `unblock`) runs on a second thread.
+    No Python handler runs while the main thread is in C code. So a thread hears the signals by the
+    wake-up descriptor; it only counts them and watches the deadline. All that may block (logging,
+    the wakers of the tokens, `unblock`) runs on a second thread. The handler interrupts what may be
+    interrupted.
 
     Args:
+      token: that of the run.
       unblock: ends what a step may wait for.
-      request: called with the reason that the first signal is; by default that of `token`.
+      signal_token: the one at which a signal asks for the end; `token` by default.
       unblock_seconds: how long a step may take to return before `unblock` is called.
 
     Attributes:
@@ -67,50 +68,60 @@ class SignalGuard:
         self,
         token: StopToken,
         unblock: Callable[[], None] = lambda: None,
-        request: Optional[Callable[[Interrupted], Any]] = None,
+        signal_token: Optional[StopToken] = None,
         grace: float = 20.0,
         unblock_seconds: float = UNBLOCK_SECONDS,
         hard_exit: Callable[[int], None] = os._exit,
     ) -> None:
-        self.unblock_seconds = unblock_seconds
-        self._end_step = unblock
-        self._request = token.request if request is None else request
-        self._token, self._grace, self._hard_exit = token, grace, hard_exit
-        self.skip_optional = self._unblocked = False
-        self._signals = 0
-        self._signum: Optional[int] = None
-        self._requested_at = float("inf")
-        self._unblock_after = 0.0
-        self._signalled_at = 0.0
-        self._interrupt_after: Optional[float] = None
-        self._overdue = False
-        self._echoes = 0  # signals that the guard sent itself and has not heard yet
-        self._listener = SignalListener(
-            self._on_signal, self._on_tick, _signals_to_hear(), self._on_main_thread
-        )
+        self._token, self._signal_token = token, signal_token or token
+        self._end_step, self._unblock_seconds = unblock, unblock_seconds
+        self._grace, self._hard_exit = grace, hard_exit
+        self.skip_optional = self._has_left_loop = self._has_tried = False
+        self._in_setup = self._interruptible = False
+        self._signals, self._signum, self._deadline = 0, 0, float("inf")
         self._actions: SimpleQueue[Optional[Callable[[], Any]]] = SimpleQueue()
         self._actor = threading.Thread(target=self._act, name="SignalGuard", daemon=True)
+        self._listener: Optional[threading.Thread] = None
+        self._handlers = ExitStack()
 
     def __enter__(self) -> "SignalGuard":
         open_standard_descriptors()
         self._actor.start()
-        self._listener.__enter__()
-        if not self._listener.hears_signals:
+        self._token.on_request(lambda: self._actions.put(lambda: None))
+        if threading.current_thread() is not threading.main_thread():
             logger.warning(
                 "Signals are heard in the main thread only: SIGTERM ends this run without a save."
             )
-        self._forget = self._token.on_request(self._listener.poke)
+            return self
+        hangup = [signal.SIGHUP] * (signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN)
+        self._signums = [signal.SIGINT, signal.SIGTERM, *hangup]
+        self._reader, self._writer = socket.socketpair()
+        self._writer.setblocking(False)
+        self._listener = threading.Thread(target=self._listen, name="SignalListener", daemon=True)
+        self._listener.start()
+        self._outer_fd = signal.set_wakeup_fd(self._writer.fileno(), warn_on_full_buffer=False)
+        self._handlers.enter_context(handled(self._signums, self._interrupt))
+        multiprocessing.util.register_after_fork(self, SignalGuard._leave_to_parent)
         return self
 
     def __exit__(self, *exc_info: object) -> None:
-        self._forget()
         self._actions.put(None)
         self._actor.join()  # the listener still enforces the deadline meanwhile
-        self._listener.__exit__(*exc_info)
+        if self._listener is not None:
+            self._handlers.close()
+            signal.set_wakeup_fd(self._outer_fd)
+            self._writer.close()
+            self._listener.join()
+            self._reader.close()
+
+    def _leave_to_parent(self) -> None:
+        """In a forked copy: signals are the copy's own again, and no news for the parent."""
+        signal.set_wakeup_fd(-1)
+        self._handlers.close()
 
     def left_loop(self) -> None:
         """Tells that the main thread has left its last step, so that nothing needs unblocking."""
-        self._unblocked = True
+        self._has_left_loop = True
 
     def run_setup(self, setup: Callable[[], None]) -> None:
         """Runs the setup so that a signal ends it, although few parts of it check the stop token.
@@ -118,103 +129,109 @@ class SignalGuard:
         Raises:
           StopRequested: a stop was requested, whatever the setup made of it.
         """
+        self._in_setup = True
         try:
-            self.interruptible(setup, _SETUP_SECONDS)
+            self.interruptible(setup)
         except Exception as error:
-            # An error that a signal caused is not a failure. The request may come a little later.
-            if self._signum is None or not self._token.wait(_HEAR_SECONDS):
+            if not self._signum:
                 raise
             logger.warning(f"The setup was interrupted: {error!r}")
+        self._in_setup = False
+        if self._signum:
+            self._token.wait(HEAR_SECONDS)
         self._token.raise_if_requested()
 
-    def interruptible(self, function: Callable[[], Any], after: float = UNBLOCK_SECONDS) -> Any:
+    def interruptible(self, function: Callable[[], Any]) -> Any:
         """Calls a function that need not check the stop token, and returns what it returns.
 
-        If it still runs `after` seconds after a stop request, StopRequested is raised in the main
-        thread wherever that is in our own or in the user's Python code, as Ctrl-C does in any
-        program. It is never raised while TensorFlow is on the stack above this call, because
-        TensorFlow turns it into other errors.
-
-        Raises:
-          StopRequested: the function was interrupted.
+        A signal raises StopRequested in the main thread wherever that is in our own or in the
+        user's Python code, as Ctrl-C does in any program. It is never raised while TensorFlow is on
+        the stack above this call, because TensorFlow turns it into other errors.
         """
-        self._interrupt_after = after
-        if self._token.requested:
-            self._listener.poke()
+        self._interruptible = True
         try:
+            if self._signum:
+                self._interrupt(self._signum, sys._getframe())
             return function()
         finally:
-            self._interrupt_after = None
+            self._interruptible = False
+            if self._signum:
+                sys.setprofile(None)
 
-    def _on_main_thread(self, signum: int, frame: Any) -> None:
-        if self._overdue and self._interrupt_after is not None and _can_raise_in(frame):
-            self._interrupt_after = None  # raise once: cleaning up must not be interrupted again
-            self._token.raise_if_requested()
+    def _interrupt(self, signum: int, frame: Any) -> None:
+        """The Python handler, on the main thread."""
+        self._signum = self._signum or signum
+        # A worker of a group comes to the end of its step first.
+        at_once = self._in_setup or self._signal_token is self._token or self._token.requested
+        if self._interruptible and at_once:
+            if _can_raise_in(frame):
+                self._raise()
+            sys.setprofile(self._on_return)
 
-    def _on_signal(self, signum: int) -> None:
-        if self._echoes:
-            self._echoes -= 1  # it is ours, or ours is still to come
-            return
+    def _on_return(self, frame: Any, event: str, arg: Any) -> None:
+        """Interrupts the main thread as soon as it has left TensorFlow."""
+        code = frame.f_code  # a block with a context manager that is entered would be left open
+        if event == "return" and code.co_name != "__enter__" and not code.co_flags & CO_GENERATOR:
+            if _can_raise_in(frame.f_back):
+                self._raise()
+
+    def _raise(self) -> None:
+        self._interruptible = False  # raise once: cleaning up must not be interrupted again
+        sys.setprofile(None)
+        raise StopRequested(Interrupted(self._signum))
+
+    def _listen(self) -> None:
+        poll = select.poll()  # `select.select` takes no descriptor from 1024 on
+        poll.register(self._reader, select.POLLIN)
+        while self._signals < 3:
+            left = max(self._deadline - time.monotonic(), 0.0)
+            if not poll.poll(1000 * left if self._signals else None):
+                self.end_process(f"the run did not end within {self._grace:g} seconds")
+                return
+            numbers = self._reader.recv(4096)
+            if not numbers:  # the guard is left
+                return
+            with suppress(OSError):  # there is none, or it is full: the business of its owner
+                os.write(self._outer_fd, numbers)
+            for number in numbers:
+                if number in self._signums:
+                    self._count(number)
+
+    def _count(self, signum: int) -> None:
         self._signals += 1
         if self._signals == 1:
-            self._signalled_at, self._signum = time.monotonic(), signum
-            self._actions.put(lambda: self._request(Interrupted(signum)))
+            self._deadline, self._signum = time.monotonic() + self._grace, signum
+            self._actions.put(lambda: self._signal_token.request(Interrupted(signum)))
         elif self._signals == 2:
             self.skip_optional = True
-            self._actions.put(lambda: logger.warning(_LAST_WARNING))
+            said = "Stopping. One more signal ends the process at once, without cleaning up."
+            self._actions.put(lambda: logger.warning(said))
         else:
             self.end_process(f"{signal.Signals(signum).name} came for the third time")
 
-    def _on_tick(self) -> Optional[float]:
-        now = time.monotonic()
-        waits = [self._tick_grace(now)]
-        if self._token.requested:
-            self._requested_at = min(self._requested_at, now)
-            waits += [self._tick_interrupt(now), self._tick_unblock(now)]
-        return min((each for each in waits if each is not None), default=None)
-
-    def _tick_grace(self, now: float) -> Optional[float]:
-        if self._signum is None:
-            return None
-        remaining = self._signalled_at + self._grace - now
-        if remaining <= 0:
-            self.end_process(f"the run did not end within {self._grace:g} seconds")
-        return max(remaining, 0.0)
-
-    def _tick_interrupt(self, now: float) -> Optional[float]:
-        """Interrupts what may be interrupted, at a moment when TensorFlow is not on the stack."""
-        after = self._interrupt_after
-        if after is None or not self._listener.hears_signals:
-            return None
-        remaining = self._requested_at + after - now
-        if remaining > 0:
-            return remaining
-        self._overdue = True
-        main = threading.main_thread().ident or 0
-        if not self._echoes and _can_raise_in(sys._current_frames().get(main)):
-            # Has the main thread run its handler, and ends what it waits for in C.
-            self._echoes += 1
-            signal.pthread_kill(main, signal.SIGINT)
-        return _SAMPLE_SECONDS
-
-    def _tick_unblock(self, now: float) -> Optional[float]:
-        if self._unblocked:
-            return None
-        remaining = max(self._requested_at + self.unblock_seconds, self._unblock_after) - now
-        if remaining > 0:
-            return remaining
-        if self._signum is not None and not self._unblock_after:
-            self._actions.put(lambda: logger.info(_STOPPING))
-        self._unblock_after = now + _AGAIN_SECONDS
-        self._actions.put(self._end_step)
-        return _AGAIN_SECONDS
-
     def _act(self) -> None:
-        for action in iter(self._actions.get, None):
+        pause: Optional[float] = None
+        while True:
+            try:
+                action, pause = self._actions.get(timeout=pause), self._unblock_seconds
+            except Empty:
+                action, pause = self._unblock, _AGAIN_SECONDS
+            if action is None:
+                return
             try:
                 action()
             except Exception:
                 logger.exception("Could not wake up the training.")
+            if self._has_left_loop or not self._token.requested:
+                pause = None
+
+    def _unblock(self) -> None:
+        if self._has_left_loop:
+            return
+        if self._signum and not self._has_tried:
+            logger.info("Stopping when the running step or callback is over.")
+        self._has_tried = True
+        self._end_step()
 
     def end_process(self, why: str, code: Optional[int] = None) -> None:
         """Kills the child processes and ends this one. Waits for nothing without a limit.
@@ -243,18 +260,13 @@ def _announce(why: str) -> None:
             stream.flush()
 
 
-def _signals_to_hear() -> List[int]:
-    hangup = [signal.SIGHUP] * (signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN)
-    return [signal.SIGINT, signal.SIGTERM, *hangup]
-
-
 def is_in_tensorflow(frame: Any) -> bool:
     """Whether a frame is that of a function of TensorFlow."""
     return frame.f_globals.get("__name__", "").partition(".")[0] in _TENSORFLOW
 
 
 def _can_raise_in(frame: Any) -> bool:
-    """Whether the setup is under way in `frame`, and neither TensorFlow nor a finalizer is."""
+    """Whether `interruptible` calls `frame`, and neither TensorFlow nor a finalizer is between."""
     while frame is not None:
         if frame.f_code is SignalGuard.interruptible.__code__:
             return True

@@ -7,7 +7,7 @@ import time
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.sessinit import SessionInit
-from tensorpack.train import QueueInputTrainer, signals
+from tensorpack.train import QueueInputTrainer
 from tensorpack.utils import fix_rng_seed, logger
 from tests.helpers import TinyModel, config
 
@@ -195,12 +195,8 @@ class StartsTimer(TinyModel):
 
 @case
 def signals_in_the_setup():
-    """Is sent a signal in each of many setups, by itself, at another moment each time.
-
-    Most of them are interrupted at once, at a moment when TensorFlow is not on the stack.
-    """
+    """Is sent a signal in each of many setups, by itself, at another moment each time."""
     for number in range(int(os.environ["SETUPS"])):
-        signals._SETUP_SECONDS = 0.0 if number % 4 else 0.5
         signum = (signal.SIGINT, signal.SIGTERM)[number % 2]
         when = (number * 0.618) % 1.0 * float(os.environ["SPAN"])
         timer = threading.Timer(when, os.kill, (os.getpid(), signum))

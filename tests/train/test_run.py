@@ -83,9 +83,7 @@ def test_what_ends_a_run_ends_it_after_the_epoch_that_is_continued(steps_done, e
 class Guard:
     """Calls a function; no signal comes."""
 
-    unblock_seconds = 0.0
-
-    def interruptible(self, function, after):
+    def interruptible(self, function):
         return function()
 
 

@@ -11,7 +11,8 @@ from multiprocessing import util
 
 import pytest
 
-from tensorpack.utils.signals import SignalListener
+from tensorpack.train.signals import SignalGuard
+from tensorpack.utils.stopping import StopToken
 from tensorpack.utils.workers.processes import ProcessGroup
 from tensorpack.utils.workers.worker import Worker, state_of
 from tensorpack.utils.workers.worker_errors import WorkerDied
@@ -183,8 +184,8 @@ class Held:
 
 @pytest.mark.parametrize("from_thread", [False, True])
 def test_told_to_leave_before_it_has_begun_it_does_and_its_parent_hears_nothing(from_thread):
-    held, heard = Held(), []  # before the listener, which leaves its parent's handlers behind
-    with SignalListener(heard.append):
+    held, heard = Held(), StopToken()  # before the guard, which puts handlers back
+    with SignalGuard(heard):
         worker = make(targets.sleep, ready())
         if from_thread:
             thread = threading.Thread(target=worker.start)
@@ -200,7 +201,7 @@ def test_told_to_leave_before_it_has_begun_it_does_and_its_parent_hears_nothing(
             worker.join(10)
             assert worker.exitcode == 143
     held.close()
-    assert heard == []
+    assert not heard.requested
 
 
 KILLED_EARLY = """
