@@ -20,7 +20,7 @@ from tensorpack.utils.checkpoints.segments import abandon
 from tensorpack.utils.checks import as_count, as_names, as_positive
 
 from ._disk import survive
-from .base import Callback
+from .base import Callback, innermost
 from .finite import FiniteCheck, NonFiniteError
 
 __all__ = ["ModelSaver", "find_directory"]
@@ -83,7 +83,6 @@ class ModelSaver(Callback):
         self.saver: Optional[tf.train.Saver] = None
         self._asynchronous = asynchronous
         self._saving: Any = None  # the thread of a save in the background, and its result
-        self._has_state = False  # whether it saves the state of the run
         self.failure: Optional[Exception] = None
         self._saved_at: Any = None  # the position of the run
         self._path = ""  # of what is being saved
@@ -93,6 +92,14 @@ class ModelSaver(Callback):
     def _setup_graph(self) -> None:
         self.checkpoint_dir = find_directory(self.checkpoint_dir, "ModelSaver")
         os.makedirs(self.checkpoint_dir, exist_ok=True)
+        callbacks = map(innermost, self.trainer.all_callbacks)
+        others = [cb for cb in callbacks if isinstance(cb, ModelSaver) and cb is not self]
+        directories = [os.path.realpath(cb.checkpoint_dir) for cb in others if cb.checkpoint_dir]
+        if os.path.realpath(self.checkpoint_dir) in directories:
+            raise ValueError(
+                f"Two ModelSavers of this run write to {self.checkpoint_dir}, and would replace "
+                "each other's checkpoints: give one of them a checkpoint_dir of its own."
+            )
         variables = [var for key in self._collections for var in tf.get_collection(key)]
         if self.saves_all:
             variables = self.trainer.variables_to_save()
@@ -103,7 +110,6 @@ class ModelSaver(Callback):
         self._finite = FiniteCheck(self._to_save.values())
         self.saver = tf.train.Saver(self._to_save, max_to_keep=0)  # the store deletes old ones
         self._store = CheckpointStore(self.checkpoint_dir, self._max_to_keep, self._keep_hours)
-        self._has_state = self.trainer.adopt_saver(self)
 
     def _before_train(self) -> None:
         self.failure = None
@@ -113,7 +119,7 @@ class ModelSaver(Callback):
         survive(export, f"Cannot save the graph to {path}", path, logger.error)
         if self.global_step:  # a run is continued
             self._store.adopt()
-        prefix = self.trainer.resumed_from if self._has_state else None
+        prefix = self.trainer.resumed_from if self.trainer.state_saver is self else None
         if prefix is not None:
             self.last_path = prefix
             self._guarded(lambda: self._store.resume_from(prefix))
@@ -147,7 +153,8 @@ class ModelSaver(Callback):
                 "saved. Look at the data of this step, the learning rate, and what is divided by."
             )
         write = self._snapshot() if self._asynchronous else self._write
-        state = self.trainer.run_state(interrupted) if self._has_state else None
+        saves_state = self.trainer.state_saver is self
+        state = self.trainer.run_state(interrupted) if saves_state else None
         step = self.global_step if state is None else state["global_step"]
         self._path = self._store.path_of(step)
         position = None if state is None else tuple(state["position"].values())

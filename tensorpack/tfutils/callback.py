@@ -29,7 +29,7 @@ class TrainerContract:
       step_op: the op that a step runs, once and alone; None where a step does something else.
       callback_seconds: how long `trigger_step` of each callback took so far, by its name.
       towers: the `TowerTensorHandles` of the towers built so far, or None.
-      state_saver: the callback that saves the state of the run, or None.
+      state_saver: the `ModelSaver` that saves the state of the run with the variables, or None.
       record: keeps `run.json`; functions in its list `on_complete` are called when that is done,
         at the very end of the run. None in a trainer that keeps none.
       is_chief: whether this process saves and logs.
@@ -89,10 +89,6 @@ class TrainerContract:
         resumes: all global ones, unless it is one of several that share them.
         """
         return tf.global_variables()
-
-    def adopt_saver(self, saver: Any) -> bool:
-        """Tells whether this `ModelSaver` is to save the state of the run with the variables."""
-        return False
 
 
 class Callback:

@@ -6,7 +6,7 @@ A module is loaded when one of its names is first used; `__init__.pyi` has the n
 _NAMES = {  # module -> its public names; then run scripts/public_names
     "base": "StopTraining Trainer",
     "config": "AutoResumeTrainConfig DEFAULT_CALLBACKS DEFAULT_MONITORS TrainConfig",
-    "ending": "DataEnded",
+    "ending": "DataEnded TrainingInterrupted",
     "group.collective": "CollectiveTrainer",
     "group.distributed": (
         "DistributedReplicatedTrainer DistributedTrainerParameterServer "
@@ -18,7 +18,6 @@ _NAMES = {  # module -> its public names; then run scripts/public_names
         "SyncMultiGPUTrainerParameterServer SyncMultiGPUTrainerReplicated"
     ),
     "resume": "prepare_log_dir",
-    "signals": "TrainingInterrupted",
     "simple": (
         "FeedfreeTrainerBase NoOpTrainer QueueInputTrainer SimpleFeedfreeTrainer SimpleTrainer "
         "SingleCostFeedfreeTrainer apply_default_prefetch launch_train_with_config"

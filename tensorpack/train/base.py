@@ -1,9 +1,7 @@
 """The trainer: what a script, a subclass or a callback may call; `run.py` has the life of a run."""
 
-import os
 import weakref
-from operator import attrgetter
-from typing import Any, Callable, Dict, List, Optional, Sequence, Set
+from typing import Any, Dict, List, Optional, Sequence
 
 from tensorpack.callbacks.base import Callback
 from tensorpack.callbacks.group import Callbacks, of_other_workers
@@ -13,8 +11,7 @@ from tensorpack.callbacks.saver import ModelSaver
 from tensorpack.callbacks.steps import MaintainStepCounter
 from tensorpack.compat import end_eager_execution
 from tensorpack.compat import tfv1 as tf
-from tensorpack.tfutils.callback import StopTraining, TrainerContract
-from tensorpack.tfutils.common import get_global_step_value
+from tensorpack.tfutils.callback import StopTraining
 from tensorpack.tfutils.hooked_session import HookedSession
 from tensorpack.tfutils.model_utils import describe_trainable_vars
 from tensorpack.tfutils.queues import all_queues
@@ -23,19 +20,17 @@ from tensorpack.tfutils.sessinit import JustCurrentSession
 from tensorpack.utils import logger
 from tensorpack.utils.argtools import call_only_once
 from tensorpack.utils.checks import check_kind
-from tensorpack.utils.stopping import StopToken
 
 from .config import TrainConfig
 from .determinism import fix_draws, fix_graph_seed
 from .record import TrainingRecord
-from .run import ENDLESS, Lifecycle
-from .signals import UNBLOCK_SECONDS, SignalGuard
-from .state import RunState
+from .resume import RunState, state_saver_of
+from .run import ENDLESS, TrainLoop
 
 __all__ = ["StopTraining", "Trainer"]
 
 
-class Trainer(TrainerContract):
+class Trainer(TrainLoop):
     """Runs `run_step` again and again, with callbacks around it.
 
     A run goes through these phases, each once and in this order::
@@ -54,28 +49,16 @@ class Trainer(TrainerContract):
       graph: the graph that is trained: the default graph at construction, which also ends eager
         execution in a process that has it on, so that a constructor can build the graph.
       train_op: the op that a step runs, unless `run_step` is overridden.
-      stop_grace: seconds that the run has to end in order after a signal.
-      signal_token: the `StopToken` at which a signal asks for the end: `stop_token`, except in a
-        trainer of several processes that end together.
-      epoch_num: the running epoch; `starting_epoch - 1` before the first.
-      local_step: index of the running step in its epoch, from 0; -1 before the first.
-      global_step: how many steps have finished or are running, those of earlier runs included.
 
-    The others (`sess`, `monitors`, `stop_token`, ...) are those of `TrainerContract`.
+    The others (`sess`, `monitors`, `stop_token`, ...) are those of `TrainerContract`, the counters
+    (`epoch_num`, `local_step`, `global_step`, ...) those of `TrainLoop`.
     """
 
-    stop_grace = 20.0
     model: Any = None
-    epoch_num = property(attrgetter("loop.epoch_num"))
-    local_step = property(attrgetter("loop.local_step"))
-    global_step = property(attrgetter("loop.global_step"))
-    steps_per_epoch = property(attrgetter("loop.steps_per_epoch"))
-    starting_epoch = property(attrgetter("loop.starting_epoch"))
-    max_epoch = property(attrgetter("loop.max_epoch"))
-
     _worker = 0  # its number in a group of processes
 
     def __init__(self, config: Optional[TrainConfig] = None) -> None:
+        super().__init__()
         if config is not None:
             check_kind("config", config, TrainConfig)
         self.config = config
@@ -83,20 +66,14 @@ class Trainer(TrainerContract):
         end_eager_execution()
         self.graph = tf.get_default_graph()
         fix_graph_seed(self.graph)
-        self.stop_token = self.signal_token = StopToken()
-        self._life = Lifecycle(self.stop_token)
-        self.loop = self._life.loop
         self.sess: Optional[tf.Session] = None
         self.hooked_sess: Optional[HookedSession] = None
         self.monitors: Optional[Monitors] = None
         self.train_op: Any = None
         self.state_saver: Optional[ModelSaver] = None
-        self._saved_to: Set[str] = set()  # real paths of directories
         self._state = RunState(self)
         self._registered: List[Callback] = []
         self._callbacks: Optional[Callbacks] = None
-        self._guard: Any = None  # a SignalGuard, while the run lasts
-        self._saving_at_end = False
         self.record = TrainingRecord(self)
 
     def train(
@@ -115,7 +92,7 @@ class Trainer(TrainerContract):
           TrainingInterrupted: a signal ended the run.
           Exception: what failed, with its original type and traceback.
         """
-        self._take(
+        self._set_config(
             {"extra_callbacks": [], "monitors": []},
             callbacks=callbacks,
             monitors=monitors,
@@ -129,10 +106,10 @@ class Trainer(TrainerContract):
 
     def train_with_defaults(self, **arguments: Any) -> None:
         """As `train`, with default callbacks and monitors; takes all that `TrainConfig` does."""
-        self._take({}, **arguments)
+        self._set_config({}, **arguments)
         self._run()
 
-    def _take(self, defaults: Dict[str, Any], **arguments: Any) -> None:
+    def _set_config(self, defaults: Dict[str, Any], **arguments: Any) -> None:
         """Builds the config from the arguments of `train()`; raises if there is one already."""
         unset = {"starting_epoch": 1, "max_epoch": ENDLESS}
         given = {k: v for k, v in arguments.items() if v is not None and v != unset.get(k)}
@@ -178,12 +155,13 @@ class Trainer(TrainerContract):
         """Sets up the counter, queue runners, registered and given callbacks, and monitors."""
         describe_trainable_vars()
         monitors = [*monitors, *(c for c in self._registered if isinstance(c, MonitorBase))]
-        registered = [each for each in self._registered if each not in monitors]
+        registered = [cb for cb in self._registered if cb not in monitors]
         self.monitors = Monitors(monitors)
-        own = [MaintainStepCounter(), StartQueueRunners()]
-        everyone = [*own, *callbacks, *registered, *monitors, self.monitors]
-        leading = [*own, *(each for each in registered if not each.follows)]
+        first = [MaintainStepCounter(), StartQueueRunners()]
+        everyone = [*first, *callbacks, *registered, *monitors, self.monitors]
+        leading = [*first, *(cb for cb in registered if not cb.follows)]
         here = everyone if self.is_chief else of_other_workers(everyone)
+        self.state_saver = state_saver_of(here)
         self._callbacks = Callbacks(here, leading=leading)
         self.all_callbacks = self._callbacks.cbs
         self.callback_seconds = self._callbacks.step_seconds
@@ -203,7 +181,7 @@ class Trainer(TrainerContract):
         logger.info("Creating the session ...")
         queues = all_queues(self.graph)
         self.sess = (session_creator or NewSessionCreator()).create_session()
-        self._life.sess, self._life.queues = self.sess, queues
+        self._queues = queues
         self.check_stop()
         self.initialize_hooks()
         logger.info("Initializing the session ...")
@@ -228,7 +206,7 @@ class Trainer(TrainerContract):
         It comes after `setup`, without arguments; or, in a trainer without a config, after
         `setup_graph`, `setup_callbacks` and `initialize`, with the plan of the run as arguments.
         """
-        self._take(
+        self._set_config(
             {"extra_callbacks": [], "monitors": []},
             steps_per_epoch=steps_per_epoch,
             starting_epoch=starting_epoch,
@@ -237,46 +215,6 @@ class Trainer(TrainerContract):
         if self.hooked_sess is None:
             raise RuntimeError("It runs after setup(), or setup_callbacks() and initialize().")
         self._run(is_set_up=True)
-
-    def _run(self, is_set_up: bool = False) -> None:
-        """Runs the phases and, whatever happens in them, the end; raises how the run ended."""
-        config = self._require_config()
-        if self._guard is not None:
-            raise RuntimeError("A trainer runs once: to train again, make one in a new graph.")
-        # In a deterministic run nothing can be saved without the data that the step has asked for.
-        patience = self.stop_grace / 2 if config.deterministic else UNBLOCK_SECONDS
-        self._guard = SignalGuard(
-            self.stop_token, self._life.unblock, self.signal_token, self.stop_grace, patience
-        )
-        phases = [] if is_set_up else [lambda: self._guard.run_setup(self.setup)]
-        self._life.run(self, self._guard, *phases, self._loop)
-
-    def _loop(self) -> None:
-        self._life.run_loop(self)
-
-    def _end_step(self) -> None:
-        """Ends each step, after its callbacks; raises StopRequested if the run was asked to end."""
-        self.stop_token.raise_if_requested()
-
-    def _save_at_end(self) -> None:
-        """Saves the state in which a signal ends the run, unless a second signal skips that."""
-        saver = self.state_saver
-        if saver is None or not self.loop.begun or self._guard.skip_optional:
-            return
-        with self.graph.as_default(), self.sess.as_default():
-            if get_global_step_value() != self.loop.steps_taken:
-                raise RuntimeError("a step was cut off in the middle")
-            self._saving_at_end = True
-            saver.save_interrupted()
-
-    def interruptible(self, function: Callable[[], Any], end_wait: Callable[[], None]) -> Any:
-        """See `TrainerContract`."""
-        return self._life.interruptible(function, end_wait, self._guard)
-
-    def check_stop(self) -> None:
-        """As in the base class; while the end of a run is saved, only a second signal counts."""
-        if not self._saving_at_end or self._guard.skip_optional:
-            self.stop_token.raise_if_requested()
 
     def run_state(self, interrupted: bool = False) -> Optional[Dict[str, Any]]:
         """Returns all that is needed to continue this run except for its variables.
@@ -289,9 +227,9 @@ class Trainer(TrainerContract):
           interrupted: whether the callback whose turn it is, if any, has it again after a resume;
             otherwise it is the one that asks.
         """
-        if not self.loop.begun:
+        if not self.begun:
             return None
-        if not interrupted and self.loop.in_step:
+        if not interrupted and self.in_step:
             raise RuntimeError(
                 "A run has no state in the middle of a step: save in trigger_step or trigger_epoch."
             )
@@ -300,19 +238,6 @@ class Trainer(TrainerContract):
     def position(self, interrupted: bool = False) -> Any:
         """Returns the position of the run, a value to compare; see `run_state`."""
         return self._state.position_of(self._callbacks, interrupted)
-
-    def adopt_saver(self, saver: ModelSaver) -> bool:
-        """Whether a saver is the first that saves all variables; it saves the state as well."""
-        directory = os.path.realpath(saver.checkpoint_dir)
-        if directory in self._saved_to:
-            raise ValueError(
-                f"Two ModelSavers of this run write to {saver.checkpoint_dir}, and would replace "
-                "each other's checkpoints: give one of them a checkpoint_dir of its own."
-            )
-        self._saved_to.add(directory)
-        if self.state_saver is None and saver.saves_all:
-            self.state_saver = saver
-        return self.state_saver is saver
 
     def run_step(self) -> None:
         """Runs one iteration: `train_op`, unless overridden.

@@ -24,8 +24,6 @@ from tensorpack.utils.stopping import (
     StopToken,
 )
 
-from .signals import TrainingInterrupted
-
 QUEUE_ERRORS = (tf.errors.OutOfRangeError, tf.errors.CancelledError)
 _RUN_AS_TF1 = (
     "This is a script for TensorFlow 1. It runs on TensorFlow 2 by `python -m tensorpack.tf1 "
@@ -42,6 +40,21 @@ _WHERE = {
     "stopped": "The run is saved in",
     "failed": "The last save before the failure is",
 }
+
+
+class TrainingInterrupted(SystemExit, KeyboardInterrupt):
+    """A signal ended the training; everything has been stopped, joined and closed.
+
+    If it is not caught, the process exits with code 130 (SIGINT), 143 (SIGTERM) or 129 (SIGHUP) and
+    prints nothing. `except KeyboardInterrupt` catches it.
+    """
+
+    def __init__(self, signum: int) -> None:
+        super().__init__(128 + signum)
+        self.signum = signum
+
+    def __str__(self) -> str:
+        return f"{signal.Signals(self.signum).name} ended the training in order."
 
 
 class DataEnded(RuntimeError):

@@ -200,7 +200,7 @@ def _training_facts(trainer: Any) -> Dict[str, Any]:
     return {
         "trainer": trainer.__class__.__name__,
         "model": None if trainer.model is None else type(trainer.model).__name__,
-        "input": [_describe(source) for source in trainer._life.inputs],
+        "input": [_describe(source) for source in trainer._inputs],
         "workers": 1 if cluster is None else cluster.num_workers,
         "towers": len(getattr(trainer, "tower_ids", config.tower)),
         "precision": config.computing.precision,

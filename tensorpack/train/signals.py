@@ -20,25 +20,9 @@ from tensorpack.utils.stopping import Interrupted, StopRequested, StopToken
 
 # How long a step may take to return after a stop request.
 UNBLOCK_SECONDS = 0.5
-HEAR_SECONDS = 1.0  # from hearing a signal to the stop request
 _ANNOUNCE_SECONDS = 0.5  # for the last words of a process that is ended without cleaning up
 _AGAIN_SECONDS = 0.1  # between two attempts to unblock a step
 _TENSORFLOW = ("tensorflow", "tensorflow_core", "tensorflow_estimator", "keras")
-
-
-class TrainingInterrupted(SystemExit, KeyboardInterrupt):
-    """A signal ended the training; everything has been stopped, joined and closed.
-
-    If it is not caught, the process exits with code 130 (SIGINT), 143 (SIGTERM) or 129 (SIGHUP) and
-    prints nothing. `except KeyboardInterrupt` catches it.
-    """
-
-    def __init__(self, signum: int) -> None:
-        super().__init__(128 + signum)
-        self.signum = signum
-
-    def __str__(self) -> str:
-        return f"{signal.Signals(self.signum).name} ended the training in order."
 
 
 class SignalGuard:
@@ -61,6 +45,8 @@ class SignalGuard:
       unblock_seconds: how long a step may take to return before `unblock` is called.
 
     Attributes:
+      signum: the number of the first signal, 0 before it.
+      in_loop: whether the main thread may be in a step, so that it may need unblocking.
       skip_optional: whether optional work must be skipped.
     """
 
@@ -76,9 +62,9 @@ class SignalGuard:
         self._token, self._signal_token = token, signal_token or token
         self._end_step, self._unblock_seconds = unblock, unblock_seconds
         self._grace, self._hard_exit = grace, hard_exit
-        self.skip_optional = self._has_left_loop = self._has_tried = False
-        self._in_setup = self._interruptible = False
-        self._signals, self._signum, self._deadline = 0, 0, float("inf")
+        self.in_loop, self.skip_optional, self._has_tried = True, False, False
+        self._at_once = self._interruptible = False
+        self._signals, self.signum, self._deadline = 0, 0, float("inf")
         self._actions: SimpleQueue[Optional[Callable[[], Any]]] = SimpleQueue()
         self._actor = threading.Thread(target=self._act, name="SignalGuard", daemon=True)
         self._listener: Optional[threading.Thread] = None
@@ -94,13 +80,13 @@ class SignalGuard:
             )
             return self
         hangup = [signal.SIGHUP] * (signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN)
-        self._signums = [signal.SIGINT, signal.SIGTERM, *hangup]
+        self.signums = [signal.SIGINT, signal.SIGTERM, *hangup]
         self._reader, self._writer = socket.socketpair()
         self._writer.setblocking(False)
         self._listener = threading.Thread(target=self._listen, name="SignalListener", daemon=True)
         self._listener.start()
         self._outer_fd = signal.set_wakeup_fd(self._writer.fileno(), warn_on_full_buffer=False)
-        self._handlers.enter_context(handled(self._signums, self._interrupt))
+        self._handlers.enter_context(handled(self.signums, self._interrupt))
         multiprocessing.util.register_after_fork(self, SignalGuard._leave_to_parent)
         return self
 
@@ -119,51 +105,31 @@ class SignalGuard:
         signal.set_wakeup_fd(-1)
         self._handlers.close()
 
-    def left_loop(self) -> None:
-        """Tells that the main thread has left its last step, so that nothing needs unblocking."""
-        self._has_left_loop = True
-
-    def run_setup(self, setup: Callable[[], None]) -> None:
-        """Runs the setup so that a signal ends it, although few parts of it check the stop token.
-
-        Raises:
-          StopRequested: a stop was requested, whatever the setup made of it.
-        """
-        self._in_setup = True
-        try:
-            self.interruptible(setup)
-        except Exception as error:
-            if not self._signum:
-                raise
-            logger.warning(f"The setup was interrupted: {error!r}")
-        self._in_setup = False
-        if self._signum:
-            self._token.wait(HEAR_SECONDS)
-        self._token.raise_if_requested()
-
-    def interruptible(self, function: Callable[[], Any]) -> Any:
+    def interruptible(self, function: Callable[[], Any], at_once: bool = False) -> Any:
         """Calls a function that need not check the stop token, and returns what it returns.
 
         A signal raises StopRequested in the main thread wherever that is in our own or in the
         user's Python code, as Ctrl-C does in any program. It is never raised while TensorFlow is on
         the stack above this call, because TensorFlow turns it into other errors.
+
+        Args:
+          at_once: whether also a worker of a group is interrupted, which otherwise comes to the end
+            of its step first.
         """
-        self._interruptible = True
+        self._interruptible, self._at_once = True, at_once or self._signal_token is self._token
         try:
-            if self._signum:
-                self._interrupt(self._signum, sys._getframe())
+            if self.signum:
+                self._interrupt(self.signum, sys._getframe())
             return function()
         finally:
             self._interruptible = False
-            if self._signum:
+            if self.signum:
                 sys.setprofile(None)
 
     def _interrupt(self, signum: int, frame: Any) -> None:
         """The Python handler, on the main thread."""
-        self._signum = self._signum or signum
-        # A worker of a group comes to the end of its step first.
-        at_once = self._in_setup or self._signal_token is self._token or self._token.requested
-        if self._interruptible and at_once:
+        self.signum = self.signum or signum
+        if self._interruptible and (self._at_once or self._token.requested):
             if _can_raise_in(frame):
                 self._raise()
             sys.setprofile(self._on_return)
@@ -178,7 +144,7 @@ class SignalGuard:
     def _raise(self) -> None:
         self._interruptible = False  # raise once: cleaning up must not be interrupted again
         sys.setprofile(None)
-        raise StopRequested(Interrupted(self._signum))
+        raise StopRequested(Interrupted(self.signum))
 
     def _listen(self) -> None:
         poll = select.poll()  # `select.select` takes no descriptor from 1024 on
@@ -194,13 +160,13 @@ class SignalGuard:
             with suppress(OSError):  # there is none, or it is full: the business of its owner
                 os.write(self._outer_fd, numbers)
             for number in numbers:
-                if number in self._signums:
+                if number in self.signums:
                     self._count(number)
 
     def _count(self, signum: int) -> None:
         self._signals += 1
         if self._signals == 1:
-            self._deadline, self._signum = time.monotonic() + self._grace, signum
+            self._deadline, self.signum = time.monotonic() + self._grace, signum
             self._actions.put(lambda: self._signal_token.request(Interrupted(signum)))
         elif self._signals == 2:
             self.skip_optional = True
@@ -222,16 +188,15 @@ class SignalGuard:
                 action()
             except Exception:
                 logger.exception("Could not wake up the training.")
-            if self._has_left_loop or not self._token.requested:
+            if not (self.in_loop and self._token.requested):
                 pause = None
 
     def _unblock(self) -> None:
-        if self._has_left_loop:
-            return
-        if self._signum and not self._has_tried:
-            logger.info("Stopping when the running step or callback is over.")
-        self._has_tried = True
-        self._end_step()
+        if self.in_loop:
+            if self.signum and not self._has_tried:
+                logger.info("Stopping when the running step or callback is over.")
+            self._has_tried = True
+            self._end_step()
 
     def end_process(self, why: str, code: Optional[int] = None) -> None:
         """Kills the child processes and ends this one. Waits for nothing without a limit.
@@ -250,7 +215,7 @@ class SignalGuard:
             for child in children:
                 child.kill()
         finally:
-            self._hard_exit(128 + (self._signum or signal.SIGTERM) if code is None else code)
+            self._hard_exit(128 + (self.signum or signal.SIGTERM) if code is None else code)
 
 
 def _announce(why: str) -> None:

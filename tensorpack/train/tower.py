@@ -162,7 +162,7 @@ class TowerTrainer(Trainer):
     ) -> List[Callback]:
         """Sets a source up, to be released at the end of the run; returns its callbacks."""
         if not source.setup_done():  # otherwise it belongs to another run, and the setup refuses it
-            self._life.inputs.append(source)  # before: the setup may fail when it has begun
+            self._inputs.append(source)  # before: the setup may fail when it has begun
         if isinstance(self.model, ModelDescBase) and self.model.in_spelling_of_2017:
             source.cut_datapoints = True
         return source.setup(signature or self.input_signature)
@@ -266,7 +266,7 @@ class SingleCostTrainer(TowerTrainer):
                     callbacks = self._setup_graph(input, self.tower_func, optimizer)
             except BaseException:
                 if self._guard is None:  # called by hand, so no run comes to its end
-                    self._life.release_inputs()
+                    self._release_inputs()
                 raise
             self.register_callback(input_callbacks + list(callbacks or []))
             _warn_about_unused_losses()

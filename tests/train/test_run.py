@@ -8,36 +8,37 @@ import pytest
 from tensorpack.callbacks import Callback, Callbacks
 from tensorpack.dataflow import DataFlowTerminated
 from tensorpack.tfutils.callback import StopTraining
-from tensorpack.train.run import Lifecycle, TrainLoop
-from tensorpack.train.state import Position
-from tensorpack.utils.stopping import Finished, StopRequested, StopToken
+from tensorpack.train.resume import Position
+from tensorpack.train.run import TrainLoop
+from tensorpack.utils.stopping import Finished, StopRequested
 from tests.helpers import CallbackSpy
 
 
-class Run:
+class Run(TrainLoop):
     """A loop whose steps and callbacks write on one tape."""
 
     def __init__(self, steps_per_epoch, starting_epoch, max_epoch, global_step=0):
-        self.loop, self.tape = TrainLoop(), []
-        self.loop.config(steps_per_epoch, starting_epoch, max_epoch, global_step)
-        self.callbacks = Callbacks([CallbackSpy(self.tape, "a"), CallbackSpy(self.tape, "b")])
-        self.callbacks.trainer = self.hooked_sess = self
+        super().__init__()
+        self.tape = []
+        self.steps_per_epoch, self.max_epoch = steps_per_epoch, max_epoch
+        self.starting_epoch = starting_epoch
+        self.global_step = self.steps_taken = global_step
+        self._callbacks = Callbacks([CallbackSpy(self.tape, "a"), CallbackSpy(self.tape, "b")])
+        self._callbacks.trainer = self.hooked_sess = self
 
     def check_stop(self):
-        assert not self.loop.in_step
-
-    _end_step = check_stop
+        assert not self.in_step
+        super().check_stop()
 
     def should_stop(self):
         return False
 
     def run_step(self):
-        assert self.loop.in_step
-        loop = self.loop
-        self.tape.append((loop.epoch_num, loop.local_step, loop.global_step))
+        assert self.in_step
+        self.tape.append((self.epoch_num, self.local_step, self.global_step))
 
     def run(self, position=None):
-        self.loop.run(self, self.callbacks, position)
+        self._run_epochs(position)
         return self.tape
 
 
@@ -59,10 +60,10 @@ def test_counts():
     # local_step    0  1           0  1
     # global_step   11 12          13 14
     run = Run(2, 3, 4, global_step=10)
-    assert (run.loop.epoch_num, run.loop.local_step, run.loop.begun) == (2, -1, False)
+    assert (run.local_step, run.begun) == (-1, False)
     steps = [each for each in run.run() if isinstance(each, tuple)]
     assert steps == [(3, 0, 11), (3, 1, 12), (4, 0, 13), (4, 1, 14)]
-    assert (run.loop.steps_done, run.loop.steps_taken, run.loop.begun) == (2, 14, True)
+    assert (run.steps_done, run.steps_taken, run.begun) == (2, 14, True)
 
 
 @pytest.mark.parametrize("steps_done, ends_at", [(0, []), (1, [(1, 1, 1)])])
@@ -72,11 +73,11 @@ def test_what_ends_a_run_ends_it_after_the_epoch_that_is_continued(steps_done, e
             raise StopTraining
 
     run = Run(2, 1, 2)
-    run.callbacks.cbs.append(Over())
+    run._callbacks.cbs.append(Over())
     with pytest.raises(StopTraining):
         run.run(Position(1, steps_done, None, []))
     assert [each for each in run.tape if isinstance(each, tuple)] == ends_at
-    assert run.loop.epoch_num == len(ends_at)
+    assert run.epoch_num == len(ends_at)
     assert ("b.trigger_epoch" in run.tape) == bool(ends_at)
 
 
@@ -87,56 +88,57 @@ class Guard:
         return function()
 
 
-def made():
-    """A token, and what ends the run when it says so."""
-    token = StopToken()
-    return token, Lifecycle(token)
+class Waits(TrainLoop):
+    """A run whose callbacks wait for data."""
+
+    def __init__(self):
+        super().__init__()
+        self._guard = Guard()
 
 
 def test_only_the_wait_that_is_under_way_is_ended_and_later_ones_do_not_begin():
-    token, life = made()
-    ended = []
-    assert life.interruptible(lambda: 7, lambda: ended.append("first"), Guard()) == 7
+    run, ended = Waits(), []
+    assert run.interruptible(lambda: 7, lambda: ended.append("first")) == 7
 
     def wait():
-        token.request(Finished())
-        life.unblock()
+        run.stop_token.request(Finished())
+        run._unblock()
         return list(ended)
 
-    assert life.interruptible(wait, lambda: ended.append("second"), Guard()) == ["second"]
+    assert run.interruptible(wait, lambda: ended.append("second")) == ["second"]
     with pytest.raises(StopRequested):
-        life.interruptible(lambda: ended.append("begun"), lambda: ended.append("third"), Guard())
-    life.unblock()
+        run.interruptible(lambda: ended.append("begun"), lambda: ended.append("third"))
+    run._unblock()
     assert ended == ["second"]
 
 
 def test_a_wait_that_begins_while_the_run_is_unblocked_is_ended_or_does_not_begin():
     """In each order of what the two threads do."""
 
-    class Pausing(Lifecycle):
+    class Pausing(Waits):
         def __setattr__(self, name, value):
             super().__setattr__(name, value)
             if name == "_end_wait" and value is not None:
-                self.unblock()
+                self._unblock()
 
-    life, ended = Pausing(StopToken()), []
+    run, ended = Pausing(), []
     with pytest.raises(StopRequested):
-        life.interruptible(lambda: ended.append("begun"), lambda: ended.append("ended"), Guard())
+        run.interruptible(lambda: ended.append("begun"), lambda: ended.append("ended"))
     assert ended == ["ended"]
 
 
 @pytest.mark.parametrize("error, is_said", [(DataFlowTerminated(), False), (OSError("!"), True)])
 def test_an_error_of_a_wait_counts_unless_the_run_is_to_end(error, is_said, capsys):
-    token, life = made()
+    run = Waits()
 
     def fail():
         raise error
 
     with pytest.raises(type(error)):
-        life.interruptible(fail, lambda: None, Guard())
-    token.request(Finished())
+        run.interruptible(fail, lambda: None)
+    run.stop_token.request(Finished())
     with pytest.raises(StopRequested) as caught:
-        life.interruptible(fail, lambda: None, Guard())
+        run.interruptible(fail, lambda: None)
     assert caught.value.__cause__ is error
     said = "While the run was ending, the data failed: OSError('!'"
     assert (said in capsys.readouterr().out) == is_said

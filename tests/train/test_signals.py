@@ -41,7 +41,7 @@ def test_what_blocks_stops_neither_the_counting_nor_the_deadline():
     token, codes, release = StopToken(), [], threading.Event()
     token.on_request(release.wait)  # as a reader of the log does that has stopped reading
     with SignalGuard(token, hard_exit=codes.append) as guard:
-        guard.left_loop()
+        guard.in_loop = False
         send()
         send()
         wait_until(lambda: guard.skip_optional)
@@ -54,7 +54,7 @@ def test_what_blocks_stops_neither_the_counting_nor_the_deadline():
 def test_nothing_is_unblocked_once_the_loop_is_left():
     token, calls = StopToken(), []
     with SignalGuard(token, lambda: calls.append(1)) as guard:
-        guard.left_loop()
+        guard.in_loop = False
         token.request(Interrupted(2))
         time.sleep(0.7)  # longer than a step is waited for
     assert calls == []
@@ -63,9 +63,9 @@ def test_nothing_is_unblocked_once_the_loop_is_left():
 def test_a_signal_interrupts_a_setup_that_does_not_look_at_the_token_and_nothing_later():
     token = StopToken()
     with SignalGuard(token) as guard:
-        guard.left_loop()
+        guard.in_loop = False
         with pytest.raises(StopRequested):
-            guard.run_setup(lambda: (send(), time.sleep(5)))
+            guard.interruptible(lambda: (send(), time.sleep(5)))
         assert token.wait(5) and token.reason == Interrupted(signal.SIGINT)
         send()  # the setup is over: nothing is raised any more
         time.sleep(0.01)
@@ -84,24 +84,9 @@ def test_cleaning_up_after_the_interruption_is_not_interrupted_again():
             cleaned.append(1)
 
     with SignalGuard(StopToken()) as guard, pytest.raises(StopRequested):
-        guard.left_loop()
-        guard.run_setup(setup)
+        guard.in_loop = False
+        guard.interruptible(setup)
     assert cleaned == [1]
-
-
-def test_an_error_of_an_interrupted_setup_is_the_interruption(capfd):
-    def setup():
-        try:
-            send()
-            time.sleep(5)
-        except StopRequested:
-            raise RuntimeError("error_already_set") from None
-
-    with SignalGuard(StopToken()) as guard, pytest.raises(StopRequested):
-        guard.run_setup(setup)
-    assert "RuntimeError('error_already_set')" in capfd.readouterr().out
-    with SignalGuard(StopToken()) as guard, pytest.raises(ValueError):  # without a signal
-        guard.run_setup(lambda: int("one"))
 
 
 def while_building(wait):
@@ -128,7 +113,7 @@ def test_nothing_is_raised_into_tensorflow(call_in_tensorflow):
         tape.append("left")
 
     with SignalGuard(StopToken()) as guard, pytest.raises(StopRequested):
-        guard.run_setup(setup)
+        guard.interruptible(setup)
     assert tape == ["begin", "end"]  # and what follows is interrupted
     assert sys.getprofile() is None
 
@@ -144,7 +129,7 @@ def test_a_scope_of_tensorflow_that_is_entered_is_left():
         tape.append("over")
 
     with SignalGuard(StopToken()) as guard, pytest.raises(StopRequested):
-        guard.run_setup(setup)
+        guard.interruptible(setup)
     assert tape == ["entered", "left"]
 
 
@@ -219,12 +204,12 @@ def test_hangup_ends_the_run_unless_it_is_ignored():
     try:
         token = StopToken()
         with SignalGuard(token) as guard:
-            guard.left_loop()
+            guard.in_loop = False
             send(signal.SIGHUP)
             assert not token.wait(0.1)
         signal.signal(signal.SIGHUP, signal.SIG_DFL)
         with SignalGuard(token) as guard:
-            guard.left_loop()
+            guard.in_loop = False
             send(signal.SIGHUP)
             assert token.wait(5) and token.reason == Interrupted(signal.SIGHUP)
     finally:

@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import pytest
 
-from tensorpack.utils.signals import handled, interrupt_kept
+from tensorpack.utils.signals import handled, reraise_interrupt
 
 
 def test_an_interrupt_that_a_block_swallows_is_raised_at_its_end():
@@ -26,7 +26,7 @@ def test_an_interrupt_that_a_block_swallows_is_raised_at_its_end():
 
 def test_an_interrupt_of_a_program_with_a_handler_of_its_own_is_left_to_it():
     heard = []
-    with handled([signal.SIGINT], lambda signum, _: heard.append(signum)), interrupt_kept():
+    with handled([signal.SIGINT], lambda signum, _: heard.append(signum)), reraise_interrupt():
         os.kill(os.getpid(), signal.SIGINT)
     assert heard == [signal.SIGINT]
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

@@ -7,8 +7,7 @@ from typing import Any, Callable, Optional, Sequence
 import numpy as np
 
 from tensorpack.tfutils.checkpoint import CheckpointCorrupt, verify
-from tensorpack.train.resume import find_state_saver, state_directory
-from tensorpack.train.state import RunState
+from tensorpack.train.resume import RunState, state_directory, state_saver_of
 from tensorpack.utils import logger
 from tensorpack.utils.checkpoints.files import step_of
 from tensorpack.utils.checkpoints.find import STATE, candidates
@@ -25,7 +24,7 @@ def agree_on_state(config: Any, state: RunState, gather: Gather) -> None:
     The first `ModelSaver` runs on each worker: all save the state of their run, and what of the
     variables is theirs, see `variables_to_save`.
     """
-    saver = find_state_saver(config.callbacks)
+    saver = state_saver_of(config.callbacks)
     if saver is not None:
         saver.chief_only = False
         if saver.checkpoint_dir:

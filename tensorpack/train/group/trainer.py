@@ -185,7 +185,7 @@ class GroupTrainer(MultiTowerTrainer):
         seen: Any = None
         while not over.wait(min(1.0, self._timeout / 4)):
             signalled, alone = self.signal_token.reason, self.stop_token.requested
-            in_step = self._in_loop and self.loop.in_step
+            in_step = self._in_loop and self.in_step
             waits = self._waits_for or (f"the end of step {self.global_step}" if in_step else "")
             if seen != (waits, signalled, alone):
                 seen, since = (waits, signalled, alone), time.monotonic()
@@ -215,7 +215,7 @@ class GroupTrainer(MultiTowerTrainer):
         except tf.errors.OpError as error:
             reason = self.signal_token.reason
             if reason is not None:
-                if self.loop.in_step and not isinstance(error, tf.errors.OutOfRangeError):
+                if self.in_step and not isinstance(error, tf.errors.OutOfRangeError):
                     self._unsaved = "a part of a step may be in the variables"
                 self.stop_token.request(reason)
                 raise StopRequested(reason) from error
@@ -227,12 +227,14 @@ class GroupTrainer(MultiTowerTrainer):
 
     def _leave(self) -> None:
         """Takes part in one more step of the others, which ends their training."""
-        is_last = self.epoch_num == self.max_epoch and self.loop.steps_done == self.steps_per_epoch
+        is_last = self.epoch_num == self.max_epoch and self.steps_done == self.steps_per_epoch
         if self._set_flag is None or is_last or self.stop_token.requested:
             return
         with self._waiting("the last step"):
             self.sess.run(self._set_flag, {self._new_flag: _LEFT})
-            self.loop.take_last_step(self.run_step)
+            self.local_step, self.global_step = self.steps_done, self.steps_taken + 1
+            self.run_step()
+            self.steps_done, self.steps_taken = self.steps_done + 1, self.global_step
 
     def _end_step(self) -> None:
         super()._end_step()
@@ -258,7 +260,7 @@ class GroupTrainer(MultiTowerTrainer):
         self.stop_token.request(reason)
 
     def _on_signal(self) -> None:
-        if self.loop.begun:
+        if self.begun:
             logger.info("Asked to end: all workers end after the same step.")
         else:
             self.stop_token.request(cast(StopReason, self.signal_token.reason))

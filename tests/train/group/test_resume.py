@@ -9,7 +9,7 @@ import pytest
 from tensorpack.callbacks import ModelSaver
 from tensorpack.compat import tfv1 as tf
 from tensorpack.train.group.resume import agree_on_state, common_step
-from tensorpack.train.state import RunState
+from tensorpack.train.resume import RunState
 from tensorpack.utils import logger
 from tests.helpers import config
 from tests.train.test_base import Counting
