@@ -86,7 +86,7 @@ class ThroughputTracker(Callback):
 
     def _reading(self) -> Tuple[int, int, float]:
         # `global_step` already counts the running step, which may never finish
-        return self.epoch_num, self.trainer.loop.steps_taken, self._clock()
+        return self.epoch_num, self.trainer.steps_taken, self._clock()
 
     def _before_epoch(self) -> None:
         self._begin, self._end = self._reading(), None

@@ -20,7 +20,7 @@ from tensorpack.utils.checkpoints.segments import abandon
 from tensorpack.utils.checks import as_count, as_names, as_positive
 
 from ._disk import survive
-from .base import Callback, innermost
+from .base import Callback
 from .finite import FiniteCheck, NonFiniteError
 
 __all__ = ["ModelSaver", "find_directory"]
@@ -92,14 +92,6 @@ class ModelSaver(Callback):
     def _setup_graph(self) -> None:
         self.checkpoint_dir = find_directory(self.checkpoint_dir, "ModelSaver")
         os.makedirs(self.checkpoint_dir, exist_ok=True)
-        callbacks = map(innermost, self.trainer.all_callbacks)
-        others = [cb for cb in callbacks if isinstance(cb, ModelSaver) and cb is not self]
-        directories = [os.path.realpath(cb.checkpoint_dir) for cb in others if cb.checkpoint_dir]
-        if os.path.realpath(self.checkpoint_dir) in directories:
-            raise ValueError(
-                f"Two ModelSavers of this run write to {self.checkpoint_dir}, and would replace "
-                "each other's checkpoints: give one of them a checkpoint_dir of its own."
-            )
         variables = [var for key in self._collections for var in tf.get_collection(key)]
         if self.saves_all:
             variables = self.trainer.variables_to_save()

@@ -103,7 +103,7 @@ class TimeReport(Callback):
         self._request = tf.train.SessionRunArgs(clocks) if clocks else None
 
     def _before_train(self) -> None:
-        self._warm_from = self.trainer.loop.steps_taken + _WARMUP_STEPS
+        self._warm_from = self.trainer.steps_taken + _WARMUP_STEPS
         devices = self.trainer.sess.list_devices()
         self._on_gpu = any(device.device_type == "GPU" for device in devices)
         self._restart()
@@ -114,10 +114,10 @@ class TimeReport(Callback):
     # These two are overridden without an underscore, for they are in every step.
     def before_run(self, ctx: tf.train.SessionRunContext) -> Optional[tf.train.SessionRunArgs]:
         """Does what is due, and asks for the time at which the step has its data."""
-        self._in_step = self.trainer.loop.in_step
+        self._in_step = self.trainer.in_step
         if not self._in_step:
             return None
-        if self.trainer.loop.steps_taken == self._warm_from:
+        if self.trainer.steps_taken == self._warm_from:
             self._restart()
             self._due = self._clock() + self._after_seconds
         elif self._clock() >= self._due:
@@ -143,7 +143,7 @@ class TimeReport(Callback):
 
     def _trigger(self) -> None:
         first = max(self._start["steps"], self._warm_from)
-        if self.trainer.loop.steps_taken - first >= _FEW_STEPS:
+        if self.trainer.steps_taken - first >= _FEW_STEPS:
             self._due = float("inf")
             self._report(self._figures())
             self._restart()
@@ -158,7 +158,7 @@ class TimeReport(Callback):
         env_steps = getattr(self._source, "env_steps", None)
         if env_steps is not None:
             meters["env_steps"] = env_steps
-        steps = self.trainer.loop.steps_taken
+        steps = self.trainer.steps_taken
         return {**meters, "seconds": self._clock(), "steps": steps, "cpu": cpu_seconds()}
 
     def _figures(self) -> Figures:
@@ -192,7 +192,7 @@ class TimeReport(Callback):
         logger.info(text)
         directory = logger.get_logger_dir()
         if directory is not None:
-            place = {"epoch": self.epoch_num, "step": self.trainer.loop.steps_taken}
+            place = {"epoch": self.epoch_num, "step": self.trainer.steps_taken}
             line = json.dumps({**place, "limit": limit, "text": text, **f._asdict()})
             path = os.path.join(directory, "time_reports.jsonl")
             survive(lambda: _append(path, f"{line}\n"), "The time report is in the log alone")

@@ -48,7 +48,7 @@ class Watchdog(Callback):
     def _watch(self) -> None:
         poll, last, waited = min(1.0, self._timeout / 4), None, 0.0
         while not self._over.wait(poll):
-            now = self.trainer.global_step, self.trainer.loop.in_step
+            now = self.trainer.global_step, self.trainer.in_step
             # no clock: a suspended process does not stall
             last, waited = now, waited + poll if now == last else 0.0
             if self._timeout <= waited < self._timeout + poll:  # once

@@ -9,6 +9,7 @@ from .config import DEFAULT_CALLBACKS as DEFAULT_CALLBACKS
 from .config import DEFAULT_MONITORS as DEFAULT_MONITORS
 from .config import TrainConfig as TrainConfig
 from .ending import DataEnded as DataEnded
+from .ending import TrainingInterrupted as TrainingInterrupted
 from .group.collective import CollectiveTrainer as CollectiveTrainer
 from .group.distributed import DistributedReplicatedTrainer as DistributedReplicatedTrainer
 from .group.distributed import DistributedTrainerParameterServer as DistributedTrainerParameterServer
@@ -21,7 +22,6 @@ from .multigpu import SyncMultiGPUTrainer as SyncMultiGPUTrainer
 from .multigpu import SyncMultiGPUTrainerParameterServer as SyncMultiGPUTrainerParameterServer
 from .multigpu import SyncMultiGPUTrainerReplicated as SyncMultiGPUTrainerReplicated
 from .resume import prepare_log_dir as prepare_log_dir
-from .signals import TrainingInterrupted as TrainingInterrupted
 from .simple import FeedfreeTrainerBase as FeedfreeTrainerBase
 from .simple import NoOpTrainer as NoOpTrainer
 from .simple import QueueInputTrainer as QueueInputTrainer

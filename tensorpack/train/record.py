@@ -105,9 +105,9 @@ class TrainingRecord:
         trainer, saver = self._trainer, self._trainer.state_saver
         saved = [] if saver is None else pointed_to(saver.checkpoint_dir)
         progress = self._progress
-        if trainer._callbacks is not None and trainer.loop.begun:
+        if trainer._callbacks is not None and trainer.begun:
             best = [f"{_short(path)} ({why})" for path, why in best_paths(trainer._callbacks.cbs)]
-            progress = dict(zip(_PROGRESS, (trainer.epoch_num, trainer.loop.steps_taken, best)))
+            progress = dict(zip(_PROGRESS, (trainer.epoch_num, trainer.steps_taken, best)))
         self._attempt.update(
             progress,
             ended=utc_now(),
@@ -211,7 +211,7 @@ def _training_facts(trainer: Any) -> Dict[str, Any]:
         "steps_per_epoch": trainer.steps_per_epoch,
         "first_epoch": trainer.starting_epoch,
         "max_epoch": trainer.max_epoch,
-        "first_step": trainer.loop.steps_taken,
+        "first_step": trainer.steps_taken,
         "resumed_from": None if resumed is None else os.path.basename(resumed),
     }
 

@@ -169,14 +169,28 @@ def _load_random_state(state: Dict[str, Any]) -> None:
 
 def state_directory(callbacks: Sequence[Callback]) -> Optional[str]:
     """Returns where the states of a run with these callbacks are, None if that is not known yet."""
-    saver = state_saver_of(callbacks)
-    return (saver and saver.checkpoint_dir) or logger.get_logger_dir()
+    return _directory_of(state_saver_of(callbacks))
 
 
 def state_saver_of(callbacks: Sequence[Callback]) -> Optional[ModelSaver]:
-    """Returns the one that saves the states of a run with these callbacks, None if none does."""
-    savers = [cb for cb in map(innermost, callbacks) if isinstance(cb, ModelSaver)]
+    """Returns the one that saves the states of a run with these callbacks, None if none does.
+
+    Raises:
+      ValueError: two write to one directory.
+    """
+    savers = {cb: None for cb in map(innermost, callbacks) if isinstance(cb, ModelSaver)}
+    directories = [os.path.realpath(_directory_of(saver) or "") for saver in savers]
+    for path in directories:
+        if directories.count(path) > 1:
+            raise ValueError(
+                f"Two ModelSavers of this run write to {path}, and would replace each other's "
+                "checkpoints: give one of them a checkpoint_dir of its own."
+            )
     return next((saver for saver in savers if saver.saves_all), None)
+
+
+def _directory_of(saver: Optional[ModelSaver]) -> Optional[str]:
+    return (saver and saver.checkpoint_dir) or logger.get_logger_dir()
 
 
 def check_policy(resume: str) -> str:

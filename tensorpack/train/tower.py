@@ -180,7 +180,7 @@ class TowerTrainer(Trainer):
             predictor.bind(self.sess)
         towers = self.towers.training() if self._tower_func else []
         inputs = [tensor for tower in towers for tensor in tower.inputs]
-        warn_of_taking(self.sess, inputs, lambda: self.loop.in_step)
+        warn_of_taking(self.sess, inputs, lambda: self.in_step)
 
     @property
     def _predict_ids(self) -> List[Any]:

@@ -322,7 +322,7 @@ def test_the_op_of_2017_sets_the_copies():
     with trainer.graph.as_default():
         trainer._setup()
         op = trainer.get_post_init_ops()
-        trainer._life.release_inputs()
+        trainer._release_inputs()
         assert isinstance(op, tf.Operation) and dependency_of_fetches(
             op, tf.trainable_variables()[0]
         )

@@ -46,7 +46,7 @@ def test_a_signal_at_one_ends_both_after_the_same_step(monkeypatch, capsys):
             trainer = CollectiveTrainer(own, clusters[index], timeout=20.0)
             with pytest.raises(TrainingInterrupted) as raised:
                 trainer.train()
-        return raised.value.code, trainer.loop.steps_taken, look.weights
+        return raised.value.code, trainer.steps_taken, look.weights
 
     with ThreadPoolExecutor(2) as pool:
         chief, other = pool.map(train, range(2))
@@ -75,7 +75,7 @@ def test_a_step_that_a_lost_worker_has_cut_off_after_a_signal_is_not_saved(monke
 
     monkeypatch.setattr(MultiTowerTrainer, "_loop", fail)
     trainer = CollectiveTrainer(cluster=Cluster(("localhost:1", "localhost:2")))
-    trainer.loop.begun, trainer.loop.global_step, trainer.loop.steps_taken = True, 3, 2
+    trainer.begun, trainer.global_step, trainer.steps_taken = True, 3, 2
     trainer.signal_token.request(Interrupted(signal.SIGTERM))
     assert not trainer.stop_token.requested  # until all have come to the same step
     with pytest.raises(StopRequested):
