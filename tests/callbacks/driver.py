@@ -35,7 +35,7 @@ class MiniTrainer(TrainerContract):
         self.epoch_num = starting_epoch - 1
         self.local_step = -1
         self.global_step = init_step
-        self.in_run = False
+        self.in_step = False
         self.graph = tf.get_default_graph()
         self.stop_token = StopToken()
         self.monitors = Monitors(monitors)
@@ -46,11 +46,8 @@ class MiniTrainer(TrainerContract):
         self.callback_seconds = self.callbacks.step_seconds
 
     @property
-    def loop(self):
-        """What callbacks may ask of the loop of a trainer."""
-        return types.SimpleNamespace(
-            steps_taken=self.global_step - self.in_run, in_step=self.in_run
-        )
+    def steps_taken(self):
+        return self.global_step - self.in_step
 
     @contextmanager
     def session(self):
@@ -95,9 +92,9 @@ class MiniTrainer(TrainerContract):
     def step(self):
         self.local_step += 1
         self.global_step += 1
-        self.in_run = True
+        self.in_step = True
         self.run_step()
-        self.in_run = False
+        self.in_step = False
         self.callbacks.trigger_step()
 
     def run_step(self):

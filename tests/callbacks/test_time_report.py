@@ -100,7 +100,7 @@ class Games:
 
     @property
     def env_steps(self):
-        return 1000 + 4 * self._trainer.loop.steps_taken
+        return 1000 + 4 * self._trainer.steps_taken
 
     def bottleneck_hint(self, limit):
         return f"a hint about {limit}"
