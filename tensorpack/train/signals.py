@@ -23,6 +23,8 @@ UNBLOCK_SECONDS = 0.5
 _ANNOUNCE_SECONDS = 0.5  # for the last words of a process that is ended without cleaning up
 _AGAIN_SECONDS = 0.1  # between two attempts to unblock a step
 _TENSORFLOW = ("tensorflow", "tensorflow_core", "tensorflow_estimator", "keras")
+_CLEANS_UP = ("__del__", "__enter__", "__exit__")  # whose errors are ignored or leave a block open
+_NOT_INTERRUPTED = (*_TENSORFLOW, "weakref", "_weakrefset")
 
 
 class SignalGuard:
@@ -136,7 +138,7 @@ class SignalGuard:
 
     def _on_return(self, frame: Any, event: str, arg: Any) -> None:
         """Interrupts the main thread as soon as it has left TensorFlow."""
-        code = frame.f_code  # a block with a context manager that is entered would be left open
+        code = frame.f_code
         if event == "return" and code.co_name != "__enter__" and not code.co_flags & CO_GENERATOR:
             if _can_raise_in(frame.f_back):
                 self._raise()
@@ -227,15 +229,19 @@ def _announce(why: str) -> None:
 
 def is_in_tensorflow(frame: Any) -> bool:
     """Whether a frame is that of a function of TensorFlow."""
-    return frame.f_globals.get("__name__", "").partition(".")[0] in _TENSORFLOW
+    return _package_of(frame) in _TENSORFLOW
+
+
+def _package_of(frame: Any) -> str:
+    return frame.f_globals.get("__name__", "").partition(".")[0]
 
 
 def _can_raise_in(frame: Any) -> bool:
-    """Whether `interruptible` calls `frame`, and neither TensorFlow nor a finalizer is between."""
+    """Whether `interruptible` calls `frame`, and nothing is between that must come to its end."""
     while frame is not None:
         if frame.f_code is SignalGuard.interruptible.__code__:
             return True
-        if is_in_tensorflow(frame) or frame.f_code.co_name == "__del__":
+        if frame.f_code.co_name in _CLEANS_UP or _package_of(frame) in _NOT_INTERRUPTED:
             return False
         frame = frame.f_back
     return False

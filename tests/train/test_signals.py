@@ -133,6 +133,39 @@ def test_a_scope_of_tensorflow_that_is_entered_is_left():
     assert tape == ["entered", "left"]
 
 
+class Slow:
+    """A block that takes its time to begin and to end."""
+
+    def __init__(self, tape, at):
+        self._tape, self._at = tape, at
+
+    def _pass(self, point):
+        if point == self._at:
+            send()
+            time.sleep(0.1)
+        self._tape.append(point)
+
+    def __enter__(self):
+        self._pass("enter")
+
+    def __exit__(self, *exc_info):
+        self._pass("exit")
+
+
+@pytest.mark.parametrize("at", ["enter", "exit"])
+def test_a_block_that_is_entered_is_left(at):
+    tape = []
+
+    def setup():
+        with Slow(tape, at):
+            pass
+        time.sleep(5)
+
+    with SignalGuard(StopToken()) as guard, pytest.raises(StopRequested):
+        guard.interruptible(setup)
+    assert tape == ["enter", "exit"]
+
+
 def test_a_worker_of_a_group_is_not_interrupted_in_a_step_unless_all_end():
     token, signal_token, tape = StopToken(), StopToken(), []
     with SignalGuard(token, signal_token=signal_token) as guard:
