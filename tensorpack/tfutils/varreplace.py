@@ -5,12 +5,14 @@ from functools import partial
 from typing import Any, Callable, Iterator, List
 
 from tensorpack.compat import tfv1 as tf
+from tensorpack.utils.argtools import accepts_old_keywords
 
 from .common import PerGraph
 
 frozen_variables: PerGraph[List[tf.Variable]] = PerGraph(list)  # trainable, and yet not trained
 
 
+@accepts_old_keywords(fn="custom_getter")
 @contextmanager
 def custom_getter_scope(custom_getter: Callable[..., Any]) -> Iterator[None]:
     """Sends every `tf.get_variable` in the block through a getter; all scopes stay as they are.
@@ -76,8 +78,4 @@ def freeze_variables(stop_gradient: bool = True, skip_collection: bool = False) 
 # Their names of 2017; `remap_get_variable` never worked then.
 freeze_get_variable = freeze_variables
 remap_get_variable = remap_variables
-
-
-def replace_get_variable(fn: Callable[..., Any]) -> Any:
-    """Returns `custom_getter_scope(fn)`, whose name of 2017 this is."""
-    return custom_getter_scope(fn)
+replace_get_variable = custom_getter_scope

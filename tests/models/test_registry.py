@@ -113,6 +113,8 @@ def test_a_signature_has_the_scope_name_where_it_must_be_given(make_layer):
 
 def test_a_layer_is_copied_and_pickled_by_its_name():
     assert pickle.loads(pickle.dumps(Conv2D)) is Conv2D is copy.deepcopy(Conv2D)
+    model = type("Model", (), {"layer": Conv2D})()
+    assert model.layer is Conv2D
 
 
 def renaming(function):

@@ -9,7 +9,6 @@ from tensorpack.models import BatchNorm, Conv2D, rename_tflayer_get_variable
 from tensorpack.models.tflayer import (
     convert_to_tflayer_args,
     map_common_tfargs,
-    rename_get_variable,
 )
 
 from .tools import image, run, variable_shapes
@@ -38,12 +37,6 @@ def test_layers_of_tensorflow_share_the_variables_of_ours():
         ours = BatchNorm("bn", Conv2D("conv0", x, 4, 3), training=False)
     assert len(variable_shapes()) == 4
     np.testing.assert_allclose(*run([ours, theirs]), atol=1e-4)
-
-
-def test_other_names_of_variables():
-    with rename_get_variable({"kernel": "W"}), tf.variable_scope("kernel"):
-        made = [tf.get_variable(name, []).op.name for name in ("kernel", "bias")]
-    assert made == ["kernel/W", "kernel/bias"]
 
 
 @convert_to_tflayer_args(["filters", "kernel_size"], {"out_channel": "filters"})

@@ -138,33 +138,6 @@ def test_restore_into_a_scope_and_without_what_is_ignored(prefix, session, log_l
     assert problems(log_lines[-1][1]) == {"W": "missing", "sub/old/b": "extra"}
 
 
-@pytest.mark.parametrize("name", ["nothing", "nothing.index", "nothing.npz"])
-def test_missing_file_is_an_error_before_any_graph_is_built(tmp_path, name):
-    with pytest.raises(FileNotFoundError, match="nothing"):
-        get_model_loader(str(tmp_path / name))
-
-
-def test_truncated_checkpoint_is_corrupt_and_sets_nothing(prefix, session):
-    variables = [tf.get_variable("W", initializer=[0.0, 0.0]), tf.get_variable("old/b", [])]
-    sess = session()
-    before = [value.tolist() for value in sess.run(variables)]
-    data = prefix + ".data-00000-of-00001"
-    os.truncate(data, os.path.getsize(data) - 1)
-    with pytest.raises(CheckpointCorrupt):
-        SaverRestore(prefix).init(sess)
-    assert [value.tolist() for value in sess.run(variables)] == before
-
-
-def test_dict_restore_loads_and_warns(session, log_lines):
-    w, b = tf.get_variable("W", [2]), tf.get_variable("b", initializer=1.0)
-    sess = session()
-    DictRestore({"W:0": [1.0, 2.0], "unknown": 3.0}).init(sess)
-    assert sess.run(w).tolist() == [1, 2]
-    assert sess.run(b) == 1
-    assert log_lines[:2] == [("info", "Params to restore: W"), ("info", "Restoring from dict ...")]
-    assert problems(log_lines[2][1]) == {"b": "missing", "unknown": "extra"}
-
-
 def test_dict_restore_refuses_or_leaves_out_what_does_not_fit(session, log_lines):
     w, n = tf.get_variable("W", initializer=[0.0, 0.0]), tf.get_variable("n", initializer=0)
     sess = session()
