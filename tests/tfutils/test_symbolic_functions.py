@@ -7,6 +7,7 @@ from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils import symbolic_functions as symbolic
 from tensorpack.tfutils.distributions import (
     CategoricalDistribution,
+    Distribution,
     GaussianDistribution,
     ProductDistribution,
 )
@@ -257,7 +258,7 @@ def test_a_product_is_its_factors_side_by_side(session):
     tf.set_random_seed(3)
     digit, style = CategoricalDistribution("digit", 3), GaussianDistribution("style", 2)
     both = ProductDistribution("codes", [digit, style])
-    assert (both.param_dim, both.sample_dim) == (5, 5)
+    assert (both.param_dim, both.sample_dim) == (5, 5) and isinstance(both, Distribution)
     style_x, mean = np.float32(np.random.RandomState(0).randn(2, 2, 2))
     x, theta = np.hstack([CLASSES, style_x]), np.hstack([PROBABILITIES, mean])
     parts = [digit.loglikelihood(CLASSES, PROBABILITIES), style.loglikelihood(style_x, mean)]
