@@ -1,6 +1,5 @@
 import itertools
 import math
-import queue
 from types import SimpleNamespace
 
 import pytest
@@ -10,7 +9,6 @@ from tensorpack.dataflow import (
     CacheData,
     DataFlow,
     DataFromList,
-    DataFromQueue,
     MapData,
     RepeatedData,
 )
@@ -87,20 +85,6 @@ def test_going_through_it_again_can_be_stopped():
     assert closed == [10]
 
 
-@pytest.mark.parametrize("saved, flow", [(False, None), (True, DataFromQueue(queue.Queue()))])
-def test_data_that_cannot_be_made_again_starts_over(saved, flow, logged):
-    flow = FlowOf(lambda number: [[number, i] for i in range(2)]) if flow is None else flow
-    start = position(3, seeded=saved)
-    with pytest.raises(RuntimeError, match=f"{type(flow).__name__} cannot continue.*fix_rng_seed"):
-        begun_at(start, flow, strictly=True)
-    cursor = begun_at(start, flow)
-    source = cursor.begin()
-    assert "It starts over, with other data" in logged[-1]
-    assert cursor.count == 3
-    if not saved:
-        assert [next(source), cursor.count] == [[0, 0], 4]
-
-
 class FlowAndCallback(DataFlow, Callback):
     def __iter__(self):
         return ([i] for i in range(3))
@@ -127,12 +111,12 @@ def test_a_state_for_another_flow():
         begun_at(position(1, state), RepeatedData(numbers(3), -1)).begin()
 
 
-@pytest.mark.parametrize("length, given", [(3, 3), (math.inf, 3), (5, 3), (2, 2)])
-def test_a_mark_follows_each_pass_that_is_read_by_itself(length, given):
+@pytest.mark.parametrize("length, in_pass", [(3, 3), (math.inf, 3), (5, 3), (2, 2)])
+def test_a_mark_follows_each_pass_that_is_read_by_itself(length, in_pass):
     cursor = FlowCursor(numbers(3), pass_length=length)
-    one_pass = [[i] for i in range(given)] + [END_OF_PASS]
+    one_pass = [[i] for i in range(in_pass)] + [END_OF_PASS]
     assert list(itertools.islice(cursor.begin(), 2 * len(one_pass))) == one_pass * 2
-    assert cursor.count == 2 * given
+    assert cursor.count == 2 * in_pass
 
 
 def test_a_flow_learns_that_a_pass_of_its_length_has_ended():

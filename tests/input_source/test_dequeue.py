@@ -1,33 +1,9 @@
-"""What is measured where a step takes datapoints from a queue."""
+"""What a step takes from a queue is counted."""
 
 import pytest
 
 from tensorpack.compat import tfv1 as tf
-from tensorpack.input_source import BatchQueueInput, QueueInput
-from tensorpack.input_source.dequeue import ConsumedCount, wait_clocks
-
-from .run_source import FlowOf, running
-
-
-@pytest.mark.parametrize(
-    "make_source, shape", [(QueueInput, []), (lambda flow: BatchQueueInput(flow, 3), [None])]
-)
-def test_the_clocks_of_a_step_take_no_datapoint_of_their_own(make_source, shape):
-    flow = FlowOf(lambda number: [[i] for i in range(6)])
-    signature = [tf.TensorSpec(shape, tf.int32, "number")]
-    source = make_source(flow)
-
-    def fetches():
-        (number,) = source.get_input_tensors()
-        assert wait_clocks(tf.no_op(), fed=False) == []
-        return number, wait_clocks(number.op, fed=False)
-
-    with running(source, signature, fetches) as (_, sess, (number, clocks), _):
-        assert len(clocks) == 2
-        seen = [sess.run([number, clocks])[0].tolist() for _ in range(2)]
-        seen.append(sess.run(number).tolist())
-    flat = [i for each in seen for i in (each if shape else [each])]
-    assert flat == [i % 6 for i in range(len(flat))]
+from tensorpack.input_source.dequeue import ConsumedCount
 
 
 def test_a_dequeue_counts_once_and_a_failed_one_not():

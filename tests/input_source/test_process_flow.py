@@ -91,7 +91,7 @@ class Evaluates(Callback):
         self.has_session = True
 
     def _trigger(self):
-        self.found = [value for (value,) in self.flows[0]]
+        self.values = [value for (value,) in self.flows[0]]
         self.flows[0].close()
 
 
@@ -111,13 +111,7 @@ def test_the_flow_of_a_callback_is_forked_before_the_session_too(monkeypatch, lo
     callback = Evaluates(keep)
     monkeypatch.setattr(start_method, "_has_session", lambda: callback.has_session)
     SimpleTrainer(config(FeedInput(MapData(Endless(), ones)), callbacks=[wrap(callback)])).train()
-    assert callback.found == [0, 10, 20]
-
-
-def test_a_session_is_seen():
-    with tf.Session() as sess:
-        sess.run(tf.ones([3]))
-        assert start_method._has_session()
+    assert callback.values == [0, 10, 20]
 
 
 def fail(*args):

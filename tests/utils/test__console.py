@@ -8,9 +8,6 @@ import pytest
 
 from tensorpack.utils._console import (
     ForgivingStream,
-    is_notebook,
-    is_terminal,
-    same_screen,
 )
 
 MANY_LINES = """
@@ -117,25 +114,6 @@ class Failing(io.StringIO):
 
     def flush(self):
         raise self.error
-
-
-def test_what_a_terminal_is_and_what_shares_a_screen(tmp_path):
-    ours, theirs = os.openpty()
-    with os.fdopen(theirs, "w") as stream:
-        assert is_terminal(stream) and same_screen(stream, stream)
-    os.close(ours)
-    assert [is_terminal(other) for other in (None, stream, io.StringIO())] == [False] * 3
-    with (tmp_path / "a").open("w") as a, (tmp_path / "a").open("w") as also_a:
-        with (tmp_path / "b").open("w") as b:
-            assert same_screen(a, also_a)
-            assert not same_screen(a, b)
-            assert not same_screen(a, io.StringIO())
-            assert not is_notebook(a)
-    # As ipykernel.iostream.OutStream, which tests/test_notebooks.py has.
-    below_a_cell = type("OutStream", (io.StringIO,), {"__module__": "ipykernel.iostream"})
-    assert is_notebook(below_a_cell()) and not is_terminal(below_a_cell())
-    assert same_screen(below_a_cell(), below_a_cell())
-    assert not same_screen(below_a_cell(), io.StringIO())
 
 
 @pytest.mark.parametrize(

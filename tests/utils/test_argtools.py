@@ -48,27 +48,9 @@ class Counter:
 
 
 class Derived(Counter):
-    @call_only_once
-    def setup(self):
-        super().setup()
-
     @memoized_method
     def power(self, base, exponent=2):
         return super().power(base, exponent) + 1
-
-
-class Proxy:
-    """Answers for an inner object."""
-
-    def __init__(self, inner):
-        self.inner = inner
-
-    def __getattr__(self, name):
-        return getattr(self.inner, name)
-
-    @call_only_once
-    def setup(self):
-        self.inner.setup()
 
 
 def test_map_arg_reaches_positional_keyword_and_default_arguments():
@@ -128,14 +110,6 @@ def test_a_second_call_is_an_error_and_a_failed_one_counts():
         counter.fail()
     with pytest.raises(RuntimeError):
         counter.fail()
-
-
-def test_an_overriding_method_and_a_proxy_call_once_each():
-    derived = Derived()
-    derived.setup()
-    proxy = Proxy(Counter())
-    proxy.setup()
-    assert (derived.calls, proxy.inner.calls) == (1, 1)
 
 
 def test_log_once_logs_once(capsys):

@@ -5,7 +5,6 @@ import importlib
 import itertools
 import os
 import signal
-import sys
 import time
 import weakref
 from multiprocessing import util
@@ -44,14 +43,6 @@ def stop(ready):
     os.kill(os.getpid(), signal.SIGSTOP)
 
 
-def be_killed():
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
-def crash():
-    ctypes.string_at(0)
-
-
 def take_import_locks(ready):
     """Is nearly always in `importlib`, where a callback drops each lock."""
     ready.set()
@@ -78,10 +69,6 @@ def drop(ready, kind):
         util.Finalize(kept, wait)
     del kept
     sleep()
-
-
-def leave(code):
-    sys.exit(code)
 
 
 def fail():

@@ -15,7 +15,6 @@ from tensorpack.train.signals import SignalGuard
 from tensorpack.utils.stopping import StopToken
 from tensorpack.utils.workers.processes import ProcessGroup
 from tensorpack.utils.workers.worker import Worker, state_of
-from tensorpack.utils.workers.worker_errors import WorkerDied
 from tests.checks import ROOT
 from tests.processes import gone, run_python, wait_until
 from tests.utils import worker_targets as targets
@@ -58,15 +57,6 @@ def running():
         group.close(grace=0.2)
 
 
-def test_an_exit_is_an_error_that_says_where_unless_it_is_in_order():
-    error = ended(targets.leave, 3)
-    assert str(error).endswith("failed with SystemExit: 3")
-    assert "in leave\n" in str(error.__cause__)
-    assert ended(targets.nothing) is None and ended(targets.leave, 0) is None
-    error = ended(targets.nothing, endless=True)
-    assert isinstance(error, WorkerDied) and "in order, but it is needed" in str(error)
-
-
 CALCULATES = """
 import ctypes, sys
 from tensorpack.utils.workers.processes import ProcessGroup
@@ -101,20 +91,6 @@ def test_an_exception_comes_over_with_its_traceback(method, capfd):
 def test_what_cannot_be_unpickled_comes_over_too(method, capfd):
     error = ended(targets.nothing, targets.Unloadable(), method=method)
     assert repr(error) == repr(LookupError("not here")) and "in refuse" in str(error.__cause__)
-    assert capfd.readouterr() == ("", "")
-
-
-def test_a_kill_and_an_end_without_a_report_are_told():
-    error = ended(targets.be_killed)
-    assert isinstance(error, WorkerDied) and (error.name, error.exitcode) == ("Loader", -9)
-    error = ended(os._exit, 1, method="spawn")
-    assert isinstance(error, WorkerDied) and "It could not start" in str(error)
-
-
-def test_a_crash_shows_where(capfd):
-    error = ended(targets.crash)
-    assert error.exitcode == -signal.SIGSEGV and "\nIts stacks at the end:\n" in str(error)
-    assert "in string_at" in str(error)
     assert capfd.readouterr() == ("", "")
 
 
