@@ -23,8 +23,8 @@ UNBLOCK_SECONDS = 0.5
 _ANNOUNCE_SECONDS = 0.5  # for the last words of a process that is ended without cleaning up
 _AGAIN_SECONDS = 0.1  # between two attempts to unblock a step
 _TENSORFLOW = ("tensorflow", "tensorflow_core", "tensorflow_estimator", "keras")
-_CLEANS_UP = ("__del__", "__enter__", "__exit__")  # whose errors are ignored or leave a block open
-_NOT_INTERRUPTED = (*_TENSORFLOW, "weakref", "_weakrefset")
+# Where an error is ignored, or leaves a block open.
+_CLEANS_UP = ("__del__", "__enter__", "__exit__", "weakref", "_weakrefset")
 
 
 class SignalGuard:
@@ -41,7 +41,6 @@ class SignalGuard:
     interrupted.
 
     Args:
-      token: that of the run.
       unblock: ends what a step may wait for.
       signal_token: the one at which a signal asks for the end; `token` by default.
       unblock_seconds: how long a step may take to return before `unblock` is called.
@@ -59,18 +58,16 @@ class SignalGuard:
         signal_token: Optional[StopToken] = None,
         grace: float = 20.0,
         unblock_seconds: float = UNBLOCK_SECONDS,
-        hard_exit: Callable[[int], None] = os._exit,
     ) -> None:
-        self._token, self._signal_token = token, signal_token or token
+        self._token, self._signal_token, self._grace = token, signal_token or token, grace
         self._end_step, self._unblock_seconds = unblock, unblock_seconds
-        self._grace, self._hard_exit = grace, hard_exit
         self.in_loop, self.skip_optional, self._has_tried = True, False, False
         self._at_once = self._interruptible = False
         self._signals, self.signum, self._deadline = 0, 0, float("inf")
         self._actions: SimpleQueue[Optional[Callable[[], Any]]] = SimpleQueue()
         self._actor = threading.Thread(target=self._act, name="SignalGuard", daemon=True)
         self._listener: Optional[threading.Thread] = None
-        self._handlers = ExitStack()
+        self._handlers, self._outer_fd = ExitStack(), -1
 
     def __enter__(self) -> "SignalGuard":
         open_standard_descriptors()
@@ -82,13 +79,13 @@ class SignalGuard:
             )
             return self
         hangup = [signal.SIGHUP] * (signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN)
-        self.signums = [signal.SIGINT, signal.SIGTERM, *hangup]
+        self._signums = [signal.SIGINT, signal.SIGTERM, *hangup]
         self._reader, self._writer = socket.socketpair()
         self._writer.setblocking(False)
         self._listener = threading.Thread(target=self._listen, name="SignalListener", daemon=True)
         self._listener.start()
         self._outer_fd = signal.set_wakeup_fd(self._writer.fileno(), warn_on_full_buffer=False)
-        self._handlers.enter_context(handled(self.signums, self._interrupt))
+        self._handlers.enter_context(handled(self._signums, self._interrupt))
         multiprocessing.util.register_after_fork(self, SignalGuard._leave_to_parent)
         return self
 
@@ -112,11 +109,8 @@ class SignalGuard:
 
         A signal raises StopRequested in the main thread wherever that is in our own or in the
         user's Python code, as Ctrl-C does in any program. It is never raised while TensorFlow is on
-        the stack above this call, because TensorFlow turns it into other errors.
-
-        Args:
-          at_once: whether also a worker of a group is interrupted, which otherwise comes to the end
-            of its step first.
+        the stack above this call, because TensorFlow turns it into other errors. Without `at_once`,
+        a worker of a group is not interrupted: it comes to the end of its step.
         """
         self._interruptible, self._at_once = True, at_once or self._signal_token is self._token
         try:
@@ -154,15 +148,14 @@ class SignalGuard:
         while self._signals < 3:
             left = max(self._deadline - time.monotonic(), 0.0)
             if not poll.poll(1000 * left if self._signals else None):
-                self.end_process(f"the run did not end within {self._grace:g} seconds")
-                return
+                return self.end_process(f"the run did not end within {self._grace:g} seconds")
             numbers = self._reader.recv(4096)
             if not numbers:  # the guard is left
                 return
             with suppress(OSError):  # there is none, or it is full: the business of its owner
                 os.write(self._outer_fd, numbers)
             for number in numbers:
-                if number in self.signums:
+                if number in self._signums:
                     self._count(number)
 
     def _count(self, signum: int) -> None:
@@ -217,7 +210,7 @@ class SignalGuard:
             for child in children:
                 child.kill()
         finally:
-            self._hard_exit(128 + (self.signum or signal.SIGTERM) if code is None else code)
+            os._exit(128 + (self.signum or signal.SIGTERM) if code is None else code)
 
 
 def _announce(why: str) -> None:
@@ -229,11 +222,7 @@ def _announce(why: str) -> None:
 
 def is_in_tensorflow(frame: Any) -> bool:
     """Whether a frame is that of a function of TensorFlow."""
-    return _package_of(frame) in _TENSORFLOW
-
-
-def _package_of(frame: Any) -> str:
-    return frame.f_globals.get("__name__", "").partition(".")[0]
+    return frame.f_globals.get("__name__", "").partition(".")[0] in _TENSORFLOW
 
 
 def _can_raise_in(frame: Any) -> bool:
@@ -241,7 +230,8 @@ def _can_raise_in(frame: Any) -> bool:
     while frame is not None:
         if frame.f_code is SignalGuard.interruptible.__code__:
             return True
-        if frame.f_code.co_name in _CLEANS_UP or _package_of(frame) in _NOT_INTERRUPTED:
+        names = frame.f_code.co_name, frame.f_globals.get("__name__")
+        if is_in_tensorflow(frame) or any(name in _CLEANS_UP for name in names):
             return False
         frame = frame.f_back
     return False

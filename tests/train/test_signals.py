@@ -37,10 +37,11 @@ def test_a_step_that_hangs_is_unblocked_on_another_thread(signalled, capfd):
     assert capfd.readouterr().out.count(said) == signalled
 
 
-def test_what_blocks_stops_neither_the_counting_nor_the_deadline():
+def test_what_blocks_stops_neither_the_counting_nor_the_deadline(monkeypatch):
     token, codes, release = StopToken(), [], threading.Event()
     token.on_request(release.wait)  # as a reader of the log does that has stopped reading
-    with SignalGuard(token, hard_exit=codes.append) as guard:
+    monkeypatch.setattr(os, "_exit", codes.append)
+    with SignalGuard(token) as guard:
         guard.in_loop = False
         send()
         send()
