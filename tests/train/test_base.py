@@ -6,17 +6,15 @@ import sys
 import numpy as np
 import pytest
 
-from tensorpack.callbacks import Callback, ModelSaver, RunOp
+from tensorpack.callbacks import Callback
 from tensorpack.callbacks.monitor import MonitorBase
 from tensorpack.compat import tfv1 as tf
 from tensorpack.dataflow import DataFlow, DataFromList
 from tensorpack.input_source import QueueInput, TensorInput
-from tensorpack.tfutils import load_checkpoint_vars
 from tensorpack.tfutils.common import get_global_step_value
 from tensorpack.tfutils.sesscreate import NewSessionCreator
 from tensorpack.tfutils.sessinit import JustCurrentSession
 from tensorpack.train import SimpleTrainer, StopTraining, TrainConfig, Trainer
-from tensorpack.utils.stopping import Finished
 from tests.checks import ROOT
 from tests.helpers import HOOKS, CallbackSpy, TinyModel, config
 
@@ -38,18 +36,6 @@ def test_transcript_of_a_run():
     assert spy.tape == ["setup_graph", "before_train"] + epoch * 2 + ["after_train"]
 
 
-def test_steps_are_counted_alike_in_the_graph_and_by_the_trainer():
-    seen = []
-
-    class Look(Callback):
-        def _trigger_step(self):
-            value = self.trainer.sess.run(self.trainer.counter)
-            seen.append((value, get_global_step_value(), self.global_step, self.local_step))
-
-    Counting(config([Look()], max_epoch=2)).train()
-    assert seen == [(1, 1, 1, 0), (2, 2, 2, 1), (3, 3, 3, 0), (4, 4, 4, 1)]
-
-
 @pytest.mark.parametrize("hook", HOOKS[1:-1])
 def test_an_error_in_any_hook_ends_the_run_in_order(hook):
     def fail(self, *args):
@@ -63,32 +49,6 @@ def test_an_error_in_any_hook_ends_the_run_in_order(hook):
     assert ("late.after_train" in tape) == ("late.before_train" in tape)
     with pytest.raises(RuntimeError, match="[Cc]losed"):
         trainer.sess.run(trainer.counter)
-
-
-def test_the_first_error_wins():
-    class Breaks(Callback):
-        def _trigger_step(self):
-            raise KeyError("first")
-
-        def _after_train(self):
-            raise ValueError("second")
-
-    with pytest.raises(KeyError, match="first"):
-        Counting(config([Breaks()])).train()
-
-
-def test_the_stop_token_says_that_the_run_is_over_before_the_callbacks_end():
-    reasons = []
-
-    class Looks(Callback):
-        def _trigger_step(self):
-            reasons.append(self.trainer.stop_token.reason)
-
-        def _after_train(self):
-            reasons.append(self.trainer.stop_token.reason)
-
-    Counting(config([Looks()], steps_per_epoch=1)).train()
-    assert reasons == [None, Finished()]
 
 
 def test_stop_training_is_an_end_in_order():
@@ -150,18 +110,6 @@ def test_registered_callbacks_come_before_those_of_the_config_unless_they_follow
         trainer.register_callback(Callback())
 
 
-def test_a_checkpoint_has_what_a_registered_callback_does_after_the_epoch(log_dir):
-    class Copying(Counting):
-        def _setup(self):
-            super()._setup()
-            self.copy = tf.get_variable("copy", [], initializer=tf.zeros_initializer())
-            self.register_callback(RunOp(lambda: self.copy.assign(self.counter).op))
-
-    Copying(config([ModelSaver()], max_epoch=2)).train()
-    values = load_checkpoint_vars(str(log_dir))
-    assert (values["counter"], values["copy"]) == (4, 4)
-
-
 def test_an_input_begins_when_the_callbacks_have_prepared_it(log_dir):
     class Prepared(CallbackSpy, DataFlow):
         def reset_state(self):
@@ -173,14 +121,6 @@ def test_an_input_begins_when_the_callbacks_have_prepared_it(log_dir):
     data = Prepared()
     SimpleTrainer(config([data], model=TinyModel(), data=QueueInput(data))).train()
     assert data.tape[:3] == ["setup_graph", "before_train", "reset_state"]
-
-
-def test_train_without_a_config():
-    spy = CallbackSpy()
-    Counting().train(callbacks=[spy], steps_per_epoch=1, max_epoch=1)
-    assert spy.tape.count("trigger_step") == 1
-    with pytest.raises(ValueError, match="needs steps_per_epoch"):
-        Counting().train()
 
 
 def test_a_trainer_without_a_config_takes_its_model_and_the_size_of_its_data():
@@ -256,19 +196,6 @@ def test_a_graph_can_be_built_in_the_constructor():
     command = [sys.executable, "-c", BUILDS_IN_ITS_CONSTRUCTOR]
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, cwd=str(ROOT))
     assert done.returncode == 0, done.stdout.decode()
-
-
-@pytest.mark.parametrize(
-    "given, named",
-    [
-        ({"max_epoch": 3, "starting_epoch": 2}, "starting_epoch, max_epoch"),
-        ({"session_init": object()}, "session_init"),
-        ({"callbacks": [], "monitors": []}, "callbacks, monitors"),
-    ],
-)
-def test_what_belongs_into_the_config_is_refused_beside_it(given, named):
-    with pytest.raises(ValueError, match=f"put {named} there"):
-        Counting(config([])).train(**given)
 
 
 def test_defaults_are_for_a_trainer_without_a_config():

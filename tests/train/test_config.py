@@ -69,13 +69,6 @@ def test_the_session_config_is_the_one_in_force():
     assert TrainConfig(dataflow=flow(), session_creator=object()).session_config is None
 
 
-def test_defaults_are_new_for_each_config():
-    first, second = TrainConfig(dataflow=flow()), TrainConfig(dataflow=flow())
-    assert not set(first.callbacks) & set(second.callbacks)
-    first.predict_tower.append(1)
-    assert second.predict_tower == [0]
-
-
 def test_size_of_an_input_source():
     assert TrainConfig(data=QueueInput(flow(9))).steps_per_epoch == 9
 
@@ -118,15 +111,6 @@ def test_an_argument_that_is_mistyped():
 def test_bad_options(options, error, text):
     with pytest.raises(error, match=text):
         TrainConfig(**options)
-
-
-def test_a_mistake_in_a_length_is_not_an_unknown_size():
-    class Mistaken(FakeData):
-        def __len__(self):
-            return 5 + None
-
-    with pytest.raises(TypeError, match="unsupported operand"):
-        TrainConfig(dataflow=Mistaken([[4]]))
 
 
 def test_precision_and_xla_go_to_the_default_session_creator():

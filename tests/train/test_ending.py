@@ -118,15 +118,6 @@ def test_a_script_that_resumes_by_itself_is_only_started_again(
         assert command in html.unescape(page.read())
 
 
-def test_a_run_that_failed_names_the_last_save(tmp_path, capsys):
-    commands = {"resume": "again --resume"}
-    options = {"how": fail, "max_epoch": 2, "commands": commands}
-    assert said_at_the_end(capsys, tmp_path, **options) == [
-        f"The last save before the failure is {tmp_path}/model-2.",
-        "To resume: again --resume",
-    ]
-
-
 @pytest.mark.parametrize(
     "code, result, exit_code, said, where",
     [

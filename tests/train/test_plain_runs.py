@@ -8,12 +8,11 @@ from tensorpack.compat import tfv1 as tf
 from tensorpack.dataflow import DataFromList
 from tensorpack.input_source import (
     BatchQueueInput,
-    FeedInput,
     QueueInput,
     StagingInput,
     TFDatasetInput,
 )
-from tensorpack.train import SimpleTrainer, SyncMultiGPUTrainerParameterServer
+from tensorpack.train import SimpleTrainer
 from tensorpack.utils import logger
 from tests.helpers import TinyModel, config
 
@@ -81,20 +80,9 @@ def test_every_input_that_takes_a_batch(warned, source):
         lambda trainer, get: trainer.sess.run([PREDICTED], {get("other:0"): 2.0}),
     ],
 )
-@pytest.mark.parametrize("hook", ["_trigger_step", "_trigger_epoch"])
-def test_every_way_to_run(warned, run, hook):
-    train(run, lambda: QueueInput(flow()), hook)
+def test_every_way_to_run(warned, run):
+    train(run, lambda: QueueInput(flow()), "_trigger_step")
     assert len(warned()) == 1  # the second time it is known
-
-
-def test_each_tower_has_its_input(warned):
-    names = train(
-        lambda trainer, get: [trainer.sess.run(each.inputs[0]) for each in trainer.towers],
-        lambda: QueueInput(flow()),
-        trainer=SyncMultiGPUTrainerParameterServer,
-        tower=[0, 1],
-    )
-    assert len(names) == 2 and len(warned()) == 2
 
 
 @pytest.mark.parametrize(
@@ -109,14 +97,12 @@ def test_each_tower_has_its_input(warned):
         lambda trainer, get: trainer.hooked_sess.run_unseen(PREDICTED),
     ],
 )
-@pytest.mark.parametrize("source", [staged, lambda: QueueInput(flow())])
-def test_other_runs_are_as_they_were(warned, run, source):
+def test_other_runs_are_as_they_were(warned, run):
     others = [
         InferenceRunner(QueueInput(flow()), ScalarStats("cost")),
         MergeAllSummaries(period=1, run_alone=True),
     ]
-    assert len(train(run, source, callbacks=others)) == 2
-    assert train(run, source, "_trigger_step", max_epoch=1)
+    assert len(train(run, callbacks=others)) == 2
     assert not warned()
 
 
@@ -127,16 +113,4 @@ def test_a_step_may_read_a_queue_by_the_session(warned):
             self.hooked_sess.run(self.train_op)
 
     train(lambda *args: None, lambda: QueueInput(flow()), trainer=Reads)
-    assert not warned()
-
-
-def test_the_session_is_what_it_was(warned):
-    def run(trainer, get):
-        for wrong, error in ("missing:0", ValueError), (3, TypeError), (tf.Graph(), TypeError):
-            with pytest.raises(error, match="(?i)fetch"):
-                trainer.sess.run(wrong)
-        return type(trainer.sess), "run" in vars(trainer.sess)
-
-    assert train(run, max_epoch=1) == [(tf.Session, True)]
-    assert train(run, lambda: FeedInput(flow()), max_epoch=1) == [(tf.Session, False)]
     assert not warned()

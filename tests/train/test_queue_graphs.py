@@ -14,13 +14,12 @@ import pytest
 from tensorpack.callbacks import ModelSaver
 from tensorpack.compat import tfv1 as tf
 from tensorpack.dataflow import DataFromList
-from tensorpack.input_source import QueueInput, TensorInput
+from tensorpack.input_source import QueueInput
 from tensorpack.tfutils.common import get_global_step_var
 from tensorpack.train import (
     DataEnded,
     QueueClosed,
     QueueInputTrainer,
-    SimpleTrainer,
     Trainer,
 )
 from tensorpack.utils import fix_rng_seed
@@ -78,16 +77,6 @@ def test_a_queue_that_is_added_to_from_itself():
     assert trainer.values == [1, 2]
 
 
-def test_a_queue_runner_with_several_ops():
-    queue = tf.FIFOQueue(10, "float")
-    counter = tf.Variable(0.0)
-    increment = tf.assign_add(counter, 1.0)
-    runner = tf.train.QueueRunner(queue, [increment, queue.enqueue(counter)] * 2)
-    tf.train.add_queue_runner(runner)
-    values = values_of(queue.dequeue(), 20)
-    assert len(values) == 20 and max(values) >= 1
-
-
 @pytest.fixture
 def files(tmp_path):
     """Two files of a header and three lines of two features and a label."""
@@ -117,24 +106,6 @@ def test_files_that_end_end_the_data(files):
 def test_what_a_queue_runner_cannot_do_ends_the_run_as_it_is():
     with pytest.raises(tf.errors.NotFoundError, match="no-such.csv"):
         values_of(read(["/no-such.csv"]), 10)
-
-
-def test_a_model_trains_on_producers(tmp_path):
-    path = tmp_path / "numbers.csv"
-    path.write_text("".join(f"{x},{3 * x + 2}\n" for x in np.linspace(-1, 1, 8)))
-
-    def tensors():
-        names = tf.train.string_input_producer([str(path)])
-        _, value = tf.TextLineReader().read(names)
-        return tf.train.batch(tf.decode_csv(value, [[0.0], [0.0]]), 8)
-
-    found = []
-    looking = when(
-        trigger_epoch=lambda cb: found.extend(cb.trainer.sess.run(tf.trainable_variables()))
-    )
-    options = {"model": TinyModel(), "data": TensorInput(tensors), "steps_per_epoch": 100}
-    SimpleTrainer(helpers.config([looking], **options)).train()
-    np.testing.assert_allclose(found, [3, 2], atol=0.1)
 
 
 TIMEOUT = tf.ConfigProto(operation_timeout_in_ms=200, allow_soft_placement=True)
