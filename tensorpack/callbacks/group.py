@@ -28,7 +28,7 @@ class Callbacks(Callback):
     error is raised when all have run. Between two callbacks a requested stop ends the round.
 
     A round of `trigger_step`, `after_epoch` or `trigger_epoch` can be saved when only some
-    callbacks had their turn (`unfinished_hook`), and finished in another process (`resume_hook`).
+    callbacks were called (`unfinished_hook`), and finished in another process (`resume_hook`).
 
     Attributes:
       step_seconds: how long `trigger_step` of each callback that has one took so far, by its name.
@@ -224,7 +224,7 @@ class _HookProgress:
 
     hook: str
     members: Sequence[Callback]
-    done_before: Sequence[str] = ()  # names of those that had their turn in another process
+    done_before: Sequence[str] = ()  # names of those that were called in another process
     called: int = 0  # how many of the members
 
 

@@ -133,11 +133,6 @@ def test_datasets_that_cannot_be_read(tmp_path, in_memory):
             load(path, keys, in_memory=in_memory)
 
 
-def test_wrong_arguments(tmp_path):
-    with pytest.raises(FileNotFoundError, match="no file"):
-        HDF5Data(tmp_path / "missing", PATHS)
-
-
 @pytest.mark.parametrize(
     "datapoints, error, match",
     [

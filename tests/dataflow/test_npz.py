@@ -149,8 +149,6 @@ def test_every_flipped_byte_is_noticed_or_harmless(tmp_path):
 
 
 def test_other_files(tmp_path):
-    with pytest.raises(FileNotFoundError, match="no file"):
-        NumpySerializer.load(tmp_path / "missing")
     path = str(tmp_path / "a.npz")
     np.savez(path, a=np.arange(3))
     with pytest.raises(ValueError, match="was not written by NumpySerializer"):

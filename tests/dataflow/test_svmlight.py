@@ -80,8 +80,6 @@ def test_a_wrong_line_is_named(tmp_path, line, match):
 
 
 def test_files_and_arguments_that_are_wrong(tmp_path):
-    with pytest.raises(FileNotFoundError, match="no file"):
-        SVMLightData(tmp_path / "missing")
     path = str(tmp_path / "a.gz")
     with gzip.open(path, "wb") as file:
         file.write(b"1 1:2\n")

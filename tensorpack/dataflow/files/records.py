@@ -134,12 +134,8 @@ class RecordsFlow(DataFromList):
 
 def input_path(path: PathLike) -> str:
     """Returns the absolute path of a file to read; raises OSError if there is no such file."""
-    path = os.fsdecode(path)
-    if os.path.isdir(path):
-        raise IsADirectoryError(f"{path} is a folder. Give the path of one file in it.")
-    if not os.path.exists(path):
-        raise FileNotFoundError(f"There is no file {path} (seen from {os.getcwd()}).")
-    return os.path.abspath(path)
+    os.stat(path)
+    return os.path.abspath(os.fsdecode(path))
 
 
 def write_records(df: DataFlow, path: PathLike, writer: Writer, least: int = 1) -> int:
