@@ -8,9 +8,9 @@ import pytest
 from tensorpack.callbacks import Callback, ModelSaver, PeriodicTrigger, RunUpdateOps
 from tensorpack.compat import tfv1 as tf
 from tensorpack.dataflow import DataFromList
-from tensorpack.input_source import DataParallelFeedInput, FeedInput, QueueInput, StagingInput
+from tensorpack.input_source import FeedInput, QueueInput, StagingInput
 from tensorpack.models import BatchNorm, BatchRenorm
-from tensorpack.tfutils.dependency import ancestors, dependency_of_fetches
+from tensorpack.tfutils.dependency import ancestors
 from tensorpack.tfutils.sessinit import JustCurrentSession, SaverRestore
 from tensorpack.train import (
     AsyncMultiGPUTrainer,
@@ -28,7 +28,15 @@ from tensorpack.utils.rng import _streams
 from tests import helpers
 from tests.helpers import TinyModel
 from tests.tiers import first_fast
-from tests.train.test_multigpu import BATCH, OPTIMIZERS, Regression, Result, batches
+from tests.train.test_multigpu import (
+    BATCH,
+    OPTIMIZERS,
+    Regression,
+    Result,
+    batches,
+    check_equal,
+    fed,
+)
 from tests.train.test_simple import LastValues, flow
 
 SYNCHRONOUS = [SyncMultiGPUTrainerParameterServer, SyncMultiGPUTrainerReplicated]
@@ -59,10 +67,7 @@ class Normalized(TinyModel):
 
     def build_graph(self, x, y):
         x = tf.reshape(x, [-1, 1])
-        if self._renormalized:
-            x = BatchRenorm("bn", x, 3.0, 3.0)
-        else:
-            x = BatchNorm("bn", x)
+        x = BatchRenorm("bn", x, 3.0, 3.0) if self._renormalized else BatchNorm("bn", x)
         return super().build_graph(tf.reshape(x, [-1]), y)
 
 
@@ -70,7 +75,7 @@ def uneven():
     """Datapoints whose means differ."""
     x = np.random.RandomState(2).randn(24, 8).astype(np.float32)
     x += np.arange(24, dtype=np.float32)[:, None]
-    return DataFromList([[each, 2 * each] for each in x], shuffle=False)
+    return DataFromList([[batch, 2 * batch] for batch in x], shuffle=False)
 
 
 @pytest.mark.parametrize("kind", first_fast(SYNCHRONOUS))
@@ -83,23 +88,20 @@ def test_averages_and_predictions_are_those_of_the_first_tower(kind, seeded):
             self.predicted = self._predict([np.float32([1.0, 2.0])])[0]
 
     result, predicts = Result(), Predicts()
-    options = {"model": Normalized(False), "dataflow": uneven(), "steps_per_epoch": 3}
-    trainer = kind(
-        two_towers(
-            [result, predicts], deterministic=True, extra_callbacks=[RunUpdateOps()], **options
-        )
-    )
+    callbacks, options = [result, predicts, RunUpdateOps()], {"deterministic": True}
+    options.update(model=Normalized(False), dataflow=uneven(), steps_per_epoch=3)
+    trainer = kind(two_towers(callbacks, **options))
     trainer.train()
     saved = result.saved
     averages = [0.0]
-    for mean in [each[0].mean() for each in uneven()][0:6:2]:
+    for mean in [x.mean() for x, _ in uneven()][0:6:2]:
         averages.append(0.9 * averages[-1] + 0.1 * mean)
     np.testing.assert_allclose(saved["bn/mean/EMA"], averages[-1:], rtol=1e-5)
     x = (np.float32([1, 2]) - saved["bn/mean/EMA"]) / np.sqrt(saved["bn/variance/EMA"] + 1e-5)
     x = x * saved["bn/gamma"] + saved["bn/beta"]
     expected = x * saved["weight"] + saved["bias"]
     np.testing.assert_allclose(predicts.predicted, expected, rtol=1e-4)
-    assert [each.ns_name for each in trainer.towers.training()] == ["tower0", "tower1"]
+    assert [tower.ns_name for tower in trainer.towers.training()] == ["tower0", "tower1"]
 
 
 def test_copies_of_averages_follow_their_tower_where_the_training_reads_them(seeded):
@@ -109,7 +111,7 @@ def test_copies_of_averages_follow_their_tower_where_the_training_reads_them(see
     SyncMultiGPUTrainerReplicated(config).train()
     averages = result.saved["bn/mean/EMA"], result.local["tower1/bn/mean/EMA"]
     for index, average in enumerate(averages):
-        means = [each[0].mean() for each in uneven()][index : index + 3 : 2]
+        means = [x.mean() for x, _ in uneven()][index : index + 3 : 2]
         np.testing.assert_allclose(average, [0.09 * means[0] + 0.1 * means[1]], rtol=1e-5)
 
 
@@ -139,26 +141,18 @@ class StopAt(Callback):
             raise StopTraining("to be resumed")
 
 
-def fed():
-    return {"data": DataParallelFeedInput(uneven(), ["tower0", "tower1"])}
-
-
-def queued():
-    return {"dataflow": uneven()}
-
-
 @pytest.mark.parametrize(
-    "kind, stop_at, data",
+    "kind, stop_at, make_input",
     first_fast(
         [
-            (SyncMultiGPUTrainerParameterServer, 2, queued),
+            (SyncMultiGPUTrainerParameterServer, 2, QueueInput),
             (SyncMultiGPUTrainerParameterServer, 4, fed),
             (SyncMultiGPUTrainerReplicated, 2, fed),
-            (SyncMultiGPUTrainerReplicated, 4, queued),
+            (SyncMultiGPUTrainerReplicated, 4, QueueInput),
         ]
     ),
 )
-def test_a_resumed_run_ends_as_an_unbroken_one(kind, stop_at, data, seeded, tmp_path):
+def test_a_resumed_run_ends_as_an_unbroken_one(kind, stop_at, make_input, seeded, tmp_path):
     """Each tower has statistics of its own here, so it matters which one has which data."""
 
     def run(directory, *callbacks, resume="never"):
@@ -166,60 +160,49 @@ def test_a_resumed_run_ends_as_an_unbroken_one(kind, stop_at, data, seeded, tmp_
         saver = PeriodicTrigger(ModelSaver(checkpoint_dir=str(directory)), every_k_steps=2)
         with tf.Graph().as_default():
             config = two_towers(
-                [saver, result, *callbacks],
+                [saver, result, RunUpdateOps(), *callbacks],
                 model=Normalized(True),
+                data=make_input(uneven()),
                 steps_per_epoch=4,
                 max_epoch=2,
-                extra_callbacks=[RunUpdateOps()],
                 deterministic=True,
                 resume=resume,
-                **data(),
             )
             kind(config).train()
-        return result
+        return {**result.saved, **result.local}
 
     expected = run(tmp_path / "whole")
     run(tmp_path / "parts", StopAt(stop_at))
     fix_rng_seed(3)
-    got = run(tmp_path / "parts", resume=str(tmp_path / "parts"))
-    assert {*got.saved} == {*expected.saved} and {*got.local} == {*expected.local}
-    for name, value in {**expected.saved, **expected.local}.items():
-        # what was consumed is counted from the start of each run
-        if name != "QueueInput/consumed":
-            assert np.array_equal({**got.saved, **got.local}[name], value), name
+    resumed = run(tmp_path / "parts", resume=str(tmp_path / "parts"))
+    assert {*resumed} == {*expected}
+    for name in {*expected} - {"QueueInput/consumed"}:  # counted from the start of each run
+        assert np.array_equal(resumed[name], expected[name]), name
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("first, second", first_fast([(1, 2), (2, 1)]))
 @pytest.mark.parametrize("optimizer", first_fast(["adam", "accumulated"]))
 def test_checkpoints_of_any_number_of_towers_are_exchangeable(first, second, optimizer, tmp_path):
-    def run(towers, *callbacks, session_init=None, data=None, steps=3):
+    def run(towers, begin, end, callback, session_init=None):
         kind = SyncMultiGPUTrainerReplicated if towers == 2 else SimpleTrainer
-        examples = list(batches(BATCH // towers))
-        examples = examples[: 3 * towers] if data == "first" else examples[3 * towers :]
+        examples = list(batches(BATCH // towers))[begin * towers : end * towers]
         with tf.Graph().as_default():
             config = two_towers(
-                callbacks,
+                [callback],
                 nr_tower=towers,
                 model=Regression(OPTIMIZERS[optimizer]),
-                dataflow=DataFromList(
-                    list(batches(BATCH // towers)) if steps == 6 else examples, shuffle=False
-                ),
+                dataflow=DataFromList(examples, shuffle=False),
                 session_init=session_init,
-                steps_per_epoch=steps,
+                steps_per_epoch=end - begin,
             )
             kind(config).train()
 
     whole, parts = Result(), Result()
-    run(1, whole, steps=6)
-    run(first, ModelSaver(checkpoint_dir=str(tmp_path)), data="first")
-    run(second, parts, session_init=SaverRestore(os.path.join(str(tmp_path), "model-3")))
-    names = [each for each in whole.saved if not each.startswith("EMA/")]
-    assert names == [each for each in parts.saved if not each.startswith("EMA/")]
-    for name in names:
-        np.testing.assert_allclose(
-            parts.saved[name], whole.saved[name], rtol=1e-5, atol=1e-6, err_msg=name
-        )
+    run(1, 0, 6, whole)
+    run(first, 0, 3, ModelSaver(checkpoint_dir=str(tmp_path)))
+    run(second, 3, 6, parts, SaverRestore(os.path.join(str(tmp_path), "model-3")))
+    check_equal(parts.saved, whole.saved)
 
 
 def test_a_bad_cost_of_any_tower_ends_the_run():
@@ -231,7 +214,7 @@ def test_a_bad_cost_of_any_tower_ends_the_run():
 
 
 def devices_of(trainer, *names):
-    return [trainer.graph.get_operation_by_name(each).device for each in names]
+    return [trainer.graph.get_operation_by_name(name).device for name in names]
 
 
 def test_towers_and_variables_have_their_devices():
@@ -253,6 +236,13 @@ def test_towers_and_variables_have_their_devices():
     on_cpu = build(lambda config: SyncMultiGPUTrainerParameterServer(config, "cpu"))
     assert devices_of(on_cpu, *costs, "weight", "bias") == [*cpus, cpus[0], cpus[0]]
 
+    def with_devices_of_a_script(config):
+        trainer = SyncMultiGPUTrainerParameterServer(config)
+        trainer.devices = cpus[::-1]
+        return trainer
+
+    assert devices_of(build(with_devices_of_a_script), *costs) == cpus[::-1]
+
 
 @pytest.mark.parametrize("gpus, prefetch", [(True, True), (True, False), (False, True)])
 def test_a_queue_is_staged_where_there_are_gpus(gpus, prefetch, monkeypatch):
@@ -264,24 +254,18 @@ def test_a_queue_is_staged_where_there_are_gpus(gpus, prefetch, monkeypatch):
     np.testing.assert_allclose(look.values, [3, 2], atol=0.1)
 
 
-def copy_of_weight():
-    return next(each for each in tf.local_variables() if each.op.name == "tower1/weight")
-
-
 @pytest.mark.parametrize("every_epoch", first_fast([True, False]))
 def test_copies_are_set_to_the_main_variables(every_epoch, capsys):
     class Disturbs(Callback):
         def _setup_graph(self):
-            self._op = tf.assign(tf.trainable_variables()[0], 5.0).op
+            self.weights = [tf.trainable_variables()[0], *tf.local_variables("tower1/weight")]
 
         def _trigger_epoch(self):
             if self.epoch_num == 1:
-                self._op.run()
+                self.weights[0].load(5.0)
 
         def _after_epoch(self):
-            self.seen = tf.get_default_session().run(
-                [tf.trainable_variables()[0], copy_of_weight()]
-            )
+            self.seen = tf.get_default_session().run(self.weights)
 
     class Mine(SyncMultiGPUTrainerReplicated):
         BROADCAST_EVERY_EPOCH = every_epoch
@@ -295,8 +279,7 @@ def test_copies_are_set_to_the_main_variables(every_epoch, capsys):
     assert "] Running Op sync" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("is_chief", [True, False])
-def test_copies_have_what_the_main_variables_begin_with_in_each_worker(is_chief):
+def test_copies_have_what_the_main_variables_begin_with_in_each_worker():
     class Five(JustCurrentSession):
         def init(self, sess):
             with sess.as_default():
@@ -306,26 +289,15 @@ def test_copies_have_what_the_main_variables_begin_with_in_each_worker(is_chief)
         _chief_only = False
 
         def _before_epoch(self):
-            self.seen = tf.get_default_session().run(copy_of_weight())
+            self.seen = tf.get_default_session().run(tf.local_variables("tower1/weight"))
 
     looks = Looks()
     trainer = SyncMultiGPUTrainerReplicated(
         two_towers([looks], steps_per_epoch=0, session_init=Five())
     )
-    trainer.is_chief = is_chief
+    trainer.is_chief = False
     trainer.train()
-    assert looks.seen == 5
-
-
-def test_the_op_of_2017_sets_the_copies():
-    trainer = SyncMultiGPUTrainerReplicated(two_towers())
-    with trainer.graph.as_default():
-        trainer._setup()
-        op = trainer.get_post_init_ops()
-        trainer._release_inputs()
-        assert isinstance(op, tf.Operation) and dependency_of_fetches(
-            op, tf.trainable_variables()[0]
-        )
+    assert looks.seen == [5]
 
 
 @pytest.mark.parametrize(
@@ -335,11 +307,6 @@ def test_the_op_of_2017_sets_the_copies():
             (lambda: AsyncMultiGPUTrainer([1, 1]), ValueError, r"different GPU ids, got \[1, 1\]"),
             (lambda: SyncMultiGPUTrainerParameterServer(2, "tpu"), ValueError, "'gpu' or 'cpu'"),
             (lambda: SyncMultiGPUTrainerReplicated(2, True, "cpu", 1), TypeError, "2 options"),
-            (
-                lambda: MultiGPUTrainerBase.build_on_multi_tower([0], list, var_strategy="copied"),
-                ValueError,
-                "must be 'shared', or 'replicated'",
-            ),
             (
                 lambda: MultiGPUTrainerBase.build_on_multi_tower([0], list, vs_names=["a"]),
                 ValueError,

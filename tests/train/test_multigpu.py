@@ -3,12 +3,21 @@
 import numpy as np
 import pytest
 
-from tensorpack.callbacks import Callback, ScheduledHyperParamSetter
+from tensorpack.callbacks import (
+    Callback,
+    DataParallelInferenceRunner,
+    MergeAllSummaries,
+    MovingAverageSummary,
+    ProcessTensors,
+    RunUpdateOps,
+    ScalarStats,
+    ScheduledHyperParamSetter,
+)
 from tensorpack.compat import tfv1 as tf
 from tensorpack.dataflow import DataFromList
 from tensorpack.graph_builder import ModelDesc, allreduce_grads
-from tensorpack.input_source import QueueInput
-from tensorpack.models import regularize_cost_from_collection
+from tensorpack.input_source import DataParallelFeedInput, QueueInput, StagingInput
+from tensorpack.models import BatchNorm, FullyConnected, regularize_cost_from_collection
 from tensorpack.tfutils.common import get_global_step_var
 from tensorpack.tfutils.gradproc import GlobalNormClip, ScaleGradient, SummaryGradient
 from tensorpack.tfutils.loss_scale import LossScaleOptimizer
@@ -33,7 +42,7 @@ from tests.helpers import TinyModel
 from tests.tiers import first_fast
 from tests.train.test_simple import LastValues, TinyModelOf2017, flow
 
-STEPS, BATCH = 6, 4  # of all towers together
+STEPS, BATCH = 6, 12  # of all towers together
 
 
 def values(*shape):
@@ -68,13 +77,9 @@ def batches(size):
     """The same examples, in batches of one size or another."""
     rng = np.random.RandomState(1)
     words, ys = rng.randint(0, 7, STEPS * BATCH), rng.randn(STEPS * BATCH, 3).astype(np.float32)
-    return DataFromList(
-        [
-            [words[at : at + size].astype(np.int32), ys[at : at + size]]
-            for at in range(0, len(words), size)
-        ],
-        shuffle=False,
-    )
+    words = words.astype(np.int32)
+    parts = range(0, len(words), size)
+    return DataFromList([[words[at : at + size], ys[at : at + size]] for at in parts], False)
 
 
 def clipped():
@@ -126,23 +131,24 @@ class Result(Callback):
 
     def _after_train(self):
         run = self.trainer.sess.run
-        self.saved = {each.op.name: run(each) for each in tf.global_variables()}
-        self.local = {each.op.name: run(each) for each in tf.local_variables()}
+        self.saved = {var.op.name: run(var) for var in tf.global_variables()}
+        self.local = {var.op.name: run(var) for var in tf.local_variables()}
 
 
 def train(make_trainer, make_optimizer, towers, callbacks=(), **options):
     """Trains the same examples on so many towers; returns the callback that looked at the end."""
     result = Result()
     with tf.Graph().as_default():
-        session_config = tf.ConfigProto(device_count={"CPU": towers}, allow_soft_placement=True)
+        cpus = tf.ConfigProto(device_count={"CPU": towers + 1}, allow_soft_placement=True)
         options = {
-            "dataflow": batches(BATCH // towers),
             "model": Regression(make_optimizer),
             "steps_per_epoch": STEPS,
             "nr_tower": towers,
-            "session_config": session_config,
+            "session_config": cpus,
             **options,
         }
+        if "data" not in options:
+            options.setdefault("dataflow", batches(BATCH // towers))
         make_trainer(helpers.config([*callbacks, result], **options)).train()
     return result
 
@@ -155,20 +161,23 @@ def check_like_one_tower(result, optimizer):
     if optimizer not in _expected:
         _expected[optimizer] = train(SimpleTrainer, OPTIMIZERS[optimizer], 1).saved
     expected = _expected[optimizer]
-    assert "EMA/cost" in result.saved and not any("tower" in each for each in result.saved)
-    names = sorted(each for each in expected if not each.startswith("EMA/"))
-    assert [each for each in sorted(result.saved) if not each.startswith("EMA/")] == names
-    for name in names:
-        np.testing.assert_allclose(
-            result.saved[name], expected[name], rtol=1e-5, atol=1e-6, err_msg=name
-        )
+    assert "EMA/cost" in result.saved and not any("tower" in name for name in result.saved)
+    check_equal(result.saved, expected)
     assert np.abs(expected["kernel"] - values(5, 3)).max() > 0.01
+
+
+def check_equal(saved, expected):
+    """Compares variables, but for averages of costs, which are those of the first tower."""
+    names = sorted(name for name in expected if not name.startswith("EMA/"))
+    assert [name for name in sorted(saved) if not name.startswith("EMA/")] == names
+    for name in names:
+        np.testing.assert_allclose(saved[name], expected[name], 1e-5, 1e-6, err_msg=name)
 
 
 def check_copies(result, towers):
     """The copies of variables and slots are what those of the first tower are."""
-    copies = {name: each for name, each in result.local.items() if name.startswith("tower")}
-    assert {f"tower{i}/{each}" for i in range(1, towers) for each in ("kernel", "table")} <= {
+    copies = {name: value for name, value in result.local.items() if name.startswith("tower")}
+    assert {f"tower{i}/{name}" for i in range(1, towers) for name in ("kernel", "table")} <= {
         *copies
     }
     for name, value in copies.items():
@@ -193,20 +202,6 @@ def replicated(mode):
 def test_towers_with_shared_variables_train_as_one(device, optimizer, towers):
     result = train(parameter_server(device), OPTIMIZERS[optimizer], towers)
     check_like_one_tower(result, optimizer)
-
-
-def test_a_script_sets_the_devices():
-    trainer = SyncMultiGPUTrainerParameterServer([0, 1])
-    assert len(trainer.devices) == 2
-    trainer.devices = ["/cpu:0", "/cpu:1"]
-    trainer.setup_graph(
-        Regression(OPTIMIZERS["adam"]).get_input_signature(),
-        QueueInput(batches(2)),
-        Regression(OPTIMIZERS["adam"]).build_graph,
-        OPTIMIZERS["adam"],
-    )
-    used = {each.device for each in tf.get_default_graph().get_operations()}
-    assert {"/cpu:0", "/cpu:1"} <= used
 
 
 @pytest.mark.parametrize("optimizer", first_fast(sorted(OPTIMIZERS)))
@@ -307,36 +302,108 @@ def test_asynchronous_towers_share_what_an_optimizer_keeps(wrap):
     np.testing.assert_allclose(look.values, [3, 2], atol=0.1)
 
 
-def by_config(kind):
-    return lambda towers, own: kind(own(towers)).train()
-
-
-def by_towers(kind):
-    return lambda towers, own: launch_train_with_config(own([0]), kind(towers))
-
-
-def by_launch(kind):
-    return lambda towers, own: launch_train_with_config(own(towers), kind())
-
-
 @pytest.mark.parametrize(
-    "train, towers, cpus",
+    "how, kind, towers, cpus",
     first_fast(
         [
-            (by_config(SyncMultiGPUTrainer), 3, {0, 1}),
-            (by_launch(SyncMultiGPUTrainer), 3, {0, 1}),
-            (by_towers(SyncMultiGPUTrainer), 2, {0}),
-            (by_config(SyncMultiGPUTrainerParameterServer), 3, {0, 1}),
-            (by_launch(SyncMultiGPUTrainerParameterServer), 3, {0, 1}),
-            (by_towers(SyncMultiGPUTrainerParameterServer), 2, {0, 1}),
-            (by_towers(SyncMultiGPUTrainerParameterServer), 3, {0}),
+            ("config", SyncMultiGPUTrainer, 3, {0, 1}),
+            ("launch", SyncMultiGPUTrainer, 3, {0, 1}),
+            ("towers", SyncMultiGPUTrainer, 2, {0}),
+            ("config", SyncMultiGPUTrainerParameterServer, 3, {0, 1}),
+            ("launch", SyncMultiGPUTrainerParameterServer, 3, {0, 1}),
+            ("towers", SyncMultiGPUTrainerParameterServer, 2, {0, 1}),
+            ("towers", SyncMultiGPUTrainerParameterServer, 3, {0}),
         ],
         2,
     ),
 )
-def test_where_the_two_variables_are_by_default(train, towers, cpus):
+def test_where_the_two_variables_are_by_default(how, kind, towers, cpus):
     session_config = tf.ConfigProto(device_count={"CPU": 3}, allow_soft_placement=True)
     options = {"model": TinyModel(), "dataflow": flow(), "session_config": session_config}
-    train(list(range(towers)), lambda tower: helpers.config(tower=tower, **options))
-    devices = [tf.DeviceSpec.from_string(each.device) for each in tf.trainable_variables()]
-    assert {each.device_index for each in devices} == cpus
+    config = helpers.config(nr_tower=1 if how == "towers" else towers, **options)
+    if how == "config":
+        kind(config).train()
+    else:
+        launch_train_with_config(config, kind(towers) if how == "towers" else kind())
+    devices = [tf.DeviceSpec.from_string(var.device) for var in tf.trainable_variables()]
+    assert {device.device_index for device in devices} == cpus
+
+
+class Normalized(ModelDesc):
+    """A layer, the statistics of its outputs over all towers, and another layer."""
+
+    def inputs(self):
+        return [tf.TensorSpec([None], tf.int32, "x"), tf.TensorSpec([None, 3], tf.float32, "y")]
+
+    def build_graph(self, x, y):
+        start = tf.constant_initializer(np.cos(np.arange(28)))
+        hidden = FullyConnected("fc", tf.one_hot(x, 7), 4, start, use_bias=False)
+        hidden = tf.tanh(BatchNorm("bn", hidden, sync_statistics="nccl"))
+        start = tf.constant_initializer(np.sin(np.arange(12)))
+        predicted = FullyConnected("out", hidden, 3, start)
+        tf.reduce_sum(x, name="number")
+        tf.summary.scalar("average", tf.reduce_mean(y))
+        cost = tf.reduce_mean(tf.square(predicted - y), name="cost")
+        add_moving_summary(cost)
+        return cost
+
+    def optimizer(self):
+        return tf.train.MomentumOptimizer(0.1, 0.9)
+
+
+def fed(data, towers=2):
+    return DataParallelFeedInput(data, [f"tower{i}" for i in range(towers)])
+
+
+@pytest.mark.parametrize(
+    "kind, towers, make_input",
+    first_fast(
+        [
+            (SyncMultiGPUTrainerParameterServer, 2, QueueInput),
+            (SyncMultiGPUTrainerReplicated, 3, lambda data: fed(data, 3)),
+            (SyncMultiGPUTrainerReplicated, 2, lambda data: StagingInput(QueueInput(data), 2)),
+        ]
+    ),
+)
+def test_layers_with_the_statistics_of_all_towers_train_as_one(kind, towers, make_input):
+    one, several = [
+        train(make, None, count, [RunUpdateOps()], model=Normalized(), data=source).saved
+        for make, count, source in [
+            (SimpleTrainer, 1, QueueInput(batches(BATCH))),
+            (kind, towers, make_input(batches(BATCH // towers))),
+        ]
+    ]
+    check_equal(several, one)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    first_fast(
+        [AsyncMultiGPUTrainer, SyncMultiGPUTrainerReplicated, SyncMultiGPUTrainerParameterServer]
+    ),
+)
+def test_scalars_and_names_are_those_of_the_first_tower(kind):
+    seen, trainers = [], []
+    callbacks = [
+        RunUpdateOps(),
+        MovingAverageSummary(),
+        MergeAllSummaries(),
+        ProcessTensors(["number"], seen.append),
+        DataParallelInferenceRunner(batches(8), ScalarStats("cost"), [1, 2]),
+    ]
+
+    def make(config):
+        trainers.append(kind(config))
+        return trainers[0]
+
+    train(make, None, 2, callbacks, model=Normalized(), data=fed(batches(BATCH // 2)))
+    (trainer,) = trainers
+    assert trainer.monitors.state_dict().keys() == {"average", "cost", "validation_cost"}
+    np.testing.assert_array_equal(seen, [x.sum() for x, _ in batches(BATCH // 2)][::2])
+    towers = [(tower.ns_name, tower["cost"].device[-5:]) for tower in trainer.towers]
+    assert towers == [
+        ("tower0", "CPU:0"),
+        ("tower1", "CPU:1"),
+        ("InferenceTower0", "CPU:1"),
+        ("InferenceTower1", "CPU:2"),
+    ]
