@@ -8,14 +8,16 @@ from tensorpack.compat import tfv1 as tf
 from tensorpack.dataflow import DataFlow, DataFromList
 from tensorpack.graph_builder import InputDesc, ModelDesc, ModelDescBase
 from tensorpack.input_source import FeedInput, QueueInput, StagingInput, TensorInput
-from tensorpack.train import (
-    NoOpTrainer,
-    QueueInputTrainer,
-    SimpleTrainer,
+from tensorpack.train import NoOpTrainer, QueueInputTrainer, SimpleTrainer
+from tensorpack.train.simple import (
+    FeedfreeTrainerBase,
+    SimpleFeedfreeTrainer,
+    SingleCostFeedfreeTrainer,
 )
 from tests import helpers
 from tests.computing import compiled, need_bf16, ops_in, run_nodes
 from tests.helpers import TinyModel
+from tests.tiers import first_fast
 
 X = np.linspace(-1, 1, 8).astype(np.float32)
 POINTS = [[X, 3 * X + 2]]
@@ -58,13 +60,13 @@ SOURCES = {
     "dataflow": lambda: {"dataflow": flow()},
     "feed": lambda: {"data": FeedInput(flow())},
     "queue": lambda: {"data": QueueInput(flow())},
-    "tensors": lambda: {"data": TensorInput(lambda: [tf.constant(each) for each in POINTS[0]])},
+    "tensors": lambda: {"data": TensorInput(lambda: list(map(tf.constant, POINTS[0])))},
 }
 
 
 @pytest.mark.parametrize(
     "source, model",
-    [*((each, TinyModel) for each in sorted(SOURCES)), ("feed", TinyModelOf2017)],
+    [*((name, TinyModel) for name in sorted(SOURCES)), ("feed", TinyModelOf2017)],
 )
 def test_learns_the_same_line_from_every_source(source, model):
     look, options = config(model=model(), **SOURCES[source]())
@@ -115,13 +117,10 @@ def test_configs_that_cannot_be_trained(options, error, text):
         SimpleTrainer(options).train()
 
 
-@pytest.mark.parametrize("cost", [lambda x: x, lambda x: 3.0, lambda x: None])
+@pytest.mark.parametrize("cost", [lambda x, y: x, lambda x, y: None])
 def test_a_cost_must_be_a_scalar_tensor(cost):
-    class Wrong(TinyModel):
-        def build_graph(self, x, y):
-            return cost(x)
-
-    _, options = config(model=Wrong(), dataflow=flow())
+    _, options = config(dataflow=flow())
+    options.model.build_graph = cost
     with pytest.raises(ValueError, match="must be a scalar tensor"):
         SimpleTrainer(options).train()
 
@@ -144,7 +143,7 @@ def test_fp16_scales_the_cost_of_any_model():
     trainer = SimpleTrainer(options)
     with pytest.raises(RuntimeError, match="precision='fp16' has no effect here"):
         trainer.train()
-    names = {each.op.name for each in tf.global_variables()}
+    names = {var.op.name for var in tf.global_variables()}
     assert {"weight", "bias", "loss_scale/scale", "loss_scale/good_steps"} <= names
 
 
@@ -165,11 +164,11 @@ class Nodes(Callback):
 
     def _setup_graph(self):
         predictor = self.trainer.get_predictor(["x"], ["predicted"])
-        fed = {each: [1.0] * 8 for each in predictor.input_tensors}
-        self._runs = [(self.trainer.train_op, None), (predictor.output_tensors, fed)]
+        feed = {tensor: [1.0] * 8 for tensor in predictor.input_tensors}
+        self._runs = [(self.trainer.train_op, None), (predictor.output_tensors, feed)]
 
     def _after_train(self):
-        self.nodes = [run_nodes(self.trainer.sess, *each)[1] for each in self._runs]
+        self.nodes = [run_nodes(self.trainer.sess, *run)[1] for run in self._runs]
 
 
 def nodes_of_a_run(**options):
@@ -179,18 +178,18 @@ def nodes_of_a_run(**options):
     return nodes.nodes
 
 
-@pytest.mark.parametrize("asked", [True, False])
 @pytest.mark.slow
-def test_xla_compiles_training_and_prediction(asked):
-    for nodes in nodes_of_a_run(xla=asked):
-        assert compiled(nodes) == asked
+@pytest.mark.parametrize("xla", [True, False])
+def test_xla_compiles_training_and_prediction(xla):
+    for nodes in nodes_of_a_run(xla=xla):
+        assert compiled(nodes) == xla
 
 
-@pytest.mark.parametrize("asked", ["bf16", None])
-def test_bf16_holds_for_training_and_prediction(asked):
+@pytest.mark.parametrize("precision", ["bf16", None])
+def test_bf16_holds_for_training_and_prediction(precision):
     need_bf16()
-    for nodes in nodes_of_a_run(precision=asked):
-        assert bool(ops_in(tf.bfloat16, nodes)) == (asked == "bf16")
+    for nodes in nodes_of_a_run(precision=precision):
+        assert bool(ops_in(tf.bfloat16, nodes)) == (precision == "bf16")
 
 
 def test_no_op_trainer_runs_what_the_callbacks_ask_for():
@@ -203,11 +202,34 @@ def test_no_op_trainer_runs_what_the_callbacks_ask_for():
             return [self.add]
 
         def _after_train(self):
-            self.total = self.trainer.sess.run(self.counter)
+            self.total = self.counter.eval()
 
     adds = Adds()
     NoOpTrainer().train(callbacks=[adds], steps_per_epoch=5, max_epoch=2)
     assert adds.total == 10
+
+
+class MyTrainer(FeedfreeTrainerBase):
+    """Builds its own training op, as trainers of several costs do."""
+
+    def _setup(self):
+        super()._setup()
+        cost = self.build_train_tower()
+        self.train_op = self.config.model.get_optimizer().minimize(cost)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    first_fast([MyTrainer, SingleCostFeedfreeTrainer, SimpleFeedfreeTrainer]),
+    ids=lambda k: k.__name__,
+)
+def test_trainers_of_2017_with_their_input_in_the_graph(kind):
+    look, options = config(data=FeedInput(flow()))
+    with pytest.raises(TypeError, match="needs a FeedfreeInput"):
+        kind(options)
+    options.data = QueueInput(flow())
+    kind(options).train()
+    np.testing.assert_allclose(look.values, [3, 2], atol=0.1)
 
 
 class Game(DataFlow, Callback):
@@ -222,9 +244,8 @@ class Game(DataFlow, Callback):
 def test_a_run_on_data_without_a_state_is_saved_and_refused_only_strictly(resume, log_dir, capfd):
     def trainer(**options):
         game = Game()
-        return SimpleTrainer(
-            helpers.config([game, ModelSaver()], dataflow=game, model=TinyModel(), **options)
-        )
+        options.update(dataflow=game, model=TinyModel())
+        return SimpleTrainer(helpers.config([game, ModelSaver()], **options))
 
     trainer(max_epoch=2).train()
     assert capfd.readouterr().out.count("cannot be resumed exactly: Game keeps no state") == 1
