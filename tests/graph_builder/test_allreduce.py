@@ -18,11 +18,11 @@ def run(fetches, devices=1):
 
 def gradients(towers):
     """Two gradients of each of so many towers, each tower on a device of its own."""
-    made = []
+    grads = []
     for index in range(towers):
         with tf.device(f"/device:CPU:{index}"):
-            made.append([tf.constant([1.0 + index, 2.0]), tf.constant([[10.0 * index]])])
-    return made
+            grads.append([tf.constant([1.0 + index, 2.0]), tf.constant([[10.0 * index]])])
+    return grads
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -32,16 +32,14 @@ def test_every_tower_gets_the_sum_or_the_mean(mode, towers, average):
     expected = run([list(map(tf.add_n, zip(*gradients(towers))))], towers)[0]
     assert len(reduced) == towers
     for tower in reduced:
-        for got, total in zip(tower, expected):
-            np.testing.assert_allclose(got, total / (towers if average else 1), rtol=1e-6)
+        for grad, total in zip(tower, expected):
+            np.testing.assert_allclose(grad, total / (towers if average else 1), rtol=1e-6)
 
 
 def test_the_work_is_spread_over_the_devices():
-    with_two = allreduce_grads(gradients(2), True, "gpu")
-    assert {each.device for each in with_two[0]} == {"/device:CPU:0", "/device:CPU:1"}
-    assert {each.device for each in allreduce_grads(gradients(2), True, "cpu")[0]} == {
-        "/device:CPU:0"
-    }
+    for mode, indices in ("gpu", "01"), ("cpu", "0"):
+        sums = allreduce_grads(gradients(2), True, mode)[0]
+        assert {grad.device[-1] for grad in sums} == {*indices}
     halves = allreduce_grads(gradients(4), True, "hierarchical")
     assert [tower[0].device[-1] for tower in halves] == ["0", "0", "2", "2"]
 
@@ -52,12 +50,12 @@ def test_sparse_gradients_keep_their_slices():
         tf.gradients(tf.reduce_sum(tf.gather(table, rows)) * scale, [table])
         for rows, scale in [([0, 1], 2.0), ([1, 3], 4.0)]
     ]
-    reduced = allreduce_grads(grads, True)
-    assert all(isinstance(tower[0], tf.IndexedSlices) for tower in reduced)
-    ((mean, variable),) = average_grads([[(each[0], table)] for each in grads])
+    (first,), (second,) = allreduce_grads(grads, True)
+    ((mean, variable),) = average_grads([[(grad, table)] for (grad,) in grads])
     assert variable is table
-    for each in [reduced[0][0], reduced[1][0], mean]:
-        assert run(tf.convert_to_tensor(each)).tolist() == [[1], [3], [0], [2]]
+    for grad in first, second, mean:
+        assert isinstance(grad, tf.IndexedSlices)
+        assert run(tf.convert_to_tensor(grad)).tolist() == [[1], [3], [0], [2]]
 
 
 @pytest.mark.parametrize("order", [1, -1])
@@ -68,16 +66,10 @@ def test_a_sparse_gradient_of_one_tower_and_a_dense_one_of_another(order):
     assert isinstance(sparse[0], tf.IndexedSlices) and isinstance(dense[0], tf.Tensor)
     grads = [sparse, dense][::order]
     mean, total = allreduce_grads(grads, True), allreduce_grads(grads, False)
-    ((averaged, variable),) = average_grads([[(each[0], table)] for each in grads])
-    assert variable is table
-    for tower in [*mean, [averaged]]:
-        assert run(tower[0]).tolist() == [[2.5], [2], [1.5], [2]]
+    ((averaged, _),) = average_grads([[(grad, table)] for (grad,) in grads])
+    for (grad,) in [*mean, [averaged]]:
+        assert run(grad).tolist() == [[2.5], [2], [1.5], [2]]
     assert np.array(run(total)).tolist() == [[[[5], [4], [3], [4]]]] * 2
-
-
-def test_one_tower_keeps_its_gradients():
-    ((gradient,),) = [gradients(1)[0][:1]]
-    assert allreduce_grads([[gradient]], True) == [[gradient]]
 
 
 @pytest.mark.parametrize(

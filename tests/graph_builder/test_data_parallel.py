@@ -12,7 +12,7 @@ DEVICES = ["/device:CPU:0", "/device:CPU:1"]
 
 
 def names(key):
-    return [each.op.name for each in tf.get_collection(key)]
+    return [member.op.name for member in tf.get_collection(key)]
 
 
 def build(func, **options):
@@ -37,31 +37,30 @@ def test_towers_share_the_variables_of_the_first_one():
     assert names(tf.GraphKeys.GLOBAL_VARIABLES) == ["fc/W", "counter", "EMA/size"]
     assert names(tf.GraphKeys.LOCAL_VARIABLES) == []
     assert names(tf.GraphKeys.LOSSES) == ["tower0/loss"]
-    assert [each.device for each in (first[2][0], second[2][0])] == DEVICES
+    assert [loss.device for (loss,) in (first[2], second[2])] == DEVICES
     assert len(tf.get_collection(tf.GraphKeys.UPDATE_OPS)) == 1
     assert len(tf.get_collection(tf.GraphKeys.SUMMARIES)) == 1
 
 
 def test_copies_are_local_and_belong_to_the_variables_of_the_first_tower():
     def with_more():
-        result = tower()
-        return [*result, tf.Variable(2.0, name="unnamed")]
+        handle = TowerTensorHandle(get_current_tower_context(), [], None)
+        return [*tower(), tf.Variable(2.0, name="unnamed"), handle]
 
     tf.get_variable("before", [])
     first, second = build(with_more, use_vs=[False, True])
     assert [loss.op.name for (loss,) in (first[2], second[2])] == ["tower0/loss", "tower1/loss"]
-    assert [each.op.name for each in second[1]] == ["tower1/fc/W"]
-    assert [each.op.name for each in tf.trainable_variables()] == [
-        "before",
-        "fc/W",
-        "tower0/unnamed",
-    ]
-    copies = ["tower1/fc/W", "tower1/counter", "tower1/unnamed"]
-    assert sorted(names(tf.GraphKeys.LOCAL_VARIABLES)) == sorted(copies)
-    assert not set(copies) & set(names(tf.GraphKeys.GLOBAL_VARIABLES))
-    assert replicas().main_of(second[0]) is first[0]
-    assert replicas().main_of(second[3]) is first[3]
-    assert replicas().main_of(first[0]) is first[0]
+    assert [var.op.name for var in second[1]] == ["tower1/fc/W"]
+    assert names(tf.GraphKeys.TRAINABLE_VARIABLES) == ["before", "fc/W", "tower0/unnamed"]
+    copies = {"tower1/fc/W", "tower1/counter", "tower1/unnamed"}
+    assert {*names(tf.GraphKeys.LOCAL_VARIABLES)} == copies
+    assert not copies & {*names(tf.GraphKeys.GLOBAL_VARIABLES)}
+    for copy, main in zip(second[::3], first[::3]):
+        assert replicas().main_of(copy) is main is replicas().main_of(main)
+    for weight, _, _, unnamed, handle in first, second:
+        assert handle.get_variable("fc/W") is weight
+        assert handle.get_collection(tf.GraphKeys.TRAINABLE_VARIABLES) == [weight, unnamed]
+        assert len(handle.get_collection(tf.GraphKeys.UPDATE_OPS)) == 1
     sync = replicas().sync_op()
     with tf.Session(config=tf.ConfigProto(device_count={"CPU": 2})) as sess:
         sess.run([tf.global_variables_initializer(), tf.local_variables_initializer()])
@@ -69,20 +68,6 @@ def test_copies_are_local_and_belong_to_the_variables_of_the_first_tower():
         sess.run(sync)
         assert (sess.run(first[0]) == sess.run(second[0])).all()
     assert sync.name == "sync_variables_from_main_tower"
-
-
-def test_a_tower_knows_what_it_has_made():
-    def with_context():
-        weight = tower()[0]
-        context = get_current_tower_context()
-        found = context.get_collection_in_tower(tf.GraphKeys.TRAINABLE_VARIABLES)
-        return weight, found, TowerTensorHandle(context, [], None)
-
-    tf.get_variable("before", [])
-    for weight, found, handle in build(with_context, use_vs=[False, True]):
-        assert found == handle.get_collection(tf.GraphKeys.TRAINABLE_VARIABLES) == [weight]
-        assert handle.get_variable("fc/W") is weight
-        assert len(handle.get_collection(tf.GraphKeys.UPDATE_OPS)) == 1
 
 
 def test_variables_correspond_whatever_the_order_they_are_made_in():
@@ -96,8 +81,8 @@ def test_variables_correspond_whatever_the_order_they_are_made_in():
 
 def test_scopes_of_the_caller_are_kept():
     with tf.variable_scope("model", auxiliary_name_scope=False):
-        first, second = build(tower, use_vs=[False, True])
-    assert [first[0].op.name, second[0].op.name] == ["model/fc/W", "model/tower1/fc/W"]
+        first, second = build(tower, use_vs=[False, "copies"])
+    assert [first[0].op.name, second[0].op.name] == ["model/fc/W", "model/copies/fc/W"]
     assert replicas().main_of(second[0]) is first[0]
 
 
@@ -120,8 +105,5 @@ def test_towers_whose_variables_differ_are_refused(name, trainable, text):
 
 
 def test_lists_must_agree():
-    for wrong in [{"devices": DEVICES}, {"use_vs": [False, True]}]:
-        with pytest.raises(ValueError, match="a device and a variable scope for each"):
-            DataParallelBuilder.build_on_towers([0], tower, **wrong)
-    with pytest.raises(ValueError, match="at least one tower"):
-        DataParallelBuilder.build_on_towers([], tower)
+    with pytest.raises(ValueError, match="a device and a variable scope for each: got 1 towers, 2"):
+        DataParallelBuilder.build_on_towers([0], tower, DEVICES)

@@ -76,26 +76,26 @@ def test_a_tower_that_predicts():
 
 def collections_of(variable):
     keys = tf.GraphKeys.GLOBAL_VARIABLES, tf.GraphKeys.LOCAL_VARIABLES
-    return [any(each is variable for each in tf.get_collection(key)) for key in keys]
+    return [any(var is variable for var in tf.get_collection(key)) for key in keys]
 
 
 def test_local_variables_in_place_of_global_ones():
     with override_to_local_variable():
         trained, other = tf.get_variable("a", [2]), tf.get_variable("b", [2], trainable=False)
     with override_to_local_variable(False):
-        kept = tf.get_variable("c", [2])
+        normal = tf.get_variable("c", [2])
     with custom_getter_scope(OverrideToLocalVariable):
         local = tf.get_variable("d", [2])
-    found = [collections_of(each) for each in (trained, other, kept, local)]
-    assert found == [[False, True], [False, True], [True, False], [False, True]]
-    assert [each.op.name for each in tf.trainable_variables()] == ["a", "c", "d"]
+    assert collections_of(normal) == [True, False]
+    assert [collections_of(var) for var in (trained, other, local)] == [[False, True]] * 3
+    assert [var.op.name for var in tf.trainable_variables()] == ["a", "c", "d"]
 
 
 def test_gradients_of_towers_are_averaged_or_added():
     v, w = tf.get_variable("v", [2]), tf.get_variable("w", [2])
     towers = [[(tf.fill([2], x), v), (tf.fill([2], 3 * x), w)] for x in (1.0, 3.0)]
     means, sums = average_grads(towers), aggregate_grads(towers, average=False)
-    assert [variable for _, variable in means] == [v, w] == [each for _, each in sums]
+    assert [var for _, var in means] == [v, w] == [var for _, var in sums]
     with tf.Session() as session:
         values = session.run([gradient for gradient, _ in means + sums])
     assert np.array(values).tolist() == [[2, 2], [6, 6], [4, 4], [12, 12]]
@@ -103,13 +103,13 @@ def test_gradients_of_towers_are_averaged_or_added():
 
 
 def test_variables_are_cached_on_the_device_that_holds_the_least():
-    asked = []
+    devices = []
 
     def getter(name, **kwargs):
-        asked.append(kwargs.get("caching_device"))
+        devices.append(kwargs.get("caching_device"))
 
     place = OverrideCachingDevice(["/cpu:0", "/cpu:1"], "/cpu:2", 10)
     for size in 5, 20, 12, 15:
         place(getter, "w", shape=[size])
     place(getter, "w", shape=[100], trainable=False)
-    assert asked == ["/cpu:2", "/cpu:0", "/cpu:1", "/cpu:1", None]
+    assert devices == ["/cpu:2", "/cpu:0", "/cpu:1", "/cpu:1", None]

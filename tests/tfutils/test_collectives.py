@@ -18,12 +18,12 @@ STARTS = np.array([[1.0, 2.0], [2.0, 2.0], [3.0, 0.5]], np.float32)
 
 def in_towers(build, devices=("/cpu:0", "/cpu:1", "/cpu:2")):
     """Returns what `build(i)` returns in each of several training towers."""
-    found = []
+    towers = []
     for i, device in enumerate(devices):
         scope = f"tower{i}" if i else ""
         with tf.device(device), TowerContext(f"tower{i}", True, index=i, vs_name=scope):
-            found.append(build(i))
-    return found
+            towers.append(build(i))
+    return towers
 
 
 def run(fetches):

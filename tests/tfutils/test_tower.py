@@ -42,13 +42,13 @@ def test_towers_share_variables_and_keep_their_own_names():
         function(x)
     with TowerContext("towerp0", is_training=False):
         function(x)
-    assert [each.op.name for each in tf.trainable_variables()] == ["weight"]
+    assert [var.op.name for var in tf.trainable_variables()] == ["weight"]
     assert isinstance(function.towers, TowerTensorHandles)
     assert function.towers[0].get_tensor("out").name == "out:0"
     assert function.towers["towerp0"]["out"].name == "towerp0/out:0"
     assert function.towers["towerp0"].get_tensor("x") is x
     assert function.towers.training()[0].get_variable("weight") is tf.trainable_variables()[0]
-    assert [each.ns_name for each in function.towers.inference()] == ["towerp0"]
+    assert [tower.ns_name for tower in function.towers.inference()] == ["towerp0"]
     # only the main training tower adds summaries
     assert len(tf.get_collection(tf.GraphKeys.SUMMARIES)) == 1
 
@@ -63,13 +63,13 @@ def test_layers_without_a_name_share_their_variables():
     for is_training, name in (True, ""), (False, "towerp0"), (False, "towerp1"):
         with TowerContext(name, is_training=is_training):
             unnamed(tf.zeros([1, 2]))
-    assert [each.op.name for each in tf.global_variables()] == ["layer/weight", "layer_1/bias"]
+    assert [var.op.name for var in tf.global_variables()] == ["layer/weight", "layer_1/bias"]
 
 
 def test_an_unnamed_inference_tower_makes_its_variables():
     with TowerContext("", is_training=False):
         dense(tf.zeros([1, 2]))
-    assert [each.op.name for each in tf.global_variables()] == ["weight"]
+    assert [var.op.name for var in tf.global_variables()] == ["weight"]
 
 
 def test_a_sharing_tower_may_not_make_variables():
@@ -107,17 +107,11 @@ def test_the_positions_of_the_later_spelling():
     assert not tower.PredictTowerContext("test").is_training
 
 
-def test_a_context_is_known_before_it_is_entered():
+def test_a_context_may_be_made_in_another_graph():
     context = TowerContext("towerp0")
-    assert isinstance(context, BaseTowerContext)
-    assert (context.name, context.is_training, context.has_own_variables) == (
-        "towerp0",
-        False,
-        False,
-    )
+    assert (context.name, context.is_training, context.has_own_variables) == ("towerp0", 0, 0)
     with tf.Graph().as_default() as graph, context as entered:
-        assert entered is context is get_current_tower_context()
-        assert context.graph is graph
+        assert entered is context is get_current_tower_context() and context.graph is graph
 
 
 def test_a_handle_takes_both_names_of_its_arguments():
@@ -135,19 +129,15 @@ def test_a_tower_function_says_what_is_wrong_with_a_call():
     function, x = TowerFunc(dense, SPEC), tf.zeros([1, 2])
     with pytest.raises(RuntimeError, match="inside of a TowerContext"):
         function(x)
-    with TowerContext("", is_training=True):
-        function(x)
-    with pytest.raises(KeyError, match=r"no tensor 'nothing:0'.*Inputs: x:0"):
-        function.towers[0].get_tensor("nothing")
     with pytest.raises(ValueError, match="a name of its own, got .'x', 'x'"):
         TowerFunc(dense, [tf.TensorSpec([2], tf.float32, "x")] * 2)
 
 
 @pytest.mark.parametrize(
-    "asked, meant",
+    "name, meant",
     [("ouut", "'out'"), ("last", "'scope/last'"), ("xx", "'x'")],
 )
-def test_a_name_like_that_of_a_tensor_is_suggested(asked, meant):
+def test_a_name_like_that_of_a_tensor_is_suggested(name, meant):
     def tower(x):
         with tf.name_scope("scope"):
             tf.identity(x, "last")
@@ -156,5 +146,5 @@ def test_a_name_like_that_of_a_tensor_is_suggested(asked, meant):
     function = TowerFunc(tower, SPEC)
     with TowerContext("towerp0", is_training=False, vs_name="own"):
         function(tf.placeholder(tf.float32, [None, 2]))
-    with pytest.raises(KeyError, match=f"Did you mean {meant}"):
-        function.towers[0].get_tensor(asked)
+    with pytest.raises(KeyError, match=f"no tensor 'towerp0/{name}.*Did you mean {meant}.*: x:0"):
+        function.towers[0].get_tensor(name)

@@ -8,22 +8,22 @@ from tensorpack.dataflow import DataFromList
 from tensorpack.graph_builder import InputDesc, ModelDesc
 from tensorpack.input_source import QueueInput
 from tensorpack.tfutils.tower import TowerContext
-from tensorpack.train import (
-    LeastLoadedDeviceSetter,
-    MultiGPUTrainerBase,
-    TrainConfig,
-)
+from tensorpack.train import LeastLoadedDeviceSetter, MultiGPUTrainerBase, TrainConfig
 from tensorpack.train.simple import FeedfreeTrainerBase
-from tests import helpers
 from tests.tiers import first_fast
+from tests.train.test_simple import LastValues
 
 DEVICES = ["/device:CPU:0", "/device:CPU:1"]
 
 
-class Players:
+class Players(ModelDesc):
     """A generator that shifts zeros to the mean of the data, and a linear critic against it."""
 
-    def build_players(self, real):
+    def _get_inputs(self):
+        return [InputDesc(tf.float32, (None,), "real")]
+
+    def _build_graph(self, inputs):
+        (real,) = inputs
         with tf.variable_scope("gen"):
             shift = tf.get_variable("shift", [], initializer=tf.zeros_initializer())
         fake = tf.add(tf.zeros_like(real), shift, name="fake")
@@ -35,6 +35,9 @@ class Players:
         self.g_vars = tf.get_collection(tf.GraphKeys.TRAINABLE_VARIABLES, "gen")
         self.d_vars = tf.get_collection(tf.GraphKeys.TRAINABLE_VARIABLES, "critic")
 
+    def _get_optimizer(self):
+        return tf.train.GradientDescentOptimizer(0.3)
+
     def minimize_means(self, costs, optimizer):
         """Minimises the means of the costs of several towers."""
         self.d_loss, self.g_loss = (tf.add_n(each) / len(costs) for each in zip(*costs))
@@ -45,17 +48,6 @@ class Players:
             g_min = optimizer.minimize(self.g_loss, var_list=self.g_vars, name="g_op")
             with tf.control_dependencies([g_min]):
                 return optimizer.minimize(self.d_loss, var_list=self.d_vars, name="d_op")
-
-
-class ModelOf2017(Players, ModelDesc):
-    def _get_inputs(self):
-        return [InputDesc(tf.float32, (None,), "real")]
-
-    def _build_graph(self, inputs):
-        self.build_players(inputs[0])
-
-    def _get_optimizer(self):
-        return tf.train.GradientDescentOptimizer(0.3)
 
 
 class TrainerOf2017(FeedfreeTrainerBase):
@@ -94,15 +86,9 @@ def test_two_players_find_their_balance(kind):
     options = {"extra_callbacks": [], "monitors": [], "steps_per_epoch": 100, "max_epoch": 1}
     if kind is TowersOf2017:
         options.update(nr_tower=2, session_config=tf.ConfigProto(device_count={"CPU": 2}))
-    trainer = kind(TrainConfig(dataflow=data(), model=ModelOf2017(), **options))
-    found = []
-
-    class Look(helpers.CallbackSpy):
-        def _after_train(self):
-            found.extend(self.trainer.sess.run(tf.trainable_variables()))
-
-    trainer.register_callback(Look())
+    trainer = kind(TrainConfig(dataflow=data(), model=Players(), **options))
+    look = LastValues()
+    trainer.register_callback(look)
     trainer.train()
-    assert trainer.global_step == 100
-    np.testing.assert_allclose(found, [3, 0], atol=0.1)
-    assert trainer.model is trainer.config.model
+    assert trainer.global_step == 100 and trainer.model is trainer.config.model
+    np.testing.assert_allclose(look.values, [3, 0], atol=0.1)

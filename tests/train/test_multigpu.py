@@ -112,11 +112,7 @@ OPTIMIZERS = {
     "momentum": lambda: tf.train.MomentumOptimizer(0.1, 0.9, use_nesterov=True),
     "adam": lambda: tf.train.AdamOptimizer(0.1),
     "rmsprop": lambda: tf.train.RMSPropOptimizer(0.1, momentum=0.5),
-    "ftrl": lambda: tf.train.FtrlOptimizer(0.1),
-    "adagrad": lambda: tf.train.AdagradOptimizer(0.1),
     "adagrad dual averaging": lambda: tf.train.AdagradDAOptimizer(0.1, get_global_step_var()),
-    "adadelta": lambda: tf.train.AdadeltaOptimizer(50.0, 0.9),
-    "proximal": lambda: tf.train.ProximalAdagradOptimizer(0.1, 0.1, 0.001),
     "clipped": clipped,
     "accumulated": lambda: AccumGradOptimizer(tf.train.AdamOptimizer(0.1), 2),
     "scaled": lambda: LossScaleOptimizer(tf.train.AdamOptimizer(0.1)),
@@ -252,54 +248,51 @@ def test_from_eight_towers_on_they_are_added_up_hierarchically(monkeypatch):
     assert modes == ["gpu", "hierarchical"]
 
 
-def make_2017(kind, *options):
-    look = LastValues()
-    config = helpers.config(
-        [look], model=TinyModelOf2017(), dataflow=flow(), steps_per_epoch=100, nr_tower=2
-    )
-    kind(config, *options).train()
-    return look.values
+def run(how, kind, towers, *arguments, **options):
+    """Trains by a trainer that is given the config, the towers, or neither of them."""
+    config = helpers.config(nr_tower=1 if how == "towers" else towers, **options)
+    if how == "config":
+        kind(config, *arguments).train()
+    else:
+        launch_train_with_config(config, kind(*[towers] * (how == "towers"), *arguments))
 
 
-def make_later(kind, *options):
+def learned(how, kind, *arguments, model):
     look = LastValues()
-    config = helpers.config([look], model=TinyModel(), dataflow=flow(), steps_per_epoch=100)
-    launch_train_with_config(config, kind([0, 1], *options))
+    options = {"model": model, "dataflow": flow(), "steps_per_epoch": 100}
+    run(how, kind, 2, *arguments, callbacks=[look], **options)
     return look.values
 
 
 @pytest.mark.parametrize(
-    "make, kind, options",
+    "how, kind, arguments",
     first_fast(
         [
-            (make_2017, SyncMultiGPUTrainer, []),
-            (make_2017, SyncMultiGPUTrainerParameterServer, ["cpu", False]),
-            (make_2017, SyncMultiGPUTrainerReplicated, [False]),
-            (make_2017, AsyncMultiGPUTrainer, [True]),
-            (make_later, SyncMultiGPUTrainer, []),
-            (make_later, SyncMultiGPUTrainerParameterServer, [None]),
-            (make_later, SyncMultiGPUTrainerReplicated, [True, "cpu"]),
-            (make_later, AsyncMultiGPUTrainer, [True]),
+            ("config", SyncMultiGPUTrainer, []),
+            ("config", SyncMultiGPUTrainerParameterServer, ["cpu", False]),
+            ("config", SyncMultiGPUTrainerReplicated, [False]),
+            ("config", AsyncMultiGPUTrainer, [True]),
+            ("towers", SyncMultiGPUTrainer, []),
+            ("towers", SyncMultiGPUTrainerParameterServer, [None]),
+            ("towers", SyncMultiGPUTrainerReplicated, [True, "cpu"]),
+            ("towers", AsyncMultiGPUTrainer, [True]),
         ],
         3,
     ),
 )
-def test_both_spellings_learn_a_line(make, kind, options):
-    np.testing.assert_allclose(make(kind, *options), [3, 2], atol=0.1)
+def test_both_spellings_learn_a_line(how, kind, arguments):
+    model = TinyModelOf2017() if how == "config" else TinyModel()
+    np.testing.assert_allclose(learned(how, kind, *arguments, model=model), [3, 2], atol=0.1)
 
 
 @pytest.mark.parametrize(
     "wrap", first_fast([lambda opt: AccumGradOptimizer(opt, 2), LossScaleOptimizer])
 )
 def test_asynchronous_towers_share_what_an_optimizer_keeps(wrap):
-    class Wrapped(TinyModel):
-        def optimizer(self):
-            return wrap(super().optimizer())
-
-    look = LastValues()
-    config = helpers.config([look], model=Wrapped(), dataflow=flow(), steps_per_epoch=100)
-    launch_train_with_config(config, AsyncMultiGPUTrainer(2))
-    np.testing.assert_allclose(look.values, [3, 2], atol=0.1)
+    model = TinyModel()
+    model.optimizer = lambda: wrap(tf.train.GradientDescentOptimizer(0.1))
+    values = learned("towers", AsyncMultiGPUTrainer, model=model)
+    np.testing.assert_allclose(values, [3, 2], atol=0.1)
 
 
 @pytest.mark.parametrize(
@@ -319,12 +312,7 @@ def test_asynchronous_towers_share_what_an_optimizer_keeps(wrap):
 )
 def test_where_the_two_variables_are_by_default(how, kind, towers, cpus):
     session_config = tf.ConfigProto(device_count={"CPU": 3}, allow_soft_placement=True)
-    options = {"model": TinyModel(), "dataflow": flow(), "session_config": session_config}
-    config = helpers.config(nr_tower=1 if how == "towers" else towers, **options)
-    if how == "config":
-        kind(config).train()
-    else:
-        launch_train_with_config(config, kind(towers) if how == "towers" else kind())
+    run(how, kind, towers, model=TinyModel(), dataflow=flow(), session_config=session_config)
     devices = [tf.DeviceSpec.from_string(var.device) for var in tf.trainable_variables()]
     assert {device.device_index for device in devices} == cpus
 
