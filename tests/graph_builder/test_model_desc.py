@@ -64,18 +64,6 @@ def test_2017_cost_gets_the_regularisation_losses_and_predictors_have_none_left_
     assert model.cost is None
 
 
-def test_2017_cost_has_no_losses_of_the_activations_of_other_towers(tensors):
-    costs, feed = [], {}
-    for index in range(3):
-        with TowerContext(f"tower{index}", is_training=True, index=index):
-            loss = tf.placeholder(tf.float32, [])
-            feed[loss] = 10**index
-            tf.add_to_collection(tf.GraphKeys.REGULARIZATION_LOSSES, loss)
-            costs.append(Of2017().build_graph(*tensors))
-    with tf.Session() as sess:
-        assert sess.run(costs, feed) == [7, 16, 106]
-
-
 def test_2017_model_without_a_cost_is_for_trainers_that_know_its_costs(tensors):
     model = Of2017()
     model._build_graph = lambda inputs: None

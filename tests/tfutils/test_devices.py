@@ -26,12 +26,7 @@ def test_ops_ask_for_the_gpu_and_nothing_is_said(use_resource, capfd, monkeypatc
 
 def test_towers_are_spread_over_several_cpus(monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
-    assert [tower_device(gpu, cpus=2)[-5:] for gpu in (-1, 0, 1, 2)] == [
-        "CPU:0",
-        "CPU:0",
-        "CPU:1",
-        "CPU:0",
-    ]
+    assert "".join(tower_device(gpu, cpus=2)[-1] for gpu in (-1, 0, 1, 2)) == "0010"
 
 
 @pytest.mark.parametrize("gpus, text", [(True, "/gpu:1"), (False, "/cpu:0")])

@@ -29,13 +29,13 @@ def trained(session):
         v, factor = tf.get_variable("v", initializer=0.0), tf.placeholder(tf.float32, [])
         step = optimizer.apply_gradients(optimizer.compute_gradients(v * factor), name="train_op")
         assert step.name == "train_op"
-        names = {each.op.name: each for each in tf.global_variables()}
+        names = {var.op.name: var for var in tf.global_variables()}
         state = [v, names["loss_scale/scale"], names["loss_scale/good_steps"]]
-        sess, found = session(), []
+        sess, states = session(), []
         for value in factors:
             sess.run(step, {factor: value})
-            found.append([float(each) for each in sess.run(state)])
-        return found
+            states.append([float(value) for value in sess.run(state)])
+        return states
 
     return train
 
@@ -62,10 +62,10 @@ def test_gradients_have_their_size_and_are_computed_from_the_scaled_cost(session
 
 def test_the_scale_doubles_after_good_steps_and_halves_at_a_bad_one(trained):
     optimizer = LossScaleOptimizer(sgd(), initial_scale=8.0, growth_steps=2)
-    found = trained(optimizer, [1, 1, 1, np.inf, 1, np.nan, np.nan, 1, 1])
+    states = trained(optimizer, [1, 1, 1, np.inf, 1, np.nan, np.nan, 1, 1])
     scales = [(8, 1), (16, 0), (16, 1), (8, 0), (8, 1), (4, 0), (2, 0), (2, 1), (4, 0)]
-    assert [(scale, good) for _, scale, good in found] == scales
-    assert found[-1][0] == -6.0
+    assert [(scale, good) for _, scale, good in states] == scales
+    assert states[-1][0] == -6.0
 
 
 def test_a_variable_without_a_gradient_is_left_alone(session):
@@ -91,8 +91,8 @@ def test_two_in_one_graph_have_a_scale_each(session):
 
 def test_the_scale_has_bounds(trained):
     optimizer = LossScaleOptimizer(sgd(), initial_scale=2.0**24, growth_steps=1)
-    found = trained(optimizer, [1] + [np.nan] * 30)
-    assert (found[0][1], found[-1][1]) == (2.0**24, 1.0)
+    states = trained(optimizer, [1] + [np.nan] * 30)
+    assert (states[0][1], states[-1][1]) == (2.0**24, 1.0)
 
 
 def test_a_bad_step_changes_neither_variables_nor_slots(session):
@@ -106,7 +106,7 @@ def test_a_bad_step_changes_neither_variables_nor_slots(session):
     optimizer = LossScaleOptimizer(clipped)
     train = optimizer.apply_gradients(optimizer.compute_gradients(tf.reduce_sum(v * factor)))
     sess = session()
-    everything = [each for each in tf.global_variables() if "loss_scale" not in each.op.name]
+    everything = [var for var in tf.global_variables() if "loss_scale" not in var.op.name]
     assert len(everything) == 5  # v, its two moments, two powers
     sess.run(train, {factor: [1, 2]})
     before = sess.run(everything)
@@ -132,8 +132,8 @@ def test_sparse_gradients(session):
 
 def test_accumulated_gradients_count_a_bad_step_as_zero(trained):
     optimizer = LossScaleOptimizer(AccumGradOptimizer(sgd(), 2), initial_scale=4.0)
-    found = trained(optimizer, [np.nan, 1, 1, 1, 1, np.nan, 1, 1])
-    assert [v for v, _, _ in found] == [0, -1, -1, -3, -3, -3, -3, -5]
+    states = trained(optimizer, [np.nan, 1, 1, 1, 1, np.nan, 1, 1])
+    assert [v for v, _, _ in states] == [0, -1, -1, -3, -3, -3, -3, -5]
 
 
 def test_wrong_numbers():

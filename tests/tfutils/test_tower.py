@@ -79,19 +79,14 @@ def test_a_sharing_tower_may_not_make_variables():
                 tf.Variable(1.0, name="stray")
 
 
-def test_towers_do_not_nest():
-    with TowerContext("", is_training=True):
-        with pytest.raises(RuntimeError, match="leave that context"):
-            with TowerContext("towerp0", is_training=False):
-                raise AssertionError("must not be entered")
-
-
-def test_a_name_can_be_used_once():
-    with TowerContext("towerp0", is_training=False):
+def test_towers_do_not_nest_and_a_name_can_be_used_once():
+    context = TowerContext("towerp0", is_training=False)
+    with TowerContext("", is_training=True), pytest.raises(RuntimeError, match="leave that cont"):
+        context.__enter__()
+    with context:
         tf.constant(0)
     with pytest.raises(RuntimeError, match="exists already"):
-        with TowerContext("towerp0", is_training=False):
-            raise AssertionError("must not be entered")
+        TowerContext("towerp0", is_training=False).__enter__()
 
 
 def test_the_positions_of_the_later_spelling():

@@ -242,9 +242,8 @@ def test_from_eight_towers_on_they_are_added_up_hierarchically(monkeypatch):
     )
     x = DataFromList([[np.float32([1.0])]])
     for towers in (2, 8):
-        config = helpers.config([], model=Weighted(), data=QueueInput(x), nr_tower=towers)
         with tf.Graph().as_default():
-            launch_train_with_config(config, SyncMultiGPUTrainerReplicated())
+            run("launch", SyncMultiGPUTrainerReplicated, towers, model=Weighted(), dataflow=x)
     assert modes == ["gpu", "hierarchical"]
 
 
