@@ -88,11 +88,11 @@ class EnqueueCallback(Callback):
 
     def _check_queue(self) -> None:
         control, needed = self._enqueuer.control, self._consumed.per_run
-        if control.kept > 0 or 0 < control.capacity < needed:
+        if control.min_after_dequeue > 0 or 0 < control.capacity < needed:
             raise ValueError(
                 f"In a deterministic run queue {control.op.name!r} must give and hold the {needed} "
                 f"datapoints of a step and no others, but it has the capacity {control.capacity} "
-                f"and keeps {control.kept}. Use a tf.FIFOQueue."
+                f"and keeps {control.min_after_dequeue}. Use a tf.FIFOQueue."
             )
 
     def _begin(self) -> None:
@@ -122,7 +122,7 @@ class EnqueueCallback(Callback):
         `QueueInput.refill_queue`.
         """
         control = self._enqueuer.control
-        if self._consumed.deferred or control.kept:
+        if self._consumed.deferred or control.min_after_dequeue:
             where = "a StagingInput" if self._consumed.deferred else f"queue {control.op.name!r}"
             raise RuntimeError(
                 f"The queue cannot be refilled: {where} keeps datapoints that cannot be dropped."

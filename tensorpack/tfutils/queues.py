@@ -32,7 +32,7 @@ class QueueControl:
 
     Attributes:
       capacity: of the queue; not positive if it has no limit.
-      kept: how many elements stay in the queue until it is closed, see `tf.RandomShuffleQueue`.
+      min_after_dequeue: elements that stay in the queue until it is closed; 0 in most queues.
       ended: whether what fills the queue has come to its end, so that it is closed in order.
     """
 
@@ -41,7 +41,7 @@ class QueueControl:
         self.ended = False
         self.capacity = op.get_attr("capacity")
         shuffles = op.type == "RandomShuffleQueueV2"
-        self.kept = op.get_attr("min_after_dequeue") if shuffles else 0
+        self.min_after_dequeue = op.get_attr("min_after_dequeue") if shuffles else 0
         handle, raw = op.outputs[0], tf.raw_ops
         types = list(op.get_attr("component_types"))
         if op.type == "PriorityQueueV2":
@@ -85,8 +85,8 @@ class QueueControl:
         )
 
     def empty(self, sess: tf.Session) -> None:
-        """Takes out all elements but `kept`, while nothing else does."""
-        for _ in range(self.size(sess) - self.kept):
+        """Takes out all elements but `min_after_dequeue`, while nothing else does."""
+        for _ in range(self.size(sess) - self.min_after_dequeue):
             sess.run(self._dequeue)
 
     def make_room(self, sess: tf.Session) -> bool:
@@ -97,7 +97,7 @@ class QueueControl:
         """
         full = 0 < self.capacity <= self.size(sess)
         if full:  # not one: a producer may have thousands of elements to add in one run
-            for _ in range(max(1, (self.capacity - self.kept) // 2)):
+            for _ in range(max(1, (self.capacity - self.min_after_dequeue) // 2)):
                 sess.run(self._dequeue)
         return full
 
