@@ -25,18 +25,41 @@ SCALARS = {
 }
 
 
-def test_a_run_writes_its_scalars_and_a_model_each_epoch(log_dir):
-    train(small_catch(num_envs=2))
+def test_a_run_writes_its_scalars_and_a_model_each_epoch(log_dir, lines):
+    """Also one that is resumed, with its memory and its games."""
+    train(small_catch(kind=CountingCatch), "--max-epoch", "1")
+    assert "Populating replay memory with epsilon=1.0 ..." in lines
+    del lines[:]
+    player, steps = small_catch(kind=CountingCatch), []
+    player.during_step = lambda: steps.append(player.played)
+    with tf.Graph().as_default():
+        train(player, resume="must")
+    assert not [line for line in lines if line.startswith("Populating")]
+    assert player.resets == 0 and len(steps) >= 20
     stats = read_stats(log_dir)
     assert [(epoch["epoch_num"], epoch["global_step"]) for epoch in stats] == [(1, 10), (2, 20)]
     assert [set(epoch) for epoch in stats] == [SCALARS, SCALARS]
     assert stats[0]["learning_rate"] == pytest.approx(1e-3)
+    assert 60 + 4 * 10 <= stats[0]["agent_steps"] < stats[1]["agent_steps"]
+    assert [epoch["exploration"] for epoch in stats] == [1.0, 0.91]
+    check_games(log_dir, stats)
     assert os.path.basename(tf.train.latest_checkpoint(log_dir)) == "model-20"
     # The target network is updated after step 4, 8, 12, 16 and 20; model-20 is saved after that.
     for step, same in [(10, False), (20, True)]:
         saved = load_checkpoint_vars(os.path.join(log_dir, f"model-{step}"))
         assert saved["global_step"] == step
         assert np.array_equal(saved["fct/W"], saved["target/fct/W"]) == same
+
+
+def check_games(log_dir, stats):
+    """Every game of the training is in `episodes.csv` once: they follow each other."""
+    with open(os.path.join(log_dir, "episodes.csv")) as file:
+        games = np.loadtxt(file, delimiter=",", skiprows=1)
+    # a game takes six steps, and the next one begins at once
+    assert games[:, 0].tolist() == list(range(6, 6 * len(games) + 1, 6))
+    assert (games[:, 2] == 6).all()
+    assert len(games) == stats[-1]["episodes"]
+    assert stats[0]["episodes"] < len(games) <= stats[-1]["agent_steps"] // 6
 
 
 @pytest.mark.one_row
@@ -52,34 +75,6 @@ def test_load_takes_the_weights_and_starts_over(log_dir):
     # one step of Adam changes no weight by more than its rate
     for name in VARIABLES:
         np.testing.assert_allclose(again[name], trained[name], atol=1.1e-3)
-
-
-def test_a_resumed_run_continues_with_the_memory_and_the_games(log_dir, lines):
-    train(small_catch(kind=CountingCatch), "--max-epoch", "1")
-    assert "Populating replay memory with epsilon=1.0 ..." in lines
-    del lines[:]
-    player, steps = small_catch(kind=CountingCatch), []
-    player.during_step = lambda: steps.append(player.played)
-    with tf.Graph().as_default():
-        train(player, resume="must")
-    assert not [line for line in lines if line.startswith("Populating")]
-    stats = read_stats(log_dir)
-    assert [(epoch["epoch_num"], epoch["global_step"]) for epoch in stats] == [(1, 10), (2, 20)]
-    assert player.resets == 0 and len(steps) >= 20
-    assert 60 + 4 * 10 <= stats[0]["agent_steps"] < stats[1]["agent_steps"]
-    assert [epoch["exploration"] for epoch in stats] == [1.0, 0.91]
-    check_games(log_dir, stats)
-
-
-def check_games(log_dir, stats):
-    """Every game of the training is in `episodes.csv` once: they follow each other."""
-    with open(os.path.join(log_dir, "episodes.csv")) as file:
-        games = np.loadtxt(file, delimiter=",", skiprows=1)
-    # a game takes six steps, and the next one begins at once
-    assert games[:, 0].tolist() == list(range(6, 6 * len(games) + 1, 6))
-    assert (games[:, 2] == 6).all()
-    assert len(games) == stats[-1]["episodes"]
-    assert stats[0]["episodes"] < len(games) <= stats[-1]["agent_steps"] // 6
 
 
 def parse(line=""):

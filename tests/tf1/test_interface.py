@@ -1,6 +1,7 @@
 """Real scripts for TensorFlow 1 run, on TensorFlow 1.15 and on TensorFlow 2."""
 
 import importlib.util
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -8,8 +9,10 @@ from pathlib import Path
 import pytest
 
 from tensorpack.compat import is_tfv2
+from tensorpack.tf1 import FOLDER
 from tensorpack.utils.optional import missing
 from tests.checks import ROOT
+from tests.harness import Zygote
 from tests.tf1.run_script import run_script
 
 SCRIPTS = Path(__file__).parent / "scripts"
@@ -21,10 +24,11 @@ needs_extra = pytest.mark.skipif(
 )
 
 
-@pytest.mark.one_row
-@pytest.mark.slow
-def test_a_script_for_sessions():
-    assert run_script(SCRIPTS / "sessions.py").returncode == 0
+@pytest.fixture(scope="module")
+def zygote():
+    """The process whose copies run scripts, with TensorFlow as `tensorpack.tf1` gives it."""
+    with Zygote(PYTHONPATH=os.pathsep.join([FOLDER, str(ROOT)])) as process:
+        yield process
 
 
 @pytest.mark.slow
@@ -37,18 +41,29 @@ def test_a_script_for_queues():
 @pytest.mark.one_row
 @needs_extra
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["slim_net", "cells", "framework"])
-def test_scripts_that_need_the_extra(name):
-    done = run_script(SCRIPTS / f"{name}.py")
+def test_a_script_for_slim():
+    done = run_script(SCRIPTS / "slim_net.py")
     assert done.returncode == 0
     assert not is_tfv2() or "Please use `tf.keras" not in done.stdout
 
 
 @pytest.mark.one_row
 @pytest.mark.slow
-def test_flags_and_the_exit_code_of_main():
-    done = run_script(SCRIPTS / "flags.py", "--steps=7", "--name", "run", "--fast", "rest")
-    assert done.returncode == 7
+@pytest.mark.parametrize(
+    "name, flags, code",
+    [
+        ("sessions", "", 0),
+        ("flags", "--steps=7 --name run --fast rest", 7),  # the exit code is that of main
+        *(
+            pytest.param(name, "", 0, marks=needs_extra)
+            for name in ("cells", "framework", "keras_model")
+        ),
+    ],
+)
+def test_a_script(name, flags, code, zygote, tmp_path):
+    environ = {"TF_USE_LEGACY_KERAS": "1"}  # as the zygote's, when it had loaded TensorFlow
+    child = zygote.run(tmp_path, SCRIPTS / f"{name}.py", *flags.split(), env=environ)
+    assert child.end(timeout=180) == code, child.output
 
 
 @pytest.mark.one_row
@@ -56,13 +71,6 @@ def test_flags_and_the_exit_code_of_main():
 def test_processes_have_the_same_interface():
     done = run_script(SCRIPTS / "processes.py", "spawn", "forkserver")
     assert done.returncode == 0
-
-
-@pytest.mark.one_row
-@needs_extra
-@pytest.mark.slow
-def test_keras_is_that_of_tensorflow():
-    assert run_script(SCRIPTS / "keras_model.py").returncode == 0
 
 
 @needs_extra
