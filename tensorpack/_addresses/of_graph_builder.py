@@ -61,7 +61,7 @@ class _TowersOf(DataParallelBuilder, GraphBuilder):
 
     def __init__(self, towers: Sequence[int], *options: Any, **named: Any) -> None:
         self._trainer = self._trainer_type(towers, *options, **named)
-        self._devices = self._trainer._tower_devices()
+        self._devices = self._trainer.tower_devices()
         super().__init__(self._trainer.tower_ids)
 
     def call_for_each_tower(self, tower_fn: Callable[[], Any]) -> Any:  # type: ignore[override]

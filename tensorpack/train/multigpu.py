@@ -36,8 +36,7 @@ Towers = Union[TrainConfig, int, Sequence[int], None]
 class MultiTowerTrainer(SingleCostTrainer):
     """A base for trainers of one cost on several towers.
 
-    A subclass overrides `_update_op`, and `_tower_devices` if its variables have devices of their
-    own; or `_setup_graph`, where it calls `_compute_gradients`.
+    A subclass overrides `_update_op`; or `_setup_graph`, where it calls `_compute_gradients`.
 
     Args:
       config: what to train, on the towers of `config.tower`; or, for
@@ -47,6 +46,7 @@ class MultiTowerTrainer(SingleCostTrainer):
         `StagingInput`. It does not where there is no GPU, nor in a deterministic run.
     """
 
+    _ps_device: Optional[str] = None  # where the variables are, see `tower_devices`
     _replicated = False  # whether the towers after the first have copies, see `_use_vs`
     _devices: Optional[List[Any]] = None
 
@@ -75,12 +75,12 @@ class MultiTowerTrainer(SingleCostTrainer):
     def devices(self, devices: Sequence[Any]) -> None:
         self._devices = list(devices)
 
-    def variable_devices(self, ps_device: str) -> List[Any]:
-        """As `devices`, with the variables over all of them ("gpu"), or on the CPU ("cpu")."""
-        if ps_device not in ("gpu", "cpu"):
-            raise ValueError(f"ps_device must be 'gpu' or 'cpu', got {ps_device!r}.")
+    def tower_devices(self) -> List[Any]:
+        """As `devices`, with the variables over all of them or on the CPU, if a class says so."""
+        if self._ps_device is None:
+            return self.devices
         names = [device for device in self.devices if isinstance(device, str)]  # of several devices
-        names = names if names and ps_device == "gpu" else ["/device:CPU:0"]
+        names = names if names and self._ps_device == "gpu" else ["/device:CPU:0"]
         return [LeastLoadedDeviceSetter(device, names) for device in self.devices]
 
     def _setup(self) -> None:
@@ -101,14 +101,10 @@ class MultiTowerTrainer(SingleCostTrainer):
     def _setup_graph(
         self, input: InputSource, get_cost_fn: CostFn, get_opt_fn: OptFn
     ) -> List[Callback]:
-        devices = self._tower_devices()
+        devices = self.tower_devices()
         towers = self._compute_gradients(input, get_cost_fn, get_opt_fn, devices, self._use_vs())
         self.train_op = self._update_op(towers, get_opt_fn, devices)
         return []
-
-    def _tower_devices(self) -> List[Any]:
-        """Returns `devices`, or those with the variables where this trainer keeps them."""
-        return self.devices
 
     def _use_vs(self) -> List[bool]:
         """Returns for each tower whether it has copies of the variables of the first one."""
@@ -161,11 +157,9 @@ class SyncMultiGPUTrainerParameterServer(MultiTowerTrainer):
         if ps_device is None:
             of_2017 = self._tower_ids is None
             ps_device = "gpu" if of_2017 or len(self.tower_ids) <= 2 else "cpu"
-        self.variable_devices(ps_device)
+        if ps_device not in ("gpu", "cpu"):
+            raise ValueError(f"ps_device must be 'gpu' or 'cpu', got {ps_device!r}.")
         self._ps_device = ps_device
-
-    def _tower_devices(self) -> List[Any]:
-        return self.variable_devices(self._ps_device)
 
     def _update_op(self, towers: Any, get_opt_fn: OptFn, devices: Any) -> tf.Operation:
         with tf.device(devices[0]):
@@ -275,7 +269,7 @@ class _Sync(Callback):
             self._op.run()
 
     def state_dict(self) -> Dict[str, Any]:
-        if not self._begun or not self._pairs:
+        if not self._begun:
             return {}
         values = tf.get_default_session().run(self._pairs)
         differing = {
@@ -302,18 +296,20 @@ class AsyncMultiGPUTrainer(MultiTowerTrainer):
       scale_gradient: whether gradients are divided by the number of towers.
     """
 
+    _ps_device = "gpu"
+
     @accepts_old_keywords(gpus="config")
     def __init__(self, config: Towers = None, scale_gradient: bool = True) -> None:
         super().__init__(config)
         self._scale_gradient = scale_gradient
 
-    def _tower_devices(self) -> List[Any]:
-        if self.config is not None and self.config.deterministic:
+    def _setup(self) -> None:
+        if self.config.deterministic:
             raise ValueError(
                 "AsyncMultiGPUTrainer cannot be deterministic: its results depend on which tower "
                 "is ready first. Use a synchronous trainer, or leave deterministic out."
             )
-        return self.variable_devices("gpu")
+        super()._setup()
 
     def _update_op(self, towers: Any, get_opt_fn: OptFn, devices: Any) -> tf.Operation:
         factor = 1.0 / len(towers) if self._scale_gradient else 1.0

@@ -118,10 +118,8 @@ class TowerTrainer(Trainer):
         return self._factory(self.tower_func)
 
     def _factory(self, tower_func: TowerFunc) -> PredictorFactory:
-        scope = self.vs_name_for_predictor
-        return PredictorFactory(
-            tower_func, self._predict_ids, scope, self.computing, self.device_of
-        )
+        towers, scope = self._predict_ids, self.vs_name_for_predictor
+        return PredictorFactory(tower_func, towers, scope, self.computing, self.device_of)
 
     @property
     def computing(self) -> ComputeOptions:

@@ -1,7 +1,7 @@
 """Trains the same model in several processes that add up their gradients in every step."""
 
 import zlib
-from typing import Any, List, Optional, Sequence, Union
+from typing import Any, List, Optional
 
 from tensorpack.callbacks.base import Callback
 from tensorpack.compat import tfv1 as tf
@@ -9,7 +9,7 @@ from tensorpack.graph_builder.allreduce import average_grads
 from tensorpack.input_source import InputSource
 from tensorpack.tfutils.collectives import add_up_workers_by
 from tensorpack.tfutils.common import get_global_step_var
-from tensorpack.train.config import TrainConfig
+from tensorpack.train.multigpu import Towers
 from tensorpack.train.tower import CostFn, OptFn
 from tensorpack.utils import logger
 from tensorpack.utils.cluster import Cluster
@@ -44,7 +44,7 @@ class CollectiveTrainer(GroupTrainer):
 
     def __init__(
         self,
-        config: Union[TrainConfig, int, Sequence[int], None] = None,
+        config: Towers = None,
         cluster: Optional[Cluster] = None,
         average: bool = True,
         timeout: float = 1800.0,
@@ -88,7 +88,8 @@ class CollectiveTrainer(GroupTrainer):
             workers = self.cluster.num_workers
             self._exchange = Exchange(workers, self._average, self._wire, self._first_key)
             add_up_workers_by(self._exchange.add_up)
-        devices = self.variable_devices("cpu" if len(self.tower_ids) > 1 else "gpu")
+        self._ps_device = "cpu" if len(self.tower_ids) > 1 else "gpu"
+        devices = self.tower_devices()
         towers = self._compute_gradients(input, get_cost_fn, get_opt_fn, devices)
         grads = self.allreduce(average_grads(towers))
         trained = {id(var) for var in tf.trainable_variables()}

@@ -2,7 +2,7 @@
 
 import os
 import signal
-from typing import Any, Iterable, List, Optional, Sequence, Tuple, Union
+from typing import Any, Iterable, List, Optional, Sequence, Tuple
 
 from tensorpack.callbacks.base import Callback
 from tensorpack.callbacks.monitor import MonitorBase
@@ -16,6 +16,7 @@ from tensorpack.tfutils.sesscreate import NewSessionCreator
 from tensorpack.tfutils.sessinit import JustCurrentSession
 from tensorpack.tfutils.variables import VariablePairs, replicas
 from tensorpack.train.config import TrainConfig
+from tensorpack.train.multigpu import Towers
 from tensorpack.train.tower import CostFn, OptFn
 from tensorpack.utils import logger
 from tensorpack.utils.argtools import accepts_old_keywords
@@ -24,8 +25,6 @@ from tensorpack.utils.cluster import Cluster
 from .server import make_server, worker_config
 from .server_graph import StepTurns, copies_on_server, is_assigned, is_on_server, move_to_servers
 from .trainer import GroupTrainer, StopVote
-
-Towers = Union[TrainConfig, int, Sequence[int], None]
 
 
 class DistributedTrainerBase(GroupTrainer):
