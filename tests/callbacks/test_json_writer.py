@@ -200,12 +200,3 @@ def test_what_the_state_holds_of_the_last_epoch_amends_it(tmp_path):
     run(tmp_path, max_epoch=2)
     resume(tmp_path, {"late": 5.0})
     assert stats(tmp_path) == [TWO_EPOCHS[0], {**TWO_EPOCHS[1], "late": 5.0}, THIRD]
-
-
-def test_epochs_without_steps_are_told_apart(tmp_path):
-    run(tmp_path, max_epoch=3, steps_per_epoch=0)
-    whole = stats(tmp_path)
-    options = {"starting_epoch": 2, "init_step": 0, "steps_per_epoch": 0}
-    resume(tmp_path, {}, max_epoch=3, **options)
-    assert stats(tmp_path) == whole
-    assert [each["score"] for each in whole] == [1.0, None, 1.0]

@@ -25,9 +25,6 @@ TestBatchDataOfShuffled = contract_of(
     length=4,
     deterministic=False,
 )
-TestBatchDataOfLists = contract_of(
-    lambda: BatchData(flow_of([[np.zeros(i), None] for i in range(10)]), 2, use_list=True), length=5
-)
 TestBatchDataOfUnknownLength = contract_of(
     lambda: BatchData(Unsized(Of2017()), 2), length=2, has_len=False, keeps_state=False
 )
@@ -203,12 +200,6 @@ def texts(kind=list):
 
 TestPadded = contract_of(
     lambda: BatchData(flow_of(list(texts())), 3, remainder=True, pad=[0, 2]), length=4
-)
-TestPaddedDicts = contract_of(
-    lambda: BatchData(flow_of(list(texts(dict))), 3, pad={"text": -1, "table": 0.5}), length=3
-)
-TestPaddedLists = contract_of(
-    lambda: BatchData(flow_of(list(texts())), 3, use_list=True, pad=[0]), length=3
 )
 
 

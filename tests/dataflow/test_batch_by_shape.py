@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from tensorpack.dataflow import (
     DataFromGenerator,
     DataFromList,
-    MapData,
     RepeatedData,
 )
 from tensorpack.dataflow.batch import BatchDataByShape
@@ -28,22 +27,12 @@ def images(heights, shuffle=False):
     return DataFromList([image(*each) for each in zip(heights, itertools.count())], shuffle)
 
 
-def as_dict(datapoint):
-    return {"image": datapoint[0], "label": str(datapoint[1])}
-
-
 TestBatchDataByShape = contract_of(
     lambda: BatchDataByShape(images([1, 2, 1, 1, 2, 2, 1, 2]), 2, 0), length=4, has_len="about"
 )
 TestInRandomOrderWithRemainder = contract_of(
     lambda: BatchDataByShape(images([1, 2, 3] * 5, shuffle=True), 3, 0, remainder=True),
     length=6,
-    has_len="about",
-    deterministic=False,
-)
-TestDicts = contract_of(
-    lambda: BatchDataByShape(MapData(images([1, 2, 1, 2], shuffle=True), as_dict), 2, "image"),
-    length=2,
     has_len="about",
     deterministic=False,
 )

@@ -17,6 +17,7 @@ from tensorpack.dataflow import (
     DataFromList,
     DataFromQueue,
     MapData,
+    MultiThreadMapData,
     RepeatedData,
     StateNotKept,
     UnknownLength,
@@ -95,14 +96,6 @@ TestJoinDataWithAnEndlessOne = contract_of(
     has_len=False,
     deterministic=False,
 )
-TestJoinDataOfUnknownLength = contract_of(
-    lambda: JoinData([DataFromGenerator(three), numbers(5)]),
-    length=3,
-    has_len=False,
-    keeps_state=False,
-)
-
-
 TestConcatData = contract_of(
     lambda: ConcatData([numbers(0), numbers(3), numbers(0), numbers(4), numbers(0)]), length=7
 )
@@ -265,6 +258,7 @@ def test_a_state_of_other_flows():
         lambda: JoinData([shuffled(9), shuffled(9)]),
         lambda: ConcatData([shuffled(9), shuffled(9)]),
         lambda: LocallyShuffleData(shuffled(30), 4),
+        lambda: MultiThreadMapData(shuffled(30), 3, doubled, buffer_size=5, strict=True),
         lambda: BatchDataByShape(MapData(shuffled(30), of_three_shapes), 2, 0),
     ],
 )

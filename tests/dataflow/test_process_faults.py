@@ -129,15 +129,6 @@ def test_a_flow_that_cannot_be_reset():
         assert "in reset_state" in str(caught.value.__cause__)
 
 
-@every_kind
-def test_300_passes_that_are_abandoned(kind):
-    with closing(KINDS[kind](functions.same)) as flow:
-        for _ in range(300):
-            flow.reset_state()
-            assert len(next(iter(flow))) == 1
-        assert len(list(flow)) == (10 if kind == "batches" else 40)
-
-
 def test_a_process_that_is_stopped_does_not_hold_up_the_others():
     stops, options = functions.At(0, functions.stop), {"buffer_size": 8, "start_method": "fork"}
     with closing(MultiProcessMapData(numbers(100), 2, stops, **options)) as flow:

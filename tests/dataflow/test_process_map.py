@@ -73,15 +73,6 @@ class TestStrictWithRandomNumbers(ContractOfProcesses):
         return mapped(RepeatedData(numbers(3, True), 2), functions.drawn, strict=True)
 
 
-@pytest.mark.one_row
-@pytest.mark.slow
-class TestStrictWithoutAnEnd(ContractOfProcesses):
-    has_len = False
-
-    def make_flow(self):
-        return mapped(RepeatedData(numbers(4), -1), strict=True)
-
-
 @pytest.mark.slow
 @settings(max_examples=40)
 @given(

@@ -35,7 +35,7 @@ from tests.dataflow.process_flows import (
     passes,
     seeded_passes,
 )
-from tests.dataflow.process_functions import Endless, Noisy, Plain, Ragged, Slow, numbers
+from tests.dataflow.process_functions import Noisy, Plain, Ragged, Slow, numbers
 from tests.processes import LONG, in_thread
 
 pytestmark = pytest.mark.usefixtures("own_streams")
@@ -49,16 +49,6 @@ class TestMixture(ContractOfProcesses):
 
     def make_flow(self):
         return mixture(numbers(6, shuffle=True))
-
-
-@pytest.mark.one_row
-@pytest.mark.slow
-class TestMixtureWithoutAnEnd(TestMixture):
-    length = None
-    has_len = False
-
-    def make_flow(self):
-        return mixture(Endless(), 2)
 
 
 OBJECTS = [

@@ -87,12 +87,6 @@ def test_reset_state_takes_fixed_size_back_to_the_beginning():
     assert list(flow) == [[0], [1]]
 
 
-def test_a_row_that_is_over_does_not_keep_its_datapoint():
-    flow = RepeatedDataPoint(numbers(2), 2)
-    kept = [(datapoint, flow.state_dict()["datapoint"]) for datapoint in flow]
-    assert kept == [([0], [0]), ([0], None), ([1], [1]), ([1], None)]
-
-
 @pytest.mark.parametrize("error", [ZeroDivisionError, KeyboardInterrupt])
 def test_fixed_size_starts_again_after_an_error(error):
     def fail_once(datapoint):

@@ -93,27 +93,6 @@ def test_no_datapoint_is_in_a_state():
     pickle.dumps(flow.state_dict())
 
 
-@pytest.mark.parametrize(
-    "count, taken, interval, least, most", [(5000, 4000, 1, 1, 149), (40, 40, 10, 0, 0)]
-)
-def test_little_is_read_again_and_nothing_at_the_end(count, taken, interval, least, most):
-    def counted(datapoint):
-        calls.append(datapoint)
-        return datapoint
-
-    calls = []
-    fix_rng_seed(0)
-    flow, twin = (
-        LocallyShuffleData(MapData(numbers(count), counted), 10, shuffle_interval=interval)
-        for _ in range(2)
-    )
-    found = list(itertools.islice(flow, taken + (taken == count)))
-    twin.load_state_dict(flow.state_dict())
-    calls.clear()
-    assert (next(iter(twin), None) is None) == (len(found) == count)
-    assert least <= len(calls) <= most
-
-
 @pytest.mark.parametrize("count", [0, 3, 4, 5, 10, 11])
 def test_a_flow_below_that_has_ended_is_resumed_as_one_that_has_ended(count):
     def make_flow():

@@ -42,20 +42,6 @@ def test_what_a_line_becomes(tmp_path):
     assert_same(list(flow), [[np.array(x, np.float32), np.float64(y)] for x, y in expected])
 
 
-def test_comments_blank_lines_and_queries_are_left_out(tmp_path):
-    text = "# made by \u00e9\n\n1 qid:3 1:2 # 1:x\n   \n\t2\t1:3\n3 1:4"
-    assert load(write(tmp_path / "a", text)) == [[[2], 1], [[3], 2], [[4], 3]]
-
-
-def test_the_first_index_is_found_or_given(tmp_path):
-    one, zero = write(tmp_path / "one", "1 1:5\n2 2:6"), write(tmp_path / "zero", "1 0:5\n2 2:6")
-    assert load(one) == load(one, zero_based=False) == [[[5, 0], 1], [[0, 6], 2]]
-    assert load(one, zero_based=True) == [[[0, 5, 0], 1], [[0, 0, 6], 2]]
-    assert load(zero) == load(zero, zero_based=True) == [[[5, 0, 0], 1], [[0, 0, 6], 2]]
-    with pytest.raises(ValueError, match="zero: Invalid index 0"):
-        load(zero, zero_based=False)
-
-
 def test_the_length_of_the_vectors_is_found_or_given(tmp_path):
     path = write(tmp_path / "a", "1 1:5\n2 3:6")
     assert load(path, num_features=4) == [[[5, 0, 0, 0], 1], [[0, 0, 6, 0], 2]]

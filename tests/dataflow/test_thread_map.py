@@ -3,7 +3,6 @@
 import threading
 import time
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -51,13 +50,6 @@ TestStrictFilter = contract_of(
     lambda: MultiThreadMapData(Unsized(shuffled(9)), 3, odd, buffer_size=2, strict=True),
     length=4,
     has_len=False,
-    deterministic=False,
-)
-TestNested = contract_of(
-    lambda: MultiThreadMapData(
-        MultiThreadMapData(shuffled(6), 2, tenfold, strict=True), 2, tenfold, strict=True
-    ),
-    length=6,
     deterministic=False,
 )
 
@@ -132,16 +124,6 @@ def test_the_buffer_is_filled_and_no_more_than_that(strict, num_thread, buffer_s
     ds = Watched(buffer_size, 20)
     flow = MultiThreadMapData(ds, num_thread, same, buffer_size=buffer_size, strict=strict)
     assert list(ds.consume(flow, 20)) == []
-
-
-# State
-def test_the_state_speaks_of_the_pass_that_was_advanced_last():
-    flow = MultiThreadMapData(numbers(200), 3, same, buffer_size=5, strict=True)
-    passes = [iter(flow), iter(flow)]
-    generator = np.random.RandomState(0)
-    for _ in range(150):
-        datapoint = next(passes[generator.randint(2)])
-        assert flow.state_dict()["ds"]["count"] == datapoint[0] + 1
 
 
 def test_a_state_may_be_loaded_into_a_flow_that_is_in_use():

@@ -20,17 +20,12 @@ from tensorpack.dataflow import (
 from tensorpack.dataflow.threads import MultiThreadPrefetchData, MultiThreadRunner
 from tests.contracts.dataflow import DataFlowContract
 from tests.dataflow.flows import Of2017, ResetsCounted, numbers
-from tests.dataflow.process_functions import Unsized
 from tests.dataflow.thread_functions import Connection, Watched, threads_of
 from tests.processes import LONG
 
 
 def seven():
     return numbers(7)
-
-
-def unsized():
-    return Unsized(seven())
 
 
 class TestRunner(DataFlowContract):
@@ -48,14 +43,6 @@ class TestOneThread(TestRunner):
 
     def make_flow(self):
         return MultiThreadPrefetchData(seven, 2, 1)
-
-
-class TestWithoutALength(TestRunner):
-    length = None
-    has_len = False
-
-    def make_flow(self):
-        return MultiThreadRunner(unsized, 5, 2)
 
 
 class Recorder:

@@ -1,5 +1,4 @@
 import itertools
-import math
 from types import SimpleNamespace
 
 import pytest
@@ -111,30 +110,12 @@ def test_a_state_for_another_flow():
         begun_at(position(1, state), RepeatedData(numbers(3), -1)).begin()
 
 
-@pytest.mark.parametrize("length, in_pass", [(3, 3), (math.inf, 3), (5, 3), (2, 2)])
-def test_a_mark_follows_each_pass_that_is_read_by_itself(length, in_pass):
-    cursor = FlowCursor(numbers(3), pass_length=length)
-    one_pass = [[i] for i in range(in_pass)] + [END_OF_PASS]
-    assert list(itertools.islice(cursor.begin(), 2 * len(one_pass))) == one_pass * 2
-    assert cursor.count == 2 * in_pass
-
-
 def test_a_flow_learns_that_a_pass_of_its_length_has_ended():
     read = []
     source = MapData(numbers(3), lambda datapoint: read.append(datapoint) or datapoint)
     passes = FlowCursor(CacheData(source), pass_length=3).begin()
     assert list(itertools.islice(passes, 12))[8:] == [[0], [1], [2], END_OF_PASS]
     assert len(read) == 3
-
-
-@pytest.mark.parametrize("count", [0, 3])
-def test_what_goes_on_between_two_passes_has_a_whole_one(count):
-    cursor = FlowCursor(numbers(3), pass_length=3)
-    list(itertools.islice(cursor.begin(), count))
-    later = FlowCursor(numbers(3), pass_length=3)
-    later.begin_at(cursor.position(), trainer_of())
-    assert list(itertools.islice(later.begin(), 4)) == [[0], [1], [2], END_OF_PASS]
-    assert later.count == count + 3
 
 
 def test_passes_read_by_themselves_are_not_made_again():

@@ -112,12 +112,3 @@ def test_online_moments_are_float64_whatever_the_values_are(dtype):
     np.testing.assert_allclose(moments.mean, [100, 50], rtol=1e-12)
     np.testing.assert_allclose(moments.variance, [400000 / 39, 0], rtol=1e-12)
     np.testing.assert_array_equal(moments.std, np.sqrt(moments.variance))
-
-
-def test_online_moments_of_one_value_and_of_none():
-    moments = OnlineMoments()
-    for name in ("mean", "variance", "std"):
-        with pytest.raises(RuntimeError, match="no value yet"):
-            getattr(moments, name)
-    moments.feed(3.0)
-    assert moments.mean == 3.0 and math.isnan(moments.variance) and math.isnan(moments.std)

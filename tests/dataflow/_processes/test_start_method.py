@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 from tqdm import tqdm
 
-from tensorpack.dataflow import DataFlow, DataFromList, MapData, MapDataComponent, PrefetchData
+from tensorpack.dataflow import DataFromList, MapData, MapDataComponent, PrefetchData
 from tensorpack.dataflow._processes import start_method
 from tensorpack.dataflow._processes.start_method import choose_start_method, find_unpicklable, start
 from tensorpack.utils.workers.worker import Worker
 from tests.dataflow import process_functions as functions
 from tests.dataflow.process_functions import numbers
-from tests.processes import in_thread, wait_until
+from tests.processes import wait_until
 
 
 @pytest.fixture
@@ -36,19 +36,7 @@ def use_a_pool(stack):
     assert list(pool.map(abs, [1, -2])) == [1, 2]
 
 
-def start_one_after_the_other(stack):
-    stop = threading.Event()
-
-    def run():
-        while not stop.wait(0.02):
-            in_thread(int)[0].join()
-
-    thread, _ = in_thread(run)
-    stack.callback(thread.join)
-    stack.callback(stop.set)
-
-
-@pytest.mark.parametrize("begin", [draw_a_bar, use_a_pool, start_one_after_the_other])
+@pytest.mark.parametrize("begin", [draw_a_bar, use_a_pool])
 def test_threads_that_sleep_or_wait_are_forked_away(begin, no_session):
     with contextlib.ExitStack() as stack:
         begin(stack)
@@ -101,20 +89,6 @@ def test_what_is_wanted_is_taken_where_it_exists(no_session, monkeypatch):
         choose_start_method("fork")
 
 
-class Selective(DataFlow):
-    """Leaves out what cannot be sent."""
-
-    def __init__(self, func):
-        self.lock = threading.Lock()
-        self.func = func
-
-    def __getstate__(self):
-        return {"func": self.func}
-
-    def __setstate__(self, state):
-        self.__init__(**state)
-
-
 class Refuses:
     def __reduce__(self):
         raise TypeError("never to be sent")
@@ -142,7 +116,6 @@ LOCK = threading.Lock()
         (MapData(MapData(numbers(3), LAMBDA), inner), "ds.ds.func"),
         (MapDataComponent(DataFromList([1, (2, {"x": LOCK})]), inner), "ds.ds.lst[1][1]['x']"),
         (MapData(numbers(3), Holder(LAMBDA).method), "ds.func"),
-        (Selective(LAMBDA), "ds.func"),
         (Holder([inner, Refuses()]), "ds.value[1]"),
     ],
 )
@@ -155,7 +128,6 @@ def test_the_reason_is_named_unless_there_is_none():
     assert part.reason == "TypeError: never to be sent"
     assert isinstance(part.value, Refuses)
     assert find_unpicklable(MapData(numbers(3), functions.tenfold), "ds") is None
-    assert find_unpicklable(Selective(inner), "ds") is None
     first, second = Holder(None), Holder(LOCK)  # a circle
     first.value, second.back = second, first
     assert find_unpicklable(first, "ds").path.startswith("ds.value")

@@ -114,15 +114,6 @@ class TestTransformList:
         assert (TransformList([add]) + double).apply_image(3) == 8
         assert (double + TransformList([add])).apply_image(3) == 7
 
-    def test_sums(self):
-        one, two = TransformList([FLIP]), TransformList([RESIZE])
-        total = one + two
-        assert total.tfms == [FLIP, RESIZE] and one.tfms == [FLIP] and two.tfms == [RESIZE]
-        assert (FLIP + two).tfms == [FLIP, RESIZE]
-        assert (one + RESIZE).tfms == [FLIP, RESIZE]
-        one += two
-        assert one.tfms == [FLIP, RESIZE]
-
     def test_methods_of_all_parts(self):
         polygons = [np.ones((3, 2))]
         result = TransformList([Scale(), Scale()]).apply_polygons(polygons)
