@@ -41,8 +41,7 @@ def no_more_threads(_=None):
     mark("no threads")
 
 
-for name, action in (("no_files", no_more_files), ("no_threads", no_more_threads)):
-    CASES[name + "_before_the_training"] = partial(train, None, At("before_train", action))
+CASES["no_threads_before_the_training"] = partial(train, None, At("before_train", no_more_threads))
 CASES["no_files_in_a_step"] = partial(train, None, At("trigger_step", no_more_files, step=30))
 
 
@@ -89,7 +88,7 @@ class Memory(Callback):
             self._used[number].append(_resident())
 
     def _after_train(self):
-        least = [min(each) for each in self._used]
+        least = [min(used) for used in self._used]
         grown = min(after - before for before, after in zip(least, least[1:])) / 1e6
         mark(f"grown by {grown:.3f} MB in {self.WINDOW} steps")
         mark(f"operations added: {self._operations() - self._size}")

@@ -2,14 +2,13 @@
 
 import os
 import time
-from functools import partial
 
 from tensorpack.utils import logger
 
 from .cases_disk import beside_the_log
 from .data import Flow
 from .marks import mark
-from .training import CASES, STEPS, At, case, train
+from .training import STEPS, At, case, train
 
 
 @case
@@ -17,24 +16,16 @@ def resumes():
     train(max_epoch=6, resume="auto")
 
 
-def move():
-    """Makes a folder beside the log directory the working directory."""
-    os.chdir(beside_the_log("elsewhere"))
-
-
-def train_and_move(*args):
-    """Trains with a relative log directory, in a run that changes the working directory."""
+@case
+def working_directory_changes():
+    """In the dataflow, then in a callback, of a run with a relative log directory."""
     log = logger.get_logger_dir()
-    os.makedirs(beside_the_log("elsewhere"))
+    elsewhere = beside_the_log("elsewhere")
+    os.makedirs(os.path.join(elsewhere, "deeper"))
     os.chdir(os.path.dirname(log))
     logger.set_logger_dir(os.path.basename(log), "delete")
-    train(*args)
-
-
-callback = At("trigger_step", lambda _: move(), step=STEPS + 3)
-CASES["working_directory_changes_in_a_callback"] = partial(train_and_move, None, callback)
-dataflow = Flow(STEPS + 3, move)
-CASES["working_directory_changes_in_the_dataflow"] = partial(train_and_move, dataflow)
+    deeper = At("trigger_step", lambda _: os.chdir("deeper"), step=2 * STEPS + 3)
+    train(Flow(STEPS + 3, lambda: os.chdir(elsewhere)), deeper)
 
 
 @case

@@ -72,10 +72,10 @@ def _after_a_session(kind):
         sess.run(tf.reduce_sum(tf.ones([1000, 1000]) @ tf.ones([1000, 1000])))
         flow = _flow(kind, functions.tenfold)
         going = iter(flow)
-        found = [next(going)[0] for _ in range(50)]
+        numbers = [next(going)[0] for _ in range(50)]
         if kind == "map":
-            mark(f"in order {found == [10 * i for i in range(50)]}")
-        kinds = {each.worker._start_method for each in flow._pools._all[0]._members}
+            mark(f"in order {numbers == [10 * i for i in range(50)]}")
+        kinds = {worker.process._start_method for worker in flow._pools._all[0]._workers}
         mark(f"started as {sorted(kinds)}")
         flow.close()
     mark("done")

@@ -12,17 +12,6 @@ from .marks import mark
 
 GOOD = [np.ones(4, np.float32), np.ones(4, np.float32)]
 
-# Fields that must not reach the graph, in the place of the first component.
-BAD_FIELDS = {
-    "none": None,
-    "object": np.array([None] * 4, dtype=object),
-    "string": "text",
-    "rank": np.ones([4, 4], np.float32),
-    "complex": np.ones(4, np.complex64),
-    "ragged": [[1.0], [1.0, 2.0]],
-}
-BAD_LATER = ("none", "object", "rank")  # tried not only at the first datapoint
-
 
 class Flow(DataFlow):
     """Endless, all ones; what happens at datapoint `at` is up to a function.
@@ -72,8 +61,3 @@ def ignores_everything(phase="deaf"):
             time.sleep(0.05)
         except BaseException:  # this is the case: what does not let go
             continue
-
-
-def bad(name):
-    """Returns a function that gives a datapoint with that bad field."""
-    return lambda: [BAD_FIELDS[name], GOOD[1]]

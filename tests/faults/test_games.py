@@ -3,7 +3,6 @@
 import re
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from tests.examples.conftest import EXAMPLE
@@ -19,13 +18,12 @@ def content(kind):
     if kind == "damaged":
         whole = Path(breakout_rom()).read_bytes()
         return whole[:100] + bytes([whole[100] ^ 1]) + whole[101:]
-    return np.random.RandomState(0).bytes(2048) if kind == "random" else b""
+    return b""
 
 
 ADVICE = {
     "missing": "Give the path of a file",
     "empty": "Use the file that comes with ale-py",
-    "random": "Use the file that comes with ale-py",
     "damaged": "Use the file that comes with ale-py",
     "unreadable": "Input/output error",
 }

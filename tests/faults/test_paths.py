@@ -19,12 +19,9 @@ def steps(log):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "name", ["layers=[64,64]", "a\\b", "a*[b]?"], ids=["brackets", "backslash", "all"]
-)
 @pytest.mark.fault_row(52)
-def test_a_run_in_a_directory_that_is_a_pattern_is_saved_and_resumed(name, run, tmp_path):
-    directory = tmp_path / name
+def test_a_run_in_a_directory_that_is_a_pattern_is_saved_and_resumed(run, tmp_path):
+    directory = tmp_path / "layers=[64,64]\\a*?"
     directory.mkdir()
     run(Case(52, "finishes", 0, says=DONE, never=("Cannot save",)), directory)
     assert steps(directory / "log") == [20, 40, 60]
@@ -43,15 +40,16 @@ def test_a_directory_that_is_not_utf8_is_refused_before_anything_is_built(run, t
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("place", ["a_callback", "the_dataflow"])
 @pytest.mark.fault_row(54)
-def test_all_files_go_where_they_went_before_the_working_directory_changed(place, run, tmp_path):
-    run(Case(54, f"working_directory_changes_in_{place}", 0, says=DONE))
+def test_all_files_go_where_they_went_before_the_working_directory_changed(run, tmp_path):
+    run(Case(54, "working_directory_changes", 0, says=DONE))
     log = tmp_path / "log"
-    assert os.listdir(str(tmp_path / "elsewhere")) == [] and not (tmp_path / "train_log").exists()
+    assert os.listdir(str(tmp_path / "elsewhere")) == ["deeper"]
+    assert not (tmp_path / "train_log").exists()
+    assert os.listdir(str(tmp_path / "elsewhere" / "deeper")) == []
     assert steps(log) == [20, 40, 60]
     epochs = json.loads((log / "stats.json").read_text())
-    assert [each["epoch_num"] for each in epochs] == [1, 2, 3]
+    assert [epoch["epoch_num"] for epoch in epochs] == [1, 2, 3]
     assert "finished" in (log / "run.json").read_text()
     assert "Training has finished!" in (log / "log.log").read_text()
     assert len(list(log.glob("events.out.tfevents.*"))) == 1
@@ -75,9 +73,9 @@ def test_a_run_ends_if_another_came_when_its_lock_was_deleted(start, run, tmp_pa
     with start(Case(55, "lock_is_deleted_before_a_save", 1, error=DELETED)) as first:
         first.child.wait_for("PHASE waits")
         run(Case(55, "resumes", 0, says=DONE), action="keep")
-        written = {each.name: each.stat().st_mtime_ns for each in (tmp_path / "log").glob("model*")}
+        written = {path.name: path.stat().st_mtime_ns for path in (tmp_path / "log").glob("model*")}
         (tmp_path / "go").touch()
         first.end()
     assert written == {
-        each.name: each.stat().st_mtime_ns for each in (tmp_path / "log").glob("model*")
+        path.name: path.stat().st_mtime_ns for path in (tmp_path / "log").glob("model*")
     }

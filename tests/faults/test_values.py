@@ -10,11 +10,7 @@ from .test_matrix import ENDED
 NON_FINITE, NAN = r".*NonFiniteError: ", "cost is nan"
 BREAKING = [
     Case(24, name, 1, error=f"{NON_FINITE}{what} at global_step 45", says=ENDED, fast=what == NAN)
-    for name, what in [
-        ("nan_from_data", NAN),
-        ("inf_from_data", "cost is inf"),
-        ("log_of_zero", "entropy is -inf"),
-    ]
+    for name, what in [("nan_from_data", NAN), ("log_of_zero", "entropy is -inf")]
 ]
 
 
@@ -34,8 +30,6 @@ def test_weights_that_break_in_the_last_step_of_an_epoch_are_not_saved(run, tmp_
 
 @pytest.mark.slow
 @pytest.mark.fault_row(35)
-@pytest.mark.parametrize(
-    "name", ["memory_reused", "small_memory_reused", "memory_reused_without_a_queue"]
-)
+@pytest.mark.parametrize("name", ["memory_reused", "memory_reused_without_a_queue"])
 def test_what_is_trained_on_is_what_was_yielded(name, run):
     run(Case(35, name, 0, says=("PHASE in order until 60", "Training has finished!")))
