@@ -321,15 +321,19 @@ def test_threads_that_ask_a_predictor_of_the_training_end_with_it(capsys):
     assert "still runs" not in printed and "failed" not in printed
 
 
-def test_a_signal_while_a_callback_computes_cancels_no_enqueue(capfd):
+@pytest.mark.parametrize(
+    "compute", [lambda cb: time.sleep(1.0), lambda cb: cb.trainer.sess.run(cb.slow)]
+)
+def test_a_signal_while_a_callback_computes_cancels_no_enqueue(compute, capfd):
     class Computes(Callback):
         def _setup_graph(self):
             self.queues = all_queues(tf.get_default_graph())
+            self.slow = tf.py_func(lambda: (time.sleep(1.0), 1.0)[1], [], tf.float64)
 
         def _trigger_epoch(self):
             wait_until(lambda: self.queues[0].is_full(self.trainer.sess))
             self.trainer.signal_token.request(Interrupted(signal.SIGTERM))
-            time.sleep(1.0)  # longer than a step is waited for
+            compute(self)  # longer than a step is waited for
 
     endless = RepeatedData(flow(), -1)
     with pytest.raises(TrainingInterrupted):
