@@ -19,7 +19,6 @@ from tensorpack.utils.stopping import (
     Failed,
     Finished,
     Interrupted,
-    StopReason,
     StopRequested,
     StopToken,
 )
@@ -91,11 +90,7 @@ class Ending(NamedTuple):
 
 
 def judge(
-    error: Optional[BaseException],
-    reason: Optional[StopReason],
-    loop: Any,
-    in_step: bool,
-    closed_queues: Callable[[], List[str]],
+    error: Optional[BaseException], loop: Any, in_step: bool, closed_queues: Callable[[], List[str]]
 ) -> Optional[BaseException]:
     """Returns what the trainer is to raise, None for an end in order; logs it.
 
@@ -108,18 +103,21 @@ def judge(
       closed_queues: returns the names of the queues that are closed and should not be.
     """
     failed = f"Training failed at global_step={loop.global_step}"
+    reason, stopped = loop.stop_token.reason, isinstance(error, (StopRequested, *QUEUE_ERRORS))
     if isinstance(reason, Failed):
+        first = reason.error
         logger.error(f"{failed} because of {reason.where}.")
-        if error is not None and not isinstance(error, (StopRequested, *QUEUE_ERRORS)):
-            _add(error, reason.error)
-        return reason.error
+        if error not in (None, first) and not stopped:
+            logger.error(f"The main thread failed as well: {error!r}")
+            if first.__cause__ is None and first.__context__ is None:
+                first.__context__ = error  # so that both are shown
+        return first
     if error is None:
         return None  # a signal that came after the last step changes nothing
     if isinstance(error, StopTraining):
         logger.info(f"Training was stopped. {error}".rstrip())
         return None
-    stopped = isinstance(error, (StopRequested, *QUEUE_ERRORS)) or _is_exit_0(error)
-    if isinstance(reason, Interrupted) and stopped:
+    if isinstance(reason, Interrupted) and (stopped or _is_exit_0(error)):
         what = "Ctrl-C" if reason.signum == signal.SIGINT else signal.Signals(reason.signum).name
         logger.info(f"Detected {what} and exiting main loop.")
         return TrainingInterrupted(reason.signum)
@@ -130,21 +128,20 @@ def judge(
         logger.info(f"Training was ended at global_step={loop.global_step} by {error!r}.")
         return error
     if isinstance(error, StopRequested) or (isinstance(error, QUEUE_ERRORS) and in_step):
-        error = _data_error(error, reason, loop, closed_queues())
+        error = _data_error(error, loop, closed_queues())
     logger.error(f"{failed} with {type(error).__name__}.")
     if is_name_of_tf1(error):
         logger.error(_RUN_AS_TF1)
     return error
 
 
-def _data_error(
-    error: BaseException, reason: Optional[StopReason], loop: Any, closed: List[str]
-) -> BaseException:
+def _data_error(error: BaseException, loop: Any, closed: List[str]) -> BaseException:
     """Returns the error to raise for a step that got no data."""
     where = (
         f"at step {loop.local_step + 1} of {loop.steps_per_epoch} of epoch {loop.epoch_num} "
         f"(global_step {loop.global_step})"
     )
+    reason = loop.stop_token.reason
     if isinstance(error, tf.errors.CancelledError) and not closed:
         return error
     if isinstance(reason, EndOfData):
@@ -168,15 +165,6 @@ def _data_error(
 
 def _is_exit_0(error: BaseException) -> bool:
     return isinstance(error, SystemExit) and error.code in (None, 0)
-
-
-def _add(other: BaseException, error: BaseException) -> None:
-    """Logs another error of the run, and shows it with `error` if that has no other context."""
-    if other is error:
-        return
-    logger.error(f"The main thread failed as well: {other!r}")
-    if error.__cause__ is None and error.__context__ is None:
-        error.__context__ = other
 
 
 def log_late_failures(token: StopToken) -> None:
@@ -203,9 +191,9 @@ def log_ending(trainer: Any, ending: Ending) -> None:
 def _explain(trainer: Any, callbacks: List[Any], error: Exception) -> None:
     try:
         _name_callback(error, callbacks)
-        made = line_of_failure(error, trainer.graph)
-        if made is not None:
-            add_note(error, made)
+        origin = line_of_failure(error, trainer.graph)
+        if origin is not None:
+            add_note(error, origin)
     finally:
         logger.detail("The traceback:", exc_info=error)
 
@@ -216,7 +204,7 @@ def _name_callback(error: Exception, callbacks: List[Any]) -> None:
     while trace is not None:
         owner, hook = trace.tb_frame.f_locals.get("self"), trace.tb_frame.f_code.co_name
         hook = hook.lstrip("_")
-        if hook in _HOOKS and any(owner is each for each in callbacks):
+        if hook in _HOOKS and any(owner is cb for cb in callbacks):
             of_input = type(owner).__module__.startswith("tensorpack.input_source.")
             source = getattr(owner, "_source", None) if of_input else None  # what the user made
             who = f"callback {owner}" if source is None else f"input {type(source).__name__}"

@@ -257,7 +257,7 @@ class TrainLoop(TrainerContract):
             error = StopRequested(token.reason)
         verdict: Optional[BaseException] = None
         try:
-            verdict = judge(error, token.reason, self, in_step, self._closed_queues)
+            verdict = judge(error, self, in_step, self._closed_queues)
             if isinstance(verdict, TrainingInterrupted):
                 self._attempt_save()
             if isinstance(error, StopTraining):

@@ -64,14 +64,6 @@ def test_must_needs_one(log_dir):
     assert find_resumption("must", log_dir).state == {"step": 4}
 
 
-def test_a_path_is_a_checkpoint_or_a_directory(log_dir):
-    save(log_dir, 4, 8)
-    path = os.path.join(log_dir, "model-4")
-    assert find_resumption(path, None).state == {"step": 4}
-    assert find_resumption(path + ".index", None).state == {"step": 4}
-    assert find_resumption(log_dir, None).state == {"step": 8}
-
-
 @pytest.mark.parametrize(
     "options, resume",
     [

@@ -107,27 +107,6 @@ def test_a_run_that_is_left_at_any_turn_continues_at_the_next_one():
         assert trainer.global_step == STEPS * EPOCHS
 
 
-def test_counters_continue_in_the_middle_of_an_epoch():
-    seen = []
-
-    class Look(Callback):
-        def _before_train(self):
-            seen.append(("begin", self.epoch_num, self.global_step, self.trainer.resumed))
-
-        def _before_epoch(self):
-            seen.append(("epoch", self.epoch_num, self.local_step))
-
-        def _trigger_step(self):
-            seen.append((self.epoch_num, self.local_step, self.global_step))
-
-    saver = Never()
-    with pytest.raises(Dies):
-        run([Leaves([], saver, at=STEPS + 2 + 1)], saver)  # the first step of epoch 2
-    run([Look()], Never(), resume="auto", max_epoch=2)
-    # It had no turn in the round of the third step, as it was not there.
-    assert seen == [("begin", 1, 3, True), ("epoch", 2, 0), (2, 0, 3), (2, 1, 4)]
-
-
 def test_the_streams_of_the_process_continue():
     class Draws(Callback):
         def __init__(self):
