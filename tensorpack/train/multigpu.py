@@ -211,7 +211,7 @@ class SyncMultiGPUTrainerReplicated(MultiTowerTrainer):
         names = ["gpu_prefetch"] if isinstance(config, TrainConfig) else ["average", "mode"]
         if len(options) > len(names):
             raise TypeError(f"At most {len(names)} options ({', '.join(names)}), got {options}.")
-        values = {"gpu_prefetch": gpu_prefetch, "average": average, "mode": mode}
+        values: Dict[str, Any] = {"gpu_prefetch": gpu_prefetch, "average": average, "mode": mode}
         values.update(zip(names, options))
         super().__init__(config, values["gpu_prefetch"])
         self._average, self._mode = values["average"], values["mode"]
