@@ -53,12 +53,6 @@ def test_values_and_gradients_are_those_of_the_whole(devices):
     assert [each.device[-5:] for each, *_ in towers] == [each[1:].upper() for each in devices]
 
 
-def test_one_tower_may_be_run_alone():
-    totals = in_towers(lambda i: sum_over_towers(tf.constant(STARTS[i])))
-    for each in totals:
-        np.testing.assert_allclose(run(each), STARTS.sum(0))
-
-
 def test_a_tower_that_has_no_gradient_adds_none():
     def build(i):
         x = tf.constant(STARTS[i])
