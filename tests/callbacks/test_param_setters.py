@@ -71,11 +71,9 @@ def test_a_value_takes_effect_after_its_epoch(schedule, interp, values):
     "schedule, interp, value",
     [
         ([(0, 1.0), (2, 0.5)], None, 0.5),
-        ([(0, 1.0), (3, 0.0)], None, 0.0),
         ([(0, 0.0), (4, 1.0)], None, 0.0),
         ([(5, 1.0)], None, "initial"),
         ([(1, 0.0), (5, 4.0)], "linear", 2.0),
-        ([(0, 1.0), (2, 0.25)], "linear", 0.25),
         ([(4, 1.0), (5, 0.25)], "linear", "initial"),
     ],
 )
@@ -193,11 +191,6 @@ def test_a_file_without_the_value_is_a_warning(tmp_path, capsys, text):
     assert values == ["initial"]
     # once before the training, once after the epoch
     assert lines[1:] == [f"Cannot find exploration in {tmp_path / 'hyper.txt'}"] * 2
-
-
-def test_the_file_may_have_a_full_path(tmp_path):
-    setter = HumanHyperParamSetter(param(), str(tmp_path / "my.txt"))
-    assert setter.file_name == str(tmp_path / "my.txt")
 
 
 def test_in_a_group_of_workers_nobody_sets_a_variable_by_hand_or_by_a_scalar(tmp_path, capsys):

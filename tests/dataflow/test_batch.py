@@ -75,15 +75,12 @@ def test_arrays_keep_dtype_shape_and_values(shape, dtype, size):
         ([np.float32(1), np.float64(2)], np.array([1, 2], np.float64)),
         ([np.int64(1), 2], np.array([1, 2], np.int64)),
         ([np.float64(0.1), 0.1, 1e300], np.array([0.1, 0.1, 1e300], np.float64)),
-        ([0.1, np.array(0.1, ">f8")], np.array([0.1, 0.1], np.float64)),
         ([0.1, np.longdouble(0.1)], np.array([0.1, 0.1], np.longdouble)),
         ([0.1, np.float16(1)], np.array([0.1, 1], np.float32)),
         ([np.uint8(1), np.int8(-1)], np.array([1, -1], np.int16)),
         ([np.timedelta64(1, "s")] * 2, np.array([1, 1], "m8[s]")),
         (["a", "bcd"], np.array(["a", "bcd"])),
         ([b"a", b"bcd"], np.array([b"a", b"bcd"])),
-        (["a", np.str_("bcd")], np.array(["a", "bcd"])),
-        ([np.bytes_(b"a"), b"bcd"], np.array([b"a", b"bcd"])),
     ],
 )
 def test_scalars(values, expected):
@@ -96,7 +93,6 @@ def test_scalars(values, expected):
     "values, error, message",
     [
         ([0, 2**31], ValueError, r"from 0 to 2147483648.*np.int64\(value\)"),
-        ([0, -(2**31) - 1], ValueError, "from -2147483649 to 0"),
         ([np.int64(1), 2**31], ValueError, "int32"),
         ([1.0, 1e39], ValueError, "too large for float32"),
         ([b"a", b"b\0"], ValueError, "zero byte"),
@@ -106,7 +102,6 @@ def test_scalars(values, expected):
         (["a", 1], TypeError, "mixes int and str"),
         ([np.int64(1), np.float32(1)], ValueError, "kinds: float32, int64"),
         ([np.int64(1), np.uint64(1)], ValueError, "kinds: int64, uint64"),
-        ([np.bool_(True), np.uint8(1)], ValueError, "kinds: bool, uint8"),
         ([np.timedelta64(1, "s"), np.timedelta64(1, "D")], ValueError, "kinds: timedelta64"),
         ([np.ma.array([1, 2], mask=[0, 1])], TypeError, "Component 1 is MaskedArray"),
     ],

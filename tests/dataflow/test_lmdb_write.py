@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from tensorpack.dataflow import DataFromGenerator
-from tensorpack.dataflow.files import lmdb_file as lmdb_module
 from tensorpack.dataflow.files.lmdb_file import LMDBDataPoint, LMDBSerializer, dump_dataflow_to_lmdb
 from tests.contracts.dataflow import assert_same
 from tests.dataflow.flows import flow_of
@@ -62,20 +61,6 @@ def test_write_frequency(tmp_path, frequency):
     assert_same(list(LMDBDataPoint(path, shuffle=False)), sample(5))
     with lmdb.open(path, subdir=False, readonly=True, lock=False) as env:
         assert env.info()["last_txnid"] == 5 // frequency + 1
-
-
-def test_a_transaction_has_no_more_bytes_than_it_should(tmp_path, monkeypatch):
-    monkeypatch.setattr(lmdb_module, "_TRANSACTION_BYTES", 3100)
-    LMDBSerializer.save(flow_of(sample(4)), tmp_path / "new.lmdb")
-    with lmdb.open(str(tmp_path / "new.lmdb"), subdir=False, readonly=True, lock=False) as env:
-        assert env.info()["last_txnid"] == 2
-
-
-def test_keys_continue_after_all_digits_are_used(tmp_path, monkeypatch):
-    monkeypatch.setattr(lmdb_module, "_KEY_FORMAT", "{:01d}")
-    monkeypatch.setattr(lmdb_module, "_KEYS_IN_ORDER", 10)
-    LMDBSerializer.save(flow_of(sample(12)), tmp_path / "new.lmdb")
-    assert_same(list(LMDBSerializer.load(tmp_path / "new.lmdb", shuffle=False)), sample(12))
 
 
 def test_a_datapoint_that_cannot_be_written_is_named(tmp_path):

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from tensorpack.dataflow import (
-    DataFromList,
     FilterData,
     MapData,
     MapDataComponent,
@@ -17,7 +16,7 @@ from tensorpack.dataflow import (
 from tensorpack.utils import logger
 from tensorpack.utils.rng import fix_rng_seed
 from tests.contracts.dataflow import contract_of
-from tests.dataflow.flows import flow_of, shuffled
+from tests.dataflow.flows import flow_of, numbers, shuffled
 from tests.dataflow.process_functions import Unsized, odd
 
 
@@ -179,10 +178,6 @@ def greedy_at_two(datapoint, rng):
     return [2] if datapoint[0] == 2 and len(rng.rand(99)) else noisy(datapoint, rng)
 
 
-def numbered(count=8):
-    return DataFromList([[i] for i in range(count)], shuffle=False)
-
-
 def seeded(flow):
     fix_rng_seed(1)
     flow.reset_state()
@@ -190,20 +185,20 @@ def seeded(flow):
 
 
 TestRandomMapData = contract_of(
-    lambda: RandomMapData(numbered(5), noisy), length=5, deterministic=False
+    lambda: RandomMapData(numbers(5), noisy), length=5, deterministic=False
 )
 TestRandomMapThatDrops = contract_of(
-    lambda: RandomMapData(Unsized(numbered(9)), some), length=8, has_len=False, deterministic=False
+    lambda: RandomMapData(Unsized(numbers(9)), some), length=8, has_len=False, deterministic=False
 )
 
 
 def test_draws_depend_on_seed_pass_and_position():
-    flow = seeded(RandomMapData(numbered(), noisy))
+    flow = seeded(RandomMapData(numbers(8), noisy))
     first, second = list(flow), list(flow)
     assert len({dp[1] for dp in first + second}) == 16
-    assert list(seeded(RandomMapData(numbered(), noisy))) == first
+    assert list(seeded(RandomMapData(numbers(8), noisy))) == first
     # what one datapoint draws changes no other
-    assert list(seeded(RandomMapData(numbered(), greedy_at_two))) == [*first[:2], [2], *first[3:]]
+    assert list(seeded(RandomMapData(numbers(8), greedy_at_two))) == [*first[:2], [2], *first[3:]]
 
 
 def test_what_it_gets_is_its_own_and_errors_name_the_datapoint():
@@ -211,9 +206,9 @@ def test_what_it_gets_is_its_own_and_errors_name_the_datapoint():
     (result,) = RandomMapData(flow_of([datapoint]), lambda dp, rng: [dp.pop()])
     assert result[0] is datapoint[0]
     with pytest.raises(ZeroDivisionError) as caught:
-        list(RandomMapData(numbered(), lambda dp, rng: 1 / (dp[0] - 2) and dp))
+        list(RandomMapData(numbers(8), lambda dp, rng: 1 / (dp[0] - 2) and dp))
     assert "RandomMapData failed on datapoint 2" in repr(
         getattr(caught.value, "__notes__", caught.value.__cause__)
     )
     with pytest.raises(TypeError, match="RandomMapData applies a function, but got int"):
-        RandomMapData(numbered(), 3)
+        RandomMapData(numbers(8), 3)

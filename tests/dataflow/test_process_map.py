@@ -1,11 +1,9 @@
 """A function in processes: what comes out is what went in, and processes outlive its errors."""
 
-import errno
 import gc
 import itertools
 import multiprocessing
 import os
-import resource
 
 import numpy as np
 import pytest
@@ -13,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tensorpack.dataflow import (
-    BatchData,
     DataFromGenerator,
     DataFromList,
     MapData,
@@ -151,18 +148,6 @@ def test_what_is_done_first_comes_first_unless_strict():
                 assert list(datapoints) == [[0]]
 
 
-def test_all_processes_work_at_once():
-    together = multiprocessing.get_context("fork").Barrier(3)
-
-    def func(datapoint):
-        if datapoint[0] < 3:  # one for each
-            together.wait(LONG)
-        return datapoint
-
-    with closing(mapped(numbers(12), func, 3)) as flow:
-        assert sorted(flow) == [[i] for i in range(12)]
-
-
 @both_orders
 @pytest.mark.parametrize("buffer_size", [1, 5])
 def test_no_more_is_taken_from_the_flow_than_asked_for(strict, buffer_size):
@@ -253,15 +238,6 @@ class TestData:
         with closing(mapped(ds, functions.Keeps(), 1, buffer_bytes=100000)) as flow:
             assert [n for (n,) in flow] == list(range(1, 101))
 
-    def test_within_a_pipeline(self):
-        inner = mapped(numbers(12), strict=True)
-        flow = BatchData(mapped(inner, functions.arrays_of, strict=True), 4)
-        with closing(RepeatedData(flow, 2)):
-            batches = list(RepeatedData(flow, 2))
-        firsts = [batch[0].tolist() for batch in batches]
-        assert firsts[:2] == [[0, 10, 20, 30], [40, 50, 60, 70]] and len(batches) == 6
-        assert multiprocessing.active_children() == []
-
 
 def test_processes_end_although_the_flow_cannot_be_closed(monkeypatch):
     def refuse(flow):
@@ -287,31 +263,6 @@ def test_64_processes_have_room_below_the_usual_limit_and_give_it_back():
         most = 64 * (4 * flow._limits.slots + 9)  # 9: pipes of the channels, worker, and process
         assert len(open_files()) - len(before) <= most < 1024 - 100
     assert open_files() == before
-
-
-def test_too_many_processes_for_the_limit_of_open_files():
-    flow = mapped(numbers(3), num_proc=6)
-    gc.collect()  # of tests before
-    before = open_files()
-    used = {int(number) for number in before}
-    usual = resource.getrlimit(resource.RLIMIT_NOFILE)
-    unused = (number for number in itertools.count() if number not in used)
-    limit = next(itertools.islice(unused, 40, None))
-    resource.setrlimit(resource.RLIMIT_NOFILE, (limit, usual[1]))
-    try:
-        with pytest.raises(
-            OSError, match="No room for .*Data with 6 processes .EMFILE.. Use"
-        ) as error:
-            flow.reset_state()
-    finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, usual)
-    assert error.value.errno == errno.EMFILE
-    assert "of open files by ulimit -n before the program is started" in str(error.value)
-    del error  # what was opened last is held by the frames of the error
-    gc.collect()
-    assert multiprocessing.active_children() == [] and open_files() == before
-    with closing(flow):
-        assert len(list(flow)) == 3
 
 
 def test_both_names_and_the_default_of_a_process_for_each_core():

@@ -15,6 +15,7 @@ from tensorpack.input_source import DataFlowEmpty
 from tensorpack.input_source.cursor import END_OF_PASS, FlowCursor
 from tensorpack.tfutils.callback import Callback
 from tensorpack.utils.stopping import Interrupted, StopRequested, StopToken
+from tests.dataflow.flows import numbers
 
 from .run_source import FlowOf
 
@@ -27,10 +28,6 @@ def datapoints(flow, infinite=True):
 def test_an_empty_pass_is_an_error(infinite):
     with pytest.raises(DataFlowEmpty, match="DataFromList ended without a single datapoint"):
         next(datapoints(DataFromList([]), infinite))
-
-
-def numbers(length):
-    return DataFromList([[i] for i in range(length)], shuffle=False)
 
 
 def trainer_of(strictly=True, token=None):

@@ -21,15 +21,12 @@ from tensorpack.train import SimpleTrainer
 from tensorpack.utils import fix_rng_seed
 from tensorpack.utils.stopping import Interrupted
 from tests.contracts.input_source import InputSourceContract, InputStateContract
+from tests.dataflow.flows import numbers
 from tests.helpers import TinyModel, config
 
 from .run_source import FlowOf, hooked, running
 
 SIGNATURE = [tf.TensorSpec([], tf.int32, "number")]
-
-
-def numbers(count=1000):
-    return DataFromList([[i] for i in range(count)], shuffle=False)
 
 
 class TestStagedQueue(InputSourceContract):
@@ -55,7 +52,7 @@ class TestStateOfBatches(InputStateContract):
 
 
 def test_batches_come_in_their_order_and_ahead_of_their_step(logged):
-    source = StagingInput(QueueInput(numbers()), nr_stage=3)
+    source = StagingInput(QueueInput(numbers(1000)), nr_stage=3)
     with running(source, SIGNATURE) as (_, sess, (x,), callbacks):
         session = hooked(sess, callbacks)
         assert [session.run(x) for _ in range(4)] == [0, 1, 2, 3]
@@ -65,16 +62,16 @@ def test_batches_come_in_their_order_and_ahead_of_their_step(logged):
 
 
 def test_other_runs_leave_the_buffers_alone():
-    source = StagingInput(QueueInput(numbers()))
+    source = StagingInput(QueueInput(numbers(1000)))
     one = tf.constant(1)
     with running(source, SIGNATURE) as (_, sess, (x,), callbacks):
         session = hooked(sess, callbacks)
-        found = [session.run(each) for each in [one, x, one, one, x, x]]
-    assert found == [1, 0, 1, 1, 1, 2]
+        values = [session.run(tensor) for tensor in [one, x, one, one, x, x]]
+    assert values == [1, 0, 1, 1, 1, 2]
 
 
 def test_each_tower_has_its_own_buffer_on_its_device():
-    source = StagingInput(QueueInput(numbers()), nr_stage=2)
+    source = StagingInput(QueueInput(numbers(1000)), nr_stage=2)
 
     owner = source.setup(SIGNATURE)[0]
     for gpu in range(2):
@@ -82,8 +79,8 @@ def test_each_tower_has_its_own_buffer_on_its_device():
             (tensor,) = source.get_input_tensors()
         assert (tensor.op.type, tensor.device) == ("Unstage", f"/device:GPU:{gpu}")
     graph = tf.get_default_graph()
-    stages = [each for each in graph.get_operations() if each.type == "Stage"]
-    assert [each.device for each in stages] == ["/device:GPU:0", "/device:GPU:1"]
+    stages = [op for op in graph.get_operations() if op.type == "Stage"]
+    assert [op.device for op in stages] == ["/device:GPU:0", "/device:GPU:1"]
     assert "CPU" in stages[0].inputs[0].device
     assert "CPU" in graph.get_operation_by_name("QueueInput/consumed").device
     assert (owner._consumed.per_run, owner._consumed.ahead) == (2, 4)
@@ -146,7 +143,7 @@ def test_a_step_without_a_further_batch_does_not_happen():
         assert sess.run(updates) == 1
         assert callbacks[0].state_dict()["count"] == 1
         release.set()
-    assert not [each for each in threading.enumerate() if each.name == "EnqueueThread"]
+    assert not [thread for thread in threading.enumerate() if thread.name == "EnqueueThread"]
 
 
 class HalfFed(SimpleTrainer):
@@ -217,15 +214,15 @@ def test_a_run_that_is_saved_continues_exactly(trainer, log_dir):
 
 
 def test_what_a_callback_alone_asks_for_is_there_in_each_step():
-    found = []
+    seen = []
 
     def data():
         flow = DataFromList([[[float(i)], [0.0]] for i in range(50)], shuffle=False)
         return StagingInput(QueueInput(flow), nr_stage=2)
 
-    look = ProcessTensors(["seen:0"], lambda value: found.append(float(value[0])))
+    look = ProcessTensors(["seen:0"], lambda value: seen.append(float(value[0])))
     train(data, model=Unreached(), callbacks=[look], max_epoch=1)
-    assert found == [0, 1, 2, 3, 4, 5]
+    assert seen == [0, 1, 2, 3, 4, 5]
 
 
 def test_summaries_in_a_run_of_their_own_take_a_batch_that_is_replaced():
@@ -250,8 +247,8 @@ def test_a_deterministic_run_refuses_it():
 
 
 def test_wrong_arguments():
-    queue = QueueInput(numbers())
-    for wrong in PlaceholderInput(), StagingInput(queue), numbers():
+    queue = QueueInput(numbers(1000))
+    for wrong in PlaceholderInput(), StagingInput(queue), numbers(1000):
         with pytest.raises(TypeError, match=f"such as a QueueInput.* got {type(wrong).__name__}"):
             StagingInput(wrong)
     with pytest.raises(ValueError, match="nr_stage must be a whole number of at least 1"):

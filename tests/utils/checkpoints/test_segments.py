@@ -13,7 +13,6 @@ from tensorpack.utils.checkpoints.segments import (
     SegmentDamaged,
     Segments,
     SegmentStore,
-    abandon,
     load_segments,
 )
 from tensorpack.utils.serialize import dump_hashed, load_hashed
@@ -176,9 +175,3 @@ def test_if_one_write_fails_the_others_are_deleted_and_all_owners_told(store, ba
         store.end_save(tree, False)
     assert names(store) == [old.name]
     assert [owner.heard for owner in owners] == [[None]] * 3
-
-
-def test_a_state_that_is_not_saved_after_all_is_let_go():
-    owner = Owner(arrays())
-    abandon({"a": [(owner.leaf,)]})
-    assert owner.heard == [None]
