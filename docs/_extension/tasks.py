@@ -97,9 +97,7 @@ TASKS = {
         auto_reuse_variable_scope cached_name_scope under_name_scope get_name_scope_name
         backup_collection freeze_collection restore_collection get_global_step_var
         get_global_step_value get_op_or_tensor_by_name get_op_tensor_name get_tensors_by_names
-        get_shape_str dependency_of_fetches dependency_of_targets
-        tfutils.graph: under_variable_scope
-        tfutils.graph: clear_collection""",
+        get_shape_str dependency_of_fetches dependency_of_targets""",
     "Training": """quickstart resuming errors
         TrainConfig launch_train_with_config prepare_log_dir DEFAULT_CALLBACKS DEFAULT_MONITORS
         StopTraining TrainingInterrupted DataEnded QueueClosed""",
