@@ -77,11 +77,11 @@ def send_dataflow_zmq(
                 connection.send(_DATA, datapoint)
                 bar.update()
         connection.send(_END, None)
-    except _NothingTaken:
+    except _TimedOut:
         raise
     except Exception as error:
         connection.seconds = min(connection.seconds, _FAILURE_SECONDS)
-        with suppress(_NothingTaken):  # the receiver is away
+        with suppress(_TimedOut):  # the receiver is away
             connection.send(_END, f"its flow failed with {type(error).__name__}: {error}")
         raise
     finally:
@@ -175,8 +175,8 @@ class RemoteDataZMQ(DataFlow):
                 return
 
 
-class _NothingTaken(DataFlowTerminated):
-    """A receiver is away, or has no room."""
+class _TimedOut(DataFlowTerminated):
+    """The other side is away, or the receiver has no room."""
 
 
 class _Connection:
@@ -233,23 +233,13 @@ class _Connection:
         frame = dumps(value)
         parts = range(0, len(frame), self._part_bytes)
         message = [kind, *(frame[i : i + self._part_bytes] for i in parts)]
-        try:
-            self._wait(self._socket.send_multipart, message)
-            if kind == _END:
-                self._wait(self._socket.recv)
-        except self._zmq.Again as error:
-            raise _NothingTaken(
-                f"Nothing was taken at {self.endpoints[0]} for {self.seconds} s: start the "
-                "receiver, or give a longer timeout."
-            ) from error
+        self._wait("was taken at", self._socket.send_multipart, message)
+        if kind == _END:
+            self._wait("was taken at", self._socket.recv)
 
     def receive(self, max_bytes: int) -> Tuple[bytes, Any]:
         """Waits for a message; returns its kind, and what was sent."""
-        try:
-            route, *frames = self._wait(self._socket.recv_multipart, copy=False)
-        except self._zmq.Again as error:
-            names = ", ".join(self.endpoints)
-            raise DataFlowTerminated(f"Nothing came to {names} for {self.seconds} s.") from error
+        route, *frames = self._wait("came to", self._socket.recv_multipart, copy=False)
         kind, *parts = (frame.buffer for frame in frames)
         try:
             if kind not in (_DATA, _END):
@@ -259,21 +249,26 @@ class _Connection:
             peer = frames[-1].get("Peer-Address")
             raise FrameError(f"A message of {peer} was not taken: {error}") from error
         if kind == _END:
-            self._wait(self._socket.send_multipart, [route, b""])
+            self._wait("was taken at", self._socket.send_multipart, [route, b""])
         return bytes(kind), value
 
-    def _wait(self, call: Callable[..., Any], *args: Any, **options: Any) -> Any:
+    def _wait(self, what: str, call: Callable[..., Any], *args: Any, **options: Any) -> Any:
         """Calls again and again; one long call would not hear a signal just before it."""
-        end = time.monotonic() + self.seconds
+        end, names = time.monotonic() + self.seconds, ", ".join(self.endpoints)
         with self._lock:
             while not self._closed:
                 try:
                     return call(*args, **options)
-                except self._zmq.ZMQError as error:
-                    again = isinstance(error, self._zmq.Again) and time.monotonic() <= end
-                    if not again and not self._closed:
+                except self._zmq.Again as error:
+                    if time.monotonic() > end:
+                        raise _TimedOut(
+                            f"Nothing {what} {names} for {self.seconds} s: start the other side, "
+                            "or give a longer timeout."
+                        ) from error
+                except self._zmq.ZMQError:
+                    if not self._closed:
                         raise
-        raise DataFlowTerminated(f"The connection at {', '.join(self.endpoints)} was closed.")
+        raise DataFlowTerminated(f"The connection at {names} was closed.")
 
 
 def _attach(socket: Any, addr: str, bind: bool, key: Optional[str]) -> None:

@@ -159,7 +159,7 @@ class TestMixtures:
             ValueError,
             "num_prefetch must be a whole number of at least 1",
         ),
-        (MultiProcessRunnerZMQ, {"start_method": "x"}, ValueError, "start_method is one of"),
+        (MultiProcessRunnerZMQ, {"start_method": "x"}, ValueError, "cannot find context for 'x'"),
     ],
 )
 def test_wrong_arguments(kind, options, error, message):

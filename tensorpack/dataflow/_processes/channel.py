@@ -162,7 +162,6 @@ class _View(weakref.ref):
     """Refers to the memory of a slot that is here."""
 
     slot: int
-    nbytes: int
 
 
 class Receiver(_End):
@@ -223,7 +222,7 @@ class Receiver(_End):
             memory = np.frombuffer(self._memory[slot], np.uint8)
             # Views of views hold `memory` itself, so it lives as long as the last of them.
             view = self._held[slot] = _View(memory, self._freed.append)
-            view.slot, view.nbytes = slot, size
+            view.slot = slot
             self._held_bytes += size
             memory = _copy_of(memory[:end]) if copies else memory
             data = memory[start:end]
@@ -240,7 +239,7 @@ class Receiver(_End):
         while self._freed:
             view = self._freed.popleft()
             del self._held[view.slot]
-            self._held_bytes -= view.nbytes
+            self._held_bytes -= len(self._memory[view.slot])
             words += bytes([view.slot])
         if words:
             with contextlib.suppress(BrokenPipeError):  # it has ended; its owner reports how

@@ -1,5 +1,6 @@
 """The bases of flows with worker processes: how they get worker pools, and give them inputs."""
 
+import multiprocessing
 import threading
 from multiprocessing import util
 from typing import Any, Callable, Dict, Iterator, List, Optional
@@ -7,9 +8,9 @@ from typing import Any, Callable, Dict, Iterator, List, Optional
 from tensorpack.utils.checks import as_count
 
 from .._flow import ProcessLocal
-from ..base import DataFlow, DataFlowTerminated, ProxyDataFlow, RNGDataFlow, StateNotKept
+from ..base import DataFlow, ProxyDataFlow, RNGDataFlow, StateNotKept
 from .pool import WorkerPool
-from .start_method import choose_start_method, is_worker
+from .start_method import is_worker
 
 
 class WorkerPools:
@@ -19,7 +20,7 @@ class WorkerPools:
     """
 
     def __init__(self, owner: Any) -> None:
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a signal handler may close a flow that starts
         self._all: List[WorkerPool] = []
         self.sharing = threading.Lock()  # held while a pass begins with a pool of all passes
         # This comes before multiprocessing asks its children to leave and waits for them, for
@@ -31,20 +32,13 @@ class WorkerPools:
         and now it is.
         """
         with self._lock:
-            pools = self._all  # until `close` puts another list in its place
-            pools[:] = [pool for pool in pools if not pool.closed]
-            for pool in pools:
-                if not alone or not pool.in_use:
-                    pool.in_use |= alone
-                    return pool
-        pool = make()
-        with self._lock:
-            if self._all is pools:
-                pool.in_use = alone
-                pools.append(pool)
-                return pool
-        pool.close()
-        raise DataFlowTerminated("The flow was closed while its processes were being started.")
+            self._all = [pool for pool in self._all if not pool.closed]
+            pool = next((pool for pool in self._all if not (alone and pool.in_use)), None)
+            if pool is None:
+                pool = make()
+                self._all.append(pool)
+            pool.in_use |= alone
+            return pool
 
     def restart(self) -> None:
         """Has the next pass begin with new inputs where all passes share a pool."""
@@ -75,7 +69,7 @@ class ProcessFlow(ProxyDataFlow, RNGDataFlow):
         super().__init__(ds)
         self.num_proc = as_count(self, "num_proc", num_proc)
         if start_method is not None:
-            choose_start_method(start_method)
+            multiprocessing.get_context(start_method)  # a ValueError if there is none
         self._buffer_bytes = as_count(self, "buffer_bytes", buffer_bytes)
         self._start_method = start_method
         self._local = ProcessLocal(WorkerPools)
@@ -87,12 +81,7 @@ class ProcessFlow(ProxyDataFlow, RNGDataFlow):
         return self._local.get(self)
 
     def __iter__(self) -> Iterator[Any]:
-        """Begins a pass.
-
-        While it is iterated it raises `DataFlowTerminated` if the flow was closed, `WorkerDied` if
-        a process died without a report, and what was raised in a process, with its traceback as the
-        cause; a `WorkerFailed` if it cannot be pickled.
-        """
+        """Begins a pass, which raises what `WorkerPool` raises."""
         return iter(self._without_processes()) if is_worker() else self._begin()
 
     def start_processes(self) -> None:

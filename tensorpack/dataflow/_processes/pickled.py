@@ -50,9 +50,9 @@ class Packed:
             part = find_unpicklable(obj, "")
             if part is None:
                 raise
-            where = f"{part.path}: " if part.path else ""
-            what = f"a {type(part.value).__name__} cannot be pickled"
-            raise TypeError(f"{where}{what}, so no process can get it ({part.reason}).") from error
+            path, value, reason = part
+            what = f"{path}: " * bool(path) + f"a {type(value).__name__} cannot be pickled"
+            raise TypeError(f"{what}, so no process can get it ({reason}).") from error
         self.pickle = file.getvalue()
         self.nbytes = self.begin + len(self.pickle)
 

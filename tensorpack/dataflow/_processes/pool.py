@@ -139,8 +139,6 @@ class WorkerPool:
             if item is None:
                 self._ready.popleft()
                 continue
-            if self.closed:  # meanwhile, by a signal handler, and with it the memory
-                raise self._was_closed()
             worker.in_flight -= 1
             result_number = item[0] - self._tag
             if result_number >= 0:  # else it belongs to a pass that was left
@@ -215,5 +213,4 @@ class WorkerPool:
         if self.closed:
             return self._was_closed()
         worker.process.join(_REAP_SECONDS)
-        reason = f"{worker.process.name} closed its pipe for unknown reasons."
-        return worker.process.error() or RuntimeError(reason)
+        return worker.process.error() or RuntimeError(f"{worker.process.name} closed its pipe.")

@@ -41,17 +41,13 @@ class SharedFile(Descriptor):
     def resize(self, nbytes: int) -> None:
         """Changes its size, and allocates the memory now; what fits in it stays.
 
-        No process may read what is cut off: the kernel would kill it. If it fails, the size is 0.
+        No process may read what is cut off: the kernel would kill it.
         """
         os.ftruncate(self.fd, nbytes)
-        if not nbytes or not hasattr(os, "posix_fallocate"):  # which macOS does not have
-            return
-        try:  # otherwise a write into a full /dev/shm would kill the process
+        if nbytes and hasattr(os, "posix_fallocate"):  # which macOS does not have
+            # otherwise a write into a full /dev/shm would kill the process
             with explain_shortage(f"{nbytes / 2**20:.1f} MiB of shared memory"):
                 os.posix_fallocate(self.fd, 0, nbytes)
-        except OSError:
-            os.ftruncate(self.fd, 0)
-            raise
 
     def view(self, nbytes: int, writable: bool) -> memoryview:
         """Returns its first bytes, which stay mapped while they are viewed, also when it is closed.

@@ -8,7 +8,7 @@ import sys
 import time
 from contextlib import suppress
 from multiprocessing.reduction import ForkingPickler
-from typing import Any, Dict, NamedTuple, Optional
+from typing import Any, Dict, Optional, Tuple
 
 from tensorpack.utils.workers.worker import Worker, state_of
 
@@ -18,30 +18,17 @@ _TASKS = "/proc/self/task"
 _LOOKS, _LOOKS_IN_A_ROW, _LOOK_SECONDS = 60, 3, 0.005
 
 
-class Unpicklable(NamedTuple):
-    """What cannot be pickled: its path, such as `ds.ds.func`, the object, and the error."""
-
-    path: str
-    value: Any
-    reason: str
-
-
 def choose_start_method(wanted: Optional[str] = None) -> str:
-    """Returns how to start a process here and now, or `wanted`, which must exist on this system.
+    """Returns `wanted`, or how to start a process here and now.
 
     "fork" is quick and takes everything along, but a forked process may wait for ever for a lock
     that some thread held in the moment of the fork. So it is taken only while all other threads
     sleep or wait, such as those of progress bars, notebooks and idle pools, and there is no
     TensorFlow session, and "forkserver" otherwise.
     """
-    methods = multiprocessing.get_all_start_methods()
     if wanted is not None:
-        if wanted not in methods:
-            raise ValueError(
-                f"start_method is one of {', '.join(methods)}, or None, but got {wanted!r}."
-            )
         return wanted
-    if "fork" not in methods:
+    if "fork" not in multiprocessing.get_all_start_methods():
         return "spawn"
     return "forkserver" if _has_session() or not _threads_are_idle() else "fork"
 
@@ -63,17 +50,20 @@ def start(worker: Worker, method: str, name: str, sent: Any) -> None:
         part = None if method == "fork" else find_unpicklable(sent, name)
         if part is None:
             raise
+        path, value, reason = part
         raise TypeError(
-            f"{part.path} cannot be sent to a process that is started by {method!r}: "
-            f"{part.reason}. It is {part.value!r:.200}. Use a function or class that is "
+            f"{path} cannot be sent to a process that is started by {method!r}: "
+            f"{reason}. It is {value!r:.200}. Use a function or class that is "
             "defined at the top of a module. Or have the processes forked: start them before there "
             "are other threads and a TensorFlow session, by start_processes(), or give "
             "start_method='fork'."
         ) from error
 
 
-def find_unpicklable(obj: Any, path: str, depth: int = 9) -> Optional[Unpicklable]:
-    """Returns the innermost part of `obj`, called `path`, that cannot be pickled and has a name."""
+def find_unpicklable(obj: Any, path: str, depth: int = 9) -> Optional[Tuple[str, Any, str]]:
+    """Returns the innermost part of `obj`, called `path`, that cannot be pickled and has a name:
+    its path, such as `ds.ds.func`, the part, and the error.
+    """
     try:
         ForkingPickler.dumps(obj)
     except Exception as error:
@@ -81,7 +71,7 @@ def find_unpicklable(obj: Any, path: str, depth: int = 9) -> Optional[Unpicklabl
             innermost = find_unpicklable(part, name, depth - 1)
             if innermost is not None:
                 return innermost
-        return Unpicklable(path, obj, f"{type(error).__name__}: {error}")
+        return path, obj, f"{type(error).__name__}: {error}"
     return None
 
 

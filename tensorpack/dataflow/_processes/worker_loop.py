@@ -54,9 +54,8 @@ def map_inputs(
         except Exception as error:
             if isinstance(obj, tuple):
                 note_datapoint(error, name, obj[1], obj[0], obj[2])
-            worker = multiprocessing.current_process().name
-            data = failure_to_bytes(error)
-            sender.send(Failure(data, worker, os.getpid()), tag)
+            worker = multiprocessing.current_process()
+            sender.send(Failure(failure_to_bytes(error), worker.name, os.getpid()), tag)
         obj = None  # release its memory before waiting
 
 

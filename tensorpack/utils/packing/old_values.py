@@ -10,7 +10,7 @@ import collections
 import copy
 import io
 import pickle
-from typing import Any, Callable, Dict
+from typing import Any, Dict
 
 import numpy as np
 
@@ -89,7 +89,7 @@ def _array_of(data: Any, dtype: np.dtype, shape: Any, order: Any = "C") -> np.nd
 
 def _unpickled(value: bytes, trusted: bool = False) -> Any:
     try:
-        # A deep copy has writable arrays in the place of what stands for them, and no `_Function`.
+        # A deep copy has writable arrays in the place of what stands for them.
         return copy.deepcopy(_Unpickler(io.BytesIO(value), encoding="latin1").load())
     except RefusedRecord:
         if not trusted:
@@ -106,22 +106,7 @@ class _Unpickler(pickle.Unpickler):
                 "only containers, numbers, text, bytes and numpy arrays are read. If you trust "
                 "the file, read it with allow_pickle=True, or in a script of your own."
             )
-        return _Function(_FUNCTIONS[path])
-
-
-class _Function:
-    """What a pickle finds by a name. It can be called, but neither be changed nor be a value."""
-
-    def __init__(self, function: Callable[..., Any]) -> None:
-        self._function = function
-
-    def __call__(self, *args: Any) -> Any:
-        return self._function(*args)
-
-    def __setstate__(self, _: Any) -> None:
-        raise RefusedRecord("It is a pickle that does more with a function than call it.")
-
-    __deepcopy__ = __setstate__
+        return _FUNCTIONS[path]
 
 
 class _Array:
@@ -159,7 +144,7 @@ def _from_buffer(data: Any, dtype: _Dtype, shape: Any, order: Any, axes: Any = N
 
 _FUNCTIONS: Dict[str, Any] = {
     "numpy.dtype": _Dtype,
-    "numpy.ndarray": None,  # only ever handed to `_reconstruct`
+    "numpy.ndarray": _Array,  # handed to `_reconstruct`
     "numpy.core.multiarray._reconstruct": lambda *_: _Array(),
     "numpy.core.multiarray.scalar": lambda dtype, data: _array_of(data, dtype.dtype, ())[()],
     "numpy.core.numeric._frombuffer": _from_buffer,

@@ -14,7 +14,7 @@ from tensorpack.dataflow._processes.pool import WorkerPool
 from tensorpack.dataflow._processes.worker_loop import map_inputs
 from tensorpack.utils.workers.worker_errors import WorkerDied, WorkerFailed
 from tests.dataflow import process_functions as functions
-from tests.processes import gone, wait_until
+from tests.processes import LONG, gone, in_thread, wait_until
 
 LIMITS = Limits(4, 8, 1 << 24)
 
@@ -80,14 +80,14 @@ def test_a_signal_handler_closes_it_while_it_waits(make):
 
 
 def test_closing_a_flow_ends_a_pool_that_is_being_made(make):
-    flow = functions.numbers(1)
+    flow, threads = functions.numbers(1), []
     pools = WorkerPools(flow)
 
-    def make_and_close():
-        pool = make()
-        pools.close()
-        return pool
+    def make_meanwhile():
+        threads.append(in_thread(pools.close)[0])
+        return make()
 
-    with pytest.raises(DataFlowTerminated, match="closed while its processes were"):
-        pools.take(make_and_close)
-    assert multiprocessing.active_children() == []
+    pool = pools.take(make_meanwhile)
+    threads[0].join(LONG)
+    assert pool.closed and multiprocessing.active_children() == []
+    assert not pools.take(make).closed  # a flow can be used again

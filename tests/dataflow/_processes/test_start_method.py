@@ -78,15 +78,11 @@ def test_with_a_session_it_does_not(monkeypatch):
     assert choose_start_method() == "forkserver"
 
 
-def test_what_is_wanted_is_taken_where_it_exists(no_session, monkeypatch):
+def test_what_is_wanted_is_taken(no_session, monkeypatch):
     for method in "fork", "forkserver", "spawn":
         assert choose_start_method(method) == method
-    with pytest.raises(ValueError, match="one of .*fork.*, or None, but got 'thread'"):
-        choose_start_method("thread")
     monkeypatch.setattr(multiprocessing, "get_all_start_methods", lambda: ["spawn"])
     assert choose_start_method() == "spawn"
-    with pytest.raises(ValueError, match="one of spawn, or None, but got 'fork'"):
-        choose_start_method("fork")
 
 
 class Refuses:
@@ -120,17 +116,17 @@ LOCK = threading.Lock()
     ],
 )
 def test_the_innermost_part_with_a_name_is_found(obj, path):
-    assert find_unpicklable(obj, "ds").path == path
+    assert find_unpicklable(obj, "ds")[0] == path
 
 
 def test_the_reason_is_named_unless_there_is_none():
-    part = find_unpicklable(Holder(Refuses()), "it")
-    assert part.reason == "TypeError: never to be sent"
-    assert isinstance(part.value, Refuses)
+    _, value, reason = find_unpicklable(Holder(Refuses()), "it")
+    assert reason == "TypeError: never to be sent"
+    assert isinstance(value, Refuses)
     assert find_unpicklable(MapData(numbers(3), functions.tenfold), "ds") is None
     first, second = Holder(None), Holder(LOCK)  # a circle
     first.value, second.back = second, first
-    assert find_unpicklable(first, "ds").path.startswith("ds.value")
+    assert find_unpicklable(first, "ds")[0].startswith("ds.value")
 
 
 @pytest.mark.parametrize("method", ["spawn", "forkserver"])
