@@ -54,7 +54,7 @@ class DataParallelBuilder:
           what the function returns for each tower.
 
         Raises:
-          ValueError: the lists differ in length; or the variables of two towers differ.
+          ValueError: the lists differ in length.
         """
         towers = as_list("call_for_each_tower", "towers", towers)
         count = len(towers)
@@ -134,24 +134,8 @@ def _copying(context: TowerContext, main_vars: Dict[str, tf.Variable]) -> Iterat
     with _hidden([_KEYS.LOSSES, _KEYS.REGULARIZATION_LOSSES, _KEYS.TRAINABLE_VARIABLES]):
         with tf.variable_creator_scope(create), _recording(context, tower_vars):
             yield
-        trained = {id(var) for var in tf.trainable_variables()}
-    copies = {name: var for name, var in tower_vars.items() if id(var) in created}
-    trained |= {id(var) for var in tf.trainable_variables()}  # those of the first tower
-    lacks = [name for name, var in main_vars.items() if id(var) in trained and name not in copies]
-    more = [name for name in copies if name not in main_vars]
-    other = [
-        name
-        for name, var in copies.items()
-        if name in main_vars and (id(var) in trained) != (id(main_vars[name]) in trained)
-    ]
-    if lacks or more or other:
-        raise ValueError(
-            f"The variables of {context.ns_name} differ from those of the first tower: it lacks "
-            f"{', '.join(lacks) or 'none'}, has {', '.join(more) or 'none'} besides, and trains "
-            f"others than the first of {', '.join(other) or 'these'}. Build the same model in each "
-            "tower, with names that do not depend on it."
-        )
-    replicas().add(list(copies.values()), [main_vars[name] for name in copies])
+    names = [name for name in main_vars if id(tower_vars.get(name)) in created]
+    replicas().add([tower_vars[name] for name in names], [main_vars[name] for name in names])
 
 
 @contextmanager

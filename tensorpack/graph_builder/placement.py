@@ -3,7 +3,6 @@
 from typing import Callable, Sequence, Union
 
 from tensorpack.compat import tfv1 as tf
-from tensorpack.utils import logger
 from tensorpack.utils.checks import as_names
 
 _VARIABLE_OPS = frozenset("AutoReloadVariable VarHandleOp Variable VariableV2".split())
@@ -29,16 +28,10 @@ class LeastLoadedDeviceSetter:
         self._sizes = [0] * len(self.ps_devices)
 
     def place_with_balance(self, op: tf.Operation) -> str:
-        """Returns the device of a new variable, and counts the variable's elements there."""
+        """Returns the device of a new variable, and counts its elements there, if known."""
         index = self._sizes.index(min(self._sizes))
         shape = tf.TensorShape(op.get_attr("shape"))
-        if shape.is_fully_defined():
-            self._sizes[index] += shape.num_elements()
-        else:
-            logger.warning(
-                f"The variable {op.name} has the unknown shape {shape}, so it counts nothing on "
-                f"{self.ps_devices[index]}."
-            )
+        self._sizes[index] += shape.num_elements() or 0
         return self.ps_devices[index]
 
     def __call__(self, op: tf.Operation) -> str:

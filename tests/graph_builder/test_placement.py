@@ -27,8 +27,7 @@ def test_what_an_op_asks_for_counts():
     assert queue.queue_ref.op.device == "/job:worker/task:1/device:CPU:3"
 
 
-def test_a_variable_of_unknown_size_counts_nothing(capfd):
+def test_a_variable_of_unknown_size_counts_nothing():
     setter = LeastLoadedDeviceSetter(tower_device(-1), ["/device:CPU:1", "/device:CPU:2"])
     unknown = tf.raw_ops.VarHandleOp(dtype=tf.float32, shape=tf.TensorShape(None)).op
     assert setter.place_with_balance(unknown) == setter.place_with_balance(unknown)
-    assert "unknown shape" in capfd.readouterr().out
