@@ -42,6 +42,8 @@ class CollectiveTrainer(GroupTrainer):
       is_chief: whether this is worker 0, which runs the callbacks of the chief.
     """
 
+    _broadcast: Any = None  # an op, where there are other workers
+
     def __init__(
         self,
         config: Towers = None,
@@ -77,7 +79,7 @@ class CollectiveTrainer(GroupTrainer):
 
     def broadcast(self, _: Any = None) -> None:
         """Gives all workers the variables of worker 0. All must call it after the same step."""
-        if self._has_group:
+        if self._broadcast is not None:
             with self._waiting("the variables of worker 0"):
                 self.sess.run(self._broadcast)
 

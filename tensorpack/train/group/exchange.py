@@ -64,8 +64,6 @@ class Exchange:
         Args:
           flags: float32 `[size]`; small integers, so that they are exact in each type.
         """
-        if not grads:
-            raise ValueError("There is no gradient to exchange: no variable is trained.")
         with tf.device(_CPU), tf.name_scope("Exchange"):
             parts = [_dense_parts(grad, variable) for grad, variable in grads]
             buckets = self._buckets([part for of_grad in parts for part in of_grad])
@@ -88,13 +86,9 @@ class Exchange:
         return pairs
 
     def add_up(self, tensor: tf.Tensor) -> tf.Tensor:
-        """Returns the sum of a tensor over the workers; for layers. Only a step may run it."""
-        dtype = tensor.dtype.base_dtype
-        if not tensor.shape.is_fully_defined() or dtype not in _ON_THE_WIRE:
-            raise ValueError(
-                f"Workers cannot add up {tensor.name}, {dtype.name} {tensor.shape}: it needs a "
-                "known shape, and numbers with a fraction."
-            )
+        """Returns the sum of a tensor of a known shape over the workers; for layers. Only a step
+        may run it.
+        """
         with tf.device(_CPU), tf.name_scope("Exchange/add_up"):
             self._sums += 1
             return self._all_reduce(tensor, _FIRST_SUM + self._sums, average=False)
@@ -152,11 +146,6 @@ def _bytes(tensor: tf.Tensor) -> int:
 def _dense_parts(grad: Any, variable: tf.Variable) -> List[tf.Tensor]:
     """The gradient; of a sparse one, a dense one and how often each row is in it."""
     shape = variable.shape
-    if not shape.is_fully_defined():
-        raise ValueError(
-            f"The gradient of {variable.op.name} cannot be exchanged: the variable has the shape "
-            f"{shape}. Give it one that is known when the graph is built."
-        )
     if not isinstance(grad, tf.IndexedSlices):
         return [tf.reshape(grad, shape)]
     rows, ones = shape.as_list()[0], tf.ones_like(grad.indices, grad.dtype)

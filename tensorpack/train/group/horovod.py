@@ -63,24 +63,12 @@ class HorovodTrainer(CollectiveTrainer):
         op = self.hvd.Average if self._average else self.hvd.Sum
         return [(self.hvd.allreduce(grad, op=op, **options), var) for grad, var in grads]
 
-    def broadcast(self, _: Any = None) -> None:
-        """See `CollectiveTrainer`."""
-        if self.hvd is None:
-            super().broadcast()
-        else:
-            self.sess.run(self._broadcast)
-
     def initialize(self, session_creator: Any = None, session_init: Any = None) -> None:
         """As the base class; with Horovod, each process of a machine has one of its GPUs."""
-        creator = session_creator or NewSessionCreator()
         if self.hvd is None:
-            super().initialize(creator, session_init)
+            super().initialize(session_creator, session_init)
             return
-        if not isinstance(creator, NewSessionCreator):
-            raise ValueError(
-                f"{type(self).__name__} chooses the GPU of its session, so it takes a "
-                "NewSessionCreator, or TrainConfig(session_config=...)."
-            )
+        creator = session_creator or NewSessionCreator()
         creator.config.gpu_options.visible_device_list = str(self.hvd.local_rank())
         with self.graph.as_default():
             self._broadcast = self.hvd.broadcast_global_variables(0)
@@ -93,11 +81,8 @@ class BytePSTrainer(HorovodTrainer):
 
     def __init__(self, average: bool = True) -> None:
         super().__init__(average)
-        if (
-            self.hvd is None
-            and not self._has_group
-            and os.environ.get("DMLC_NUM_WORKER", "1") > "1"
-        ):
+        alone = self.hvd is None and self.cluster is None
+        if alone and os.environ.get("DMLC_NUM_WORKER", "1") != "1":
             raise RuntimeError(
                 "bpslaunch has set DMLC_NUM_WORKER, but BytePS is not used here: start the workers "
                 "by `python -m tensorpack.launch --workers N`."

@@ -55,15 +55,3 @@ def test_large_gradients_travel_in_packs_and_the_last_layers_come_first(sent):
     own.reduce([(each * 2, each) for each in variables], tf.zeros([SIZE]))
     assert [each.shape.num_elements() for each in own.waits] == [2 << 19, 2 << 19, (1 << 19) + SIZE]
     assert {each.dtype for each in own.waits} == {tf.float16 if HAS_HALF else tf.float32}
-
-
-def test_what_cannot_be_exchanged():
-    for dtype, shape in (tf.int32, [2]), (tf.float32, [None]):
-        with pytest.raises(ValueError, match="cannot add up x.*:0, .*needs a known shape"):
-            Exchange(2).add_up(tf.placeholder(dtype, shape, name="x"))
-    with pytest.raises(ValueError, match="no variable is trained"):
-        Exchange(2).reduce([], tf.zeros([2]))
-    start = tf.placeholder(tf.float32, [None])
-    free = tf.get_variable("free", initializer=start, validate_shape=False)
-    with pytest.raises(ValueError, match="gradient of free cannot be exchanged: .* the shape"):
-        Exchange(2).reduce([(tf.ones([2]), free)], tf.zeros([2]))
