@@ -53,7 +53,7 @@ def _together(commands):
 def work(workers, index, sizes, rounds):
     """One of the processes; returns milliseconds of each side, for each size."""
     from tensorpack.compat import tfv1 as tf
-    from tensorpack.train.group.server import make_server, worker_config
+    from tensorpack.train.group.trainer import make_server, worker_config
 
     cluster, found = Cluster(tuple(workers), index=index), []
     config, target = worker_config(cluster), make_server(cluster).target
@@ -70,7 +70,7 @@ def work(workers, index, sizes, rounds):
 
 def build(tf, index, kilobytes, first_key):
     """The ops of our step and of a bare one."""
-    from tensorpack.train.group.exchange import Exchange, all_reduce
+    from tensorpack.train.group.collective import Exchange, all_reduce
 
     floats, start = kilobytes * 250, tf.ones_initializer()
     shapes = [TENSOR] * (floats // TENSOR) + [floats % TENSOR] * (floats % TENSOR > 0)

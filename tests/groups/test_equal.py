@@ -5,7 +5,7 @@ import signal
 import numpy as np
 import pytest
 
-from tensorpack.train.group.exchange import HAS_HALF
+from tensorpack.train.group.collective import HAS_HALF
 
 from .group import check_saved
 

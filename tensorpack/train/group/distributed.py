@@ -10,7 +10,7 @@ from tensorpack.compat import tfv1 as tf
 from tensorpack.graph_builder import LeastLoadedDeviceSetter
 from tensorpack.graph_builder.allreduce import allreduce_grads, average_grads
 from tensorpack.input_source import InputSource
-from tensorpack.tfutils.common import get_global_step_var
+from tensorpack.tfutils.common import get_global_step_var, root_variable
 from tensorpack.tfutils.gradproc import values_of
 from tensorpack.tfutils.sesscreate import NewSessionCreator
 from tensorpack.tfutils.sessinit import JustCurrentSession
@@ -22,9 +22,7 @@ from tensorpack.utils import logger
 from tensorpack.utils.argtools import accepts_old_keywords
 from tensorpack.utils.cluster import Cluster
 
-from .server import make_server, worker_config
-from .server_graph import StepTurns, copies_on_server, is_assigned, is_on_server, move_to_servers
-from .trainer import GroupTrainer, StopVote
+from .trainer import GroupTrainer, StopVote, make_server, worker_config
 
 
 class DistributedTrainerBase(GroupTrainer):
@@ -39,23 +37,16 @@ class DistributedTrainerBase(GroupTrainer):
     def __init__(
         self, config: Towers, server: Optional[tf.train.Server] = None, timeout: float = 1800.0
     ) -> None:
-        if server is None:
-            started_in = Cluster.from_environment()
-            if started_in is None:
-                raise ValueError(
-                    "This process was started alone: start a group by `python -m tensorpack.launch "
-                    "--ps 1 --workers 2 script.py`, or give the tf.train.Server of this process."
-                )
-            options = config.session_config if isinstance(config, TrainConfig) else None
-            server = make_server(started_in, options)
-        definition = server.server_def
-        jobs = tf.train.ClusterSpec(definition.cluster).as_dict()
-        if set(jobs) != {"ps", "worker"}:
+        cluster = Cluster.from_environment() if server is None else _cluster_of(server)
+        if cluster is None or not cluster.ps:
             raise ValueError(
-                "A trainer with parameter servers needs a tf.train.Server of a cluster with the "
-                f"jobs 'ps' and 'worker', got {', '.join(sorted(jobs))}."
+                f"{type(self).__name__} needs parameter servers: start a group by `python -m "
+                "tensorpack.launch --ps 1 --workers 2 script.py`, or give the tf.train.Server of a "
+                "process in a cluster with the jobs 'ps' and 'worker'."
             )
-        cluster = Cluster(jobs["worker"], jobs["ps"], definition.job_name, definition.task_index)
+        if server is None:
+            options = config.session_config if isinstance(config, TrainConfig) else None
+            server = make_server(cluster, options)
         if cluster.job == "ps":
             logger.info(f"{cluster.name} at {cluster.address} runs in process {os.getpid()}.")
             for signum in (signal.SIGINT, signal.SIGTERM):
@@ -85,7 +76,7 @@ class DistributedTrainerBase(GroupTrainer):
     def variables_to_save(self) -> List[tf.Variable]:
         """All global variables in the chief; in others those that are not on a server."""
         variables = super().variables_to_save()
-        return [var for var in variables if self.is_chief or not is_on_server(var)]
+        return [var for var in variables if self.is_chief or not _is_on_server(var)]
 
     def initialize(self, session_creator: Any = None, session_init: Any = None) -> None:
         """As in the base class. The chief initialises what is on the parameter servers; the others
@@ -94,9 +85,9 @@ class DistributedTrainerBase(GroupTrainer):
         creator = self._check_creator(session_creator)
         self._join()
         with self.graph.as_default(), tf.device(self.worker_device):
-            local = [var for var in tf.global_variables() if not is_on_server(var)]
+            local = [var for var in tf.global_variables() if not _is_on_server(var)]
             names = [f"start{self._first_key}/{var.op.name}" for var in local]
-            start = copies_on_server(local, names, self._servers[0])
+            start = _copies_on_server(local, names, self._servers[0])
             pairs = (start, local) if self.is_chief else (local, start)
             start_op = VariablePairs(*pairs).copy_op("start_values")
             sync = self._sync_op()
@@ -156,16 +147,16 @@ class DistributedReplicatedTrainer(DistributedTrainerBase):
             self._compute_gradients(input, get_cost_fn, get_opt_fn, self.devices, use_vs)
         )
         setter = LeastLoadedDeviceSetter(self._cpu, self._servers)
-        self._copies = copies = move_to_servers(tf.global_variables("tower0/"), "tower0/", setter)
+        self._copies = copies = _move_to_servers(tf.global_variables("tower0/"), "tower0/", setter)
         trained = {id(local) for _, local in grads}  # which are those of the servers
-        self._averages = [p for p in copies if is_assigned(p[0]) and id(p[0]) not in trained]
+        self._averages = [p for p in copies if _is_assigned(p[0]) and id(p[0]) not in trained]
         self._read_in_step = [pair for pair in copies if pair not in self._averages]
         saves = [on_server.assign(local, read_value=False) for local, on_server in self._averages]
         self._save_averages = tf.group(*saves, name="save_variables")
         server_of = {id(local): on_server for local, on_server in copies}
         pairs = [(grad, server_of[id(local)]) for grad, local in grads]
         workers = self.cluster.num_workers
-        self._turns = turns = StepTurns(self._servers[0], self._worker, workers, self._first_key)
+        self._turns = turns = _StepTurns(self._servers[0], self._worker, workers, self._first_key)
         before = turns.begin()
         with tf.device(setter), tf.control_dependencies([before]):
             update = optimizer.apply_gradients(pairs)
@@ -262,4 +253,89 @@ class _WorkerSessionCreator(NewSessionCreator):
         self.computing, self._is_chief = creator.computing, trainer.is_chief
 
     def _select(self, variables: Sequence[tf.Variable]) -> List[tf.Variable]:
-        return [var for var in variables if self._is_chief or not is_on_server(var)]
+        return [var for var in variables if self._is_chief or not _is_on_server(var)]
+
+
+def _cluster_of(server: tf.train.Server) -> Cluster:
+    process = server.server_def
+    jobs = tf.train.ClusterSpec(process.cluster).as_dict()
+    addresses = jobs.get("worker", ()), jobs.get("ps", ())
+    return Cluster(*addresses, process.job_name, process.task_index)
+
+
+def _is_on_server(variable: tf.Variable) -> bool:
+    """Whether a variable is on a parameter server."""
+    return tf.DeviceSpec.from_string(variable.device).job == "ps"
+
+
+def _copies_on_server(
+    variables: Sequence[tf.Variable], names: Sequence[str], device: Any
+) -> List[tf.Variable]:
+    """Returns a new variable on a device for each, with the same initial value."""
+    options = {"collections": [], "use_resource": True}
+    with tf.device(device):
+        return [
+            root_variable(name, None, None, var.initial_value, **options)
+            for var, name in zip(variables, names)
+        ]
+
+
+def _is_assigned(variable: tf.Variable) -> bool:
+    """Whether an op of the graph sets a variable, apart from its initialiser."""
+    users = [op for op in variable.op.outputs[0].consumers() if op is not variable.initializer]
+    return any("Assign" in op.type or "Scatter" in op.type for op in users)
+
+
+def _move_to_servers(variables: Sequence[tf.Variable], prefix: str, setter: Any) -> VariablePairs:
+    """Makes copies of variables on parameter servers, without the prefix of their names. These take
+    their places in all collections; the variables become local. Returns the pairs (variable, copy).
+    """
+    new = _copies_on_server(variables, [var.op.name[len(prefix) :] for var in variables], setter)
+    copies = {id(var): copy for var, copy in zip(variables, new)}
+    graph = tf.get_default_graph()
+    for key in graph.get_all_collection_keys():
+        members = graph.get_collection_ref(key)
+        members[:] = [copies.get(id(var), var) for var in members]
+    graph.get_collection_ref(tf.GraphKeys.LOCAL_VARIABLES).extend(variables)
+    return VariablePairs(variables, new)
+
+
+class _StepTurns:
+    """Queues on a server, by which the workers update in the order of their numbers, and begin the
+    next step when all have read the result. The sum of their flags, float32 `[workers]`, travels
+    with the turn.
+
+    Args:
+      key: a number that is the same on all workers, and of this run only.
+    """
+
+    def __init__(self, device: str, index: int, number: int, key: int) -> None:
+        self._device, self._index, self._number = device, index, number
+
+        def make_queue(name: str) -> Any:
+            return tf.FIFOQueue(number + 1, [tf.float32], [[number]], shared_name=name, name=name)
+
+        with tf.device(device):
+            self._turns = [make_queue(f"turn{key}_{i}") for i in range(number)]
+            self._ends = [make_queue(f"end{key}_{i}") for i in range(number)]
+
+    def begin(self) -> tf.Tensor:
+        """Returns the flags of those who have updated in this step, when this worker may. The first
+        one may when each has run `finish` once more: at the start, and after each step.
+        """
+        waits_for = 1 if self._index else self._number
+        with tf.device(self._device):
+            return tf.reduce_sum(self._turns[self._index].dequeue_many(waits_for), 0)
+
+    def end(self, flags: tf.Tensor, updated: tf.Operation) -> tf.Tensor:
+        """Returns the flags of all workers, when all have updated; `flags` are with this one's."""
+        with tf.device(self._device), tf.control_dependencies([updated]):
+            next_ones = self._turns[self._index + 1 :][:1] or self._ends
+            passed = [queue.enqueue(flags) for queue in next_ones]
+            with tf.control_dependencies(passed):
+                return self._ends[self._index].dequeue()
+
+    def finish(self, read: Sequence[tf.Operation]) -> tf.Operation:
+        """Returns an op that tells, after `read`, that this worker has read the variables."""
+        with tf.device(self._device), tf.control_dependencies(read):
+            return self._turns[0].enqueue(tf.zeros([self._number]))

@@ -10,8 +10,7 @@ from tensorpack.tfutils.collectives import add_up_workers_by
 from tensorpack.tfutils.sesscreate import NewSessionCreator
 from tensorpack.utils import logger
 
-from .collective import CollectiveTrainer
-from .exchange import GradsAndVars
+from .collective import CollectiveTrainer, GradsAndVars
 
 
 class HorovodTrainer(CollectiveTrainer):

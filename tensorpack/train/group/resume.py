@@ -29,16 +29,14 @@ def agree_on_state(config: Any, state: RunState, gather: Gather) -> None:
         saver.chief_only = False
         if saver.checkpoint_dir:
             saver.checkpoint_dir = logger.dir_of_process(saver.checkpoint_dir)
-    if config.resume == "never":
-        return
     directory = state_directory(config.callbacks)
+    if config.resume == "never" or directory is None:  # the run says that it needs one
+        return
     if config.resume not in ("auto", "must"):
         raise ValueError(
             f'The workers of a group resume with "auto" or "must", each in its own log directory, '
             f"got resume={config.resume!r}."
         )
-    if directory is None:
-        raise RuntimeError("A run resumes in its log directory: call logger.set_logger_dir().")
     step = common_step(directory, gather)
     if step is None and config.resume == "must":
         raise FileNotFoundError(

@@ -1,24 +1,30 @@
-"""What trainers of several processes have in common: they start, resume, save and end together."""
+"""What trainers of several processes have in common: they start, resume, save and end together.
+
+Each process runs a server of TensorFlow, which the others reach. It has no authentication and no
+encryption, and listens on all network interfaces of the machine, whatever the addresses of the
+cluster are: run it in a network that is closed to others.
+"""
 
 import itertools
 import signal
 import threading
 import time
 from contextlib import contextmanager
-from typing import Any, Callable, Iterator, List, Sequence, cast
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, cast
 
 import numpy as np
 
 from tensorpack.callbacks.base import Callback
 from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.callback import StopTraining
+from tensorpack.tfutils.common import get_default_sess_config
 from tensorpack.tfutils.dependency import dependency_of_fetches
 from tensorpack.tfutils.sesscreate import NewSessionCreator
 from tensorpack.train.multigpu import MultiTowerTrainer
 from tensorpack.utils import logger
 from tensorpack.utils._tracebacks import add_note
 from tensorpack.utils.checks import as_positive
-from tensorpack.utils.cluster import Cluster, trouble_at
+from tensorpack.utils.cluster import Cluster, is_loopback, trouble_at
 from tensorpack.utils.stopping import (
     Finished,
     Interrupted,
@@ -28,13 +34,57 @@ from tensorpack.utils.stopping import (
 )
 
 from .resume import agree_on_state
-from .server import make_server
 
 _CONNECT_SECONDS, _LOOK_SECONDS, _REPORT_SECONDS = 1.0, 0.05, 10.0
 _LEFT = 100.0  # the flag of a worker that ends its training; that of a signal is its number
 _SPARE_SECONDS = 1.0  # for a wait with the same limit that can raise an error
 _KEYS_OF_A_RUN = 1000000
 _runs = itertools.count()  # of this process, whose server keeps what earlier ones have left there
+_servers: Dict[Cluster, tf.train.Server] = {}  # TensorFlow cannot stop a server
+
+
+def make_server(cluster: Cluster, config: Optional[tf.ConfigProto] = None) -> tf.train.Server:
+    """Returns the server of this process, which is started at the first call. Its devices and
+    threads are those of `config`, whatever that of a session on it says; see `worker_config`.
+    """
+    if cluster in _servers:
+        return _servers[cluster]
+    hosts = {name.rpartition(":")[0] for name in (*cluster.workers, *cluster.ps)}
+    remote = sorted(host for host in hosts if not is_loopback(host))
+    if remote:
+        logger.warning(
+            f"{', '.join(remote)}: anyone who reaches the ports of this cluster can run any code "
+            "in its processes. Keep them inside a closed network."
+        )
+    try:
+        server = tf.train.Server(
+            cluster.as_dict(), cluster.job, cluster.index, None, worker_config(cluster, config)
+        )
+    except (tf.errors.OpError, RuntimeError) as error:
+        raise RuntimeError(
+            f"{cluster.name} cannot take its address {cluster.address}: {error}. Is another "
+            "process there already, or is the address that of another machine?"
+        ) from error
+    _servers[cluster] = server
+    logger.info(f"This is {cluster.name} of {cluster.num_workers}, at {cluster.address}.")
+    return server
+
+
+def worker_config(cluster: Cluster, config: Optional[tf.ConfigProto] = None) -> tf.ConfigProto:
+    """Returns a config for the server of a process and for the sessions on it, by default from
+    `get_default_sess_config()`.
+
+    A worker's session does not see the devices of the other workers, so it can be opened before
+    they are there, and closed when they are gone.
+    """
+    result = tf.ConfigProto()
+    result.CopyFrom(get_default_sess_config() if config is None else config)
+    result.use_per_session_threads = False  # the threads of a server are for all of its sessions
+    result.experimental.collective_group_leader = "/job:worker/replica:0/task:0"
+    if cluster.job == "worker":
+        seen = [f"/job:worker/task:{cluster.index}"] + ["/job:ps"] * bool(cluster.ps)
+        result.device_filters.extend(name for name in seen if name not in result.device_filters)
+    return result
 
 
 class GroupTrainer(MultiTowerTrainer):

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from tensorpack.compat import tfv1 as tf
-from tensorpack.train.group import exchange
-from tensorpack.train.group.exchange import HAS_HALF, Exchange
+from tensorpack.train.group import collective
+from tensorpack.train.group.collective import HAS_HALF, Exchange
 
 SIZE = 3
 
@@ -19,7 +19,7 @@ def sent(monkeypatch):
         assert vectors.setdefault(key, tensor) is tensor
         return tensor if average else size * tensor
 
-    monkeypatch.setattr(exchange, "all_reduce", all_reduce)
+    monkeypatch.setattr(collective, "all_reduce", all_reduce)
     return vectors
 
 

@@ -10,7 +10,6 @@ from tensorpack.callbacks import ModelSaver
 from tensorpack.compat import tfv1 as tf
 from tensorpack.train.group.resume import agree_on_state, common_step
 from tensorpack.train.resume import RunState
-from tensorpack.utils import logger
 from tests.helpers import config
 from tests.train.test_base import Counting
 
@@ -106,6 +105,3 @@ def test_without_a_state_must_is_an_error_and_auto_a_new_run(log_dir):
     assert chosen("auto", gathering([])) == ("never", None)
     with pytest.raises(FileNotFoundError, match='no state of all .* and resume="must" needs'):
         chosen("must", gathering([]))
-    logger.close_logger_dir()
-    with pytest.raises(RuntimeError, match="call logger.set_logger_dir"):
-        chosen("auto", None)
