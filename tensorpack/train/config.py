@@ -76,8 +76,6 @@ class TrainConfig:
 
     Attributes:
       callbacks: `callbacks` and those of `extra_callbacks` that are not among them, in this order.
-      extra_callbacks: these alone.
-      session_config: the `tf.ConfigProto` of the session creator, None if it has none.
       computing: what `precision` and `xla` make, or what the session creator has.
     """
 
@@ -108,7 +106,10 @@ class TrainConfig:
         if kwargs:
             unknown = ", ".join(sorted(kwargs))
             raise TypeError(f"TrainConfig has no argument {unknown}.{_advice(kwargs)}")
-        _check_exclusive(dataflow, data, session_creator, session_config)
+        if dataflow is not None and data is not None:
+            raise ValueError("Give dataflow or data, not both: an InputSource has its own.")
+        if session_creator is not None and session_config is not None:
+            raise ValueError("Give session_creator or session_config, not both: it has its own.")
         self.dataflow = _check("dataflow", dataflow, DataFlow)
         self.data = _check("data", data, InputSource)
         self.model = _check("model", model, ModelDescBase)
@@ -166,7 +167,7 @@ class TrainConfig:
 
     @property
     def session_config(self) -> Any:
-        """The config of the session creator."""
+        """The `tf.ConfigProto` of the session creator, None if it has none."""
         return getattr(self.session_creator, "config", None)
 
     @property
@@ -214,15 +215,6 @@ def _advice(unknown: Any) -> str:
     return "".join(did_you_mean(each, known) for each in sorted(unknown))
 
 
-def _check_exclusive(dataflow: Any, data: Any, session_creator: Any, session_config: Any) -> None:
-    if dataflow is not None and data is not None:
-        raise ValueError("Give dataflow or data, not both: an InputSource has its own dataflow.")
-    if session_creator is not None and session_config is not None:
-        raise ValueError(
-            "Give session_creator or session_config, not both: the creator has a config of its own."
-        )
-
-
 def _check(argument: str, value: Any, kind: type) -> Any:
     return None if value is None else check_kind(argument, value, kind)
 
@@ -234,11 +226,10 @@ def _check_all(argument: str, values: Any, kind: type = Callback) -> List[Any]:
 
 
 def _as_steps(value: Any) -> int:
-    number = as_number("TrainConfig", "steps_per_epoch", value, least=0)
-    whole = int(number)
-    if number != whole and whole:
+    steps = as_number("TrainConfig", "steps_per_epoch", value, least=0)
+    if steps > 1 and steps != int(steps):
+        steps = int(steps)
         logger.warning(
-            f"steps_per_epoch={value} is cut to {whole}. Divide with // instead of /, or use int()."
+            f"steps_per_epoch={value} is cut to {steps}. Divide with // instead of /, or use int()."
         )
-        return whole
-    return as_count("TrainConfig", "steps_per_epoch", value, least=0)
+    return as_count("TrainConfig", "steps_per_epoch", steps, least=0)

@@ -21,7 +21,7 @@ class Cluster:
     """The addresses of all processes of a run, and the role of this one.
 
     Args:
-      workers: an address "host:port" for each worker; worker 0 is the chief.
+      workers: an address "host:port" or "[IPv6]:port" for each worker; worker 0 is the chief.
       ps: an address for each parameter server.
       job, index: what this process is, "worker" or "ps", and its number among those.
     """
@@ -34,9 +34,6 @@ class Cluster:
     def __post_init__(self) -> None:
         object.__setattr__(self, "workers", tuple(self.workers))
         object.__setattr__(self, "ps", tuple(self.ps))
-        for address in self.workers + self.ps:
-            if re.fullmatch(r"(\[.+\]|[^:]+):[0-9]+", address) is None:
-                raise ValueError(f"The address {address!r} is not 'host:port' or '[IPv6]:port'.")
         if not 0 <= self.index < len(self.as_dict().get(self.job, ())):
             raise ValueError(f"There is no {self.name} in the cluster {self.as_dict()}.")
 
