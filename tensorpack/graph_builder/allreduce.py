@@ -27,7 +27,7 @@ def allreduce_grads(
         "cpu": all on the CPU.
 
     Raises:
-      ValueError: the lists differ in length, or a variable has a gradient in some towers only.
+      ValueError: the lists differ in length, or a gradient is None.
     """
     if mode not in ALLREDUCE_MODES:
         raise ValueError(f"mode must be one of {', '.join(ALLREDUCE_MODES)}, got {mode!r}.")
@@ -72,10 +72,6 @@ class _Adder:
 
     def add(self, mode: str, grads: List[Any]) -> List[Any]:
         """Returns the scaled sum for each tower."""
-        if any(grad is None for grad in grads):
-            if all(grad is None for grad in grads):
-                return grads
-            raise ValueError("A variable has a gradient in some towers, and none in others.")
         if any(isinstance(grad, tf.IndexedSlices) for grad in grads):
             return [self.total(grads, _CPU)] * len(grads)
         if mode == "hierarchical":

@@ -2,7 +2,6 @@
 
 import importlib
 import importlib.util
-import os
 from typing import Any, List, Optional
 
 from tensorpack.callbacks.base import Callback
@@ -34,7 +33,8 @@ class HorovodTrainer(CollectiveTrainer):
         self.hvd = _horovod()
         if self.hvd is None:
             super().__init__(average=average, compression=compression)
-            logger.info("Horovod is not installed, so this is a CollectiveTrainer.")
+            workers = 1 if self.cluster is None else self.cluster.num_workers
+            logger.info(f"Horovod is not installed: a CollectiveTrainer of {workers} workers.")
             return
         self.hvd.init()
         super().__init__(average=average, alone=True)
@@ -77,15 +77,6 @@ class HorovodTrainer(CollectiveTrainer):
 
 class BytePSTrainer(HorovodTrainer):
     """`HorovodTrainer` under another name; BytePS itself is not used."""
-
-    def __init__(self, average: bool = True) -> None:
-        super().__init__(average)
-        alone = self.hvd is None and self.cluster is None
-        if alone and os.environ.get("DMLC_NUM_WORKER", "1") != "1":
-            raise RuntimeError(
-                "bpslaunch has set DMLC_NUM_WORKER, but BytePS is not used here: start the workers "
-                "by `python -m tensorpack.launch --workers N`."
-            )
 
 
 def _horovod() -> Optional[Any]:

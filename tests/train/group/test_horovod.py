@@ -115,10 +115,3 @@ def test_horovod_adds_up_the_statistics_of_a_layer(horovod):
 
     weight_after(HorovodTrainer, Normalized())
     assert len(horovod) > 1 + 3  # of "init", and the gradients of three variables
-
-
-def test_workers_of_bpslaunch_do_not_train_alone(monkeypatch):
-    monkeypatch.delenv("TF_CONFIG", raising=False)
-    monkeypatch.setenv("DMLC_NUM_WORKER", "2")
-    with pytest.raises(RuntimeError, match="start the workers by .python -m tensorpack.launch"):
-        BytePSTrainer()
