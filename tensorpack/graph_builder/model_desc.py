@@ -76,12 +76,7 @@ class ModelDescBase:
         raise NotImplementedError(f"{type(self).__name__} must override build_graph(*inputs).")
 
     def get_input_signature(self) -> List[tf.TensorSpec]:
-        """Returns the `tf.TensorSpec` of each input. `inputs` is called once.
-
-        Raises:
-          TypeError: an input is none of `tf.TensorSpec`, `InputDesc` and placeholder.
-          ValueError: an input has no name, or two inputs share one.
-        """
+        """Returns the `tf.TensorSpec` of each input, see `as_signature`; calls `inputs` once."""
         if "_input_signature" not in self.__dict__:
             with tf.Graph().as_default():  # for placeholders created in inputs()
                 self._input_signature = as_signature(self.inputs())

@@ -132,14 +132,13 @@ class CollectiveTrainer(GroupTrainer):
 
     def initialize(self, session_creator: Any = None, session_init: Any = None) -> None:
         """As the base class; then all workers get the variables of worker 0."""
-        if not self._has_group:
-            super().initialize(session_creator, session_init)
-            return
-        creator = self._check_creator(session_creator)
-        creator.target = self._join()
-        creator.config = worker_config(self.cluster, creator.config)
-        super().initialize(creator, session_init)
-        self._compare(variables=self._digest, gradients=self._exchange.bytes)
+        if self._has_group:
+            session_creator = self._check_creator(session_creator)
+            session_creator.target = self._join()
+            session_creator.config = worker_config(self.cluster, session_creator.config)
+        super().initialize(session_creator, session_init)
+        if self._has_group:
+            self._compare(variables=self._digest, gradients=self._exchange.bytes)
         self.broadcast()
 
 

@@ -64,15 +64,12 @@ class HorovodTrainer(CollectiveTrainer):
 
     def initialize(self, session_creator: Any = None, session_init: Any = None) -> None:
         """As the base class; with Horovod, each process of a machine has one of its GPUs."""
-        if self.hvd is None:
-            super().initialize(session_creator, session_init)
-            return
-        creator = session_creator or NewSessionCreator()
-        creator.config.gpu_options.visible_device_list = str(self.hvd.local_rank())
-        with self.graph.as_default():
-            self._broadcast = self.hvd.broadcast_global_variables(0)
-        super().initialize(creator, session_init)
-        self.broadcast()
+        if self.hvd is not None:
+            session_creator = session_creator or NewSessionCreator()
+            session_creator.config.gpu_options.visible_device_list = str(self.hvd.local_rank())
+            with self.graph.as_default():
+                self._broadcast = self.hvd.broadcast_global_variables(0)
+        super().initialize(session_creator, session_init)
 
 
 class BytePSTrainer(HorovodTrainer):
