@@ -52,9 +52,6 @@ class DataParallelBuilder:
 
         Returns:
           what the function returns for each tower.
-
-        Raises:
-          ValueError: the lists differ in length.
         """
         towers = as_list("call_for_each_tower", "towers", towers)
         count = len(towers)

@@ -47,7 +47,3 @@ class LeastLoadedDeviceSetter:
             spec.merge_from(tf.DeviceSpec.from_string(op.device))
             device = spec.to_string()
         return device
-
-    def __str__(self) -> str:
-        device = self.worker_device if isinstance(self.worker_device, str) else "a worker"
-        return f"LeastLoadedDeviceSetter on {device}"
