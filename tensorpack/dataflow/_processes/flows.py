@@ -81,7 +81,9 @@ class ProcessFlow(ProxyDataFlow, RNGDataFlow):
         return self._local.get(self)
 
     def __iter__(self) -> Iterator[Any]:
-        """Begins a pass, which raises what `WorkerPool` raises."""
+        """Begins a pass. It raises `DataFlowTerminated` once the flow is closed, `WorkerDied` where
+        a process left no report, and else what was raised in one, or a `WorkerFailed`.
+        """
         return iter(self._without_processes()) if is_worker() else self._begin()
 
     def start_processes(self) -> None:

@@ -1,6 +1,5 @@
 """Worker processes that do the same work, and how their owner feeds them and waits for them."""
 
-import functools
 import operator
 import os
 import threading
@@ -35,7 +34,6 @@ class _PoolWorker:
 def _exclusive(method: Callable[..., Any]) -> Callable[..., Any]:
     """Has a method use the channels alone, while the pool is open, and close it if it fails."""
 
-    @functools.wraps(method)
     def call(self: "WorkerPool", *args: Any, **options: Any) -> Any:
         try:
             with self._using:
@@ -54,8 +52,7 @@ class WorkerPool:
     """Worker processes that do the same work; used by one thread, closed by any.
 
     Every error closes the pool, a KeyboardInterrupt as well, because something in flight may have
-    been lost. Calls raise `DataFlowTerminated` when the pool is closed, and the exception of a
-    worker that has ended, or a `WorkerDied` or `WorkerFailed`.
+    been lost. Calls raise what `ProcessFlow.__iter__` says.
 
     Each worker calls `target` with its end of the inputs, that of the results, and its `args`.
     `sent` are the name in messages of the object in them that comes from the user, and that object.
