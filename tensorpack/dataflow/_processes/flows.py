@@ -32,11 +32,13 @@ class WorkerPools:
         and now it is.
         """
         with self._lock:
-            self._all = [pool for pool in self._all if not pool.closed]
-            pool = next((pool for pool in self._all if not (alone and pool.in_use)), None)
+            pools = self._all = [pool for pool in self._all if not pool.closed]
+            pool = next((pool for pool in pools if not (alone and pool.in_use)), None)
             if pool is None:
                 pool = make()
-                self._all.append(pool)
+                pools.append(pool)
+                if self._all is not pools:  # the handler has closed the flow
+                    pool.close()
             pool.in_use |= alone
             return pool
 

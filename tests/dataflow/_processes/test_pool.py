@@ -79,15 +79,20 @@ def test_a_signal_handler_closes_it_while_it_waits(make):
         signal.signal(signal.SIGALRM, usual)
 
 
-def test_closing_a_flow_ends_a_pool_that_is_being_made(make):
+@pytest.mark.parametrize("by_handler", [True, False])
+def test_closing_a_flow_ends_a_pool_that_is_being_made(make, by_handler):
     flow, threads = functions.numbers(1), []
     pools = WorkerPools(flow)
 
     def make_meanwhile():
-        threads.append(in_thread(pools.close)[0])
+        if by_handler:
+            pools.close()
+        else:
+            threads.append(in_thread(pools.close)[0])
         return make()
 
     pool = pools.take(make_meanwhile)
-    threads[0].join(LONG)
+    for thread in threads:
+        thread.join(LONG)
     assert pool.closed and multiprocessing.active_children() == []
     assert not pools.take(make).closed  # a flow can be used again
