@@ -4,6 +4,7 @@ import html
 import os
 import signal
 import sys
+import types
 
 import pytest
 
@@ -106,8 +107,10 @@ def test_a_script_that_resumes_by_itself_is_only_started_again(
 ):
     words = ["python", "-m", "tensorpack.tf1", "a b.py", "--token", "abc"]
     monkeypatch.setattr(sys, "orig_argv", words, raising=False)
-    if is_notebook:
-        monkeypatch.delattr(sys.modules["__main__"], "__file__")
+    main = types.ModuleType("__main__")
+    if not is_notebook:
+        main.__file__ = __file__
+    monkeypatch.setitem(sys.modules, "__main__", main)
     options = {"how": interrupt, "max_epoch": 2, "resume": "auto"}
     said = said_at_the_end(capsys, log_dir, **options)[-1]
     command = "python -m tensorpack.tf1 'a b.py' --token '***'"

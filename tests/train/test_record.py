@@ -52,6 +52,7 @@ def test_a_run_that_finishes_says_all(log_dir, monkeypatch):
     monkeypatch.setattr(sys, "orig_argv", ["py", "-u", "a.py", "--token", "abc"], raising=False)
     monkeypatch.setitem(sys.modules, "pynvml", RecordedNvml(3))
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
+    monkeypatch.setattr(sys.modules["__main__"], "__file__", __file__, raising=False)
     fix_rng_seed(5)
     train(ModelSaver(), trainer=QueueInputTrainer, max_epoch=3)
     record = read_record(log_dir)
