@@ -211,7 +211,8 @@ class TestOutput:
         sys.stdout.write("\\nlast\\r    \\r")
         """
         first, *rest = launch(tmp_path, body)[1].splitlines()
-        assert re.fullmatch(r"\[worker 0\] +\d+%", first)  # not always 0%: a busy machine reads late
+        # Not always 0%: a busy machine reads late.
+        assert re.fullmatch(r"\[worker 0\] +\d+%", first)
         assert rest[-2:] == ["[worker 0] 100%", "[worker 0] last"] and len(rest) < 20
 
     def test_streams_on_one_screen_keep_their_order(self, tmp_path):
