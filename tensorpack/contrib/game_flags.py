@@ -301,9 +301,10 @@ def next_commands(
       needed: titles of the groups of flags that an evaluation must have as the training had them.
       logdir: the log directory of the run, which may be a numbered one; None if it has none.
     """
-    command = command_line()
-    program = command[: len(command) - len(sys.argv) + 1]  # without its flags
-    if os.path.realpath(sys.argv[0]) != os.path.realpath(script):  # this program calls that one
+    command, flags = command_line(), sys.argv[1:]
+    program = command[: len(command) - len(flags)]
+    is_of_script = os.path.realpath(sys.argv[0]) == os.path.realpath(script)
+    if not is_of_script or command[len(program) :] != flags:  # another program calls this one
         program = [_shortest(sys.executable), _shortest(os.path.abspath(script))]
     program += ["--rom", args.rom]
     where = None if logdir is None else _shortest(logdir)
