@@ -96,7 +96,7 @@ class TrainLoop(TrainerContract):
         """Runs the phases and, whatever happens in them, the end; raises how the run ended."""
         if self._guard is not None:
             raise RuntimeError("A trainer runs once: to train again, make one in a new graph.")
-        # In a deterministic run nothing can be saved without the data that the step has asked for.
+        # See `interruptible`.
         patience = self.stop_grace / 2 if self.config.deterministic else UNBLOCK_SECONDS
         self._guard = SignalGuard(
             self.stop_token, self._unblock, self.signal_token, self.stop_grace, patience
@@ -212,7 +212,9 @@ class TrainLoop(TrainerContract):
         try:
             if self._unblocked:
                 raise StopRequested(self.stop_token.reason)
-            return self._guard.interruptible(function)
+            # In a deterministic run nothing is saved without the data that the step has asked for.
+            at_once = not (self.deterministic and self.begun)
+            return self._guard.interruptible(function) if at_once else function()
         except Exception as error:
             ended = is_end_of_group(error, self.stop_token)
             if not self.stop_token.requested:

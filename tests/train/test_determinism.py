@@ -1,3 +1,5 @@
+import os
+import signal
 import time
 
 import numpy as np
@@ -5,9 +7,11 @@ import pytest
 
 from tensorpack.callbacks import ModelSaver, PeriodicTrigger, ProcessTensors
 from tensorpack.compat import tfv1 as tf
+from tensorpack.dataflow import DataFlow
+from tensorpack.input_source import FeedInput, QueueInput
 from tensorpack.models import Dropout
 from tensorpack.tfutils import load_checkpoint_vars
-from tensorpack.train import SimpleTrainer, TrainConfig
+from tensorpack.train import SimpleTrainer, TrainConfig, TrainingInterrupted
 from tensorpack.train.determinism import fix_draws, fix_graph_seed, one_thread
 from tensorpack.utils import fix_rng_seed
 from tensorpack.utils.rng import _streams
@@ -142,3 +146,29 @@ def test_one_thread_runs_the_ops_whatever_sessions_there_were_before():
     with tf.Session(config=one_thread()) as sess:
         sess.run(ops)
     assert most == [1] * 4
+
+
+class CutOff(DataFlow):
+    """A datapoint of the run asks for its end in the middle of what makes it."""
+
+    made = 0
+
+    def __iter__(self):
+        for datapoint in flow():
+            if self.made == 2:
+                os.kill(os.getpid(), signal.SIGINT)
+                time.sleep(0.1)  # Python handles the signal
+            self.made += 1
+            yield datapoint
+
+
+@pytest.mark.parametrize("source", [QueueInput, FeedInput])
+def test_a_signal_does_not_cut_a_datapoint_off(seeded, source):
+    # What makes it may have a state of its own, as a replay memory with its games.
+    data = CutOff()
+    trainer = SimpleTrainer(
+        helpers.config(model=TinyModel(), data=source(data), steps_per_epoch=9, deterministic=True)
+    )
+    with pytest.raises(TrainingInterrupted):
+        trainer.train()
+    assert (data.made, trainer.loop.steps_taken) == (3, 3)
