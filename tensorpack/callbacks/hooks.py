@@ -4,6 +4,7 @@ from typing import Any
 
 from tensorpack.compat import local_cli_debug_hook
 from tensorpack.compat import tfv1 as tf
+from tensorpack.tfutils.hooked_session import overrides
 from tensorpack.utils.checks import check_kind
 
 from .base import Callback, ProxyCallback
@@ -13,7 +14,6 @@ __all__ = [
     "HookToCallback",
     "TFLocalCLIDebugHook",
     "effective",
-    "overrides",
     "sees_runs",
     "sees_steps",
 ]
@@ -27,9 +27,9 @@ class CallbackToHook(tf.train.SessionRunHook):
     def __init__(self, cb: Callback) -> None:
         # Set on the instance, so that a run costs fewer calls; and only what does something, which
         # a `HookedSession` looks at.
-        if overrides(cb, "before_run", "_before_run"):
+        if overrides(Callback, cb, "before_run", "_before_run"):
             self.before_run = effective(cb, "before_run")
-        if overrides(cb, "after_run", "_after_run"):
+        if overrides(Callback, cb, "after_run", "_after_run"):
             self.after_run = effective(cb, "after_run")
 
 
@@ -88,14 +88,16 @@ def sees_runs(cb: Callback) -> bool:
     """Tells whether a callback has something to do before or after each run of the session."""
     if isinstance(cb, ProxyCallback):
         return cb.sees_runs and sees_runs(cb.cb)
-    return cb.sees_runs and overrides(cb, "before_run", "_before_run", "after_run", "_after_run")
+    return cb.sees_runs and overrides(
+        Callback, cb, "before_run", "_before_run", "after_run", "_after_run"
+    )
 
 
 def sees_steps(cb: Callback) -> bool:
     """Tells whether a callback has something to do after each step."""
     if type(cb) is ProxyCallback:
         return sees_steps(cb.cb)
-    return overrides(cb, "trigger_step", "_trigger_step")
+    return overrides(Callback, cb, "trigger_step", "_trigger_step")
 
 
 def effective(cb: Callback, method: str) -> Any:
@@ -105,12 +107,4 @@ def effective(cb: Callback, method: str) -> Any:
     work = getattr(cb, f"_{method}")
     # A function that was set on the instance has no frame that tells whose error it was.
     is_method = getattr(work, "__self__", None) is cb
-    return work if is_method and not overrides(cb, method) else getattr(cb, method)
-
-
-def overrides(cb: Callback, *methods: str) -> bool:
-    """Returns whether the class or the instance overrides any of these methods of `Callback`."""
-    for name in methods:
-        if getattr(getattr(cb, name), "__func__", None) is not getattr(Callback, name):
-            return True
-    return False
+    return work if is_method and not overrides(Callback, cb, method) else getattr(cb, method)

@@ -107,9 +107,9 @@ class _SummariesWithStep(_Summaries):
 def _ops_of_parameters(graph: tf.Graph) -> Set[tf.Operation]:
     """Returns the ops that read trainable variables and constants, and depend on nothing else."""
     variables = {var.op for var in tf.trainable_variables()}
-    ops = set(variables)
+    ops, op_of = set(variables), attrgetter("op")
     for op in graph.get_operations():  # each after its inputs, but for loops
-        inputs = {*map(attrgetter("op"), op.inputs), *op.control_inputs}
+        inputs = {*map(op_of, op.inputs), *op.control_inputs}
         if inputs <= ops and not op.type.startswith("Placeholder"):
             reads = op.type in ("Identity", "ReadVariableOp")
             if reads if inputs & variables else not op.op_def.is_stateful:

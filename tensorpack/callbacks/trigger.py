@@ -3,11 +3,11 @@
 from typing import Any, Callable, Optional
 
 from tensorpack.compat import tfv1 as tf
+from tensorpack.tfutils.hooked_session import overrides
 from tensorpack.utils import logger
 from tensorpack.utils.checks import as_count, as_count_or_none
 
 from .base import Callback, ProxyCallback, innermost
-from .hooks import overrides
 
 
 class PeriodicTrigger(ProxyCallback):
@@ -40,7 +40,7 @@ class PeriodicTrigger(ProxyCallback):
         self._trigger_before_train = before_train
         if not (self._every_k_steps or self._every_k_epochs or before_train):
             raise ValueError("PeriodicTrigger needs every_k_steps or every_k_epochs.")
-        if not overrides(innermost(triggerable), "trigger", "_trigger"):
+        if not overrides(Callback, innermost(triggerable), "trigger", "_trigger"):
             logger.warning(
                 f"{self} has nothing to trigger: what is inside has no _trigger, and what it does "
                 "in runs is done in all of them. Use PeriodicRunHooks or PeriodicCallback."

@@ -9,6 +9,7 @@ from .common import PerGraph
 
 OpOrTensor = Union[tf.Operation, tf.Tensor, tf.Variable]
 
+_OP = attrgetter("op")
 _known: PerGraph[Dict[Tuple[FrozenSet[str], str], bool]] = PerGraph(dict)
 
 
@@ -24,7 +25,7 @@ def ancestors(targets: Iterable[OpOrTensor], fed: Iterable[OpOrTensor] = ()) -> 
         op = op if isinstance(op, tf.Operation) else op.op
         if op not in found:
             found.add(op)
-            waiting += map(attrgetter("op"), op.inputs)
+            waiting += map(_OP, op.inputs)
             waiting += op.control_inputs
     return list(found)
 

@@ -83,10 +83,10 @@ class HookedSession:
         # `after_run`, and the place of the same hook's request behind the caller's, if it makes any
         self._after: List[Tuple[Callable[..., None], Optional[int]]] = []
         for hook in hooks:
-            asks = _overrides(hook, "before_run")
+            asks = overrides(tf.train.SessionRunHook, hook, "before_run")
             if asks:
                 self._before.append(hook.before_run)
-            if _overrides(hook, "after_run"):
+            if overrides(tf.train.SessionRunHook, hook, "after_run"):
                 self._after.append((hook.after_run, len(self._before) if asks else None))
         self._plans: OrderedDict[Hashable, _Plan] = OrderedDict()
         self._asked = _NOTHING_ASKED  # by the caller of the last run
@@ -150,14 +150,13 @@ class HookedSession:
 
     def _prepare(self, key: Hashable, structures: List[Any], feeds: Any) -> _Plan:
         fed = list(feeds) if feeds else []
-        if all(isinstance(tensor, (str, tf.Tensor)) for tensor in fed):
+        plan = _Plan(None, None, None, [], (_leaves(structures), fed))
+        if all(isinstance(tensor, (str, tf.Tensor)) for tensor in fed):  # and no SparseTensor
             tensors = [self.graph.as_graph_element(tensor, allow_operation=False) for tensor in fed]
             places, fetches = self._fetches(structures)
             call, where, call_checked = prepare(self.session, fetches, tensors)
             after = self._after_run(dict(zip(places, where)))
-            plan = _Plan(call, call_checked, where[0], after, (_leaves(structures), fed))
-        else:  # such as a SparseTensor
-            plan = _Plan(None, None, None, [], (_leaves(structures), fed))
+            plan = _Plan(call, call_checked, where[0], after, plan.alive)
         self._plans[key] = plan
         if len(self._plans) > _MAX_PLANS:
             self._plans.popitem(last=False)
@@ -208,10 +207,12 @@ class HookedSession:
         self.session.close()
 
 
-def _overrides(hook: Any, method: str) -> bool:
-    """Whether a hook overrides a method of SessionRunHook."""
-    base = getattr(tf.train.SessionRunHook, method)
-    return getattr(getattr(hook, method), "__func__", None) is not base
+def overrides(base: type, instance: Any, *methods: str) -> bool:
+    """Returns whether the class or the instance itself overrides any of these methods of a base."""
+    for name in methods:
+        if getattr(getattr(instance, name), "__func__", None) is not getattr(base, name):
+            return True
+    return False
 
 
 def _merge_feeds(feeds: Dict[Any, Any], more: Dict[Any, Any]) -> Dict[Any, Any]:

@@ -213,8 +213,8 @@ class TrainLoop(TrainerContract):
             if self._unblocked:
                 raise StopRequested(self.stop_token.reason)
             # In a deterministic run nothing is saved without the data that the step has asked for.
-            at_once = not (self.deterministic and self.begun)
-            return self._guard.interruptible(function) if at_once else function()
+            is_whole = self.deterministic and self.begun
+            return function() if is_whole else self._guard.interruptible(function)
         except Exception as error:
             ended = is_end_of_group(error, self.stop_token)
             if not self.stop_token.requested:
