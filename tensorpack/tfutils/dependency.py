@@ -55,7 +55,7 @@ def _flatten(fetches: Any) -> List[Any]:
     if isinstance(fetches, dict):
         fetches = list(fetches.values())
     if isinstance(fetches, (list, tuple)):
-        return [leaf for each in fetches for leaf in _flatten(each)]
+        return [leaf for part in fetches for leaf in _flatten(part)]
     if fetches is None:
         return []
     if isinstance(fetches, (str, tf.Operation, tf.Tensor, tf.Variable)):

@@ -104,28 +104,32 @@ def cast(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
             f"a cast from {array.dtype} to {dtype} changes what the values are: do it first"
         )
     with np.errstate(all="ignore"):
-        found = array.astype(dtype)
-        kept = _is_kept(array, found, source == target != "integer")
-    if kept.all():
-        return found
+        result = array.astype(dtype)
+        unchanged = _is_unchanged(array, result, source == target != "integer")
+    if unchanged.all():
+        return result
     kind = ValueError if source == target else TypeError
-    raise kind(f"a cast from {array.dtype} to {dtype} changes {array[~kept].flat[0]}: do it first")
+    raise kind(
+        f"a cast from {array.dtype} to {dtype} changes {array[~unchanged].flat[0]}: do it first"
+    )
 
 
-def _is_kept(array: np.ndarray, found: np.ndarray, may_round: bool) -> np.ndarray:
+def _is_unchanged(array: np.ndarray, result: np.ndarray, may_round: bool) -> np.ndarray:
     """Returns which values have survived a cast."""
     # numpy's functions do not know bfloat16 everywhere
-    array, found = (
-        each if each.dtype.kind in "biufc" else each.astype(np.float32) for each in (array, found)
+    array, result = (
+        side if side.dtype.kind in "biufc" else side.astype(np.float32) for side in (array, result)
     )
     if may_round:
-        kept = np.isfinite(found)
-        return kept if kept.all() else kept | ~np.isfinite(array)
-    kept = (found.astype(array.dtype) == array) & ((found < 0) == (array < 0))
-    for whole, real in (array, found), (found, array):
+        unchanged = np.isfinite(result)
+        return unchanged if unchanged.all() else unchanged | ~np.isfinite(array)
+    unchanged = (result.astype(array.dtype) == array) & ((result < 0) == (array < 0))
+    for whole, real in (array, result), (result, array):
         if whole.dtype.kind in "iu" and real.dtype.kind == "f":
-            kept &= real < float(np.iinfo(whole.dtype).max + 1)  # 2 ** 63 may come back as the max
-    return kept
+            unchanged &= real < float(
+                np.iinfo(whole.dtype).max + 1
+            )  # 2 ** 63 may come back as the max
+    return unchanged
 
 
 def kind_of(dtype: np.dtype) -> str:
@@ -141,18 +145,18 @@ def to_numbers(value: Any, dtype: np.dtype) -> np.ndarray:
     if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
         raise TypeError("masked values are not data: fill them first")
     try:
-        array, given = np.asarray(value), value
+        array, rows = np.asarray(value), value
         if array.dtype == object:
-            if any(each is None for each in array.flat):
+            if any(item is None for item in array.flat):
                 raise TypeError("there is None among its values")
-            given = array.tolist()
-            array = np.asarray(given)  # numbers of Python have a dtype
+            rows = array.tolist()
+            array = np.asarray(rows)  # numbers of Python have a dtype
             array = array.astype(np.float64) if array.dtype == object else array
-        if array is not given and array.dtype == np.float64 and dtype.kind in "iu":
+        if array is not rows and array.dtype == np.float64 and dtype.kind in "iu":
             # numpy has rounded integers beside floats, or of two types
             with np.errstate(invalid="ignore"), suppress(OverflowError, ValueError):
                 if (abs(array) >= 2**53).any():
-                    exact = np.asarray(given, object)
+                    exact = np.asarray(rows, object)
                     whole = exact.astype(dtype)
                     return whole if (whole == exact).all() else array
         return array
@@ -175,9 +179,9 @@ def to_strings(value: Any) -> np.ndarray:
         raise TypeError(
             f"a cast from {array.dtype} to str changes what the values are: do it first"
         )
-    for each in array.flat:
-        if not isinstance(each, (str, bytes)):
-            kind = "None" if each is None else f"a {type(each).__name__}"
+    for item in array.flat:
+        if not isinstance(item, (str, bytes)):
+            kind = "None" if item is None else f"a {type(item).__name__}"
             raise TypeError(f"only str and bytes are strings, there is {kind} among them")
     return array
 

@@ -6,6 +6,7 @@ each set of fetches and feeds once.
 """
 
 from collections import OrderedDict
+from operator import is_
 from typing import Any, Callable, Dict, Hashable, List, NamedTuple, Optional, Sequence, Tuple
 
 from tensorpack.compat import tfv1 as tf
@@ -45,6 +46,14 @@ class _Plan(NamedTuple):
     where: Any
     after: List[Tuple[Callable[..., None], Any]]
     alive: Any
+
+
+class _Repeated(NamedTuple):
+    """A run without feeds: what its caller and its hooks have asked for, and its plan."""
+
+    asked: Any
+    requests: List[Any]
+    plan: Any
 
 
 def as_request(request: Any) -> tf.train.SessionRunArgs:
@@ -90,6 +99,7 @@ class HookedSession:
                 self._after.append((hook.after_run, len(self._before) if asks else None))
         self._plans: OrderedDict[Hashable, _Plan] = OrderedDict()
         self._asked = _NOTHING_ASKED  # by the caller of the last run
+        self._repeated = _Repeated(None, [], None)
         self.hook_error: Optional[BaseException] = None
         self._stop_requested = self._closed = False
 
@@ -107,34 +117,47 @@ class HookedSession:
         if asked.fetches is not fetches or asked.feed_dict is not feed_dict:
             self._asked = asked = _Args(fetches, feed_dict)
         context = _Context(asked, self.session)
-        feeds, every_option = feed_dict, [] if options is None else [options]
-        structures: List[Any] = [fetches]
-        key = [_key(fetches) if isinstance(fetches, _STRUCTURES) else id(fetches)]
         try:
-            for before_run in self._before:
-                request = before_run(context)
-                if request is None:
-                    request = _NOTHING_ASKED
-                elif type(request) is not _Args:
-                    request = as_request(request)
-                wanted, fed, wanted_options = request
-                structures.append(wanted)
-                key.append(_key(wanted) if isinstance(wanted, _STRUCTURES) else id(wanted))
-                if fed:
-                    feeds = _merge_feeds(feeds, fed) if feeds else fed
-                if wanted_options is not None:
-                    every_option.append(wanted_options)
+            requests = [before_run(context) for before_run in self._before]
         except BaseException as error:
             self.hook_error = error
             raise
-        if every_option or run_metadata is not None:
-            return self._run_by_session(context, structures, feeds, every_option, run_metadata)
+        repeats = asked is self._repeated.asked and all(map(is_, requests, self._repeated.requests))
+        if not repeats or options is not None or run_metadata is not None:
+            return self._run_other(context, requests, options, run_metadata)
+        plan = self._repeated.plan
+        values = plan.call()
+        self._finish(context, plan.after, values, _NOTHING)
+        return None if plan.where is None else pick(values, plan.where)
+
+    def _run_other(self, context: Any, requests: List[Any], options: Any, metadata: Any) -> Any:
+        """Runs what is not the same as in the run before."""
+        asked = context.original_args
+        feeds, every_option = asked.feed_dict, [] if options is None else [options]
+        structures = [asked.fetches]
+        for request in requests:
+            if request is None:
+                request = _NOTHING_ASKED
+            elif type(request) is not _Args:
+                request = as_request(request)
+            wanted, fed, wanted_options = request
+            structures.append(wanted)
+            if fed is not None:
+                feeds = _merge_feeds(feeds, fed) if feeds else fed
+            if wanted_options is not None:
+                every_option.append(wanted_options)
+        if every_option or metadata is not None:
+            return self._run_by_session(context, structures, feeds, every_option, metadata)
+        key = [_key(x) if isinstance(x, _STRUCTURES) else id(x) for x in structures]
         identity = (*key, *map(id, feeds or ()))
         plan = self._plans.get(identity) or self._prepare(identity, structures, feeds)
         if plan.call is None:
             return self._run_by_session(context, structures, feeds, [], None)
         if not feeds:
             values = plan.call()
+            # what a list or a dictionary holds may change
+            if feeds is None and not any(isinstance(x, _STRUCTURES) for x in structures):
+                self._repeated = _Repeated(asked, requests, plan)
         elif type(feeds) is CheckedFeed:
             values = plan.call_checked(*feeds.values())
         else:
@@ -193,7 +216,7 @@ class HookedSession:
                     after_run(context, nothing)
                 else:
                     results = values[where] if type(where) is int else pick(values, where)
-                    after_run(context, nothing._replace(results=results))
+                    after_run(context, _Values(results, nothing.options, nothing.run_metadata))
         except BaseException as error:
             self.hook_error = error
             raise

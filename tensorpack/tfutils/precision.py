@@ -1,14 +1,11 @@
 """In which precision a session computes, and whether XLA compiles what it runs.
 
 Both are rewrites that TensorFlow does to a graph when a session first runs it. The graph itself,
-its variables and its checkpoints stay float32. Where a rewrite is impossible TensorFlow
-continues without it, with no more than a line on stderr; here that is an error.
+its variables and its checkpoints stay float32.
 """
 
 import contextlib
-from typing import Any, ContextManager, List, Optional
-
-import numpy as np
+from typing import Any, ContextManager, Optional
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.utils import logger
@@ -17,13 +14,6 @@ PRECISIONS = ("fp32", "bf16", "fp16")
 
 _ON, _OFF = 1, 2  # RewriterConfig.Toggle, which has no public address
 _REWRITES = {"bf16": "auto_mixed_precision_onednn_bfloat16", "fp16": "auto_mixed_precision"}
-_DTYPES = {"bf16": tf.bfloat16, "fp16": tf.float16}
-_NEEDS = {
-    "bf16": "It is for networks on a CPU, which needs AVX-512 at least, and it needs oneDNN in "
-    "TensorFlow (TF_ENABLE_ONEDNN_OPTS=0 turns that off). On a GPU use precision='fp16'.",
-    "fp16": "It is for networks on a GPU, of compute capability 7.0 or more. On a CPU use "
-    "precision='bf16', with TensorFlow 2.",
-}
 _BF16_FLAGS = frozenset(["amx_bf16", "avx512_bf16", "avx_ne_convert"])  # of Linux' cpuinfo
 _CPU_INFO = "/proc/cpuinfo"
 
@@ -83,60 +73,25 @@ class ComputeOptions:
             return contextlib.ExitStack()
         return tf.xla.experimental.jit_scope(lambda node: node.op not in _RANDOM_OPS)
 
-    def check(self, config: tf.ConfigProto, target: str = "") -> None:
-        """Tries on a small network whether a session with this config does what was asked for.
+    def check(self, session: tf.Session) -> None:
+        """Looks whether the devices of a session have what the precision needs.
 
-        Raises:
-          RuntimeError: it does not; the message says what it takes.
+        TensorFlow itself continues in float32 where they do not, with no more than a line on
+        stderr. Raises RuntimeError if there is no GPU for "fp16"; warns of a CPU that has no
+        instructions for bfloat16.
         """
-        if self.precision is not None and self.precision in _DTYPES:
-            _check_precision(self.precision, config, target)
-        if self.xla:
-            nodes = self._try(config, target, "xla=True")
-            if not any(node.op in ("XlaLaunch", "_XlaRun") for node in nodes):
-                raise RuntimeError(
-                    f"xla=True has no effect here: {_who(nodes)} compiled nothing of a small "
-                    "network. Install a TensorFlow that was built with XLA, or leave it out."
-                )
-
-    def _try(self, config: tf.ConfigProto, target: str, option: str) -> List[Any]:
-        """Runs a small network and returns the nodes that were run."""
-        with tf.Graph().as_default() as graph:
-            image = tf.placeholder(tf.float32, [4, 8, 8, 16])
-            with self.scope():
-                output = _small_network(image)
-        options = tf.RunOptions(output_partition_graphs=True)
-        metadata = tf.RunMetadata()
-        with tf.Session(target, graph, config) as sess:
-            try:
-                sess.run(output, {image: np.ones(image.shape.as_list())}, options, metadata)
-            except tf.errors.OpError as error:
-                raise RuntimeError(
-                    f"{option} does not work here: a small network failed with it, as shown "
-                    f"above. {_NEEDS.get(self.precision or '', '')}".rstrip()
-                ) from error
-        return [node for graph_def in metadata.partition_graphs for node in graph_def.node]
-
-
-def _check_precision(precision: str, config: tf.ConfigProto, target: str) -> None:
-    plain = tf.ConfigProto()  # what XLA compiles is not shown
-    plain.CopyFrom(config)
-    plain.graph_options.optimizer_options.global_jit_level = tf.OptimizerOptions.OFF
-    if _config_reaches_cpus():
-        plain.graph_options.optimizer_options.cpu_global_jit = False
-    option = f"precision={precision!r}"
-    nodes = ComputeOptions(precision)._try(plain, target, option)
-    dtype = _DTYPES[precision].as_datatype_enum
-    if not any(attr.type == dtype for node in nodes for attr in node.attr.values()):
-        raise RuntimeError(
-            f"{option} has no effect here: {_who(nodes)} left a small network in float32. "
-            f"{_NEEDS[precision]}"
-        )
-    if precision == "bf16" and _is_emulated():
-        logger.warning(
-            f"This CPU has none of {', '.join(sorted(_BF16_FLAGS))}: it computes bfloat16 by "
-            "way of float32, which may be slower than precision='fp32'."
-        )
+        devices = {device.device_type for device in session.list_devices()}
+        if self.precision == "fp16" and "GPU" not in devices:
+            raise RuntimeError(
+                f"precision='fp16' has no effect here: TensorFlow {tf.__version__} sees no GPU. On "
+                "a CPU use precision='bf16', with TensorFlow 2."
+            )
+        if self.precision == "bf16" and not _computes_bf16():
+            logger.warning(
+                f"This CPU has none of {', '.join(sorted(_BF16_FLAGS))}: it computes bfloat16 by "
+                "way of float32, which may be slower than precision='fp32'; and without AVX-512, "
+                "or with TF_ENABLE_ONEDNN_OPTS=0, TensorFlow leaves all in float32."
+            )
 
 
 def _set_precision(rewrites: Any, precision: str) -> None:
@@ -156,25 +111,11 @@ def _config_reaches_cpus() -> bool:
     return "cpu_global_jit" in tf.OptimizerOptions.DESCRIPTOR.fields_by_name
 
 
-def _small_network(image: tf.Tensor) -> tf.Tensor:
-    kernel = tf.reshape(image[0], [2, 2, 16, 16])
-    x = tf.nn.relu(tf.nn.conv2d(image, kernel, strides=[1, 1, 1, 1], padding="SAME"))
-    x = tf.reshape(x, [64, 64])
-    for _ in range(3):
-        x = tf.nn.relu(tf.matmul(x, x) * 0.5)
-    return tf.reduce_mean(x)
-
-
-def _who(nodes: List[Any]) -> str:
-    devices = sorted({node.device.rpartition("device:")[2] for node in nodes if node.device})
-    return f"TensorFlow {tf.__version__} on {', '.join(devices)}"
-
-
-def _is_emulated() -> bool:
-    """Whether this CPU is known to have no instructions for bfloat16."""
+def _computes_bf16() -> bool:
+    """Whether this CPU has instructions for bfloat16, as far as it is known."""
     try:
         with open(_CPU_INFO, encoding="utf-8") as lines:
             flags = next((line for line in lines if line.startswith("flags")), "").split()
     except OSError:
-        return False  # not Linux: unknown
-    return bool(flags) and _BF16_FLAGS.isdisjoint(flags)
+        return True  # not Linux: unknown
+    return not flags or not _BF16_FLAGS.isdisjoint(flags)

@@ -41,17 +41,17 @@ def prepare(
     What is fed is converted and checked as the datapoints of a trainer are, see `fed_input`.
 
     Args:
-      structures: each is an op, a tensor, a variable, a name of one, or a list, tuple or dictionary
-        of structures. Whatever else `Session.run` takes is given to that.
+      structures: an op, a tensor, a variable, a name of one, or a list, tuple or dictionary
+        of structures. Whatever else `Session.run` takes is left to that.
       in_caller: whether the thread that calls also computes, which is for graphs of an op or two.
       waits: whether `operation_timeout_in_ms` of the session does not count here.
     """
     graph = sess.graph
-    fetched = _Fetched(graph, [each.name for each in feeds if isinstance(each, tf.Tensor)])
+    fetched = _Fetched(graph, [feed.name for feed in feeds if isinstance(feed, tf.Tensor)])
     try:
-        where = [fetched.find(each) for each in structures]
+        where = [fetched.find(structure) for structure in structures]
         if not all(
-            _input(each) and graph.is_feedable(graph.as_graph_element(each)) for each in feeds
+            _input(feed) and graph.is_feedable(graph.as_graph_element(feed)) for feed in feeds
         ):
             raise _NotPreparable
     except (KeyError, TypeError, ValueError):  # as_graph_element raises all of them
@@ -72,8 +72,8 @@ def pick(values: Sequence[Any], where: Any) -> Any:
         return values[where]
     kind, parts = where
     if kind is dict:
-        return {name: pick(values, each) for name, each in parts}
-    return kind([pick(values, each) for each in parts])
+        return {name: pick(values, part) for name, part in parts}
+    return kind([pick(values, part) for part in parts])
 
 
 class _NotPreparable(ValueError):
@@ -94,9 +94,9 @@ class _Fetched:
         """Adds what a structure needs; returns where its values will be."""
         kind = type(fetches)
         if kind is dict:
-            return dict, [(name, self.find(each)) for name, each in fetches.items()]
+            return dict, [(name, self.find(part)) for name, part in fetches.items()]
         if kind is list or kind is tuple:
-            return kind, [self.find(each) for each in fetches]
+            return kind, [self.find(part) for part in fetches]
         found = self._graph.as_graph_element(fetches)
         if not self._graph.is_fetchable(found):
             raise _NotPreparable
@@ -118,12 +118,12 @@ def _prepare_by_session(sess: Any, structures: Sequence[Any], feeds: Sequence[An
 
 
 def _checking(call: Callable[..., Any], feeds: Sequence[Any]) -> Callable[..., Any]:
-    inputs = [_input(each) for each in feeds]
+    inputs = [_input(feed) for feed in feeds]
 
     def run(*values: Any) -> Any:
         if len(values) != len(inputs):
             raise TypeError(f"{len(inputs)} tensors are fed here, got {len(values)} values.")
-        arrays = [each.feed(value) if each else value for each, value in zip(inputs, values)]
+        arrays = [fed.feed(value) if fed else value for fed, value in zip(inputs, values)]
         try:
             return call(*arrays)
         except tf.errors.CancelledError as error:

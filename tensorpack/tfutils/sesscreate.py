@@ -57,10 +57,9 @@ class NewSessionCreator(tf.train.SessionCreator):
 
         Raises:
           OSError: this process may not open as many files as a session needs.
-          RuntimeError: `precision` or `xla` has no effect on this machine.
+          RuntimeError: `precision` is "fp16", and there is no GPU.
         """
         _check_files()
-        self.computing.check(self.config, self.target)
         graph = tf.get_default_graph() if self.graph is None else self.graph
         with graph.as_default():
             first = tf.variables_initializer(self._select(tf.global_variables()))
@@ -69,6 +68,7 @@ class NewSessionCreator(tf.train.SessionCreator):
         _warn_of_blocking(graph)
         session = self._connect(graph)
         try:
+            self.computing.check(session)
             session.run(first)
             session.run(then)
         except BaseException:

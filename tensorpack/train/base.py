@@ -257,8 +257,8 @@ class Trainer(TrainLoop):
         """
         if self._callbacks is not None:
             raise RuntimeError("Register callbacks only before setup_callbacks: they may add ops.")
-        for each in cb if isinstance(cb, (list, tuple)) else [cb]:
-            self._registered.append(check_kind("What register_callback takes", each, Callback))
+        for one in cb if isinstance(cb, (list, tuple)) else [cb]:
+            self._registered.append(check_kind("What register_callback takes", one, Callback))
 
     def register_monitor(self, mon: MonitorBase) -> None:
         """Adds a monitor after those of the config; before the setup of the callbacks."""

@@ -117,7 +117,7 @@ class TrainConfig:
         self.extra_callbacks = _check_all("extra_callbacks", extra)
         mine = _check_all("callbacks", callbacks or [])
         # one that passes the lists of another config on gives each callback once
-        self.callbacks = mine + [each for each in self.extra_callbacks if each not in mine]
+        self.callbacks = mine + [cb for cb in self.extra_callbacks if cb not in mine]
         monitors = DEFAULT_MONITORS() if monitors is None else monitors
         self.monitors = _check_all("monitors", monitors, MonitorBase)
         self.resume = check_policy(resume)
@@ -212,7 +212,7 @@ def _advice(unknown: Any) -> str:
     if "optimizer" in unknown:
         return " The optimizer is ModelDesc.optimizer()."
     known = inspect.signature(TrainConfig).parameters
-    return "".join(did_you_mean(each, known) for each in sorted(unknown))
+    return "".join(did_you_mean(name, known) for name in sorted(unknown))
 
 
 def _check(argument: str, value: Any, kind: type) -> Any:
@@ -221,8 +221,8 @@ def _check(argument: str, value: Any, kind: type) -> Any:
 
 def _check_all(argument: str, values: Any, kind: type = Callback) -> List[Any]:
     given = as_list("TrainConfig", argument, values)
-    lists = [each if isinstance(each, (list, tuple)) else [each] for each in given]
-    return [check_kind(f"each of {argument}", each, kind) for part in lists for each in part]
+    lists = [part if isinstance(part, (list, tuple)) else [part] for part in given]
+    return [check_kind(f"each of {argument}", cb, kind) for part in lists for cb in part]
 
 
 def _as_steps(value: Any) -> int:

@@ -62,7 +62,7 @@ def fix_draws(train_op: Any, once: bool) -> None:
     if op is None:
         return
     replaced = draw_by_step(op, get_global_step_var()) if once else []
-    names = [each.name for each in random_ops_of(op) if each not in replaced]
+    names = [random.name for random in random_ops_of(op) if random not in replaced]
     if names:
         logger.warning(
             f"These ops draw random numbers in each step, and TensorFlow does not save where they "

@@ -1,10 +1,8 @@
-"""Rewrites happen where they are asked for, nowhere else, and are refused where they cannot.
+"""Rewrites happen where they are asked for, and nowhere else.
 
 What a machine can do is tried on it, by TensorFlow's own partition graphs, so the tests that need a
 rewrite skip where there is none.
 """
-
-import contextlib
 
 import numpy as np
 import pytest
@@ -108,16 +106,8 @@ def test_fp16_needs_a_gpu():
     if tf.test.is_gpu_available():
         pytest.skip("there is one")
     creator = NewSessionCreator(precision="fp16")
-    with pytest.raises(RuntimeError, match=r"precision='fp16' has no effect here: .* on CPU:0"):
+    with pytest.raises(RuntimeError, match=r"precision='fp16' has no effect here: .* sees no GPU"):
         creator.create_session()
-
-
-@on_tf2
-def test_bf16_that_has_no_effect_is_an_error():
-    config = tf.ConfigProto()
-    config.graph_options.rewrite_options.disable_meta_optimizer = True
-    with pytest.raises(RuntimeError, match="'bf16' has no effect here: .* AVX-512.*oneDNN"):
-        NewSessionCreator(config=config, precision="bf16").create_session()
 
 
 @pytest.mark.skipif(is_tfv2(), reason="TensorFlow 2 has it")
@@ -126,16 +116,8 @@ def test_bf16_on_tensorflow_1_is_refused_at_once():
         NewSessionCreator(precision="bf16")
 
 
-def test_xla_that_has_no_effect_is_an_error(monkeypatch):
-    monkeypatch.setattr(precision, "_config_reaches_cpus", lambda: False)
-    monkeypatch.setattr(ComputeOptions, "scope", lambda self: contextlib.ExitStack())
-    if tf.test.is_gpu_available():
-        pytest.skip("a GPU needs neither")
-    with pytest.raises(RuntimeError, match="xla=True has no effect here: .* on .*CPU:0 compiled"):
-        NewSessionCreator(xla=True).create_session()
-
-
-def test_a_cpu_that_emulates_bf16_is_warned_of(has_bf16, monkeypatch, tmp_path, log_lines):
+@on_tf2
+def test_a_cpu_that_emulates_bf16_is_warned_of(monkeypatch, tmp_path, log_lines):
     cpu_info = tmp_path / "cpuinfo"
     monkeypatch.setattr(precision, "_CPU_INFO", str(cpu_info))
     for flags, warned in ("fpu avx512f", 1), ("fpu avx512f avx512_bf16", 0), (None, 0):
