@@ -147,7 +147,6 @@ from tensorpack.dataflow import DataFromIterable as DataFromIterable
 from tensorpack.dataflow import DataFromList as DataFromList
 from tensorpack.dataflow import DataFromQueue as DataFromQueue
 from tensorpack.dataflow import DecodeImageComponent as DecodeImageComponent
-from tensorpack.dataflow import EncodeImageComponent as EncodeImageComponent
 from tensorpack.dataflow import FakeData as FakeData
 from tensorpack.dataflow import FilterData as FilterData
 from tensorpack.dataflow import FixedSizeData as FixedSizeData
@@ -201,7 +200,6 @@ from tensorpack.dataflow import ThreadedMapData as ThreadedMapData
 from tensorpack.dataflow import UnknownLength as UnknownLength
 from tensorpack.dataflow import WorkerDied as WorkerDied
 from tensorpack.dataflow import WorkerFailed as WorkerFailed
-from tensorpack.dataflow import convert_old_lmdb as convert_old_lmdb
 from tensorpack.dataflow import dataset as dataset
 from tensorpack.dataflow import dftools as dftools
 from tensorpack.dataflow import imgaug as imgaug

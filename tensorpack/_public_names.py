@@ -53,9 +53,9 @@ _NAMES = {  # package or module -> its public names
         "AugmentImageComponent AugmentImageComponents AugmentImageCoordinates BatchData "
         "BatchDataByShape CacheData CaffeLMDB ConcatData DamagedFile DataFlow DataFlowTerminated "
         "DataFromGenerator DataFromIterable DataFromList DataFromQueue DecodeImageComponent "
-        "EncodeImageComponent FakeData FilterData FixedSizeData HDF5Data HDF5Serializer "
-        "ImageFolder ImageFromFile ImageFromList JoinData LMDBData LMDBDataDecoder LMDBDataPoint "
-        "LMDBSerializer LocallyShuffleData MapData MapDataComponent MultiProcessMapAndBatchData "
+        "FakeData FilterData FixedSizeData HDF5Data HDF5Serializer ImageFolder ImageFromFile "
+        "ImageFromList JoinData LMDBData LMDBDataDecoder LMDBDataPoint LMDBSerializer "
+        "LocallyShuffleData MapData MapDataComponent MultiProcessMapAndBatchData "
         "MultiProcessMapAndBatchDataZMQ MultiProcessMapData MultiProcessMapDataZMQ "
         "MultiProcessPrefetchData MultiProcessRunner MultiProcessRunnerZMQ MultiThreadMapData "
         "MultiThreadPrefetchData MultiThreadRunner NumpySerializer PrefetchData PrefetchDataZMQ "
@@ -63,7 +63,7 @@ _NAMES = {  # package or module -> its public names
         "RandomMixData RecordFile RecordsFlow RemoteDataZMQ RepeatedData RepeatedDataPoint "
         "SVMLightData SelectComponent SharedList StateNotKept TFRecordBytes TFRecordData "
         "TFRecordSerializer TestDataSpeed ThreadedMapData UnknownLength WorkerDied WorkerFailed "
-        "convert_old_lmdb make_remote_key send_dataflow_zmq write_records"
+        "make_remote_key send_dataflow_zmq write_records"
     ),
     "graph_builder": (
         "DataParallelBuilder InputDesc InputVar LeastLoadedDeviceSetter ModelDesc ModelDescBase "

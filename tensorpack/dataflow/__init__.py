@@ -11,14 +11,13 @@ _NAMES = {  # module -> its public names; then run scripts/public_names
     "files.caffe": "CaffeLMDB",
     "files.hdf5": "HDF5Data HDF5Serializer",
     "files.images": "ImageFolder ImageFromFile ImageFromList",
-    "files.lmdb_file": "LMDBData LMDBDataDecoder LMDBDataPoint LMDBSerializer convert_old_lmdb",
+    "files.lmdb_file": "LMDBData LMDBDataDecoder LMDBDataPoint LMDBSerializer",
     "files.npz": "NumpySerializer",
     "files.records": "DamagedFile RecordFile RecordsFlow write_records",
     "files.svmlight": "SVMLightData",
     "files.tfrecord": "TFRecordBytes TFRecordData TFRecordSerializer",
     "image": (
-        "AugmentImageComponent AugmentImageComponents AugmentImageCoordinates "
-        "DecodeImageComponent EncodeImageComponent"
+        "AugmentImageComponent AugmentImageComponents AugmentImageCoordinates DecodeImageComponent"
     ),
     "join": "ConcatData JoinData RandomChooseData RandomMixData",
     "map": "FilterData MapData MapDataComponent RandomMapData SelectComponent",

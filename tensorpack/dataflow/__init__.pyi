@@ -25,7 +25,6 @@ from .files.lmdb_file import LMDBData as LMDBData
 from .files.lmdb_file import LMDBDataDecoder as LMDBDataDecoder
 from .files.lmdb_file import LMDBDataPoint as LMDBDataPoint
 from .files.lmdb_file import LMDBSerializer as LMDBSerializer
-from .files.lmdb_file import convert_old_lmdb as convert_old_lmdb
 from .files.npz import NumpySerializer as NumpySerializer
 from .files.records import DamagedFile as DamagedFile
 from .files.records import RecordFile as RecordFile
@@ -39,7 +38,6 @@ from .image import AugmentImageComponent as AugmentImageComponent
 from .image import AugmentImageComponents as AugmentImageComponents
 from .image import AugmentImageCoordinates as AugmentImageCoordinates
 from .image import DecodeImageComponent as DecodeImageComponent
-from .image import EncodeImageComponent as EncodeImageComponent
 from .join import ConcatData as ConcatData
 from .join import JoinData as JoinData
 from .join import RandomChooseData as RandomChooseData

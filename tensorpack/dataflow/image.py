@@ -6,8 +6,7 @@ from typing import Any, Dict, Hashable, Iterable, Optional, Sequence, Tuple, Uni
 import numpy as np
 
 from tensorpack.utils import logger
-from tensorpack.utils.checks import as_list, as_number
-from tensorpack.utils.optional import cv2, require
+from tensorpack.utils.checks import as_list
 
 from .base import DataFlow
 from .files.images import MOST_PIXELS, check_decoding, decode_image
@@ -181,43 +180,8 @@ class DecodeImageComponent(MapDataComponent):
         super().__init__(ds, decode, index)
 
 
-class EncodeImageComponent(MapDataComponent):
-    """Encodes an image, uint8 `[h, w]`, `[h, w, 1]` or `[h, w, 3]`, to a uint8 array `[bytes]`."""
-
-    def __init__(
-        self,
-        ds: DataFlow,
-        index: _Index = 0,
-        extension: str = ".jpg",
-        quality: int = 95,
-        *,
-        bgr: bool = True,
-    ) -> None:
-        """
-        Args:
-          extension: ".jpg", ".png", which loses nothing, or another one that OpenCV writes.
-          quality: of a JPEG, 1 to 100.
-          bgr: whether colours are in OpenCV's order; otherwise RGB.
-        """
-        quality = int(as_number(self, "quality", quality, 1, 100))
-        require("cv2")  # to be missed now, and not in the middle of a run
-        encode = functools.partial(_encode, extension=extension, quality=quality, bgr=bgr)
-        super().__init__(ds, encode, index)
-
-
 def _decode(data: Any, channel: int, bgr: bool, max_pixels: Optional[int]) -> np.ndarray:
     data = data.tobytes() if getattr(data, "dtype", None) == np.uint8 else data
     if not isinstance(data, bytes):
         raise TypeError(f"An encoded image is bytes or a uint8 array, got {summary_of(data)}.")
     return decode_image(data, "The component", channel, bgr, max_pixels)
-
-
-def _encode(image: Any, extension: str, quality: int, bgr: bool) -> np.ndarray:
-    shape = np.shape(image)
-    if image.dtype != np.uint8 or len(shape) < 2 or shape[2:] not in ((), (1,), (3,)):
-        needed = "uint8 [h, w], [h, w, 1] or [h, w, 3]"
-        raise ValueError(f"An image to be encoded is {needed}, got {summary_of(image)}.")
-    if not bgr and shape[2:] == (3,):
-        image = image[:, :, ::-1]
-    options = [cv2.IMWRITE_JPEG_QUALITY, quality] if extension in (".jpg", ".jpeg") else []
-    return cv2.imencode(extension, np.ascontiguousarray(image), options)[1].reshape(-1)

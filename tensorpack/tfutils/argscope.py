@@ -151,9 +151,8 @@ def argscope(layers: Union[_Function, Sequence[_Function]], **kwargs: Any) -> It
         spelled.append((inspect.unwrap(func), (layer or Layer(func)).spell(kwargs)))
         if layer is None:
             log_once(
-                f"argscope() has defaults for {func.__name__}, which is no layer: it takes them "
-                "only if decorated with enable_argscope_for_function, or looks them up in "
-                "get_arg_scope().",
+                f"{func.__name__} is no layer: it takes the defaults of argscope() only if "
+                "decorated with enable_argscope_for_function, or from get_arg_scope().",
                 "warn",
             )
     scopes = _open_scopes.get()

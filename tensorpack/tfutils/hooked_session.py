@@ -39,6 +39,7 @@ class _Plan(NamedTuple):
       where: where the values are that the caller wants, see `pick`.
       after: `after_run` of each hook, and where the values are for it.
       alive: the fetched and fed objects, so that their ids stay theirs.
+      asked, requests: what the caller and the hooks asked for, if that cannot change inside.
     """
 
     call: Optional[Callable[..., List[Any]]]
@@ -46,14 +47,8 @@ class _Plan(NamedTuple):
     where: Any
     after: List[Tuple[Callable[..., None], Any]]
     alive: Any
-
-
-class _Repeated(NamedTuple):
-    """A run without feeds: what its caller and its hooks have asked for, and its plan."""
-
-    asked: Any
-    requests: List[Any]
-    plan: Any
+    asked: Any = None
+    requests: Sequence[Any] = ()
 
 
 def as_request(request: Any) -> tf.train.SessionRunArgs:
@@ -99,7 +94,7 @@ class HookedSession:
                 self._after.append((hook.after_run, len(self._before) if asks else None))
         self._plans: OrderedDict[Hashable, _Plan] = OrderedDict()
         self._asked = _NOTHING_ASKED  # by the caller of the last run
-        self._repeated = _Repeated(None, [], None)
+        self._latest = _Plan(None, None, None, [], None)
         self.hook_error: Optional[BaseException] = None
         self._stop_requested = self._closed = False
 
@@ -122,10 +117,10 @@ class HookedSession:
         except BaseException as error:
             self.hook_error = error
             raise
-        repeats = asked is self._repeated.asked and all(map(is_, requests, self._repeated.requests))
-        if not repeats or options is not None or run_metadata is not None:
+        plan = self._latest
+        is_same = asked is plan.asked and all(map(is_, requests, plan.requests))
+        if plan.call is None or not is_same or options is not None or run_metadata is not None:
             return self._run_other(context, requests, options, run_metadata)
-        plan = self._repeated.plan
         values = plan.call()
         self._finish(context, plan.after, values, _NOTHING)
         return None if plan.where is None else pick(values, plan.where)
@@ -157,7 +152,7 @@ class HookedSession:
             values = plan.call()
             # what a list or a dictionary holds may change
             if feeds is None and not any(isinstance(x, _STRUCTURES) for x in structures):
-                self._repeated = _Repeated(asked, requests, plan)
+                self._latest = plan._replace(asked=asked, requests=requests)
         elif type(feeds) is CheckedFeed:
             values = plan.call_checked(*feeds.values())
         else:

@@ -76,9 +76,8 @@ class ComputeOptions:
     def check(self, session: tf.Session) -> None:
         """Looks whether the devices of a session have what the precision needs.
 
-        TensorFlow itself continues in float32 where they do not, with no more than a line on
-        stderr. Raises RuntimeError if there is no GPU for "fp16"; warns of a CPU that has no
-        instructions for bfloat16.
+        Raises RuntimeError if there is no GPU for "fp16", where TensorFlow would continue in
+        float32; warns of a CPU without instructions for bfloat16.
         """
         devices = {device.device_type for device in session.list_devices()}
         if self.precision == "fp16" and "GPU" not in devices:

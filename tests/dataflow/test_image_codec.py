@@ -1,14 +1,9 @@
-"""Images are decoded from the bytes of files, and encoded."""
+"""Images are decoded from the bytes of files."""
 
 import numpy as np
 import pytest
 
-from tensorpack.dataflow import (
-    DamagedFile,
-    DecodeImageComponent,
-    EncodeImageComponent,
-    ImageFromFile,
-)
+from tensorpack.dataflow import DamagedFile, DecodeImageComponent, ImageFromFile
 from tensorpack.utils._tracebacks import notes_of
 from tests.contracts.dataflow import contract_of
 from tests.dataflow.flows import flow_of
@@ -20,9 +15,6 @@ PNG = cv2.imencode(".png", PICTURE)[1]
 
 TestDecodeImageComponent = contract_of(
     lambda: DecodeImageComponent(flow_of([[PNG, 1], [PNG, 2]])), length=2
-)
-TestEncodeImageComponent = contract_of(
-    lambda: EncodeImageComponent(flow_of([[PICTURE], [PICTURE[1:]]])), length=2
 )
 
 
@@ -42,23 +34,6 @@ def test_rgb_and_grey_are_those_of_files(tmp_path):
         np.testing.assert_array_equal(decoded, expected)
 
 
-@pytest.mark.parametrize("bgr", [True, False])
-@pytest.mark.parametrize("image", [PICTURE, PICTURE[..., :1], PICTURE[::-1, ::2]])
-def test_png_and_back(image, bgr):
-    encoded = EncodeImageComponent(flow_of([[image]]), extension=".png", bgr=bgr)
-    ((data,),) = encoded
-    assert data.dtype == np.uint8 and data.ndim == 1
-    ((decoded,),) = DecodeImageComponent(encoded, channel=image.shape[2], bgr=bgr)
-    np.testing.assert_array_equal(decoded, image)
-
-
-def test_jpeg_has_the_quality_that_was_asked_for():
-    for quality in 10, 95:
-        ((data,),) = EncodeImageComponent(flow_of([[PICTURE[..., 0]]]), quality=quality)
-        expected = cv2.imencode(".jpg", PICTURE[..., 0], [cv2.IMWRITE_JPEG_QUALITY, quality])[1]
-        np.testing.assert_array_equal(data, expected.reshape(-1))
-
-
 def test_what_is_no_image_names_the_datapoint():
     for data, error, text in [
         (PNG[:-9], DamagedFile, "cut off"),
@@ -70,6 +45,3 @@ def test_what_is_no_image_names_the_datapoint():
         assert "DecodeImageComponent failed on datapoint 1" in repr(notes_of(caught.value))
     with pytest.raises(DamagedFile, match="more than max_pixels=34"):
         list(DecodeImageComponent(flow_of([[PNG]]), max_pixels=34))
-    for image in PICTURE / 255, PICTURE[..., :2]:
-        with pytest.raises(ValueError, match=r"uint8 \[h, w\].*got"):
-            list(EncodeImageComponent(flow_of([[image]])))

@@ -7,12 +7,7 @@ import msgpack
 import numpy as np
 import pytest
 
-from tensorpack.dataflow.files.lmdb_file import (
-    LMDBData,
-    LMDBDataPoint,
-    LMDBSerializer,
-    convert_old_lmdb,
-)
+from tensorpack.dataflow.files.lmdb_file import LMDBData, LMDBDataPoint, LMDBSerializer
 from tests.contracts.dataflow import assert_same
 from tests.dataflow.flows import Canary
 from tests.dataflow.lmdb_files import write_raw
@@ -45,7 +40,7 @@ def test_a_file_with_a_pickled_list_of_keys_is_converted(tmp_path, capsys):
     assert len(flow) == 3
     new = str(tmp_path / "new")
     assert "WRN" not in capsys.readouterr().out
-    convert_old_lmdb(path, new, write_frequency=2)
+    LMDBSerializer.save(flow, new, write_frequency=2)
     assert f"3 datapoints of LMDBDataPoint are in {new}." in capsys.readouterr().out
     assert list(LMDBSerializer.load(new, shuffle=False)) == [[2], [10], [1]]
 

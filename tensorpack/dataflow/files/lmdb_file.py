@@ -281,14 +281,6 @@ def dump_dataflow_to_lmdb(df: DataFlow, lmdb_path: PathLike, write_frequency: in
     LMDBSerializer.save(df, lmdb_path, write_frequency)
 
 
-def convert_old_lmdb(
-    old_path: PathLike, new_path: PathLike, allow_pickle: bool = False, write_frequency: int = 5000
-) -> None:
-    """Writes the datapoints of an old LMDB file to a new one, with checksums, without pickles."""
-    with contextlib.closing(LMDBDataPoint(old_path, False, allow_pickle=allow_pickle)) as old:
-        LMDBSerializer.save(old, new_path, write_frequency)
-
-
 @contextlib.contextmanager
 def _writer(write_frequency: int, file: Any) -> Writing:
     # `open_atomic` synchronises the file. No other process knows its name, so nothing is locked.
