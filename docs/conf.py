@@ -43,7 +43,7 @@ navigation = {
         *["quickstart", "tutorials/index", "howto/index", "guides", "examples/index"],
         *["reference/index", "project/index"],
     ],
-    "quickstart": ["migration", "command", "glossary"],
+    "quickstart": ["migration", "command"],
     "tutorials/index": ["tutorials/your-images", "tutorials/0*", "tutorials/*"],
     "howto/index": ["howto/*"],
     "examples/index": ["examples/dqn", "examples/a3c", "examples/*", "examples/scripts/*"],

