@@ -11,7 +11,6 @@
 #   make soak                kill a small DQN 200 times at random moments, a group of four as often, and more (80 minutes)
 #   make bench               measure all figures of docs/performance.md (ARGS="--only R5,R6"; two and a half hours)
 #   make gpu-check           what only a GPU can show, as one table, in .venv-gpu (20 minutes, see docs/performance.md)
-#   make scaling             renew the predictions of docs/scaling.md
 #   make bench-peers         install the peers of some benchmarks, each in a .venv-peer-*
 #   make lint                format, lint, types, public names
 #   make names               regenerate the tables of public names
@@ -34,7 +33,7 @@ GAME = $(basename $(notdir $(ROM)))
 LEARN = train_log/fast-$(GAME)-$(SEED)
 PUBLISHED = $(if $(shell grep '"$(GAME)":' examples/DeepQNetwork/published.json),--published $(GAME) --table)
 
-.PHONY: help dqn learn tensorboard test test-slow nightly versions reliability soak bench gpu-check scaling bench-peers lint names docs notebooks pictures clean
+.PHONY: help dqn learn tensorboard test test-slow nightly versions reliability soak bench gpu-check bench-peers lint names docs notebooks pictures clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -117,10 +116,6 @@ notebooks:
 pictures:
 	@VENV="$(VENV)" PYTHON="$(PYTHON)" scripts/install "$(EXTRAS),test"
 	"$(VENV)/bin/python" docs/draw_augmentors.py
-
-scaling:
-	@VENV="$(VENV)" PYTHON="$(PYTHON)" scripts/install "$(EXTRAS)"
-	"$(VENV)/bin/python" benchmarks/scaling_page.py --write
 
 clean:
 	rm -rf build dist *.egg-info .pytest_cache .ruff_cache .mypy_cache .hypothesis

@@ -55,7 +55,7 @@ navigation = {
         *["models", "trainers", "callbacks", "validation", "precision"],
         *["dataflow", "augmentors", "datasets", "inputs"],
         *["runs", "resuming", "weights", "predicting", "errors", "reliability"],
-        *["distributed", "launching", "scaling", "learning", "performance", "profiling", "*"],
+        *["distributed", "launching", "learning", "performance", "profiling", "*"],
     ],
 }
 

@@ -105,7 +105,7 @@ TASKS = {
         SimpleTrainer Trainer TowerTrainer SingleCostTrainer NoOpTrainer NewSessionCreator
         ReuseSessionCreator SessionCreatorAdapter get_default_sess_config ComputeOptions
         apply_default_prefetch""",
-    "Several GPUs": """tutorials/06-several-gpus scaling distributed
+    "Several GPUs": """tutorials/06-several-gpus distributed
         SyncMultiGPUTrainerReplicated SyncMultiGPUTrainerParameterServer AsyncMultiGPUTrainer
         SyncMultiGPUTrainer CollectiveTrainer DistributedTrainerReplicated
         DistributedTrainerParameterServer HorovodTrainer BytePSTrainer DataParallelBuilder

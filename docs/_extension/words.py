@@ -23,7 +23,7 @@ WORDS = {
     "runs": "tensorboard, log directory, logs, checkpoint files",
     "weights": "savedmodel, savedmodel export, export, export model, pretrained, npz",
     "predicting": "inference, predict",
-    "distributed": "multi node, horovod, parameter server",
+    "distributed": "multi node, horovod, parameter server, scaling",
     "learning": "atari, breakout, scores",
     "profiling": "profile, throughput, bottleneck",
     "precision": "fp16, bfloat16, xla",
