@@ -53,7 +53,7 @@ navigation = {
     "design/index": ["design/map", "design/layers", "design/run", "design/threads", "design/*"],
     "guides": [
         *["models", "trainers", "callbacks", "validation", "precision"],
-        *["dataflow", "augmentors", "datasets", "inputs"],
+        *["dataflow", "augmentors", "datasets"],
         *["runs", "resuming", "weights", "predicting", "errors", "reliability"],
         *["distributed", "launching", "learning", "performance", "profiling", "*"],
     ],

@@ -110,7 +110,7 @@ TASKS = {
         SyncMultiGPUTrainer CollectiveTrainer DistributedTrainerReplicated
         DistributedTrainerParameterServer HorovodTrainer BytePSTrainer DataParallelBuilder
         LeastLoadedDeviceSetter allreduce_grads""",
-    "Inputs": """inputs
+    "Inputs": """trainers dataflow
         QueueInput FeedInput TFDatasetInput TensorInput PlaceholderInput StagingInput ZMQInput
         DummyConstantInput DataParallelFeedInput InputSource FeedfreeInput EnqueueThread
         remap_input_source DatapointChecker DataFlowEmpty""",

@@ -18,7 +18,7 @@ WORDS = {
     "errors": "exceptions, catch errors",
     "dataflow": "data loader, dataloader, pipeline, multiprocessing",
     "augmentors": "data augmentation, augmentation, random crop",
-    "inputs": "tf.data, queue, feed_dict, placeholder",
+    "trainers": "tf.data, queue, feed_dict, placeholder",
     "resuming": "resume, continue training, ctrl-c, preemption, kill",
     "runs": "tensorboard, log directory, logs, checkpoint files",
     "weights": "savedmodel, savedmodel export, export, export model, pretrained, npz",
