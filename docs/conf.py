@@ -55,7 +55,7 @@ navigation = {
         *["models", "trainers", "callbacks", "validation", "precision"],
         *["dataflow", "augmentors", "datasets"],
         *["runs", "resuming", "weights", "predicting", "errors", "reliability"],
-        *["distributed", "launching", "learning", "performance", "profiling", "*"],
+        *["distributed", "learning", "performance", "profiling", "*"],
     ],
 }
 

@@ -1,4 +1,4 @@
-"""The processes of a distributed run, and which of them this one is; see docs/launching.md."""
+"""The processes of a distributed run, and which of them this one is; see docs/distributed.md."""
 
 import dataclasses
 import ipaddress

@@ -91,7 +91,8 @@ def test_a_group_runs_and_the_servers_end_after_the_last_worker(tmp_path):
 
 
 def test_the_first_group_of_the_document(tmp_path):
-    text = (ROOT / "docs" / "launching.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "distributed.md").read_text(encoding="utf-8")
+    text = text.partition("## Starting the processes\n")[2]
     (_, code), (_, line), (_, printed) = re.findall(r"^```(\w*)\n(.*?)^```$", text, re.M | re.S)[:3]
     code, *shown, _ = launch(tmp_path, code, *line.split()[3:-1])
     shown, expected = (sorted(re.sub(r":\d+", "", t).splitlines()) for t in (*shown, printed))
