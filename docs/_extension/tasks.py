@@ -25,12 +25,12 @@ TASKS = {
         MultiProcessRunner MultiProcessRunnerZMQ MultiThreadRunner PrefetchOnGPUs RemoteDataZMQ
         make_remote_key send_dataflow_zmq
         dataflow.dftools: dump_dataflow_to_process_queue""",
-    "Files": """dataflow howto/data howto/own-format
-        LMDBSerializer LMDBData LMDBDataDecoder LMDBDataPoint CaffeLMDB convert_old_lmdb
+    "Files": """dataflow howto/data
+        LMDBSerializer LMDBData LMDBDataDecoder LMDBDataPoint CaffeLMDB
         TFRecordSerializer TFRecordData TFRecordBytes HDF5Serializer HDF5Data NumpySerializer
         SVMLightData DamagedFile RecordFile RecordsFlow write_records""",
     "Images": """augmentors datasets dataflow
-        ImageFolder ImageFromFile ImageFromList DecodeImageComponent EncodeImageComponent
+        ImageFolder ImageFromFile ImageFromList DecodeImageComponent
         AugmentImageComponent AugmentImageComponents AugmentImageCoordinates""",
     "Drawing": """augmentors
         dataflow.dftools: dump_dataflow_images

@@ -7,7 +7,7 @@ WORDS = {
     "tutorials/04-saving": "transfer learning, fine-tuning, finetune",
     "tutorials/06-several-gpus": "multi gpu, multiple gpus, data parallel",
     "tutorials/07-dqn": "reinforcement learning",
-    "howto/data": "class imbalance",
+    "howto/data": "class imbalance, rare class, oversampling, csv, parquet, pytorch dataloader",
     "howto/speed": "slow, gpu memory, out of memory, oom, mixed precision",
     "howto/learning-rate": "lr, lr schedule, warmup, decay, learning rate schedule",
     "howto/validation": "confusion matrix, top-5, metrics",
