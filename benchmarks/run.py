@@ -2,7 +2,6 @@
 
     python benchmarks/run.py R5 [--pairs 7] [flags]          one figure, see R5 --help
     python benchmarks/run.py [--only R5,R6] [--quick]        a table of them
-    python benchmarks/run.py --growth [--quick]              the curves of `growth.py`
 
 - A figure is a function that yields contests (`_contest.py`): a row of the table, with its target
   and the sides it is measured by, ours first. It has no loop, no command line and no output.
@@ -203,13 +202,7 @@ def main(argv):
     )
     parser.add_argument("--only", metavar="R5,R6", help="these figures")
     parser.add_argument("--quick", action="store_true", help="one pair each, and write nothing")
-    parser.add_argument("--growth", action="store_true", help="the curves, and no figure")
     args = parser.parse_args(argv)
-    if args.growth:
-        import growth
-
-        growth.main(args.quick)
-        return
     names, load = chosen(args.only), os.getloadavg()[0]
     if not args.quick:
         minutes = sum(FIGURES[RUNS[name][0]].minutes for name in names)

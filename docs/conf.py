@@ -49,7 +49,6 @@ navigation = {
     "examples/index": ["examples/dqn", "examples/a3c", "examples/*", "examples/scripts/*"],
     "reference/index": [*[f"reference/api/{slug(title)}" for title in TASKS], "reference/api/*"],
     "project/index": ["comparison", "design/index", "project/*"],
-    "performance": ["performance/*"],
     "design/index": ["design/map", "design/layers", "design/run", "design/threads", "design/*"],
     "guides": [
         *["models", "trainers", "callbacks", "validation", "precision"],
