@@ -148,7 +148,7 @@ TASKS = {
         Callback PeriodicTrigger PeriodicCallback PeriodicRunHooks EnableCallbackIf RunOp
         RunUpdateOps CallbackFactory StartProcOrThread ProxyCallback Callbacks CallbackToHook
         HookToCallback""",
-    "Weights and export": """weights howto/weights
+    "Weights and export": """weights
         SmartInit SaverRestore DictRestore ChainInit InitFrom SessionInit SessionUpdate
         TryResumeTraining VariableMismatch
         tfutils.sessinit: CheckpointReaderAdapter ExactRestore
