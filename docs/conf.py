@@ -48,8 +48,8 @@ navigation = {
     "howto/index": ["howto/*"],
     "examples/index": ["examples/dqn", "examples/a3c", "examples/*", "examples/scripts/*"],
     "reference/index": [*[f"reference/api/{slug(title)}" for title in TASKS], "reference/api/*"],
-    "project/index": ["comparison", "design/index", "project/*"],
-    "design/index": ["design/map", "design/layers", "design/run", "design/threads", "design/*"],
+    "project/index": ["comparison", "design/map", "project/*"],
+    "design/map": ["design/run", "design/threads", "design/*"],
     "guides": [
         *["models", "trainers", "callbacks", "validation", "precision"],
         *["dataflow", "augmentors", "datasets"],

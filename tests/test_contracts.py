@@ -172,7 +172,7 @@ def test_each_public_class_has_its_contract(base, behind_test_classes):
     missing = public_classes(base) - tested - excepted
     assert not missing, (
         f"no test class that inherits {contract} makes {sorted(missing)}: write one as "
-        "docs/design/tests.md shows, in the file of tests/ that mirrors the module."
+        "docs/design/map.md shows, in the file of tests/ that mirrors the module."
     )
     assert not excepted & tested, f"has a test class, so is no exception: {excepted & tested}"
     assert excepted <= public_classes(base)

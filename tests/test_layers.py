@@ -1,4 +1,4 @@
-"""Imports point down the table of docs/design/layers.md."""
+"""Imports point down the table of docs/design/map.md."""
 
 import ast
 
@@ -25,7 +25,7 @@ def _allowed(source, target):
 
 
 def test_the_table_is_the_one_in_the_documentation():
-    text = (ROOT / "docs" / "design" / "layers.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "design" / "map.md").read_text(encoding="utf-8")
     drawn = {}
     for line in text.split("```")[1].splitlines():
         fields = line.split("(")[0].replace("|", " ").split()

@@ -187,7 +187,7 @@ TASKS = {
         utils.argtools: axis_order call_only_once get_data_format
         utils.of_2017.discretize: UniformDiscretizer1D UniformDiscretizerND
         utils.of_2017.lut: LookUpTable""",
-    "TensorFlow versions": """migration design/layers
+    "TensorFlow versions": """migration
         get_tf_version_tuple
         compat: tf_version is_tfv2 backport_tensor_spec end_eager_execution forward_op
         compat: gpu_memory_peak in_branch is_closed is_name_of_tf1 load_keras
