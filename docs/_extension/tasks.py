@@ -154,7 +154,7 @@ TASKS = {
         tfutils.sessinit: CheckpointReaderAdapter ExactRestore
         tfutils.varmanip: fit_value known_of_graph load_named_values mismatch_table
         ModelExporter""",
-    "Prediction": """predicting howto/prediction
+    "Prediction": """predicting howto/serving
         OfflinePredictor PredictConfig OnlinePredictor PredictorBase PredictorFactory
         MultiTowerOfflinePredictor DataParallelOfflinePredictor SimpleDatasetPredictor
         MultiProcessDatasetPredictor DatasetPredictorBase MultiThreadAsyncPredictor
