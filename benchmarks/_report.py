@@ -1,21 +1,19 @@
 """Results of benchmarks: the line a figure prints, and the table in docs/performance.md.
 
 A figure prints each row as a line (`report`), which `run.py` and `compare.py` read (`parse`).
-`merge`, `markdown` and `insert` turn results into text and touch no file.
+`merge`, `markdown` and `insert` turn results into text and touch no file; `_chart.py` draws them.
 """
 
 import json
 import sys
+from collections import Counter
 from typing import NamedTuple
 
 PREFIX = "RESULT "
 BEGIN = "<!-- measured: written by make bench, do not edit -->"
 END = "<!-- measured: end -->"
 NOT_MEASURED = "not measured"  # how the status of a job that could not be run begins
-HEAD = (
-    "| # | figure | target | measured | held against (medians) | met | on |\n"
-    "|---|---|---|---|---|---|---|\n"
-)
+HEAD = "| # | figure | measured | target | held against (medians) |\n|---|---|---|---|---|\n"
 DIGITS = 3  # that count
 
 
@@ -80,15 +78,22 @@ def merge(old, new):
 def markdown(results, order):
     """The table and what it was measured on, as Markdown.
 
+    Rows that have neither a target nor a peer are left out.
+
     Args:
       results: as from `merge`; a job is made by `run.result`.
       order: names of jobs; those without a result are left out.
     """
     jobs = [results["jobs"][name] for name in order if name in results["jobs"]]
-    rows = [row for job in jobs for row in _rows(job)]
-    used = {name: text for job in jobs for name, text in job["versions"].items()}
-    lines = [f"- {name}: {text}" for name, text in used.items()]
-    return "\n".join([f"Machine: {results['machine']}.", "", *lines, "", HEAD + "\n".join(rows)])
+    dates = Counter(job["date"] for job in jobs)
+    day = max(dates, key=dates.get)
+    others = {job["figure"]: job["date"] for job in jobs if job["date"] != day}
+    measured = ", ".join([day, *(f"{figure} {date}" for figure, date in others.items())])
+    used = Counter()
+    for job in jobs:
+        used.update(each for text in job["versions"].values() for each in text.split(", "))
+    lines = [f"{results['machine']}; {measured}.", "", f"{', '.join(sorted(used))}.", "", HEAD]
+    return "\n".join(lines) + "".join(f"{row}\n" for job in jobs for row in _rows(job)).strip()
 
 
 def insert(page, text):
@@ -106,15 +111,16 @@ def insert(page, text):
 
 def _rows(job):
     if job["status"] != "ok":
-        yield _row(job["figure"], _at(job["title"], job), "", job["status"], "", "-", job["date"])
+        yield _row(job["figure"], _at(job["title"], job), job["status"], "", "")
         return
-    for fields in job["rows"]:
-        one = Measured(**fields)
-        met = {None: "-", True: "yes", False: "**no**"}[is_met(one)]
+    for one in (Measured(**fields) for fields in job["rows"]):
+        if not one.target and one.unit:
+            continue
         what = f"{one.what} ({one.note})" if one.note else one.what
         measured = f"{number(one.value)} {one.unit}".strip()
-        target = f"{one.target} {one.unit}".strip() if one.target else ""
-        yield _row(one.figure, _at(what, job), target, measured, one.peer, met, job["date"])
+        target = f"{one.target}: {'yes' if is_met(one) else '**no**'}" if one.target else ""
+        peer = one.peer.replace(f" {one.peer.rpartition(' ')[2]},", ",")  # the unit only once
+        yield _row(one.figure, _at(what, job), measured, target, peer)
 
 
 def _at(what, job):

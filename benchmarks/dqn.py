@@ -75,7 +75,7 @@ def against_sb3(steps=200, games=1, precision="fp32"):
         {"run": lambda: whole(steps, "breakout.bin", flags)},
         {"stable-baselines3": lambda: rate_of("sb3.py", "dqn", *peer, peer="sb3")},
         target=">= 1.5",
-        note="it learns by plain, not by double Q-learning",
+        note="plain Q-learning",
     )
 
 

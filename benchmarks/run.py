@@ -2,6 +2,7 @@
 
     python benchmarks/run.py R5 [--pairs 7] [flags]          one figure, see R5 --help
     python benchmarks/run.py [--only R5,R6] [--quick]        a table of them
+    python benchmarks/run.py --write                         the page from the kept results
 
 - A figure is a function that yields contests (`_contest.py`): a row of the table, with its target
   and the sides it is measured by, ours first. It has no loop, no command line and no output.
@@ -11,7 +12,7 @@
 - What has to be a process of its own is a function, too, which `_programs.fresh` calls in one.
 - Peers are scripts in `peers/` that print a rate, each run by the interpreter of its environment.
 - A figure runs alone in a process; for the table this program starts processes, reads their
-  `RESULT` lines (`_report.py`), and writes the page.
+  `RESULT` lines (`_report.py`), and writes the page and its chart (`_chart.py`).
 
 A figure whose peers are not installed is not measured, with a warning; one that fails is shown as
 failed, and the exit code is 1. The results are kept in docs/performance/results.json, so that
@@ -30,6 +31,7 @@ import sys
 import time
 from pathlib import Path
 
+from _chart import draw
 from _contest import parser_of, results
 from _programs import HERE, ROOT
 from _report import NOT_MEASURED, insert, markdown, merge, parse, report, say
@@ -37,6 +39,7 @@ from figures import FIGURES, ROM, TF2
 
 PAGE = ROOT / "docs" / "performance.md"
 RESULTS = ROOT / "docs" / "performance" / "results.json"
+CHART = RESULTS.with_suffix(".svg")
 LOGS = ROOT / ".venv" / "bench-logs"
 PACKAGES = (
     *["tensorflow", "tensorflow-cpu", "tensorpack", "torch", "jax", "stable-baselines3"],
@@ -192,6 +195,13 @@ def run_all(names, quick):
     return done
 
 
+def write(found):
+    """Writes the chart, and the table into the page."""
+    CHART.write_text(draw(found, list(RUNS)))
+    PAGE.write_text(insert(PAGE.read_text(), markdown(found, list(RUNS))))
+    say(f"wrote {PAGE}")
+
+
 def main(argv):
     """Measures, writes the page, and says whether all figures could be measured."""
     if argv and argv[0] in FIGURES:
@@ -202,7 +212,11 @@ def main(argv):
     )
     parser.add_argument("--only", metavar="R5,R6", help="these figures")
     parser.add_argument("--quick", action="store_true", help="one pair each, and write nothing")
+    parser.add_argument("--write", action="store_true", help="write what is kept, measure nothing")
     args = parser.parse_args(argv)
+    if args.write:
+        write(json.loads(RESULTS.read_text()))
+        return
     names, load = chosen(args.only), os.getloadavg()[0]
     if not args.quick:
         minutes = sum(FIGURES[RUNS[name][0]].minutes for name in names)
@@ -216,8 +230,7 @@ def main(argv):
     else:
         found = merge(json.loads(RESULTS.read_text()) if RESULTS.exists() else {}, found)
         RESULTS.write_text(json.dumps(found, indent=1, sort_keys=True) + "\n")
-        PAGE.write_text(insert(PAGE.read_text(), markdown(found, list(RUNS))))
-        say(f"wrote {PAGE}")
+        write(found)
     sys.exit(any(each["status"].startswith("failed") for each in done.values()))
 
 

@@ -1,5 +1,6 @@
 """Results: the printed line, targets, and the table of docs/performance.md."""
 
+from _chart import ratios
 from _report import Measured, markdown, parse, report
 
 FIGURE = Measured("R5", "a step", 13.5, "us", "<= 20", "bare 25 us", "prototype")
@@ -14,6 +15,7 @@ OK = {
         Measured("R5", "step", 13.456, "us", "<= 20", "bare 25 us")._asdict(),
         Measured("R5", "rate", 212670.4, "dp/s", ">= 300000", note="prototype")._asdict(),
         Measured("R5", "no target", 1.0)._asdict(),
+        Measured("R5", "neither target nor peer", 1.0, "us")._asdict(),
     ],
 }
 FAILED = dict(OK, figure="R7", title="sampling | all", status="failed with exit code 1", rows=[])
@@ -32,8 +34,20 @@ def table(**jobs):
 
 def test_a_row_for_each_figure_with_its_target_and_for_a_script_that_failed():
     assert table(second=FAILED, first=OK).splitlines()[-4:] == [
-        "| R5 | step, TF 2 | <= 20 us | 13.5 us | bare 25 us | yes | 2026-11-21 |",
-        "| R5 | rate (prototype), TF 2 | >= 300000 dp/s | 212,670 dp/s |  | **no** | 2026-11-21 |",
-        "| R5 | no target, TF 2 |  | 1 |  | - | 2026-11-21 |",
-        "| R7 | sampling \\| all, TF 2 |  | failed with exit code 1 |  | - | 2026-11-21 |",
+        "| R5 | step, TF 2 | 13.5 us | <= 20: yes | bare 25 us |",
+        "| R5 | rate (prototype), TF 2 | 212,670 dp/s | >= 300000: **no** |  |",
+        "| R5 | no target, TF 2 | 1 |  |  |",
+        "| R7 | sampling \\| all, TF 2 | failed with exit code 1 |  |  |",
     ]
+
+
+def test_the_chart_has_the_ratios_and_turns_those_of_times_around():
+    rows = [
+        Measured("R6", "step / bare loop, 1 core", 0.5, target="<= 1.15")._asdict(),
+        Measured("R6", "step / the better peer", 3.0)._asdict(),
+        Measured("R6", "two / 1", 2.0)._asdict(),
+        Measured("R6", "step over bare", 4.0, "us")._asdict(),
+    ]
+    bare, others = ratios({"jobs": {"first": dict(OK, rows=rows)}}, ["first"])
+    assert bare == {"R6 a step / bare loop": [2.0]}
+    assert others == {"R6 a step / the better peer": [3.0]}

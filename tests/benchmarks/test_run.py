@@ -1,10 +1,13 @@
-"""The runs of `make bench`: each has its function and its peers."""
+"""The runs of `make bench`: each has its function and its peers, and the page has the results."""
 
+import json
 import re
 import subprocess
 import sys
 
 import run
+from _chart import draw
+from _report import insert, markdown
 from figures import FIGURES
 from run import HERE
 
@@ -24,6 +27,16 @@ def test_every_command_in_the_documents_is_a_figure():
     assert named and named <= set(FIGURES)
     scripts = set(re.findall(r"benchmarks/([\w/]+\.py)", text))
     assert [name for name in scripts if not (HERE / name).is_file()] == []
+
+
+def test_the_page_has_the_results_and_the_reason_of_each_missed_target():
+    found, order = json.loads(run.RESULTS.read_text(encoding="utf-8")), list(run.RUNS)
+    page = run.PAGE.read_text(encoding="utf-8")
+    assert insert(page, markdown(found, order)) == page
+    assert draw(found, order) == run.CHART.read_text(encoding="utf-8")
+    missed = set(re.findall(r"^\| (\w+) \|.*: \*\*no\*\*", page, re.MULTILINE))
+    reasons = {each.partition("**")[0] for each in page.split("\n- **") if "*No*" in each}
+    assert missed == reasons
 
 
 def test_one_figure_runs_as_a_command():

@@ -1,0 +1,59 @@
+"""The picture in docs/performance.md: how many times as fast as others, a dot for each ratio."""
+
+import math
+from html import escape
+
+from _report import Measured, number
+
+WIDTH, LEFT, RIGHT, LINE = 760, 330, 90, 22  # pixels: labels are left, numbers are right
+TICKS = (0.5, 1, 2, 4, 8)
+# Greys and colours that are read on white and on black.
+STYLE = """text { font: 13px sans-serif; fill: #787878 } .head { font-weight: bold }
+.up { text-anchor: middle } .end { text-anchor: end } line { stroke: #787878; opacity: 0.35 }
+.one { opacity: 1 } .ahead { fill: #3a83d6 } .behind { fill: #d9731a }"""
+
+
+def ratios(results, order):
+    """Label -> ratios of ours to something bare, and the same to other libraries."""
+    bare, others = {}, {}
+    for job in (results["jobs"][name] for name in order if name in results["jobs"]):
+        for one in (Measured(**fields) for fields in job["rows"]):
+            _, _, other = one.what.partition(" / ")
+            if one.unit or not other or other.isdigit():
+                continue
+            other = other.partition(",")[0]
+            label = f"{one.figure} {job['title'].partition(' / ')[0]} / {other}"
+            found = (bare if other.startswith("bare") else others).setdefault(label, [])
+            found.append(1 / one.value if one.target.startswith("<=") else one.value)
+    return bare, others
+
+
+def draw(results, order):
+    """The picture as SVG; takes what `_report.markdown` does."""
+    groups = zip(("as fast as bare calls", "as fast as other libraries"), ratios(results, order))
+    drawn, y = [], 10
+    for title, rows in groups:
+        y += LINE
+        drawn.append(f'<text x="0" y="{y}" class="head">How many times {title}</text>')
+        for label, found in rows.items():
+            y += LINE
+            drawn.append(f'<text x="{LEFT - 20}" y="{y}" class="end">{escape(label)}</text>')
+            for each in found:
+                kind = "ahead" if each >= 1 else "behind"
+                drawn.append(f'<circle cx="{_x(each):.1f}" cy="{y - 4}" r="5" class="{kind}"/>')
+            ends = dict.fromkeys([number(min(found)), number(max(found))])
+            drawn.append(f'<text x="{WIDTH}" y="{y}" class="end">{" to ".join(ends)}</text>')
+        y += LINE // 2
+    height = y + LINE
+    for tick in TICKS:
+        kind, x = "one" if tick == 1 else "other", f"{_x(tick):.1f}"
+        drawn.append(f'<line x1="{x}" x2="{x}" y1="{LINE * 2 - 8}" y2="{y}" class="{kind}"/>')
+        drawn.append(f'<text x="{x}" y="{y + 15}" class="up">{tick:g}</text>')
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}">'
+    return "\n".join([head, f"<style>{STYLE}</style>", *drawn, "</svg>", ""])
+
+
+def _x(ratio):
+    first, last = math.log(TICKS[0]), math.log(TICKS[-1])
+    at = min(max(math.log(ratio), first), last)
+    return LEFT + (at - first) / (last - first) * (WIDTH - LEFT - RIGHT - 20)
