@@ -44,7 +44,7 @@ navigation = {
         *["reference/index", "project/index"],
     ],
     "quickstart": ["migration", "command"],
-    "tutorials/index": ["tutorials/your-images", "tutorials/0*", "tutorials/*"],
+    "tutorials/index": ["tutorials/your-[it]*", "tutorials/0*", "tutorials/*"],
     "howto/index": ["howto/*"],
     "examples/index": ["examples/dqn", "examples/a3c", "examples/*", "examples/scripts/*"],
     "reference/index": [*[f"reference/api/{slug(title)}" for title in TASKS], "reference/api/*"],

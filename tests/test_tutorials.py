@@ -52,6 +52,11 @@ PROMISES = {
         (r"square.007.png: square with probability ([\d.]+)", 0.5, 1),
         (r"correct without tensorpack: ([\d.]+)", 0.9, 1),
     ],
+    "your-table": [
+        (r"val_recall: ([\d.]+)", 0.75, 1),
+        (r"basic +\S+ +([\d.]+)$", 0.7, 1),
+        (r"NaN .* ([\d.]+)$", 0, 0.3),
+    ],
     "your-texts": [
         (r"validation_error: ([\d.]+)", 0, 0.1),
         (r"cooking with probability ([\d.]+): we fry", 0.4, 1),

@@ -14,6 +14,7 @@ WORDS = {
     "howto/serving": "serving, serve, deploy, http",
     "howto/debugging": "nan, inf, debug",
     "tutorials/your-images": "image folder, image folder png, own images, train validation split",
+    "tutorials/your-table": "table, csv, csv table, pandas, missing values, class weights",
     "tutorials/your-texts": "own texts, text classification",
     "errors": "exceptions, catch errors",
     "dataflow": "data loader, dataloader, pipeline, multiprocessing",
