@@ -1,11 +1,11 @@
 """Names and signatures of 2017 and of 2018 to 2023 (0.11) are found where their scripts look.
 
 `old_names.txt` has a line for each module; a name with a minus is not there, see
-docs/design/differences.md. What has no counterpart yet (images, most datasets) is not listed.
+docs/migration.md. What has no counterpart yet (images, most datasets) is not listed.
 
 `old_signatures.txt` has the arguments, methods and properties of each name. An argument must be
 accepted by its keyword and at its position, with its default. `old_differences.txt` lists what
-differs under its reason, which is the row of docs/design/differences.md that it begins with, or a
+differs under its reason, which is the row of docs/migration.md that it begins with, or a
 sentence: `x=` is refused as a keyword, `x@2` is not the argument at position 2, `x=1` has another
 default, `+x` is required now, `.x` is no method or attribute.
 """
@@ -117,7 +117,7 @@ def test_data_files_agree():
     }
     listed = {line.split()[1].split(":")[0] for lines in DIFFERENCES.values() for line in lines}
     assert listed <= set(SIGNATURES)
-    rows = (ROOT / "docs" / "design" / "differences.md").read_text(encoding="utf-8")
+    rows = (ROOT / "docs" / "migration.md").read_text(encoding="utf-8")
     assert [each for each in DIFFERENCES if each.startswith("|") and each not in rows] == []
 
 

@@ -3,7 +3,7 @@
 `old_releases.txt` has the public names of fifteen releases: a line is a module without
 `tensorpack.`, the first and the last release that had the names, and these. `old_imports.txt` has
 what modules of 0.8.9 and 0.11 had because they imported it from others; `.` is the root. A name
-with a minus is not there, see docs/design/differences.md.
+with a minus is not there, see docs/migration.md.
 """
 
 import importlib

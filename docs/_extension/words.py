@@ -28,7 +28,7 @@ WORDS = {
     "learning": "atari, breakout, scores",
     "profiling": "profile, throughput, bottleneck",
     "precision": "fp16, bfloat16, xla",
-    "migration": "tensorflow 2, tf1, tensorflow 1, old scripts",
+    "migration": "tensorflow 2, tf1, tensorflow 1, old scripts, upgrade, differences, old names",
     "reference/api/saving": "checkpoint, save model, best model, save",
     "reference/api/validation": "early stop, early stopping, evaluation, accuracy",
     "reference/api/schedules": "learning rate, scheduler, hyperparameter",
