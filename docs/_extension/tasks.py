@@ -18,10 +18,10 @@ TASKS = {
         PrintData TestDataSpeed""",
     "Join and select": """dataflow howto/data
         JoinData ConcatData RandomChooseData RandomMixData SelectComponent FilterData""",
-    "Map and processes": """dataflow howto/speed
+    "Map and processes": """dataflow profiling
         MapData MapDataComponent RandomMapData MultiThreadMapData MultiProcessMapData
         MultiProcessMapAndBatchData WorkerDied WorkerFailed""",
-    "Runners and machines": """dataflow howto/speed
+    "Runners and machines": """dataflow profiling
         MultiProcessRunner MultiProcessRunnerZMQ MultiThreadRunner PrefetchOnGPUs RemoteDataZMQ
         make_remote_key send_dataflow_zmq
         dataflow.dftools: dump_dataflow_to_process_queue""",
