@@ -119,7 +119,7 @@ TASKS = {
         save_checkpoint_vars dump_session_params CheckpointCorrupt get_savename_from_varname
         is_training_name
         tfutils.varmanip: weights_of""",
-    "Validation": """validation howto/validation
+    "Validation": """validation
         InferenceRunner DataParallelInferenceRunner InferenceRunnerBase ScalarStats
         ClassificationError BinaryClassificationStats Inferencer EarlyStop""",
     "Schedules": """howto/learning-rate
@@ -130,7 +130,7 @@ TASKS = {
         ScalarPrinter JSONWriter TFEventWriter CometMLMonitor
         SendMonitorData SendStat MonitorBase Monitors ScalarRecord RunReport write_report
         read_epochs read_record""",
-    "Summaries": """callbacks howto/validation
+    "Summaries": """callbacks validation
         add_moving_summary create_scalar_summary create_histogram_summary add_activation_summary
         add_param_summary add_tensor_summary MovingAverageSummary MergeAllSummaries
         SimpleMovingAverage MOVING_SUMMARY_OPS_KEY

@@ -9,7 +9,7 @@ WORDS = {
     "tutorials/07-dqn": "reinforcement learning",
     "howto/data": "class imbalance, rare class, oversampling, csv, parquet, pytorch dataloader",
     "howto/learning-rate": "lr, lr schedule, warmup, decay, learning rate schedule",
-    "howto/validation": "confusion matrix, top-5, metrics",
+    "validation": "confusion matrix, top-5, metrics, class imbalance, wandb, best model",
     "howto/serving": "serving, serve, deploy, http",
     "howto/debugging": "nan, inf, debug",
     "tutorials/your-images": "image folder, image folder png, own images, train validation split",
