@@ -42,7 +42,7 @@ PROMISES = {
         (r"cost: ([\d.]+)", 0, 0.03),
         (r"6 variables differ by at most ([\d.]+)", 0, 1e-4),
     ],
-    "07-dqn": [(r"caught: ([\d.]+)", 0.9, 1), (r"score: ([-\d.]+)", -1, 1)],
+    "07-dqn": [(r"mean_score: ([-\d.]+)", 0.8, 1), (r" score: ([-\d.]+)", 0.5, 1)],
     "your-algorithm": [
         (r"cost: ([\d.]+)", 0, 1),
         (r"mine.py .*--algo Expectiles .*--load .*model-(\d+)", 40, 40),
