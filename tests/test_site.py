@@ -3,13 +3,14 @@
 `make docs` builds the site with warnings as errors; these tests need no Sphinx.
 """
 
+import ast
 import importlib
 import re
 import sys
 
 import pytest
 
-from tests.checks import ROOT
+from tests.checks import ROOT, module_files
 from tests.conftest import HAS_TENSORFLOW
 
 DOCS = ROOT / "docs"
@@ -92,3 +93,13 @@ def test_every_public_name_is_in_a_guide():
     ]
     assert len(recorded) > 400
     assert missing == [], "Say in the guide of their subject what these are for."
+
+
+def test_no_docstring_shows_its_markup():
+    """Of one backtick `docstrings.py` makes code; reStructuredText has none inside of bold."""
+    shown = re.compile(r"``|(?<!\w)\*\*(?=[\w`])[^*`]*`[^`]+`[^*`]*\*\*(?!\w)")
+    for path in module_files():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)):
+                found = shown.search(ast.get_docstring(node) or "")
+                assert found is None, f"{path}: {found.group()!r}"

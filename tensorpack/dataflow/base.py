@@ -61,10 +61,10 @@ class DataFlow:
     and a pass may be abandoned anywhere; neither changes what another pass yields, unless the
     class says that its source can be read only once.
 
-    **`len(flow)`** is the number of datapoints in a pass, or raises `UnknownLength`. A `__len__` or
-    `size` that returns anything but an int of at least 0 raises a ValueError.
+    **Length.** `len(flow)` is the number of datapoints in a pass, or raises `UnknownLength`. A
+    `__len__` or `size` that returns anything but an int of at least 0 raises a ValueError.
 
-    **`reset_state()`** gives the flow what it must not share with another process, such as a
+    **Reset.** `reset_state()` gives the flow what it must not share with another process, such as a
     random stream of its own. It may be called any number of times between passes. A flow of this
     package also works without it, but a forked or unpickled copy then draws the same random numbers
     as the original.

@@ -143,7 +143,7 @@ class MultiProcessMapData(_ProcessMap):
     A pass is one pass of the wrapped flow, which is iterated in this process. `len` is that of the
     wrapped flow, dropped datapoints included.
 
-    **By default** results come in the order in which they are ready. **With `strict=True`** they
+    **By default** results come in the order in which they are ready. **In a strict flow** they
     come in the order of the wrapped flow, and what the function, or an augmentor in it, draws from
     `numpy.random` and `random` depends on the position of the datapoint alone, not on the
     processes; such a flow keeps a state, if the wrapped one does, and a pass that is left early is

@@ -8,7 +8,7 @@ from typing import Any
 def enable_call_trace() -> None:
     """Prints each call of a Python function in this thread from here on, with its caller.
 
-    A line is ``Call to `f` on line script.py:11 from script.py:14``. `sys.settrace(None)` ends it.
+    A line has the name of the function, its place, and the caller's. `sys.settrace(None)` ends it.
     """
 
     def trace(frame: FrameType, event: str, _: Any) -> None:
