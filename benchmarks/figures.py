@@ -84,8 +84,4 @@ FIGURES: Dict[str, Figure] = {
         quick=("--seconds", "1"),
     ),
     "R20": Figure("startup.first_update", "start-up of the main job / bare TensorFlow", 2),
-    "list": Figure(
-        *["memory.shared_list", "memory of a list in four processes", 8],
-        quick=("--gigabytes", "0.1", "--passes", "4"),
-    ),
 }

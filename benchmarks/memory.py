@@ -1,20 +1,17 @@
-"""R10 and "list": what is resident of a run, and of a list that processes share. Linux only."""
+"""R10: what is resident of a run. Linux only."""
 
-import os
 import re
 import tempfile
 import time
 from pathlib import Path
 
 import numpy as np
-from _contest import Contest, difference, itself
+from _contest import Contest, difference
 from _programs import CHECKOUT, begin
-from _report import say
 
 FRAME, HISTORY = (84, 84), 4
 EPOCH = re.compile(r"Epoch \d+ \(global_step (\d+)\) finished")
-PICTURE = (180, 185, 3)  # uint8, 100 kB
-MB, GB = 1e6, 1e9
+MB = 1e6
 
 
 def resident(child):
@@ -80,55 +77,3 @@ def whole(rom, memory_size, steps, epochs, flags=(), measure=resident):
     if child.returncode:
         raise RuntimeError(f"DQN.py ended with {child.returncode}:\n{''.join(output)}")
     return points
-
-
-def shared_list(gigabytes=2.0, passes=50, processes=4, plain=False):
-    """The memory of a large list that four processes read, over many passes.
-
-    The list has a dict for each element: a name, boxes, and a picture of 100 kB. It is a
-    `SharedList`, or with `--plain` a Python list. What this process and its workers take together
-    is the proportional set size, in which shared pages count once; the growth is by least squares
-    over the second half of the passes.
-    """
-    from tensorpack.dataflow import DataFromList, MultiProcessRunner, SharedList
-
-    count = int(gigabytes * GB / np.prod(PICTURE))
-    made = elements(count)
-    source = DataFromList(list(made) if plain else SharedList(made))
-    flow = MultiProcessRunner(source, 64, processes)
-    flow.reset_state()
-    points = []
-    try:
-        for number in range(1, passes + 1):
-            for datapoint in flow:
-                if len(datapoint["boxes"]) != 10:
-                    raise RuntimeError("The data has changed on its way.")
-            points.append(proportional_bytes(os.getpid()) / MB)
-            say(f"pass {number}: {points[-1]:.0f} MB")
-    finally:
-        flow.close()
-    half = points[-max(2, len(points) // 2) :]
-    slope = np.polyfit(range(len(half)), half, 1)[0]
-    name = f"{'list' if plain else 'SharedList'} of {count}"
-    kind = {"unit": "MB", "judge": itself}
-    yield Contest(
-        f"{name}, after the last pass", {"last": points[-1:], "first": points[:1]}, **kind
-    )
-    yield Contest(f"{name}, growth in a pass", {"growth": [slope]}, **kind)
-
-
-def elements(count):
-    """What the list is made of."""
-    rng = np.random.RandomState(0)
-    for index in range(count):
-        boxes = [[float(each) for each in rng.rand(4)] for _ in range(10)]
-        picture = np.full(PICTURE, index % 256, np.uint8)
-        yield {"name": f"picture number {index}", "boxes": boxes, "picture": picture}
-
-
-def proportional_bytes(pid):
-    """Of a process and of all that it has started, together."""
-    rollup = Path(f"/proc/{pid}/smaps_rollup").read_text()
-    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    own = sum(int(size) * 1024 for size in re.findall(r"^Pss: *(\d+)", rollup, re.MULTILINE))
-    return own + sum(map(proportional_bytes, children))

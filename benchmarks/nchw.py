@@ -5,8 +5,8 @@
 Both orders are computed from the same numbers with the same weights, in training, with the
 gradients of the weights. Prints the largest difference of each layer, as a part of the largest
 number, and fails above `TOLERANCE`, which tensor cores that shorten float32 stay below. Then a
-network of these layers is exported, as a frozen graph and a SavedModel, each with a check in
-another process. Runs on the first GPU, or the CPU where there is none.
+network of these layers is exported, as a frozen graph and a SavedModel, each with a check.
+Runs on the first GPU, or the CPU where there is none.
 """
 
 import sys
