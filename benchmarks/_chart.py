@@ -5,7 +5,7 @@ from html import escape
 
 from _report import Measured, number
 
-WIDTH, LEFT, RIGHT, LINE = 760, 330, 90, 22  # pixels: labels are left, numbers are right
+WIDTH, EDGE, LINE, ROW = 480, 8, 18, 38  # pixels; narrow enough for a phone
 TICKS = (0.5, 1, 2, 4, 8)
 # Greys and colours that are read on white and on black.
 STYLE = """text { font: 13px sans-serif; fill: #787878 } .head { font-weight: bold }
@@ -30,30 +30,32 @@ def ratios(results, order):
 
 def draw(results, order):
     """The picture as SVG; takes what `_report.markdown` does."""
-    groups = zip(("as fast as bare calls", "as fast as other libraries"), ratios(results, order))
-    drawn, y = [], 10
+    groups = zip(("bare calls", "other libraries"), ratios(results, order))
+    drawn, y = [], 0
     for title, rows in groups:
-        y += LINE
-        drawn.append(f'<text x="0" y="{y}" class="head">How many times {title}</text>')
+        y += ROW
+        drawn.append(f'<text x="0" y="{y}" class="head">How many times as fast as {title}</text>')
+        y -= LINE // 2
         for label, found in rows.items():
-            y += LINE
-            drawn.append(f'<text x="{LEFT - 20}" y="{y}" class="end">{escape(label)}</text>')
-            for each in found:
-                kind = "ahead" if each >= 1 else "behind"
-                drawn.append(f'<circle cx="{_x(each):.1f}" cy="{y - 4}" r="5" class="{kind}"/>')
+            y += ROW
+            drawn.append(f'<text x="0" y="{y}">{escape(label)}</text>')
             ends = dict.fromkeys([number(min(found)), number(max(found))])
             drawn.append(f'<text x="{WIDTH}" y="{y}" class="end">{" to ".join(ends)}</text>')
-        y += LINE // 2
-    height = y + LINE
-    for tick in TICKS:
-        kind, x = "one" if tick == 1 else "other", f"{_x(tick):.1f}"
-        drawn.append(f'<line x1="{x}" x2="{x}" y1="{LINE * 2 - 8}" y2="{y}" class="{kind}"/>')
-        drawn.append(f'<text x="{x}" y="{y + 15}" class="up">{tick:g}</text>')
-    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}">'
+            for tick in TICKS:
+                place = f'x1="{_x(tick):.0f}" x2="{_x(tick):.0f}" y1="{y + 5}" y2="{y + 19}"'
+                drawn.append(f'<line {place} class="{"one" if tick == 1 else "other"}"/>')
+            for each in found:
+                kind = "ahead" if each >= 1 else "behind"
+                drawn.append(f'<circle cx="{_x(each):.1f}" cy="{y + 12}" r="5" class="{kind}"/>')
+        y += LINE
+        for tick in TICKS:
+            drawn.append(f'<text x="{_x(tick):.0f}" y="{y + 15}" class="up">{tick:g}</text>')
+    size = f'viewBox="0 0 {WIDTH} {y + LINE}" width="{WIDTH}" height="{y + LINE}"'
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" {size}>'
     return "\n".join([head, f"<style>{STYLE}</style>", *drawn, "</svg>", ""])
 
 
 def _x(ratio):
     first, last = math.log(TICKS[0]), math.log(TICKS[-1])
     at = min(max(math.log(ratio), first), last)
-    return LEFT + (at - first) / (last - first) * (WIDTH - LEFT - RIGHT - 20)
+    return EDGE + (at - first) / (last - first) * (WIDTH - 2 * EDGE)
