@@ -4,13 +4,14 @@ from pathlib import Path
 
 WORDS = {
     "quickstart": "hello world, getting started, first script",
+    "guides": "faq, questions, how to",
     "tutorials/04-saving": "transfer learning, fine-tuning, finetune",
     "tutorials/06-several-gpus": "multi gpu, multiple gpus, data parallel",
     "tutorials/07-dqn": "reinforcement learning",
     "howto/data": "class imbalance, rare class, oversampling, csv, parquet, pytorch dataloader",
     "howto/learning-rate": "lr, lr schedule, warmup, decay, learning rate schedule",
     "validation": "confusion matrix, top-5, metrics, class imbalance, wandb, best model",
-    "howto/serving": "serving, serve, deploy, http",
+    "howto/serving": "serving, serve, deploy, deployment, http, rest, server",
     "howto/debugging": "nan, inf, debug",
     "tutorials/your-images": "image folder, image folder png, own images, train validation split",
     "tutorials/your-table": "table, csv, csv table, pandas, missing values, class weights",
