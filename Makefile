@@ -12,6 +12,7 @@
 #   make bench               measure all figures of docs/performance.md (ARGS="--only R5,R6"; two and a half hours)
 #   make gpu-check           what only a GPU can show, as one table, in .venv-gpu (20 minutes, see docs/performance.md)
 #   make bench-peers         install the peers of some benchmarks, each in a .venv-peer-*
+#   make release             build sdist and wheel, try both as users install them (half an hour)
 #   make lint                format, lint, types, public names
 #   make names               regenerate the tables of public names
 #   make docs                build the site of docs/ into build/docs
@@ -33,7 +34,7 @@ GAME = $(basename $(notdir $(ROM)))
 LEARN = train_log/fast-$(GAME)-$(SEED)
 PUBLISHED = $(if $(shell grep '"$(GAME)":' examples/DeepQNetwork/published.json),--published $(GAME) --table)
 
-.PHONY: help dqn learn tensorboard test test-slow nightly versions reliability soak bench gpu-check bench-peers lint names docs notebooks pictures clean
+.PHONY: help dqn learn tensorboard test test-slow nightly versions reliability soak bench gpu-check bench-peers release lint names docs notebooks pictures clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -93,6 +94,10 @@ gpu-check:
 bench-peers:
 	@VENV="$(VENV)" PYTHON="$(PYTHON)" scripts/install "$(EXTRAS)"
 	@PYTHON="$(VENV)/bin/python" scripts/bench_peers
+
+release:
+	@VENV="$(VENV)" PYTHON="$(PYTHON)" scripts/install "$(EXTRAS),test"
+	@scripts/release
 
 lint:
 	@VENV="$(VENV)" PYTHON="$(PYTHON)" scripts/install "$(EXTRAS),test"

@@ -1,3 +1,3 @@
 """The version of the package; imports nothing, so build tools can read it."""
 
-__version__ = "0.12.0.dev0"
+__version__ = "1.0.0"
