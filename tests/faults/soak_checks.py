@@ -80,10 +80,15 @@ def check_nothing_more(log):
 
 
 def check_events(log):
-    """Checks that no event file goes back in time, and that no value is there twice."""
+    """Checks that no value is there twice, and none before another one's step, but for what
+    TensorBoard leaves out: all from the step of a later `SessionLog.START` on.
+    """
     seen, newest = set(), 0
     for path in sorted(log.glob("events.out.tfevents.*")):
         for event in _events(path):
+            if event.session_log.status == tf.SessionLog.START:
+                seen = {(tag, step) for tag, step in seen if step < event.step}
+                newest = max((step for _, step in seen), default=0)
             tags = {value.tag for value in event.summary.value}
             assert not tags or event.step >= newest, (path.name, event.step, newest)
             newest = max(newest, event.step if tags else 0)
