@@ -37,7 +37,7 @@ _HOOKS = frozenset(
 _WHERE = {
     "finished": "The model is",
     "stopped": "The run is saved in",
-    "failed": "The last save before the failure is",
+    "failed": "The last save before that is",
 }
 
 
@@ -227,7 +227,8 @@ def _log_model(trainer: Any, callbacks: List[Any], result: str) -> None:
     if resume is not None:
         purpose = "train longer, with more epochs" if result == "finished" else "resume"
         commands = {purpose: resume, **commands}
-    lines = [f"{_WHERE[result]} {saver.last_path}."]
+    is_older = result == "stopped" and not saver.last_path.endswith(f"-{trainer.steps_taken}")
+    lines = [f"{_WHERE['failed' if is_older else result]} {saver.last_path}."]
     lines += [f"The best is {path} ({why})." for path, why in best_paths(callbacks)]
     lines += [f"To {purpose}: {command}" for purpose, command in commands.items()]
     for line in lines:

@@ -234,7 +234,6 @@ def find_resumption(resume: str, directory: Optional[str]) -> Optional[RestorePo
         logger.info(f"There is nothing to resume in {directory}: a new run starts.")
         return None
     if resume == "auto" and point.state is None and point.prefix.endswith("-0"):
-        # It has the initial variables, from when callbacks may not have begun.
         logger.warning(f"{point.prefix} was saved before the first step, so a new run starts.")
         return None
     return point

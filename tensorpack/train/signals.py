@@ -60,7 +60,7 @@ class SignalGuard:
         unblock_seconds: float = UNBLOCK_SECONDS,
     ) -> None:
         self._token, self._signal_token, self._grace = token, signal_token or token, grace
-        self._end_step, self._unblock_seconds = unblock, unblock_seconds
+        self._unblock_step, self._unblock_seconds = unblock, unblock_seconds
         self.in_loop, self.skip_optional, self._has_tried = True, False, False
         self._at_once = self._interruptible = False
         self._signals, self.signum, self._deadline = 0, 0, float("inf")
@@ -165,7 +165,7 @@ class SignalGuard:
             self._actions.put(lambda: self._signal_token.request(Interrupted(signum)))
         elif self._signals == 2:
             self.skip_optional = True
-            said = "Stopping. One more signal ends the process at once, without cleaning up."
+            said = "Stopping without a save, if none has begun. One more signal ends it at once."
             self._actions.put(lambda: logger.warning(said))
         else:
             self.end_process(f"{signal.Signals(signum).name} came for the third time")
@@ -191,7 +191,7 @@ class SignalGuard:
             if self.signum and not self._has_tried:
                 logger.info("Stopping when the running step or callback is over.")
             self._has_tried = True
-            self._end_step()
+            self._unblock_step()
 
     def end_process(self, why: str, code: Optional[int] = None) -> None:
         """Kills the child processes and ends this one. Waits for nothing without a limit.

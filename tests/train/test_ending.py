@@ -4,6 +4,7 @@ import html
 import os
 import signal
 import sys
+import time
 import types
 
 import pytest
@@ -101,6 +102,16 @@ def test_a_run_that_was_interrupted_says_how_to_resume_it(tmp_path, capsys):
     ]
 
 
+def test_a_second_signal_leaves_the_save_out_and_the_log_says_so(tmp_path, capsys):
+    def interrupt_twice():
+        interrupt()
+        interrupt()
+        time.sleep(0.3)  # until both are heard
+
+    said = said_at_the_end(capsys, tmp_path, interrupt_twice, max_epoch=2)
+    assert said[0] == f"The last save before that is {tmp_path}/model-2."
+
+
 @pytest.mark.parametrize("is_notebook", [False, True])
 def test_a_script_that_resumes_by_itself_is_only_started_again(
     log_dir, capsys, monkeypatch, is_notebook
@@ -126,8 +137,8 @@ def test_a_script_that_resumes_by_itself_is_only_started_again(
     [
         (0, "finished", 0, "was ended at", "The model is"),
         (None, "finished", 0, "was ended at", "The model is"),
-        (3, "failed", 3, "failed at", "The last save before the failure is"),
-        ("no room", "failed", 1, "failed at", "The last save before the failure is"),
+        (3, "failed", 3, "failed at", "The last save before that is"),
+        ("no room", "failed", 1, "failed at", "The last save before that is"),
     ],
 )
 def test_record_log_and_exit_code_agree(code, result, exit_code, said, where, log_dir, capsys):
