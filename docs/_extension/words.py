@@ -26,6 +26,7 @@ WORDS = {
     "predicting": "inference, predict",
     "distributed": "multi node, horovod, parameter server, scaling",
     "learning": "atari, breakout, scores",
+    "performance": "benchmark, benchmarks, speed",
     "profiling": "slow, profile, throughput, bottleneck, gpu memory, out of memory, oom",
     "precision": "fp16, bfloat16, xla, mixed precision",
     "migration": "tensorflow 2, tf1, tensorflow 1, old scripts, upgrade, differences, old names",
