@@ -12,7 +12,7 @@
 #   make bench               measure all figures of docs/performance.md (ARGS="--only R5,R6"; two and a half hours)
 #   make gpu-check           what only a GPU can show, as one table, in .venv-gpu (20 minutes, see docs/performance.md)
 #   make bench-peers         install the peers of some benchmarks, each in a .venv-peer-*
-#   make release             build sdist and wheel, try both as users install them (half an hour)
+#   make release             build sdist and wheel, try both as users install them (7 minutes)
 #   make lint                format, lint, types, public names
 #   make names               regenerate the tables of public names
 #   make docs                build the site of docs/ into build/docs
