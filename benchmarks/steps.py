@@ -7,6 +7,7 @@ epoch, then a bare callable as many steps, so that they take turns; in microseco
 import tempfile
 import threading
 import time
+from functools import partial
 
 import numpy as np
 from _contest import Contest, difference
@@ -44,7 +45,7 @@ class Turns(Callback):
     """Times each epoch of the trainer and, after it, as many bare steps.
 
     Args:
-      make: returns the bare steps, ops of the graph or callables, given the trainer.
+      make: returns the bare steps, given the trainer: callables, or `(op, *placeholders)`.
       pause: seconds before and after the bare steps.
 
     Attributes:
@@ -59,8 +60,11 @@ class Turns(Callback):
         self._steps = self._make(self.trainer)
 
     def _before_train(self):
-        make = self.trainer.sess.make_callable
-        self._calls = [each if callable(each) else make(each) for each in self._steps]
+        self._calls = [step if callable(step) else self._bare(*step) for step in self._steps]
+
+    def _bare(self, op, *feeds):
+        call = self.trainer.sess.make_callable(op, feed_list=list(feeds) or None)
+        return partial(call, *[DATA] * len(feeds))
 
     def _before_epoch(self):
         self._start = time.perf_counter()
@@ -83,7 +87,7 @@ def timed(call, steps):
 
 def train(trainer, turns, pairs, steps, **config):
     """Trains, and returns the columns of `Turns.rows`."""
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, tf.Graph().as_default():
         logger.set_logger_dir(folder + "/log", "d")
         config = TrainConfig(
             model=OneWeight(),
@@ -97,7 +101,7 @@ def train(trainer, turns, pairs, steps, **config):
 
 
 def step(pairs=7, steps=4000):
-    """A trainer's step with the default callbacks on constant input, beyond the bare callable.
+    """A trainer's step with the default callbacks, on constant input and fed, beyond the bare call.
 
     The same session runs the same op through `make_callable`, and then this op together with the
     step counter and the moving average of the cost, grouped as one op: what the step has to compute
@@ -107,7 +111,7 @@ def step(pairs=7, steps=4000):
     def make(trainer):
         counted = tf.assign_add(tf.train.get_global_step(), 0)
         averages = tf.get_collection("MOVING_SUMMARY_OPS")
-        return [trainer.train_op, tf.group(trainer.train_op, counted, *averages)]
+        return [(trainer.train_op,), (tf.group(trainer.train_op, counted, *averages),)]
 
     data = TensorInput(lambda: [tf.constant(DATA)])
     ours, bare, group = train(SimpleTrainer, Turns(make), pairs, steps, data=data)
@@ -115,6 +119,11 @@ def step(pairs=7, steps=4000):
     sides = {"trainer": ours, "bare": bare}
     yield Contest("step over bare callable", sides, target="<= 20", **kind)
     yield Contest("step over grouped op", {"trainer": ours, "grouped": group}, **kind)
+    turns = Turns(lambda trainer: [(trainer.train_op, *trainer.config.data.get_input_tensors())])
+    sides = dict(
+        zip(("trainer", "bare"), train(SimpleTrainer, turns, pairs, steps, dataflow=Same()))
+    )
+    yield Contest("step through FeedInput over bare callable", sides, target="<= 20", **kind)
 
 
 class Same(DataFlow):
