@@ -5,7 +5,7 @@ from html import escape
 
 from _report import Measured, number
 
-WIDTH, EDGE, LINE, ROW = 480, 8, 18, 38  # pixels; narrow enough for a phone
+WIDTH, EDGE, LINE, ROW = 480, 14, 18, 38  # pixels; narrow enough for a phone
 TICKS = (0.5, 1, 2, 4, 8)
 # Greys and colours that are read on white and on black.
 STYLE = """text { font: 13px sans-serif; fill: #787878 } .head { font-weight: bold }
