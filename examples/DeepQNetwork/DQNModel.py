@@ -3,16 +3,9 @@
 from typing import Any, List, Optional, Sequence, Union
 
 from algorithm import Algorithm, get_algorithm
+from layers import Draws, as_images, float32_from_here, noise_number, noisy_layer
 from losses import HEADS, Network, Outputs, Transitions, learn, n_step_return
-from networks import (
-    Draws,
-    as_images,
-    features,
-    float32_from_here,
-    initialized_as,
-    noise_number,
-    noisy_layer,
-)
+from networks import NETWORKS, initialized_as
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.graph_builder import ModelDesc
@@ -156,7 +149,7 @@ class Model(ModelDesc):
         """Builds the network; without `samples` and `noise` it is a function of the images."""
         layer = noisy_layer(noise) if self._algorithm.noisy else FullyConnected
         with initialized_as(self._algorithm.network, self._algorithm.learns):
-            x = features(image, self._algorithm.network, layer)
+            x = NETWORKS[self._algorithm.network](image, layer)
             outputs = self._head.outputs(x, layer, samples)
         return outputs._replace(numbers=float32_from_here(outputs.numbers))
 

@@ -5,6 +5,8 @@ Imports nothing that is slow: the command line uses it too.
 
 from typing import Any, Collection, Dict, List, Mapping, NamedTuple, Tuple, Union
 
+from networks import NETWORKS
+
 
 class Algorithm(NamedTuple):
     """A variant of deep Q-learning. Everything can be combined but double with Munchausen."""
@@ -19,7 +21,7 @@ class Algorithm(NamedTuple):
     priority: float = 0.0  # exponent of prioritised replay; 0 samples uniformly
     importance_weights: bool = True  # of prioritised replay; they multiply the losses
     discount: float = 0.99  # per action
-    network: str = "2017"  # padded, PReLU; or "nature": ReLU, not padded; or "dopamine": padded
+    network: str = "2017"  # a name in `networks.NETWORKS`
     loss: str = "huber"  # of values; or "mse"
     optimizer: str = "adam"  # or "rmsprop", centred
     learning_rate: float = 1e-3  # at the start
@@ -27,7 +29,7 @@ class Algorithm(NamedTuple):
     max_gradient_norm: float = 10.0  # of all gradients together; 0 does not clip
 
 
-NAMED: Mapping[str, Algorithm] = {
+NAMED: Dict[str, Algorithm] = {
     "Double": Algorithm(),
     "DQN": Algorithm(double=False),
     "Dueling": Algorithm(double=False, dueling=True),
@@ -39,7 +41,7 @@ NAMED: Mapping[str, Algorithm] = {
 # What a network can learn -> the fields that only its head, in `losses`, reads. With another head
 # they keep their defaults: a value that nothing reads would be printed and compared as if it
 # counted.
-LEARNS: Mapping[str, Tuple[str, ...]] = {
+LEARNS: Dict[str, Tuple[str, ...]] = {
     "values": ("loss",),
     "c51": ("atoms",),
     "qr": ("atoms",),
@@ -47,7 +49,7 @@ LEARNS: Mapping[str, Tuple[str, ...]] = {
 }
 CHOICES: Mapping[str, Collection[str]] = {
     "learns": LEARNS,
-    "network": ("2017", "nature", "dopamine"),
+    "network": NETWORKS,
     "loss": ("huber", "mse"),
     "optimizer": ("adam", "rmsprop"),
 }

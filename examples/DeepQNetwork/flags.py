@@ -19,7 +19,7 @@ _OURS = Algorithm()
 
 # fmt: off
 LEARNING = [
-    Flag("preset", tuple(PRESETS), "2017", "settings of a publication, see README.md; a flag that "
+    Flag("preset", PRESETS, "2017", "settings of a publication, see README.md; a flag that "
          "is given too overrides them (default: 2017, whose defaults are listed here)"),
     Flag("num-players", COUNT, 1, "games played at once in training, see README.md"),
     Flag("batch-size", COUNT, 64, "transitions in a batch"),
@@ -29,7 +29,7 @@ LEARNING = [
     Flag("target-sync", COUNT, 2500, "steps between two updates of the target network"),
 ]
 ALGORITHM = [
-    Flag("algo", tuple(NAMED), "Double", "what is learned: values (Double, DQN, Dueling) or "
+    Flag("algo", NAMED, "Double", "what is learned: values (Double, DQN, Dueling) or "
          "distributions of returns (C51, QR, IQN); the flags below add to it"),
     Flag("double", SWITCH, None, "the online network selects the next action, the target network "
          "values it (default: with --algo Double)"),
@@ -108,14 +108,17 @@ def make_parser() -> argparse.ArgumentParser:
 def parse(argv: Optional[Sequence[str]] = None) -> argparse.Namespace:
     """Parses and checks a command line, that of the process by default.
 
-    Flags that are not given have the value of the preset. `algorithm` is the `Algorithm` of the
-    flags.
+    Flags that are not given have the value of the preset, or else of `NAMED[args.algo]`.
+    `algorithm` is the `Algorithm` of the flags.
 
     Raises:
       SystemExit: with code 2 if a flag is wrong, 0 after `--help`.
     """
     parser = make_parser()
     parser.set_defaults(**PRESETS[parser.parse_args(argv).preset])
+    for name, value in NAMED[parser.parse_args(argv).algo]._asdict().items():
+        if parser.get_default(name) == getattr(_OURS, name):  # no preset has set the flag
+            parser.set_defaults(**{name: value})
     args = parser.parse_args(argv)
     for mistake in checks.mistakes(args):
         parser.error(mistake)

@@ -20,7 +20,8 @@ from typing import Any, Callable, NamedTuple, Optional, Tuple, Union
 
 import numpy as np
 from algorithm import Algorithm
-from networks import Draws, Layer, action_numbers
+from layers import Draws, action_numbers
+from networks import Layer
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.models import FullyConnected

@@ -60,13 +60,11 @@ class Model(tp.ModelDesc):
 
     def build_graph(self, frames, action, reward, terminated):
         frames = tf.transpose(frames, [0, *range(2, frames.shape.ndims), 1])  # as channels
-        state = tf.identity(frames[..., :-1], name="state")
-        next_state = frames[..., 1:]
+        state, next_state = tf.identity(frames[..., :-1], name="state"), frames[..., 1:]
         values, learned = tp.record_variables(self.values, state)
         tf.identity(values, name="Q")
         with tf.variable_scope("", reuse=True):
-            best = tf.argmax(self.values(next_state), axis=1)
-        # The next action is chosen by the network that learns, and valued by its twin.
+            best = tf.argmax(self.values(next_state), axis=1)  # chosen here, valued by the twin
         next_values, self.target = tp.build_twin("target", self.values, next_state, source=learned)
         next_value = tf.where(terminated, tf.zeros_like(reward), self.pick(next_values, best))
         goal = tf.stop_gradient(reward + self.numbers.discount * next_value)
@@ -90,7 +88,7 @@ class Experience(tp.DataFlow, tp.Callback):
         shape, history, dtype = player.frame_shape, numbers.history, player.frame_dtype
         self.memory = tp.ReplayMemory(numbers.memory, shape, history, games, dtype)
         self.history = tp.FrameHistory(games, shape, history, dtype)
-        self.rng, self.scores = np.random.RandomState(1), []
+        self.rng, self.scores = tp.get_rng(), []
 
     def _setup_graph(self):
         self.predict = self.trainer.get_predictor(["state"], ["Q"])
@@ -142,8 +140,11 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("game", help="an id of gymnasium, or a ROM such as pong.bin")
     parser.add_argument("--epochs", type=int, default=20, help="how many (default: 20)")
+    parser.add_argument("--seed", type=int, default=0, help="of all random numbers (default: 0)")
+    parser.add_argument("--logdir", help="of the run (default: train_log/minimal-GAME)")
     args = parser.parse_args()
     kind, numbers = (tp.AtariPlayers, Atari) if args.game[-4:] == ".bin" else (tp.GymPlayers, Small)
-    tp.logger.set_logger_dir(f"train_log/minimal-{args.game.replace('/', '-')}")
-    with kind(args.game, numbers.games) as player:
+    tp.logger.set_logger_dir(args.logdir or f"train_log/minimal-{args.game.replace('/', '-')}")
+    tp.fix_rng_seed(args.seed)
+    with kind(args.game, numbers.games, seed=args.seed) as player:
         train(player, numbers, args.epochs)

@@ -95,7 +95,7 @@ def add_flags(group: Any, flags: Sequence[Flag], name: str = "") -> None:
         elif callable(flag.kind):
             about.update(type=flag.kind, metavar="N")
         else:
-            about["choices" if isinstance(flag.kind, tuple) else "metavar"] = flag.kind
+            about["metavar" if isinstance(flag.kind, str) else "choices"] = flag.kind
         group.add_argument(option, **about)
         if flag.kind == SWITCH:
             about = {"help": f"not {option}", "dest": flag.name.replace("-", "_")}

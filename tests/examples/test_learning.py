@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from algorithm import NAMED, Algorithm
 from DQNModel import Model
-from networks import Draws
+from layers import Draws
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.tower import TowerContext

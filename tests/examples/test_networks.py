@@ -1,42 +1,53 @@
-"""Frames to images, the same numbers whichever way they go; numbers drawn in the graph."""
+"""A network of one's own: a function in a table, whose keys are what `--network` takes."""
 
+import subprocess
+import sys
+
+import flags
 import networks
-import numpy as np
 import pytest
-from networks import Draws, as_images
+from algorithm import NAMED, Algorithm
+from DQNModel import Model
 
 from tensorpack.compat import tfv1 as tf
+from tests.examples.conftest import EXAMPLE
+from tests.examples.small_dqn import refusal
+from tests.examples.test_dqn_model import Built, names
+
+LINE = ["--rom", "a.bin", "--network", "mine"]
 
 
-@pytest.fixture(params=[True, False], ids=["words", "transposed"])
-def way(request, monkeypatch):
-    """Which way the frames go, whatever the machine."""
-    monkeypatch.setattr(networks, "_words_are_faster", lambda: request.param)
+def mine(image, layer):
+    return layer("fc0", image / 255.0, 8, activation=tf.nn.relu)
 
 
-@pytest.mark.usefixtures("way")
-@pytest.mark.parametrize("count, history", [(5, 4), (9, 4), (3, 2)])
-def test_values_are_those_of_the_first_and_last_frames(count, history):
-    frames = np.random.RandomState(0).randint(0, 256, (3, count, 7, 9)).astype(np.uint8)
-    frames[0, :, 0, 0], frames[0, :, 0, 1], frames[0, :, 0, 2] = 255, 128, 127  # signs and carries
-    fed = tf.placeholder(tf.uint8, [None, count, 7, 9])
-    made = as_images(fed, history)
-    with tf.Session() as sess:
-        first, last = sess.run(made, {fed: frames})
-    channels = frames.transpose(0, 2, 3, 1)
-    assert first.dtype == np.float32
-    np.testing.assert_array_equal(first, channels[..., :history])
-    np.testing.assert_array_equal(last, channels[..., -history:])
-    assert [tensor.shape.as_list() for tensor in made] == [[None, 7, 9, history]] * 2
+def test_a_network_needs_a_function_in_the_table_alone(monkeypatch):
+    monkeypatch.setitem(networks.NETWORKS, "mine", mine)
+    Built(flags.parse(LINE).algorithm, frame_shape=(6, 6))
+    weights = ["fc0/W", "fc0/b", "fct/W", "fct/b"]
+    assert names(tf.trainable_variables()) == weights
+    assert {f"target/{name}" for name in weights} < set(names(tf.global_variables()))
+    with tf.Graph().as_default():
+        Built(flags.parse([*LINE, "--noisy"]).algorithm, frame_shape=(6, 6))
+        assert "fc0_sigma/W" in names(tf.trainable_variables())
 
 
-def test_draws_depend_on_their_two_numbers_and_on_their_order_alone():
-    number = tf.placeholder(tf.int64, [])
-    drawn = [Draws(number, stream) for stream in (0, 0, 1)]
-    tensors = [draws.uniform([3]) for draws in [*drawn, drawn[0]]]
-    with tf.Session() as sess:
-        one, same, other_stream, next_one = sess.run(tensors, {number: 7})
-        np.testing.assert_array_equal(sess.run(tensors[0], {number: 7}), one)
-        other_step = sess.run(tensors[0], {number: 8})
-    np.testing.assert_array_equal(one, same)
-    assert not {*one} & {*other_stream, *next_one, *other_step}
+def test_a_network_that_is_not_in_the_table_is_refused(capsys):
+    said = refusal(capsys, flags.parse, LINE)
+    assert "argument --network: invalid choice: 'mine'" in said and "nature" in said
+    with pytest.raises(ValueError, match="network must be one of 2017, .* got 'mine'"):
+        Model(4, Algorithm(network="mine"))
+
+
+def test_what_a_named_algorithm_sets_is_the_default_of_its_flag(monkeypatch):
+    monkeypatch.setitem(NAMED, "Mine", Algorithm(network="nature", n_step=3))
+    line = ["--rom", "a.bin", "--algo", "Mine"]
+    assert flags.parse(line).algorithm == NAMED["Mine"]
+    assert flags.parse([*line, "--n-step", "1"]).algorithm == Algorithm(network="nature")
+    assert flags.parse([*line, "--preset", "dopamine-dqn"]).network == "dopamine"
+
+
+def test_the_command_line_does_not_load_tensorflow():
+    line = ["--rom", "a.bin", "--network", "nature"]
+    code = f"import flags, sys; flags.parse({line}); sys.exit('tensorflow' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=str(EXAMPLE))
