@@ -45,6 +45,8 @@ PROMISES = {
     "07-dqn": [(r"mean_score: ([-\d.]+)", 0.8, 1), (r" score: ([-\d.]+)", 0.5, 1)],
     "your-algorithm": [
         (r"cost: ([\d.]+)", 0, 1),
+        (r"n_step=(\d)", 3, 3),
+        (r"fc0/W:0 +\[\d+, (\d+)\]", 128, 128),
         (r"mine.py .*--algo Expectiles .*--load .*model-(\d+)", 40, 40),
     ],
     "your-images": [
