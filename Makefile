@@ -112,6 +112,7 @@ docs:
 	@"$(VENV)/bin/python" -c "import sphinx" 2>/dev/null || \
 		{ echo "make docs needs Python 3.11: make docs VENV=.venv-docs PYTHON=python3.11" >&2; exit 1; }
 	"$(VENV)/bin/python" -m sphinx -W --keep-going -a -n -q -j auto -d build/doctrees docs build/docs $(ARGS)
+	@if command -v node >/dev/null; then scripts/search; else echo "without node, the search is not tried"; fi
 	@echo "the site begins at build/docs/index.html"
 
 notebooks:

@@ -1,42 +1,54 @@
-"""Words that people type into the search, for pages whose title says it otherwise."""
+"""Words that people type into the search, for pages whose title says it otherwise.
 
+They are entries of the index, which the search looks at before all text, and keywords of the page,
+so that it is also found by more words than one entry has. `scripts/search` asks the site.
+"""
+
+import re
 from pathlib import Path
 
 WORDS = {
-    "quickstart": "hello world, getting started, first script",
+    "quickstart": "hello world, getting started, first script, install, pip install",
     "guides": "faq, questions, how to",
+    "tutorials/03-callbacks": "callback, own callback, custom callback",
     "tutorials/04-saving": "transfer learning, fine-tuning, finetune",
+    "tutorials/05-losses": "multi-task, several losses, custom loss, loss function",
     "tutorials/06-several-gpus": "multi gpu, multiple gpus, data parallel",
     "tutorials/07-dqn": "reinforcement learning",
     "howto/data": "class imbalance, rare class, oversampling, csv, parquet, pytorch dataloader",
-    "howto/learning-rate": "lr, lr schedule, warmup, decay, learning rate schedule",
-    "validation": "confusion matrix, top-5, metrics, class imbalance, wandb, best model",
+    "howto/learning-rate": "lr, warmup, decay, learning rate schedule, gradient clipping, "
+    "clip gradients",
+    "validation": "confusion matrix, top-5, metrics, class imbalance, wandb, f1 score, "
+    "early stopping, best model",
     "howto/serving": "serving, serve, deploy, deployment, http, rest, server",
-    "howto/debugging": "nan, inf, debug",
+    "howto/debugging": "nan, inf, debug, hang, deadlock",
     "tutorials/your-images": "image folder, image folder png, own images, train validation split",
     "tutorials/your-table": "table, csv, csv table, pandas, missing values, class weights",
     "tutorials/your-texts": "own texts, text classification",
     "errors": "exceptions, catch errors",
     "dataflow": "data loader, dataloader, pipeline, multiprocessing",
     "augmentors": "data augmentation, augmentation, random crop",
+    "models": "custom layer, own layer, dropout, convolution, regularization",
     "trainers": "tf.data, queue, feed_dict, placeholder",
-    "resuming": "resume, continue training, ctrl-c, preemption, kill",
+    "resuming": "resume, continue training, ctrl-c, preemption, kill, reproducible, random seed",
     "runs": "tensorboard, log directory, logs, checkpoint files",
-    "weights": "savedmodel, savedmodel export, export, export model, pretrained, npz",
-    "predicting": "inference, predict",
-    "distributed": "multi node, horovod, parameter server, scaling",
+    "weights": "savedmodel, savedmodel export, export, export model, pretrained, npz, "
+    "freeze layers, ema, tflite",
+    "predicting": "inference, predict, predict new image",
+    "distributed": "multi node, multiple machines, horovod, parameter server, scaling, slurm, mpi",
     "learning": "atari, breakout, scores",
     "performance": "benchmark, benchmarks, speed",
-    "profiling": "slow, profile, throughput, bottleneck, gpu memory, out of memory, oom",
-    "precision": "fp16, bfloat16, xla, mixed precision",
+    "profiling": "slow, slow training, profile, throughput, bottleneck, gpu idle, gpu memory, "
+    "out of memory, oom",
+    "precision": "mixed precision, fp16, float16, bfloat16, xla",
     "migration": "tensorflow 2, tf1, tensorflow 1, old scripts, upgrade, differences, old names",
-    "reference/api/saving": "checkpoint, save model, best model, save",
-    "reference/api/validation": "early stop, early stopping, evaluation, accuracy",
+    "reference/api/saving": "checkpoint, save model, save",
+    "reference/api/validation": "early stop, evaluation, accuracy",
     "reference/api/schedules": "learning rate, scheduler, hyperparameter",
-    "reference/api/normalization": "batch norm, batch normalization, weight decay, regularization",
+    "reference/api/normalization": "batch norm, batch normalization, weight decay",
     "reference/api/files": "lmdb, tfrecord, hdf5",
     "reference/api/several-gpus": "gpu, gpus",
-    "reference/api/gradients": "gradient clipping, clip gradients, accumulate gradients, adam",
+    "reference/api/gradients": "accumulate gradients, adam",
     "examples/a3c": "a3c, a2c, actor critic",
     "examples/dqn": "dqn, deep q learning, deep q network",
     "examples/scripts/GAN-DCGAN": "gan, dcgan",
@@ -44,14 +56,16 @@ WORDS = {
 
 
 def add(app, name, content):
-    """Puts the words of a page into its index, which the search looks at before all text."""
-    words = [f"! {word}" for word in WORDS.get(name, "").split(", ") if word]
-    if not words:
+    """Puts the words of a page in front of its text."""
+    entries = [entry for entry in WORDS.get(name, "").split(", ") if entry]
+    if not entries:
         return
-    if Path(app.env.doc2path(name)).suffix == ".rst":
-        content[0] = f".. index:: {', '.join(words)}\n\n{content[0]}"
-    else:
-        content[0] = f"```{{index}} {', '.join(words)}\n```\n\n{content[0]}"
+    words = sorted(set(re.findall("[a-z0-9]+", " ".join(entries))))
+    text = f".. index:: {', '.join(f'! {entry}' for entry in entries)}\n\n"
+    text += f".. meta::\n   :keywords: {', '.join(words)}\n\n"
+    if Path(app.env.doc2path(name)).suffix != ".rst":
+        text = f"```{{eval-rst}}\n{text}```\n\n"
+    content[0] = text + content[0]
 
 
 def check(app, env):
