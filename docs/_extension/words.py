@@ -19,7 +19,8 @@ WORDS = {
     "howto/learning-rate": "lr, warmup, decay, learning rate schedule, gradient clipping, "
     "clip gradients",
     "validation": "confusion matrix, top-5, metrics, class imbalance, wandb, f1 score, "
-    "early stopping, best model",
+    "early stopping, best model, save best model",
+    "howto/reinforcement-learning": "rom, atari rom, gym, environment, replay memory",
     "howto/serving": "serving, serve, deploy, deployment, http, rest, server",
     "howto/debugging": "nan, inf, debug, hang, deadlock",
     "tutorials/your-images": "image folder, image folder png, own images, train validation split",
@@ -30,7 +31,8 @@ WORDS = {
     "augmentors": "data augmentation, augmentation, random crop",
     "models": "custom layer, own layer, dropout, convolution, regularization",
     "trainers": "tf.data, queue, feed_dict, placeholder",
-    "resuming": "resume, continue training, ctrl-c, preemption, kill, reproducible, random seed",
+    "resuming": "resume, resume training, continue training, ctrl-c, preemption, kill, "
+    "reproducible, random seed",
     "runs": "tensorboard, log directory, logs, checkpoint files",
     "weights": "savedmodel, savedmodel export, export, export model, pretrained, npz, "
     "freeze layers, ema, tflite",
