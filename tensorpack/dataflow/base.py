@@ -50,7 +50,7 @@ class DataFlow:
     """An iterable of datapoints. A consumer does this, and only this::
 
         flow.reset_state()           # in the process that iterates, before the first datapoint
-        for datapoint in flow:       # one pass; every `iter(flow)` begins another
+        for datapoint in flow:       # one pass; every iter(flow) begins another
             ...
 
     A **datapoint** is a list (or tuple) of components, or a dict of them. A consumer may keep it,
