@@ -63,7 +63,7 @@ test-slow:
 	@VENV="$(VENV)" scripts/test -m slow $(ARGS)
 
 nightly:
-	@VENV="$(VENV)" PYTHON="$(PYTHON)" scripts/install "$(EXTRAS),test,notebooks"
+	@VENV="$(VENV)" PYTHON="$(PYTHON)" scripts/install "$(EXTRAS),test,notebooks,tutorials"
 	@test -x .venv-tf1/bin/python || { echo "make nightly needs the environments of .ci/run" >&2; exit 1; }
 	@status=0; SAMPLE=1 VENV="$(VENV)" scripts/test -m nightly || status=1; \
 		VENV=.venv-tf1 scripts/test -m nightly || status=1; scripts/versions || status=1; exit $$status

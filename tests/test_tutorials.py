@@ -21,7 +21,8 @@ pytestmark = pytest.mark.slow
 
 TUTORIALS = ROOT / "docs" / "tutorials"
 
-LONG, NIGHTLY = ["08-performance"], pytest.mark.nightly
+LONG = ["08-performance"]
+NEEDS = {"your-images": "sklearn", "your-table": "pandas"}  # of the extra `tutorials`
 # What a page promises: a line of the output, and the least and the greatest value of its number.
 PROMISES = {
     "01-classifier": [(r"correct: ([\d.]+)", 0.93, 1)],
@@ -121,12 +122,19 @@ def check(output, promises):
         assert least <= float(found[-1]) <= greatest, output[-8000:]
 
 
-@pytest.mark.one_row
+def marks_of(name):
+    """CI runs a tutorial on one TensorFlow: those that need more on Python 3.7, which has it."""
+    if name in NEEDS and sys.version_info < (3, 8):
+        return []
+    return [pytest.mark.one_row, *[pytest.mark.nightly] * (name in LONG or name in NEEDS)]
+
+
 @pytest.mark.parametrize(
-    "name",
-    [pytest.param(each, marks=NIGHTLY) if each in LONG else each for each in sorted(PROMISES)],
+    "name", [pytest.param(each, marks=marks_of(each)) for each in sorted(PROMISES)]
 )
 def test_a_tutorial_reaches_its_result(name, zygote, tmp_path):
+    if name in NEEDS:
+        pytest.importorskip(NEEDS[name], reason="needs .[tutorials]")
     check(follow(TUTORIALS / f"{name}.md", tmp_path, zygote), PROMISES[name])
 
 
