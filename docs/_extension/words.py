@@ -15,38 +15,41 @@ WORDS = {
     "tutorials/05-losses": "multi-task, several losses, custom loss, loss function",
     "tutorials/06-several-gpus": "multi gpu, multiple gpus, data parallel",
     "tutorials/07-dqn": "reinforcement learning",
-    "howto/data": "class imbalance, rare class, oversampling, csv, parquet, pytorch dataloader",
-    "howto/learning-rate": "lr, warmup, decay, learning rate schedule, gradient clipping, "
-    "clip gradients",
+    "howto/data": "class imbalance, imbalanced classes, rare class, oversampling, parquet, "
+    "large dataset, memory leak, pytorch dataloader",
+    "howto/learning-rate": "lr, learning rate, warmup, decay, cosine, learning rate schedule, "
+    "gradient clipping, clip gradients",
     "validation": "confusion matrix, top-5, metrics, class imbalance, wandb, f1 score, "
     "early stopping, best model, save best model",
-    "howto/reinforcement-learning": "rom, atari rom, gym, environment, replay memory",
+    "howto/reinforcement-learning": "rom, atari rom, gym, own environment, replay buffer",
     "howto/serving": "serving, serve, deploy, deployment, http, rest, server",
-    "howto/debugging": "nan, inf, debug, hang, deadlock",
+    "howto/debugging": "nan, inf, debug, hang, deadlock, print tensor",
     "tutorials/your-images": "image folder, image folder png, own images, train validation split",
     "tutorials/your-table": "table, csv, csv table, pandas, missing values, class weights",
     "tutorials/your-texts": "own texts, text classification",
     "errors": "exceptions, catch errors",
     "dataflow": "data loader, dataloader, pipeline, multiprocessing",
-    "augmentors": "data augmentation, augmentation, random crop",
+    "augmentors": "data augmentation, augmentation, random crop, bounding boxes",
     "models": "custom layer, own layer, dropout, convolution, regularization",
     "trainers": "tf.data, queue, feed_dict, placeholder",
     "resuming": "resume, resume training, continue training, ctrl-c, preemption, kill, "
-    "reproducible, random seed",
+    "sigterm, spot instance, reproducible, random seed",
     "runs": "tensorboard, log directory, logs, checkpoint files",
     "weights": "savedmodel, savedmodel export, export, export model, pretrained, npz, "
-    "freeze layers, ema, tflite",
+    "freeze layers, ema, tflite, frozen graph",
     "predicting": "inference, predict, predict new image",
-    "distributed": "multi node, multiple machines, horovod, parameter server, scaling, slurm, mpi",
+    "distributed": "distributed training, multi node, multiple machines, horovod, "
+    "parameter server, scaling, slurm, mpi",
     "learning": "atari, breakout, scores",
     "performance": "benchmark, benchmarks, speed",
-    "profiling": "slow, slow training, profile, throughput, bottleneck, gpu idle, gpu memory, "
-    "out of memory, oom",
+    "profiling": "slow, slow training, speed up, profile, throughput, bottleneck, gpu idle, "
+    "gpu memory, out of memory, oom",
     "precision": "mixed precision, fp16, float16, bfloat16, xla",
     "migration": "tensorflow 2, tf1, tensorflow 1, old scripts, upgrade, differences, old names",
+    "project/releases": "version, release, compatibility",
     "reference/api/saving": "checkpoint, save model, save",
     "reference/api/validation": "early stop, evaluation, accuracy",
-    "reference/api/schedules": "learning rate, scheduler, hyperparameter",
+    "reference/api/schedules": "scheduler, hyperparameter",
     "reference/api/normalization": "batch norm, batch normalization, weight decay",
     "reference/api/files": "lmdb, tfrecord, hdf5",
     "reference/api/several-gpus": "gpu, gpus",
@@ -79,6 +82,7 @@ def check(app, env):
 
 
 def setup(app):
+    app.add_config_value("words", WORDS, "env")  # all pages are read again when they change
     app.connect("source-read", add)
     app.connect("env-updated", check)
     return {"parallel_read_safe": True}
