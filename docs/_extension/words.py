@@ -24,9 +24,11 @@ WORDS = {
     "howto/reinforcement-learning": "rom, atari rom, gym, own environment, replay buffer",
     "howto/serving": "serving, serve, deploy, deployment, http, rest, server",
     "howto/debugging": "nan, inf, debug, hang, deadlock, print tensor",
-    "tutorials/your-images": "image folder, image folder png, own images, train validation split",
-    "tutorials/your-table": "table, csv, csv table, pandas, missing values, class weights",
-    "tutorials/your-texts": "own texts, text classification",
+    "tutorials/your-images": "image folder, image folder png, own images, own dataset, "
+    "train validation split",
+    "tutorials/your-table": "table, csv, csv table, pandas, tabular data, missing values, "
+    "categorical features, class weights",
+    "tutorials/your-texts": "own texts, text classification, text files",
     "errors": "exceptions, catch errors",
     "dataflow": "data loader, dataloader, pipeline, multiprocessing",
     "augmentors": "data augmentation, augmentation, random crop, bounding boxes",
