@@ -37,7 +37,7 @@ extensions = [
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 
 # The sidebar: page -> the pages below it. A pattern takes every page that no earlier one has taken,
-# in order of file name. The numbered tutorials and pages for those who change the library are
+# in order of file name. The numbered tutorials, A3C and pages for those who change the library are
 # not in it: the page of their section links to them.
 navigation = {
     "index": [
@@ -46,7 +46,7 @@ navigation = {
     ],
     "quickstart": ["migration", "command"],
     "tutorials/index": ["tutorials/your-images", "tutorials/your-table", "tutorials/your-*"],
-    "examples/index": ["examples/dqn", "examples/a3c", "examples/*"],
+    "examples/index": ["examples/dqn"],
     "reference/index": [*[f"reference/api/{slug(title)}" for title in TASKS], "reference/api/*"],
     "project/index": [
         "comparison",
