@@ -59,7 +59,10 @@ class Model(ModelDesc):
         history: int = 4,
     ) -> None:
         self._algorithm = get_algorithm(algorithm)
-        self._head = HEADS[self._algorithm.learns](self._algorithm, num_actions)
+        learns = self._algorithm.learns
+        if learns not in HEADS:
+            raise ValueError(f"losses.HEADS has no {learns!r}, which the algorithm learns.")
+        self._head = HEADS[learns](self._algorithm, num_actions)
         self._frame_shape = tuple(frame_shape)
         self._history = history
         self._twins: PerGraph[List[VariablePairs]] = PerGraph(list)

@@ -99,7 +99,7 @@ def get_algorithm(which: Union[str, Algorithm]) -> Algorithm:
 def unread_fields(learns: str) -> List[str]:
     """Returns the fields that have no effect where this is learned."""
     of_heads = {name for fields in LEARNS.values() for name in fields}
-    return sorted(of_heads - set(LEARNS[learns]))
+    return sorted(of_heads - set(LEARNS.get(learns, ())))
 
 
 def rules_of(algorithm: Algorithm) -> Dict[str, Any]:
