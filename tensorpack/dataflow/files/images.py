@@ -250,8 +250,8 @@ def _check_header(data: bytes, path: str, max_pixels: int) -> int:
         width, height = pillow.open(file).size
     except Exception as error:  # of any kind, for a header that is damaged
         raise DamagedFile(
-            f"{path} is not an image that Pillow reads ({len(data)} bytes): it is damaged, or of "
-            f"a format for max_pixels=None, which leaves it to OpenCV ({type(error).__name__})."
+            f"{path} is not an image that Pillow reads ({len(data)} bytes): "
+            f"{str(error).partition(' <')[0]}. With max_pixels=None OpenCV reads it."
         ) from error
     if width * height > max_pixels:
         raise DamagedFile(
