@@ -192,11 +192,7 @@ def enable_argscope_for_module(module: ModuleType, log_shape: bool = True) -> No
     """Replaces every public function of a module by `enable_argscope_for_function` of it.
 
     The module is changed for the whole process; functions that were imported from it before stay
-    as they were. ::
-
-        enable_argscope_for_module(tf.layers)
-        with argscope(tf.layers.conv2d, padding="same"):
-            x = tf.layers.conv2d(x, 32, 3)
+    as they were.
     """
     for name, func in inspect.getmembers(module, inspect.isfunction):
         if not name.startswith("_"):

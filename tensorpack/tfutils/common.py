@@ -165,11 +165,7 @@ def get_tf_version_tuple() -> Tuple[int, int]:
 
 
 def get_tf_version_number() -> float:
-    """Returns the version of TensorFlow for a comparison with a number such as 1.2, as in 2017.
-
-    A minor version beyond 9 counts as 9: 1.15 as a number would be less than 1.2. Prefer
-    `get_tf_version_tuple`.
-    """
+    """Returns the version of TensorFlow as a number, as in 2017: 1.9 if the minor one is beyond."""
     major, minor = get_tf_version_tuple()
     return major + min(minor, 9) / 10
 

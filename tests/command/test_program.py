@@ -66,12 +66,9 @@ def test_a_program_that_is_interrupted_while_it_loads_says_nothing(program, part
 
 def test_doctor_prints_what_a_report_of_a_problem_needs(tensorpack):
     done = tensorpack("doctor")
-    if HAS_TENSORFLOW:
-        rows = dict(line.split(None, 1) for line in done.out.splitlines())
-        assert done.code == 0 and rows["tensorpack"] == __version__ and "GPUs" in rows
-    else:
-        assert (done.code, done.err.count("\n")) == (2, 1)
-        assert done.err.startswith("tensorpack doctor: error: This needs tensorflow, which is not")
+    rows = dict(line.split(None, 1) for line in done.out.splitlines())
+    assert done.code == 0 and rows["tensorpack"] == __version__
+    assert "GPUs" in rows if HAS_TENSORFLOW else rows["tensorflow"] == "not installed"
 
 
 @pytest.mark.parametrize(
