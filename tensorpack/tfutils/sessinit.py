@@ -140,9 +140,8 @@ class ExactRestore(SessionInit):
     Args:
       prefix: of the checkpoint, which has been verified.
       variables: by default all global ones of the graph.
-      strictly: whether moving averages of summaries and the scale of the loss, which depend on the
-        trainer and the precision, must be the same as well; otherwise those that are missing keep
-        their initial values and others are dropped, with a warning.
+      strictly: whether moving averages of summaries and the scale of the loss must be the same as
+        well; otherwise they begin, or are dropped, with a warning.
 
     Raises:
       VariableMismatch: in `init`; lists what is missing, unexpected, or of another shape or type.
@@ -172,17 +171,18 @@ class ExactRestore(SessionInit):
         if wrong:
             changes = (f"{row.name} {'begins' if row.ours else 'is dropped'}" for row in wrong)
             logger.warning(f"Another trainer than in {self._prefix}: {', '.join(changes)}.")
-        values = {name: reader.read(names.get(name, name)) for name in theirs if name in ours}
+        fitting = ours.keys() & theirs.keys() - {row.name for row in wrong}
+        values = {name: reader.read(names.get(name, name)) for name in sorted(fitting)}
         SessionUpdate(sess, variables).update(values)
 
 
 def _is_minor(row: Match) -> bool:
-    """Whether only one side has a variable, and it is the state of an `add_moving_summary` or of a
-    `LossScaleOptimizer`.
-    """
-    both = {str(row.ours), str(row.theirs)}
-    is_average = row.name.startswith("EMA/") and "float32 [2]" in both
-    return "None" in both and (is_average or is_loss_scale_name(row.name))
+    """Whether it is of an `add_moving_summary`, in 0.x scalars, or a new or old `loss_scale`."""
+    sides = {str(row.ours), str(row.theirs)}
+    of_0_x = row.ours is None and row.name.endswith(("/biased", "/local_step"))
+    is_average = of_0_x or ("float32 [2]" in sides and sides & {"None", "float32 []"})
+    is_scale = "None" in sides and is_loss_scale_name(row.name)
+    return is_scale or bool(is_average and row.name.startswith("EMA/"))
 
 
 class DictRestore(SessionInit):

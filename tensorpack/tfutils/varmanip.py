@@ -141,7 +141,7 @@ def load_named_values(
       The names of the variables that have no value, those to be ignored aside.
     """
     variables = {v.op.name: v for v in tf.global_variables() if v.op.name not in ignore}
-    fitting, errors, rows = {}, [], []
+    fitting, errors, rows, weights = {}, [], [], weights_of(sess.graph)
     offered = {name: what for name, what in saved.items() if name not in ignore}
     for row in match(known_of_graph(variables.values()), offered):
         if row.ours and row.theirs:
@@ -150,9 +150,9 @@ def load_named_values(
                 fitting[row.name] = fit_value(value, variables[row.name], reshape)
                 continue
             except (TypeError, ValueError) as error:
-                errors.append(str(error))
+                if row.name in weights or not is_training_name(row.name):
+                    errors.append(str(error))
         rows.append(row)
-    weights = weights_of(sess.graph)
     shown = [row for row in rows if row.name in weights or not is_training_name(row.name)]
     table = mismatch_table(shown, len(rows) - len(shown))
     if errors and not reshape:

@@ -53,20 +53,23 @@ def test_averages_of_summaries_may_come_and_go_unless_strictly(tmp_path, capsys)
     prefix = str(tmp_path / "model-3")
     values = {"W": np.ones([2, 3], np.float32), "step": np.int64(3)}
     averages = {"EMA/both": np.float32([5, 6]), "EMA/old": np.float32([7, 8])}
-    save_checkpoint_vars({**values, **averages}, prefix)
+    of_0_8 = {"EMA/cost": np.float32(3), "EMA/cost/biased": np.float32(3)}
+    save_checkpoint_vars({**values, **averages, **of_0_8}, prefix)
     pair = ([2], tf.float32)
-    found = restore(prefix, strictly=False, **{"EMA/both": pair, "EMA/new": pair})
+    options = {"EMA/both": pair, "EMA/new": pair, "EMA/cost": pair}
+    found = restore(prefix, strictly=False, **options)
     assert {n: v.tolist() for n, v in found.items() if "EMA" in n} == {
         "EMA/both": [5, 6],
+        "EMA/cost": [0, 0],
         "EMA/new": [0, 0],
     }
     assert found["step"] == 3
     said = capsys.readouterr().out
     assert "WRN" in said and "EMA/new begins" in said and "EMA/old is dropped" in said
     with tf.Graph().as_default(), pytest.raises(
-        VariableMismatch, match=r"EMA/new .*missing\nEMA/old .*extra\n.*\"auto\""
+        VariableMismatch, match=r"(?s)EMA/new .*missing\nEMA/old .*extra\n.*\"auto\""
     ):
-        restore(prefix, **{"EMA/both": pair, "EMA/new": pair})
+        restore(prefix, **options)
 
 
 def test_the_scale_of_the_loss_comes_and_goes_with_the_precision(tmp_path, capsys):

@@ -85,6 +85,15 @@ def test_moments_of_a_batch_normalisation_are_never_hidden(session, log_lines):
     }
 
 
+def test_averages_that_tensorpack_0_x_saved_as_scalars_are_left_out(session):
+    tf.get_variable("EMA/cost", [2], trainable=False)
+    w = tf.get_variable("W", [])
+    sess = session()
+    init = SmartInit({"W": 3.0, "EMA/cost": 1.0, "EMA/cost/biased": 1.0})
+    init.init(sess)
+    assert sess.run(w) == 3 and init.missing == {"EMA/cost"}
+
+
 def test_what_only_training_uses_is_nothing_to_begin_with(prefix, session):
     for name in "W/Adam", "EMA/cost":
         tf.get_variable(name, [2], trainable=False)
