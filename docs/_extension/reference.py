@@ -130,10 +130,10 @@ def _docstring(thing):
 
 def _first_sentence(thing):
     text = " ".join(_docstring(thing).split("\n\n")[0].split())
-    sentence = re.match(r"(?:``.*?``|[^`])*?(?:\.(?=\s)|$)", text)
+    sentence = re.match(r"(?:``.*?``|[^`])*?(?:(?<!\.\.)\.(?=\s)|$)", text)
     # What introduces a block of code ends before "such as" and the like.
     return re.sub(
-        r"(,? (such as|like this|as in|by))?::?$", ".", sentence.group() if sentence else text
+        r"(,? (such as|like this|as in|by))? ?::?$", ".", sentence.group() if sentence else text
     )
 
 
