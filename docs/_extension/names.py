@@ -1,4 +1,8 @@
-"""Links inline code that is a public name, or the path of a module, to the reference."""
+"""Links inline code that is a public name, or the path of a module, to the reference.
+
+The pages of sources link back as if every name of a module were documented at the address of the
+first one; those links are corrected.
+"""
 
 import re
 
@@ -10,6 +14,9 @@ from tensorpack._public_names import HOMES
 
 # A word such as `accuracy` is more often a tensor than our function, so it is left alone.
 _NAME = re.compile(r"(?:tensorpack\.)?(\w*[A-Z_]\w*)(?:\(\))?")
+_BACK = re.compile(
+    r'(?<=id=")([^"]+)(">\s*<a class="viewcode-back" href="[^"#]*?([\w-]+)\.html#)([^"]+)'
+)
 
 
 class LinkNames(SphinxPostTransform):
@@ -48,6 +55,23 @@ def _is_linked(node):
     return False
 
 
+def link_back(app, page, template, context, doctree):
+    entries = app.env.domains["py"].data["objects"]
+
+    def linked(match):
+        name, link, shown_on, address = match.groups()
+        entry = entries.get(address) or next(
+            entry
+            for each, entry in entries.items()
+            if each.endswith(f".{name}") and entry.docname.endswith(f"/{shown_on}")
+        )
+        return f"{name}{link}{entry.node_id}"
+
+    if page.startswith("_modules/"):
+        context["body"] = _BACK.sub(linked, context["body"])
+
+
 def setup(app):
     app.add_post_transform(LinkNames)
+    app.connect("html-page-context", link_back)
     return {"parallel_read_safe": True}
