@@ -10,6 +10,8 @@ from typing import Any, ContextManager, Optional
 from tensorpack.compat import tfv1 as tf
 from tensorpack.utils import logger
 
+from .devices import have_gpus
+
 PRECISIONS = ("fp32", "bf16", "fp16")
 
 _ON, _OFF = 1, 2  # RewriterConfig.Toggle, which has no public address
@@ -73,14 +75,13 @@ class ComputeOptions:
             return contextlib.ExitStack()
         return tf.xla.experimental.jit_scope(lambda node: node.op not in _RANDOM_OPS)
 
-    def check(self, session: tf.Session) -> None:
-        """Looks whether the devices of a session have what the precision needs.
+    def check(self) -> None:
+        """Looks whether this machine has what the precision needs.
 
         Raises RuntimeError if there is no GPU for "fp16", where TensorFlow would continue in
         float32; warns of a CPU without instructions for bfloat16.
         """
-        devices = {device.device_type for device in session.list_devices()}
-        if self.precision == "fp16" and "GPU" not in devices:
+        if self.precision == "fp16" and not have_gpus():
             raise RuntimeError(
                 f"precision='fp16' has no effect here: TensorFlow {tf.__version__} sees no GPU. On "
                 "a CPU use precision='bf16', with TensorFlow 2."

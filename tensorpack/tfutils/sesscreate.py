@@ -60,6 +60,7 @@ class NewSessionCreator(tf.train.SessionCreator):
           RuntimeError: `precision` is "fp16", and there is no GPU.
         """
         _check_files()
+        self.computing.check()
         graph = tf.get_default_graph() if self.graph is None else self.graph
         with graph.as_default():
             first = tf.variables_initializer(self._select(tf.global_variables()))
@@ -68,7 +69,6 @@ class NewSessionCreator(tf.train.SessionCreator):
         _warn_of_blocking(graph)
         session = self._connect(graph)
         try:
-            self.computing.check(session)
             session.run(first)
             session.run(then)
         except BaseException:
