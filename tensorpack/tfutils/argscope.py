@@ -150,11 +150,8 @@ def argscope(layers: Union[_Function, Sequence[_Function]], **kwargs: Any) -> It
         layer = _layer_in(func)
         spelled.append((inspect.unwrap(func), (layer or Layer(func)).spell(kwargs)))
         if layer is None:
-            log_once(
-                f"{func.__name__} is no layer: it takes the defaults of argscope() only if "
-                "decorated with enable_argscope_for_function, or from get_arg_scope().",
-                "warn",
-            )
+            advice = "decorate it with enable_argscope_for_function, or look in get_arg_scope()."
+            log_once(f"argscope() alone gives {func.__name__} no defaults: {advice}", "warn")
     scopes = _open_scopes.get()
     scope = dict(scopes[-1])
     for func, defaults in spelled:

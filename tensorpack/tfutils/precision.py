@@ -78,8 +78,7 @@ class ComputeOptions:
     def check(self) -> None:
         """Looks whether this machine has what the precision needs.
 
-        Raises RuntimeError if there is no GPU for "fp16", where TensorFlow would continue in
-        float32; warns of a CPU without instructions for bfloat16.
+        Raises RuntimeError if there is no GPU for "fp16"; warns of a CPU that computes no bfloat16.
         """
         if self.precision == "fp16" and not have_gpus():
             raise RuntimeError(
@@ -89,8 +88,8 @@ class ComputeOptions:
         if self.precision == "bf16" and not _computes_bf16():
             logger.warning(
                 f"This CPU has none of {', '.join(sorted(_BF16_FLAGS))}: it computes bfloat16 by "
-                "way of float32, which may be slower than precision='fp32'; and without AVX-512, "
-                "or with TF_ENABLE_ONEDNN_OPTS=0, TensorFlow leaves all in float32."
+                "way of float32, which may be slower than precision='fp32'. Without AVX-512, or "
+                "with TF_ENABLE_ONEDNN_OPTS=0, all stays float32."
             )
 
 

@@ -133,8 +133,7 @@ class LMDBRecords(RecordFile):
         key = self.keys[index]
         file = self.handle  # stays open while it is referenced
         try:
-            with file.env.begin() as transaction:
-                value = transaction.get(key)
+            value = _get(file.env, key)
         except require("lmdb").Error as error:
             raise BadRecord(f"LMDB cannot read it: {error}") from error
         if value is None:
@@ -153,22 +152,26 @@ class LMDBRecords(RecordFile):
     def _find_keys(self) -> List[bytes]:
         if isinstance(self._selection, list):
             return self._selection
-        file = self.handle  # stays open while it is referenced
-        with file.env.begin() as transaction:
+        file = self.handle  # as in `read`
+        return self._keys_in(file.env)
+
+    def _keys_in(self, env: Any) -> List[bytes]:
+        with env.begin() as transaction:
             internal = {key: transaction.get(key) for key in (LIST_KEY, _HEADER_KEY)}
             if self._selection is not None:
                 count = transaction.stat()["entries"] - sum(map(bool, internal.values()))
                 return [self._selection.format(number).encode() for number in range(count)]
             with contextlib.suppress(BadRecord, RefusedRecord, TypeError):
                 return list(map(_key, decode_old(internal[LIST_KEY] or b"")))
-            logger.warning(
-                "%s",
-                f"{self.path} has no list of keys that can be read: all its keys are read now, in "
-                "the order of the file.",
-            )
-            return [
-                key for key in transaction.cursor().iternext(values=False) if key not in internal
-            ]
+            what = "has no list of keys that can be read: all its keys are read, in file order."
+            logger.warning("%s", f"{self.path} {what}")
+            return [k for k in transaction.cursor().iternext(values=False) if k not in internal]
+
+
+def _get(env: Any, key: bytes) -> Optional[bytes]:
+    # a function of its own: the transaction has to be freed before another thread closes the file
+    with env.begin() as transaction:
+        return transaction.get(key)
 
 
 def _key(key: Union[bytes, str]) -> bytes:
