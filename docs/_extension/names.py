@@ -5,6 +5,7 @@ first one; those links are corrected.
 """
 
 import re
+from importlib import import_module
 
 from docutils import nodes
 from sphinx import addnodes
@@ -71,7 +72,17 @@ def link_back(app, page, template, context, doctree):
         context["body"] = _BACK.sub(linked, context["body"])
 
 
+def follow(app, module, attribute):
+    """Keeps the sources of other packages from the site; None leaves the search to Sphinx."""
+    thing = import_module(module)
+    for name in attribute.split("."):
+        thing = getattr(thing, name, None)
+    source = getattr(thing, "__module__", None) or "tensorpack"
+    return None if source.startswith("tensorpack") else module
+
+
 def setup(app):
     app.add_post_transform(LinkNames)
+    app.connect("viewcode-follow-imported", follow)
     app.connect("html-page-context", link_back)
     return {"parallel_read_safe": True}
