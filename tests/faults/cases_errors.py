@@ -1,6 +1,7 @@
 """Cases in which the data, a callback or somebody else breaks the run."""
 
 import threading
+from contextlib import suppress
 from functools import partial
 
 import numpy as np
@@ -69,8 +70,11 @@ class ClosesQueue(Callback):
 
     def _trigger_step(self):
         if self.global_step == 30:
-            close = partial(self.trainer.sess.run, self._op)
-            threading.Thread(target=close).start() if self._in_thread else close()
+            threading.Thread(target=self._close).start() if self._in_thread else self._close()
+
+    def _close(self):
+        with suppress(tf.errors.CancelledError):  # the run may end before this call returns
+            self.trainer.sess.run(self._op)
 
 
 for name, in_thread in (("a_callback", False), ("another_thread", True)):
