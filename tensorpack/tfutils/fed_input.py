@@ -108,10 +108,8 @@ def cast(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
         unchanged = _is_unchanged(array, result, source == target != "integer")
     if unchanged.all():
         return result
-    kind = ValueError if source == target else TypeError
-    raise kind(
-        f"a cast from {array.dtype} to {dtype} changes {array[~unchanged].flat[0]}: do it first"
-    )
+    kind, first = ValueError if source == target else TypeError, array[~unchanged].flat[0]
+    raise kind(f"a cast from {array.dtype} to {dtype} changes {first}: do it first")
 
 
 def _is_unchanged(array: np.ndarray, result: np.ndarray, may_round: bool) -> np.ndarray:
@@ -126,9 +124,8 @@ def _is_unchanged(array: np.ndarray, result: np.ndarray, may_round: bool) -> np.
     unchanged = (result.astype(array.dtype) == array) & ((result < 0) == (array < 0))
     for whole, real in (array, result), (result, array):
         if whole.dtype.kind in "iu" and real.dtype.kind == "f":
-            unchanged &= real < float(
-                np.iinfo(whole.dtype).max + 1
-            )  # 2 ** 63 may come back as the max
+            # 2 ** 63 may come back as the max
+            unchanged &= real < float(np.iinfo(whole.dtype).max + 1)
     return unchanged
 
 

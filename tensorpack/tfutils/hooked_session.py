@@ -51,6 +51,9 @@ class _Plan(NamedTuple):
     requests: Sequence[Any] = ()
 
 
+_NO_PLAN = _Plan(None, None, None, [], None)
+
+
 def as_request(request: Any) -> tf.train.SessionRunArgs:
     """Returns what a hook asks for as `SessionRunArgs`; names in a list or tuple are looked up."""
     if isinstance(request, _Args):
@@ -94,7 +97,7 @@ class HookedSession:
                 self._after.append((hook.after_run, len(self._before) if asks else None))
         self._plans: OrderedDict[Hashable, _Plan] = OrderedDict()
         self._asked = _NOTHING_ASKED  # by the caller of the last run
-        self._latest = _Plan(None, None, None, [], None)
+        self._latest = _NO_PLAN
         self.hook_error: Optional[BaseException] = None
         self._stop_requested = self._closed = False
 
@@ -168,7 +171,7 @@ class HookedSession:
 
     def _prepare(self, key: Hashable, structures: List[Any], feeds: Any) -> _Plan:
         fed = list(feeds) if feeds else []
-        plan = _Plan(None, None, None, [], (_leaves(structures), fed))
+        plan = _NO_PLAN._replace(alive=(_leaves(structures), fed))
         if all(isinstance(tensor, (str, tf.Tensor)) for tensor in fed):  # and no SparseTensor
             tensors = [self.graph.as_graph_element(tensor, allow_operation=False) for tensor in fed]
             places, fetches = self._fetches(structures)
@@ -222,6 +225,7 @@ class HookedSession:
         """Closes the session. May be called again."""
         self._closed = True
         self._plans.clear()
+        self._latest = _NO_PLAN
         self.session.close()
 
 

@@ -165,7 +165,7 @@ class SignalGuard:
             self._actions.put(lambda: self._signal_token.request(Interrupted(signum)))
         elif self._signals == 2:
             self.skip_optional = True
-            said = "Stopping without a save, if none has begun. One more signal ends it at once."
+            said = "Stopping without a save, if none has begun. One more signal ends the process."
             self._actions.put(lambda: logger.warning(said))
         else:
             self.end_process(f"{signal.Signals(signum).name} came for the third time")

@@ -40,6 +40,13 @@ class OpenFile:
     def __init__(self, env: Any) -> None:
         self.env = env
 
+    def read(self, function: Callable[[Any], Any]) -> Any:
+        """Returns what a function of a transaction does. The transaction is freed with this call,
+        in which the file is held: freed after another thread has closed the file, it crashes.
+        """
+        with self.env.begin() as transaction:
+            return function(transaction)
+
 
 class _OpenFiles:
     """The files that are open in this process, shared by all flows.
@@ -131,9 +138,8 @@ class LMDBRecords(RecordFile):
 
     def read(self, index: int) -> Any:
         key = self.keys[index]
-        file = self.handle  # stays open while it is referenced
         try:
-            value = _get(file.env, key)
+            value = self.handle.read(lambda transaction: transaction.get(key))
         except require("lmdb").Error as error:
             raise BadRecord(f"LMDB cannot read it: {error}") from error
         if value is None:
@@ -152,26 +158,18 @@ class LMDBRecords(RecordFile):
     def _find_keys(self) -> List[bytes]:
         if isinstance(self._selection, list):
             return self._selection
-        file = self.handle  # as in `read`
-        return self._keys_in(file.env)
+        return self.handle.read(self._keys_in)
 
-    def _keys_in(self, env: Any) -> List[bytes]:
-        with env.begin() as transaction:
-            internal = {key: transaction.get(key) for key in (LIST_KEY, _HEADER_KEY)}
-            if self._selection is not None:
-                count = transaction.stat()["entries"] - sum(map(bool, internal.values()))
-                return [self._selection.format(number).encode() for number in range(count)]
-            with contextlib.suppress(BadRecord, RefusedRecord, TypeError):
-                return list(map(_key, decode_old(internal[LIST_KEY] or b"")))
-            what = "has no list of keys that can be read: all its keys are read, in file order."
-            logger.warning("%s", f"{self.path} {what}")
-            return [k for k in transaction.cursor().iternext(values=False) if k not in internal]
-
-
-def _get(env: Any, key: bytes) -> Optional[bytes]:
-    # a function of its own: the transaction has to be freed before another thread closes the file
-    with env.begin() as transaction:
-        return transaction.get(key)
+    def _keys_in(self, transaction: Any) -> List[bytes]:
+        internal = {key: transaction.get(key) for key in (LIST_KEY, _HEADER_KEY)}
+        if self._selection is not None:
+            count = transaction.stat()["entries"] - sum(map(bool, internal.values()))
+            return [self._selection.format(number).encode() for number in range(count)]
+        with contextlib.suppress(BadRecord, RefusedRecord, TypeError):
+            return list(map(_key, decode_old(internal[LIST_KEY] or b"")))
+        what = "has no list of keys that can be read: all its keys are read, in file order."
+        logger.warning("%s", f"{self.path} {what}")
+        return [key for key in transaction.cursor().iternext(values=False) if key not in internal]
 
 
 def _key(key: Union[bytes, str]) -> bytes:
